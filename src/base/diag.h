@@ -1,0 +1,70 @@
+/* Diagnostics: what is wrong with the user's input, where, and what would be right.
+ *
+ * All problems of a run are collected and shown together, the way a compiler does:
+ *
+ *     kernels.ini:7:13: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024
+ * [E014] 7 | k         = 1000 |             ^~~~
+ *
+ * Every kind of problem has a stable code, listed in diag.def.
+ */
+#ifndef PTXGEN_BASE_DIAG_H
+#define PTXGEN_BASE_DIAG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+
+/* A stretch of one line of a text file. line and column count from 1 in bytes; line 0: the file as
+ * a whole, file NULL: no place at all (a command-line option, say). text is the whole line without
+ * its end, kept for the excerpt. */
+typedef struct location {
+    const char *file;
+    const char *text;
+    unsigned line, column, length;
+} location;
+
+typedef enum diag_code {
+#define DIAG(id, number, meaning) DIAG_##id,
+#include "base/diag.def"
+#undef DIAG
+} diag_code;
+
+typedef enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE } severity;
+
+typedef struct diagnostic {
+    severity severity;
+    diag_code code;
+    location where;
+    const char *message;
+} diagnostic;
+
+typedef struct diags {
+    arena *arena;
+    VEC(diagnostic) list;
+    size_t errors;
+} diags;
+
+diags diags_new(arena *a);
+void diag_error(diags *d, diag_code code, location where, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+void diag_warning(diags *d, diag_code code, location where, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+/* A note has no code of its own: pass that of the diagnostic it explains; it is shown without. */
+void diag_note(diags *d, diag_code code, location where, const char *format, ...) PRINTF_LIKE(4, 5);
+
+/* All diagnostics in the order of their lines (a note stays behind what it explains). color adds
+ * terminal escapes. Bytes that are not printable are shown as '?', so that input can't reach the
+ * terminal. */
+void diags_render(const diags *d, strbuf *out, bool color);
+
+/* The code as shown: "E014". */
+const char *diag_number(diag_code code);
+
+/* The name among candidates that a user who typed text most likely meant, or NULL: edit distance
+ * with transpositions, at most a third of the length away. */
+const char *closest_match(const char *text, const char *const *candidates, size_t count);
+
+#endif

@@ -1,0 +1,312 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "base/os.h"
+
+#include <dlfcn.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+
+enum { READ_STEP = 64 * 1024, MAX_THREADS = 256 };
+
+extern char **environ;
+
+void os_out_of_memory(size_t wanted)
+{
+    fprintf(stderr, "ptxgen: out of memory (%zu bytes wanted)\n", wanted);
+    abort();
+}
+
+static bool fail(arena *a, const char **error)
+{
+    *error = arena_strdup(a, strerror(errno));
+    return false;
+}
+
+static bool read_all(arena *a, int descriptor, char **bytes, size_t *size, const char **error)
+{
+    strbuf content = strbuf_new(a);
+    for (;;) {
+        char *end = strbuf_reserve(&content, READ_STEP);
+        ssize_t got = read(descriptor, end, READ_STEP);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(a, error);
+        if (got == 0)
+            break;
+        content.length += (size_t)got;
+    }
+    content.text[content.length] = '\0';
+    *bytes = content.text;
+    *size = content.length;
+    return true;
+}
+
+bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error)
+{
+    if (strcmp(path, "-") == 0)
+        return read_all(a, STDIN_FILENO, bytes, size, error);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return fail(a, error);
+    bool ok = read_all(a, descriptor, bytes, size, error);
+    close(descriptor);
+    return ok;
+}
+
+static bool write_all(int descriptor, const void *bytes, size_t size)
+{
+    const char *next = bytes;
+    while (size) {
+        ssize_t put = write(descriptor, next, size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return false;
+        next += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size,
+                      os_pending *pending, const char **error)
+{
+    char *temporary = arena_format(a, "%s.XXXXXX", path);
+    int descriptor = mkstemp(temporary);
+    if (descriptor < 0)
+        return fail(a, error);
+
+    /* mkstemp makes the file private; an output has the permissions any new file gets. */
+    mode_t mask = umask(0);
+    umask(mask);
+    bool ok = write_all(descriptor, bytes, size) && fchmod(descriptor, 0666 & ~mask) == 0;
+    if (!ok)
+        fail(a, error);
+    if (close(descriptor) != 0 && ok)
+        ok = fail(a, error);
+    if (!ok) {
+        unlink(temporary);
+        return false;
+    }
+    *pending = (os_pending){ .path = arena_strdup(a, path), .temporary = temporary };
+    return true;
+}
+
+bool os_commit(arena *a, const os_pending *pending, const char **error)
+{
+    if (rename(pending->temporary, pending->path) == 0)
+        return true;
+    fail(a, error);
+    unlink(pending->temporary);
+    return false;
+}
+
+void os_discard(const os_pending *pending)
+{
+    unlink(pending->temporary);
+}
+
+bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error)
+{
+    if (strcmp(path, "-") == 0)
+        return write_all(STDOUT_FILENO, bytes, size) || fail(a, error);
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        /* A device or a pipe is written to, not replaced. */
+        int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+        if (descriptor < 0)
+            return fail(a, error);
+        bool ok = write_all(descriptor, bytes, size) || fail(a, error);
+        return close(descriptor) == 0 ? ok : fail(a, error);
+    }
+    os_pending pending;
+    return os_write_pending(a, path, bytes, size, &pending, error) && os_commit(a, &pending, error);
+}
+
+bool os_make_directories(arena *a, const char *path, const char **error)
+{
+    char *partial = arena_strdup(a, path);
+    for (char *slash = partial + 1;; slash++) {
+        if (*slash != '/' && *slash != '\0')
+            continue;
+        char end = *slash;
+        *slash = '\0';
+        struct stat status;
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
+            return fail(a, error);
+        if (stat(partial, &status) != 0)
+            return fail(a, error);
+        if (!S_ISDIR(status.st_mode)) {
+            errno = ENOTDIR;
+            return fail(a, error);
+        }
+        *slash = end;
+        if (end == '\0')
+            return true;
+    }
+}
+
+bool os_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool os_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+bool os_temporary_directory(arena *a, const char **path, const char **error)
+{
+    const char *parent = getenv("TMPDIR");
+    char *name = arena_format(a, "%s/ptxgen.XXXXXX", parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(name))
+        return fail(a, error);
+    *path = name;
+    return true;
+}
+
+void os_remove_directory(arena *a, const char *path)
+{
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        unlink(arena_format(a, "%s/%s", path, entry->d_name));
+    if (directory)
+        closedir(directory);
+    rmdir(path);
+}
+
+void os_remove_file(const char *path)
+{
+    unlink(path);
+}
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+const char *os_find_program(arena *a, const char *name)
+{
+    if (strchr(name, '/'))
+        return is_program(name) ? name : NULL;
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        const char *candidate = length ? arena_format(a, "%.*s/%s", (int)length, path, name)
+                                       : arena_format(a, "./%s", name);
+        if (is_program(candidate))
+            return candidate;
+        path += length + (path[length] == ':');
+    }
+    return NULL;
+}
+
+bool os_run(arena *a, const char *const *argv, char **output, int *status, const char **error)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return fail(a, error);
+    /* The reading end must not be inherited, or a child of another thread keeps it open. */
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    pid_t child;
+    int failure = posix_spawn(&child, argv[0], &actions, NULL, (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (failure) {
+        close(ends[0]);
+        errno = failure;
+        return fail(a, error);
+    }
+
+    size_t size;
+    bool ok = read_all(a, ends[0], output, &size, error);
+    close(ends[0]);
+    int how;
+    while (waitpid(child, &how, 0) < 0)
+        if (errno != EINTR)
+            return fail(a, error);
+    *status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+    return ok;
+}
+
+typedef struct batch {
+    atomic_size_t next;
+    size_t count;
+    void (*work)(void *context, size_t i);
+    void *context;
+} batch;
+
+static void *run_batch(void *argument)
+{
+    batch *b = argument;
+    for (size_t i; (i = atomic_fetch_add(&b->next, 1)) < b->count;)
+        b->work(b->context, i);
+    return NULL;
+}
+
+void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t i), void *context)
+{
+    batch b = { .count = count, .work = work, .context = context };
+    pthread_t threads[MAX_THREADS];
+    unsigned started = 0;
+    while (started + 1 < jobs && started + 1 < count && started < MAX_THREADS &&
+           pthread_create(&threads[started], NULL, run_batch, &b) == 0)
+        started++;
+    run_batch(&b);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+}
+
+unsigned os_cpu_count(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (unsigned)count : 1;
+}
+
+uint64_t os_nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool os_is_terminal(int descriptor)
+{
+    return isatty(descriptor) == 1;
+}
+
+void *os_open_library(const char *name)
+{
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+void *os_library_symbol(void *library, const char *name)
+{
+    return dlsym(library, name);
+}

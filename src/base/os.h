@@ -1,0 +1,70 @@
+/* What the operating system decides: files, processes, threads, time, shared libraries.
+ *
+ * The only file that knows POSIX; another system is another os.c. Functions that can fail return
+ * false and set *error to a sentence without the path ("No space left on device"), kept in the
+ * arena given.
+ */
+#ifndef PTXGEN_BASE_OS_H
+#define PTXGEN_BASE_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+/* Says that memory is exhausted and ends the process: the one place that may. */
+_Noreturn void os_out_of_memory(size_t wanted);
+
+/* The whole file at path, "-" being standard input; a NUL that is not counted follows the bytes.
+ * A directory is an error. */
+bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error);
+
+/* Writes standard output or, given a path, puts a file there: under a temporary name in the same
+ * folder, flushed, then renamed, so that a reader or a crash sees the old file or the new one,
+ * never a part. */
+bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error);
+
+/* A file written under a temporary name beside path that waits to be renamed (commit) or removed
+ * (discard), so that several files can be made to appear together or not at all. */
+typedef struct os_pending {
+    const char *path, *temporary;
+} os_pending;
+bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size,
+                      os_pending *pending, const char **error);
+bool os_commit(arena *a, const os_pending *pending, const char **error);
+void os_discard(const os_pending *pending);
+
+/* Makes a directory and those above it. */
+bool os_make_directories(arena *a, const char *path, const char **error);
+bool os_exists(const char *path);
+bool os_same_file(const char *a, const char *b);
+
+/* An empty directory of our own under the system's folder for temporary files, and its removal with
+ * the plain files in it. */
+bool os_temporary_directory(arena *a, const char **path, const char **error);
+void os_remove_directory(arena *a, const char *path);
+void os_remove_file(const char *path);
+
+/* The program of this name on PATH, or name itself where it has a slash and can be run; else NULL.
+ */
+const char *os_find_program(arena *a, const char *name);
+
+/* Runs argv (NULL-ended, argv[0] a path) without a shell and with no standard input, and waits.
+ * output gets what it wrote to standard output and error; status its exit status, 128 + n for
+ * signal n. */
+bool os_run(arena *a, const char *const *argv, char **output, int *status, const char **error);
+
+/* Calls work(context, i) for every i below count on up to jobs threads; returns when all are done.
+ */
+void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t i), void *context);
+unsigned os_cpu_count(void);
+
+uint64_t os_nanoseconds(void); /* of a clock that never goes back */
+bool os_is_terminal(int descriptor);
+
+/* A shared library opened at run time: NULL where there is none. */
+void *os_open_library(const char *name);
+void *os_library_symbol(void *library, const char *name);
+
+#endif

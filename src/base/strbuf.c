@@ -1,0 +1,94 @@
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 256 };
+
+strbuf strbuf_new(arena *a)
+{
+    strbuf s = { .arena = a, .text = arena_alloc(a, FIRST_CAPACITY), .capacity = FIRST_CAPACITY };
+    s.text[0] = '\0';
+    return s;
+}
+
+char *strbuf_reserve(strbuf *s, size_t more)
+{
+    while (s->capacity - s->length <= more)
+        s->text = arena_grow(s->arena, s->text, &s->capacity, 1);
+    return s->text + s->length;
+}
+
+void strbuf_bytes(strbuf *s, const char *bytes, size_t count)
+{
+    char *end = strbuf_reserve(s, count);
+    if (count)
+        memcpy(end, bytes, count);
+    end[count] = '\0';
+    s->length += count;
+}
+
+void strbuf_put(strbuf *s, const char *text)
+{
+    strbuf_bytes(s, text, strlen(text));
+}
+
+void strbuf_char(strbuf *s, char c)
+{
+    char *end = strbuf_reserve(s, 1);
+    end[0] = c;
+    end[1] = '\0';
+    s->length++;
+}
+
+void strbuf_unsigned(strbuf *s, uint64_t number)
+{
+    char digits[20];
+    size_t first = sizeof digits;
+    do
+        digits[--first] = (char)('0' + number % 10);
+    while (number /= 10);
+    strbuf_bytes(s, digits + first, sizeof digits - first);
+}
+
+void strbuf_signed(strbuf *s, int64_t number)
+{
+    if (number < 0)
+        strbuf_char(s, '-');
+    strbuf_unsigned(s, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+}
+
+void strbuf_hex(strbuf *s, uint64_t number, unsigned digits)
+{
+    char *end = strbuf_reserve(s, digits);
+    for (unsigned i = digits; i-- > 0; number >>= 4)
+        end[i] = "0123456789abcdef"[number & 15];
+    end[digits] = '\0';
+    s->length += digits;
+}
+
+void strbuf_pad(strbuf *s, size_t line_start, size_t column)
+{
+    size_t at = s->length - line_start;
+    if (at >= column)
+        return;
+    char *end = strbuf_reserve(s, column - at);
+    memset(end, ' ', column - at);
+    end[column - at] = '\0';
+    s->length += column - at;
+}
+
+void strbuf_format(strbuf *s, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length > 0) {
+        vsnprintf(strbuf_reserve(s, (size_t)length), (size_t)length + 1, format, again);
+        s->length += (size_t)length;
+    }
+    va_end(again);
+}
