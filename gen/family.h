@@ -1,0 +1,166 @@
+/* Kernel families: what each accepts, how it is launched, how it is built and what it should
+ * compute.
+ *
+ * A family is one const struct; registry.c lists them all. The spec parser, --help-family, the
+ * header, the manifest and --verify read nothing else, so that a fact about a family stands in one
+ * place.
+ */
+#ifndef PTXGEN_GEN_FAMILY_H
+#define PTXGEN_GEN_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "ref/reference.h"
+#include "target.h"
+
+typedef struct ptx ptx;
+typedef struct family family;
+
+typedef enum operation { OP_GEMV, OP_QUANTIZE, OP_ATTENTION, OP_COUNT } operation;
+extern const char *const operation_names[OP_COUNT];
+
+enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
+enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
+
+/* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
+ * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes
+ * run as well. */
+typedef struct instance {
+    const family *family;
+    const char *name; /* file stem, PTX entry and C identifier after the prefix */
+    location where;   /* of its section in the spec */
+    problem_shape shape;
+    int64_t dims;         /* DIMS_ */
+    int64_t seq_len_mode; /* SEQ_LEN_ */
+    int64_t num_warps;
+} instance;
+
+/* A key that a section of the spec may set: a whole number or one of some words, stored in an
+ * int64_t field of the instance. */
+typedef struct choice {
+    const char *word;
+    const char *tag; /* its part of the instance's name: "" or "_indirect" */
+} choice;
+
+typedef struct key {
+    const char *name;
+    const char *summary; /* a few words for --help-family */
+    size_t field;        /* offset in instance */
+    int64_t min, max;
+    int64_t multiple_of; /* 0 or 1: any */
+    int64_t def;         /* the default; 0 with required */
+    bool required;
+    bool at_run_time;      /* with dynamic dims: need not be given, and is passed as NAME_dim */
+    const char *tag;       /* numbers: "k" makes "_k4096" of 4096 */
+    const choice *choices; /* words: ends with { NULL, NULL }; the value is the index */
+} key;
+
+#define KEY_END \
+    {           \
+        0       \
+    }
+#define KEY_FIELD(member) offsetof(instance, member)
+#define KEY_K(multiple)                                                                         \
+    {                                                                                           \
+        .name = "k", .summary = "columns of W", .field = KEY_FIELD(shape.k), .min = (multiple), \
+        .max = INT32_MAX, .multiple_of = (multiple), .required = true, .at_run_time = true,     \
+        .tag = "k"                                                                              \
+    }
+#define KEY_N                                                                       \
+    {                                                                               \
+        .name = "n", .summary = "rows of W", .field = KEY_FIELD(shape.n), .min = 1, \
+        .max = INT32_MAX, .required = true, .at_run_time = true, .tag = "n"         \
+    }
+#define KEY_DIMS                                                                              \
+    {                                                                                         \
+        .name = "dims", .summary = "sizes baked in, or parameters", .field = KEY_FIELD(dims), \
+        .choices = dims_choices                                                               \
+    }
+#define KEY_NUM_WARPS(default_warps)                                                              \
+    {                                                                                             \
+        .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
+        .max = 32, .def = (default_warps), .tag = "w"                                             \
+    }
+extern const choice dims_choices[];
+extern const choice seq_len_choices[];
+
+/* A parameter of a kernel. Pointers are outputs or inputs of a format; the rest are u32 numbers. */
+typedef enum param_kind { PARAM_NONE, PARAM_OUT, PARAM_IN, PARAM_U32, PARAM_SEQ_LEN } param_kind;
+
+typedef struct param {
+    const char *name;
+    param_kind kind; /* PARAM_SEQ_LEN: in a family's table only, a number or a pointer as the
+                        instance says */
+    format format;
+    const char *values; /* pointers: formula of the number of values, "n*k" */
+    const char *bytes;  /* the same in bytes, "n*k/256*144"; filled in by instance_params */
+    unsigned align;     /* bytes that the kernel's loads rely on */
+    const char *size;   /* numbers: the size it carries, "k", "n", "seq_len" */
+} param;
+
+#define OUT(type, id, count, alignment)                                           \
+    {                                                                             \
+        .name = #id, .kind = PARAM_OUT, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                        \
+    }
+#define IN(type, id, count, alignment)                                           \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                       \
+    }
+#define PARAM_END \
+    {             \
+        0         \
+    }
+
+/* Launch geometry as formulas over the family's keys and the run-time values (see formula.h). */
+typedef struct launch {
+    const char *block;   /* threads, one dimension */
+    const char *grid[3]; /* NULL: 1 */
+    const char *shared;  /* static shared memory in bytes; NULL: none */
+    const char *dynamic_shared;
+} launch;
+
+struct family {
+    const char *name;
+    const char *summary;  /* one line for --list */
+    const char *computes; /* one line of mathematics: "y[n] = W[n,k] x[k]" */
+    operation op;
+    format weights, activations; /* what PREFIX_find looks for; FORMAT_NONE where it has none */
+    int preference;              /* among families that fit a query the highest is found */
+    const key *keys;             /* ends with KEY_END */
+    const param *params;         /* outputs, weights, inputs, numbers; ends with PARAM_END */
+    launch launch;
+
+    /* Problems between keys that the table cannot say: NULL or a message, and the key to blame. */
+    const char *(*check)(const instance *in, arena *a, const char **blamed);
+
+    void (*build)(ptx *p, const instance *in);
+
+    reference *reference;
+    double tolerance; /* largest error right results have, relative to ref_value.magnitude */
+};
+
+/* All families, in the order of --list; ends with NULL. */
+extern const family *const families[];
+
+const family *family_find(const family *const *list, const char *name);
+
+const key *family_key(const family *f, const char *name);
+
+/* The value of a key in an instance, by its field. */
+int64_t *instance_field(instance *in, const key *k);
+int64_t instance_value(const instance *in, const key *k);
+
+/* Makes the name of an instance from its family and the values of its keys. */
+const char *instance_make_name(arena *a, const instance *in);
+
+/* The parameters of an instance's kernel: those of its family's table, then with dynamic dims
+ * k_dim, n_dim and m_dim for those sizes it has. Returns their number, at most MAX_PARAMS. */
+size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS]);
+
+#endif

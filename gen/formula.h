@@ -1,0 +1,33 @@
+/* Size formulas: "min(n, sm_count*16)", "n*k/256*144", "ceil_div(k*m, 32*num_warps)".
+ *
+ * Whole numbers, names, + - * / ( ), min(a, b), max(a, b) and ceil_div(a, b). A name is a key of
+ * the instance's family or a run-time value: sm_count, and with dynamic dims k, n and m, which the
+ * caller of the kernel knows. Every number about a launch comes from such a formula: the tool
+ * evaluates it where the configuration fixes all names, and the header prints it as C where it does
+ * not.
+ */
+#ifndef PTXGEN_GEN_FORMULA_H
+#define PTXGEN_GEN_FORMULA_H
+
+#include "base/strbuf.h"
+#include "gen/family.h"
+
+/* What the host knows at launch. Zero: not known. */
+typedef struct run_values {
+    int64_t k, n, m;
+    int64_t sm_count;
+} run_values;
+
+/* The value of a formula, or -1 where it needs a run-time value that run (may be NULL) does not
+ * have. A NULL formula is 1. Aborts on a malformed formula: they are constants of ours, all
+ * evaluated by tests. */
+int64_t formula_value(const char *formula, const instance *in, const run_values *run);
+
+/* The formula as a C expression: names that the configuration fixes become numbers, run-time values
+ * become members of *run, functions become PTXGEN_MIN, PTXGEN_MAX and PTXGEN_CEIL_DIV. */
+void formula_print_c(strbuf *out, const char *formula, const instance *in);
+
+/* The formula for a reader: as it stands. NULL is "1". */
+const char *formula_text(const char *formula);
+
+#endif

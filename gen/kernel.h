@@ -1,0 +1,35 @@
+/* What generation makes: kernels as PTX text, and the set that one header describes. */
+#ifndef PTXGEN_GEN_KERNEL_H
+#define PTXGEN_GEN_KERNEL_H
+
+#include "gen/family.h"
+
+#define PTXGEN_VERSION "0.1.0"
+
+/* What ptxas said of a kernel, for the kernel's own target. */
+typedef struct resources {
+    bool known;
+    unsigned registers, spill_bytes, stack_bytes;
+} resources;
+
+typedef struct kernel {
+    const instance *instance;
+    const target *target; /* the oldest it runs on */
+    unsigned isa;         /* PTX ISA version, times ten */
+    const char *file;     /* NAME.ptx, or NAME.sm_80.ptx where the spec lists several targets */
+    const char *ptx;
+    size_t ptx_length;
+    size_t shared_bytes; /* static */
+    resources resources;
+} kernel;
+
+typedef struct kernel_set {
+    const char *prefix;
+    const target *const *targets; /* oldest first */
+    size_t target_count;
+    kernel *kernels; /* in the order of the spec; one instance's kernels side by side, oldest target
+                        first */
+    size_t kernel_count;
+} kernel_set;
+
+#endif

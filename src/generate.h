@@ -1,0 +1,52 @@
+/* From a spec's instances to kernels that are checked, and from those to files: what a program that
+ * uses ptxgen as a library would call, and what main.c calls. */
+#ifndef PTXGEN_GENERATE_H
+#define PTXGEN_GENERATE_H
+
+#include "emit/emit.h"
+#include "gen/kernel.h"
+#include "ptxas.h"
+#include "spec/spec.h"
+
+/* Called after each finished piece of long work, from one thread at a time; may be NULL. */
+typedef struct progress {
+    void (*step)(void *context, const char *what, size_t done, size_t total);
+    void *context;
+} progress;
+
+/* Builds one kernel: PTX text that passed the verifier of src/ptx. NULL and what is wrong in error
+ * when it did not, which is a defect of ptxgen. scratch is reset first: the text is copied to a. */
+const char *generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
+                         kernel *out);
+
+/* Builds every instance for every target of the spec; kernels whose text is the same for several
+ * targets are kept once, for the oldest. */
+bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d);
+
+typedef struct validation {
+    size_t accepted, checked; /* kernels; each for its own target and the spec's newer ones */
+    unsigned least_registers, most_registers;
+    unsigned spills;
+} validation;
+
+/* Runs ptxas on every kernel, for its own target and every newer one of the spec, on jobs threads,
+ * and notes the resources. A rejection or a spill is an error at the instance's section. */
+bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
+                       const progress *show, validation *out, diags *d);
+
+typedef struct verification {
+    size_t right, checked;
+    double worst; /* as a part of its tolerance */
+    const char *worst_name;
+    uint64_t instructions;
+} verification;
+
+/* Runs every kernel on the emulator, on jobs threads. A wrong result is an error at the instance's
+ * section. */
+bool generate_verify(arena *a, const kernel_set *set, uint64_t seed, unsigned jobs,
+                     const progress *show, verification *out, diags *d);
+
+/* The files of a set, in a fixed order: the header, the manifest, the kernels. */
+void generate_files(arena *a, const kernel_set *set, output_files *files);
+
+#endif

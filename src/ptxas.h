@@ -1,0 +1,32 @@
+/* ptxas, NVIDIA's assembler: found where it is installed, run to validate kernels, read for what
+ * they use. */
+#ifndef PTXGEN_PTXAS_H
+#define PTXGEN_PTXAS_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "target.h"
+
+typedef struct ptxas {
+    const char *path;
+    const char *version;  /* "13.0.88" */
+    const target *oldest; /* architectures it takes: older PTX is validated at the oldest */
+} ptxas;
+
+typedef struct ptxas_result {
+    bool accepted;
+    unsigned registers, spill_bytes, stack_bytes, shared_bytes;
+    const char *message; /* what ptxas printed, where it rejected the kernel */
+} ptxas_result;
+
+/* given: a path from the command line or NULL: then PATH, $CUDA_HOME, $CUDA_PATH and the folders
+ * where CUDA is usually installed are searched. False and a sentence in error when there is none
+ * that runs. */
+bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error);
+
+/* Assembles one module for one target. False and error only when ptxas could not be run. */
+bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
+               ptxas_result *result, const char **error);
+
+#endif

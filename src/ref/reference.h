@@ -1,0 +1,51 @@
+/* CPU references: what every kernel should compute, in plain C and double precision.
+ *
+ * A reference computes a run of elements of one output and, with each, its magnitude: the sum of
+ * the absolute values of the terms that were added up (for a GEMV sum |w||x|, for attention sum
+ * p|v|). Errors are judged relative to the magnitude, since a result may be small only because its
+ * terms cancel.
+ */
+#ifndef PTXGEN_REF_REFERENCE_H
+#define PTXGEN_REF_REFERENCE_H
+
+#include <stdint.h>
+
+#include "ref/format.h"
+
+enum { MAX_PARAMS = 12 };
+
+/* The sizes of what is computed. A size that an operation does not have is 0. */
+typedef struct problem_shape {
+    int64_t k, n, m; /* W is [n,k], X is [m,k], Y is [m,n] */
+    int64_t head_dim, num_heads, num_kv_heads;
+    int64_t max_seq_len, seq_len; /* positions that the cache holds, and that are valid */
+} problem_shape;
+
+/* inputs are the pointer parameters that a kernel reads, in the order of its parameters. */
+typedef struct problem {
+    problem_shape shape;
+    const void *inputs[MAX_PARAMS];
+    format input_formats[MAX_PARAMS];
+} problem;
+
+typedef struct ref_value {
+    double value;
+    double magnitude; /* sum of the absolute terms */
+} ref_value;
+
+/* Elements first .. first + count - 1 of the output numbered output (counting the outputs alone).
+ * An element of a quantized output is one of its values, decoded. */
+typedef void reference(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                       ref_value *values);
+
+/* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1). */
+reference ref_gemv;
+
+/* q8_1 blocks of x: inputs x. */
+reference ref_q8_1_quantize;
+
+/* o[h,d] = sum over t of softmax_t(q[h] . k[kv(h),t] / sqrt(head_dim)) v[kv(h),t,d]; inputs q, K,
+ * V. seq_len is clamped to max_seq_len; 0 gives zeros. */
+reference ref_attention;
+
+#endif

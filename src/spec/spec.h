@@ -1,0 +1,36 @@
+/* A spec: INI text that says which kernels to generate. The grammar stands in the README. */
+#ifndef PTXGEN_SPEC_SPEC_H
+#define PTXGEN_SPEC_SPEC_H
+
+#include "base/diag.h"
+#include "gen/family.h"
+
+enum { SPEC_MAX_INSTANCES = 1000000, SPEC_MAX_LINE = 4096 };
+
+typedef struct spec {
+    const char *prefix;           /* "ptxgen" where the spec names none */
+    const target *const *targets; /* oldest first, no duplicates; sm_80 where the spec names none */
+    size_t target_count;
+    instance *instances; /* in the order of the spec, each configuration once */
+    size_t instance_count;
+    const char *const
+        *files; /* read for this spec: what a depfile lists; empty for standard input */
+    size_t file_count;
+} spec;
+
+/* What the command line says instead of the spec; NULL where it says nothing. */
+typedef struct spec_overrides {
+    const char *prefix;
+    const char *targets; /* "sm_80,sm_90" */
+} spec_overrides;
+
+/* Parses the text of the spec called name ("kernels.ini", "<stdin>"). list holds the families it
+ * may name. All problems go to d; false when there was an error. */
+bool spec_parse(arena *a, const char *name, const char *text, size_t size,
+                const family *const *list, const spec_overrides *overrides, spec *out, diags *d);
+
+/* --list: every family with its line. --help-family: all that its struct says. */
+void spec_list_families(strbuf *out, const family *const *list);
+void spec_help_family(strbuf *out, const family *f);
+
+#endif

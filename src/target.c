@@ -1,0 +1,60 @@
+#include "target.h"
+
+#include <string.h>
+
+enum {
+    WARP = 32,
+    REGISTER_UNIT = 256,    /* registers are handed to a warp in units of this many */
+    SHARED_UNIT = 128,      /* shared memory to a block, from sm_80 on; more than enough before */
+    SHARED_RESERVED = 1024, /* of each block for the system, from sm_80 on */
+    SHARED_RESERVED_FROM = 80,
+    KIB = 1024
+};
+
+const target targets[] = {
+    { "sm_75", 75, 63, 48 * KIB, 64 * KIB, 64 * KIB, 65536, 32, 16 },
+    { "sm_80", 80, 70, 48 * KIB, 163 * KIB, 164 * KIB, 65536, 64, 32 },
+    { "sm_86", 86, 71, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 16 },
+    { "sm_87", 87, 74, 48 * KIB, 163 * KIB, 164 * KIB, 65536, 48, 16 },
+    { "sm_89", 89, 78, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 24 },
+    { "sm_90", 90, 78, 48 * KIB, 227 * KIB, 228 * KIB, 65536, 64, 32 },
+    { "sm_100", 100, 86, 48 * KIB, 227 * KIB, 228 * KIB, 65536, 64, 32 },
+    { "sm_103", 103, 88, 48 * KIB, 227 * KIB, 228 * KIB, 65536, 64, 32 },
+    { "sm_120", 120, 87, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 24 },
+    { "sm_121", 121, 88, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 24 },
+};
+
+const size_t target_count = sizeof targets / sizeof *targets;
+
+const target *target_find(const char *name)
+{
+    for (size_t i = 0; i < target_count; i++)
+        if (strcmp(targets[i].name, name) == 0)
+            return &targets[i];
+    return NULL;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static unsigned at_most(unsigned limit, uint64_t value)
+{
+    return value < limit ? (unsigned)value : limit;
+}
+
+unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared)
+{
+    unsigned warps = (threads + WARP - 1) / WARP;
+    if (!warps)
+        return 0;
+    unsigned blocks = t->blocks_sm;
+    blocks = at_most(blocks, t->warps_sm / warps);
+    if (registers)
+        blocks = at_most(blocks, t->registers_sm /
+                                     round_up((uint64_t)registers * WARP, REGISTER_UNIT) / warps);
+    uint64_t reserved = t->sm >= SHARED_RESERVED_FROM ? SHARED_RESERVED : 0;
+    uint64_t taken = round_up(shared, SHARED_UNIT) + reserved;
+    return taken ? at_most(blocks, t->shared_sm / taken) : blocks;
+}

@@ -1,0 +1,33 @@
+/* GPU architectures: one row each, the only place that knows their limits.
+ *
+ * Source: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA, ".target" (the first PTX ISA
+ * version that has the architecture).
+ */
+#ifndef PTXGEN_TARGET_H
+#define PTXGEN_TARGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct target {
+    const char *name;             /* "sm_80" */
+    unsigned sm;                  /* 80 */
+    unsigned isa;                 /* lowest PTX ISA version, times ten: 70 is 7.0 */
+    uint32_t shared_static;       /* bytes a block may declare */
+    uint32_t shared_block;        /* bytes a block may have, the rest dynamic and opted into */
+    uint32_t shared_sm;           /* bytes of an SM */
+    uint32_t registers_sm;        /* 32-bit registers of an SM */
+    uint32_t warps_sm, blocks_sm; /* resident at most */
+} target;
+
+extern const target targets[];
+extern const size_t target_count;
+
+/* NULL for an architecture that is not in the table. */
+const target *target_find(const char *name);
+
+/* Blocks resident on one SM, by registers, shared memory (bytes a block) and the limits of the SM.
+ */
+unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared);
+
+#endif

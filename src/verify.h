@@ -1,0 +1,22 @@
+/* Proves a kernel without a GPU: runs its PTX on the emulator and compares with the CPU reference.
+ */
+#ifndef PTXGEN_VERIFY_H
+#define PTXGEN_VERIFY_H
+
+#include "gen/kernel.h"
+
+typedef struct verify_result {
+    bool right;
+    double worst;    /* largest error, as a part of the family's tolerance: right is below 1 */
+    uint64_t blocks; /* run */
+    uint64_t instructions; /* thread-instructions */
+    const char
+        *message; /* when not right: the worst element or the rule broken, and how to repeat it */
+} verify_result;
+
+/* Runs the cases that the kernel's instance asks for: its own size (first, last and sampled blocks
+ * where the whole would take long), with dynamic dims other sizes, with a sequence length 0, 1,
+ * odd, full and too long. Inputs are random by the seed. */
+verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
+
+#endif
