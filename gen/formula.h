@@ -19,8 +19,8 @@ typedef struct run_values {
 } run_values;
 
 /* The value of a formula, or -1 where it needs a run-time value that run (may be NULL) does not
- * have. A NULL formula is 1. Aborts on a malformed formula: they are constants of ours, all
- * evaluated by tests. */
+ * have. A NULL formula is 1. A value above INT64_MAX is INT64_MAX. Aborts on a malformed formula:
+ * they are constants of ours, all evaluated by tests. */
 int64_t formula_value(const char *formula, const instance *in, const run_values *run);
 
 /* The formula as a C expression: names that the configuration fixes become numbers, run-time values

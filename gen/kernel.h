@@ -19,6 +19,7 @@ typedef struct kernel {
     const char *file;     /* NAME.ptx, or NAME.sm_80.ptx where the spec lists several targets */
     const char *ptx;
     size_t ptx_length;
+    size_t body_offset;  /* in ptx: behind the lines that name its target */
     size_t shared_bytes; /* static */
     resources resources;
 } kernel;

@@ -14,10 +14,11 @@ typedef struct progress {
     void *context;
 } progress;
 
-/* Builds one kernel: PTX text that passed the verifier of src/ptx. NULL and what is wrong in error
- * when it did not, which is a defect of ptxgen. scratch is reset first: the text is copied to a. */
-const char *generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
-                         kernel *out);
+/* Builds one kernel: PTX text that passed the verifier of src/ptx. False and what is wrong in error
+ * when it did not, which is a defect of ptxgen. scratch is reset first; what out points to is in a.
+ */
+bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t, kernel *out,
+                  const char **error);
 
 /* Builds every instance for every target of the spec; kernels whose text is the same for several
  * targets are kept once, for the oldest. */

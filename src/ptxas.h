@@ -14,6 +14,8 @@ typedef struct ptxas {
     const target *oldest; /* architectures it takes: older PTX is validated at the oldest */
 } ptxas;
 
+/* spill_bytes: stored or loaded, the larger. shared_bytes: static, with what the system reserves.
+ */
 typedef struct ptxas_result {
     bool accepted;
     unsigned registers, spill_bytes, stack_bytes, shared_bytes;
@@ -25,8 +27,16 @@ typedef struct ptxas_result {
  * that runs. */
 bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error);
 
-/* Assembles one module for one target. False and error only when ptxas could not be run. */
+/* Assembles one module for one target, or for the oldest that ptxas takes where t is older. False
+ * and error only when ptxas could not be run, or knows no architecture as new as t. May be called
+ * from several threads at once. */
 bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                ptxas_result *result, const char **error);
+
+/* What ptxas prints, taken apart: "13.0.88" of --version or NULL; the oldest of our targets that
+ * --help lists or NULL; the figures of -v for a module with one kernel. */
+const char *ptxas_parse_version(arena *a, const char *text);
+const target *ptxas_parse_oldest(const char *help);
+void ptxas_parse_report(const char *text, ptxas_result *result);
 
 #endif

@@ -4,6 +4,7 @@
 #define PTXGEN_VERIFY_H
 
 #include "gen/kernel.h"
+#include "trial.h"
 
 typedef struct verify_result {
     bool right;
@@ -18,5 +19,8 @@ typedef struct verify_result {
  * where the whole would take long), with dynamic dims other sizes, with a sequence length 0, 1,
  * odd, full and too long. Inputs are random by the seed. */
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
+
+/* Runs one case alone; with a sequence length, that one. */
+verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);
 
 #endif

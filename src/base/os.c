@@ -2,12 +2,11 @@
 
 #include "base/os.h"
 
-#include <dlfcn.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@
 
 #include "base/strbuf.h"
 
-enum { READ_STEP = 64 * 1024, MAX_THREADS = 256 };
+enum { READ_STEP = 64 * 1024, MAX_THREADS = 256, MAX_ATTEMPTS = 1000 };
 
 extern char **environ;
 
@@ -83,20 +82,27 @@ static bool write_all(int descriptor, const void *bytes, size_t size)
     return true;
 }
 
+/* Not mkstemp: it makes a private file, and the permissions that a new file of the user's gets are
+ * known only by changing the umask of all threads. */
+static int open_temporary(arena *a, const char *path, const char **temporary)
+{
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        *temporary = arena_format(a, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
+        int descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST)
+            return descriptor;
+    }
+    return -1;
+}
+
 bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size,
                       os_pending *pending, const char **error)
 {
-    char *temporary = arena_format(a, "%s.XXXXXX", path);
-    int descriptor = mkstemp(temporary);
+    const char *temporary;
+    int descriptor = open_temporary(a, path, &temporary);
     if (descriptor < 0)
         return fail(a, error);
-
-    /* mkstemp makes the file private; an output has the permissions any new file gets. */
-    mode_t mask = umask(0);
-    umask(mask);
-    bool ok = write_all(descriptor, bytes, size) && fchmod(descriptor, 0666 & ~mask) == 0;
-    if (!ok)
-        fail(a, error);
+    bool ok = write_all(descriptor, bytes, size) || fail(a, error);
     if (close(descriptor) != 0 && ok)
         ok = fail(a, error);
     if (!ok) {
@@ -138,21 +144,27 @@ bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, c
     return os_write_pending(a, path, bytes, size, &pending, error) && os_commit(a, &pending, error);
 }
 
+/* Leaves errno alone. */
+static bool is_directory(const char *path)
+{
+    int kept = errno;
+    struct stat status;
+    bool is = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    errno = kept;
+    return is;
+}
+
 bool os_make_directories(arena *a, const char *path, const char **error)
 {
-    char *partial = arena_strdup(a, path);
+    char *partial = arena_strdup(a, *path ? path : ".");
     for (char *slash = partial + 1;; slash++) {
         if (*slash != '/' && *slash != '\0')
             continue;
         char end = *slash;
         *slash = '\0';
-        struct stat status;
-        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
-            return fail(a, error);
-        if (stat(partial, &status) != 0)
-            return fail(a, error);
-        if (!S_ISDIR(status.st_mode)) {
-            errno = ENOTDIR;
+        if (mkdir(partial, 0777) != 0 && !is_directory(partial)) {
+            if (errno == EEXIST)
+                errno = ENOTDIR;
             return fail(a, error);
         }
         *slash = end;
@@ -225,7 +237,8 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     int ends[2];
     if (pipe(ends) != 0)
         return fail(a, error);
-    /* The reading end must not be inherited, or a child of another thread keeps it open. */
+    /* A child that another thread starts must not keep the writing end open, or the reading below
+     * ends only when that child does. */
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 

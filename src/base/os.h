@@ -21,8 +21,8 @@ _Noreturn void os_out_of_memory(size_t wanted);
 bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error);
 
 /* Writes standard output or, given a path, puts a file there: under a temporary name in the same
- * folder, flushed, then renamed, so that a reader or a crash sees the old file or the new one,
- * never a part. */
+ * folder, then renamed, so that a reader, or whoever comes after a killed run, sees the old file or
+ * the new one, never a part. */
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error);
 
 /* A file written under a temporary name beside path that waits to be renamed (commit) or removed

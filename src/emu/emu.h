@@ -73,8 +73,9 @@ uint64_t emu_alloc(emu_memory *m, size_t size);
  */
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
 
-/* An allocation of any size whose bytes come into being when first written, and hold bytes[address
- * % size] before: for caches too large to exist. */
+/* An allocation of any size whose bytes come into being when first written, and hold bytes[offset %
+ * size] before, offset counted from the start of the allocation: for caches too large to exist.
+ * bytes are copied. */
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size);
 
 bool emu_free(emu_memory *m, uint64_t address);

@@ -26,7 +26,12 @@ typedef struct problem {
     problem_shape shape;
     const void *inputs[MAX_PARAMS];
     format input_formats[MAX_PARAMS];
+    uint64_t periods[MAX_PARAMS]; /* values after which an input too large to exist repeats itself,
+                                     whole blocks; 0: all of it is there */
 } problem;
+
+/* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
+void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values);
 
 typedef struct ref_value {
     double value;
@@ -34,14 +39,15 @@ typedef struct ref_value {
 } ref_value;
 
 /* Elements first .. first + count - 1 of the output numbered output (counting the outputs alone).
- * An element of a quantized output is one of its values, decoded. */
+ * An element of a quantized output is one of its values before quantization: how far quantizing may
+ * move it is for the comparison to judge. */
 typedef void reference(const problem *p, unsigned output, uint64_t first, uint64_t count,
                        ref_value *values);
 
 /* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1). */
 reference ref_gemv;
 
-/* q8_1 blocks of x: inputs x. */
+/* The values that become q8_1 blocks: inputs x. */
 reference ref_q8_1_quantize;
 
 /* o[h,d] = sum over t of softmax_t(q[h] . k[kv(h),t] / sqrt(head_dim)) v[kv(h),t,d]; inputs q, K,

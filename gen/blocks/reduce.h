@@ -1,0 +1,32 @@
+/* Sums and maxima over a warp and over a block. */
+#ifndef PTXGEN_GEN_BLOCKS_REDUCE_H
+#define PTXGEN_GEN_BLOCKS_REDUCE_H
+
+#include "ptx/ptx.h"
+
+/* Butterflies over groups of width neighbouring lanes (a power of two): every lane gets the result.
+ */
+val group_sum(ptx *p, val v, unsigned width);
+val group_max(ptx *p, val v, unsigned width);
+#define warp_sum(p, v) group_sum(p, v, 32)
+#define warp_max(p, v) group_max(p, v, 32)
+
+/* The sum over the threads of a block of num_warps warps; warp 0 gets the result, what the others
+ * get means nothing. Every thread must call it. One call a kernel: it takes its shared memory, 4
+ * bytes a warp, for good. */
+val block_sum(ptx *p, val v, unsigned num_warps);
+#define BLOCK_SUM_SHARED "4*num_warps*min(1, num_warps-1)"
+
+/* The same again and again, as in a loop over rows: two halves of shared memory, 8 bytes a warp,
+ * are used in turn, so that one barrier is enough. A warp can come back to a half only after the
+ * next barrier, and warp 0 has read it before it gets there. */
+typedef struct block_sums {
+    unsigned num_warps;
+    val partial;
+    var half; /* byte offset of the half in use */
+} block_sums;
+block_sums block_sums_new(ptx *p, unsigned num_warps);
+#define BLOCK_SUMS_SHARED "8*num_warps*min(1, num_warps-1)"
+val block_sums_next(ptx *p, const block_sums *s, val v);
+
+#endif

@@ -1,0 +1,41 @@
+#include "gen/blocks/walk.h"
+
+var walk_along(ptx *p, walk *w, val start, int64_t bytes)
+{
+    var pointer = var_like(p, start);
+    w->cursors[w->cursor_count].pointer = pointer;
+    w->cursors[w->cursor_count].bytes = bytes;
+    w->cursor_count++;
+    return pointer;
+}
+
+static void take(ptx *p, const walk *w, unsigned items,
+                 void (*item)(ptx *p, void *context, const int64_t offset[MAX_CURSORS]),
+                 void *context)
+{
+    for (unsigned i = 0; i < items; i++) {
+        int64_t offset[MAX_CURSORS] = { 0 };
+        for (unsigned c = 0; c < w->cursor_count; c++)
+            offset[c] = i * w->cursors[c].bytes;
+        item(p, context, offset);
+    }
+    for (unsigned c = 0; c < w->cursor_count; c++)
+        assign(p, w->cursors[c].pointer,
+               add(p, w->cursors[c].pointer, items * w->cursors[c].bytes));
+}
+
+void walk_items(ptx *p, const walk *w,
+                void (*item)(ptx *p, void *context, const int64_t offset[MAX_CURSORS]),
+                void *context)
+{
+    val turns = div(p, w->end, w->stride * w->unroll);
+    PTX_FOR (p, turn, 0, turns, 1)
+        take(p, w, w->unroll, item, context);
+    bool nothing_left = w->unroll * w->stride == 1 ||
+                        (w->end.kind == VAL_IMM && w->end.bits % (w->stride * w->unroll) == 0);
+    if (!nothing_left) {
+        val rest_first = add(p, w->first, mul(p, turns, w->stride * w->unroll));
+        PTX_FOR (p, rest, rest_first, w->end, w->stride)
+            take(p, w, 1, item, context);
+    }
+}

@@ -1,0 +1,73 @@
+/* q8_1 blocks of f32 activations, one warp a block: what the dp4a GEMVs take.
+ *
+ * As ggml's quantize_row_q8_1_ref, to the bit: d = amax / 127, q = x * (1 / d) rounded half away
+ * from zero, s = d * sum(q); d and s are stored as f16, and q and s are computed from d before it
+ * is rounded.
+ */
+#include "gen/blocks/gemv.h"
+#include "gen/blocks/q8_1.h"
+#include "gen/blocks/reduce.h"
+
+/* PTX rounds half to even. The distance to the truncated number is exact and decides. */
+static val round_half_away(ptx *p, val x)
+{
+    val whole = convert(p, S32, x);
+    val rest = sub(p, x, convert(p, F32, whole));
+    val up = select(p, ge(p, rest, 0.5f), imm(S32, 1), imm(S32, 0));
+    val down = select(p, le(p, rest, -0.5f), imm(S32, -1), imm(S32, 0));
+    return add(p, add(p, whole, up), down);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    val q8 = parameter(p, "q8"), x = parameter(p, "x");
+    val lane = lane_id(p);
+    val block = mad(p, ctaid_x(p), in->num_warps, warp_id(p));
+    val blocks = mul(p, div(p, dim_k(p, in), Q8_1_VALUES), dim_m(p, in));
+    ret_if(p, ge(p, named(p, "block", block), blocks));
+
+    val value = add(p, mul_wide(p, block, Q8_1_VALUES), convert(p, U64, lane));
+    val v = ld_const(p, F32, add(p, x, shl(p, value, 2)), 0);
+    val d = div(p, warp_max(p, abs(p, v)), 127.0f);
+    val inverse = select(p, eq(p, d, 0.0f), imm(F32, 0), rcp(p, d));
+    val q = round_half_away(p, mul(p, v, inverse));
+    val sum = mul(p, convert(p, F32, warp_sum(p, q)), d);
+
+    val out = mad_wide(p, block, Q8_1_BYTES, q8);
+    st_global(p, S8, add(p, out, convert(p, U64, lane)), Q8_1_QUANTS, q);
+    PTX_IF (p, eq(p, lane, 0)) {
+        st_global(p, F16, out, Q8_1_D, convert(p, F16, d));
+        st_global(p, F16, out, Q8_1_S, convert(p, F16, sum));
+    }
+}
+
+static const key keys[] = {
+    KEY_K(Q8_1_VALUES),
+    { .name = "m",
+      .summary = "rows of x",
+      .field = KEY_FIELD(shape.m),
+      .min = 1,
+      .max = 65535,
+      .def = 1,
+      .at_run_time = true,
+      .tag = "m" },
+    KEY_NUM_WARPS(4),
+    KEY_DIMS,
+    KEY_END,
+};
+static const param params[] = { OUT(Q8_1, q8, "m*k", 4), IN(F32, x, "m*k", 4), PARAM_END };
+
+const family q8_1_quantize = {
+    .name = "q8_1_quantize",
+    .summary = "f32 activations to q8_1 blocks, one warp a block",
+    .computes = "q8[m,k] = q8_1(x[m,k])",
+    .op = OP_QUANTIZE,
+    .weights = FORMAT_NONE,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params = params,
+    .launch = { .block = "32*num_warps", .grid = { "ceil_div(k/32*m, num_warps)" } },
+    .build = build,
+    .reference = ref_q8_1_quantize,
+    .tolerance = 1e-3,
+};

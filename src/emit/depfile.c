@@ -1,0 +1,40 @@
+/* Make reads a space, a hash, a colon and a backslash before a space only behind a backslash, and a
+ * dollar sign doubled. Ninja's depfile reader takes the same. */
+#include "emit/emit.h"
+
+#include <string.h>
+
+static void put_name(strbuf *out, const char *name)
+{
+    for (const char *c = name; *c; c++) {
+        size_t backslashes = strspn(c, "\\");
+        if (backslashes && (c[backslashes] == ' ' || c[backslashes] == '\0'))
+            strbuf_bytes(out, c, backslashes);
+        if (backslashes) {
+            strbuf_bytes(out, c, backslashes);
+            c += backslashes - 1;
+            continue;
+        }
+        if (*c == ' ' || *c == '#' || *c == ':')
+            strbuf_char(out, '\\');
+        else if (*c == '$')
+            strbuf_char(out, '$');
+        strbuf_char(out, *c);
+    }
+}
+
+void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
+                  const char *const *inputs, size_t input_count)
+{
+    for (size_t i = 0; i < output_count; i++) {
+        if (i)
+            strbuf_char(out, ' ');
+        put_name(out, outputs[i]);
+    }
+    strbuf_char(out, ':');
+    for (size_t i = 0; i < input_count; i++) {
+        strbuf_put(out, i ? " \\\n  " : " ");
+        put_name(out, inputs[i]);
+    }
+    strbuf_char(out, '\n');
+}

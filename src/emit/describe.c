@@ -1,0 +1,39 @@
+#include "emit/describe.h"
+
+#include "gen/formula.h"
+
+bool param_is_pointer(const param *p)
+{
+    return p->kind == PARAM_OUT || p->kind == PARAM_IN;
+}
+
+description describe_kernel(arena *a, const kernel *k)
+{
+    const instance *in = k->instance;
+    const launch *how = &in->family->launch;
+    description d = { .block = formula_value(how->block, in, NULL), .grid_fixed = true };
+
+    d.param_count = instance_params(a, in, d.params);
+    for (size_t i = 0; i < d.param_count; i++)
+        d.param_bytes[i] = param_is_pointer(&d.params[i])
+                               ? formula_value(d.params[i].bytes, in, NULL)
+                               : (int64_t)sizeof(uint32_t);
+    for (size_t i = 0; i < 3; i++) {
+        d.grid[i] = formula_value(how->grid[i], in, NULL);
+        d.grid_fixed = d.grid_fixed && d.grid[i] >= 0;
+    }
+    d.dynamic_shared = how->dynamic_shared ? formula_value(how->dynamic_shared, in, NULL) : 0;
+    return d;
+}
+
+const char *config_word(const instance *in, const key *k)
+{
+    return k->choices ? k->choices[instance_value(in, k)].word : NULL;
+}
+
+const char *kernel_identifier(arena *a, const kernel_set *set, const kernel *k)
+{
+    bool newer = k > set->kernels && k[-1].instance == k->instance;
+    return arena_format(a, "%s_%s%s%s", set->prefix, k->instance->name, newer ? "_" : "",
+                        newer ? k->target->name : "");
+}

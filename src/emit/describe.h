@@ -1,0 +1,32 @@
+/* The facts about one kernel that header and manifest both tell, with all formulas evaluated. */
+#ifndef PTXGEN_EMIT_DESCRIBE_H
+#define PTXGEN_EMIT_DESCRIBE_H
+
+#include "base/strbuf.h"
+#include "gen/kernel.h"
+
+enum { PTXGEN_HEADER_ABI = 1 };
+
+/* Figures that run-time values decide are -1. */
+typedef struct description {
+    param params[MAX_PARAMS];
+    int64_t param_bytes[MAX_PARAMS]; /* of the buffer, or of the number itself */
+    size_t param_count;
+    int64_t block;
+    int64_t grid[3];
+    bool grid_fixed; /* none of grid is -1 */
+    int64_t dynamic_shared;
+} description;
+
+description describe_kernel(arena *a, const kernel *k);
+
+bool param_is_pointer(const param *p);
+
+/* The word that a key of the instance has as its value, or NULL for a key with a number. */
+const char *config_word(const instance *in, const key *k);
+
+/* The C identifier of a set's kernel: PREFIX_NAME. Where an instance has kernels for several
+ * targets, that is the one for the oldest, and the others are PREFIX_NAME_sm_90. */
+const char *kernel_identifier(arena *a, const kernel_set *set, const kernel *k);
+
+#endif

@@ -1,0 +1,243 @@
+/* The constant text stands in templates/header.h.in; here its @PLACEHOLDERS@ are filled in. */
+#include "emit/emit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "emit/describe.h"
+#include "emit/header_data.h"
+#include "gen/formula.h"
+#include "templates/templates.h"
+
+static void print_prefix(strbuf *out, const kernel_set *set)
+{
+    strbuf_put(out, set->prefix);
+}
+
+static void print_upper_prefix(strbuf *out, const kernel_set *set)
+{
+    print_upper(out, set->prefix);
+}
+
+static void print_version(strbuf *out, const kernel_set *set)
+{
+    (void)set;
+    strbuf_put(out, PTXGEN_VERSION);
+}
+
+static void print_abi(strbuf *out, const kernel_set *set)
+{
+    (void)set;
+    strbuf_unsigned(out, PTXGEN_HEADER_ABI);
+}
+
+static void print_enumerator(strbuf *out, const char *name)
+{
+    strbuf_put(out, "    PTXGEN_");
+    print_upper(out, name);
+    strbuf_put(out, ",\n");
+}
+
+static void print_operations(strbuf *out, const kernel_set *set)
+{
+    (void)set;
+    for (size_t i = 0; i < OP_COUNT; i++)
+        print_enumerator(out, operation_names[i]);
+}
+
+static void print_formats(strbuf *out, const kernel_set *set)
+{
+    (void)set;
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        print_enumerator(out, formats[i].name);
+}
+
+typedef struct family_count {
+    const family *family;
+    size_t kernels;
+} family_count;
+
+typedef VEC(family_count) family_counts;
+
+/* The families in the order in which the set has them. */
+static family_counts count_families(arena *a, const kernel_set *set)
+{
+    family_counts counts = { 0 };
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const family *f = set->kernels[i].instance->family;
+        size_t at = 0;
+        while (at < counts.count && counts.items[at].family != f)
+            at++;
+        if (at == counts.count)
+            *VEC_PUSH(a, &counts) = (family_count){ .family = f };
+        counts.items[at].kernels++;
+    }
+    return counts;
+}
+
+/* "14 kernels for sm_75, sm_80:", and each family with its number of kernels. */
+static void print_contents(strbuf *out, const kernel_set *set)
+{
+    family_counts counts = count_families(out->arena, set);
+    strbuf_format(out, " * %zu kernel%s for ", set->kernel_count,
+                  set->kernel_count == 1 ? "" : "s");
+    for (size_t i = 0; i < set->target_count; i++)
+        strbuf_format(out, "%s%s", i ? ", " : "", set->targets[i]->name);
+    strbuf_put(out, ":\n");
+    for (size_t i = 0; i < counts.count; i++)
+        strbuf_format(out, " * %5zu  %-24s %s\n", counts.items[i].kernels,
+                      counts.items[i].family->name, counts.items[i].family->summary);
+}
+
+static bool is_number(const instance *in, const key *k)
+{
+    return !k->choices && !(k->at_run_time && in->dims == DIMS_DYNAMIC);
+}
+
+/* The family's line of mathematics with the sizes that the configuration fixes: inside brackets
+ * keys become numbers. Returns which keys, a bit each. */
+static uint64_t print_mathematics(strbuf *out, const instance *in)
+{
+    uint64_t said = 0;
+    unsigned depth = 0;
+    for (const char *c = in->family->computes; *c;) {
+        size_t length = strspn(c, "abcdefghijklmnopqrstuvwxyz0123456789_");
+        if (length && depth) {
+            const char *word = arena_copy(out->arena, c, length);
+            const key *k = family_key(in->family, word);
+            if (k && is_number(in, k)) {
+                strbuf_signed(out, instance_value(in, k));
+                said |= UINT64_C(1) << (k - in->family->keys);
+            } else {
+                strbuf_put(out, word);
+            }
+        } else {
+            length += length == 0;
+            depth += *c == '[';
+            depth -= *c == ']' && depth;
+            strbuf_bytes(out, c, length);
+        }
+        c += length;
+    }
+    return said;
+}
+
+/* The numbers of the configuration that the mathematics does not show, and the words that are not
+ * the first choice. */
+static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
+{
+    const key *keys = in->family->keys;
+    for (size_t i = 0; keys[i].name; i++) {
+        if (is_number(in, &keys[i]) && !(said >> i & 1))
+            strbuf_format(out, ", %s %" PRId64, keys[i].name, instance_value(in, &keys[i]));
+        else if (keys[i].choices && instance_value(in, &keys[i]))
+            strbuf_format(out, ", %s %s", config_word(in, &keys[i]), keys[i].name);
+    }
+}
+
+static void print_summary(strbuf *out, const kernel *k, const description *d)
+{
+    const instance *in = k->instance;
+    const launch *how = &in->family->launch;
+
+    strbuf_put(out, "/* ");
+    uint64_t said = print_mathematics(out, in);
+    if (in->family->weights != FORMAT_NONE)
+        strbuf_format(out, ", weights %s", formats[in->family->weights].name);
+    if (in->family->activations != FORMAT_NONE)
+        strbuf_format(out, ", activations %s", formats[in->family->activations].name);
+    print_rest_of_config(out, in, said);
+    strbuf_format(out, ".  %s, block %" PRId64 ", grid ", k->target->name, d->block);
+    size_t dimensions = how->grid[2] ? 3 : how->grid[1] ? 2 : 1;
+    for (size_t i = 0; i < dimensions; i++) {
+        strbuf_put(out, i ? " x " : "");
+        if (d->grid[i] >= 0)
+            strbuf_signed(out, d->grid[i]);
+        else
+            strbuf_put(out, formula_text(how->grid[i]));
+    }
+    if (k->shared_bytes)
+        strbuf_format(out, ", %zu bytes shared", k->shared_bytes);
+    if (d->dynamic_shared)
+        strbuf_format(out, ", %" PRId64 " bytes dynamic shared", d->dynamic_shared);
+    if (k->resources.known)
+        strbuf_format(out, ", %u registers", k->resources.registers);
+    strbuf_put(out, ". */\n");
+}
+
+static void print_grid_function(strbuf *out, const char *identifier, const instance *in)
+{
+    strbuf_format(out,
+                  "static inline void %s_grid(const ptxgen_run *run, unsigned grid[3])\n"
+                  "{\n",
+                  identifier);
+    for (size_t i = 0; i < 3; i++) {
+        strbuf_format(out, "    grid[%zu] = (unsigned)(", i);
+        formula_print_c(out, in->family->launch.grid[i], in);
+        strbuf_put(out, ");\n");
+    }
+    strbuf_put(out, "}\n");
+}
+
+static void print_declarations(strbuf *out, const kernel_set *set)
+{
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const kernel *k = &set->kernels[i];
+        const char *identifier = kernel_identifier(out->arena, set, k);
+        description d = describe_kernel(out->arena, k);
+        print_summary(out, k, &d);
+        strbuf_format(out, "extern const ptxgen_kernel %s;\n", identifier);
+        if (!d.grid_fixed)
+            print_grid_function(out, identifier, k->instance);
+        strbuf_char(out, '\n');
+    }
+}
+
+static void print_data(strbuf *out, const kernel_set *set)
+{
+    for (size_t i = 0; i < set->kernel_count; i++)
+        print_definitions(out, set, &set->kernels[i]);
+}
+
+static void print_table(strbuf *out, const kernel_set *set)
+{
+    for (size_t i = 0; i < set->kernel_count; i++)
+        strbuf_format(out, "    &%s,\n", kernel_identifier(out->arena, set, &set->kernels[i]));
+}
+
+typedef struct placeholder {
+    const char *name;
+    void (*print)(strbuf *out, const kernel_set *set);
+} placeholder;
+
+static const placeholder placeholders[] = {
+    { "@PREFIX@", print_prefix },     { "@UPPER@", print_upper_prefix },
+    { "@VERSION@", print_version },   { "@ABI@", print_abi },
+    { "@CONTENTS@", print_contents }, { "@OPERATIONS@", print_operations },
+    { "@FORMATS@", print_formats },   { "@DECLARATIONS@", print_declarations },
+    { "@DATA@", print_data },         { "@TABLE@", print_table },
+};
+
+static const placeholder *find_placeholder(const char *text)
+{
+    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
+        if (strncmp(text, placeholders[i].name, strlen(placeholders[i].name)) == 0)
+            return &placeholders[i];
+    return NULL;
+}
+
+void emit_header(strbuf *out, const kernel_set *set)
+{
+    for (const char *text = template_header_h_in; *text;) {
+        size_t plain = strcspn(text, "@");
+        strbuf_bytes(out, text, plain);
+        text += plain;
+        const placeholder *p = find_placeholder(text);
+        if (p) {
+            p->print(out, set);
+            text += strlen(p->name);
+        } else if (*text) {
+            strbuf_char(out, *text++);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/os.h"
+#include "emit/describe.h"
+#include "emit/emit.h"
+#include "gen/formula.h"
+
+static json_t *made(json_t *value)
+{
+    if (!value)
+        os_out_of_memory(sizeof *value);
+    return value;
+}
+
+static void set_value(json_t *object, const char *name, json_t *value)
+{
+    if (json_object_set_new(object, name, made(value)) != 0)
+        os_out_of_memory(sizeof *value);
+}
+
+static void append(json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, made(value)) != 0)
+        os_out_of_memory(sizeof *value);
+}
+
+static void set_string(json_t *object, const char *name, const char *text)
+{
+    set_value(object, name, json_string(text));
+}
+
+static void set_number(json_t *object, const char *name, int64_t number)
+{
+    set_value(object, name, json_integer(number));
+}
+
+/* Run-time values decide: null. */
+static json_t *number_or_null(int64_t number)
+{
+    return number < 0 ? json_null() : json_integer(number);
+}
+
+static json_t *config_json(const instance *in)
+{
+    json_t *config = made(json_object());
+    for (const key *k = in->family->keys; k->name; k++) {
+        const char *word = config_word(in, k);
+        set_value(config, k->name, word ? json_string(word) : json_integer(instance_value(in, k)));
+    }
+    return config;
+}
+
+static json_t *params_json(const description *d)
+{
+    json_t *params = made(json_array());
+    for (size_t i = 0; i < d->param_count; i++) {
+        const param *p = &d->params[i];
+        json_t *item = made(json_object());
+        set_string(item, "name", p->name);
+        set_string(item, "kind", param_is_pointer(p) ? "pointer" : "u32");
+        set_string(item, "dir", p->kind == PARAM_OUT ? "out" : "in");
+        if (param_is_pointer(p)) {
+            set_string(item, "element", formats[p->format].name);
+            set_value(item, "bytes", number_or_null(d->param_bytes[i]));
+            set_string(item, "size", p->bytes);
+            set_number(item, "align", p->align);
+        } else {
+            set_string(item, "size", p->size);
+        }
+        append(params, item);
+    }
+    return params;
+}
+
+static json_t *block_json(const description *d)
+{
+    json_t *block = made(json_array());
+    append(block, json_integer(d->block));
+    append(block, json_integer(1));
+    append(block, json_integer(1));
+    return block;
+}
+
+static void set_grid(json_t *object, const description *d, const launch *how)
+{
+    json_t *grid = made(json_array());
+    for (size_t i = 0; i < 3; i++)
+        append(grid,
+               d->grid_fixed ? json_integer(d->grid[i]) : json_string(formula_text(how->grid[i])));
+    set_value(object, "grid", d->grid_fixed ? grid : json_null());
+    if (!d->grid_fixed)
+        set_value(object, "grid_expr", grid);
+}
+
+static json_t *resources_json(const resources *r)
+{
+    if (!r->known)
+        return json_null();
+    json_t *figures = made(json_object());
+    set_number(figures, "registers", r->registers);
+    set_number(figures, "spill_bytes", r->spill_bytes);
+    set_number(figures, "stack_bytes", r->stack_bytes);
+    return figures;
+}
+
+static json_t *kernel_json(arena *a, const kernel *k)
+{
+    const instance *in = k->instance;
+    description d = describe_kernel(a, k);
+
+    json_t *shared = made(json_object());
+    set_number(shared, "static", (int64_t)k->shared_bytes);
+    set_number(shared, "dynamic", d.dynamic_shared);
+
+    json_t *item = made(json_object());
+    set_string(item, "name", in->name);
+    set_string(item, "family", in->family->name);
+    set_string(item, "entry", in->name);
+    set_string(item, "file", k->file);
+    set_string(item, "target", k->target->name);
+    set_string(item, "isa", arena_format(a, "%u.%u", k->isa / 10, k->isa % 10));
+    set_value(item, "config", config_json(in));
+    set_value(item, "params", params_json(&d));
+    set_value(item, "block", block_json(&d));
+    set_grid(item, &d, &in->family->launch);
+    set_value(item, "smem", shared);
+    set_number(item, "workspace", 0);
+    set_value(item, "ptxas", resources_json(&k->resources));
+    return item;
+}
+
+void emit_manifest(strbuf *out, const kernel_set *set)
+{
+    json_t *kernels = made(json_array());
+    for (size_t i = 0; i < set->kernel_count; i++)
+        append(kernels, kernel_json(out->arena, &set->kernels[i]));
+
+    json_t *manifest = made(json_object());
+    set_string(manifest, "ptxgen", PTXGEN_VERSION);
+    set_number(manifest, "abi", PTXGEN_HEADER_ABI);
+    set_string(manifest, "prefix", set->prefix);
+    set_value(manifest, "kernels", kernels);
+    set_value(manifest, "pipelines", json_array());
+
+    char *text = json_dumps(manifest, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    if (!text)
+        os_out_of_memory(0);
+    strbuf_put(out, text);
+    strbuf_char(out, '\n');
+    free(text);
+    json_decref(manifest);
+}

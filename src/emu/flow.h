@@ -1,0 +1,12 @@
+/* Control flow of an entry: where diverging paths meet again, and which reads of registers need a
+ * check at run time. */
+#ifndef PTXGEN_EMU_FLOW_H
+#define PTXGEN_EMU_FLOW_H
+
+#include "emu/module.h"
+
+/* Sets reconverge of all branches, and check, mark and reg.tracked where some path reaches a read
+ * of a register without writing it. */
+void flow_analyse(entry *e);
+
+#endif

@@ -1,0 +1,133 @@
+/* A launch in progress: the block that runs, its warps, and what instructions do to them. */
+#ifndef PTXGEN_EMU_MACHINE_H
+#define PTXGEN_EMU_MACHINE_H
+
+#include "emu/memory.h"
+#include "emu/module.h"
+#include "emu/shared.h"
+
+enum { MAX_WARPS = 32, BARRIERS = 16 };
+
+typedef struct machine machine;
+
+/* Lanes that wait while others run: those in mask go on at pc until they reach reconverge. */
+typedef struct frame {
+    uint32_t pc, reconverge;
+    lane_mask mask;
+} frame;
+
+typedef enum warp_status { WARP_RUNS, WARP_WAITS, WARP_ENDED } warp_status;
+
+struct warp {
+    machine *machine;
+    uint8_t *file;         /* registers, see op.dst */
+    lane_mask *predicates; /* one bit a lane */
+    lane_mask *defined;    /* of tracked registers: the lanes that have written it */
+    uint32_t pc, reconverge;
+    lane_mask active;  /* lanes that run now */
+    lane_mask alive;   /* lanes that have not ended */
+    lane_mask present; /* lanes that exist: fewer than 32 in the last warp of an odd block */
+    lane_mask carry;   /* the condition code register */
+    unsigned active_count;
+    unsigned index;
+    warp_status status;
+    unsigned barrier; /* the one it waits at */
+    const op *waits;  /* the instruction it waits at */
+    frame *frames;
+    uint32_t depth;
+};
+
+typedef struct barrier {
+    unsigned arrived, expected; /* threads */
+    uint32_t warps;             /* that have arrived, a bit each */
+    lane_mask any, all;         /* of bar.red: whether some and whether all predicates held */
+    unsigned popc;
+} barrier;
+
+struct machine {
+    arena *arena;
+    emu_memory *memory;
+    const entry *entry;
+    const emu_launch_config *config;
+    emu_stats *stats; /* NULL: nobody wants them */
+    emu_report *report;
+    unsigned block[3];
+    unsigned threads, warp_count;
+    warp warps[MAX_WARPS];
+    barrier barriers[BARRIERS];
+    shared_memory shared;
+    uint8_t *local, *local_written; /* local_bytes a thread, one after another */
+    size_t local_bytes;
+    const uint8_t *params;
+    const uint64_t *globals; /* addresses of the module's variables */
+    uint32_t frames;         /* room for frames in each warp */
+    uint64_t thread_instructions, warp_instructions; /* of the block */
+    uint64_t limit;
+};
+
+static inline const void *source(const warp *w, const op *o, int which)
+{
+    return w->file + o->src[which];
+}
+
+static inline lane_mask predicate(const warp *w, uint32_t index, bool negated)
+{
+    return negated ? ~w->predicates[index] : w->predicates[index];
+}
+
+/* index UINT32_MAX: nobody wants the result. */
+static inline void write_predicate(warp *w, uint32_t index, lane_mask value, lane_mask mask)
+{
+    if (index != UINT32_MAX)
+        w->predicates[index] = (w->predicates[index] & ~mask) | (value & mask);
+}
+
+static inline void set_active(warp *w, lane_mask mask)
+{
+    w->active = mask;
+    w->active_count = count_lanes(mask);
+}
+
+static inline bool has_fault(const machine *m)
+{
+    return m->report->fault != EMU_OK;
+}
+
+/* The number of a lane's thread in its block. */
+static inline unsigned thread_of(const warp *w, int lane)
+{
+    return w->index * WARP_LANES + (unsigned)lane;
+}
+
+/* Reports a fault of a lane. Only the first of a launch is kept. */
+void fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address, const char *format,
+           ...) PRINTF_LIKE(6, 7);
+
+/* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
+void warp_resume(warp *w);
+
+/* predicate.c */
+op_exec exec_setp, exec_set, exec_selp32, exec_selp64, exec_testp;
+op_exec exec_predicate_move, exec_predicate_not, exec_predicate_logic;
+
+/* move.c */
+op_exec exec_move32, exec_move64, exec_pack, exec_unpack, exec_clock, exec_nothing;
+op_exec exec_add_carry, exec_sub_carry, exec_mad_carry;
+op_exec exec_cvta, exec_isspacep;
+
+/* convert.c */
+op_exec exec_cvt, exec_cvt_pair, exec_cvt_pack;
+
+/* access.c */
+op_exec exec_ld, exec_st, exec_ld_param;
+
+/* atomic.c */
+op_exec exec_atom;
+
+/* exchange.c */
+op_exec exec_shfl, exec_vote, exec_match, exec_activemask, exec_redux;
+
+/* control.c */
+op_exec exec_bra, exec_exit, exec_trap, exec_bar, exec_bar_warp;
+
+#endif

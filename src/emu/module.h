@@ -1,0 +1,223 @@
+/* A parsed module: what emu_load makes of PTX text and emu_launch runs.
+ *
+ * Every instruction is decoded once into an op whose operands are places in the register file of a
+ * warp, so that running it is one call for 32 lanes. Immediates, addresses of variables and special
+ * registers are registers as well, filled before a warp starts. A module is not changed by running
+ * it, and several threads may run one at the same time.
+ */
+#ifndef PTXGEN_EMU_MODULE_H
+#define PTXGEN_EMU_MODULE_H
+
+#include "base/arena.h"
+#include "emu/emu.h"
+#include "emu/types.h"
+
+typedef struct warp warp;
+typedef struct op op;
+
+typedef void op_exec(warp *w, const op *o, lane_mask mask);
+
+typedef enum ptx_space {
+    SPACE_GENERIC,
+    SPACE_GLOBAL,
+    SPACE_SHARED,
+    SPACE_LOCAL,
+    SPACE_PARAM,
+    SPACE_CONST,
+} ptx_space;
+
+/* Where things lie in the address spaces of the emulator. Shared arrays do not start at 0, as they
+ * do not on sm_90, and unused bytes lie between any two arrays. Generic addresses of shared and
+ * local memory lie in windows as on a GPU. */
+enum {
+    SHARED_STATIC_BASE = 0x400,
+    SHARED_DYNAMIC_BASE = 0x100000,
+    LOCAL_BASE = 0x100,
+    ARRAY_GAP = 128,
+    PARAM_STRIDE_LOG2 = 16, /* parameter i is at (i + 1) << PARAM_STRIDE_LOG2 */
+    MAX_SHARED_BYTES = 227 * 1024,
+    MAX_PARAM_BYTES = 32764,
+};
+#define SHARED_WINDOW UINT64_C(0x010000000000)
+#define LOCAL_WINDOW UINT64_C(0x020000000000)
+#define WINDOW_BYTES UINT64_C(0x1000000)
+
+/* Modifiers that many instructions share. */
+enum {
+    MOD_RZ = 1 << 0,
+    MOD_RM = 1 << 1,
+    MOD_RP = 1 << 2,
+    MOD_INTEGRAL = 1 << 3, /* .rni .rzi .rmi .rpi: to a whole number */
+    MOD_FTZ = 1 << 4,
+    MOD_SAT = 1 << 5,
+    MOD_RELU = 1 << 6,
+    MOD_NAN = 1 << 7,
+    MOD_DIRECTED = MOD_RZ | MOD_RM | MOD_RP,
+};
+
+typedef enum ptx_compare {
+    COMPARE_EQ,
+    COMPARE_NE,
+    COMPARE_LT,
+    COMPARE_LE,
+    COMPARE_GT,
+    COMPARE_GE,
+    COMPARE_EQU,
+    COMPARE_NEU,
+    COMPARE_LTU,
+    COMPARE_LEU,
+    COMPARE_GTU,
+    COMPARE_GEU,
+    COMPARE_NUM,
+    COMPARE_NAN,
+} ptx_compare;
+
+/* What an atomic operation or a reduction does, or how a predicate is combined. */
+typedef enum ptx_combine {
+    COMBINE_NONE,
+    COMBINE_ADD,
+    COMBINE_MIN,
+    COMBINE_MAX,
+    COMBINE_INC,
+    COMBINE_DEC,
+    COMBINE_EXCH,
+    COMBINE_CAS,
+    COMBINE_AND,
+    COMBINE_OR,
+    COMBINE_XOR,
+    COMBINE_POPC,
+} ptx_combine;
+
+enum { MAX_VECTOR = 8, NO_TARGET = UINT32_MAX };
+
+/* Predicates 0 and 1 of every kernel hold true and false. */
+enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1 };
+
+struct op {
+    op_exec *exec;
+    /* Byte offsets into a warp's register file; for predicates indices into its predicates. */
+    uint32_t dst[MAX_VECTOR], src[MAX_VECTOR + 1];
+    int64_t offset; /* added to an address */
+    uint32_t guard; /* a predicate */
+    uint32_t line;
+    uint32_t target;     /* of a branch: the op it jumps to */
+    uint32_t reconverge; /* of a branch: the op where its paths meet again, NO_TARGET for none */
+    uint32_t uses;       /* the first of its register uses in entry.uses */
+    uint16_t reads, writes;
+    bool guard_not;
+    bool check;         /* reads a register that some path leaves undefined */
+    bool mark;          /* writes one */
+    bool is_branch;     /* control may go elsewhere than to the next op */
+    bool ends;          /* control never goes to the next op of the text, unless guarded */
+    bool address64;     /* the address register has 64 bits */
+    bool pred_not;      /* the predicate operand is negated */
+    bool strong;        /* .volatile, .relaxed, …: ordered by the memory model */
+    bool non_coherent;  /* .nc */
+    uint8_t vector;     /* elements of a vector operand, at least 1 */
+    uint8_t type, type2; /* ptx_type: of the result and of the source */
+    uint8_t dst_bits, src_bits;
+    uint8_t space;   /* ptx_space */
+    uint8_t compare; /* ptx_compare */
+    uint8_t combine; /* ptx_combine */
+    uint8_t variant; /* a choice of its own of an instruction */
+    uint8_t mods;
+};
+
+/* A register as declared, or a constant or special register. */
+typedef struct reg {
+    const char *name;
+    ptx_type type;
+    uint32_t place;   /* offset in the register file, or index of the predicate */
+    uint32_t tracked; /* 1 + its index among registers whose definition is watched; 0: not watched */
+} reg;
+
+/* An array in shared or local memory, or a variable in global or constant memory. */
+typedef struct variable {
+    const char *name;
+    ptx_space space;
+    uint64_t size, align;
+    uint64_t offset;      /* of shared and local arrays: its address in that space */
+    bool dynamic;         /* extern .shared: its size is the launch's */
+    const uint8_t *bytes; /* of global and constant variables: initial content, size bytes */
+    uint32_t index;       /* of global and constant variables: its place in the module */
+} variable;
+
+typedef struct variables {
+    VEC(const variable *) list;
+    uint64_t end; /* the address behind the last */
+} variables;
+
+typedef struct param {
+    const char *name;
+    size_t size, align, offset; /* in the parameter block of a launch */
+} param;
+
+/* A constant in the register file: bits, plus the address of a variable where there is one. */
+typedef struct constant {
+    uint64_t bits;
+    const variable *base;
+    uint32_t place;
+    bool wide; /* 64 bits */
+} constant;
+
+typedef enum special {
+    SPECIAL_TID_X,
+    SPECIAL_TID_Y,
+    SPECIAL_TID_Z,
+    SPECIAL_NTID_X,
+    SPECIAL_NTID_Y,
+    SPECIAL_NTID_Z,
+    SPECIAL_CTAID_X,
+    SPECIAL_CTAID_Y,
+    SPECIAL_CTAID_Z,
+    SPECIAL_NCTAID_X,
+    SPECIAL_NCTAID_Y,
+    SPECIAL_NCTAID_Z,
+    SPECIAL_LANEID,
+    SPECIAL_WARPID,
+    SPECIAL_NWARPID,
+    SPECIAL_SMID,
+    SPECIAL_NSMID,
+    SPECIAL_GRIDID,
+    SPECIAL_LANEMASK_EQ,
+    SPECIAL_LANEMASK_LE,
+    SPECIAL_LANEMASK_LT,
+    SPECIAL_LANEMASK_GE,
+    SPECIAL_LANEMASK_GT,
+    SPECIAL_CLOCK,
+    SPECIAL_CLOCK_HI,
+    SPECIAL_CLOCK64,
+    SPECIAL_GLOBALTIMER,
+    SPECIAL_TOTAL_SMEM_SIZE,
+    SPECIAL_DYNAMIC_SMEM_SIZE,
+    SPECIAL_COUNT,
+} special;
+
+typedef struct special_place {
+    special which;
+    uint32_t place;
+} special_place;
+
+typedef struct entry {
+    const char *name;
+    VEC(param) params;
+    size_t param_bytes;
+    unsigned reqntid[3], maxntid[3];
+    variables shared, local;
+    VEC(op) ops;
+    VEC(reg) regs;
+    VEC(uint32_t) uses; /* registers that ops read, then write */
+    VEC(constant) constants;
+    VEC(special_place) specials;
+    uint32_t file_bytes, predicate_count, tracked_count;
+    bool uses_dynamic_shared;
+} entry;
+
+struct emu_module {
+    VEC(entry *) entries;
+    VEC(variable *) globals; /* of global and constant memory */
+};
+
+const entry *module_entry(const emu_module *m, const char *name);
+
+#endif

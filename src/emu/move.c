@@ -1,0 +1,179 @@
+/* Moves, address conversions, and arithmetic that chains through the carry. */
+#include "emu/arith.h"
+#include "emu/machine.h"
+
+void exec_nothing(warp *w, const op *o, lane_mask mask)
+{
+    (void)w;
+    (void)o;
+    (void)mask;
+}
+
+void exec_move32(warp *w, const op *o, lane_mask mask)
+{
+    write_lanes32(w->file + o->dst[0], source(w, o, 0), mask);
+}
+
+void exec_move64(warp *w, const op *o, lane_mask mask)
+{
+    write_lanes64(w->file + o->dst[0], source(w, o, 0), mask);
+}
+
+static u64 element(const void *from, int lane, unsigned bits)
+{
+    return bits == 64 ? get_u64(from, lane) : get_u32(from, lane);
+}
+
+static void write_elements(void *to, const u64 *values, unsigned bits, lane_mask mask)
+{
+    lanes64 wide;
+    lanes32 narrow;
+    for (int i = 0; i < WARP_LANES; i++) {
+        wide.u64[i] = values[i];
+        narrow.u32[i] = (u32)values[i];
+    }
+    if (bits == 64)
+        write_lanes64(to, &wide, mask);
+    else
+        write_lanes32(to, &narrow, mask);
+}
+
+void exec_pack(warp *w, const op *o, lane_mask mask)
+{
+    u64 values[WARP_LANES] = { 0 };
+    for (unsigned e = 0; e < o->vector; e++)
+        for (int i = 0; i < WARP_LANES; i++)
+            values[i] |= element(source(w, o, (int)e), i, o->src_bits) << e * o->src_bits;
+    write_elements(w->file + o->dst[0], values, o->dst_bits, mask);
+}
+
+void exec_unpack(warp *w, const op *o, lane_mask mask)
+{
+    u64 from[WARP_LANES], values[WARP_LANES];
+    for (int i = 0; i < WARP_LANES; i++)
+        from[i] = element(source(w, o, 0), i, o->dst_bits);
+    for (unsigned e = 0; e < o->vector; e++) {
+        for (int i = 0; i < WARP_LANES; i++)
+            values[i] = from[i] >> e * o->src_bits & low_bits(o->src_bits);
+        write_elements(w->file + o->dst[e], values, o->src_bits, mask);
+    }
+}
+
+/* Clocks count warp instructions of the block, so that every run reads the same. */
+void exec_clock(warp *w, const op *o, lane_mask mask)
+{
+    u64 values[WARP_LANES], now = w->machine->warp_instructions;
+    bool wide = o->variant == SPECIAL_CLOCK64 || o->variant == SPECIAL_GLOBALTIMER;
+    for (int i = 0; i < WARP_LANES; i++)
+        values[i] = o->variant == SPECIAL_CLOCK_HI ? now >> 32 : now;
+    write_elements(w->file + o->dst[0], values, wide ? 64 : 32, mask);
+}
+
+static u64 window_of(ptx_space space)
+{
+    return space == SPACE_SHARED ? SHARED_WINDOW : space == SPACE_LOCAL ? LOCAL_WINDOW : 0;
+}
+
+void exec_cvta(warp *w, const op *o, lane_mask mask)
+{
+    u64 window = window_of((ptx_space)o->space);
+    lanes64 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u64 address = get_u64(source(w, o, 0), i);
+        result.u64[i] = o->variant ? address - window : address + window;
+    }
+    write_lanes64(w->file + o->dst[0], &result, mask);
+}
+
+void exec_isspacep(warp *w, const op *o, lane_mask mask)
+{
+    lane_mask bits = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u64 address = get_u64(source(w, o, 0), i);
+        bool shared = address - SHARED_WINDOW < WINDOW_BYTES;
+        bool local = address - LOCAL_WINDOW < WINDOW_BYTES;
+        const allocation *a = memory_find(w->machine->memory, address);
+        bool in = o->space == SPACE_SHARED   ? shared
+                  : o->space == SPACE_LOCAL  ? local
+                  : o->space == SPACE_GLOBAL ? !shared && !local
+                                             : a && a->read_only;
+        bits |= (lane_mask)in << i;
+    }
+    write_predicate(w, o->dst[0], bits, mask);
+}
+
+enum { CARRY_IN = 1, CARRY_OUT = 2, HIGH = 4 };
+
+/* a + b + carry in width bits; carry is set to the carry out. */
+static u64 add_with_carry(u64 a, u64 b, bool wide, bool *carry)
+{
+    u64 sum = a + b + *carry;
+    *carry = wide ? sum < a || (sum == a && *carry) : sum >> 32;
+    return sum;
+}
+
+static void set_carry(warp *w, const op *o, lane_mask carry, lane_mask mask)
+{
+    if (o->variant & CARRY_OUT)
+        w->carry = (w->carry & ~mask) | (carry & mask);
+}
+
+static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b, bool inverted)
+{
+    bool wide = type_bits((ptx_type)o->type) == 64;
+    u64 values[WARP_LANES];
+    lane_mask out = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        bool carry = o->variant & CARRY_IN ? w->carry >> i & 1 : false;
+        carry ^= inverted;
+        values[i] = add_with_carry(a[i], b[i], wide, &carry);
+        out |= (lane_mask)(carry ^ inverted) << i;
+    }
+    write_elements(w->file + o->dst[0], values, wide ? 64 : 32, mask);
+    set_carry(w, o, out, mask);
+}
+
+static void load_elements(const warp *w, const op *o, int which, u64 *values)
+{
+    for (int i = 0; i < WARP_LANES; i++)
+        values[i] = element(source(w, o, which), i, type_bits((ptx_type)o->type));
+}
+
+void exec_add_carry(warp *w, const op *o, lane_mask mask)
+{
+    u64 a[WARP_LANES], b[WARP_LANES];
+    load_elements(w, o, 0, a);
+    load_elements(w, o, 1, b);
+    chain(w, o, mask, a, b, false);
+}
+
+/* a - b - borrow is a + ~b + !borrow. */
+void exec_sub_carry(warp *w, const op *o, lane_mask mask)
+{
+    u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(type_bits((ptx_type)o->type));
+    load_elements(w, o, 0, a);
+    load_elements(w, o, 1, b);
+    for (int i = 0; i < WARP_LANES; i++)
+        b[i] = ~b[i] & all;
+    chain(w, o, mask, a, b, true);
+}
+
+void exec_mad_carry(warp *w, const op *o, lane_mask mask)
+{
+    ptx_type type = (ptx_type)o->type;
+    bool is_signed = type_kind_of(type) == KIND_SIGNED;
+    u64 a[WARP_LANES], b[WARP_LANES], c[WARP_LANES];
+    load_elements(w, o, 0, a);
+    load_elements(w, o, 1, b);
+    load_elements(w, o, 2, c);
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (type_bits(type) == 64) {
+            u64 high = is_signed ? (u64)high_s64((s64)a[i], (s64)b[i]) : high_u64(a[i], b[i]);
+            a[i] = o->variant & HIGH ? high : a[i] * b[i];
+        } else {
+            u64 product = is_signed ? (u64)((s64)(s32)a[i] * (s32)b[i]) : a[i] * b[i];
+            a[i] = (u32)(o->variant & HIGH ? product >> 32 : product);
+        }
+    }
+    chain(w, o, mask, a, c, false);
+}

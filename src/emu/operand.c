@@ -1,0 +1,358 @@
+/* Operands: registers, constants, addresses, vectors, and integer constant expressions. */
+#include "emu/parser.h"
+
+enum { MAX_DEPTH = 64 };
+
+uint32_t register_file_place(parser *p, unsigned bits)
+{
+    uint32_t place = p->entry->file_bytes;
+    p->entry->file_bytes += (uint32_t)(bits == 64 ? sizeof(lanes64) : sizeof(lanes32));
+    return place;
+}
+
+uint32_t constant_place(parser *p, uint64_t bits, const variable *base, bool wide)
+{
+    entry *e = p->entry;
+    uint32_t *head = &p->constant_heads[(bits * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
+    for (uint32_t i = *head; i; i = p->constant_next.items[i - 1]) {
+        const constant *c = &e->constants.items[i - 1];
+        if (c->bits == bits && c->base == base && c->wide == wide)
+            return c->place;
+    }
+    *VEC_PUSH(p->arena, &p->constant_next) = *head;
+    uint32_t place = register_file_place(p, wide ? 64 : 32);
+    *VEC_PUSH(p->arena, &e->constants) =
+        (constant){ .bits = bits, .base = base, .place = place, .wide = wide };
+    *head = (uint32_t)e->constants.count;
+    return place;
+}
+
+static const struct {
+    const char *name;
+    special which;
+    ptx_type type;
+} specials[] = {
+    { "%tid.x", SPECIAL_TID_X, TYPE_u32 },
+    { "%tid.y", SPECIAL_TID_Y, TYPE_u32 },
+    { "%tid.z", SPECIAL_TID_Z, TYPE_u32 },
+    { "%ntid.x", SPECIAL_NTID_X, TYPE_u32 },
+    { "%ntid.y", SPECIAL_NTID_Y, TYPE_u32 },
+    { "%ntid.z", SPECIAL_NTID_Z, TYPE_u32 },
+    { "%ctaid.x", SPECIAL_CTAID_X, TYPE_u32 },
+    { "%ctaid.y", SPECIAL_CTAID_Y, TYPE_u32 },
+    { "%ctaid.z", SPECIAL_CTAID_Z, TYPE_u32 },
+    { "%nctaid.x", SPECIAL_NCTAID_X, TYPE_u32 },
+    { "%nctaid.y", SPECIAL_NCTAID_Y, TYPE_u32 },
+    { "%nctaid.z", SPECIAL_NCTAID_Z, TYPE_u32 },
+    { "%laneid", SPECIAL_LANEID, TYPE_u32 },
+    { "%warpid", SPECIAL_WARPID, TYPE_u32 },
+    { "%nwarpid", SPECIAL_NWARPID, TYPE_u32 },
+    { "%smid", SPECIAL_SMID, TYPE_u32 },
+    { "%nsmid", SPECIAL_NSMID, TYPE_u32 },
+    { "%gridid", SPECIAL_GRIDID, TYPE_u64 },
+    { "%lanemask_eq", SPECIAL_LANEMASK_EQ, TYPE_u32 },
+    { "%lanemask_le", SPECIAL_LANEMASK_LE, TYPE_u32 },
+    { "%lanemask_lt", SPECIAL_LANEMASK_LT, TYPE_u32 },
+    { "%lanemask_ge", SPECIAL_LANEMASK_GE, TYPE_u32 },
+    { "%lanemask_gt", SPECIAL_LANEMASK_GT, TYPE_u32 },
+    { "%clock", SPECIAL_CLOCK, TYPE_u32 },
+    { "%clock_hi", SPECIAL_CLOCK_HI, TYPE_u32 },
+    { "%clock64", SPECIAL_CLOCK64, TYPE_u64 },
+    { "%globaltimer", SPECIAL_GLOBALTIMER, TYPE_u64 },
+    { "%total_smem_size", SPECIAL_TOTAL_SMEM_SIZE, TYPE_u32 },
+    { "%dynamic_smem_size", SPECIAL_DYNAMIC_SMEM_SIZE, TYPE_u32 },
+};
+
+ptx_type special_type(special which)
+{
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        if (specials[i].which == which)
+            return specials[i].type;
+    return TYPE_NONE;
+}
+
+uint32_t special_register(parser *p, special which)
+{
+    uint32_t *known = &p->special_places[which];
+    if (!*known) {
+        uint32_t place = register_file_place(p, type_bits(special_type(which)));
+        *VEC_PUSH(p->arena, &p->entry->specials) = (special_place){ which, place };
+        *known = place + 1;
+    }
+    return *known - 1;
+}
+
+/* Goes past the name of a special register; false, and nothing read, when it is none. */
+static bool parse_special(parser *p, const char *name, special *which)
+{
+    if (name[0] != '%')
+        return false;
+    const char *full = name;
+    bool component = p->lex.token.kind == TOKEN_DIRECTIVE;
+    if (component)
+        full = arena_format(p->arena, "%s.%s", name, p->lex.token.text);
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        if (strcmp(specials[i].name, full) == 0) {
+            if (component)
+                lexer_next(&p->lex);
+            *which = specials[i].which;
+            return true;
+        }
+    return false;
+}
+
+/* A register of a range like %r<4>: made when it is first named. */
+static bool find_in_range(parser *p, const char *name, const symbol *exact, operand *found)
+{
+    size_t length = strlen(name), digits = 0;
+    while (digits < length && digits < 7 && name[length - digits - 1] >= '0' &&
+           name[length - digits - 1] <= '9')
+        digits++;
+    /* Where the range's own name ends in digits, more than one way to split the name is possible. */
+    for (size_t take = 1; take <= digits; take++) {
+        const char *number = name + length - take;
+        if (number[0] == '0' && take > 1)
+            continue;
+        char *prefix = arena_copy(p->arena, name, length - take);
+        symbol *range = symbols_find(&p->symbols, prefix);
+        if (!range || range->kind != SYMBOL_REG_RANGE || (exact && exact->depth >= range->depth))
+            continue;
+        uint32_t index = 0;
+        for (const char *c = number; *c; c++)
+            index = index * 10 + (uint32_t)(*c - '0');
+        if (index >= range->count)
+            continue;
+        if (!range->members[index]) {
+            bool predicate = range->type == TYPE_pred;
+            uint32_t place = predicate ? p->entry->predicate_count++
+                                       : register_file_place(p, type_bits(range->type));
+            *VEC_PUSH(p->arena, &p->entry->regs) =
+                (reg){ .name = name, .type = range->type, .place = place };
+            range->members[index] = (uint32_t)p->entry->regs.count;
+        }
+        *found = (operand){ .kind = OPERAND_REG,
+                            .index = range->members[index] - 1,
+                            .type = range->type };
+        return true;
+    }
+    return false;
+}
+
+static operand named_operand(parser *p, const char *name)
+{
+    operand o = { .kind = OPERAND_LABEL, .name = name };
+    if (strcmp(name, "_") == 0)
+        return (operand){ .kind = OPERAND_SINK };
+    if (strcmp(name, "WARP_SZ") == 0)
+        return (operand){ .kind = OPERAND_INTEGER, .bits = WARP_LANES };
+    const symbol *s = symbols_find(&p->symbols, name);
+    if (find_in_range(p, name, s, &o))
+        return o;
+    if (!s) {
+        if (parse_special(p, name, &o.special)) {
+            o.kind = OPERAND_SPECIAL;
+            o.type = special_type(o.special);
+        }
+        return o;
+    }
+    o.index = s->index;
+    o.type = s->type;
+    switch (s->kind) {
+    case SYMBOL_REG:
+        o.kind = OPERAND_REG;
+        break;
+    case SYMBOL_VARIABLE:
+        o.kind = OPERAND_VARIABLE;
+        o.variable = s->variable;
+        break;
+    case SYMBOL_PARAM:
+        o.kind = OPERAND_PARAM;
+        break;
+    default:
+        break;
+    }
+    return o;
+}
+
+static uint64_t parse_expression(parser *p, int lowest, int depth);
+
+static uint64_t parse_unary(parser *p, int depth)
+{
+    lexer *l = &p->lex;
+    if (depth > MAX_DEPTH)
+        syntax_error(l, l->token.line, "this expression is nested too deeply");
+    if (lexer_accept(l, "-"))
+        return 0 - parse_unary(p, depth + 1);
+    if (lexer_accept(l, "+"))
+        return parse_unary(p, depth + 1);
+    if (lexer_accept(l, "~"))
+        return ~parse_unary(p, depth + 1);
+    if (lexer_accept(l, "!"))
+        return !parse_unary(p, depth + 1);
+    if (lexer_accept(l, "(")) {
+        uint64_t value = parse_expression(p, 0, depth + 1);
+        lexer_expect(l, ")");
+        return value;
+    }
+    uint64_t value = l->token.bits;
+    if (l->token.kind == TOKEN_NAME && strcmp(l->token.text, "WARP_SZ") == 0)
+        value = WARP_LANES;
+    else if (l->token.kind != TOKEN_INTEGER)
+        syntax_error(l, l->token.line, "expected a number before %s", token_shown(l));
+    lexer_next(l);
+    return value;
+}
+
+static const char *const levels[][4] = {
+    { "||" }, { "&&" },     { "|" },      { "^" },           { "&" },
+    { "==", "!=" }, { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" },
+};
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+static uint64_t apply(parser *p, const char *operator, uint64_t a, uint64_t b)
+{
+    switch (operator[0]) {
+    case '+':
+        return a + b;
+    case '-':
+        return a - b;
+    case '*':
+        return a * b;
+    case '^':
+        return a ^ b;
+    case '=':
+        return a == b;
+    case '!':
+        return a != b;
+    case '<':
+        return b < 64 ? a << b : 0;
+    case '>':
+        return b < 64 ? a >> b : 0;
+    case '&':
+        return operator[1] ? a && b : (a & b);
+    case '|':
+        return operator[1] ? a || b : (a | b);
+    default:
+        if (b == 0)
+            syntax_error(&p->lex, p->lex.token.line, "division by zero in a constant");
+        return operator[0] == '/' ? a / b : a % b;
+    }
+}
+
+static const char *operator_at(const parser *p, int level)
+{
+    for (int i = 0; i < 4 && levels[level][i]; i++)
+        if (lexer_is(&p->lex, levels[level][i]))
+            return levels[level][i];
+    return NULL;
+}
+
+static uint64_t parse_expression(parser *p, int lowest, int depth)
+{
+    if (lowest == LEVELS)
+        return parse_unary(p, depth);
+    uint64_t value = parse_expression(p, lowest + 1, depth);
+    for (const char *operator; (operator = operator_at(p, lowest)) != NULL;) {
+        lexer_next(&p->lex);
+        value = apply(p, operator, value, parse_expression(p, lowest + 1, depth));
+    }
+    return value;
+}
+
+int64_t parse_integer(parser *p)
+{
+    return (int64_t)parse_expression(p, 0, 0);
+}
+
+static operand parse_number(parser *p)
+{
+    lexer *l = &p->lex;
+    /* A sign belongs to a floating-point constant; integers are expressions. */
+    lexer before = *l;
+    bool minus = lexer_accept(l, "-");
+    if (l->token.kind == TOKEN_FLOAT32 || l->token.kind == TOKEN_FLOAT64) {
+        operand o = { .kind = OPERAND_FLOAT,
+                      .single = l->token.kind == TOKEN_FLOAT32,
+                      .bits = l->token.bits };
+        if (minus)
+            o.bits ^= o.single ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
+        lexer_next(l);
+        return o;
+    }
+    *l = before;
+    return (operand){ .kind = OPERAND_INTEGER, .bits = parse_expression(p, 0, 0) };
+}
+
+static operand parse_address(parser *p)
+{
+    lexer *l = &p->lex;
+    operand o = { .kind = OPERAND_ADDRESS };
+    lexer_expect(l, "[");
+    if (l->token.kind == TOKEN_NAME) {
+        operand base = named_operand(p, lexer_expect_name(l, "an address"));
+        if (base.kind == OPERAND_LABEL)
+            syntax_error(l, l->token.line, "'%s' is not declared", base.name);
+        if (base.kind != OPERAND_REG && base.kind != OPERAND_VARIABLE && base.kind != OPERAND_PARAM)
+            syntax_error(l, l->token.line, "an address starts with a register or a variable");
+        o.elements = arena_alloc(p->arena, sizeof base);
+        *o.elements = base;
+        if (lexer_is(l, "+") || lexer_is(l, "-"))
+            o.offset = parse_integer(p);
+    } else {
+        o.offset = parse_integer(p);
+    }
+    lexer_expect(l, "]");
+    return o;
+}
+
+static operand parse_scalar(parser *p)
+{
+    lexer *l = &p->lex;
+    if (l->token.kind != TOKEN_NAME)
+        return parse_number(p);
+    operand o = named_operand(p, lexer_expect_name(l, "an operand"));
+    if ((o.kind == OPERAND_VARIABLE || o.kind == OPERAND_PARAM) &&
+        (lexer_is(l, "+") || lexer_is(l, "-")))
+        o.offset = parse_integer(p);
+    return o;
+}
+
+static operand parse_vector(parser *p)
+{
+    lexer *l = &p->lex;
+    operand o = { .kind = OPERAND_VECTOR };
+    o.elements = arena_alloc(p->arena, MAX_VECTOR * sizeof *o.elements);
+    lexer_expect(l, "{");
+    do {
+        if (o.count == MAX_VECTOR)
+            syntax_error(l, l->token.line, "a vector has at most %d elements", MAX_VECTOR);
+        o.elements[o.count++] = parse_scalar(p);
+    } while (lexer_accept(l, ","));
+    lexer_expect(l, "}");
+    return o;
+}
+
+operand parse_operand(parser *p)
+{
+    lexer *l = &p->lex;
+    if (lexer_is(l, "["))
+        return parse_address(p);
+    if (lexer_is(l, "{"))
+        return parse_vector(p);
+    lexer before = *l;
+    if (lexer_accept(l, "!")) {
+        if (l->token.kind == TOKEN_NAME) {
+            operand o = parse_scalar(p);
+            o.negated = true;
+            return o;
+        }
+        *l = before;
+    }
+    operand o = parse_scalar(p);
+    if (lexer_accept(l, "|")) {
+        operand *pair = arena_alloc(p->arena, sizeof *pair);
+        *pair = parse_scalar(p);
+        o.pair = pair;
+    }
+    return o;
+}

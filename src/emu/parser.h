@@ -1,0 +1,84 @@
+/* The state of a parse, shared by the parts that read declarations, operands and instructions. */
+#ifndef PTXGEN_EMU_PARSER_H
+#define PTXGEN_EMU_PARSER_H
+
+#include "emu/lexer.h"
+#include "emu/module.h"
+#include "emu/symbols.h"
+
+enum { CONSTANT_BUCKETS = 256, MAX_OPERANDS = 8, MAX_MODIFIERS = 16 };
+
+typedef enum operand_kind {
+    OPERAND_REG,
+    OPERAND_INTEGER,
+    OPERAND_FLOAT,
+    OPERAND_VARIABLE, /* address of a variable, plus offset */
+    OPERAND_PARAM,    /* address of a parameter, plus offset */
+    OPERAND_SPECIAL,
+    OPERAND_VECTOR,  /* {a, b} */
+    OPERAND_ADDRESS, /* [base + offset] */
+    OPERAND_LABEL,   /* a name that is nothing else yet */
+    OPERAND_SINK,    /* _ */
+} operand_kind;
+
+typedef struct operand operand;
+struct operand {
+    operand_kind kind;
+    bool negated;         /* !p */
+    bool single;          /* OPERAND_FLOAT: written as 0f, bits are a float's */
+    uint64_t bits;        /* of a number; a float that is not single is a double */
+    const char *name;     /* of a label */
+    uint32_t index;       /* of a register or parameter */
+    variable *variable;   /* of OPERAND_VARIABLE */
+    special special;      /* of OPERAND_SPECIAL */
+    ptx_type type;        /* of a register or special register */
+    int64_t offset;
+    const operand *pair;  /* the q of p|q */
+    operand *elements;    /* of a vector; the base of an address, NULL for none */
+    unsigned count;
+};
+
+/* One instruction as written. */
+typedef struct instruction {
+    unsigned line;
+    const char *name;
+    const char *modifiers[MAX_MODIFIERS];
+    unsigned modifier_count;
+    operand operands[MAX_OPERANDS];
+    unsigned operand_count;
+} instruction;
+
+typedef struct reference {
+    const char *label;
+    uint32_t op;
+    unsigned line;
+} reference;
+
+typedef struct parser {
+    lexer lex;
+    arena *arena;
+    emu_module *module;
+    entry *entry;
+    symbols symbols;
+    VEC(reference) references; /* branches whose label was not seen when the scope was open */
+    uint32_t constant_heads[CONSTANT_BUCKETS];
+    VEC(uint32_t) constant_next;
+    uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
+    uint32_t sink;                          /* a place for results nobody wants */
+    uint64_t shared_end; /* of the arrays declared outside of entries */
+} parser;
+
+/* operand.c */
+operand parse_operand(parser *p);
+int64_t parse_integer(parser *p);
+
+/* The place of a constant, and of a special register, in the register file. */
+uint32_t constant_place(parser *p, uint64_t bits, const variable *base, bool wide);
+uint32_t special_register(parser *p, special which);
+ptx_type special_type(special which);
+uint32_t register_file_place(parser *p, unsigned bits);
+
+/* decode.c: appends the op that an instruction stands for to the entry. */
+void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not);
+
+#endif

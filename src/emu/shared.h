@@ -1,0 +1,64 @@
+/* Shared memory of a block, and the detection of races on it.
+ *
+ * Time is counted in synchronisations: every barrier, and every instruction that brings the lanes
+ * of a warp together, starts a new time for the warps that take part. Every warp knows up to which
+ * time it has seen the accesses of each other warp; an access that it has not seen and did not make
+ * itself is concurrent with it. Every byte remembers who wrote it last and who read it last, and
+ * when. Most accesses are to whole aligned words, so one record stands for the four bytes of a word
+ * until something touches only a part of it.
+ *
+ * Reads are remembered of one time only: where warps synchronise in groups smaller than the block,
+ * a read may be forgotten and a race with it missed.
+ */
+#ifndef PTXGEN_EMU_SHARED_H
+#define PTXGEN_EMU_SHARED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+enum { SHARED_MAX_WARPS = 32 };
+
+typedef struct shared_record {
+    uint32_t written, read;        /* times; 0: not since the launch began */
+    uint32_t readers;              /* warps that read at that time, a bit each */
+    uint16_t writer, reader;       /* threads; MANY_READERS where there is no single one */
+    uint16_t atomic;               /* the last write was atomic */
+} shared_record;
+
+typedef struct shared_memory {
+    uint8_t *bytes;
+    size_t size;
+    shared_record *records; /* four a word, the first stands for all until split */
+    uint8_t *split;         /* a byte a word */
+    uint32_t now, began;    /* times: the current one, and that of the block's start */
+    uint32_t warp_time[SHARED_MAX_WARPS];
+    uint32_t seen[SHARED_MAX_WARPS][SHARED_MAX_WARPS]; /* [warp][other]: accesses before this */
+    bool race_check;
+} shared_memory;
+
+typedef enum shared_access { SHARED_READ, SHARED_WRITE, SHARED_ATOMIC } shared_access;
+
+typedef enum shared_problem {
+    SHARED_FINE,
+    SHARED_UNWRITTEN,
+    SHARED_WRITE_AFTER_WRITE,
+    SHARED_WRITE_AFTER_READ,
+    SHARED_READ_AFTER_WRITE,
+} shared_problem;
+
+void shared_start(shared_memory *s, arena *a, size_t size, bool race_check);
+void shared_begin_block(shared_memory *s);
+
+/* Notes an access to size bytes (a power of two up to 8, aligned) at offset. other is set to the
+ * thread it races with, or to more than any where it is not a single one. */
+shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
+                           shared_access access, unsigned *other);
+
+/* The lanes of a warp, and all warps of a set, come together. */
+void shared_warp_sync(shared_memory *s, unsigned warp);
+void shared_barrier(shared_memory *s, uint32_t warps);
+
+#endif

@@ -1,0 +1,161 @@
+/* PTX types and how a warp holds values of them.
+ *
+ * A register is a vector with one element a lane. Registers of up to 32 bits are held as 32-bit
+ * elements (the bits above the register's width are zero), 64-bit registers as 64-bit elements, and
+ * predicates as one bit a lane in a lane_mask.
+ */
+#ifndef PTXGEN_EMU_TYPES_H
+#define PTXGEN_EMU_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { WARP_LANES = 32 };
+
+typedef uint32_t lane_mask;
+#define ALL_LANES 0xffffffffu
+
+typedef union lanes32 {
+    uint32_t u32[WARP_LANES];
+    int32_t s32[WARP_LANES];
+    float f32[WARP_LANES];
+} lanes32;
+
+typedef union lanes64 {
+    uint64_t u64[WARP_LANES];
+    int64_t s64[WARP_LANES];
+    double f64[WARP_LANES];
+} lanes64;
+
+/* name, bits, kind of value */
+#define PTX_TYPES(X)           \
+    X(pred, 1, KIND_PREDICATE) \
+    X(b8, 8, KIND_BITS)        \
+    X(b16, 16, KIND_BITS)      \
+    X(b32, 32, KIND_BITS)      \
+    X(b64, 64, KIND_BITS)      \
+    X(u8, 8, KIND_UNSIGNED)    \
+    X(u16, 16, KIND_UNSIGNED)  \
+    X(u32, 32, KIND_UNSIGNED)  \
+    X(u64, 64, KIND_UNSIGNED)  \
+    X(s8, 8, KIND_SIGNED)      \
+    X(s16, 16, KIND_SIGNED)    \
+    X(s32, 32, KIND_SIGNED)    \
+    X(s64, 64, KIND_SIGNED)    \
+    X(f16, 16, KIND_FLOAT)     \
+    X(bf16, 16, KIND_FLOAT)    \
+    X(f16x2, 32, KIND_FLOAT)   \
+    X(bf16x2, 32, KIND_FLOAT)  \
+    X(f32, 32, KIND_FLOAT)     \
+    X(f64, 64, KIND_FLOAT)
+
+typedef enum type_kind {
+    KIND_NONE,
+    KIND_PREDICATE,
+    KIND_BITS,
+    KIND_UNSIGNED,
+    KIND_SIGNED,
+    KIND_FLOAT,
+} type_kind;
+
+typedef enum ptx_type {
+    TYPE_NONE,
+#define X(name, bits, kind) TYPE_##name,
+    PTX_TYPES(X)
+#undef X
+} ptx_type;
+
+/* The type written as "u32", without the dot; TYPE_NONE where there is none of that name. */
+ptx_type type_named(const char *name);
+const char *type_name(ptx_type type);
+unsigned type_bits(ptx_type type);
+type_kind type_kind_of(ptx_type type);
+
+static inline unsigned type_bytes(ptx_type type)
+{
+    return type_bits(type) / 8;
+}
+
+/* The C types that stand for PTX types where an instruction's meaning is written down. 16-bit and
+ * packed floats stay bits. */
+typedef uint16_t u16, b16, f16, bf16;
+typedef int16_t s16;
+typedef uint32_t u32, b32, f16x2, bf16x2;
+typedef int32_t s32;
+typedef uint64_t u64, b64;
+typedef int64_t s64;
+typedef float f32;
+typedef double f64;
+
+/* get_u32(register, lane) and put_u32(register, lane, value), for each of them; lanes_of_u32 is the
+ * vector that holds it. */
+#define PTX_VALUES(X)                  \
+    X(b16, lanes32, u32, uint16_t)     \
+    X(u16, lanes32, u32, uint16_t)     \
+    X(s16, lanes32, u32, uint16_t)     \
+    X(f16, lanes32, u32, uint16_t)     \
+    X(bf16, lanes32, u32, uint16_t)    \
+    X(b32, lanes32, u32, uint32_t)     \
+    X(u32, lanes32, u32, uint32_t)     \
+    X(s32, lanes32, s32, int32_t)      \
+    X(f16x2, lanes32, u32, uint32_t)   \
+    X(bf16x2, lanes32, u32, uint32_t)  \
+    X(f32, lanes32, f32, float)        \
+    X(b64, lanes64, u64, uint64_t)     \
+    X(u64, lanes64, u64, uint64_t)     \
+    X(s64, lanes64, s64, int64_t)      \
+    X(f64, lanes64, f64, double)
+
+#define X(type, lanes, member, stored)                             \
+    typedef lanes lanes_of_##type;                                 \
+    static inline type get_##type(const void *from, int lane)      \
+    {                                                              \
+        return (type)((const lanes *)from)->member[lane];          \
+    }                                                              \
+    static inline void put_##type(lanes *to, int lane, type value) \
+    {                                                              \
+        to->member[lane] = (stored)value;                          \
+    }
+PTX_VALUES(X)
+#undef X
+
+/* Puts the elements of the lanes in mask into a register. */
+static inline void write_lanes32(void *to, const lanes32 *from, lane_mask mask)
+{
+    lanes32 *reg = to;
+    if (mask == ALL_LANES) {
+        memcpy(reg, from, sizeof *reg);
+        return;
+    }
+    for (int i = 0; i < WARP_LANES; i++)
+        reg->u32[i] = mask >> i & 1 ? from->u32[i] : reg->u32[i];
+}
+
+static inline void write_lanes64(void *to, const lanes64 *from, lane_mask mask)
+{
+    lanes64 *reg = to;
+    if (mask == ALL_LANES) {
+        memcpy(reg, from, sizeof *reg);
+        return;
+    }
+    for (int i = 0; i < WARP_LANES; i++)
+        reg->u64[i] = mask >> i & 1 ? from->u64[i] : reg->u64[i];
+}
+
+static inline int lowest_lane(lane_mask mask)
+{
+    int lane = 0;
+    while (lane < WARP_LANES - 1 && !(mask >> lane & 1))
+        lane++;
+    return lane;
+}
+
+static inline unsigned count_lanes(lane_mask mask)
+{
+    mask -= mask >> 1 & 0x55555555u;
+    mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
+    return ((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
+#endif

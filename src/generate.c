@@ -1,0 +1,317 @@
+#include "generate.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "gen/formula.h"
+#include "ptx/ptx.h"
+#include "verify.h"
+
+/* "f32_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]" */
+static const char *what_it_is(arena *a, const instance *in)
+{
+    strbuf line = strbuf_new(a);
+    strbuf_put(&line, in->family->name);
+    strbuf_put(&line, " ");
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        bool usual = k->choices && !*k->choices[value].tag;
+        if (usual || (k->at_run_time && in->dims == DIMS_DYNAMIC))
+            continue;
+        strbuf_char(&line, ' ');
+        strbuf_put(&line, k->name);
+        strbuf_char(&line, '=');
+        if (k->choices)
+            strbuf_put(&line, k->choices[value].word);
+        else
+            strbuf_signed(&line, value);
+    }
+    strbuf_put(&line, "  ");
+    strbuf_put(&line, in->family->computes);
+    return line.text;
+}
+
+/* "ptxgen 0.1.0  block 128  grid 4096" */
+static const char *how_to_launch(arena *a, const instance *in)
+{
+    const launch *l = &in->family->launch;
+    strbuf line = strbuf_new(a);
+    strbuf_put(&line, "ptxgen " PTXGEN_VERSION "  block ");
+    strbuf_signed(&line, formula_value(l->block, in, NULL));
+    strbuf_put(&line, "  grid ");
+    for (int d = 0; d < 3 && (d == 0 || l->grid[d]); d++) {
+        int64_t size = formula_value(l->grid[d], in, NULL);
+        if (d)
+            strbuf_put(&line, ", ");
+        if (size < 0)
+            strbuf_put(&line, formula_text(l->grid[d]));
+        else
+            strbuf_signed(&line, size);
+    }
+    return line.text;
+}
+
+bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t, kernel *out,
+                  const char **error)
+{
+    arena_reset(scratch);
+    ptx *p =
+        ptx_new(scratch, in->name, t, (unsigned)formula_value(in->family->launch.block, in, NULL));
+    ptx_heading(p, what_it_is(scratch, in));
+    ptx_heading(p, how_to_launch(scratch, in));
+    param params[MAX_PARAMS];
+    size_t count = instance_params(scratch, in, params);
+    for (size_t i = 0; i < count; i++)
+        ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);
+    in->family->build(p, in);
+
+    ptx_output output;
+    if (!ptx_finish(p, &output, error)) {
+        *error = arena_strdup(a, *error);
+        return false;
+    }
+    int64_t shared =
+        in->family->launch.shared ? formula_value(in->family->launch.shared, in, NULL) : 0;
+    if (shared != (int64_t)output.shared_bytes) {
+        *error = arena_format(a, "the kernel declares %zu bytes of shared memory, its family %lld",
+                              output.shared_bytes, (long long)shared);
+        return false;
+    }
+    *out = (kernel){
+        .instance = in,
+        .target = t,
+        .isa = output.isa,
+        .ptx = arena_copy(a, output.text, output.length),
+        .ptx_length = output.length,
+        .body_offset = output.body_offset,
+        .shared_bytes = output.shared_bytes,
+    };
+    return true;
+}
+
+static bool same_body(const kernel *a, const kernel *b)
+{
+    size_t length = a->ptx_length - a->body_offset;
+    return length == b->ptx_length - b->body_offset &&
+           memcmp(a->ptx + a->body_offset, b->ptx + b->body_offset, length) == 0;
+}
+
+bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
+{
+    arena *scratch = arena_new();
+    VEC(kernel) kernels = { 0 };
+    for (size_t i = 0; i < s->instance_count; i++) {
+        const instance *in = &s->instances[i];
+        size_t first = kernels.count;
+        for (size_t t = 0; t < s->target_count; t++) {
+            kernel k;
+            const char *error = NULL;
+            if (!generate_ptx(a, scratch, in, s->targets[t], &k, &error)) {
+                diag_error(d, DIAG_INTERNAL, in->where, "%s for %s: %s", in->name,
+                           s->targets[t]->name, error);
+                continue;
+            }
+            if (kernels.count > first && same_body(&kernels.items[kernels.count - 1], &k))
+                continue;
+            k.file = s->target_count > 1
+                         ? arena_format(a, "%s.%s.ptx", in->name, s->targets[t]->name)
+                         : arena_format(a, "%s.ptx", in->name);
+            *VEC_PUSH(a, &kernels) = k;
+        }
+    }
+    arena_free(scratch);
+    *out = (kernel_set){
+        .prefix = s->prefix,
+        .targets = s->targets,
+        .target_count = s->target_count,
+        .kernels = kernels.items,
+        .kernel_count = kernels.count,
+    };
+    return d->errors == 0;
+}
+
+void generate_files(arena *a, const kernel_set *set, output_files *files)
+{
+    strbuf header = strbuf_new(a), manifest = strbuf_new(a);
+    emit_header(&header, set);
+    emit_manifest(&manifest, set);
+    *VEC_PUSH(a, files) =
+        (output_file){ arena_format(a, "%s_kernels.h", set->prefix), header.text, header.length };
+    *VEC_PUSH(a, files) = (output_file){ arena_format(a, "%s_kernels.json", set->prefix),
+                                         manifest.text, manifest.length };
+    for (size_t i = 0; i < set->kernel_count; i++)
+        *VEC_PUSH(a, files) =
+            (output_file){ set->kernels[i].file, set->kernels[i].ptx, set->kernels[i].ptx_length };
+}
+
+/* Work on all kernels at once: a result and an arena each, so that threads share nothing but the
+ * counter. */
+typedef struct shown_work {
+    const progress *show;
+    const char *what;
+    size_t total;
+    atomic_size_t done;
+    atomic_flag busy;
+} shown_work;
+
+static void finished_one(shown_work *w)
+{
+    size_t done = atomic_fetch_add(&w->done, 1) + 1;
+    if (!w->show || !w->show->step || atomic_flag_test_and_set(&w->busy))
+        return;
+    w->show->step(w->show->context, w->what, done, w->total);
+    atomic_flag_clear(&w->busy);
+}
+
+/* One kernel on one target. */
+typedef struct assembly {
+    kernel *kernel;
+    const target *target;
+    arena *arena;
+    ptxas_result result;
+    const char *error;
+    bool ran;
+} assembly;
+
+typedef struct assemblies {
+    const ptxas *assembler;
+    VEC(assembly) list;
+    shown_work work;
+} assemblies;
+
+static void assemble(void *context, size_t i)
+{
+    assemblies *all = context;
+    assembly *one = &all->list.items[i];
+    one->ran = ptxas_run(one->arena, all->assembler, one->kernel->ptx, one->kernel->ptx_length,
+                         one->target, &one->result, &one->error);
+    finished_one(&all->work);
+}
+
+/* The targets a kernel is validated for: its own and those of the spec's that are newer, up to the
+ * one that has a kernel of its own; of those that ptxas is too new for, the oldest it knows stands
+ * in. */
+static void plan_assemblies(arena *a, kernel_set *set, const ptxas *assembler, assemblies *all)
+{
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        kernel *k = &set->kernels[i];
+        const kernel *next = i + 1 < set->kernel_count ? k + 1 : NULL;
+        const target *last = NULL;
+        for (size_t t = 0; t < set->target_count; t++) {
+            const target *newer = set->targets[t];
+            if (newer->sm < k->target->sm ||
+                (next && next->instance == k->instance && newer->sm >= next->target->sm))
+                continue;
+            const target *taken = newer->sm < assembler->oldest->sm ? assembler->oldest : newer;
+            if (taken == last)
+                continue;
+            *VEC_PUSH(a, &all->list) = (assembly){ .kernel = k, .target = last = taken };
+        }
+    }
+}
+
+static void judge_assembly(const assembly *one, validation *out, diags *d)
+{
+    const instance *in = one->kernel->instance;
+    const ptxas_result *r = &one->result;
+    if (!one->ran) {
+        diag_error(d, DIAG_NO_PTXAS, in->where, "ptxas could not be run on %s: %s", in->name,
+                   one->error);
+        return;
+    }
+    if (!r->accepted) {
+        diag_error(d, DIAG_PTXAS_REJECTED, in->where, "ptxas rejects %s for %s:\n%s", in->name,
+                   one->target->name, r->message);
+        return;
+    }
+    if (r->spill_bytes || r->stack_bytes)
+        diag_error(d, DIAG_PTXAS_REJECTED, in->where,
+                   "%s for %s spills %u bytes of registers and has a stack of %u bytes", in->name,
+                   one->target->name, r->spill_bytes, r->stack_bytes);
+    out->spills += r->spill_bytes != 0;
+    if (r->registers < out->least_registers || !out->least_registers)
+        out->least_registers = r->registers;
+    if (r->registers > out->most_registers)
+        out->most_registers = r->registers;
+}
+
+bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
+                       const progress *show, validation *out, diags *d)
+{
+    assemblies all = { .assembler = assembler,
+                       .work = { .show = show, .what = "ptxas", .busy = ATOMIC_FLAG_INIT } };
+    plan_assemblies(a, set, assembler, &all);
+    all.work.total = all.list.count;
+    for (size_t i = 0; i < all.list.count; i++)
+        all.list.items[i].arena = arena_new();
+    os_parallel(jobs, all.list.count, assemble, &all);
+
+    *out = (validation){ .checked = set->kernel_count, .accepted = set->kernel_count };
+    const kernel *rejected = NULL, *previous = NULL;
+    for (size_t i = 0; i < all.list.count; i++) {
+        assembly *one = &all.list.items[i];
+        judge_assembly(one, out, d);
+        bool accepted = one->ran && one->result.accepted;
+        if (!accepted && rejected != one->kernel) {
+            rejected = one->kernel;
+            out->accepted--;
+        }
+        if (accepted && previous != one->kernel)
+            one->kernel->resources = (resources){ .known = true,
+                                                  .registers = one->result.registers,
+                                                  .spill_bytes = one->result.spill_bytes,
+                                                  .stack_bytes = one->result.stack_bytes };
+        previous = one->kernel;
+        arena_free(one->arena);
+    }
+    return d->errors == 0;
+}
+
+typedef struct proofs {
+    const kernel_set *set;
+    uint64_t seed;
+    arena **arenas;
+    verify_result *results;
+    shown_work work;
+} proofs;
+
+static void prove(void *context, size_t i)
+{
+    proofs *all = context;
+    all->results[i] = verify_kernel(all->arenas[i], &all->set->kernels[i], all->seed);
+    finished_one(&all->work);
+}
+
+bool generate_verify(arena *a, const kernel_set *set, uint64_t seed, unsigned jobs,
+                     const progress *show, verification *out, diags *d)
+{
+    size_t count = set->kernel_count;
+    proofs all = {
+        .set = set,
+        .seed = seed,
+        .arenas = arena_alloc(a, count * sizeof *all.arenas),
+        .results = arena_zalloc(a, count * sizeof *all.results),
+        .work = { .show = show, .what = "verify", .total = count, .busy = ATOMIC_FLAG_INIT },
+    };
+    for (size_t i = 0; i < count; i++)
+        all.arenas[i] = arena_new();
+    os_parallel(jobs, count, prove, &all);
+
+    *out = (verification){ .checked = count };
+    for (size_t i = 0; i < count; i++) {
+        const kernel *k = &set->kernels[i];
+        const verify_result *r = &all.results[i];
+        if (!r->right)
+            diag_error(d, DIAG_VERIFY_FAILED, k->instance->where, "%s (%s): %s", k->instance->name,
+                       k->file, r->message);
+        out->right += r->right;
+        out->instructions += r->instructions;
+        if (!out->worst_name || r->worst > out->worst) {
+            out->worst = r->worst;
+            out->worst_name = k->instance->name;
+        }
+        arena_free(all.arenas[i]);
+    }
+    return d->errors == 0;
+}

@@ -1,0 +1,271 @@
+/* What the command line asks for, done. Results go to standard output, diagnostics and progress to
+ * standard error. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "generate.h"
+#include "options.h"
+#include "templates/templates.h"
+
+enum { STDERR = 2, SUMMARY_WIDTH = 16 };
+typedef struct run {
+    arena *arena;
+    command_line options;
+    diags diags;
+    strbuf out; /* of standard output, written at the end */
+    bool wrote; /* the outputs */
+} run;
+
+static bool use_color(const char *when)
+{
+    const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    if (when && strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0;
+    return os_is_terminal(STDERR) && !(no_color && *no_color) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+static status diags_status(const diags *d)
+{
+    status worst = EXIT_DONE;
+    for (size_t i = 0; i < d->list.count; i++) {
+        const diagnostic *item = &d->list.items[i];
+        if (item->severity != SEVERITY_ERROR)
+            continue;
+        if (item->code == DIAG_UNREADABLE || item->code == DIAG_UNWRITABLE)
+            return EXIT_FILE;
+        bool from_command_line =
+            !item->where.file && (item->code == DIAG_BAD_PREFIX || item->code == DIAG_BAD_TARGET);
+        if (from_command_line || worst == EXIT_DONE)
+            worst = from_command_line ? EXIT_USAGE : EXIT_SPEC;
+    }
+    return worst;
+}
+
+/* Shows the diagnostics and gives the exit status that they ask for. */
+static status finish(run *r)
+{
+    status result = diags_status(&r->diags);
+    strbuf text = strbuf_new(r->arena);
+    if (result != EXIT_DONE || !r->options.quiet)
+        diags_render(&r->diags, &text, use_color(r->options.color));
+    if (r->diags.errors)
+        strbuf_format(&text, "ptxgen: %zu error%s%s\n", r->diags.errors,
+                      r->diags.errors == 1 ? "" : "s", r->wrote ? "" : ", nothing written");
+    fputs(text.text, stderr);
+
+    const char *error;
+    if (result == EXIT_DONE && r->out.length &&
+        !os_write_file(r->arena, "-", r->out.text, r->out.length, &error)) {
+        fprintf(stderr, "ptxgen: cannot write to standard output: %s\n", error);
+        result = EXIT_FILE;
+    }
+    return result;
+}
+
+static void show_progress(void *context, const char *what, size_t done, size_t total)
+{
+    (void)context;
+    fprintf(stderr, "\r%s %zu of %zu\033[K", what, done, total);
+    if (done == total)
+        fputs("\r\033[K", stderr);
+}
+
+/* Reads the spec and builds its kernels. */
+static bool make_kernels(run *r, spec *s, kernel_set *set)
+{
+    const command_line *o = &r->options;
+    char *text;
+    size_t size;
+    const char *error;
+    bool standard_input = strcmp(o->spec, "-") == 0;
+    const char *name = standard_input ? "<stdin>" : o->spec;
+    if (!os_read_file(r->arena, o->spec, &text, &size, &error)) {
+        diag_error(&r->diags, DIAG_UNREADABLE, (location){ .file = name }, "cannot read: %s",
+                   error);
+        return false;
+    }
+    if (!spec_parse(r->arena, name, text, size, families, &o->overrides, s, &r->diags))
+        return false;
+    if (!standard_input) {
+        s->files = &o->spec;
+        s->file_count = 1;
+    }
+    return generate_kernels(r->arena, s, set, &r->diags);
+}
+
+static bool check_kernels(run *r, kernel_set *set)
+{
+    const command_line *o = &r->options;
+    static const progress terminal = { .step = show_progress };
+    const progress *show = !o->quiet && os_is_terminal(STDERR) ? &terminal : NULL;
+    unsigned jobs = o->jobs ? (unsigned)o->jobs : os_cpu_count();
+    if (o->validate) {
+        ptxas assembler;
+        validation v = { 0 };
+        const char *error;
+        if (!ptxas_find(r->arena, o->ptxas, &assembler, &error)) {
+            diag_error(&r->diags, DIAG_NO_PTXAS, (location){ 0 }, "%s", error);
+            return false;
+        }
+        if (!generate_validate(r->arena, set, &assembler, jobs, show, &v, &r->diags))
+            return false;
+        size_t line = r->out.length;
+        strbuf_format(&r->out, "ptxas %s", assembler.version);
+        strbuf_pad(&r->out, line, SUMMARY_WIDTH);
+        strbuf_format(&r->out, "%zu of %zu accepted, %u spills, %u..%u registers\n", v.accepted,
+                      v.checked, v.spills, v.least_registers, v.most_registers);
+    }
+    if (o->verify) {
+        verification v = { 0 };
+        if (!generate_verify(r->arena, set, o->seed, jobs, show, &v, &r->diags))
+            return false;
+        size_t line = r->out.length;
+        strbuf_put(&r->out, "verify");
+        strbuf_pad(&r->out, line, SUMMARY_WIDTH);
+        strbuf_format(&r->out, "%zu of %zu right, worst error %.2f of its bound (%s)\n", v.right,
+                      v.checked, v.worst, v.worst_name ? v.worst_name : "none");
+    }
+    return true;
+}
+
+static const char *output_path(arena *a, const char *folder, const char *name)
+{
+    size_t length = strlen(folder);
+    return arena_format(a, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
+}
+
+static bool write_depfile(run *r, const spec *s, const output_files *files)
+{
+    const command_line *o = &r->options;
+    const char **outputs = arena_alloc(r->arena, files->count * sizeof *outputs);
+    for (size_t i = 0; i < files->count; i++)
+        outputs[i] = output_path(r->arena, o->out, files->items[i].name);
+    strbuf rule = strbuf_new(r->arena);
+    emit_depfile(&rule, outputs, files->count, s->files, s->file_count);
+
+    const char *slash = strrchr(o->depfile, '/');
+    const char *folder = !slash ? "."
+                         : slash == o->depfile
+                             ? "/"
+                             : arena_copy(r->arena, o->depfile, (size_t)(slash - o->depfile));
+    output_file file = { .name = slash ? slash + 1 : o->depfile,
+                         .bytes = rule.text,
+                         .size = rule.length };
+    size_t changed;
+    return emit_tree(r->arena, folder, &file, 1, &changed, &r->diags);
+}
+
+static void put_kernels(strbuf *out, const kernel_set *set)
+{
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const kernel *k = &set->kernels[i];
+        strbuf_format(out, "%s  %s, PTX %u.%u, %zu bytes", k->instance->name, k->target->name,
+                      k->isa / 10, k->isa % 10, k->ptx_length);
+        if (k->resources.known)
+            strbuf_format(out, ", %u registers", k->resources.registers);
+        strbuf_char(out, '\n');
+    }
+}
+
+static void generate(run *r)
+{
+    const command_line *o = &r->options;
+    spec s;
+    kernel_set set;
+    if (!make_kernels(r, &s, &set))
+        return;
+    output_files files = { 0 };
+    if (o->print_outputs) {
+        generate_files(r->arena, &set, &files);
+        for (size_t i = 0; i < files.count; i++)
+            strbuf_format(&r->out, "%s\n",
+                          o->out ? output_path(r->arena, o->out, files.items[i].name)
+                                 : files.items[i].name);
+        return;
+    }
+    if (!check_kernels(r, &set))
+        return;
+    if (o->verbose)
+        put_kernels(&r->out, &set);
+    if (o->out) {
+        size_t changed;
+        generate_files(r->arena, &set, &files);
+        r->wrote = emit_tree(r->arena, o->out, files.items, files.count, &changed, &r->diags);
+        if (!r->wrote || (o->depfile && !write_depfile(r, &s, &files)))
+            return;
+        strbuf_format(&r->out, "ptxgen: %zu kernels -> %s (%zu files, %zu changed)\n",
+                      set.kernel_count, output_path(r->arena, o->out, files.items[0].name),
+                      files.count, changed);
+    }
+    if (o->quiet)
+        r->out.length = 0;
+}
+
+static void write_starter(run *r)
+{
+    const char *path = r->options.init, *error;
+    if (strcmp(path, "-") != 0 && os_exists(path))
+        diag_error(&r->diags, DIAG_UNWRITABLE, (location){ .file = path },
+                   "exists already, and is left as it is");
+    else if (!os_write_file(r->arena, path, template_kernels_ini, template_kernels_ini_size,
+                            &error))
+        diag_error(&r->diags, DIAG_UNWRITABLE, (location){ .file = path }, "cannot write: %s",
+                   error);
+    else if (strcmp(path, "-") != 0 && !r->options.quiet)
+        strbuf_format(&r->out, "ptxgen: wrote %s; next: ptxgen --spec %s --out build/\n", path,
+                      path);
+}
+
+static status show_family(run *r)
+{
+    const family *f = family_find(families, r->options.help_family);
+    if (f) {
+        spec_help_family(&r->out, f);
+        return EXIT_DONE;
+    }
+    size_t count = 0;
+    while (families[count])
+        count++;
+    const char **names = arena_alloc(r->arena, count * sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = families[i]->name;
+    const char *closest = closest_match(r->options.help_family, names, count);
+    return closest ? wrong_usage("there is no kernel family '%s'; did you mean '%s'?",
+                                 r->options.help_family, closest)
+                   : wrong_usage("there is no kernel family '%s'; --list shows them all",
+                                 r->options.help_family);
+}
+
+static status run_command(run *r)
+{
+    const command_line *o = &r->options;
+    if (o->help)
+        options_help(&r->out);
+    else if (o->version)
+        strbuf_put(&r->out, "ptxgen " PTXGEN_VERSION "\n");
+    else if (o->list)
+        spec_list_families(&r->out, families);
+    else if (o->help_family)
+        return show_family(r);
+    else if (o->init)
+        write_starter(r);
+    else
+        generate(r);
+    return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    arena *a = arena_new();
+    run r = { .arena = a, .options = { .seed = 1 }, .diags = diags_new(a), .out = strbuf_new(a) };
+    status result = options_parse(a, argc, argv, &r.options);
+    if (result == EXIT_DONE)
+        result = run_command(&r);
+    if (result == EXIT_DONE)
+        result = finish(&r);
+    arena_free(a);
+    return (int)result;
+}

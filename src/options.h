@@ -1,0 +1,28 @@
+/* The command line: its options, their help text, and how they go together. */
+#ifndef PTXGEN_OPTIONS_H
+#define PTXGEN_OPTIONS_H
+
+#include "base/strbuf.h"
+#include "spec/spec.h"
+
+/* EXIT_SPEC: the spec is wrong or a kernel failed a check. EXIT_FILE: a file could not be read or
+ * written. */
+typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
+
+typedef struct command_line {
+    const char *spec, *out, *depfile, *ptxas, *help_family, *init, *color;
+    spec_overrides overrides;
+    uint64_t jobs, seed;
+    bool validate, verify, print_outputs, list, quiet, verbose, help, version;
+} command_line;
+
+/* Reads the command line. What is wrong with it goes to standard error, and EXIT_USAGE comes back.
+ */
+status options_parse(arena *a, int argc, char **argv, command_line *out);
+
+void options_help(strbuf *out);
+
+/* Says on standard error what is wrong with the command line. Returns EXIT_USAGE. */
+status wrong_usage(const char *text, ...) PRINTF_LIKE(1, 2);
+
+#endif

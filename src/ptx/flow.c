@@ -1,0 +1,133 @@
+/* The control flow graph: basic blocks, what follows them, and immediate post-dominators.
+ *
+ * A block's immediate post-dominator is the first block that all its paths to the end of the kernel
+ * go through: where threads that took different ways at its branch are together again. Computed by
+ * the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm") on the
+ * reversed graph.
+ */
+#include "ptx/ir.h"
+
+#include <string.h>
+
+enum { NOWHERE = -1 };
+
+static bool starts_block(const ptx *p, size_t n)
+{
+    return n == 0 || p->code.items[n].op == OP_LABEL ||
+           op_table[p->code.items[n - 1].op].flags & BRANCH;
+}
+
+static void split(ptx *p, ptx_flow *flow, int *block_of_label)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < p->code.count; n++)
+        count += starts_block(p, n);
+    flow->blocks = arena_zalloc(p->arena, (count + 1) * sizeof *flow->blocks);
+    flow->count = 0;
+    for (size_t n = 0; n < p->code.count; n++) {
+        if (starts_block(p, n))
+            flow->blocks[flow->count++].first = (uint32_t)n;
+        flow->blocks[flow->count - 1].end = (uint32_t)n + 1;
+        const inst *i = &p->code.items[n];
+        if (i->op != OP_LABEL)
+            continue;
+        if (block_of_label[i->target] != NOWHERE)
+            ptx_fail(p, "the label $%s stands twice", p->labels.items[i->target]);
+        block_of_label[i->target] = (int)flow->count - 1;
+    }
+}
+
+static void connect(ptx *p, ptx_flow *flow, const int *block_of_label)
+{
+    for (size_t b = 0; b < flow->count; b++) {
+        ptx_basic_block *block = &flow->blocks[b];
+        const inst *last = &p->code.items[block->end - 1];
+        bool falls_through = !(op_table[last->op].flags & BRANCH) || last->guard;
+        block->successor[0] = block->successor[1] = NOWHERE;
+        if (last->op == OP_BRA) {
+            block->successor[1] = block_of_label[last->target];
+            if (block->successor[1] == NOWHERE)
+                ptx_fail(p, "the label $%s does not exist", p->labels.items[last->target]);
+        }
+        block->exits = last->op == OP_RET;
+        if (falls_through && b + 1 < flow->count)
+            block->successor[0] = (int)b + 1;
+        else if (falls_through)
+            ptx_fail(p, "the kernel runs off its end after %s", ptx_describe(p, last));
+    }
+}
+
+static void visit(ptx_flow *flow, int start, int *stack)
+{
+    size_t depth = 0;
+    stack[depth++] = start;
+    flow->blocks[start].reachable = true;
+    while (depth) {
+        const ptx_basic_block *block = &flow->blocks[stack[--depth]];
+        for (int s = 0; s < 2; s++) {
+            int next = block->successor[s];
+            if (next != NOWHERE && !flow->blocks[next].reachable) {
+                flow->blocks[next].reachable = true;
+                stack[depth++] = next;
+            }
+        }
+    }
+}
+
+/* Structured code has every join behind its branches, so post-dominators have larger numbers:
+ * walking up from the smaller of two blocks meets at the nearest common one. */
+static int nearest_common(const ptx_flow *flow, int a, int b)
+{
+    while (a != b) {
+        if (a < b)
+            a = flow->blocks[a].postdominator;
+        else
+            b = flow->blocks[b].postdominator;
+        if (a == NOWHERE || b == NOWHERE)
+            return NOWHERE;
+    }
+    return a;
+}
+
+static void find_postdominators(ptx_flow *flow)
+{
+    int exit = (int)flow->count;
+    for (size_t b = 0; b < flow->count; b++)
+        flow->blocks[b].postdominator = NOWHERE;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int b = exit; b-- > 0;) {
+            ptx_basic_block *block = &flow->blocks[b];
+            int common = block->exits ? exit : NOWHERE;
+            for (int s = 0; s < 2; s++) {
+                int next = block->successor[s];
+                /* A loop's jump back says nothing: the loop leaves through its other end. */
+                if (next == NOWHERE || next <= b || flow->blocks[next].postdominator == NOWHERE)
+                    continue;
+                common = common == NOWHERE ? next : nearest_common(flow, common, next);
+            }
+            if (common != block->postdominator) {
+                block->postdominator = common;
+                changed = true;
+            }
+        }
+    }
+}
+
+bool ptx_flow_build(ptx *p, ptx_flow *flow)
+{
+    if (p->code.count == 0) {
+        ptx_fail(p, "the kernel is empty");
+        return false;
+    }
+    int *block_of_label = arena_alloc(p->arena, (p->labels.count + 1) * sizeof *block_of_label);
+    for (size_t l = 0; l < p->labels.count; l++)
+        block_of_label[l] = NOWHERE;
+    split(p, flow, block_of_label);
+    connect(p, flow, block_of_label);
+    if (p->error)
+        return false;
+    visit(flow, 0, arena_alloc(p->arena, (flow->count + 1) * sizeof(int)));
+    find_postdominators(flow);
+    return true;
+}

@@ -1,0 +1,174 @@
+/* Constant folding, while a kernel is being built.
+ *
+ * Integers fold when all operands are known, and by the identities x + 0, x * 1, x * 0, x << 0, x &
+ * 0 … Products and quotients by powers of two become shifts in the caller's hands: ptxas does that
+ * as well as we would. Floats fold only where the result is exact for every x: x * 1 and fma by 1
+ * or 0 keep NaN and signed zeros wrong, so only x * 1 does.
+ */
+#include "ptx/ir.h"
+
+#undef abs
+#undef div
+#undef min
+#undef max
+
+static bool known(val v)
+{
+    return v.kind == VAL_IMM;
+}
+
+static bool is(val v, uint64_t number)
+{
+    return known(v) && v.bits == number;
+}
+
+/* An immediate's value, sign-extended where its type is signed. */
+static int64_t as_signed(val v)
+{
+    return v.type == S32 ? (int32_t)v.bits : (int64_t)v.bits;
+}
+
+static bool is_signed(type t)
+{
+    return BIT(t) & SINTS;
+}
+
+static bool whole(type t, uint64_t number, val *result)
+{
+    *result = imm(t, (long long)number);
+    return true;
+}
+
+static bool truth(bool holds, val *result)
+{
+    *result = (val){ .kind = VAL_IMM, .type = PRED, .bits = holds };
+    return true;
+}
+
+static bool operand(val v, val *result)
+{
+    *result = v;
+    return true;
+}
+
+static bool fold_two_known(op o, type t, val a, val b, val *result)
+{
+    int64_t x = as_signed(a), y = as_signed(b);
+    bool sign = is_signed(t);
+    uint64_t width = type_table[t].bytes * 8;
+    switch (o) {
+    case OP_ADD:
+        return whole(t, a.bits + b.bits, result);
+    case OP_SUB:
+        return whole(t, a.bits - b.bits, result);
+    case OP_MUL_LO:
+        return whole(t, a.bits * b.bits, result);
+    case OP_MUL_WIDE:
+        return whole(sign ? S64 : U64, sign ? (uint64_t)(x * y) : a.bits * b.bits, result);
+    case OP_DIV:
+        if (sign || b.bits == 0)
+            return false;
+        return whole(t, a.bits / b.bits, result);
+    case OP_REM:
+        if (sign || b.bits == 0)
+            return false;
+        return whole(t, a.bits % b.bits, result);
+    case OP_MIN:
+        return operand((sign ? x < y : a.bits < b.bits) ? a : b, result);
+    case OP_MAX:
+        return operand((sign ? x > y : a.bits > b.bits) ? a : b, result);
+    case OP_AND:
+        return whole(t, a.bits & b.bits, result);
+    case OP_OR:
+        return whole(t, a.bits | b.bits, result);
+    case OP_XOR:
+        return whole(t, a.bits ^ b.bits, result);
+    case OP_SHL:
+        return whole(t, b.bits < width ? a.bits << b.bits : 0, result);
+    case OP_SHR:
+        if (sign)
+            return false;
+        return whole(t, b.bits < width ? a.bits >> b.bits : 0, result);
+    case OP_SETP_EQ:
+        return truth(a.bits == b.bits, result);
+    case OP_SETP_NE:
+        return truth(a.bits != b.bits, result);
+    case OP_SETP_LT:
+        return truth(sign ? x < y : a.bits < b.bits, result);
+    case OP_SETP_LE:
+        return truth(sign ? x <= y : a.bits <= b.bits, result);
+    case OP_SETP_GT:
+        return truth(sign ? x > y : a.bits > b.bits, result);
+    case OP_SETP_GE:
+        return truth(sign ? x >= y : a.bits >= b.bits, result);
+    default:
+        return false;
+    }
+}
+
+static bool fold_identity(op o, type t, val a, val b, val *result)
+{
+    switch (o) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_OR:
+    case OP_XOR:
+    case OP_SHL:
+    case OP_SHR:
+        return is(b, 0) && operand(a, result);
+    case OP_MUL_LO:
+        if (is(b, 0))
+            return whole(t, 0, result);
+        return is(b, 1) && operand(a, result);
+    case OP_DIV:
+        return is(b, 1) && operand(a, result);
+    case OP_MUL_WIDE:
+        return is(b, 0) && whole(is_signed(t) ? S64 : U64, 0, result);
+    case OP_AND:
+        if (is(b, 0))
+            return whole(t, 0, result);
+        return is(b, imm(t, -1).bits) && operand(a, result);
+    default:
+        return false;
+    }
+}
+
+static bool fold_predicate(op o, val a, val b, val *result)
+{
+    if (o == OP_NOT && known(a))
+        return truth(!a.bits, result);
+    if (!known(b) || (o != OP_AND && o != OP_OR))
+        return false;
+    bool decides = o == OP_AND ? !b.bits : b.bits;
+    return operand(decides ? b : a, result);
+}
+
+bool ptx_fold(op o, type t, const val *operands, val *result)
+{
+    enum { ONE_F32 = 0x3f800000 };
+    val a = operands[0], b = operands[1], c = operands[2];
+    if (o == OP_SELP)
+        return known(c) && operand(c.bits ? a : b, result);
+    if (t == PRED)
+        return fold_predicate(o, a, b, result);
+    if (o == OP_MUL)
+        return t == F32 && is(b, ONE_F32) && operand(a, result);
+    if (!(BIT(t) & INTS))
+        return false;
+    if (o == OP_MAD_LO || o == OP_MAD_WIDE) {
+        val product;
+        op multiply = o == OP_MAD_LO ? OP_MUL_LO : OP_MUL_WIDE;
+        bool folded = known(a) && known(b) ? fold_two_known(multiply, t, a, b, &product)
+                                           : fold_identity(multiply, t, a, b, &product);
+        if (!folded || !known(product))
+            return false;
+        return product.bits == 0 ? operand(c, result)
+               : known(c)        ? whole(c.type, product.bits + c.bits, result)
+                                 : false;
+    }
+    if (op_table[o].operands[1] == '\0')
+        return false;
+    if (known(a) && known(b) && op_table[o].operands[2] == '\0')
+        return fold_two_known(o, t, a, b, result);
+    return op_table[o].operands[2] == '\0' && fold_identity(o, t, a, b, result);
+}

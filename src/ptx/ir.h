@@ -1,0 +1,192 @@
+/* The builder's own form of a kernel: a list of instructions with labels, kept until it is printed.
+ * Not for kernel files, which see ptx.h alone.
+ */
+#ifndef PTXGEN_PTX_IR_H
+#define PTXGEN_PTX_IR_H
+
+#include "ptx/ptx.h"
+
+#define BIT(t) (1u << (t))
+#define SINTS  (BIT(S32) | BIT(S64))
+#define INTS32 (BIT(U32) | BIT(S32))
+#define INTS   (BIT(U32) | BIT(U64) | SINTS)
+#define FLOATS (BIT(F32) | BIT(F64))
+#define BITS32 (INTS32 | BIT(F32))
+#define PREDS  BIT(PRED)
+#define ALL    (INTS | FLOATS | BIT(F16))
+#define BYTES  (BIT(U8) | BIT(S8) | BIT(U16) | BIT(S16))
+
+enum {
+    COMMUTES = 1,
+    EFFECT = 2,
+    LOAD = 4,
+    STORE = 8,
+    WARP_SYNC = 16,
+    CTA_SYNC = 32,
+    BRANCH = 64,
+};
+
+typedef enum op {
+#define OP(id, text, results, operands, types, isa, sm, flags) OP_##id,
+#include "ptx/ops.def"
+#undef OP
+    OP_KINDS
+} op;
+
+typedef struct op_info {
+    const char *text;
+    const char *results, *operands;
+    unsigned types;
+    unsigned isa, sm;
+    unsigned flags;
+} op_info;
+
+extern const op_info op_table[OP_KINDS];
+
+typedef struct type_info {
+    const char *name;      /* "u32" */
+    const char *bits_name; /* "b32" */
+    const char *prefix;    /* of its registers: "%r" */
+    unsigned bytes;
+    unsigned reg_class; /* registers of one class are numbered together */
+} type_info;
+
+enum { CLASS_PRED, CLASS_16, CLASS_32, CLASS_F32, CLASS_64, CLASS_F64, CLASS_COUNT };
+
+/* Indexed by type. */
+extern const type_info type_table[];
+
+typedef enum sreg {
+    SREG_TID_X,
+    SREG_CTAID_X,
+    SREG_CTAID_Y,
+    SREG_CTAID_Z,
+    SREG_NCTAID_X,
+    SREG_COUNT
+} sreg;
+
+enum { MAX_VECTOR = 4 };
+
+/* operands hold values only; a memory operand is base + offset, a BRA or LABEL has its label in
+ * target, LD_PARAM its parameter, MOV_SREG its special register. */
+typedef struct inst {
+    uint8_t op, type, second;
+    uint8_t results, operands;
+    bool guard_not;
+    bool ahead;     /* of the prologue */
+    uint32_t guard; /* predicate register; 0: none */
+    uint32_t target;
+    uint32_t result[MAX_VECTOR];
+    val operand[MAX_VECTOR];
+    val base;
+    int64_t offset;
+    const char *comment;
+} inst;
+
+typedef struct ptx_register {
+    uint8_t type;
+    bool variable;
+} ptx_register;
+
+typedef struct ptx_parameter {
+    const char *name;
+    type type;
+} ptx_parameter;
+
+typedef struct ptx_shared {
+    const char *name;
+    type type;
+    unsigned count;
+} ptx_shared;
+
+struct ptx {
+    arena *arena;
+    const char *name;
+    const target *target;
+    unsigned block, min_blocks, max_registers;
+    VEC(const char *) headings;
+    VEC(ptx_parameter) params;
+    VEC(ptx_shared) shared;
+    VEC(ptx_register) registers; /* number 0 is none */
+    VEC(const char *) labels;
+    VEC(inst) code;
+    VEC(inst) prologue; /* runs ahead of code: parameters and thread numbers, each read once */
+    val *param_values;  /* by parameter; VAL_NONE where it was not read so far */
+    val sreg_values[SREG_COUNT];
+    val lane, warp;
+    const char *error; /* the first one */
+};
+
+/* Remembers a mistake, if it is the first. */
+void ptx_fail(ptx *p, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* The mnemonic without its placeholders filled in, for messages. */
+const char *op_name(op o);
+
+static inline uint32_t inst_register_of(val v)
+{
+    return v.kind == VAL_REG || v.kind == VAL_VAR ? v.id : 0;
+}
+
+/* Register number n that an instruction reads, or 0: its operands, the base of its address, its
+ * guard. */
+static inline uint32_t inst_use(const inst *i, unsigned n)
+{
+    if (n < i->operands)
+        return inst_register_of(i->operand[n]);
+    return n == i->operands ? inst_register_of(i->base) : i->guard;
+}
+
+/* Walks every register that an instruction reads. */
+#define FOR_EACH_USE(i, id)                                                      \
+    for (unsigned use_number = 0; use_number < (i)->operands + 2u; use_number++) \
+        for (uint32_t id = inst_use(i, use_number); id; id = 0)
+
+/* fold.c: the value that an instruction would compute, where that is known or one of its operands;
+ * false where it has to be computed. */
+bool ptx_fold(op o, type t, const val *operands, val *result);
+
+/* build.c: puts the prologue in front of the code. */
+void ptx_join_prologue(ptx *p);
+
+/* dead.c: removes what can't run, what nobody uses, and copies from and to variables that can be
+ * done without. */
+void ptx_remove_unreachable(ptx *p);
+void ptx_remove_unused(ptx *p);
+void ptx_join_copies(ptx *p);
+
+/* order.c: puts values into the order that follows from their uses. */
+void ptx_order(ptx *p);
+
+/* A stretch of instructions that run together: [first, end). successors are block numbers; -1:
+ * none. A block that ends the thread on some path has exits set. */
+typedef struct ptx_basic_block {
+    uint32_t first, end;
+    int successor[2];
+    int postdominator; /* immediate; the number of blocks stands for the kernel's exit */
+    bool exits, reachable;
+} ptx_basic_block;
+
+typedef struct ptx_flow {
+    ptx_basic_block *blocks;
+    size_t count;
+} ptx_flow;
+
+/* flow.c: the control flow graph; false and p->error on a label that does not resolve or code that
+ * runs off the end. */
+bool ptx_flow_build(ptx *p, ptx_flow *flow);
+
+/* check.c and uniform.c: the parts of the verifier; each false with p->error set. */
+bool ptx_check_instructions(ptx *p);
+bool ptx_check_definitions(ptx *p, const ptx_flow *flow);
+bool ptx_check_uniform(ptx *p, const ptx_flow *flow);
+
+/* print.c */
+void ptx_print(ptx *p, ptx_output *out);
+unsigned ptx_isa(const ptx *p);
+size_t ptx_shared_bytes(const ptx *p);
+
+/* An instruction as text, for messages: "setp.lt.u32 $row_loop". */
+const char *ptx_describe(ptx *p, const inst *i);
+
+#endif

@@ -1,0 +1,60 @@
+#include "ref/half.h"
+
+#include <string.h>
+
+/*                    sign   exponent   fraction
+ *   binary16  bits    15     14..10     9..0     bias  15
+ *   binary32  bits    31     30..23    22..0     bias 127
+ */
+enum { FRACTION_SHIFT = 23 - 10, BIAS_DIFFERENCE = 127 - 15 };
+static const uint32_t FLOAT_INFINITY = 0x7f800000;
+static const uint32_t HALF_OVERFLOW = 0x477ff000; /* 65520: the smallest that rounds to infinity */
+static const uint32_t HALF_LEAST_NORMAL = 0x38800000; /* 2^-14 */
+
+static float from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t to_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+float half_to_float(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half >> 15) << 31;
+    uint32_t exponent = half >> 10 & 31;
+    uint32_t fraction = half & 1023;
+    if (exponent == 0) {
+        float magnitude = (float)fraction * 0x1p-24f;
+        return sign ? -magnitude : magnitude;
+    }
+    if (exponent == 31)
+        return from_bits(sign | FLOAT_INFINITY | fraction << FRACTION_SHIFT);
+    return from_bits(sign | (exponent + BIAS_DIFFERENCE) << 23 | fraction << FRACTION_SHIFT);
+}
+
+uint16_t half_from_float(float value)
+{
+    uint32_t bits = to_bits(value);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    uint32_t magnitude = bits & 0x7fffffff;
+    if (magnitude > FLOAT_INFINITY)
+        return (uint16_t)(sign | 0x7e00);
+    if (magnitude >= HALF_OVERFLOW)
+        return (uint16_t)(sign | 0x7c00);
+    if (magnitude < HALF_LEAST_NORMAL) {
+        /* The last place of floats from 0.5 to 1 is 2^-24, that of half subnormals: the addition
+         * rounds for us. */
+        uint32_t rounded = to_bits(from_bits(magnitude) + 0.5f) - to_bits(0.5f);
+        return (uint16_t)(sign | rounded);
+    }
+    uint32_t odd = magnitude >> FRACTION_SHIFT & 1;
+    uint32_t rounded = magnitude + (1u << (FRACTION_SHIFT - 1)) - 1 + odd;
+    return (uint16_t)(sign | (rounded - ((uint32_t)BIAS_DIFFERENCE << 23)) >> FRACTION_SHIFT);
+}

@@ -1,0 +1,36 @@
+/* Random inputs for kernels: the same for the same seed on every host, finite, and of the sizes
+ * that real models have, or of sizes that break careless arithmetic.
+ */
+#ifndef PTXGEN_REF_RANDOM_H
+#define PTXGEN_REF_RANDOM_H
+
+#include <stdint.h>
+
+#include "ref/format.h"
+
+/* splitmix64: any seed is a good one. */
+typedef struct random_source {
+    uint64_t state;
+} random_source;
+
+uint64_t random_next(random_source *r);
+uint64_t random_below(random_source *r, uint64_t limit);
+
+/* Normal(0, 1), of eight uniform numbers added up: never beyond 5. */
+float random_normal(random_source *r);
+
+typedef enum fill_kind {
+    FILL_NORMAL,   /* floats normal(0, 1); weight blocks that decode to about 0.05 in size */
+    FILL_OUTLIERS, /* smaller, but a few values (floats) or blocks (weights) very large */
+    FILL_ZERO,
+    FILL_TINY, /* floats of 1e-6, block scales that are subnormal in fp16 */
+    FILL_HUGE, /* floats of 1e3, block scales ten thousand times the usual */
+    FILL_KINDS
+} fill_kind;
+extern const char *const fill_kind_names[FILL_KINDS];
+
+/* Fills a buffer with values of a format, a multiple of its block. Quants and sub-scales of weight
+ * blocks take all their values; q8_1 blocks are quantized floats. */
+void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
+
+#endif

@@ -1,0 +1,149 @@
+/* What --list and --help-family show of the families, from their tables alone. */
+#include "spec/spec.h"
+
+#include <string.h>
+
+#include "gen/formula.h"
+
+enum { HEADING = 8, COLUMN_GAP = 2, RANGE_WIDTH = 26, DEFAULT_WIDTH = 10 };
+
+static size_t wider(size_t width, const char *text)
+{
+    size_t length = strlen(text);
+    return length > width ? length : width;
+}
+
+void spec_list_families(strbuf *out, const family *const *list)
+{
+    size_t width = 0;
+    for (const family *const *f = list; *f; f++)
+        width = wider(width, (*f)->name);
+    for (const family *const *f = list; *f; f++) {
+        size_t line = out->length;
+        strbuf_put(out, (*f)->name);
+        strbuf_pad(out, line, width + COLUMN_GAP);
+        strbuf_format(out, "%s\n", (*f)->summary);
+    }
+}
+
+/* A line of a table: the heading stands before the first row. Returns where the line starts. */
+static size_t begin_row(strbuf *out, const char *heading, bool first)
+{
+    size_t line = out->length;
+    strbuf_put(out, first ? heading : "");
+    strbuf_pad(out, line, HEADING);
+    return line;
+}
+
+static void put_range(strbuf *out, const key *k)
+{
+    if (k->choices) {
+        for (const choice *c = k->choices; c->word; c++)
+            strbuf_format(out, "%s%s", c == k->choices ? "" : ", ", c->word);
+        return;
+    }
+    bool bounded = k->max < INT32_MAX;
+    if (k->multiple_of <= 1 || bounded) {
+        strbuf_format(out, "%lld..", (long long)k->min);
+        strbuf_put(out, bounded ? "" : "2^31-1");
+    }
+    if (bounded)
+        strbuf_signed(out, k->max);
+    if (k->multiple_of > 1)
+        strbuf_format(out, "%smultiple of %lld", bounded ? ", " : "", (long long)k->multiple_of);
+}
+
+static void put_default(strbuf *out, const key *k)
+{
+    if (k->required)
+        strbuf_put(out, "required");
+    else if (k->choices)
+        strbuf_put(out, k->choices[k->def].word);
+    else
+        strbuf_signed(out, k->def);
+}
+
+static void put_keys(strbuf *out, const family *f)
+{
+    size_t width = 0;
+    for (const key *k = f->keys; k->name; k++)
+        width = wider(width, k->name);
+    size_t range = HEADING + width + COLUMN_GAP;
+    for (const key *k = f->keys; k->name; k++) {
+        size_t line = begin_row(out, "keys", k == f->keys);
+        strbuf_put(out, k->name);
+        strbuf_pad(out, line, range);
+        put_range(out, k);
+        strbuf_pad(out, line, range + RANGE_WIDTH);
+        put_default(out, k);
+        if (k->summary) {
+            strbuf_pad(out, line, range + RANGE_WIDTH + DEFAULT_WIDTH);
+            strbuf_put(out, k->summary);
+        }
+        strbuf_char(out, '\n');
+    }
+}
+
+static void put_param(strbuf *out, const param *p)
+{
+    switch (p->kind) {
+    case PARAM_OUT:
+    case PARAM_IN:
+        strbuf_format(out, "%s %s[%s]", p->kind == PARAM_OUT ? "out" : "in ",
+                      formats[p->format].name, p->values);
+        if (p->align > 1)
+            strbuf_format(out, ", aligned to %u bytes", p->align);
+        break;
+    case PARAM_SEQ_LEN:
+        strbuf_put(out, "in  u32 when direct, a pointer to it when indirect");
+        break;
+    case PARAM_U32:
+    case PARAM_NONE:
+        strbuf_put(out, "in  u32");
+        break;
+    }
+    strbuf_char(out, '\n');
+}
+
+static void put_params(strbuf *out, const family *f)
+{
+    size_t width = strlen("k_dim");
+    for (const param *p = f->params; p->name; p++)
+        width = wider(width, p->name);
+    for (const param *p = f->params; p->name; p++) {
+        size_t line = begin_row(out, "params", p == f->params);
+        strbuf_put(out, p->name);
+        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        put_param(out, p);
+    }
+    for (const key *k = f->keys; k->name; k++) {
+        if (!k->at_run_time)
+            continue;
+        size_t line = begin_row(out, "", false);
+        strbuf_format(out, "%s_dim", k->name);
+        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        strbuf_put(out, "in  u32 when dims are dynamic\n");
+    }
+}
+
+static void put_launch(strbuf *out, const launch *l)
+{
+    size_t axes = l->grid[2] ? 3 : l->grid[1] ? 2 : 1;
+    begin_row(out, "launch", true);
+    strbuf_format(out, "block %s, grid ", l->block);
+    for (size_t i = 0; i < axes; i++)
+        strbuf_format(out, "%s%s", i ? " x " : "", formula_text(l->grid[i]));
+    if (l->shared)
+        strbuf_format(out, ", shared %s bytes", l->shared);
+    if (l->dynamic_shared)
+        strbuf_format(out, ", dynamic shared %s bytes", l->dynamic_shared);
+    strbuf_char(out, '\n');
+}
+
+void spec_help_family(strbuf *out, const family *f)
+{
+    strbuf_format(out, "%s - %s\n    %s\n", f->name, f->summary, f->computes);
+    put_keys(out, f);
+    put_params(out, f);
+    put_launch(out, &f->launch);
+}

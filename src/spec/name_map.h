@@ -1,0 +1,16 @@
+/* A map from names to numbers: which section a title or an instance's name was seen in. */
+#ifndef PTXGEN_SPEC_NAME_MAP_H
+#define PTXGEN_SPEC_NAME_MAP_H
+
+#include "base/arena.h"
+
+typedef struct name_map {
+    struct name_slot *slots;
+    size_t count, capacity; /* capacity: 0 or a power of 2 */
+} name_map;
+
+/* The number of a name. One that is not in the map is put there with the number given, which is
+ * returned. The name is not copied. */
+size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t number);
+
+#endif

@@ -1,0 +1,289 @@
+/* From a section's lists to instances: every combination, in the order of the family's key table
+ * with the last key varying fastest, like the digits of a counter. */
+#include "spec/product.h"
+
+#include <string.h>
+
+#include "gen/formula.h"
+
+static const char SHAPE[] = "shape";
+
+static size_t key_count(const family *f)
+{
+    size_t count = 0;
+    while (f->keys[count].name)
+        count++;
+    return count;
+}
+
+static bool is_dims(const key *k)
+{
+    return k->field == KEY_FIELD(dims);
+}
+
+static bool has_shape(const family *f)
+{
+    return family_key(f, "k") && family_key(f, "n");
+}
+
+static void report_unknown_key(arena *a, const family *f, const entry *e, diags *d)
+{
+    VEC(const char *) names = { 0 };
+    for (const key *k = f->keys; k->name; k++)
+        *VEC_PUSH(a, &names) = k->name;
+    if (has_shape(f))
+        *VEC_PUSH(a, &names) = SHAPE;
+    diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'%s", f->name, e->key,
+               suggestion(a, e->key, names.items, names.count, "its keys are"));
+}
+
+/* The section's entries by key: those of the table, and shape behind them. */
+static const entry **match_entries(arena *a, const section *s, const family *f, diags *d)
+{
+    size_t count = key_count(f);
+    const entry **entries = arena_zalloc(a, (count + 1) * sizeof *entries);
+    for (size_t i = 0; i < s->entries.count; i++) {
+        const entry *e = &s->entries.items[i];
+        const key *k = family_key(f, e->key);
+        bool shape = has_shape(f) && strcmp(e->key, SHAPE) == 0;
+        if (!k && !shape) {
+            report_unknown_key(a, f, e, d);
+            continue;
+        }
+        const entry **known = &entries[k ? (size_t)(k - f->keys) : count];
+        if (*known)
+            diag_error(d, DIAG_DUPLICATE_KEY, e->where,
+                       "'%s' stands twice in this section; the first is on line %u", e->key,
+                       (*known)->where.line);
+        else
+            *known = e;
+    }
+    return entries;
+}
+
+/* shape takes the place of both k and n. */
+static void report_shape_beside(const entry *shape, const entry *other, diags *d)
+{
+    if (shape && other)
+        diag_error(d, DIAG_BAD_SHAPE, shape->where,
+                   "shape gives k and n; '%s' stands beside it on line %u", other->key,
+                   other->where.line);
+}
+
+static bool all_dynamic(const value_list *dims)
+{
+    for (size_t i = 0; i < dims->count; i++)
+        if (dims->items[i].numbers[0] != DIMS_DYNAMIC)
+            return false;
+    return dims->count > 0;
+}
+
+static bool add_axis(arena *a, product *p, axis factor)
+{
+    if (!factor.values.count)
+        return false;
+    *VEC_PUSH(a, &p->axes) = factor;
+    p->count *= factor.values.count;
+    if (p->count > SPEC_MAX_INSTANCES)
+        p->count = (uint64_t)SPEC_MAX_INSTANCES + 1;
+    return true;
+}
+
+bool product_read(arena *a, const section *s, const family *f, const value_list *default_dims,
+                  product *out, diags *d)
+{
+    *out = (product){ .family = f, .section = s, .count = 1 };
+    const entry **entries = match_entries(a, s, f, d), *shape = entries[key_count(f)];
+    const key *columns = family_key(f, "k"), *rows = family_key(f, "n");
+    value_list dims = { 0 };
+    for (const key *k = f->keys; k->name; k++) {
+        const entry *e = entries[k - f->keys];
+        if (is_dims(k) && e)
+            values_read(a, k, e, &dims, d);
+        else if (is_dims(k) && default_dims)
+            dims = *default_dims;
+        if (k == columns || k == rows)
+            report_shape_beside(shape, e, d);
+    }
+
+    bool complete = true;
+    for (const key *k = f->keys; k->name; k++) {
+        const entry *e = entries[k - f->keys];
+        axis factor = { .keys = { k } };
+        if (is_dims(k)) {
+            factor.values = dims;
+            complete = (!e && !dims.count) || (add_axis(a, out, factor) && complete);
+        } else if (shape && k == columns) {
+            factor.keys[1] = rows;
+            values_read_shapes(a, columns, rows, shape, &factor.values, d);
+            complete = add_axis(a, out, factor) && complete;
+        } else if (shape && k == rows) {
+            continue;
+        } else if (e) {
+            values_read(a, k, e, &factor.values, d);
+            complete = add_axis(a, out, factor) && complete;
+        } else if (k->required && !(k->at_run_time && all_dynamic(&dims))) {
+            complete = false;
+            if (!s->damaged)
+                diag_error(d, DIAG_MISSING_KEY, s->name_where, "%s requires the key '%s'", f->name,
+                           k->name);
+        }
+    }
+    return complete;
+}
+
+/* Keys that stand in no list have their default, or with dynamic dims are left to the run. */
+static void set_defaults(const product *p, instance *in)
+{
+    for (const key *k = p->family->keys; k->name; k++)
+        *instance_field(in, k) = k->def;
+}
+
+static bool is_given(const product *p, const key *k)
+{
+    for (size_t i = 0; i < p->axes.count; i++)
+        if (p->axes.items[i].keys[0] == k || p->axes.items[i].keys[1] == k)
+            return true;
+    return false;
+}
+
+static instance present_instance(const product *p)
+{
+    instance in = { .family = p->family, .where = p->section->where };
+    set_defaults(p, &in);
+    for (size_t i = 0; i < p->axes.count; i++) {
+        const axis *factor = &p->axes.items[i];
+        for (int j = 0; j < 2 && factor->keys[j]; j++)
+            *instance_field(&in, factor->keys[j]) = factor->values.items[factor->at].numbers[j];
+    }
+    for (const key *k = p->family->keys; k->name; k++)
+        if (k->at_run_time && in.dims == DIMS_DYNAMIC && !is_given(p, k))
+            *instance_field(&in, k) = 0;
+    return in;
+}
+
+/* Moves on to the next combination; false behind the last. */
+static bool advance(product *p)
+{
+    for (size_t i = p->axes.count; i-- > 0;) {
+        axis *factor = &p->axes.items[i];
+        if (++factor->at < factor->values.count)
+            return true;
+        factor->at = 0;
+    }
+    return false;
+}
+
+/* Where to put a problem of the present instance that a key is to blame for, or NULL where that
+ * place has been blamed before. */
+static const location *blame(product *p, const char *key_name)
+{
+    const key *k = key_name ? family_key(p->family, key_name) : NULL;
+    for (size_t i = 0; k && i < p->axes.count; i++) {
+        axis *factor = &p->axes.items[i];
+        if (factor->keys[0] != k && factor->keys[1] != k)
+            continue;
+        value *v = &factor->values.items[factor->at];
+        const location *where = v->blamed ? NULL : &v->item->where;
+        v->blamed = true;
+        return where;
+    }
+    const location *where = p->blamed ? NULL : &p->section->name_where;
+    p->blamed = true;
+    return where;
+}
+
+static bool check_family(arena *a, product *p, const instance *in, diags *d)
+{
+    const char *blamed = NULL;
+    const char *message = p->family->check ? p->family->check(in, a, &blamed) : NULL;
+    if (!message)
+        return true;
+    const location *where = blame(p, blamed);
+    if (where)
+        diag_error(d, DIAG_CONFLICT, *where, "%s", message);
+    return false;
+}
+
+/* Bytes of shared memory by a formula; 0 where there is none or only the run decides. */
+static int64_t shared_bytes(const char *formula, const instance *in)
+{
+    int64_t bytes = formula ? formula_value(formula, in, NULL) : 0;
+    return bytes > 0 ? bytes : 0;
+}
+
+/* The given key whose least value would save most of what a formula asks for. */
+static const char *largest_consumer(const product *p, const instance *in, const char *formula)
+{
+    int64_t least = shared_bytes(formula, in);
+    const char *consumer = NULL;
+    for (const key *k = p->family->keys; k->name; k++) {
+        if (k->choices || !is_given(p, k))
+            continue;
+        instance smaller = *in;
+        *instance_field(&smaller, k) = k->min;
+        int64_t bytes = shared_bytes(formula, &smaller);
+        if (bytes < least) {
+            least = bytes;
+            consumer = k->name;
+        }
+    }
+    return consumer;
+}
+
+static bool check_shared_memory(product *p, const instance *in, const target *t, diags *d)
+{
+    const launch *how = &p->family->launch;
+    int64_t fixed = shared_bytes(how->shared, in);
+    int64_t dynamic = shared_bytes(how->dynamic_shared, in);
+    int64_t needed = fixed, limit = t->shared_static;
+    const char *kind = "static shared memory", *formula = how->shared;
+    if (fixed <= limit) {
+        needed = fixed + dynamic;
+        limit = t->shared_block;
+        kind = "shared memory";
+        formula = dynamic > fixed ? how->dynamic_shared : how->shared;
+    }
+    if (needed <= limit)
+        return true;
+    const location *where = blame(p, largest_consumer(p, in, formula));
+    if (where)
+        diag_error(d, DIAG_SHARED_MEMORY, *where, "%s needs %lld bytes of %s a block; %s has %lld",
+                   in->name, (long long)needed, kind, t->name, (long long)limit);
+    return false;
+}
+
+static void note_repetitions(const product *p, size_t count, const instance *first, diags *d)
+{
+    if (count == 1)
+        diag_note(d, DIAG_SAME_INSTANCE, p->section->where,
+                  "%s is made for the section on line %u already; it is made once", first->name,
+                  first->where.line);
+    else if (count)
+        diag_note(d, DIAG_SAME_INSTANCE, p->section->where,
+                  "%zu instances are made for other sections already, %s for that on line %u; "
+                  "they are made once",
+                  count, first->name, first->where.line);
+}
+
+void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
+                    name_map *names, instance_list *out, diags *d)
+{
+    size_t repeated = 0, first_repeated = 0;
+    do {
+        instance in = present_instance(p);
+        in.name = instance_make_name(a, &in);
+        bool right = check_family(a, p, &in, d);
+        for (size_t i = 0; right && i < wanted_count; i++)
+            right = check_shared_memory(p, &in, wanted[i], d);
+        if (!right)
+            continue;
+        size_t known = name_map_find_or_add(a, names, in.name, out->count);
+        if (known == out->count)
+            *VEC_PUSH(a, out) = in;
+        else if (!repeated++)
+            first_repeated = known;
+    } while (advance(p));
+    if (repeated)
+        note_repetitions(p, repeated, &out->items[first_repeated], d);
+}

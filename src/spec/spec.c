@@ -1,0 +1,237 @@
+/* The meaning of a spec: its global section, then one product of lists after the other. */
+#include "spec/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/name_map.h"
+#include "spec/product.h"
+#include "spec/section.h"
+#include "spec/values.h"
+
+enum { MAX_PREFIX = 64 };
+
+static const char GLOBAL_SECTION[] = "ptxgen";
+static const char DEFAULT_PREFIX[] = "ptxgen";
+static const char DEFAULT_TARGET[] = "sm_80";
+
+static const key dims_key = KEY_DIMS;
+
+typedef VEC(const target *) target_list;
+
+typedef struct parser {
+    arena *arena;
+    diags *diags;
+    const family *const *families;
+    const char *prefix;
+    target_list targets;
+    value_list dims; /* of [ptxgen] */
+} parser;
+
+static bool is_global(const section *s)
+{
+    return s->name && strcmp(s->name, GLOBAL_SECTION) == 0;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* What is wrong with a prefix, or NULL. Names with an underscore in front and, in C++, two in a row
+ * belong to the language; prefix_name must be none of them. */
+static const char *prefix_problem(const char *prefix)
+{
+    size_t length = strlen(prefix);
+    if (!length || !is_letter(prefix[0]))
+        return "a prefix starts with a letter";
+    for (const char *c = prefix; *c; c++)
+        if (!is_letter(*c) && !(*c >= '0' && *c <= '9') && *c != '_')
+            return "a prefix is a C identifier, of letters, digits and '_'";
+    if (strstr(prefix, "__") || prefix[length - 1] == '_')
+        return "'_' follows a prefix, and two in a row are reserved in C++";
+    return length > MAX_PREFIX ? "a prefix has at most 64 characters" : NULL;
+}
+
+static void set_prefix(parser *p, const char *prefix, location where, const char *origin)
+{
+    const char *rule = prefix_problem(prefix);
+    if (rule)
+        diag_error(p->diags, DIAG_BAD_PREFIX, where, "%s'%s' is not a prefix: %s", origin, prefix,
+                   rule);
+    p->prefix = prefix;
+}
+
+static void add_target(parser *p, const char *name, location where, const char *origin)
+{
+    const target *found = target_find(name);
+    if (!found) {
+        const char **names = arena_alloc(p->arena, target_count * sizeof *names);
+        for (size_t i = 0; i < target_count; i++)
+            names[i] = targets[i].name;
+        diag_error(p->diags, DIAG_BAD_TARGET, where, "%s'%s' is not a target%s", origin, name,
+                   suggestion(p->arena, name, names, target_count, "the targets are"));
+        return;
+    }
+    for (size_t i = 0; i < p->targets.count; i++)
+        if (p->targets.items[i] == found) {
+            diag_warning(p->diags, DIAG_DUPLICATE_VALUE, where,
+                         "%s'%s' is in the list of targets already", origin, name);
+            return;
+        }
+    *VEC_PUSH(p->arena, &p->targets) = found;
+}
+
+static void read_global_key(parser *p, const entry *e)
+{
+    static const char *const keys[] = { "prefix", "targets", "dims" };
+    if (strcmp(e->key, "prefix") == 0) {
+        if (e->items.count > 1)
+            diag_error(p->diags, DIAG_BAD_PREFIX, e->items.items[1].where,
+                       "prefix is one name, not a list");
+        if (e->items.count)
+            set_prefix(p, e->items.items[0].text, e->items.items[0].where, "");
+    } else if (strcmp(e->key, "targets") == 0) {
+        for (size_t i = 0; i < e->items.count; i++)
+            add_target(p, e->items.items[i].text, e->items.items[i].where, "");
+    } else if (strcmp(e->key, dims_key.name) == 0) {
+        values_read(p->arena, &dims_key, e, &p->dims, p->diags);
+    } else {
+        diag_error(p->diags, DIAG_UNKNOWN_KEY, e->where, "[ptxgen] has no key '%s'%s", e->key,
+                   suggestion(p->arena, e->key, keys, sizeof keys / sizeof *keys, "its keys are"));
+    }
+}
+
+static void read_global(parser *p, const section *s)
+{
+    if (s->label)
+        diag_error(p->diags, DIAG_BAD_SECTION, s->where, "[ptxgen] takes no label");
+    name_map lines = { 0 };
+    for (size_t i = 0; i < s->entries.count; i++) {
+        const entry *e = &s->entries.items[i];
+        size_t first = name_map_find_or_add(p->arena, &lines, e->key, i);
+        if (first == i)
+            read_global_key(p, e);
+        else
+            diag_error(p->diags, DIAG_DUPLICATE_KEY, e->where,
+                       "'%s' stands twice in this section; the first is on line %u", e->key,
+                       s->entries.items[first].where.line);
+    }
+}
+
+static void report_duplicate_sections(parser *p, const section_list *sections)
+{
+    name_map titles = { 0 };
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        if (!s->name)
+            continue;
+        size_t first = name_map_find_or_add(p->arena, &titles, s->title, i);
+        if (first == i)
+            continue;
+        const char *hint = is_global(s) ? "there is one for all"
+                                        : arena_format(p->arena,
+                                                       "a label tells a second one apart: "
+                                                       "[%s:name]",
+                                                       s->name);
+        diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
+                   "section [%s] stands on line %u already; %s", s->title,
+                   sections->items[first]->where.line, hint);
+    }
+}
+
+static const family *find_family(parser *p, const section *s)
+{
+    const family *found = family_find(p->families, s->name);
+    if (found)
+        return found;
+    VEC(const char *) names = { 0 };
+    for (const family *const *f = p->families; *f; f++)
+        *VEC_PUSH(p->arena, &names) = (*f)->name;
+    const char *closest = closest_match(s->name, names.items, names.count);
+    diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "there is no kernel family '%s'; %s",
+               s->name,
+               closest ? arena_format(p->arena, "did you mean '%s'?", closest)
+                       : "ptxgen --list names them all");
+    return NULL;
+}
+
+static int by_age(const void *left, const void *right)
+{
+    const target *a = *(const target *const *)left, *b = *(const target *const *)right;
+    return a->sm < b->sm ? -1 : a->sm > b->sm;
+}
+
+/* The command line's word comes last, so that the spec's own is checked all the same. */
+static void apply_overrides(parser *p, const spec_overrides *overrides)
+{
+    location nowhere = { 0 };
+    if (overrides && overrides->prefix)
+        set_prefix(p, overrides->prefix, nowhere, "--prefix ");
+    if (overrides && overrides->targets) {
+        p->targets.count = 0;
+        for (const char *at = overrides->targets;; at++) {
+            size_t length = strcspn(at, ",");
+            add_target(p, arena_copy(p->arena, at, length), nowhere, "--target ");
+            at += length;
+            if (!*at)
+                break;
+        }
+    }
+    if (!p->targets.count)
+        *VEC_PUSH(p->arena, &p->targets) = target_find(DEFAULT_TARGET);
+    qsort(p->targets.items, p->targets.count, sizeof *p->targets.items, by_age);
+}
+
+/* Reads all sections before it makes any instance, so that a spec of too many costs nothing. */
+static instance_list read_families(parser *p, const section_list *sections)
+{
+    VEC(product) products = { 0 };
+    uint64_t total = 0;
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        const family *f = s->name && !is_global(s) ? find_family(p, s) : NULL;
+        product lists;
+        if (!f || !product_read(p->arena, s, f, p->dims.count ? &p->dims : NULL, &lists, p->diags))
+            continue;
+        if (total <= SPEC_MAX_INSTANCES && total + lists.count > SPEC_MAX_INSTANCES)
+            diag_error(p->diags, DIAG_TOO_MANY, s->name_where,
+                       "with the lists of this section the spec has more than %d instances",
+                       SPEC_MAX_INSTANCES);
+        total += lists.count;
+        *VEC_PUSH(p->arena, &products) = lists;
+    }
+
+    instance_list instances = { 0 };
+    name_map names = { 0 };
+    for (size_t i = 0; i < products.count && total <= SPEC_MAX_INSTANCES; i++)
+        product_expand(p->arena, &products.items[i], p->targets.items, p->targets.count, &names,
+                       &instances, p->diags);
+    return instances;
+}
+
+bool spec_parse(arena *a, const char *name, const char *text, size_t size,
+                const family *const *list, const spec_overrides *overrides, spec *out, diags *d)
+{
+    parser p = { .arena = a, .diags = d, .families = list, .prefix = DEFAULT_PREFIX };
+    size_t errors_before = d->errors;
+    section_list sections = { 0 };
+    sections_read(a, name, text, size, &sections, d);
+
+    for (size_t i = 0; i < sections.count; i++)
+        if (is_global(sections.items[i]))
+            read_global(&p, sections.items[i]);
+    apply_overrides(&p, overrides);
+    report_duplicate_sections(&p, &sections);
+    instance_list instances = read_families(&p, &sections);
+    if (d->errors == errors_before && !instances.count)
+        diag_error(d, DIAG_NO_KERNELS, (location){ .file = name },
+                   "no section names a kernel family; ptxgen --init writes an example");
+
+    *out = (spec){ .prefix = p.prefix,
+                   .targets = p.targets.items,
+                   .target_count = p.targets.count,
+                   .instances = instances.items,
+                   .instance_count = instances.count };
+    return d->errors == errors_before;
+}

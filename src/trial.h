@@ -1,0 +1,79 @@
+/* A trial: one run of a kernel on made-up inputs, and the judgement of what came out.
+ *
+ * A trial knows nothing of the device that runs it. It holds everything a launch needs (buffers,
+ * numbers, grid) and everything a judgement needs (the problem its reference computes), so that the
+ * emulator and a GPU are asked the same questions.
+ */
+#ifndef PTXGEN_TRIAL_H
+#define PTXGEN_TRIAL_H
+
+#include "gen/family.h"
+#include "ref/random.h"
+
+/* What a trial is about. Sizes that the instance fixes must be the instance's. shape.seq_len is
+ * what the caller of the kernel says, so it may be above max_seq_len. */
+typedef struct trial_setup {
+    problem_shape shape;
+    int64_t sm_count; /* of the GPU the grid is made for */
+    fill_kind kind;
+    uint64_t seed;
+} trial_setup;
+
+typedef struct trial_param {
+    param param;     /* with kind PARAM_OUT, PARAM_IN or PARAM_U32 */
+    uint64_t values; /* pointers: of the whole buffer; numbers: 1 */
+    uint64_t size;   /* the same in bytes */
+    void *bytes;     /* inputs: their content */
+    uint64_t stored; /* bytes there are; less than size for an input too large to exist, which then
+                        repeats them */
+    uint32_t number; /* of PARAM_U32 */
+} trial_param;
+
+typedef struct trial {
+    const instance *instance;
+    trial_setup setup;
+    trial_param params[MAX_PARAMS];
+    size_t param_count;
+    unsigned grid[3], block;
+    size_t dynamic_shared;
+    problem problem;
+} trial;
+
+/* Fills the inputs and works out the launch. Buffers are allocated from a. Positions of a cache
+ * from seq_len on are NaN, so that using one shows. */
+trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
+
+/* Changes seq_len; not to one that makes more positions valid than there were, since these are NaN
+ * already. */
+void trial_shorten(trial *t, int64_t seq_len);
+
+/* Positions of the cache that are valid. */
+int64_t trial_valid_positions(const trial *t);
+
+/* Whether an input holds a position of seq_len after seq_len. */
+bool trial_is_cache(const trial_param *p);
+
+/* "k 4096, n 33, sm_count 132, normal inputs, seed 7": the setup, for a message. */
+const char *trial_describe(arena *a, const trial *t);
+
+/* How far an output is from what it should be. Elements count values, also in quantized outputs. */
+typedef struct judgement {
+    double worst; /* largest error as a part of its bound; above 1 is wrong, a NaN is infinite */
+    uint64_t judged;
+    const char *output; /* of the worst element: the parameter's name, */
+    const char *field;  /* what of it: "", or "d of ", "s of " for fields of its block, */
+    uint64_t element;
+    double got, expected; /* and its values */
+} judgement;
+
+/* Judges the output that is params[index]. written has one byte a block of the output's format, not
+ * zero where the kernel wrote it; NULL: everywhere. Keeps in j what is worse, and adds to judged.
+ */
+void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t *written,
+                 judgement *j);
+
+/* Judges values against ones that are known, in the same way. */
+void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
+                  uint64_t count, double tolerance, judgement *j);
+
+#endif

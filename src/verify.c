@@ -1,0 +1,377 @@
+/* Each trial runs whole where that is little work, else on blocks that tell most: the first, the
+ * last, the one that computes the last element when blocks stride over a grid smaller than the
+ * output, and some by the seed. What those blocks write must be right; what a whole grid leaves
+ * unwritten is wrong as well.
+ *
+ * A sequence length only ever shrinks from one trial to the next, over one set of buffers: the
+ * positions that stop being valid are made NaN, so that a kernel that uses one shows.
+ */
+#include "verify.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "emu/emu.h"
+#include "gen/formula.h"
+
+enum {
+    WHOLE_WORK = 20000000,  /* estimated thread-instructions up to which every block is run */
+    SAMPLED_WORK = 4000000, /* up to which more blocks are sampled */
+    MAX_BLOCKS = 16,
+    USUAL_SM_COUNT = 132, /* an H100's */
+    ROWS_A_BLOCK = 3,     /* of a grid-stride kernel, in the trial that makes it loop */
+    ODD_SEQ_LEN = 33,
+};
+
+typedef struct verifier {
+    arena *result_arena, *scratch;
+    const kernel *kernel;
+    const emu_module *module;
+    uint64_t seed;
+    verify_result result;
+} verifier;
+
+/* The trial's buffers in the emulator's memory. */
+typedef struct device_params {
+    emu_memory *memory;
+    uint64_t addresses[MAX_PARAMS];
+    const void *pointers[MAX_PARAMS];
+} device_params;
+
+/* The blocks of a grid to run, ascending; count 0: all of them. */
+typedef struct block_choice {
+    uint64_t blocks[MAX_BLOCKS];
+    size_t count;
+} block_choice;
+
+static bool reject(verifier *v, const trial *t, const char *what)
+{
+    v->result.right = false;
+    v->result.message = arena_format(v->result_arena, "%s: %s (%s)", v->kernel->instance->name,
+                                     what, trial_describe(v->scratch, t));
+    return false;
+}
+
+/* Line number of the text, without the blanks around it. */
+static const char *text_line(arena *a, const char *text, unsigned number)
+{
+    for (unsigned i = 1; i < number && text; i++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    if (!text || !number)
+        return "";
+    text += strspn(text, " \t");
+    return arena_format(a, ": %.*s", (int)strcspn(text, "\n"), text);
+}
+
+static const char *fault_message(verifier *v, const emu_report *r)
+{
+    return arena_format(v->scratch, "%s: %s, at block (%u, %u, %u) thread %u, PTX line %u%s",
+                        emu_fault_name(r->fault), r->message, r->block[0], r->block[1], r->block[2],
+                        r->thread[0], r->line, text_line(v->scratch, v->kernel->ptx, r->line));
+}
+
+static uint64_t at_least_one(int64_t size)
+{
+    return size > 0 ? (uint64_t)size : 1;
+}
+
+/* Thread-instructions that a trial takes, about. */
+static uint64_t estimated_work(const trial *t)
+{
+    const problem_shape *s = &t->setup.shape;
+    if (s->max_seq_len)
+        return 12 * at_least_one(s->num_heads) * at_least_one(s->m) * at_least_one(s->head_dim) *
+               at_least_one(trial_valid_positions(t));
+    return 5 * at_least_one(s->k) * at_least_one(s->n) * at_least_one(s->m);
+}
+
+static uint64_t grid_size(const trial *t)
+{
+    return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
+}
+
+static void choose(block_choice *c, uint64_t block)
+{
+    size_t at = c->count;
+    while (at && c->blocks[at - 1] >= block)
+        at--;
+    if (at < c->count && c->blocks[at] == block)
+        return;
+    memmove(c->blocks + at + 1, c->blocks + at, (c->count - at) * sizeof *c->blocks);
+    c->blocks[at] = block;
+    c->count++;
+}
+
+static bool chosen(const block_choice *c, uint64_t block)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->blocks[i] == block)
+            return true;
+    return c->count == 0;
+}
+
+/* last_only: only the block that would be the first to leave a buffer at its end. */
+static block_choice choose_blocks(const trial *t, bool last_only)
+{
+    block_choice c = { .count = 0 };
+    uint64_t work = estimated_work(t), grid = grid_size(t);
+    if (work <= WHOLE_WORK)
+        return c;
+    choose(&c, grid - 1);
+    if (last_only)
+        return c;
+    choose(&c, 0);
+    choose(&c, (at_least_one(t->setup.shape.n) - 1) % grid);
+    random_source r = { t->setup.seed };
+    uint64_t block_work = work / grid + 1;
+    for (uint64_t i = c.count; i < MAX_BLOCKS && i * block_work < SAMPLED_WORK; i++)
+        choose(&c, random_below(&r, grid));
+    return c;
+}
+
+static device_params map_params(emu_memory *memory, const trial *t)
+{
+    device_params d = { .memory = memory };
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (p->param.kind == PARAM_OUT)
+            d.addresses[i] = emu_alloc(memory, p->size);
+        else if (p->param.kind == PARAM_IN && p->stored == p->size)
+            d.addresses[i] = emu_map(memory, p->bytes, p->size, true);
+        else if (p->param.kind == PARAM_IN)
+            d.addresses[i] = emu_map_pattern(memory, p->size, p->bytes, p->stored);
+    }
+    return d;
+}
+
+/* What trial_shorten does not do for caches that are too large to exist: the first position that is
+ * not valid becomes NaN in each head. */
+static void spoil_next_position(const device_params *d, const trial *t, arena *scratch)
+{
+    const problem_shape *s = &t->setup.shape;
+    if (trial_valid_positions(t) >= s->max_seq_len)
+        return;
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (!trial_is_cache(p) || p->stored == p->size)
+            continue;
+        uint64_t row = format_bytes(p->param.format, (uint64_t)s->head_dim);
+        uint64_t head = row * (uint64_t)s->max_seq_len;
+        void *not_a_number = memset(arena_alloc(scratch, row), 0xff, row);
+        for (uint64_t at = row * (uint64_t)trial_valid_positions(t); at < p->size; at += head)
+            emu_write(d->memory, d->addresses[i] + at, not_a_number, row);
+    }
+}
+
+static const char *unwritten(arena *a, const trial_param *p, const uint8_t *written,
+                             const block_choice *c, uint64_t grid)
+{
+    uint64_t block_values = formats[p->param.format].block_values;
+    uint64_t blocks = p->values / block_values;
+    for (uint64_t i = 0; i < blocks; i++) {
+        bool expected =
+            !c->count || (i == 0 && chosen(c, 0)) || (i == blocks - 1 && chosen(c, grid - 1));
+        if (expected && !written[i])
+            return arena_format(a, "%s[%llu] is never written", p->param.name,
+                                (unsigned long long)(i * block_values));
+    }
+    return NULL;
+}
+
+static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
+                         const block_choice *c, judgement *j)
+{
+    const trial_param *p = &t->params[index];
+    uint64_t block_bytes = formats[p->param.format].block_bytes, blocks = p->size / block_bytes;
+    uint8_t *bytes = arena_zalloc(v->scratch, p->size);
+    uint8_t *written = arena_alloc(v->scratch, blocks);
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint64_t address = d->addresses[index] + i * block_bytes;
+        written[i] = emu_written(d->memory, address, block_bytes);
+        if (written[i])
+            emu_read(d->memory, address, bytes + i * block_bytes, block_bytes);
+    }
+    const char *missing = unwritten(v->scratch, p, written, c, grid_size(t));
+    if (missing)
+        return reject(v, t, missing);
+    trial_judge(t, index, bytes, written, j);
+    return true;
+}
+
+static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
+                          const block_choice *c)
+{
+    judgement j = { 0 };
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.kind == PARAM_OUT && !judge_output(v, t, d, i, c, &j))
+            return false;
+    v->result.worst = fmax(v->result.worst, j.worst);
+    if (j.worst <= 1)
+        return true;
+    return reject(v, t,
+                  arena_format(v->scratch, "%s%s[%llu] is %.9g, expected %.9g: %.3g of its bound",
+                               j.field, j.output, (unsigned long long)j.element, j.got, j.expected,
+                               j.worst));
+}
+
+static bool run(verifier *v, const trial *t, device_params *d, bool last_only)
+{
+    block_choice c = choose_blocks(t, last_only);
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        d->pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &d->addresses[i];
+        if (p->param.kind == PARAM_OUT)
+            emu_clear_written(d->memory, d->addresses[i]);
+    }
+    emu_launch_config config = {
+        .module = v->module,
+        .entry = v->kernel->instance->name,
+        .grid = { t->grid[0], t->grid[1], t->grid[2] },
+        .block = { t->block, 1, 1 },
+        .dynamic_shared = t->dynamic_shared,
+        .params = d->pointers,
+        .param_count = t->param_count,
+        .blocks = c.count ? c.blocks : NULL,
+        .block_count = c.count,
+        .instruction_limit = 100 * estimated_work(t) + WHOLE_WORK,
+    };
+    emu_stats stats = { 0 };
+    emu_report report;
+    bool ended = emu_launch(d->memory, &config, &stats, &report);
+    v->result.instructions += stats.thread_instructions;
+    v->result.blocks += c.count ? c.count : grid_size(t);
+    return ended ? judge_outputs(v, t, d, &c) : reject(v, t, fault_message(v, &report));
+}
+
+static bool run_lengths(verifier *v, trial *t, device_params *d)
+{
+    int64_t longest = t->setup.shape.max_seq_len;
+    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest, ODD_SEQ_LEN, 1, 0 };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        if (i > 2 && lengths[i] >= longest)
+            continue;
+        trial_shorten(t, lengths[i]);
+        spoil_next_position(d, t, v->scratch);
+        if (!run(v, t, d, lengths[i] > longest))
+            return false;
+    }
+    return true;
+}
+
+static bool run_alone(verifier *v, trial *t, device_params *d)
+{
+    spoil_next_position(d, t, v->scratch);
+    return run(v, t, d, false);
+}
+
+static bool run_setup(verifier *v, const trial_setup *setup,
+                      bool (*runs)(verifier *, trial *, device_params *))
+{
+    arena *a = arena_new();
+    trial t = trial_prepare(a, v->kernel->instance, setup);
+    emu_memory *memory = emu_memory_new();
+    device_params d = map_params(memory, &t);
+    bool right = runs(v, &t, &d);
+    emu_memory_free(memory);
+    arena_free(a);
+    return right;
+}
+
+static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
+{
+    trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
+    setup.shape.seq_len = shape->max_seq_len;
+    return run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
+}
+
+/* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
+ * does not depend on it or is not smaller than the output even on one SM. */
+static int64_t looping_sm_count(const instance *in, const problem_shape *s)
+{
+    run_values run = { s->k, s->n, s->m, 0 };
+    if (formula_value(in->family->launch.grid[0], in, &run) >= 0)
+        return 0;
+    run.sm_count = 1;
+    int64_t blocks = formula_value(in->family->launch.grid[0], in, &run);
+    if (s->n <= blocks)
+        return 0;
+    int64_t sm_count = s->n / blocks / ROWS_A_BLOCK;
+    return sm_count > 1 ? sm_count : 1;
+}
+
+static bool run_shape(verifier *v, const problem_shape *shape)
+{
+    int64_t looping = looping_sm_count(v->kernel->instance, shape);
+    return run_sizes(v, shape, USUAL_SM_COUNT) &&
+           (!looping || looping == USUAL_SM_COUNT || run_sizes(v, shape, looping));
+}
+
+static bool fixes_all_sizes(const instance *in)
+{
+    for (const key *k = in->family->keys; k->name; k++)
+        if (k->at_run_time && instance_value(in, k) == 0)
+            return false;
+    return true;
+}
+
+/* A size other than the built one: the smallest, then some that are odd multiples. */
+static int64_t other_size(const key *k, int64_t several)
+{
+    int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
+    int64_t size = k->min + (several - 1) * unit;
+    return size < k->max ? size : k->max;
+}
+
+static bool run_other_sizes(verifier *v)
+{
+    static const int64_t columns[] = { 1, 3, 5 }, rows[] = { 1, 7, 33 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        instance other = *v->kernel->instance;
+        for (const key *k = other.family->keys; k->name; k++)
+            if (k->at_run_time)
+                *instance_field(&other, k) =
+                    other_size(k, k->multiple_of > 1 ? columns[i] : rows[i]);
+        if (!run_shape(v, &other.shape))
+            return false;
+    }
+    return true;
+}
+
+static bool load(verifier *v)
+{
+    const kernel *k = v->kernel;
+    emu_report report;
+    v->module = emu_load(v->scratch, k->ptx, k->ptx_length, &report);
+    v->result.right = v->module != NULL;
+    if (!v->module)
+        v->result.message =
+            arena_format(v->result_arena, "%s: PTX line %u%s: %s", k->instance->name, report.line,
+                         text_line(v->scratch, k->ptx, report.line), report.message);
+    return v->result.right;
+}
+
+static verifier verifier_new(arena *a, const kernel *k, uint64_t seed)
+{
+    return (verifier){ .result_arena = a, .scratch = arena_new(), .kernel = k, .seed = seed };
+}
+
+verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)
+{
+    const instance *in = k->instance;
+    verifier v = verifier_new(a, k, seed);
+    if (load(&v) && (!fixes_all_sizes(in) || run_shape(&v, &in->shape)) && in->dims == DIMS_DYNAMIC)
+        run_other_sizes(&v);
+    arena_free(v.scratch);
+    return v.result;
+}
+
+verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup)
+{
+    verifier v = verifier_new(a, k, setup->seed);
+    if (load(&v))
+        run_setup(&v, setup, run_alone);
+    arena_free(v.scratch);
+    return v.result;
+}

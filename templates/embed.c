@@ -1,0 +1,89 @@
+/* Build-time helper: turns text files into C, so that the tool carries its templates.
+ *
+ *     embed OUT.c OUT.h FILE...
+ *
+ * FILE header.h.in becomes template_header_h_in[], NUL-terminated, and template_header_h_in_size,
+ * which does not count the NUL.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_A_LINE = 16 };
+
+_Noreturn static void fail(const char *path)
+{
+    perror(path);
+    exit(1);
+}
+
+static FILE *open_file(const char *path, const char *mode)
+{
+    FILE *file = fopen(path, mode);
+    if (!file)
+        fail(path);
+    return file;
+}
+
+static void close_file(FILE *file, const char *path)
+{
+    if (ferror(file) || fclose(file) != 0)
+        fail(path);
+}
+
+/* The file's own name with everything that can't stand in an identifier as '_'. */
+static void put_identifier(FILE *out, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    fputs("template_", out);
+    for (const char *c = slash ? slash + 1 : path; *c; c++)
+        fputc(strchr("abcdefghijklmnopqrstuvwxyz0123456789", *c) ? *c : '_', out);
+}
+
+static void declare(FILE *header, const char *path)
+{
+    fputs("extern const char ", header);
+    put_identifier(header, path);
+    fputs("[];\nextern const size_t ", header);
+    put_identifier(header, path);
+    fputs("_size;\n", header);
+}
+
+/* Character constants, since a string literal may have no more than 4095 characters. */
+static void define(FILE *source, const char *path)
+{
+    fputs("\nconst char ", source);
+    put_identifier(source, path);
+    fputs("[] = {\n", source);
+
+    FILE *text = open_file(path, "rb");
+    unsigned long size = 0;
+    for (int c; (c = getc(text)) != EOF; size++)
+        fprintf(source, "'\\x%02x',%c", (unsigned)c,
+                size % BYTES_A_LINE == BYTES_A_LINE - 1 ? '\n' : ' ');
+    close_file(text, path);
+
+    fputs("'\\0'\n};\nconst size_t ", source);
+    put_identifier(source, path);
+    fprintf(source, "_size = %lu;\n", size);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        fputs("usage: embed OUT.c OUT.h FILE...\n", stderr);
+        return 2;
+    }
+    FILE *source = open_file(argv[1], "w"), *header = open_file(argv[2], "w");
+    fputs("#ifndef PTXGEN_TEMPLATES_H\n#define PTXGEN_TEMPLATES_H\n\n#include <stddef.h>\n\n",
+          header);
+    fputs("#include \"templates/templates.h\"\n", source);
+    for (int i = 3; i < argc; i++) {
+        declare(header, argv[i]);
+        define(source, argv[i]);
+    }
+    fputs("\n#endif\n", header);
+    close_file(source, argv[1]);
+    close_file(header, argv[2]);
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* Plants a fault in a text that is right. */
+#ifndef PTXGEN_TESTS_MUTATE_H
+#define PTXGEN_TESTS_MUTATE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/strbuf.h"
+
+/* text with every from replaced by to. A text without from fails the test: the fault would not be
+ * planted. */
+static inline const char *mutate(arena *a, const char *text, const char *from, const char *to)
+{
+    strbuf out = strbuf_new(a);
+    const char *found = strstr(text, from);
+    if (!found)
+        fail_msg("nothing to replace: '%s' does not occur in\n%s", from, text);
+    for (; found; found = strstr(text, from)) {
+        strbuf_bytes(&out, text, (size_t)(found - text));
+        strbuf_put(&out, to);
+        text = found + strlen(from);
+    }
+    strbuf_put(&out, text);
+    return out.text;
+}
+
+/* An edit of instructions by what they are, whatever registers they use: of the lines that begin
+ * with a mnemonic and end, before their comment, with ending ("" any), number which (from 1; 0 all)
+ * becomes the text to, in which $1, $2, … are the line's operands and $0 the line. */
+typedef struct line_edit {
+    const char *mnemonic, *ending;
+    unsigned which;
+    const char *to;
+} line_edit;
+
+/* The end of an operand: a comma outside of braces, or the semicolon. */
+static inline const char *operand_end(const char *at)
+{
+    for (int depth = 0; *at != ';' && (*at != ',' || depth); at++)
+        depth += (*at == '{') - (*at == '}');
+    return at;
+}
+
+static inline void put_operand(strbuf *out, const char *line, char number)
+{
+    if (number == '0') {
+        strbuf_bytes(out, line, strcspn(line, ";") + 1);
+        return;
+    }
+    line += strcspn(line, " ");
+    for (; number > '1'; number--)
+        line = operand_end(line) + 1;
+    line += strspn(line, " ");
+    strbuf_bytes(out, line, (size_t)(operand_end(line) - line));
+}
+
+static inline bool fits(const line_edit *e, const char *line)
+{
+    size_t length = strcspn(line, ";\n") + 1, ending = strlen(e->ending);
+    return strncmp(line, e->mnemonic, strlen(e->mnemonic)) == 0 && line[length - 1] == ';' &&
+           ending <= length && strncmp(line + length - ending, e->ending, ending) == 0;
+}
+
+/* The text with the edit made; where no line fits, the test fails. */
+static inline const char *edit_lines(arena *a, const char *text, const line_edit *e)
+{
+    strbuf out = strbuf_new(a);
+    unsigned found = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        const char *code = line + strspn(line, " ");
+        if (fits(e, code) && (++found == e->which || !e->which)) {
+            for (const char *c = e->to; *c; c++)
+                if (*c == '$')
+                    put_operand(&out, code, *++c);
+                else
+                    strbuf_char(&out, *c);
+            strbuf_char(&out, '\n');
+        } else {
+            strbuf_bytes(&out, line, strcspn(line, "\n") + 1);
+        }
+    }
+    if (found < e->which || !found)
+        fail_msg("nothing to edit: %u lines are '%s…%s' in\n%s", found, e->mnemonic, e->ending,
+                 text);
+    return out.text;
+}
+
+#endif

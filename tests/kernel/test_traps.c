@@ -1,0 +1,396 @@
+/* Faults that earlier implementations of these kernels had: each is planted in a kernel that is
+ * right, and must be found. The numbers are those of the list in the design.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "kernel/mutate.h"
+#include "kernel/suite.h"
+#include "spec/spec.h"
+#include "verify.h"
+
+#include "emu/emu.h"
+#include "ptx/ptx.h"
+
+enum { MAX_EDITS = 3 };
+
+/* A fault planted in a family's kernel of some configuration. */
+typedef struct trap {
+    const char *name, *family, *keys;
+    line_edit edits[MAX_EDITS];
+    const char *found; /* a part of what verify_kernel says */
+} trap;
+
+static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40";
+static const char wide_head_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=20";
+static const char gemv_keys[] = "k=1024 n=50";
+static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
+
+#define NAMED(number, what) .name = "trap_" #number "_" what
+
+static const trap traps[] = {
+    {
+        NAMED(1, "the_new_maximum_taken_for_the_old_one"),
+        .family = "incremental_attention",
+        .keys = attention_keys,
+        .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(2, "lane_0_s_maximum_used_by_all_lanes"),
+        .family = "q8_1_quantize",
+        .keys = "k=1024",
+        .edits = { { "shfl.sync.bfly.b32", "", 0, "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(3, "warps_without_work_leave_before_a_barrier"),
+        .family = "mwv_q4k_gemv",
+        .keys = "k=512 n=4 num_warps=4",
+        .edits = { { "bar.sync", "", 1,
+                     ".reg .pred %out;\n.reg .b32 %self;\n"
+                     "mov.u32 %self, %tid.x;\nsetp.ge.u32 %out, %self, 64;\n"
+                     "@%out ret;\n$0" } },
+        .found = "barrier",
+    },
+    {
+        NAMED(5, "a_fast_warp_refills_shared_memory_under_a_slow_one"),
+        .family = "mwv_dp4a_q4k_gemv",
+        .keys = gemv_keys,
+        .edits = { { "xor.b32", "", 1, "" } },
+        .found = "race",
+    },
+    {
+        NAMED(6, "a_grid_smaller_than_the_output_without_a_loop"),
+        .family = "mwv_dp4a_q4k_gemv",
+        .keys = gemv_keys,
+        .edits = { { "@%p", "bra            $row_loop;", 1, "" } },
+        .found = "y[16] is never written",
+    },
+    {
+        NAMED(7, "shared_memory_from_address_0"),
+        .family = "mwv_q4k_gemv",
+        .keys = gemv_keys,
+        .edits = { { "mov.u32", " partial;", 0, "mov.u32 $1, 0;" } },
+        .found = "out of bounds",
+    },
+    {
+        NAMED(8, "nothing_divided_by_nothing"),
+        .family = "incremental_attention",
+        .keys = attention_keys,
+        .edits = { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
+                   { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
+                   { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
+        .found = "nan",
+    },
+    {
+        NAMED(9, "high_nibbles_taken_for_low_ones"),
+        .family = "mwv_q4k_gemv",
+        .keys = gemv_keys,
+        .edits = { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
+                   { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(12, "the_built_k_in_a_kernel_for_any_k"),
+        .family = "q4k_gemv",
+        .keys = dynamic_keys,
+        .edits = { { "ld.param.u32", "[k_dim];", 1, "mov.u32 $1, 1024;" } },
+        .found = "(k 256, n 1",
+    },
+    {
+        NAMED(12, "the_built_n_in_a_kernel_for_any_n"),
+        .family = "mwv_dp4a_q4k_gemv",
+        .keys = dynamic_keys,
+        .edits = { { "ld.param.u32", "[n_dim];", 1, "mov.u32 $1, 50;" } },
+        .found = "out of bounds",
+    },
+    {
+        NAMED(14, "a_register_set_on_one_path_only"),
+        .family = "mwv_q4k_gemv",
+        .keys = gemv_keys,
+        .edits = { { "mov.f32", "0f00000000;", 2, "" } },
+        .found = "undefined register",
+    },
+    {
+        NAMED(16, "the_end_of_a_wide_head_is_not_stored"),
+        .family = "incremental_attention",
+        .keys = wide_head_keys,
+        .edits = { { "st.global.v4.f32", "", 4, "" } },
+        .found = "is never written",
+    },
+    {
+        NAMED(16, "the_end_of_a_wide_head_is_not_multiplied"),
+        .family = "incremental_attention",
+        .keys = wide_head_keys,
+        .edits = { { "fma.rn.f32", "", 15, "mov.f32 $1, $4;" } },
+        .found = " of its bound",
+    },
+};
+
+static kernel trap_kernel(arena *a, const char *family_name, const char *keys, instance *in)
+{
+    const family *f = family_find(families, family_name);
+    if (!f || !suite_instance(a, f, keys, in))
+        fail_msg("no family %s of %s", family_name, keys);
+    return suite_kernel(a, in);
+}
+
+static kernel edited(arena *a, const kernel *k, const line_edit *edits)
+{
+    kernel faulty = *k;
+    for (unsigned i = 0; i < MAX_EDITS && edits[i].mnemonic; i++)
+        faulty.ptx = edit_lines(a, faulty.ptx, &edits[i]);
+    faulty.ptx_length = strlen(faulty.ptx);
+    return faulty;
+}
+
+static void expect_right(const verify_result *r)
+{
+    if (!r->right)
+        fail_msg("the kernel is wrong without the fault: %s", r->message);
+}
+
+static void expect_found(const verify_result *r, const char *part)
+{
+    if (r->right)
+        fail_msg("the fault is not found");
+    if (!strstr(r->message, part))
+        fail_msg("the fault is found as '%s', not as '%s'", r->message, part);
+}
+
+static void is_found(void **state)
+{
+    const trap *t = *state;
+    arena *a = arena_new();
+    instance in;
+    kernel k = trap_kernel(a, t->family, t->keys, &in);
+    verify_result r = verify_kernel(a, &k, 1);
+    expect_right(&r);
+    kernel faulty = edited(a, &k, t->edits);
+    r = verify_kernel(a, &faulty, 1);
+    expect_found(&r, t->found);
+    arena_free(a);
+}
+
+static void trap_3_a_divergent_return_before_a_barrier_is_not_built(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    ptx *p = ptx_new(a, "leaves_early", target_find("sm_75"), 64);
+    ptx_output out;
+    const char *error = "";
+    ret_if(p, ge(p, tid_x(p), 32));
+    barrier(p);
+    assert_false(ptx_finish(p, &out, &error));
+    if (!strstr(error, "barrier") && !strstr(error, "bar.sync"))
+        fail_msg("'%s'", error);
+    arena_free(a);
+}
+
+/* A tile of 128 values copied through shared memory by 64 threads, each taking every step-th. */
+static const char tile_ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                               ".visible .entry tile(.param .u64 y, .param .u64 x)\n"
+                               ".reqntid 64, 1, 1\n{\n"
+                               ".reg .pred %p;\n.reg .b32 %r<8>;\n.reg .f32 %f;\n"
+                               ".reg .b64 %rd<4>;\n"
+                               ".shared .align 4 .b32 tile[128];\n"
+                               "ld.param.u64 %rd1, [y];\nld.param.u64 %rd2, [x];\n"
+                               "mov.u32 %r1, %tid.x;\nmov.u32 %r2, tile;\n"
+                               "mov.u32 %r3, %r1;\n"
+                               "$fill:\n"
+                               "mad.wide.u32 %rd3, %r3, 4, %rd2;\n"
+                               "mad.lo.u32 %r4, %r3, 4, %r2;\n"
+                               "ld.global.f32 %f, [%rd3];\nst.shared.f32 [%r4], %f;\n"
+                               "add.u32 %r3, %r3, 64;\n"
+                               "setp.lt.u32 %p, %r3, 128;\n@%p bra $fill;\n"
+                               "bar.sync 0;\n"
+                               "xor.b32 %r5, %r1, 127;\nmad.lo.u32 %r6, %r5, 4, %r2;\n"
+                               "ld.shared.f32 %f, [%r6];\n"
+                               "mad.wide.u32 %rd3, %r1, 4, %rd1;\nst.global.f32 [%rd3], %f;\n"
+                               "ret;\n}\n";
+
+static emu_fault run_tile(arena *a, const char *text)
+{
+    float x[128] = { 0 };
+    emu_report report = { 0 };
+    emu_memory *memory = emu_memory_new();
+    uint64_t in = emu_map(memory, x, sizeof x, true), out = emu_alloc(memory, 64 * sizeof *x);
+    const void *params[] = { &out, &in };
+    emu_launch_config config = {
+        .module = emu_load(a, text, strlen(text), &report),
+        .entry = "tile",
+        .grid = { 1, 1, 1 },
+        .block = { 64, 1, 1 },
+        .params = params,
+        .param_count = 2,
+    };
+    bool right = config.module && emu_launch(memory, &config, NULL, &report);
+    emu_memory_free(memory);
+    return right ? EMU_OK : report.fault;
+}
+
+static void trap_4_a_cooperative_load_with_another_stride_is_found(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    assert_int_equal(run_tile(a, tile_ptx), EMU_OK);
+    assert_int_equal(run_tile(a, mutate(a, tile_ptx, "%r3, %r3, 64", "%r3, %r3, 128")),
+                     EMU_UNINITIALISED);
+    assert_int_equal(run_tile(a, mutate(a, tile_ptx, "%r3, %r3, 64", "%r3, %r3, 96")),
+                     EMU_UNINITIALISED);
+    arena_free(a);
+}
+
+static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    instance in;
+    kernel k = trap_kernel(a, "incremental_attention",
+                           "head_dim=128 num_heads=8 num_kv_heads=8 max_seq_len=2000000", &in);
+    trial_setup setup = { .shape = in.shape, .seed = 1 };
+    setup.shape.seq_len = 5;
+    verify_result r = verify_setup(a, &k, &setup);
+    expect_right(&r);
+    const line_edit edits[MAX_EDITS] = { { "mad.lo.u64", "", 1,
+                                           "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } };
+    kernel faulty = edited(a, &k, edits);
+    r = verify_setup(a, &faulty, &setup);
+    expect_found(&r, " of its bound");
+    arena_free(a);
+}
+
+static void trap_11_a_k_that_is_not_whole_blocks_is_no_spec(void **state)
+{
+    (void)state;
+    static const char *const quantized[] = { "q4k_gemv", "mwv_q4k_gemv", "mwv_dp4a_q4k_gemv" };
+    for (size_t i = 0; i < sizeof quantized / sizeof *quantized; i++) {
+        arena *a = arena_new();
+        diags d = diags_new(a);
+        spec s;
+        const char *text = arena_format(a, "[%s]\nk = 1000\nn = 4\n", quantized[i]);
+        assert_false(spec_parse(a, "t.ini", text, strlen(text), families, NULL, &s, &d));
+        assert_int_equal(d.errors, 1);
+        if (!strstr(d.list.items[0].message, "not a multiple of 256"))
+            fail_msg("'%s'", d.list.items[0].message);
+        assert_int_equal(d.list.items[0].where.line, 2);
+        arena_free(a);
+    }
+}
+
+static void trap_13_a_launch_with_another_block_size_is_refused(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    instance in;
+    kernel k = trap_kernel(a, "mwv_q4k_gemv", "k=1024 n=3 num_warps=4", &in);
+    in.num_warps = 2;
+    verify_result r = verify_kernel(a, &k, 1);
+    expect_found(&r, "reqntid");
+    arena_free(a);
+}
+
+static void trap_14_a_value_of_one_path_used_on_another_is_not_built(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    ptx *p = ptx_new(a, "one_path", target_find("sm_75"), 32);
+    ptx_param(p, U64, "y");
+    ptx_output out;
+    const char *error = "";
+    val y = parameter(p, "y"), lane = lane_id(p), sum = { 0 };
+    PTX_IF (p, lt(p, lane, 5))
+        sum = add(p, ld_global(p, U32, y, 0), 1);
+    st_global(p, U32, y, 4, sum);
+    assert_false(ptx_finish(p, &out, &error));
+    assert_true(strlen(error) > 0);
+    arena_free(a);
+}
+
+static void trap_15_the_text_does_not_depend_on_what_was_built_before(void **state)
+{
+    (void)state;
+    for (const family *const *f = families; *f; f++) {
+        const char *keys = (*f)->op == OP_ATTENTION ? attention_keys
+                           : (*f)->op == OP_GEMV    ? gemv_keys
+                                                    : "k=1024";
+        const char *text[2];
+        arena *a[2];
+        for (int i = 0; i < 2; i++) {
+            instance in, other;
+            a[i] = arena_new();
+            arena_alloc(a[i], 1000 * (size_t)i);
+            if (i)
+                trap_kernel(a[i], "f32_gemv", "k=64 n=3", &other);
+            text[i] = trap_kernel(a[i], (*f)->name, keys, &in).ptx;
+        }
+        assert_string_equal(text[0], text[1]);
+        arena_free(a[0]);
+        arena_free(a[1]);
+    }
+}
+
+/* Thread-instructions a weight of a kernel that keeps all lanes at work; the plain kernel, which
+ * decodes more often, and one made to decode every scale in every lane are above it. */
+static double instructions_a_weight(arena *a, const char *family_name)
+{
+    instance in;
+    kernel k = trap_kernel(a, family_name, "k=16384 n=8", &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 1 };
+    verify_result r = verify_setup(a, &k, &setup);
+    expect_right(&r);
+    return (double)r.instructions / (double)(in.shape.k * in.shape.n);
+}
+
+static void trap_17_few_instructions_a_weight(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *family;
+        double most;
+    } bounds[] = {
+        { "f32_gemv", 3 },
+        { "q4k_gemv", 9 },
+        { "mwv_q4k_gemv", 7 },
+        { "mwv_dp4a_q4k_gemv", 4 },
+    };
+    arena *a = arena_new();
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        double number = instructions_a_weight(a, bounds[i].family);
+        if (number > bounds[i].most)
+            fail_msg("%s takes %.2f instructions a weight", bounds[i].family, number);
+    }
+    arena_free(a);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest others[] = {
+        cmocka_unit_test(trap_3_a_divergent_return_before_a_barrier_is_not_built),
+        cmocka_unit_test(trap_4_a_cooperative_load_with_another_stride_is_found),
+        cmocka_unit_test(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found),
+        cmocka_unit_test(trap_11_a_k_that_is_not_whole_blocks_is_no_spec),
+        cmocka_unit_test(trap_13_a_launch_with_another_block_size_is_refused),
+        cmocka_unit_test(trap_14_a_value_of_one_path_used_on_another_is_not_built),
+        cmocka_unit_test(trap_15_the_text_does_not_depend_on_what_was_built_before),
+        cmocka_unit_test(trap_17_few_instructions_a_weight),
+    };
+    enum {
+        PLANTED = sizeof traps / sizeof *traps,
+        OTHERS = sizeof others / sizeof *others,
+    };
+    struct CMUnitTest tests[PLANTED + OTHERS];
+    for (size_t i = 0; i < PLANTED; i++)
+        tests[i] = (struct CMUnitTest){ .name = traps[i].name,
+                                        .test_func = is_found,
+                                        .initial_state = (void *)(uintptr_t)&traps[i] };
+    memcpy(tests + PLANTED, others, sizeof others);
+    return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+/* Families made up for the tests of the spec language: one of each thing a family can ask for. */
+#ifndef PTXGEN_TESTS_SPEC_SAMPLE_H
+#define PTXGEN_TESTS_SPEC_SAMPLE_H
+
+#include <string.h>
+
+#include "gen/family.h"
+#include "spec/spec.h"
+
+static const family sample_gemv = {
+    .name = "gemv",
+    .summary = "y = W x",
+    .computes = "y[n] = W[n,k] x[k]",
+    .keys = (const key[]){ KEY_K(256), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
+                               PARAM_END },
+    .launch = { .block = "32*num_warps", .grid = { "n" }, .shared = "4*num_warps" },
+};
+
+/* Keeps x in shared memory. */
+static const family sample_tiled = {
+    .name = "tiled_gemv",
+    .summary = "y = W x, x in shared memory",
+    .computes = "y[n] = W[n,k] x[k]",
+    .keys = (const key[]){ KEY_K(256), KEY_N, KEY_DIMS, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
+                               PARAM_END },
+    .launch = { .block = "32", .grid = { "n" }, .dynamic_shared = "4*k" },
+};
+
+static const char *sample_check_heads(const instance *in, arena *a, const char **blamed)
+{
+    if (in->shape.num_heads % in->shape.num_kv_heads == 0)
+        return NULL;
+    *blamed = "num_kv_heads";
+    return arena_format(a, "num_heads = %lld is not a multiple of num_kv_heads = %lld",
+                        (long long)in->shape.num_heads, (long long)in->shape.num_kv_heads);
+}
+
+#define SAMPLE_NUMBER(id, letter, least, most, unit)                                     \
+    {                                                                                    \
+        .name = #id, .summary = "of a test", .field = KEY_FIELD(shape.id), .min = least, \
+        .max = most, .multiple_of = unit, .required = true, .tag = letter                \
+    }
+
+static const family sample_attention = {
+    .name = "attention",
+    .summary = "o = softmax(q K) V",
+    .computes = "o = softmax(q K) V",
+    .keys =
+        (const key[]){
+            SAMPLE_NUMBER(head_dim, "d", 8, 256, 8),
+            SAMPLE_NUMBER(num_heads, "h", 1, 1024, 1),
+            { .name = "num_kv_heads",
+              .field = KEY_FIELD(shape.num_kv_heads),
+              .min = 1,
+              .max = 1024,
+              .def = 8,
+              .tag = "kv" },
+            { .name = "seq_len", .field = KEY_FIELD(seq_len_mode), .choices = seq_len_choices },
+            KEY_END },
+    .params = (const param[]){ OUT(F32, o, "num_heads*head_dim", 4),
+                               IN(F32, q, "num_heads*head_dim", 16),
+                               { .name = "seq_len", .kind = PARAM_SEQ_LEN },
+                               PARAM_END },
+    .launch = { .block = "32", .grid = { "num_heads" } },
+    .check = sample_check_heads,
+};
+
+static const family *const sample_families[] = { &sample_gemv, &sample_tiled, &sample_attention,
+                                                 NULL };
+
+#endif

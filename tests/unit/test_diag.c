@@ -1,0 +1,170 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/diag.h"
+
+static location at(unsigned line, unsigned column, unsigned length, const char *text)
+{
+    return (location){
+        .file = "a.ini", .text = text, .line = line, .column = column, .length = length
+    };
+}
+
+static const char *render(diags *d, bool color)
+{
+    strbuf out = strbuf_new(d->arena);
+    diags_render(d, &out, color);
+    return out.text;
+}
+
+static void diagnostics_come_in_the_order_of_their_places(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    diag_error(&d, DIAG_SYNTAX, at(3, 5, 1, NULL), "third");
+    diag_note(&d, DIAG_SYNTAX, at(1, 1, 1, NULL), "explains the third");
+    diag_warning(&d, DIAG_DUPLICATE_VALUE, at(3, 2, 1, NULL), "second");
+    diag_error(&d, DIAG_BAD_TARGET, (location){ 0 }, "first, from nowhere");
+    assert_int_equal(d.errors, 2);
+    assert_string_equal(render(&d, false), "ptxgen: error: first, from nowhere [E019]\n"
+                                           "a.ini:3:2: warning: second [E017]\n"
+                                           "a.ini:3:5: error: third [E003]\n"
+                                           "a.ini:1:1: note: explains the third\n");
+    arena_free(a);
+}
+
+static void the_excerpt_marks_the_place(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    diag_error(&d, DIAG_SYNTAX, at(12, 5, 4, "k = 1000"), "wrong");
+    assert_string_equal(render(&d, false), "a.ini:12:5: error: wrong [E003]\n"
+                                           "   12 | k = 1000\n"
+                                           "      |     ^~~~\n");
+    arena_free(a);
+}
+
+static void the_caret_counts_characters_and_keeps_tabs(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    diag_error(&d, DIAG_SYNTAX, at(1, 6, 3, "\t\xc3\xa4 =\xc3\xa4x"), "wrong");
+    assert_string_equal(render(&d, false), "a.ini:1:6: error: wrong [E003]\n"
+                                           "    1 | \t\xc3\xa4 =\xc3\xa4x\n"
+                                           "      | \t   ^~\n");
+    arena_free(a);
+}
+
+static void a_place_at_the_end_of_a_line_is_marked_behind_it(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    diag_error(&d, DIAG_SYNTAX, at(1, 4, 9, "abc"), "wrong");
+    assert_string_equal(render(&d, false), "a.ini:1:4: error: wrong [E003]\n"
+                                           "    1 | abc\n"
+                                           "      |    ^\n");
+    arena_free(a);
+}
+
+static void a_long_line_is_cut_around_the_place(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    char line[1001];
+    memset(line, '.', 1000);
+    line[1000] = '\0';
+    line[500] = 'X';
+    diag_error(&d, DIAG_SYNTAX, at(1, 501, 1, line), "wrong");
+    const char *text = render(&d, false);
+    const char *excerpt = strchr(text, '\n') + 1, *caret = strchr(excerpt, '\n') + 1;
+    assert_true(strlen(text) < 300);
+    assert_int_equal(strchr(excerpt, 'X') - excerpt, strchr(caret, '^') - caret);
+    arena_free(a);
+}
+
+static void input_does_not_reach_the_terminal_as_control_characters(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    location where = at(1, 1, 1, "\033[2Jx\x7f");
+    where.file = "\ra.ini";
+    diag_error(&d, DIAG_SYNTAX, where, "'%s' is wrong", "\033]0;title\a");
+    assert_string_equal(render(&d, false), "?a.ini:1:1: error: '?]0;title?' is wrong [E003]\n"
+                                           "    1 | ?[2Jx?\n"
+                                           "      | ^\n");
+    arena_free(a);
+}
+
+static void further_lines_of_a_message_are_indented(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    diag_error(&d, DIAG_PTXAS_REJECTED, (location){ .file = "a.ini" },
+               "ptxas says\nline 1\nline 2");
+    assert_string_equal(render(&d, false), "a.ini: error: ptxas says\n"
+                                           "    line 1\n"
+                                           "    line 2 [E029]\n");
+    arena_free(a);
+}
+
+static void color_marks_severity_and_caret_alone(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    diag_error(&d, DIAG_SYNTAX, at(1, 1, 1, "x"), "wrong");
+    assert_string_equal(render(&d, true), "a.ini:1:1: \033[1;31merror:\033[0m wrong [E003]\n"
+                                          "    1 | x\n"
+                                          "      | \033[1;31m^\033[0m\n");
+    arena_free(a);
+}
+
+static void codes_have_three_digits(void **state)
+{
+    (void)state;
+    assert_string_equal(diag_number(DIAG_BAD_UTF8), "E001");
+    assert_string_equal(diag_number(DIAG_EMPTY_LIST), "E011");
+    assert_string_equal(diag_number(DIAG_INTERNAL), "E031");
+}
+
+static void the_closest_name_is_found_or_none(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "num_warps", "n", "dims", "shape" };
+    assert_string_equal(closest_match("num_warp", names, 4), "num_warps");
+    assert_string_equal(closest_match("nmu_warps", names, 4), "num_warps");
+    assert_string_equal(closest_match("shpae", names, 4), "shape");
+    assert_null(closest_match("epsilon", names, 4));
+    assert_null(closest_match("", names, 4));
+    assert_null(closest_match("a_name_that_is_longer_than_any_name_that_could_ever_be_meant_by_it",
+                              names, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(diagnostics_come_in_the_order_of_their_places),
+        cmocka_unit_test(the_excerpt_marks_the_place),
+        cmocka_unit_test(the_caret_counts_characters_and_keeps_tabs),
+        cmocka_unit_test(a_place_at_the_end_of_a_line_is_marked_behind_it),
+        cmocka_unit_test(a_long_line_is_cut_around_the_place),
+        cmocka_unit_test(input_does_not_reach_the_terminal_as_control_characters),
+        cmocka_unit_test(further_lines_of_a_message_are_indented),
+        cmocka_unit_test(color_marks_severity_and_caret_alone),
+        cmocka_unit_test(codes_have_three_digits),
+        cmocka_unit_test(the_closest_name_is_found_or_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* The header, read as text and by the compilers that are installed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/os.h"
+#include "emit/emit.h"
+#include "emit_sample.h"
+
+enum { LONG_PTX_LINES = 3000 };
+
+static const char *header(arena *a, const char *prefix)
+{
+    kernel kernels[SAMPLE_KERNELS];
+    const target *found[2];
+    kernel_set set = sample_set(prefix, kernels, found);
+    strbuf out = strbuf_new(a);
+    emit_header(&out, &set);
+    return out.text;
+}
+
+static int set_up(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("not in the header: %s", part);
+}
+
+static void contents_list_families_with_their_counts(void **state)
+{
+    const char *text = header(*state, "llama");
+    assert_has(text, " * 6 kernels for sm_75, sm_80:\n");
+    assert_has(text, " *     4  plain_gemv               fixed grid\n");
+    assert_has(text, " *     1  striding_gemv            grid by the number of SMs\n");
+}
+
+static void one_comment_line_tells_all_about_a_kernel(void **state)
+{
+    const char *text = header(*state, "llama");
+    assert_has(text,
+               "/* y[14336] = W[14336,4096] x[4096], weights q4_k, activations f32, num_warps 4.  "
+               "sm_75, block 128, grid 14336, 16 bytes shared, 40 registers. */\n"
+               "extern const ptxgen_kernel llama_plain_gemv_k4096_n14336_w4;\n");
+    assert_has(text,
+               "/* o[32,64] = softmax(q K^T / head_dim) V, activations f32, num_kv_heads 8, "
+               "max_seq_len 4096, "
+               "indirect seq_len.  sm_75, block 32, grid 32 x 2, 256 bytes dynamic shared. */\n");
+}
+
+static void run_time_sizes_keep_their_names_in_the_comment(void **state)
+{
+    assert_has(header(*state, "llama"),
+               "/* y[n] = W[n,k] x[k], weights q4_k, activations f32, num_warps 4, dynamic dims.  "
+               "sm_75, block 128, grid n. */\n");
+}
+
+static void kernels_for_newer_targets_have_names_of_their_own(void **state)
+{
+    const char *text = header(*state, "llama");
+    assert_has(text, "extern const ptxgen_kernel llama_plain_gemv_k4096_n14336_w4;\n");
+    assert_has(text, "extern const ptxgen_kernel llama_plain_gemv_k4096_n14336_w4_sm_80;\n");
+}
+
+static void no_placeholder_is_left_over(void **state)
+{
+    assert_null(strchr(header(*state, "llama"), '@'));
+}
+
+static void the_same_set_gives_the_same_bytes(void **state)
+{
+    assert_string_equal(header(*state, "llama"), header(*state, "llama"));
+}
+
+/* Looks kernels up in two headers in one file; exits with the line of the first check that fails,
+ * the lines counted from 1 at the first CHECK. */
+static const char user[] =
+    "#define LLAMA_KERNELS_IMPLEMENTATION\n"
+    "#include \"llama_kernels.h\"\n"
+    "#define PTXGEN_KERNELS_IMPLEMENTATION\n"
+    "#include \"ptxgen_kernels.h\"\n"
+    "#include \"llama_kernels.h\"\n"
+    "#define CHECK(condition) do { if (!(condition)) return __LINE__; } while (0)\n"
+    "static int is(const ptxgen_kernel *k, const char *name, unsigned sm)\n"
+    "{ return k && strcmp(k->name, name) == 0 && k->sm == sm; }\n"
+    "int main(void)\n"
+    "{\n"
+    "    ptxgen_query q = { PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, 4096, 14336,\n"
+    "                       0, 0, 0, 0, 90, NULL };\n"
+    "    ptxgen_run run = { 0, 0, 0, 20 };\n"
+    "    unsigned grid[3];\n"
+    "#line 1\n"
+    "    CHECK(is(llama_find(&q), \"plain_gemv_k4096_n14336_w4\", 80));\n"
+    "    q.sm = 75; CHECK(is(llama_find(&q), \"plain_gemv_k4096_n14336_w4\", 75));\n"
+    "    q.sm = 70; CHECK(!llama_find(&q));\n"
+    "    q.sm = 0; CHECK(is(llama_find(&q), \"plain_gemv_k4096_n14336_w4\", 75));\n"
+    "    q.m = 1; CHECK(is(llama_find(&q), \"plain_gemv_k4096_n14336_w4\", 75));\n"
+    "    q.m = 2; CHECK(!llama_find(&q)); q.m = 0;\n"
+    "    q.weights = PTXGEN_Q6_K; CHECK(!llama_find(&q)); q.weights = PTXGEN_NONE;\n"
+    "    q.activations = PTXGEN_Q8_1; CHECK(!llama_find(&q)); q.activations = PTXGEN_NONE;\n"
+    "    q.op = PTXGEN_QUANTIZE; CHECK(!llama_find(&q)); q.op = PTXGEN_ANY_OPERATION;\n"
+    "    q.n = 4096; CHECK(is(llama_find(&q), \"striding_gemv_k4096_n4096_w3\", 75));\n"
+    "    CHECK(!ptxgen_grid(llama_find(&q), NULL, grid));\n"
+    "    CHECK(ptxgen_grid(llama_find(&q), &run, grid) && grid[0] == 320 && grid[1] == 1);\n"
+    "    q.family = \"plain_gemv\"; CHECK(is(llama_find(&q), \"plain_gemv_k4096_n4096_w4\", 75));\n"
+    "    CHECK(ptxgen_grid(llama_find(&q), NULL, grid) && grid[0] == 4096 && grid[2] == 1);\n"
+    "    q.family = \"none\"; CHECK(!llama_find(&q)); q.family = NULL;\n"
+    "    q.n = 0; CHECK(is(llama_find(&q), \"striding_gemv_k4096_n4096_w3\", 75));\n"
+    "    q.family = \"plain_gemv\"; CHECK(is(llama_find(&q), \"plain_gemv_k4096_n14336_w4\", "
+    "75));\n"
+    "    q.family = NULL;\n"
+    "    q.n = 7; CHECK(is(ptxgen_find(&q), \"plain_gemv_dynamic\", 75));\n"
+    "    CHECK(!ptxgen_grid(ptxgen_find(&q), &run, grid));\n"
+    "    run.n = 7; CHECK(ptxgen_grid(ptxgen_find(&q), &run, grid) && grid[0] == 7);\n"
+    "    q.k = 1000; CHECK(!ptxgen_find(&q)); q.k = 0; q.n = 0;\n"
+    "    q.head_dim = 64; q.num_heads = 32; q.num_kv_heads = 8;\n"
+    "    CHECK(is(llama_find(&q), \"attention_d64_h32_g8_s4096_indirect\", 75));\n"
+    "    CHECK(llama_find(&q)->seq_len_indirect && llama_find(&q)->shared_dynamic == 256);\n"
+    "    q.head_dim = 128; CHECK(!llama_find(&q));\n"
+    "    CHECK(llama_kernel_count == 6 && llama_kernels[0] == &llama_plain_gemv_k4096_n14336_w4);\n"
+    "    CHECK(llama_kernels[0]->ptx_length == strlen(llama_kernels[0]->ptx));\n"
+    "    CHECK(strncmp(llama_kernels[0]->ptx, \"// \\303\\251 \\\"quoted\\\" \\\\ back?\" "
+    "\"?=sl\", 25) == "
+    "0);\n"
+    "    CHECK(strlen(llama_kernels[5]->ptx) == llama_kernels[5]->ptx_length);\n"
+    "    CHECK(llama_kernels[0]->registers == 40 && llama_kernels[0]->blocks_per_sm == 8);\n"
+    "    CHECK(llama_kernels[1]->registers == 0 && llama_kernels[1]->blocks_per_sm == 0);\n"
+    "    CHECK(llama_kernels[0]->params[1].bytes == 33030144 &&\n"
+    "          llama_kernels[0]->params[1].format == PTXGEN_Q4_K);\n"
+    "    return 0;\n"
+    "}\n";
+
+static void write(arena *a, const char *folder, const char *name, const char *text)
+{
+    const char *error;
+    assert_true(
+        os_write_file(a, arena_format(a, "%s/%s", folder, name), text, strlen(text), &error));
+}
+
+static const char *temporary_folder(arena *a)
+{
+    const char *folder, *error;
+    assert_true(os_temporary_directory(a, &folder, &error));
+    return folder;
+}
+
+/* Two headers and the program. One PTX is longer than MSVC takes as a string. */
+static const char *write_program(arena *a)
+{
+    kernel kernels[SAMPLE_KERNELS];
+    const target *found[2];
+    kernel_set set = sample_set("llama", kernels, found);
+    strbuf text = strbuf_new(a), out = strbuf_new(a);
+    for (int i = 0; i < LONG_PTX_LINES; i++)
+        strbuf_format(&text, "    add.u32 %%r%d, %%r%d, 1;\n", i, i);
+    kernels[SAMPLE_KERNELS - 1].ptx = text.text;
+    kernels[SAMPLE_KERNELS - 1].ptx_length = text.length;
+    emit_header(&out, &set);
+    assert_has(out.text, "llama_attention_d64_h32_g8_s4096_indirect_ptx[] = {\n");
+
+    const char *folder = temporary_folder(a);
+    write(a, folder, "llama_kernels.h", out.text);
+    write(a, folder, "ptxgen_kernels.h", header(a, "ptxgen"));
+    write(a, folder, "user.c", user);
+    write(a, folder, "user.cc", user);
+    return folder;
+}
+
+static int run(arena *a, const char *const *argv, char **output)
+{
+    const char *error;
+    int status;
+    assert_true(os_run(a, argv, output, &status, &error));
+    return status;
+}
+
+static void compile_and_run(arena *a, const char *folder, const char *compiler,
+                            const char *standard, const char *source)
+{
+    char *output;
+    const char *program = arena_format(a, "%s/user", folder);
+    const char *const compile[] = {
+        compiler,
+        standard,
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Wshadow",
+        "-Wconversion",
+        "-Werror",
+        "-o",
+        program,
+        arena_format(a, "%s/%s", folder, source),
+        NULL,
+    };
+    if (run(a, compile, &output) != 0)
+        fail_msg("%s %s: %s", compiler, standard, output);
+    int line = run(a, (const char *const[]){ program, NULL }, &output);
+    if (line != 0)
+        fail_msg("%s %s: check %d of the program failed", compiler, standard, line);
+}
+
+static void it_compiles_without_a_warning_and_finds_what_fits(void **state)
+{
+    static const struct {
+        const char *compiler, *standard, *source;
+    } ways[] = {
+        { "gcc", "-std=c99", "user.c" },        { "gcc", "-std=c11", "user.c" },
+        { "g++", "-std=c++11", "user.cc" },     { "g++", "-std=c++17", "user.cc" },
+        { "clang", "-std=c99", "user.c" },      { "clang", "-std=c11", "user.c" },
+        { "clang++", "-std=c++11", "user.cc" }, { "clang++", "-std=c++17", "user.cc" },
+    };
+    arena *a = *state;
+    const char *folder = write_program(a);
+    size_t compiled = 0;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *compiler = os_find_program(a, ways[i].compiler);
+        if (!compiler)
+            continue;
+        compile_and_run(a, folder, compiler, ways[i].standard, ways[i].source);
+        compiled++;
+    }
+    os_remove_directory(a, folder);
+    if (!compiled)
+        skip();
+}
+
+static void headers_of_two_abis_do_not_mix(void **state)
+{
+    arena *a = *state;
+    const char *compiler = os_find_program(a, "cc");
+    if (!compiler)
+        skip();
+    const char *folder = temporary_folder(a);
+    write(a, folder, "llama_kernels.h", header(a, "llama"));
+    write(a, folder, "user.c", "#define PTXGEN_ABI 0\n#include \"llama_kernels.h\"\n");
+    char *output;
+    int status = run(a,
+                     (const char *const[]){ compiler, "-fsyntax-only",
+                                            arena_format(a, "%s/user.c", folder), NULL },
+                     &output);
+    os_remove_directory(a, folder);
+    assert_int_not_equal(status, 0);
+    assert_has(output, "differ in PTXGEN_ABI");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(contents_list_families_with_their_counts),
+        TEST(one_comment_line_tells_all_about_a_kernel),
+        TEST(run_time_sizes_keep_their_names_in_the_comment),
+        TEST(kernels_for_newer_targets_have_names_of_their_own),
+        TEST(no_placeholder_is_left_over),
+        TEST(the_same_set_gives_the_same_bytes),
+        TEST(it_compiles_without_a_warning_and_finds_what_fits),
+        TEST(headers_of_two_abis_do_not_mix),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "emit/emit.h"
+
+typedef struct place {
+    arena *arena;
+    const char *folder;
+    diags problems;
+} place;
+
+static int set_up(void **state)
+{
+    arena *a = arena_new();
+    place *p = arena_zalloc(a, sizeof *p);
+    const char *error;
+    p->arena = a;
+    p->problems = diags_new(a);
+    *state = p;
+    return os_temporary_directory(a, &p->folder, &error) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    place *p = *state;
+    os_remove_directory(p->arena, p->folder);
+    arena_free(p->arena);
+    return 0;
+}
+
+static output_file text_file(const char *name, const char *text)
+{
+    return (output_file){ .name = name, .bytes = text, .size = strlen(text) };
+}
+
+static bool put(place *p, const output_file *files, size_t count, size_t *changed)
+{
+    return emit_tree(p->arena, p->folder, files, count, changed, &p->problems);
+}
+
+static const char *path_of(place *p, const char *name)
+{
+    return arena_format(p->arena, "%s/%s", p->folder, name);
+}
+
+static void assert_content(place *p, const char *name, const char *expected)
+{
+    char *bytes;
+    size_t size;
+    const char *error;
+    assert_true(os_read_file(p->arena, path_of(p, name), &bytes, &size, &error));
+    assert_string_equal(bytes, expected);
+}
+
+static size_t entries(const char *folder)
+{
+    DIR *directory = opendir(folder);
+    size_t count = 0;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+static struct stat status_of(place *p, const char *name)
+{
+    struct stat status;
+    assert_int_equal(stat(path_of(p, name), &status), 0);
+    return status;
+}
+
+static void missing_folders_are_made(void **state)
+{
+    place *p = *state;
+    output_file file = text_file("a", "one");
+    size_t changed;
+    const char *deep = path_of(p, "x/y");
+    assert_true(emit_tree(p->arena, deep, &file, 1, &changed, &p->problems));
+    assert_int_equal(changed, 1);
+    assert_content(p, "x/y/a", "one");
+    os_remove_directory(p->arena, deep);
+    os_remove_directory(p->arena, path_of(p, "x"));
+}
+
+static void a_second_run_touches_nothing(void **state)
+{
+    place *p = *state;
+    output_file files[] = { text_file("a", "one"), text_file("b", "") };
+    size_t changed;
+    assert_true(put(p, files, 2, &changed));
+    assert_int_equal(changed, 2);
+    struct stat before = status_of(p, "a");
+    assert_true(put(p, files, 2, &changed));
+    assert_int_equal(changed, 0);
+    struct stat after = status_of(p, "a");
+    assert_true(before.st_ino == after.st_ino);
+    assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+}
+
+static void only_what_differs_is_replaced(void **state)
+{
+    place *p = *state;
+    output_file files[] = { text_file("a", "one"), text_file("b", "two") };
+    size_t changed;
+    assert_true(put(p, files, 2, &changed));
+    struct stat before = status_of(p, "a");
+    files[1] = text_file("b", "twO");
+    assert_true(put(p, files, 2, &changed));
+    assert_int_equal(changed, 1);
+    assert_content(p, "b", "twO");
+    assert_true(before.st_ino == status_of(p, "a").st_ino);
+    files[1] = text_file("b", "twO!");
+    assert_true(put(p, files, 2, &changed));
+    assert_content(p, "b", "twO!");
+}
+
+static void files_of_earlier_runs_are_left_alone(void **state)
+{
+    place *p = *state;
+    output_file files[] = { text_file("a", "one"), text_file("b", "two") };
+    size_t changed;
+    assert_true(put(p, files, 2, &changed));
+    assert_true(put(p, files, 1, &changed));
+    assert_content(p, "b", "two");
+}
+
+static void a_target_that_is_a_folder_stops_all(void **state)
+{
+    place *p = *state;
+    output_file files[] = { text_file("a", "new"), text_file("b", "new") };
+    output_file old = text_file("a", "old");
+    size_t changed;
+    const char *error;
+    assert_true(put(p, &old, 1, &changed));
+    assert_true(os_make_directories(p->arena, path_of(p, "b"), &error));
+    assert_false(put(p, files, 2, &changed));
+    assert_content(p, "a", "old");
+    assert_int_equal(entries(p->folder), 2);
+    assert_int_equal(p->problems.errors, 1);
+    assert_int_equal(p->problems.list.items[0].code, DIAG_UNWRITABLE);
+    assert_string_equal(p->problems.list.items[0].where.file, path_of(p, "b"));
+    os_remove_directory(p->arena, path_of(p, "b"));
+}
+
+/* A limit on the size of files stands in for a disk that is full at the second file. */
+static void a_write_that_fails_replaces_nothing_and_leaves_no_temporary(void **state)
+{
+    enum { LIMIT = 4096 };
+    static const char large[LIMIT + 1];
+    place *p = *state;
+    output_file old[] = { text_file("a", "old"), text_file("b", "old") };
+    output_file files[] = { text_file("a", "new"), { "b", large, sizeof large } };
+    size_t changed;
+    struct rlimit before, small;
+    assert_true(put(p, old, 2, &changed));
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = LIMIT;
+    struct sigaction ignore = { .sa_handler = SIG_IGN }, kept;
+    sigaction(SIGXFSZ, &ignore, &kept);
+    setrlimit(RLIMIT_FSIZE, &small);
+    bool ok = put(p, files, 2, &changed);
+    setrlimit(RLIMIT_FSIZE, &before);
+    sigaction(SIGXFSZ, &kept, NULL);
+
+    assert_false(ok);
+    assert_int_equal(changed, 0);
+    assert_content(p, "a", "old");
+    assert_content(p, "b", "old");
+    assert_int_equal(entries(p->folder), 2);
+    assert_non_null(strstr(p->problems.list.items[0].message, "File too large"));
+}
+
+static void a_folder_that_takes_no_files_is_reported(void **state)
+{
+    place *p = *state;
+    output_file file = text_file("a", "one");
+    size_t changed;
+    const char *folder = "/proc/self"; /* that not even the administrator can write */
+    if (!os_exists(folder))
+        skip();
+    assert_false(emit_tree(p->arena, folder, &file, 1, &changed, &p->problems));
+    assert_int_equal(p->problems.errors, 1);
+    assert_string_equal(p->problems.list.items[0].where.file, "/proc/self/a");
+}
+
+static void a_folder_that_is_a_file_is_reported(void **state)
+{
+    place *p = *state;
+    output_file file = text_file("a", "one");
+    size_t changed;
+    assert_true(put(p, &file, 1, &changed));
+    assert_false(emit_tree(p->arena, path_of(p, "a"), &file, 1, &changed, &p->problems));
+    assert_non_null(strstr(p->problems.list.items[0].message, "Not a directory"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(missing_folders_are_made),
+        TEST(a_second_run_touches_nothing),
+        TEST(only_what_differs_is_replaced),
+        TEST(files_of_earlier_runs_are_left_alone),
+        TEST(a_target_that_is_a_folder_stops_all),
+        TEST(a_write_that_fails_replaces_nothing_and_leaves_no_temporary),
+        TEST(a_folder_that_takes_no_files_is_reported),
+        TEST(a_folder_that_is_a_file_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gen/formula.h"
+
+static const family gemv = {
+    .name = "gemv",
+    .keys = (const key[]){ KEY_K(256), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END },
+};
+
+static const instance fixed = { .family = &gemv,
+                                .shape = { .k = 4096, .n = 1000 },
+                                .num_warps = 4 };
+static const instance dynamic = {
+    .family = &gemv, .shape = { .k = 4096, .n = 1000 }, .dims = DIMS_DYNAMIC, .num_warps = 4
+};
+
+static void operators_bind_and_group_as_in_c(void **state)
+{
+    (void)state;
+    assert_int_equal(formula_value("1 + 2*3", &fixed, NULL), 7);
+    assert_int_equal(formula_value("(1 + 2)*3", &fixed, NULL), 9);
+    assert_int_equal(formula_value("10 - 4 - 3", &fixed, NULL), 3);
+    assert_int_equal(formula_value("100/8/3", &fixed, NULL), 4);
+    assert_int_equal(formula_value("n*k/256*144", &fixed, NULL), 2304000);
+}
+
+static void functions_take_formulas(void **state)
+{
+    (void)state;
+    assert_int_equal(formula_value("min(n, k)", &fixed, NULL), 1000);
+    assert_int_equal(formula_value("max(n, k + 1)", &fixed, NULL), 4097);
+    assert_int_equal(formula_value("ceil_div(n, 32*num_warps)", &fixed, NULL), 8);
+    assert_int_equal(formula_value("ceil_div(1024, 128)", &fixed, NULL), 8);
+    assert_int_equal(formula_value("min(max(1, 2), ceil_div(9, 2))", &fixed, NULL), 2);
+}
+
+static void a_missing_formula_is_one(void **state)
+{
+    (void)state;
+    assert_int_equal(formula_value(NULL, &fixed, NULL), 1);
+    assert_string_equal(formula_text(NULL), "1");
+}
+
+static void a_run_time_value_is_unknown_until_the_host_gives_it(void **state)
+{
+    (void)state;
+    run_values run = { .sm_count = 20 };
+    assert_int_equal(formula_value("min(n, sm_count*16)", &fixed, NULL), -1);
+    assert_int_equal(formula_value("min(n, sm_count*16)", &fixed, &(run_values){ 0 }), -1);
+    assert_int_equal(formula_value("min(n, sm_count*16)", &fixed, &run), 320);
+}
+
+static void dynamic_sizes_come_from_the_host_and_not_from_the_built_ones(void **state)
+{
+    (void)state;
+    run_values run = { .k = 256, .n = 3 };
+    assert_int_equal(formula_value("n*k", &dynamic, NULL), -1);
+    assert_int_equal(formula_value("n*k", &dynamic, &run), 768);
+    assert_int_equal(formula_value("32*num_warps", &dynamic, NULL), 128);
+}
+
+static void static_sizes_are_the_built_ones_whatever_the_host_says(void **state)
+{
+    (void)state;
+    run_values run = { .k = 256, .n = 3 };
+    assert_int_equal(formula_value("n + k", &fixed, &run), 5096);
+}
+
+static void a_value_past_64_bits_stays_at_the_largest(void **state)
+{
+    (void)state;
+    instance in = { .family = &gemv, .shape = { .k = INT32_MAX, .n = INT32_MAX } };
+    assert_int_equal(formula_value("n*k", &in, NULL), (int64_t)INT32_MAX * INT32_MAX);
+    assert_true(formula_value("n*k*4", &in, NULL) == INT64_MAX);
+    assert_true(formula_value("n*k*4/1024", &in, NULL) == INT64_MAX);
+    assert_true(formula_value("9223372036854775807 + 1", &in, NULL) == INT64_MAX);
+    assert_true(formula_value("99999999999999999999", &in, NULL) == INT64_MAX);
+}
+
+static void assert_c(const char *formula, const instance *in, const char *expected)
+{
+    arena *a = arena_new();
+    strbuf out = strbuf_new(a);
+    strbuf_put(&out, "grid = ");
+    formula_print_c(&out, formula, in);
+    assert_string_equal(out.text + sizeof "grid = " - 1, expected);
+    assert_int_equal(strlen(out.text), out.length);
+    arena_free(a);
+}
+
+static void c_text_has_numbers_for_all_that_is_fixed(void **state)
+{
+    (void)state;
+    assert_c("n", &fixed, "1000");
+    assert_c(NULL, &fixed, "1");
+    assert_c("ceil_div(n, 2*num_warps)", &fixed, "125");
+    assert_c("min(n, sm_count*16)", &fixed, "PTXGEN_MIN(1000, run->sm_count * 16)");
+}
+
+static void c_text_has_no_arithmetic_between_constants(void **state)
+{
+    (void)state;
+    assert_c("n*k*1024*sm_count", &fixed, "4194304000 * run->sm_count");
+    assert_c("sm_count*(n + k)", &fixed, "run->sm_count * 5096");
+}
+
+static void c_text_keeps_the_grouping_of_run_time_values(void **state)
+{
+    (void)state;
+    assert_c("(k + n)*num_warps", &dynamic, "(run->k + run->n) * 4");
+    assert_c("n - (k - m)", &dynamic, "run->n - (run->k - run->m)");
+    assert_c("ceil_div(k, 32*num_warps)", &dynamic, "PTXGEN_CEIL_DIV(run->k, 128)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operators_bind_and_group_as_in_c),
+        cmocka_unit_test(functions_take_formulas),
+        cmocka_unit_test(a_missing_formula_is_one),
+        cmocka_unit_test(a_run_time_value_is_unknown_until_the_host_gives_it),
+        cmocka_unit_test(dynamic_sizes_come_from_the_host_and_not_from_the_built_ones),
+        cmocka_unit_test(static_sizes_are_the_built_ones_whatever_the_host_says),
+        cmocka_unit_test(a_value_past_64_bits_stays_at_the_largest),
+        cmocka_unit_test(c_text_has_numbers_for_all_that_is_fixed),
+        cmocka_unit_test(c_text_has_no_arithmetic_between_constants),
+        cmocka_unit_test(c_text_keeps_the_grouping_of_run_time_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

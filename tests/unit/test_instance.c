@@ -1,0 +1,121 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spec_sample.h"
+
+static void families_and_keys_are_found_by_name(void **state)
+{
+    (void)state;
+    assert_ptr_equal(family_find(sample_families, "tiled_gemv"), &sample_tiled);
+    assert_null(family_find(sample_families, "tiled"));
+    assert_ptr_equal(family_key(&sample_gemv, "num_warps"), &sample_gemv.keys[2]);
+    assert_null(family_key(&sample_gemv, "num_warp"));
+    assert_null(family_key(&sample_gemv, ""));
+}
+
+static void a_field_is_reached_by_its_key(void **state)
+{
+    (void)state;
+    instance in = { .family = &sample_gemv };
+    *instance_field(&in, family_key(&sample_gemv, "k")) = INT64_C(1) << 40;
+    *instance_field(&in, family_key(&sample_gemv, "num_warps")) = 7;
+    assert_true(in.shape.k == INT64_C(1) << 40);
+    assert_int_equal(in.num_warps, 7);
+    assert_int_equal(instance_value(&in, family_key(&sample_gemv, "num_warps")), 7);
+}
+
+static void a_name_has_all_that_tells_instances_apart(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    instance in = { .family = &sample_gemv, .shape = { .k = 4096, .n = 14336 }, .num_warps = 4 };
+    assert_string_equal(instance_make_name(a, &in), "gemv_k4096_n14336_w4");
+    in.dims = DIMS_DYNAMIC;
+    assert_string_equal(instance_make_name(a, &in), "gemv_k4096_n14336_w4_dynamic");
+    in.shape.k = 0; /* left to the run */
+    assert_string_equal(instance_make_name(a, &in), "gemv_n14336_w4_dynamic");
+
+    instance attention = { .family = &sample_attention,
+                           .shape = { .head_dim = 128, .num_heads = 32, .num_kv_heads = 8 } };
+    assert_string_equal(instance_make_name(a, &attention), "attention_d128_h32_kv8");
+    attention.seq_len_mode = SEQ_LEN_INDIRECT;
+    assert_string_equal(instance_make_name(a, &attention), "attention_d128_h32_kv8_indirect");
+    arena_free(a);
+}
+
+static void parameters_carry_their_size_in_bytes(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    param params[MAX_PARAMS];
+    instance in = { .family = &sample_gemv };
+    assert_int_equal(instance_params(a, &in, params), 3);
+    assert_string_equal(params[0].bytes, "n*4");
+    assert_string_equal(params[1].bytes, "n*k/256*144");
+    assert_string_equal(params[2].bytes, "k*4");
+    arena_free(a);
+}
+
+static void a_sum_of_values_is_put_in_parentheses(void **state)
+{
+    (void)state;
+    const family summed = { .keys = (const key[]){ KEY_END },
+                                   .params = (const param[]){ OUT(F32, o, "n*(k+2) + m", 4),
+                                                              PARAM_END } };
+    arena *a = arena_new();
+    param params[MAX_PARAMS];
+    assert_int_equal(instance_params(a, &(instance){ .family = &summed }, params), 1);
+    assert_string_equal(params[0].bytes, "(n*(k+2) + m)*4");
+    arena_free(a);
+}
+
+static void dynamic_dims_are_passed_behind_the_other_parameters(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    param params[MAX_PARAMS];
+    instance in = { .family = &sample_gemv, .dims = DIMS_DYNAMIC };
+    assert_int_equal(instance_params(a, &in, params), 5);
+    assert_string_equal(params[3].name, "k_dim");
+    assert_int_equal(params[3].kind, PARAM_U32);
+    assert_string_equal(params[3].size, "k");
+    assert_string_equal(params[4].name, "n_dim");
+    arena_free(a);
+}
+
+static void a_sequence_length_is_a_number_or_a_pointer(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    param params[MAX_PARAMS];
+    instance in = { .family = &sample_attention };
+    assert_int_equal(instance_params(a, &in, params), 3);
+    assert_int_equal(params[2].kind, PARAM_U32);
+    assert_string_equal(params[2].size, "seq_len");
+
+    in.seq_len_mode = SEQ_LEN_INDIRECT;
+    assert_int_equal(instance_params(a, &in, params), 3);
+    assert_int_equal(params[2].kind, PARAM_IN);
+    assert_int_equal(params[2].format, FORMAT_U32);
+    assert_string_equal(params[2].values, "1");
+    assert_string_equal(params[2].bytes, "4");
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(families_and_keys_are_found_by_name),
+        cmocka_unit_test(a_field_is_reached_by_its_key),
+        cmocka_unit_test(a_name_has_all_that_tells_instances_apart),
+        cmocka_unit_test(parameters_carry_their_size_in_bytes),
+        cmocka_unit_test(a_sum_of_values_is_put_in_parentheses),
+        cmocka_unit_test(dynamic_dims_are_passed_behind_the_other_parameters),
+        cmocka_unit_test(a_sequence_length_is_a_number_or_a_pointer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/os.h"
+
+typedef struct place {
+    arena *arena;
+    const char *folder;
+} place;
+
+static int set_up(void **state)
+{
+    arena *a = arena_new();
+    place *p = arena_zalloc(a, sizeof *p);
+    const char *error;
+    p->arena = a;
+    *state = p;
+    return os_temporary_directory(a, &p->folder, &error) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    place *p = *state;
+    os_remove_directory(p->arena, p->folder);
+    assert_false(os_exists(p->folder));
+    arena_free(p->arena);
+    return 0;
+}
+
+static const char *path_of(place *p, const char *name)
+{
+    return arena_format(p->arena, "%s/%s", p->folder, name);
+}
+
+static void put(place *p, const char *path, const char *text)
+{
+    const char *error;
+    assert_true(os_write_file(p->arena, path, text, strlen(text), &error));
+}
+
+static void assert_content(place *p, const char *path, const char *expected)
+{
+    char *bytes;
+    size_t size;
+    const char *error;
+    assert_true(os_read_file(p->arena, path, &bytes, &size, &error));
+    assert_int_equal(size, strlen(expected));
+    assert_string_equal(bytes, expected);
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    enum { SIZE = 300000 };
+    place *p = *state;
+    char *large = arena_alloc(p->arena, SIZE), *bytes;
+    size_t size;
+    const char *error;
+    for (size_t i = 0; i < SIZE; i++)
+        large[i] = (char)(i * 7 >> 3);
+    assert_true(os_write_file(p->arena, path_of(p, "a"), large, SIZE, &error));
+    assert_true(os_read_file(p->arena, path_of(p, "a"), &bytes, &size, &error));
+    assert_int_equal(size, SIZE);
+    assert_memory_equal(bytes, large, SIZE);
+    assert_int_equal(bytes[size], 0);
+}
+
+static void a_file_that_is_missing_or_a_folder_is_not_read(void **state)
+{
+    place *p = *state;
+    char *bytes;
+    size_t size;
+    const char *error;
+    assert_false(os_read_file(p->arena, path_of(p, "a"), &bytes, &size, &error));
+    assert_string_equal(error, "No such file or directory");
+    assert_false(os_read_file(p->arena, p->folder, &bytes, &size, &error));
+    assert_string_equal(error, "Is a directory");
+}
+
+static void a_pending_file_appears_only_when_committed(void **state)
+{
+    place *p = *state;
+    const char *path = path_of(p, "a"), *error;
+    os_pending first, second;
+    put(p, path, "old");
+    assert_true(os_write_pending(p->arena, path, "new", 3, &first, &error));
+    assert_true(os_write_pending(p->arena, path, "other", 5, &second, &error));
+    assert_string_not_equal(first.temporary, second.temporary);
+    assert_content(p, path, "old");
+    os_discard(&second);
+    assert_true(os_commit(p->arena, &first, &error));
+    assert_content(p, path, "new");
+    assert_false(os_exists(first.temporary));
+    assert_false(os_exists(second.temporary));
+}
+
+static void a_new_file_has_the_permissions_the_user_wants(void **state)
+{
+    place *p = *state;
+    struct stat status;
+    mode_t mask = umask(027);
+    put(p, path_of(p, "a"), "text");
+    umask(mask);
+    assert_int_equal(stat(path_of(p, "a"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+}
+
+static void a_commit_onto_a_folder_fails_and_removes_the_temporary(void **state)
+{
+    place *p = *state;
+    const char *path = path_of(p, "a"), *error;
+    os_pending pending;
+    assert_true(os_write_pending(p->arena, path, "new", 3, &pending, &error));
+    assert_true(os_make_directories(p->arena, path, &error));
+    assert_false(os_commit(p->arena, &pending, &error));
+    assert_string_equal(error, "Is a directory");
+    assert_false(os_exists(pending.temporary));
+    os_remove_directory(p->arena, path);
+}
+
+static void a_device_is_written_to_and_not_replaced(void **state)
+{
+    place *p = *state;
+    struct stat status;
+    const char *error;
+    put(p, "/dev/null", "text");
+    assert_int_equal(stat("/dev/null", &status), 0);
+    assert_true(S_ISCHR(status.st_mode));
+    if (!os_exists("/dev/full"))
+        skip();
+    assert_false(os_write_file(p->arena, "/dev/full", "text", 4, &error));
+    assert_string_equal(error, "No space left on device");
+}
+
+static void folders_are_made_with_those_above_them(void **state)
+{
+    place *p = *state;
+    const char *error;
+    assert_true(os_make_directories(p->arena, path_of(p, "x//y/"), &error));
+    assert_true(os_exists(path_of(p, "x/y")));
+    assert_true(os_make_directories(p->arena, path_of(p, "x/y"), &error));
+    assert_true(os_make_directories(p->arena, "/", &error));
+    assert_true(os_make_directories(p->arena, "", &error));
+    os_remove_directory(p->arena, path_of(p, "x/y"));
+    os_remove_directory(p->arena, path_of(p, "x"));
+}
+
+static void a_file_in_the_way_of_a_folder_is_an_error(void **state)
+{
+    place *p = *state;
+    const char *error;
+    put(p, path_of(p, "a"), "text");
+    assert_false(os_make_directories(p->arena, path_of(p, "a"), &error));
+    assert_string_equal(error, "Not a directory");
+    assert_false(os_make_directories(p->arena, path_of(p, "a/b"), &error));
+    assert_string_equal(error, "Not a directory");
+}
+
+static void two_names_of_one_file_are_the_same(void **state)
+{
+    place *p = *state;
+    put(p, path_of(p, "a"), "text");
+    put(p, path_of(p, "b"), "text");
+    assert_true(os_same_file(path_of(p, "a"), path_of(p, "./a")));
+    assert_false(os_same_file(path_of(p, "a"), path_of(p, "b")));
+    assert_false(os_same_file(path_of(p, "a"), path_of(p, "c")));
+    os_remove_file(path_of(p, "b"));
+    assert_false(os_exists(path_of(p, "b")));
+}
+
+static void programs_are_found_on_path_only_when_they_can_be_run(void **state)
+{
+    place *p = *state;
+    put(p, path_of(p, "tool"), "#!/bin/sh\n");
+    const char *kept = arena_strdup(p->arena, getenv("PATH"));
+    setenv("PATH", arena_format(p->arena, "/nowhere:%s", p->folder), 1);
+    const char *before = os_find_program(p->arena, "tool");
+    chmod(path_of(p, "tool"), 0700);
+    const char *after = os_find_program(p->arena, "tool");
+    const char *absent = os_find_program(p->arena, "no such tool");
+    setenv("PATH", kept, 1);
+    assert_null(before);
+    assert_string_equal(after, path_of(p, "tool"));
+    assert_null(absent);
+    assert_null(os_find_program(p->arena, p->folder));
+}
+
+static bool shell(place *p, const char *script, char **output, int *status, const char **error)
+{
+    return os_run(p->arena, (const char *const[]){ "/bin/sh", "-c", script, NULL }, output, status,
+                  error);
+}
+
+static void a_run_gives_output_of_both_streams_and_the_status(void **state)
+{
+    place *p = *state;
+    char *output;
+    int status;
+    const char *error;
+    assert_true(shell(p, "echo one; echo two >&2; cat; exit 3", &output, &status, &error));
+    assert_string_equal(output, "one\ntwo\n");
+    assert_int_equal(status, 3);
+    assert_true(shell(p, "kill -9 $$", &output, &status, &error));
+    assert_int_equal(status, 128 + 9);
+}
+
+static void a_run_of_what_is_no_program_fails(void **state)
+{
+    place *p = *state;
+    char *output;
+    int status;
+    const char *error;
+    assert_false(
+        os_run(p->arena, (const char *const[]){ "/nowhere/tool", NULL }, &output, &status, &error));
+    assert_string_equal(error, "No such file or directory");
+}
+
+static void count_call(void *context, size_t i)
+{
+    atomic_fetch_add(&((atomic_uint *)context)[i], 1);
+}
+
+static void every_piece_of_parallel_work_is_done_once(void **state)
+{
+    enum { PIECES = 1000 };
+    static const unsigned jobs[] = { 0, 1, 3, 5000 };
+    (void)state;
+    for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
+        static atomic_uint calls[PIECES];
+        memset(calls, 0, sizeof calls);
+        os_parallel(jobs[j], PIECES, count_call, calls);
+        for (size_t i = 0; i < PIECES; i++)
+            assert_int_equal(calls[i], 1);
+    }
+    os_parallel(4, 0, count_call, NULL);
+}
+
+static void time_goes_forward_and_there_is_a_processor(void **state)
+{
+    (void)state;
+    uint64_t before = os_nanoseconds();
+    assert_true(os_nanoseconds() >= before);
+    assert_true(os_cpu_count() >= 1);
+}
+
+static void a_file_is_no_terminal(void **state)
+{
+    (void)state;
+    int descriptor = open("/dev/null", O_RDONLY);
+    assert_false(os_is_terminal(descriptor));
+    close(descriptor);
+}
+
+static void libraries_are_opened_where_there_are_any(void **state)
+{
+    (void)state;
+    assert_null(os_open_library("libno_such_library.so"));
+    void *library = os_open_library("libm.so.6");
+    if (!library)
+        skip();
+    assert_non_null(os_library_symbol(library, "cos"));
+    assert_null(os_library_symbol(library, "no_such_function"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_written_is_read_back),
+        TEST(a_file_that_is_missing_or_a_folder_is_not_read),
+        TEST(a_pending_file_appears_only_when_committed),
+        TEST(a_new_file_has_the_permissions_the_user_wants),
+        TEST(a_commit_onto_a_folder_fails_and_removes_the_temporary),
+        TEST(a_device_is_written_to_and_not_replaced),
+        TEST(folders_are_made_with_those_above_them),
+        TEST(a_file_in_the_way_of_a_folder_is_an_error),
+        TEST(two_names_of_one_file_are_the_same),
+        TEST(programs_are_found_on_path_only_when_they_can_be_run),
+        TEST(a_run_gives_output_of_both_streams_and_the_status),
+        TEST(a_run_of_what_is_no_program_fails),
+        TEST(every_piece_of_parallel_work_is_done_once),
+        TEST(time_goes_forward_and_there_is_a_processor),
+        TEST(a_file_is_no_terminal),
+        TEST(libraries_are_opened_where_there_are_any),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

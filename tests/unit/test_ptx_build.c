@@ -1,0 +1,302 @@
+/* The builder: inferred types, numbers, folding, variables, control flow, printing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ptx/ptx.h"
+
+typedef struct fixture {
+    arena *arena;
+    ptx *p;
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture f;
+    f.arena = arena_new();
+    f.p = ptx_new(f.arena, "kernel", target_find("sm_80"), 64);
+    ptx_param(f.p, U64, "out");
+    ptx_param(f.p, U32, "n");
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    arena_free(((fixture *)*state)->arena);
+    return 0;
+}
+
+/* The text of the kernel, which must be right. */
+static const char *text_of(fixture *f)
+{
+    ptx_output out;
+    const char *error = NULL;
+    if (!ptx_finish(f->p, &out, &error))
+        fail_msg("the kernel was refused: %s", error);
+    return out.text;
+}
+
+static void assert_has(const char *text, const char *line)
+{
+    if (!strstr(text, line))
+        fail_msg("no '%s' in\n%s", line, text);
+}
+
+static void assert_lacks(const char *text, const char *line)
+{
+    if (strstr(text, line))
+        fail_msg("'%s' in\n%s", line, text);
+}
+
+static void keep(ptx *p, type t, val v)
+{
+    ptx_store_global(p, t, parameter(p, "out"), 0, v);
+}
+
+static void instructions_take_the_types_of_their_operands(void **state)
+{
+    fixture *f = *state;
+    val n = parameter(f->p, "n");
+    val wide = mad_wide(f->p, n, 36, parameter(f->p, "out"));
+    st_global(f->p, U32, wide, 0, add(f->p, n, 1));
+    st_global(f->p, S32, wide, 4, max(f->p, as(f->p, S32, n), -1));
+    st_global(f->p, F32, wide, 8, fma(f->p, convert(f->p, F32, n), 2.0f, 1.0f));
+    const char *text = text_of(f);
+    assert_has(text, "mad.wide.u32        %rd2, %r1, 36, %rd1;");
+    assert_has(text, "add.u32             %r2, %r1, 1;");
+    assert_has(text, "max.s32             %r3, %r1, -1;");
+    assert_has(text, "cvt.rn.f32.u32      %f1, %r1;");
+    assert_has(text, "fma.rn.f32          %f2, %f1, 0f40000000, 0f3F800000;");
+    assert_has(text, "st.global.f32       [%rd2+8], %f2;");
+}
+
+static void constants_fold_while_building(void **state)
+{
+    fixture *f = *state;
+    val folded = mul(f->p, add(f->p, imm(U32, 6), 1), 6);
+    assert_int_equal(folded.kind, VAL_IMM);
+    assert_int_equal(folded.bits, 42);
+    val n = parameter(f->p, "n");
+    assert_int_equal(add(f->p, n, 0).id, n.id);
+    assert_int_equal(mul(f->p, n, 1).id, n.id);
+    assert_int_equal(mul(f->p, n, 0).kind, VAL_IMM);
+    assert_int_equal(lt(f->p, imm(S32, -1), 0).bits, 1);
+    assert_int_equal(lt(f->p, imm(U32, 0xffffffff), 0).bits, 0);
+    assert_int_equal(mul_wide(f->p, imm(S32, -3), 5).bits, (uint64_t)-15);
+    assert_int_equal(shl(f->p, imm(U32, 1), 32).bits, 0);
+    assert_int_equal(select(f->p, imm(PRED, 0), imm(U32, 1), imm(U32, 2)).bits, 2);
+}
+
+static void division_by_a_power_of_two_is_a_shift(void **state)
+{
+    fixture *f = *state;
+    val n = parameter(f->p, "n");
+    keep(f->p, U32, add(f->p, div(f->p, n, 8), rem(f->p, n, 8)));
+    st_global(f->p, U32, parameter(f->p, "out"), 4, div(f->p, n, 12));
+    const char *text = text_of(f);
+    assert_has(text, "shr.u32             %r2, %r1, 3;");
+    assert_has(text, "and.b32             %r3, %r1, 7;");
+    assert_has(text, "div.u32             %r5, %r1, 12;");
+}
+
+static void a_copy_of_a_variable_keeps_its_value(void **state)
+{
+    fixture *f = *state;
+    var sum = var_f32(f->p, 1.0f);
+    PTX_FOR (f->p, i, 0, parameter(f->p, "n"), 1) {
+        val before = get(f->p, sum);
+        assign(f->p, sum, mul(f->p, sum, 3.0f));
+        keep(f->p, F32, sub(f->p, sum, before));
+    }
+    /* The copy may not be folded into the variable, which changes between. */
+    const char *text = text_of(f);
+    assert_has(text, "mov.f32             %f2, %f1;");
+    assert_has(text, "sub.f32             %f3, %f1, %f2;");
+}
+
+static void identities_of_a_variable_are_copies(void **state)
+{
+    fixture *f = *state;
+    var v = var_u32(f->p, 7);
+    val same = add(f->p, v, 0);
+    assert_int_equal(same.kind, VAL_REG);
+    assign(f->p, v, add(f->p, v, 1));
+    keep(f->p, U32, sub(f->p, v, same));
+    assert_has(text_of(f), "mov.u32             %r2, %r1;");
+}
+
+static void an_assignment_leaves_no_copy_behind(void **state)
+{
+    fixture *f = *state;
+    var acc = var_f32(f->p, 0.0f);
+    PTX_FOR (f->p, i, 0, 10, 1)
+        assign(f->p, acc, fma(f->p, 2.0f, acc, acc));
+    ptx_store_global(f->p, F32, parameter(f->p, "out"), 0, get(f->p, acc));
+    const char *text = text_of(f);
+    assert_has(text, "fma.rn.f32          %f1, 0f40000000, %f1, %f1;");
+    assert_has(text, "st.global.f32       [%rd1], %f1;");
+}
+
+static void unused_results_are_not_printed(void **state)
+{
+    fixture *f = *state;
+    val n = parameter(f->p, "n");
+    mul(f->p, add(f->p, n, 3), 5);
+    var unread = var_u32(f->p, 1);
+    assign(f->p, unread, add(f->p, unread, n));
+    keep(f->p, F32, val_of_f32(1.0f));
+    const char *text = text_of(f);
+    assert_lacks(text, "%r1");
+    assert_lacks(text, "[n]");
+}
+
+static void loops_that_run_once_or_never_are_no_loops(void **state)
+{
+    fixture *f = *state;
+    PTX_FOR (f->p, once, 0, 4, 4)
+        keep(f->p, U32, add(f->p, once, 9));
+    PTX_FOR (f->p, never, 4, 4, 1)
+        st_global(f->p, U32, parameter(f->p, "out"), 4, never);
+    const char *text = text_of(f);
+    assert_has(text, "st.global.u32       [%rd1], 9;");
+    assert_lacks(text, "loop");
+    assert_lacks(text, "+4");
+}
+
+static void code_behind_a_constant_condition_goes(void **state)
+{
+    fixture *f = *state;
+    PTX_IF (f->p, imm(PRED, 0)) {
+        PTX_FOR (f->p, i, 0, parameter(f->p, "n"), 1)
+            st_global(f->p, U32, parameter(f->p, "out"), 4, i);
+    }
+    keep(f->p, U32, imm(U32, 1));
+    const char *text = text_of(f);
+    assert_lacks(text, "bra");
+    assert_lacks(text, "+4");
+}
+
+static void an_else_is_the_other_way(void **state)
+{
+    fixture *f = *state;
+    val big = gt(f->p, parameter(f->p, "n"), 5);
+    PTX_IF (f->p, big)
+        keep(f->p, U32, imm(U32, 1));
+    PTX_ELSE (f->p)
+        keep(f->p, U32, imm(U32, 2));
+    const char *text = text_of(f);
+    assert_has(text, "@!%p1 bra           $else;");
+    assert_has(text, "bra                 $joined;\n\n$else:\n");
+    assert_has(text, "[%rd1], 2;\n\n$joined:\n    ret;");
+}
+
+static void labels_of_one_name_are_told_apart(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 2; i++)
+        PTX_FOR (f->p, row, 0, parameter(f->p, "n"), 1)
+            keep(f->p, U32, row);
+    const char *text = text_of(f);
+    assert_has(text, "$row_loop:\n");
+    assert_has(text, "$row_loop_2:\n");
+    assert_has(text, "bra            $row_loop_2;");
+}
+
+static void parameters_and_thread_numbers_are_read_once(void **state)
+{
+    fixture *f = *state;
+    PTX_IF (f->p, eq(f->p, lane_id(f->p), 0))
+        keep(f->p, U32, parameter(f->p, "n"));
+    st_global(f->p, U32, parameter(f->p, "out"), 4, add(f->p, lane_id(f->p), parameter(f->p, "n")));
+    const char *text = text_of(f);
+    const char *first = strstr(text, "%tid.x");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "%tid.x"));
+    first = strstr(text, "[n]");
+    assert_null(strstr(first + 1, "[n]"));
+}
+
+static void the_version_is_the_lowest_that_has_everything(void **state)
+{
+    fixture *f = *state;
+    ptx *p = ptx_new(f->arena, "old", target_find("sm_75"), 32);
+    ptx_param(p, U64, "out");
+    ptx_store_global(p, U32, parameter(p, "out"), 0, imm(U32, 1));
+    ptx_output out;
+    const char *error;
+    assert_true(ptx_finish(p, &out, &error));
+    assert_int_equal(out.isa, 63);
+    assert_has(out.text, ".version 6.3\n.target sm_75\n");
+    assert_memory_equal(out.text + out.body_offset, ".address_size 64", 16);
+
+    p = ptx_new(f->arena, "new", target_find("sm_120"), 32);
+    ptx_param(p, U64, "out");
+    ptx_store_global(p, U32, parameter(p, "out"), 0, imm(U32, 1));
+    assert_true(ptx_finish(p, &out, &error));
+    assert_has(out.text, ".version 8.7\n.target sm_120\n");
+}
+
+static void f16_moves_and_loads_are_printed_as_b16(void **state)
+{
+    fixture *f = *state;
+    val h = ld_const(f->p, F16, parameter(f->p, "out"), 2);
+    var v = var_like(f->p, h);
+    st_global(f->p, F16, parameter(f->p, "out"), 0, v);
+    st_global(f->p, F32, parameter(f->p, "out"), 4, convert(f->p, F32, h));
+    const char *text = text_of(f);
+    assert_has(text, "ld.global.nc.b16    %h1, [%rd1+2];");
+    assert_has(text, "st.global.b16       [%rd1], %h");
+    assert_has(text, "cvt.f32.f16         %f1, %h1;");
+}
+
+static void shared_arrays_are_addressed_by_their_name(void **state)
+{
+    fixture *f = *state;
+    val array = shared_array(f->p, "tile", F32, 64);
+    st_shared(f->p, F32, array, 4, 1.0f);
+    st_shared(f->p, F32, mad(f->p, tid_x(f->p), 4, array), 0, 1.0f);
+    const char *text = text_of(f);
+    assert_has(text, ".shared .align 16 .b32 tile[64];");
+    assert_has(text, "st.shared.f32       [tile+4], 0f3F800000;");
+    assert_has(text, "mov.u32             %r2, tile;");
+}
+
+static void launch_bounds_are_printed(void **state)
+{
+    fixture *f = *state;
+    ptx_min_blocks(f->p, 8);
+    ptx_max_registers(f->p, 64);
+    keep(f->p, U32, imm(U32, 1));
+    const char *text = text_of(f);
+    assert_has(text, ".reqntid 64, 1, 1\n.minnctapersm 8\n.maxnreg 64\n{");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(instructions_take_the_types_of_their_operands),
+        TEST(constants_fold_while_building),
+        TEST(division_by_a_power_of_two_is_a_shift),
+        TEST(a_copy_of_a_variable_keeps_its_value),
+        TEST(identities_of_a_variable_are_copies),
+        TEST(an_assignment_leaves_no_copy_behind),
+        TEST(unused_results_are_not_printed),
+        TEST(loops_that_run_once_or_never_are_no_loops),
+        TEST(code_behind_a_constant_condition_goes),
+        TEST(an_else_is_the_other_way),
+        TEST(labels_of_one_name_are_told_apart),
+        TEST(parameters_and_thread_numbers_are_read_once),
+        TEST(the_version_is_the_lowest_that_has_everything),
+        TEST(f16_moves_and_loads_are_printed_as_b16),
+        TEST(shared_arrays_are_addressed_by_their_name),
+        TEST(launch_bounds_are_printed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+/* The references against ggml's own data and double-precision results. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "golden/golden.h"
+#include "ref/half.h"
+#include "ref/quant.h"
+#include "ref/random.h"
+#include "ref/reference.h"
+
+static const struct {
+    const char *name;
+    format format;
+} matrices[] = {
+    { "f32", FORMAT_F32 },   { "f16", FORMAT_F16 },      { "q4_0", FORMAT_Q4_0 },
+    { "q5_0", FORMAT_Q5_0 }, { "q8_0", FORMAT_Q8_0 },    { "q4_K", FORMAT_Q4_K },
+    { "q6_K", FORMAT_Q6_K }, { "q4_K.up", FORMAT_Q4_K },
+};
+enum { MATRICES = sizeof matrices / sizeof *matrices };
+
+static golden_dims dims(arena *a)
+{
+    return *(golden_dims *)golden(a, "dims.i32", sizeof(golden_dims));
+}
+
+static const void *matrix_file(arena *a, size_t i, const char *suffix, size_t size)
+{
+    return golden(a, arena_format(a, "%s.%s", matrices[i].name, suffix), size);
+}
+
+static void decoded_weights_equal_ggml_s(void **state)
+{
+    arena *a = *state;
+    golden_dims d = dims(a);
+    size_t values = (size_t)d.n * (size_t)d.k;
+    float *decoded = arena_alloc(a, values * sizeof *decoded);
+    for (size_t i = 0; i < MATRICES; i++) {
+        format f = matrices[i].format;
+        const void *weights = matrix_file(a, i, "weights.bin", format_bytes(f, values));
+        const float *expected = matrix_file(a, i, "dequant.f32", values * sizeof *expected);
+        ref_decode(f, weights, values, decoded);
+        for (size_t j = 0; j < values; j++)
+            if (decoded[j] != expected[j])
+                fail_msg("%s[%zu] is %a, expected %a", matrices[i].name, j, (double)decoded[j],
+                         (double)expected[j]);
+    }
+}
+
+static void quantized_activations_equal_ggml_s_to_the_bit(void **state)
+{
+    arena *a = *state;
+    golden_dims d = dims(a);
+    size_t values = (size_t)d.m * (size_t)d.k, bytes = format_bytes(FORMAT_Q8_1, values);
+    uint8_t *blocks = arena_alloc(a, bytes);
+    ref_encode_q8_1(golden(a, "x.f32", values * sizeof(float)), values, blocks);
+    assert_memory_equal(blocks, golden(a, "x.q8_1.bin", bytes), bytes);
+}
+
+static void check_values(const char *what, const double *expected, const ref_value *got,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(got[i].value - expected[i]) <= 1e-12 * got[i].magnitude))
+            fail_msg("%s[%zu] is %.17g, expected %.17g", what, i, got[i].value, expected[i]);
+}
+
+static void gemv_of_every_format_equals_the_double_result(void **state)
+{
+    arena *a = *state;
+    golden_dims d = dims(a);
+    size_t weights = (size_t)d.n * (size_t)d.k, x = (size_t)d.m * (size_t)d.k;
+    size_t count = (size_t)d.m * (size_t)d.n;
+    ref_value *y = arena_alloc(a, count * sizeof *y);
+    for (size_t i = 0; i < MATRICES; i++) {
+        format f = matrices[i].format;
+        problem p = { .shape = { .k = d.k, .n = d.n, .m = d.m } };
+        p.inputs[0] = matrix_file(a, i, "weights.bin", format_bytes(f, weights));
+        p.input_formats[0] = f;
+        p.inputs[1] = golden(a, "x.f32", x * sizeof(float));
+        p.input_formats[1] = FORMAT_F32;
+        ref_gemv(&p, 0, 0, count, y);
+        check_values(matrices[i].name, matrix_file(a, i, "y.f64", count * sizeof(double)), y,
+                     count);
+
+        if (f == FORMAT_F32 || f == FORMAT_F16)
+            continue;
+        p.inputs[1] = golden(a, "x.q8_1.bin", format_bytes(FORMAT_Q8_1, x));
+        p.input_formats[1] = FORMAT_Q8_1;
+        ref_gemv(&p, 0, 0, count, y);
+        check_values(matrices[i].name, matrix_file(a, i, "y_q8.f64", count * sizeof(double)), y,
+                     count);
+    }
+}
+
+static void attention_equals_the_double_result(void **state)
+{
+    arena *a = *state;
+    static const char *const sets[] = { "d64", "d128" };
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        const char *set = arena_format(a, "attn.%s", sets[i]);
+        golden_attention_dims d = *(golden_attention_dims *)golden(
+            a, arena_format(a, "%s.dims.i32", set), sizeof(golden_attention_dims));
+        const int32_t *lengths = golden(a, arena_format(a, "%s.seq_lens.i32", set), 0);
+        size_t outputs = (size_t)(d.num_heads * d.head_dim);
+        size_t cache = (size_t)(d.num_kv_heads * d.max_seq_len * d.head_dim);
+        const float *q = golden(a, arena_format(a, "%s.q.f32", set), 0);
+        const float *k = golden(a, arena_format(a, "%s.k.f32", set), 0);
+        const float *v = golden(a, arena_format(a, "%s.v.f32", set), 0);
+        const double *expected = golden(a, arena_format(a, "%s.out.f64", set), 0);
+        ref_value *o = arena_alloc(a, outputs * sizeof *o);
+        for (size_t b = 0; b < (size_t)d.batch; b++) {
+            problem p = {
+                .shape = { .head_dim = d.head_dim,
+                           .num_heads = d.num_heads,
+                           .num_kv_heads = d.num_kv_heads,
+                           .max_seq_len = d.max_seq_len,
+                           .seq_len = lengths[b] },
+                .inputs = { q + b * outputs, k + b * cache, v + b * cache },
+                .input_formats = { FORMAT_F32, FORMAT_F32, FORMAT_F32 },
+            };
+            ref_attention(&p, 0, 0, outputs, o);
+            check_values(set, expected + b * outputs, o, outputs);
+        }
+    }
+}
+
+static void attention_over_no_position_is_zero_and_too_many_are_clamped(void **state)
+{
+    (void)state;
+    float q[8] = { 1 }, k[16] = { 1 }, v[16] = { 3, [8] = 5 };
+    problem p = {
+        .shape = { .head_dim = 8, .num_heads = 1, .num_kv_heads = 1, .max_seq_len = 2 },
+        .inputs = { q, k, v },
+        .input_formats = { FORMAT_F32, FORMAT_F32, FORMAT_F32 },
+    };
+    ref_value o[8], clamped[8];
+    ref_attention(&p, 0, 0, 8, o);
+    for (int i = 0; i < 8; i++)
+        assert_true(o[i].value == 0);
+    p.shape.seq_len = 2;
+    ref_attention(&p, 0, 0, 8, o);
+    p.shape.seq_len = 0xffffffff;
+    ref_attention(&p, 0, 0, 8, clamped);
+    double weight = exp(1 / sqrt(8.0));
+    assert_true(fabs(o[0].value - (3 * weight + 5) / (weight + 1)) < 1e-14);
+    assert_memory_equal(o, clamped, sizeof o);
+}
+
+static void a_part_of_a_result_equals_the_whole(void **state)
+{
+    arena *a = *state;
+    random_source r = { 1 };
+    float q[3 * 24], cache[5 * 24];
+    ref_fill(FORMAT_F32, q, 72, FILL_NORMAL, &r);
+    ref_fill(FORMAT_F32, cache, 120, FILL_NORMAL, &r);
+    problem p = {
+        .shape = { .head_dim = 24,
+                   .num_heads = 3,
+                   .num_kv_heads = 1,
+                   .max_seq_len = 5,
+                   .seq_len = 4 },
+        .inputs = { q, cache, cache },
+        .input_formats = { FORMAT_F32, FORMAT_F32, FORMAT_F32 },
+    };
+    ref_value whole[72], part[72];
+    ref_attention(&p, 0, 0, 72, whole);
+    ref_attention(&p, 0, 20, 33, part);
+    assert_memory_equal(whole + 20, part, 33 * sizeof *part);
+    (void)a;
+}
+
+static void a_periodic_input_reads_as_if_it_were_repeated(void **state)
+{
+    (void)state;
+    float x[6] = { 0, 1, 2, 3, 4, 5 }, read[14];
+    problem p = { .inputs = { x }, .input_formats = { FORMAT_F32 }, .periods = { 6 } };
+    problem_read(&p, 0, 4, 14, read);
+    for (int i = 0; i < 14; i++)
+        assert_true(read[i] == (float)((i + 4) % 6));
+}
+
+static void fp16_survives_the_way_to_float_and_back(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 65536; half++) {
+        float value = half_to_float((uint16_t)half);
+        if ((half & 0x7fff) > 0x7c00)
+            assert_true(isnan(value) && (half_from_float(value) & 0x7fff) > 0x7c00);
+        else
+            assert_int_equal(half_from_float(value), half);
+    }
+    assert_true(half_to_float(0x0001) == 0x1p-24f);
+    assert_true(half_to_float(0x7bff) == 65504);
+    assert_true(half_to_float(0xfc00) == -INFINITY);
+}
+
+static void fp16_rounds_to_nearest_with_ties_to_even(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x7bff; half++) {
+        double low = (double)half_to_float((uint16_t)half);
+        double high = (double)half_to_float((uint16_t)(half + 1));
+        float middle = (float)((low + high) / 2);
+        uint32_t even = half + (half & 1);
+        assert_int_equal(half_from_float(middle), even);
+        assert_int_equal(half_from_float(nextafterf(middle, 0)), half);
+        assert_int_equal(half_from_float(nextafterf(middle, INFINITY)), half + 1);
+        assert_int_equal(half_from_float(-middle), 0x8000 | even);
+    }
+    assert_int_equal(half_from_float(65519.996f), 0x7bff);
+    assert_int_equal(half_from_float(65520), 0x7c00);
+    assert_int_equal(half_from_float(-INFINITY), 0xfc00);
+}
+
+static void random_data_is_finite_reproducible_and_of_its_size(void **state)
+{
+    arena *a = *state;
+    static const format kinds[] = { FORMAT_F32,  FORMAT_F16,  FORMAT_Q4_0, FORMAT_Q5_0,
+                                    FORMAT_Q8_0, FORMAT_Q8_1, FORMAT_Q4_K, FORMAT_Q6_K };
+    enum { VALUES = 64 * 256 };
+    float *x = arena_alloc(a, VALUES * sizeof *x);
+    for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++)
+        for (int kind = 0; kind < FILL_KINDS; kind++) {
+            size_t size = format_bytes(kinds[f], VALUES);
+            uint8_t *bytes = arena_zalloc(a, size), *again = arena_zalloc(a, size);
+            random_source r = { 42 }, same = { 42 };
+            ref_fill(kinds[f], bytes, VALUES, (fill_kind)kind, &r);
+            ref_fill(kinds[f], again, VALUES, (fill_kind)kind, &same);
+            assert_memory_equal(bytes, again, size);
+
+            ref_decode(kinds[f], bytes, VALUES, x);
+            double square = 0;
+            for (int i = 0; i < VALUES; i++) {
+                assert_true(isfinite(x[i]));
+                square += (double)x[i] * (double)x[i] / VALUES;
+            }
+            double size_of_values = sqrt(square);
+            bool activations =
+                kinds[f] == FORMAT_F32 || kinds[f] == FORMAT_F16 || kinds[f] == FORMAT_Q8_1;
+            if (kind == FILL_NORMAL && !(size_of_values > (activations ? 0.97 : 0.01) &&
+                                         size_of_values < (activations ? 1.03 : 0.2)))
+                fail_msg("%s is of size %g", formats[kinds[f]].name, size_of_values);
+            if (kind == FILL_ZERO)
+                assert_true(square == 0);
+            if (kind == FILL_TINY && kinds[f] != FORMAT_Q8_1)
+                assert_true(square > 0 && size_of_values < 2e-3);
+            if (kind == FILL_HUGE)
+                assert_true(size_of_values > 50);
+        }
+}
+
+static int setup(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(decoded_weights_equal_ggml_s),
+        TEST(quantized_activations_equal_ggml_s_to_the_bit),
+        TEST(gemv_of_every_format_equals_the_double_result),
+        TEST(attention_equals_the_double_result),
+        TEST(attention_over_no_position_is_zero_and_too_many_are_clamped),
+        TEST(a_part_of_a_result_equals_the_whole),
+        TEST(a_periodic_input_reads_as_if_it_were_repeated),
+        TEST(fp16_survives_the_way_to_float_and_back),
+        TEST(fp16_rounds_to_nearest_with_ties_to_even),
+        TEST(random_data_is_finite_reproducible_and_of_its_size),
+    };
+    return cmocka_run_group_tests_name("ref", tests, NULL, NULL);
+}

@@ -1,0 +1,539 @@
+/* Wrong specs, and all that is said of each: place, message, code and caret. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spec_sample.h"
+
+#define SPEC(text) text, sizeof(text) - 1
+
+typedef struct wrong_spec {
+    const char *what;
+    const char *text;
+    size_t size;
+    const char *messages;
+} wrong_spec;
+
+/* clang-format off */
+static const wrong_spec wrong_specs[] = {
+    { "unknown family", SPEC("[gemw]\nk = 1\n"),
+      "spec.ini:1:2: error: there is no kernel family 'gemw'; did you mean 'gemv'? [E006]\n"
+      "    1 | [gemw]\n"
+      "      |  ^~~~\n" },
+    { "unknown family like no other", SPEC("[softmax_everything]\n"),
+      "spec.ini:1:2: error: there is no kernel family 'softmax_everything'; ptxgen --list names them all [E006]\n"
+      "    1 | [softmax_everything]\n"
+      "      |  ^~~~~~~~~~~~~~~~~~\n" },
+    { "section of a family in capitals", SPEC("[GEMV]\n"),
+      "spec.ini:1:2: error: there is no kernel family 'GEMV'; ptxgen --list names them all [E006]\n"
+      "    1 | [GEMV]\n"
+      "      |  ^~~~\n" },
+    { "unknown key", SPEC("[gemv]\nshape = 4096x1\nnum_warp = 2, 4\n"),
+      "spec.ini:3:1: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n"
+      "    3 | num_warp = 2, 4\n"
+      "      | ^~~~~~~~\n" },
+    { "unknown key like no other", SPEC("[gemv]\nshape = 4096x1\nepsilon = 2\n"),
+      "spec.ini:3:1: error: gemv has no key 'epsilon'; its keys are k, n, num_warps, dims, shape [E008]\n"
+      "    3 | epsilon = 2\n"
+      "      | ^~~~~~~\n" },
+    { "shape for a family without k and n", SPEC("[attention]\nhead_dim = 64\nnum_heads = 8\nshape = 4096x1\n"),
+      "spec.ini:4:1: error: attention has no key 'shape'; its keys are head_dim, num_heads, num_kv_heads, seq_len [E008]\n"
+      "    4 | shape = 4096x1\n"
+      "      | ^~~~~\n" },
+    { "several errors at once", SPEC("; two\n; lines\n[gemv]\nn         = 1\nk         = 1000\n; more\nnum_warp  = 2, 4\n"),
+      "spec.ini:5:13: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "    5 | k         = 1000\n"
+      "      |             ^~~~\n"
+      "spec.ini:7:1: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n"
+      "    7 | num_warp  = 2, 4\n"
+      "      | ^~~~~~~~\n" },
+    { "k not a multiple", SPEC("[gemv]\nk = 4096, 1000\nn = 1\n"),
+      "spec.ini:2:11: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "    2 | k = 4096, 1000\n"
+      "      |           ^~~~\n" },
+    { "k zero", SPEC("[gemv]\nk = 0\nn = 1\n"),
+      "spec.ini:2:5: error: k = 0 is too small; the smallest is 256 [E013]\n"
+      "    2 | k = 0\n"
+      "      |     ^\n" },
+    { "n negative", SPEC("[gemv]\nk = 256\nn = -1\n"),
+      "spec.ini:3:5: error: n = -1 is too small; the smallest is 1 [E013]\n"
+      "    3 | n = -1\n"
+      "      |     ^~\n" },
+    { "number above 32 bits", SPEC("[gemv]\nk = 4294967296\nn = 1\n"),
+      "spec.ini:2:5: error: k = 4294967296 is too large; the largest is 2147483392 [E013]\n"
+      "    2 | k = 4294967296\n"
+      "      |     ^~~~~~~~~~\n" },
+    { "n just above 32 bits signed", SPEC("[gemv]\nk = 256\nn = 2147483648\n"),
+      "spec.ini:3:5: error: n = 2147483648 is too large; the largest is 2147483647 [E013]\n"
+      "    3 | n = 2147483648\n"
+      "      |     ^~~~~~~~~~\n" },
+    { "largest k is a multiple", SPEC("[gemv]\nk = 2147483647\nn = 1\n"),
+      "spec.ini:2:5: error: k = 2147483647 is too large; the largest is 2147483392 [E013]\n"
+      "    2 | k = 2147483647\n"
+      "      |     ^~~~~~~~~~\n" },
+    { "number above 64 bits", SPEC("[gemv]\nk = 256\nn = 18446744073709551616\n"),
+      "spec.ini:3:5: error: n = 18446744073709551616 is too large; the largest is 2147483647 [E013]\n"
+      "    3 | n = 18446744073709551616\n"
+      "      |     ^~~~~~~~~~~~~~~~~~~~\n" },
+    { "number far below 64 bits", SPEC("[gemv]\nk = 256\nn = -99999999999999999999\n"),
+      "spec.ini:3:5: error: n = -99999999999999999999 is too small; the smallest is 1 [E013]\n"
+      "    3 | n = -99999999999999999999\n"
+      "      |     ^~~~~~~~~~~~~~~~~~~~~\n" },
+    { "suffix beyond 64 bits", SPEC("[gemv]\nk = 256\nn = 9007199254740992M\n"),
+      "spec.ini:3:5: error: n = 9007199254740992M is too large; the largest is 2147483647 [E013]\n"
+      "    3 | n = 9007199254740992M\n"
+      "      |     ^~~~~~~~~~~~~~~~~\n" },
+    { "power beyond 64 bits", SPEC("[gemv]\nk = 256\nn = 2^63\n"),
+      "spec.ini:3:5: error: n = 2^63 is too large; the largest is 2147483647 [E013]\n"
+      "    3 | n = 2^63\n"
+      "      |     ^~~~\n" },
+    { "power with a huge exponent", SPEC("[gemv]\nk = 256\nn = 2^99999999999999999999\n"),
+      "spec.ini:3:5: error: n = 2^99999999999999999999 is too large; the largest is 2147483647 [E013]\n"
+      "    3 | n = 2^99999999999999999999\n"
+      "      |     ^~~~~~~~~~~~~~~~~~~~~~\n" },
+    { "word for a number", SPEC("[gemv]\nk = many\nn = 1\n"),
+      "spec.ini:2:5: error: k = 'many' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
+      "    2 | k = many\n"
+      "      |     ^~~~\n" },
+    { "unknown suffix", SPEC("[gemv]\nk = 4K\nn = 1\n"),
+      "spec.ini:2:5: error: k = '4K' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
+      "    2 | k = 4K\n"
+      "      |     ^~\n" },
+    { "fraction", SPEC("[gemv]\nk = 256\nn = 1.5\n"),
+      "spec.ini:3:5: error: n = '1.5' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
+      "    3 | n = 1.5\n"
+      "      |     ^~~\n" },
+    { "hash behind a value", SPEC("[gemv]\nk = 256 # columns\nn = 1\n"),
+      "spec.ini:2:5: error: k = '256 # columns' is not a number; a comment behind a value starts with ';' [E012]\n"
+      "    2 | k = 256 # columns\n"
+      "      |     ^~~~~~~~~~~~~\n" },
+    { "key without a value", SPEC("[gemv]\nk =\nn = 1\n"),
+      "spec.ini:2:1: error: 'k' has no value [E011]\n"
+      "    2 | k =\n"
+      "      | ^\n" },
+    { "key with a comment for a value", SPEC("[gemv]\nk = ; later\nn = 1\n"),
+      "spec.ini:2:1: error: 'k' has no value [E011]\n"
+      "    2 | k = ; later\n"
+      "      | ^\n" },
+    { "empty item", SPEC("[gemv]\nk = 256,, 512\nn = 1\n"),
+      "spec.ini:2:9: error: the list of 'k' has an empty item [E011]\n"
+      "    2 | k = 256,, 512\n"
+      "      |         ^\n" },
+    { "comma in front", SPEC("[gemv]\nk = , 512\nn = 1\n"),
+      "spec.ini:2:5: error: the list of 'k' has an empty item [E011]\n"
+      "    2 | k = , 512\n"
+      "      |     ^\n" },
+    { "comma at the end", SPEC("[gemv]\nk = 256, 512,\nn = 1\n"),
+      "spec.ini:2:13: error: the list of 'k' ends in a comma [E011]\n"
+      "    2 | k = 256, 512,\n"
+      "      |             ^\n" },
+    { "comma at the end of a continued line", SPEC("[gemv]\nk = 256,\n    512,\nn = 1\n"),
+      "spec.ini:3:8: error: the list of 'k' ends in a comma [E011]\n"
+      "    3 |     512,\n"
+      "      |        ^\n" },
+    { "range backwards", SPEC("[gemv]\nk = 256\nn = 8..2\n"),
+      "spec.ini:3:5: error: the range 8..2 runs backwards; write 2..8 [E015]\n"
+      "    3 | n = 8..2\n"
+      "      |     ^~~~\n" },
+    { "range with step zero", SPEC("[gemv]\nk = 256\nn = 2..8:0\n"),
+      "spec.ini:3:10: error: a range's step is at least 1, not 0 [E015]\n"
+      "    3 | n = 2..8:0\n"
+      "      |          ^\n" },
+    { "range with a negative step", SPEC("[gemv]\nk = 256\nn = 2..8:-2\n"),
+      "spec.ini:3:10: error: a range's step is at least 1, not -2 [E015]\n"
+      "    3 | n = 2..8:-2\n"
+      "      |          ^~\n" },
+    { "range without end", SPEC("[gemv]\nk = 256\nn = 2..\n"),
+      "spec.ini:3:5: error: n = '2..' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
+      "    3 | n = 2..\n"
+      "      |     ^~~\n" },
+    { "range without step", SPEC("[gemv]\nk = 256\nn = 2..8:\n"),
+      "spec.ini:3:5: error: n = '2..8:' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
+      "    3 | n = 2..8:\n"
+      "      |     ^~~~~\n" },
+    { "range that leaves the multiples", SPEC("[gemv]\nk = 256..1024:128\nn = 1\n"),
+      "spec.ini:2:5: error: k = 384 is not a multiple of 256; the nearest are 256 and 512 [E014]\n"
+      "    2 | k = 256..1024:128\n"
+      "      |     ^~~~~~~~~~~~~\n" },
+    { "range of two billion", SPEC("[gemv]\nk = 256\nn = 1..2147483647\n"),
+      "spec.ini:3:5: error: n = 1..2147483647 is 2147483647 values; a spec may have 1000000 instances [E021]\n"
+      "    3 | n = 1..2147483647\n"
+      "      |     ^~~~~~~~~~~~~\n" },
+    { "range beyond 64 bits", SPEC("[gemv]\nk = 256\nn = 1..99999999999999999999\n"),
+      "spec.ini:3:8: error: n = 99999999999999999999 is too large; the largest is 2147483647 [E013]\n"
+      "    3 | n = 1..99999999999999999999\n"
+      "      |        ^~~~~~~~~~~~~~~~~~~~\n" },
+    { "num_warps too large", SPEC("[gemv]\nshape = 256x1\nnum_warps = 2, 64\n"),
+      "spec.ini:3:16: error: num_warps = 64 is too large; the largest is 32 [E013]\n"
+      "    3 | num_warps = 2, 64\n"
+      "      |                ^~\n" },
+    { "list of two bad items", SPEC("[gemv]\nshape = 256x1\nnum_warps = 0, 4, 33\n"),
+      "spec.ini:3:13: error: num_warps = 0 is too small; the smallest is 1 [E013]\n"
+      "    3 | num_warps = 0, 4, 33\n"
+      "      |             ^\n"
+      "spec.ini:3:19: error: num_warps = 33 is too large; the largest is 32 [E013]\n"
+      "    3 | num_warps = 0, 4, 33\n"
+      "      |                   ^~\n" },
+    { "bad item on a continued line", SPEC("[gemv]\nk = 256,\n    1000, ; a comment\n    512\nn = 1\n"),
+      "spec.ini:3:5: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "    3 |     1000, ; a comment\n"
+      "      |     ^~~~\n" },
+    { "same value twice and an error", SPEC("[gemv]\nk = 256, 512, 256\nn = x\n"),
+      "spec.ini:2:15: warning: '256' is in the list of 'k' already; it is made once [E017]\n"
+      "    2 | k = 256, 512, 256\n"
+      "      |               ^~~\n"
+      "spec.ini:3:5: error: n = 'x' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
+      "    3 | n = x\n"
+      "      |     ^\n" },
+    { "wrong choice", SPEC("[gemv]\nshape = 256x1\ndims = dynamc\n"),
+      "spec.ini:3:8: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n"
+      "    3 | dims = dynamc\n"
+      "      |        ^~~~~~\n" },
+    { "wrong choice like no other", SPEC("[gemv]\nshape = 256x1\ndims = 4096\n"),
+      "spec.ini:3:8: error: dims has no choice '4096'; the choices are static, dynamic [E016]\n"
+      "    3 | dims = 4096\n"
+      "      |        ^~~~\n" },
+    { "shape of one number", SPEC("[gemv]\nshape = 4096\n"),
+      "spec.ini:2:9: error: '4096' is not a shape; write K x N, such as 4096x14336 [E018]\n"
+      "    2 | shape = 4096\n"
+      "      |         ^~~~\n" },
+    { "shape of three numbers", SPEC("[gemv]\nshape = 4096x1x1\n"),
+      "spec.ini:2:9: error: '4096x1x1' is not a shape; write K x N, such as 4096x14336 [E018]\n"
+      "    2 | shape = 4096x1x1\n"
+      "      |         ^~~~~~~~\n" },
+    { "shape with a wrong k", SPEC("[gemv]\nshape = 4096x4096, 1000x1000\n"),
+      "spec.ini:2:20: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "    2 | shape = 4096x4096, 1000x1000\n"
+      "      |                    ^~~~\n" },
+    { "shape with both wrong", SPEC("[gemv]\nshape = 100x0\n"),
+      "spec.ini:2:9: error: k = 100 is too small; the smallest is 256 [E013]\n"
+      "    2 | shape = 100x0\n"
+      "      |         ^~~\n"
+      "spec.ini:2:13: error: n = 0 is too small; the smallest is 1 [E013]\n"
+      "    2 | shape = 100x0\n"
+      "      |             ^\n" },
+    { "shape beside n", SPEC("[gemv]\nshape = 4096x4096\nn = 1\n"),
+      "spec.ini:2:1: error: shape gives k and n; 'n' stands beside it on line 3 [E018]\n"
+      "    2 | shape = 4096x4096\n"
+      "      | ^~~~~\n" },
+    { "missing keys", SPEC("[gemv]\nnum_warps = 4\n"),
+      "spec.ini:1:2: error: gemv requires the key 'k' [E010]\n"
+      "    1 | [gemv]\n"
+      "      |  ^~~~\n"
+      "spec.ini:1:2: error: gemv requires the key 'n' [E010]\n"
+      "    1 | [gemv]\n"
+      "      |  ^~~~\n" },
+    { "missing key of one of two dims", SPEC("[gemv]\ndims = static, dynamic\nk = 256\n"),
+      "spec.ini:1:2: error: gemv requires the key 'n' [E010]\n"
+      "    1 | [gemv]\n"
+      "      |  ^~~~\n" },
+    { "key twice", SPEC("[gemv]\nk = 256\nn = 1\nk = 512\n"),
+      "spec.ini:4:1: error: 'k' stands twice in this section; the first is on line 2 [E009]\n"
+      "    4 | k = 512\n"
+      "      | ^\n" },
+    { "prefix twice", SPEC("[ptxgen]\nprefix = a\nprefix = b\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:3:1: error: 'prefix' stands twice in this section; the first is on line 2 [E009]\n"
+      "    3 | prefix = b\n"
+      "      | ^~~~~~\n" },
+    { "section twice", SPEC("[gemv]\nshape = 256x1\n[gemv]\nshape = 256x2\n"),
+      "spec.ini:3:1: error: section [gemv] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n"
+      "    3 | [gemv]\n"
+      "      | ^~~~~~\n" },
+    { "label twice", SPEC("[gemv:a]\nshape = 256x1\n[gemv:a]\nshape = 256x2\n"),
+      "spec.ini:3:1: error: section [gemv:a] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n"
+      "    3 | [gemv:a]\n"
+      "      | ^~~~~~~~\n" },
+    { "global section twice", SPEC("[ptxgen]\n[ptxgen]\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:1: error: section [ptxgen] stands on line 1 already; there is one for all [E007]\n"
+      "    2 | [ptxgen]\n"
+      "      | ^~~~~~~~\n" },
+    { "global section with label", SPEC("[ptxgen:a]\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:1:1: error: [ptxgen] takes no label [E004]\n"
+      "    1 | [ptxgen:a]\n"
+      "      | ^~~~~~~~~~\n" },
+    { "empty label", SPEC("[gemv:]\nshape = 256x1\n"),
+      "spec.ini:1:1: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n"
+      "    1 | [gemv:]\n"
+      "      | ^~~~~~~\n" },
+    { "label with blanks", SPEC("[gemv:my own]\nshape = 256x1\n"),
+      "spec.ini:1:7: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n"
+      "    1 | [gemv:my own]\n"
+      "      |       ^~~~~~\n" },
+    { "empty section name", SPEC("[]\nshape = 256x1\n"),
+      "spec.ini:1:1: error: a section header names a kernel family: [family] or [family:label] [E004]\n"
+      "    1 | []\n"
+      "      | ^~\n" },
+    { "section without bracket", SPEC("[gemv\nshape = 256x1\n"),
+      "spec.ini:1:1: error: a section header without ']' [E004]\n"
+      "    1 | [gemv\n"
+      "      | ^~~~~\n" },
+    { "text behind a section", SPEC("[gemv] k = 256\nn = 1\n"),
+      "spec.ini:1:8: error: text behind a section header; it belongs on a line of its own [E004]\n"
+      "    1 | [gemv] k = 256\n"
+      "      |        ^~~~~~~\n" },
+    { "unknown key of ptxgen", SPEC("[ptxgen]\ntarget = sm_80\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:1: error: [ptxgen] has no key 'target'; did you mean 'targets'? [E008]\n"
+      "    2 | target = sm_80\n"
+      "      | ^~~~~~\n" },
+    { "bad target", SPEC("[ptxgen]\ntargets = sm_80, sm_8O\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:18: error: 'sm_8O' is not a target; did you mean 'sm_80'? [E019]\n"
+      "    2 | targets = sm_80, sm_8O\n"
+      "      |                  ^~~~~\n" },
+    { "bad target like no other", SPEC("[ptxgen]\ntargets = hopper\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:11: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_103, sm_120, sm_121 [E019]\n"
+      "    2 | targets = hopper\n"
+      "      |           ^~~~~~\n" },
+    { "prefix with a dash", SPEC("[ptxgen]\nprefix = my-llama\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:10: error: 'my-llama' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n"
+      "    2 | prefix = my-llama\n"
+      "      |          ^~~~~~~~\n" },
+    { "prefix starting with a digit", SPEC("[ptxgen]\nprefix = 3llama\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:10: error: '3llama' is not a prefix: a prefix starts with a letter [E020]\n"
+      "    2 | prefix = 3llama\n"
+      "      |          ^~~~~~\n" },
+    { "prefix with letters beyond ASCII", SPEC("[ptxgen]\nprefix = lam\303\244\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:10: error: 'lam\303\244' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n"
+      "    2 | prefix = lam\303\244\n"
+      "      |          ^~~~\n" },
+    { "prefix ending in underscore", SPEC("[ptxgen]\nprefix = llama_\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:10: error: 'llama_' is not a prefix: '_' follows a prefix, and two in a row are reserved in C++ [E020]\n"
+      "    2 | prefix = llama_\n"
+      "      |          ^~~~~~\n" },
+    { "two prefixes", SPEC("[ptxgen]\nprefix = a, b\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:13: error: prefix is one name, not a list [E020]\n"
+      "    2 | prefix = a, b\n"
+      "      |             ^\n" },
+    { "global dims wrong", SPEC("[ptxgen]\ndims = sometimes\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:8: error: dims has no choice 'sometimes'; the choices are static, dynamic [E016]\n"
+      "    2 | dims = sometimes\n"
+      "      |        ^~~~~~~~~\n" },
+    { "key before the first section", SPEC("k = 256\nn = 1\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:1:1: error: a key before the first section; start with [ptxgen] or [family] [E005]\n"
+      "    1 | k = 256\n"
+      "      | ^\n" },
+    { "text that is no key", SPEC("[gemv]\nshape = 256x1\nnum_warps 4\n"),
+      "spec.ini:3:1: error: expected 'key = value', a [section] or a comment [E003]\n"
+      "    3 | num_warps 4\n"
+      "      | ^~~~~~~~~~~\n" },
+    { "no key in front of =", SPEC("[gemv]\nshape = 256x1\n= 4\n"),
+      "spec.ini:3:1: error: no key in front of '=' [E003]\n"
+      "    3 | = 4\n"
+      "      | ^\n" },
+    { "colon for equals", SPEC("[gemv]\nshape = 256x1\nnum_warps: 4\n"),
+      "spec.ini:3:10: error: a key and its value are separated by '=', not ':' [E003]\n"
+      "    3 | num_warps: 4\n"
+      "      |          ^\n" },
+    { "indented key", SPEC("[gemv]\nk = 256\n  n = 1\n"),
+      "spec.ini:3:3: error: an indented line continues the list of 'k'; 'n' belongs at the beginning of its line [E003]\n"
+      "    3 |   n = 1\n"
+      "      |   ^\n" },
+    { "indented section", SPEC("[gemv]\nshape = 256x1\n  [attention]\n"),
+      "spec.ini:3:3: error: an indented line continues the list of 'shape'; '[attention]' belongs at the beginning of its line [E003]\n"
+      "    3 |   [attention]\n"
+      "      |   ^~~~~~~~~~~\n" },
+    { "heads that don't divide", SPEC("[attention]\nhead_dim = 64\nnum_heads = 32\nnum_kv_heads = 8, 7\n"),
+      "spec.ini:4:19: error: num_heads = 32 is not a multiple of num_kv_heads = 7 [E022]\n"
+      "    4 | num_kv_heads = 8, 7\n"
+      "      |                   ^\n" },
+    { "heads that don't divide the default", SPEC("[attention]\nhead_dim = 64, 80\nnum_heads = 12\n"),
+      "spec.ini:1:2: error: num_heads = 12 is not a multiple of num_kv_heads = 8 [E022]\n"
+      "    1 | [attention]\n"
+      "      |  ^~~~~~~~~\n" },
+    { "shared memory above the limit of one target", SPEC("[ptxgen]\ntargets = sm_75, sm_90\n[tiled_gemv]\nk = 4k, 32k\nn = 1, 2\n"),
+      "spec.ini:4:9: error: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory a block; sm_75 has 65536 [E023]\n"
+      "    4 | k = 4k, 32k\n"
+      "      |         ^~~\n" },
+    { "product above a million", SPEC("[gemv]\nk = 256..262144\nn = 1..1000\n"),
+      "spec.ini:1:2: error: with the lists of this section the spec has more than 1000000 instances [E021]\n"
+      "    1 | [gemv]\n"
+      "      |  ^~~~\n" },
+    { "sum of products above a million", SPEC("[gemv]\nk = 256\nn = 1..999999\n[attention]\nhead_dim = 64\nnum_heads = 8, 16\n"),
+      "spec.ini:4:2: error: with the lists of this section the spec has more than 1000000 instances [E021]\n"
+      "    4 | [attention]\n"
+      "      |  ^~~~~~~~~\n" },
+    { "product beyond 32 bits", SPEC("[gemv]\nk = 256..2560000\nn = 1..20000\nnum_warps = 1..32\n[tiled_gemv]\nshape = 256x1\n"),
+      "spec.ini:1:2: error: with the lists of this section the spec has more than 1000000 instances [E021]\n"
+      "    1 | [gemv]\n"
+      "      |  ^~~~\n" },
+    { "NUL byte", SPEC("[gemv]\nk = 25\0006\nn = 1\n"),
+      "spec.ini:2:7: error: byte 0x00 is not text in UTF-8 [E001]\n"
+      "    2 | k = 25?6\n"
+      "      |       ^\n" },
+    { "control character", SPEC("[gemv]\nk = \033[31m256\nn = 1\n"),
+      "spec.ini:2:5: error: byte 0x1b is not text in UTF-8 [E001]\n"
+      "    2 | k = ?[31m256\n"
+      "      |     ^\n" },
+    { "invalid UTF-8", SPEC("[gemv]\n; gr\374\337e\nshape = 256x1\n"),
+      "spec.ini:2:5: error: byte 0xfc is not text in UTF-8 [E001]\n"
+      "    2 | ; gr??e\n"
+      "      |     ^\n" },
+    { "overlong UTF-8", SPEC("[gemv]\nk = \300\257\nn = 1\n"),
+      "spec.ini:2:5: error: byte 0xc0 is not text in UTF-8 [E001]\n"
+      "    2 | k = ??\n"
+      "      |     ^\n" },
+    { "surrogate in UTF-8", SPEC("[gemv]\n; \355\240\200\nshape = 256x1\n"),
+      "spec.ini:2:3: error: byte 0xed is not text in UTF-8 [E001]\n"
+      "    2 | ; ???\n"
+      "      |   ^\n" },
+    { "cut UTF-8 at the end", SPEC("[gemv]\nshape = 256x1\n; \342\202"),
+      "spec.ini:3:3: error: byte 0xe2 is not text in UTF-8 [E001]\n"
+      "    3 | ; ??\n"
+      "      |   ^\n" },
+    { "UTF-16", SPEC("\377\376[\000g\000e\000m\000v\000]\000\n\000k\000 \000=\000 \0001\000\n\000"),
+      "spec.ini:1:1: error: byte 0xff is not text in UTF-8 [E001]\n"
+      "    1 | ??[?g?e?m?v?]?\n"
+      "      | ^\n"
+      "spec.ini:2:1: error: byte 0x00 is not text in UTF-8 [E001]\n"
+      "    2 | ?k? ?=? ?1?\n"
+      "      | ^\n"
+      "spec.ini:3:1: error: byte 0x00 is not text in UTF-8 [E001]\n"
+      "    3 | ?\n"
+      "      | ^\n" },
+    { "byte order mark and an error", SPEC("\357\273\277[gemw]\n"),
+      "spec.ini:1:2: error: there is no kernel family 'gemw'; did you mean 'gemv'? [E006]\n"
+      "    1 | [gemw]\n"
+      "      |  ^~~~\n" },
+    { "CR LF and an error", SPEC("[gemv]\r\nk = 1000\r\nn = 1\r\n"),
+      "spec.ini:2:5: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "    2 | k = 1000\n"
+      "      |     ^~~~\n" },
+    { "CR alone", SPEC("[gemv]\rk = 256\rn = 1\r"),
+      "spec.ini:1:7: error: a carriage return inside a line; lines end in LF or CR LF [E003]\n"
+      "    1 | [gemv]?k = 256?n = 1\n"
+      "      |       ^\n" },
+    { "empty file", SPEC(""),
+      "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
+    { "only comments", SPEC("# nothing\n\n; here\n"),
+      "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
+    { "only a global section", SPEC("[ptxgen]\nprefix = a\n"),
+      "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
+};
+/* clang-format on */
+
+static const char *messages_of(arena *a, const char *text, size_t size,
+                               const spec_overrides *overrides)
+{
+    diags d = diags_new(a);
+    spec s;
+    bool right = spec_parse(a, "spec.ini", text, size, sample_families, overrides, &s, &d);
+    assert_int_equal(right, d.errors == 0);
+    strbuf messages = strbuf_new(a);
+    diags_render(&d, &messages, false);
+    return messages.text;
+}
+
+static void every_wrong_spec_is_refused_with_its_messages(void **state)
+{
+    (void)state;
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
+        const wrong_spec *w = &wrong_specs[i];
+        arena *a = arena_new();
+        const char *messages = messages_of(a, w->text, w->size, NULL);
+        if (strcmp(messages, w->messages) != 0) {
+            print_error("%s:\n%sinstead of\n%s", w->what, messages, w->messages);
+            wrong++;
+        }
+        arena_free(a);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* Cut anywhere, a spec is right or wrong, but never a crash. */
+static void every_beginning_of_a_spec_is_taken_or_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
+        if (strstr(wrong_specs[i].messages, "E021")) /* a beginning is right, and a million */
+            continue;
+        size_t step = wrong_specs[i].size / 40 + 1;
+        for (size_t size = 0; size < wrong_specs[i].size; size += step) {
+            arena *a = arena_new();
+            char *text = test_malloc(size + 1); /* so that a sanitizer sees its end */
+            memcpy(text, wrong_specs[i].text, size);
+            messages_of(a, text, size, NULL);
+            test_free(text);
+            arena_free(a);
+        }
+    }
+}
+
+static const char *long_line(arena *a, size_t items)
+{
+    strbuf text = strbuf_new(a);
+    strbuf_put(&text, "[gemv]\nk = 256");
+    for (size_t i = 0; i < items; i++)
+        strbuf_put(&text, ", 512");
+    strbuf_put(&text, "\n    1024\nn = 1\n");
+    return text.text;
+}
+
+static void a_line_is_as_long_as_the_limit_but_not_longer(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    const char *text = long_line(a, 38);
+    assert_int_equal(strcspn(text + 7, "\n"), SPEC_MAX_LINE);
+    assert_null(strstr(messages_of(a, text, strlen(text), NULL), "error"));
+
+    text = long_line(a, 39);
+    const char *messages = messages_of(a, text, strlen(text), NULL);
+    const char *expected = "spec.ini:2:198: error: line is 202 bytes long; the limit is 197: "
+                           "continue the list on an indented line [E002]\n";
+    assert_int_equal(strncmp(messages, expected, strlen(expected)), 0);
+    assert_null(strstr(messages + 1, "spec.ini")); /* nor is its rest blamed, or n missed */
+    arena_free(a);
+}
+
+static void a_line_of_100_kb_is_refused_with_a_short_message(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    const char *text = long_line(a, 20000);
+    const char *messages = messages_of(a, text, strlen(text), NULL);
+    assert_non_null(strstr(messages, "spec.ini:2:198: error: line is 100007 bytes long;"));
+    assert_true(strlen(messages) < 600);
+    arena_free(a);
+}
+
+static void a_file_that_is_no_text_is_given_up_after_ten_lines(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    char noise[2000];
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = i % 20 == 19 ? '\n' : (char)(128 + i % 50);
+    diags d = diags_new(a);
+    spec s;
+    assert_false(spec_parse(a, "spec.ini", noise, sizeof noise, sample_families, NULL, &s, &d));
+    assert_int_equal(d.errors, 10);
+    arena_free(a);
+}
+
+static void wrong_overrides_are_named_by_their_option(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    static const char text[] = "[gemv]\nshape = 256x1\n";
+    assert_string_equal(
+        messages_of(a, SPEC(text), &(spec_overrides){ .prefix = "4", .targets = "sm_80,sm_800" }),
+        "ptxgen: error: --prefix '4' is not a prefix: a prefix starts with a letter [E020]\n"
+        "ptxgen: error: --target 'sm_800' is not a target; did you mean 'sm_80'? [E019]\n");
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_wrong_spec_is_refused_with_its_messages),
+        cmocka_unit_test(every_beginning_of_a_spec_is_taken_or_refused),
+        cmocka_unit_test(a_line_is_as_long_as_the_limit_but_not_longer),
+        cmocka_unit_test(a_line_of_100_kb_is_refused_with_a_short_message),
+        cmocka_unit_test(a_file_that_is_no_text_is_given_up_after_ten_lines),
+        cmocka_unit_test(wrong_overrides_are_named_by_their_option),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
