@@ -10,6 +10,7 @@
 #include "templates/templates.h"
 
 enum { STDERR = 2, SUMMARY_WIDTH = 16 };
+
 typedef struct run {
     arena *arena;
     command_line options;
@@ -96,39 +97,53 @@ static bool make_kernels(run *r, spec *s, kernel_set *set)
     return generate_kernels(r->arena, s, set, &r->diags);
 }
 
+static unsigned job_count(const command_line *o)
+{
+    return o->jobs ? (unsigned)o->jobs : os_cpu_count();
+}
+
+static bool validate(run *r, kernel_set *set, const progress *show)
+{
+    ptxas assembler;
+    validation v = { 0 };
+    const char *error;
+    if (!ptxas_find(r->arena, r->options.ptxas, &assembler, &error)) {
+        diag_error(&r->diags, DIAG_NO_PTXAS, (location){ 0 }, "%s", error);
+        return false;
+    }
+    if (!generate_validate(r->arena, set, &assembler, job_count(&r->options), show, &v, &r->diags))
+        return false;
+    size_t line = r->out.length;
+    strbuf_format(&r->out, "ptxas %s", assembler.version);
+    strbuf_pad(&r->out, line, SUMMARY_WIDTH);
+    strbuf_format(&r->out, "%zu of %zu accepted, %u spills, %u..%u registers\n", v.accepted,
+                  v.checked, v.spills, v.least_registers, v.most_registers);
+    return true;
+}
+
+static bool verify(run *r, const kernel_set *set, const progress *show)
+{
+    const command_line *o = &r->options;
+    verification v = { 0 };
+    if (!generate_verify(r->arena, set, o->seed, job_count(o), show, &v, &r->diags))
+        return false;
+    size_t line = r->out.length;
+    strbuf_put(&r->out, "verify");
+    strbuf_pad(&r->out, line, SUMMARY_WIDTH);
+    strbuf_format(&r->out, "%zu of %zu right, worst error %.2f of its bound (%s)\n", v.right,
+                  v.checked, v.worst, v.worst_name ? v.worst_name : "none");
+    return true;
+}
+
+/* Both checks, so that a run shows all that is wrong. */
 static bool check_kernels(run *r, kernel_set *set)
 {
     const command_line *o = &r->options;
     static const progress terminal = { .step = show_progress };
     const progress *show = !o->quiet && os_is_terminal(STDERR) ? &terminal : NULL;
-    unsigned jobs = o->jobs ? (unsigned)o->jobs : os_cpu_count();
-    if (o->validate) {
-        ptxas assembler;
-        validation v = { 0 };
-        const char *error;
-        if (!ptxas_find(r->arena, o->ptxas, &assembler, &error)) {
-            diag_error(&r->diags, DIAG_NO_PTXAS, (location){ 0 }, "%s", error);
-            return false;
-        }
-        if (!generate_validate(r->arena, set, &assembler, jobs, show, &v, &r->diags))
-            return false;
-        size_t line = r->out.length;
-        strbuf_format(&r->out, "ptxas %s", assembler.version);
-        strbuf_pad(&r->out, line, SUMMARY_WIDTH);
-        strbuf_format(&r->out, "%zu of %zu accepted, %u spills, %u..%u registers\n", v.accepted,
-                      v.checked, v.spills, v.least_registers, v.most_registers);
-    }
-    if (o->verify) {
-        verification v = { 0 };
-        if (!generate_verify(r->arena, set, o->seed, jobs, show, &v, &r->diags))
-            return false;
-        size_t line = r->out.length;
-        strbuf_put(&r->out, "verify");
-        strbuf_pad(&r->out, line, SUMMARY_WIDTH);
-        strbuf_format(&r->out, "%zu of %zu right, worst error %.2f of its bound (%s)\n", v.right,
-                      v.checked, v.worst, v.worst_name ? v.worst_name : "none");
-    }
-    return true;
+    bool accepted = !o->validate || validate(r, set, show);
+    bool right = !o->verify || verify(r, set, show);
+    return accepted && right;
 }
 
 static const char *output_path(arena *a, const char *folder, const char *name)

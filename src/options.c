@@ -214,17 +214,17 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
                                            .val = option_table[i].id };
     opterr = 0;
     for (;;) {
-        int at = optind;
         int id = getopt_long(argc, argv, ":s:o:j:qvh", long_options, NULL);
         if (id == -1)
             break;
+        const char *last = argv[optind - 1];
+        bool has_value = strncmp(last, "--", 2) == 0 && strchr(last, '=');
         if (id == ':')
-            return wrong_usage("option '%s' needs an argument", argv[at]);
-        if (id == '?' && optopt >= OPTION_TARGET)
-            return wrong_usage("option '%.*s' takes no argument", (int)strcspn(argv[at], "="),
-                               argv[at]);
+            return wrong_usage("option '%s' needs an argument", last);
+        if (id == '?' && optopt && has_value)
+            return wrong_usage("option '%.*s' takes no argument", (int)strcspn(last, "="), last);
         if (id == '?')
-            return unknown_option(a, argv[at]);
+            return unknown_option(a, optopt ? arena_format(a, "-%c", optopt) : last);
         status result = take_option(o, id, optarg);
         if (result != EXIT_DONE)
             return result;

@@ -1,7 +1,7 @@
 /* Each trial runs whole where that is little work, else on blocks that tell most: the first, the
- * last, the one that computes the last element when blocks stride over a grid smaller than the
- * output, and some by the seed. What those blocks write must be right; what a whole grid leaves
- * unwritten is wrong as well.
+ * last, those whose turn is at the last row and just behind it when blocks stride over a grid
+ * smaller than the output, and some by the seed. What those blocks write must be right; what a
+ * whole grid leaves unwritten is wrong as well.
  *
  * A sequence length only ever shrinks from one trial to the next, over one set of buffers: the
  * positions that stop being valid are made NaN, so that a kernel that uses one shows.
@@ -67,9 +67,13 @@ static const char *text_line(arena *a, const char *text, unsigned number)
 
 static const char *fault_message(verifier *v, const emu_report *r)
 {
-    return arena_format(v->scratch, "%s: %s, at block (%u, %u, %u) thread %u, PTX line %u%s",
-                        emu_fault_name(r->fault), r->message, r->block[0], r->block[1], r->block[2],
-                        r->thread[0], r->line, text_line(v->scratch, v->kernel->ptx, r->line));
+    arena *a = v->scratch;
+    const char *what = arena_format(a, "%s [%s]", r->message, emu_fault_name(r->fault));
+    if (!r->line)
+        return what;
+    return arena_format(a, "%s, at block (%u, %u, %u) thread %u, PTX line %u%s", what, r->block[0],
+                        r->block[1], r->block[2], r->thread[0], r->line,
+                        text_line(a, v->kernel->ptx, r->line));
 }
 
 static uint64_t at_least_one(int64_t size)
@@ -124,6 +128,7 @@ static block_choice choose_blocks(const trial *t, bool last_only)
         return c;
     choose(&c, 0);
     choose(&c, (at_least_one(t->setup.shape.n) - 1) % grid);
+    choose(&c, at_least_one(t->setup.shape.n) % grid);
     random_source r = { t->setup.seed };
     uint64_t block_work = work / grid + 1;
     for (uint64_t i = c.count; i < MAX_BLOCKS && i * block_work < SAMPLED_WORK; i++)

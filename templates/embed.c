@@ -1,4 +1,4 @@
-/* Build-time helper: turns text files into C, so that the tool carries its templates.
+/* Run while building: turns text files into C, so that the tool carries its templates.
  *
  *     embed OUT.c OUT.h FILE...
  *

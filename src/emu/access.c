@@ -504,11 +504,12 @@ void exec_ld_param(warp *w, const op *o, lane_mask mask)
     for (int i = 0; i < WARP_LANES; i++) {
         uint64_t index = (a.at[i] >> PARAM_STRIDE_LOG2) - 1;
         uint64_t offset = a.at[i] & ((UINT64_C(1) << PARAM_STRIDE_LOG2) - 1);
-        if (!check_alignment(w, o, i, SPACE_PARAM, offset, total, ACCESS_LOAD))
+        int lane = mask >> i & 1 ? i : lowest_lane(mask);
+        if (!check_alignment(w, o, lane, SPACE_PARAM, offset, total, ACCESS_LOAD))
             return;
         const param *p = index < m->entry->params.count ? &m->entry->params.items[index] : NULL;
         if (!p || offset + total > p->size) {
-            fault(w, o, i, EMU_OUT_OF_BOUNDS, offset,
+            fault(w, o, lane, EMU_OUT_OF_BOUNDS, offset,
                   "out of bounds: %u-byte parameter load at byte %llu of '%s' of %llu bytes", total,
                   (ull)offset, p ? p->name : "no parameter", p ? (ull)p->size : 0);
             return;

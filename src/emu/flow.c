@@ -4,7 +4,7 @@
  */
 #include "emu/flow.h"
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 typedef struct block {
     uint32_t first, end;      /* its ops */

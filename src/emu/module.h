@@ -88,7 +88,8 @@ typedef enum ptx_combine {
     COMBINE_POPC,
 } ptx_combine;
 
-enum { MAX_VECTOR = 8, NO_TARGET = UINT32_MAX };
+enum { MAX_VECTOR = 8 };
+#define NO_TARGET UINT32_MAX
 
 /* Predicates 0 and 1 of every kernel hold true and false. */
 enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1 };

@@ -16,8 +16,9 @@
 #undef max
 
 const op_info op_table[OP_KINDS] = {
-#define OP(id, text, results, operands, types, isa, sm, flags) \
-    [OP_##id] = { text, results, operands, types, isa, sm, flags },
+#define OP(id, text, results, operands, types, isa, sm, flags)                               \
+    [OP_##id] = { text, results, operands, sizeof(results) - 1, sizeof(operands) - 1, types, \
+                  isa,  sm,      flags },
 #include "ptx/ops.def"
 #undef OP
 };
@@ -38,6 +39,9 @@ const type_info type_table[] = {
     [F64] = { "f64", "b64", "%fd", 8, CLASS_F64 },
 };
 
+/* Room for most kernels, so that the lists need not grow. */
+enum { USUAL_INSTRUCTIONS = 512 };
+
 ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block)
 {
     ptx *p = arena_zalloc(a, sizeof *p);
@@ -45,6 +49,10 @@ ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block)
     p->name = name;
     p->target = t;
     p->block = block;
+    p->code.capacity = USUAL_INSTRUCTIONS;
+    p->code.items = arena_alloc(a, USUAL_INSTRUCTIONS * sizeof *p->code.items);
+    p->registers.capacity = USUAL_INSTRUCTIONS;
+    p->registers.items = arena_alloc(a, USUAL_INSTRUCTIONS * sizeof *p->registers.items);
     *VEC_PUSH(a, &p->registers) = (ptx_register){ 0 };
     return p;
 }
@@ -234,7 +242,7 @@ static val emit(ptx *p, op o, type t, type second, const val *given)
         ptx_fail(p, "%s: does not take %s", info->text, type_table[t].name);
 
     val operands[MAX_VECTOR] = { { 0 } };
-    unsigned count = (unsigned)strlen(info->operands);
+    unsigned count = info->operand_count;
     for (unsigned n = 0; n < count; n++)
         operands[n] = fit_operand(p, o, info->operands[n], t, second, given[n]);
     if (info->flags & COMMUTES && operands[0].kind == VAL_IMM && operands[1].kind != VAL_IMM) {
@@ -658,18 +666,30 @@ val parameter(ptx *p, const char *name)
     return p->param_values[n];
 }
 
-void ptx_join_prologue(ptx *p)
+static void note_use(inst *i, uint32_t id)
 {
-    size_t count = p->prologue.count + p->code.count;
-    inst *joined = arena_alloc(p->arena, (count + 1) * sizeof *joined);
-    if (p->prologue.count)
-        memcpy(joined, p->prologue.items, p->prologue.count * sizeof *joined);
-    if (p->code.count)
-        memcpy(joined + p->prologue.count, p->code.items, p->code.count * sizeof *joined);
-    p->code.items = joined;
-    p->code.count = count;
-    p->code.capacity = count + 1;
-    p->prologue.count = 0;
+    if (id)
+        i->use[i->uses++] = id;
+}
+
+static void list_all(ptx *p, inst *items, size_t count)
+{
+    for (size_t n = 0; n < count; n++) {
+        inst *i = &items[n];
+        i->uses = 0;
+        for (unsigned k = 0; k < i->operands; k++)
+            note_use(i, val_register(i->operand[k]));
+        note_use(i, val_register(i->base));
+        note_use(i, i->guard);
+        p->list[p->count++] = i;
+    }
+}
+
+void ptx_list_instructions(ptx *p)
+{
+    p->list = arena_alloc(p->arena, (p->prologue.count + p->code.count + 1) * sizeof *p->list);
+    list_all(p, p->prologue.items, p->prologue.count);
+    list_all(p, p->code.items, p->code.count);
 }
 
 static type register_type(type memory)

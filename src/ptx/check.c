@@ -8,9 +8,14 @@
 const char *ptx_describe(ptx *p, const inst *i)
 {
     const char *type_name = type_table[i->type].name;
-    const char *about = i->comment ? i->comment : i->op == OP_BRA ? p->labels.items[i->target] : "";
-    return arena_format(p->arena, "instruction %zu (%s %s%s%s)", (size_t)(i - p->code.items),
-                        op_name(i->op), type_name, *about ? " " : "", about);
+    const char *about = i->comment        ? i->comment
+                        : i->op == OP_BRA ? p->labels.items[i->target].name
+                                          : "";
+    size_t n = 0;
+    while (n < p->count && p->list[n] != i)
+        n++;
+    return arena_format(p->arena, "instruction %zu (%s %s%s%s)", n, op_name(i->op), type_name,
+                        *about ? " " : "", about);
 }
 
 static bool same_class(type a, type b)
@@ -50,6 +55,23 @@ static type expected(const inst *i, char letter)
     }
 }
 
+static void check_operand(ptx *p, const inst *i, unsigned n, char letter)
+{
+    val v = i->operand[n];
+    check_register(p, i, v);
+    if (letter == 'i' && v.kind != VAL_IMM)
+        ptx_fail(p, "%s: operand %u has to be a number", ptx_describe(p, i), n + 1);
+    if (!same_class(expected(i, letter), v.type))
+        ptx_fail(p, "%s: operand %u is %s", ptx_describe(p, i), n + 1, type_table[v.type].name);
+}
+
+static void check_result(ptx *p, const inst *i, unsigned n, char letter)
+{
+    type t = p->registers.items[i->result[n]].type;
+    if (!same_class(expected(i, letter), t))
+        ptx_fail(p, "%s: its result is %s", ptx_describe(p, i), type_table[t].name);
+}
+
 static void check_types(ptx *p, const inst *i)
 {
     const op_info *info = &op_table[i->op];
@@ -58,28 +80,20 @@ static void check_types(ptx *p, const inst *i)
     if (info->sm > p->target->sm)
         ptx_fail(p, "%s needs sm_%u, the target is %s", ptx_describe(p, i), info->sm,
                  p->target->name);
-    bool vector = info->flags & (LOAD | STORE);
-    size_t operands = strlen(info->operands), results = strlen(info->results);
-    if ((vector ? i->operands > MAX_VECTOR : i->operands != operands) ||
-        (vector ? i->results > MAX_VECTOR : i->results != results)) {
+    if (info->flags & (LOAD | STORE)) { /* as many values as the vector has */
+        check_register(p, i, i->base);
+        for (unsigned n = 0; n < i->operands; n++)
+            check_operand(p, i, n, info->operands[0]);
+        for (unsigned n = 0; n < i->results; n++)
+            check_result(p, i, n, info->results[0]);
+    } else if (i->operands != info->operand_count || i->results != info->result_count) {
         ptx_fail(p, "%s has the wrong number of operands", ptx_describe(p, i));
-        return;
+    } else {
+        for (unsigned n = 0; n < i->operands; n++)
+            check_operand(p, i, n, info->operands[n]);
+        for (unsigned n = 0; n < i->results; n++)
+            check_result(p, i, n, info->results[n]);
     }
-    for (unsigned n = 0; n < i->operands; n++) {
-        char letter = info->operands[vector ? 0 : n];
-        val v = i->operand[n];
-        check_register(p, i, v);
-        if (letter == 'i' && v.kind != VAL_IMM)
-            ptx_fail(p, "%s: operand %u has to be a number", ptx_describe(p, i), n + 1);
-        if (!same_class(expected(i, letter), v.type))
-            ptx_fail(p, "%s: operand %u is %s", ptx_describe(p, i), n + 1, type_table[v.type].name);
-    }
-    for (unsigned n = 0; n < i->results; n++) {
-        type t = p->registers.items[i->result[n]].type;
-        if (!same_class(expected(i, info->results[vector ? 0 : n]), t))
-            ptx_fail(p, "%s: its result is %s", ptx_describe(p, i), type_table[t].name);
-    }
-    check_register(p, i, i->base);
     if (i->guard && p->registers.items[i->guard].type != PRED)
         ptx_fail(p, "%s: its guard is no predicate", ptx_describe(p, i));
 }
@@ -139,8 +153,8 @@ bool ptx_check_instructions(ptx *p)
 {
     shared_address *of_register =
         p->shared.count ? arena_zalloc(p->arena, p->registers.count * sizeof *of_register) : NULL;
-    for (size_t n = 0; n < p->code.count && !p->error; n++) {
-        const inst *i = &p->code.items[n];
+    for (size_t n = 0; n < p->count && !p->error; n++) {
+        const inst *i = p->list[n];
         check_types(p, i);
         if (i->op == OP_LD_PARAM && i->target >= p->params.count)
             ptx_fail(p, "%s reads a parameter that does not exist", ptx_describe(p, i));
@@ -173,17 +187,17 @@ static void find_wide_registers(ptx *p, const ptx_flow *flow, definitions *d)
     d->bit_of = arena_zalloc(p->arena, p->registers.count * sizeof *d->bit_of);
     for (uint32_t b = 0; b < flow->count; b++)
         for (size_t n = flow->blocks[b].first; n < flow->blocks[b].end; n++)
-            for (unsigned r = 0; r < p->code.items[n].results; r++) {
-                uint32_t id = p->code.items[n].result[r];
+            for (unsigned r = 0; r < p->list[n]->results; r++) {
+                uint32_t id = p->list[n]->result[r];
                 if (d->block_of[id])
                     give_bit(d, id);
                 d->block_of[id] = b + 1;
             }
     for (uint32_t b = 0; b < flow->count; b++)
         for (size_t n = flow->blocks[b].first; n < flow->blocks[b].end; n++)
-            FOR_EACH_USE(&p->code.items[n], id)
-    if (d->block_of[id] != b + 1)
-        give_bit(d, id);
+            FOR_EACH_USE (p->list[n], id)
+                if (d->block_of[id] != b + 1)
+                    give_bit(d, id);
     d->words = d->bits / 64 + 1;
 }
 
@@ -209,7 +223,7 @@ static uint64_t *defined_at_entry(ptx *p, const ptx_flow *flow, const definition
             const ptx_basic_block *block = &flow->blocks[b];
             memcpy(out, entry + b * words, size);
             for (size_t n = block->first; n < block->end; n++)
-                define(d, out, &p->code.items[n]);
+                define(d, out, p->list[n]);
             for (int s = 0; s < 2; s++) {
                 uint64_t *next = entry + (size_t)block->successor[s] * words;
                 for (size_t w = 0; block->successor[s] >= 0 && w < words; w++) {
@@ -231,9 +245,8 @@ bool ptx_check_definitions(ptx *p, const ptx_flow *flow)
     for (size_t b = 0; b < flow->count && !p->error; b++) {
         uint64_t *defined = entry + b * d.words;
         for (size_t n = flow->blocks[b].first; n < flow->blocks[b].end; n++) {
-            const inst *i = &p->code.items[n];
-            FOR_EACH_USE(i, id)
-            {
+            const inst *i = p->list[n];
+            FOR_EACH_USE (i, id) {
                 uint32_t bit = d.bit_of[id];
                 if (bit ? !(defined[bit / 64] >> bit % 64 & 1) : !seen[id])
                     ptx_fail(p, "%s reads %s%u, which is not defined on every path to it",

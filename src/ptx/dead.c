@@ -13,26 +13,23 @@ static bool ends_path(const inst *i)
 static void keep(ptx *p, const bool *kept)
 {
     size_t count = 0;
-    for (size_t n = 0; n < p->code.count; n++)
-        if (kept[n]) {
-            if (count != n)
-                p->code.items[count] = p->code.items[n];
-            count++;
-        }
-    p->code.count = count;
+    for (size_t n = 0; n < p->count; n++)
+        if (kept[n])
+            p->list[count++] = p->list[n];
+    p->count = count;
 }
 
 /* Marks what runs: what follows a live instruction that does not jump away, and labels that a live
  * jump names. */
 static void mark_reachable(const ptx *p, bool *live, bool *jumped_to)
 {
-    memset(live, false, p->code.count * sizeof *live);
+    memset(live, false, p->count * sizeof *live);
     memset(jumped_to, false, p->labels.count * sizeof *jumped_to);
     for (bool changed = true; changed;) {
         changed = false;
         bool reached = true;
-        for (size_t n = 0; n < p->code.count; n++) {
-            const inst *i = &p->code.items[n];
+        for (size_t n = 0; n < p->count; n++) {
+            const inst *i = p->list[n];
             reached = reached || (i->op == OP_LABEL && jumped_to[i->target]);
             live[n] = reached;
             if (reached && i->op == OP_BRA && !jumped_to[i->target]) {
@@ -48,17 +45,17 @@ static void mark_reachable(const ptx *p, bool *live, bool *jumped_to)
  * Repeated, since a jump that goes makes its label superfluous. */
 void ptx_remove_unreachable(ptx *p)
 {
-    bool *kept = arena_alloc(p->arena, p->code.count * sizeof *kept + 1);
+    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept + 1);
     bool *jumped_to = arena_alloc(p->arena, p->labels.count * sizeof *jumped_to + 1);
-    for (size_t before = 0; before != p->code.count;) {
-        before = p->code.count;
+    for (size_t before = 0; before != p->count;) {
+        before = p->count;
         mark_reachable(p, kept, jumped_to);
         for (size_t n = 0; n < before; n++) {
-            const inst *i = &p->code.items[n];
+            const inst *i = p->list[n];
             if (i->op == OP_LABEL && !jumped_to[i->target])
                 kept[n] = false;
-            if (i->op == OP_BRA && n + 1 < before && i[1].op == OP_LABEL &&
-                i[1].target == i->target)
+            const inst *next = n + 1 < before ? p->list[n + 1] : NULL;
+            if (i->op == OP_BRA && next && next->op == OP_LABEL && next->target == i->target)
                 kept[n] = false;
         }
         keep(p, kept);
@@ -68,36 +65,38 @@ void ptx_remove_unreachable(ptx *p)
 static uint32_t *count_uses(const ptx *p)
 {
     uint32_t *uses = arena_zalloc(p->arena, p->registers.count * sizeof *uses);
-    for (size_t n = 0; n < p->code.count; n++)
-        FOR_EACH_USE(&p->code.items[n], id)
-    uses[id]++;
+    for (size_t n = 0; n < p->count; n++)
+        FOR_EACH_USE (p->list[n], id)
+            uses[id]++;
     return uses;
 }
 
 void ptx_remove_unused(ptx *p)
 {
     uint32_t *uses = count_uses(p);
-    bool *kept = arena_alloc(p->arena, p->code.count * sizeof *kept + 1);
-    memset(kept, true, p->code.count);
+    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept + 1);
+    memset(kept, true, p->count);
     for (bool changed = true; changed;) {
         changed = false;
-        for (size_t n = p->code.count; n-- > 0;) {
-            const inst *i = &p->code.items[n];
+        for (size_t n = p->count; n-- > 0;) {
+            const inst *i = p->list[n];
             if (!kept[n] || op_table[i->op].flags & EFFECT)
                 continue;
             /* A variable that is only read to make its own next value is not used. */
             uint32_t used = 0;
             for (unsigned r = 0; r < i->results; r++) {
                 used += uses[i->result[r]];
-                FOR_EACH_USE(i, id)
-                used -= id == i->result[r];
+                FOR_EACH_USE (i, id)
+                    used -= id == i->result[r];
             }
             if (used)
                 continue;
             kept[n] = false;
-            changed = true;
-            FOR_EACH_USE(i, id)
-            uses[id]--;
+            FOR_EACH_USE (i, id) {
+                uses[id]--;
+                /* Values are made further up, where this walk still comes by. */
+                changed = changed || p->registers.items[id].variable;
+            }
         }
     }
     keep(p, kept);
@@ -119,8 +118,8 @@ static bool writes(const inst *i, uint32_t id)
 static unsigned reads(const inst *i, uint32_t id)
 {
     unsigned count = 0;
-    FOR_EACH_USE(i, used)
-    count += used == id;
+    FOR_EACH_USE (i, used)
+        count += used == id;
     return count;
 }
 
@@ -128,12 +127,12 @@ static unsigned reads(const inst *i, uint32_t id)
  * touches v. */
 static bool write_directly(ptx *p, const bool *kept, const uint32_t *uses, size_t at)
 {
-    const inst *copy = &p->code.items[at];
+    const inst *copy = p->list[at];
     uint32_t value = copy->operand[0].id, variable = copy->result[0];
     if (uses[value] != 1)
         return false;
     for (size_t n = at; n-- > 0;) {
-        inst *i = &p->code.items[n];
+        inst *i = p->list[n];
         if (!kept[n])
             continue;
         if (ends_block(i))
@@ -150,10 +149,13 @@ static bool write_directly(ptx *p, const bool *kept, const uint32_t *uses, size_
 
 static void rename_uses(inst *i, uint32_t from, uint32_t to)
 {
+    for (unsigned n = 0; n < i->uses; n++)
+        if (i->use[n] == from)
+            i->use[n] = to;
     for (unsigned n = 0; n < i->operands; n++)
-        if (inst_register_of(i->operand[n]) == from)
+        if (val_register(i->operand[n]) == from)
             i->operand[n].id = to;
-    if (inst_register_of(i->base) == from)
+    if (val_register(i->base) == from)
         i->base.id = to;
     if (i->guard == from)
         i->guard = to;
@@ -163,29 +165,29 @@ static void rename_uses(inst *i, uint32_t from, uint32_t to)
  * the same block. */
 static bool read_directly(ptx *p, const uint32_t *uses, size_t at)
 {
-    const inst *copy = &p->code.items[at];
+    const inst *copy = p->list[at];
     uint32_t variable = copy->operand[0].id, value = copy->result[0];
     uint32_t left = uses[value];
     size_t n = at + 1;
-    for (; n < p->code.count && left; n++) {
-        const inst *i = &p->code.items[n];
+    for (; n < p->count && left; n++) {
+        const inst *i = p->list[n];
         left -= reads(i, value);
         if (left && (ends_block(i) || writes(i, variable)))
             return false;
     }
     for (size_t m = at + 1; m < n; m++)
-        rename_uses(&p->code.items[m], value, variable);
+        rename_uses(p->list[m], value, variable);
     return true;
 }
 
 void ptx_join_copies(ptx *p)
 {
     const uint32_t *uses = count_uses(p);
-    bool *kept = arena_alloc(p->arena, p->code.count * sizeof *kept + 1);
-    memset(kept, true, p->code.count);
-    for (size_t n = 0; n < p->code.count; n++) {
-        const inst *copy = &p->code.items[n];
-        uint32_t from = copy->operands == 1 ? inst_register_of(copy->operand[0]) : 0;
+    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept + 1);
+    memset(kept, true, p->count);
+    for (size_t n = 0; n < p->count; n++) {
+        const inst *copy = p->list[n];
+        uint32_t from = copy->operands == 1 ? val_register(copy->operand[0]) : 0;
         if (copy->op != OP_MOV || copy->guard || !from ||
             p->registers.items[from].type != p->registers.items[copy->result[0]].type)
             continue;

@@ -5,10 +5,9 @@
 static void simplify(ptx *p)
 {
     ptx_remove_unreachable(p);
-    ptx_remove_unused(p);
-    ptx_order(p);
+    ptx_order(p); /* leaves out values that nobody uses */
     ptx_join_copies(p);
-    ptx_remove_unused(p); /* variables that were read only to be copied to themselves */
+    ptx_remove_unused(p); /* and now variables that nobody reads */
 }
 
 static bool verify(ptx *p)
@@ -21,7 +20,7 @@ static bool verify(ptx *p)
 bool ptx_finish(ptx *p, ptx_output *out, const char **error)
 {
     ret(p);
-    ptx_join_prologue(p);
+    ptx_list_instructions(p);
     if (!p->error)
         simplify(p);
     if (p->error || !verify(p)) {

@@ -13,26 +13,26 @@ enum { NOWHERE = -1 };
 
 static bool starts_block(const ptx *p, size_t n)
 {
-    return n == 0 || p->code.items[n].op == OP_LABEL ||
-           op_table[p->code.items[n - 1].op].flags & BRANCH;
+    return n == 0 || p->list[n]->op == OP_LABEL || op_table[p->list[n - 1]->op].flags & BRANCH;
 }
 
 static void split(ptx *p, ptx_flow *flow, int *block_of_label)
 {
     size_t count = 0;
-    for (size_t n = 0; n < p->code.count; n++)
+    for (size_t n = 0; n < p->count; n++)
         count += starts_block(p, n);
     flow->blocks = arena_zalloc(p->arena, (count + 1) * sizeof *flow->blocks);
     flow->count = 0;
-    for (size_t n = 0; n < p->code.count; n++) {
+    for (size_t n = 0; n < p->count; n++) {
         if (starts_block(p, n))
             flow->blocks[flow->count++].first = (uint32_t)n;
         flow->blocks[flow->count - 1].end = (uint32_t)n + 1;
-        const inst *i = &p->code.items[n];
+        const inst *i = p->list[n];
         if (i->op != OP_LABEL)
             continue;
         if (block_of_label[i->target] != NOWHERE)
-            ptx_fail(p, "the label $%s stands twice", p->labels.items[i->target]);
+            ptx_fail(p, "the label $%s%s stands twice", p->labels.items[i->target].name,
+                     p->labels.items[i->target].suffix);
         block_of_label[i->target] = (int)flow->count - 1;
     }
 }
@@ -41,13 +41,14 @@ static void connect(ptx *p, ptx_flow *flow, const int *block_of_label)
 {
     for (size_t b = 0; b < flow->count; b++) {
         ptx_basic_block *block = &flow->blocks[b];
-        const inst *last = &p->code.items[block->end - 1];
+        const inst *last = p->list[block->end - 1];
         bool falls_through = !(op_table[last->op].flags & BRANCH) || last->guard;
         block->successor[0] = block->successor[1] = NOWHERE;
         if (last->op == OP_BRA) {
             block->successor[1] = block_of_label[last->target];
             if (block->successor[1] == NOWHERE)
-                ptx_fail(p, "the label $%s does not exist", p->labels.items[last->target]);
+                ptx_fail(p, "the label $%s%s does not exist", p->labels.items[last->target].name,
+                         p->labels.items[last->target].suffix);
         }
         block->exits = last->op == OP_RET;
         if (falls_through && b + 1 < flow->count)
@@ -116,7 +117,7 @@ static void find_postdominators(ptx_flow *flow)
 
 bool ptx_flow_build(ptx *p, ptx_flow *flow)
 {
-    if (p->code.count == 0) {
+    if (p->count == 0) {
         ptx_fail(p, "the kernel is empty");
         return false;
     }

@@ -36,6 +36,7 @@ typedef enum op {
 typedef struct op_info {
     const char *text;
     const char *results, *operands;
+    uint8_t result_count, operand_count;
     unsigned types;
     unsigned isa, sm;
     unsigned flags;
@@ -76,6 +77,8 @@ typedef struct inst {
     bool ahead;     /* of the prologue */
     uint32_t guard; /* predicate register; 0: none */
     uint32_t target;
+    uint8_t uses;
+    uint32_t use[MAX_VECTOR + 2]; /* registers that it reads, known from ptx_list_instructions on */
     uint32_t result[MAX_VECTOR];
     val operand[MAX_VECTOR];
     val base;
@@ -99,6 +102,11 @@ typedef struct ptx_shared {
     unsigned count;
 } ptx_shared;
 
+/* Printed as $ and name and suffix, "$row_loop". */
+typedef struct ptx_label {
+    const char *name, *suffix;
+} ptx_label;
+
 struct ptx {
     arena *arena;
     const char *name;
@@ -108,12 +116,14 @@ struct ptx {
     VEC(ptx_parameter) params;
     VEC(ptx_shared) shared;
     VEC(ptx_register) registers; /* number 0 is none */
-    VEC(const char *) labels;
+    VEC(ptx_label) labels;
     VEC(inst) code;
     VEC(inst) prologue; /* runs ahead of code: parameters and thread numbers, each read once */
     val *param_values;  /* by parameter; VAL_NONE where it was not read so far */
     val sreg_values[SREG_COUNT];
     val lane, warp;
+    inst **list; /* the kernel once it is built: prologue and code as the passes leave them */
+    size_t count;
     const char *error; /* the first one */
 };
 
@@ -123,31 +133,24 @@ void ptx_fail(ptx *p, const char *format, ...) PRINTF_LIKE(2, 3);
 /* The mnemonic without its placeholders filled in, for messages. */
 const char *op_name(op o);
 
-static inline uint32_t inst_register_of(val v)
-{
-    return v.kind == VAL_REG || v.kind == VAL_VAR ? v.id : 0;
-}
-
-/* Register number n that an instruction reads, or 0: its operands, the base of its address, its
- * guard. */
-static inline uint32_t inst_use(const inst *i, unsigned n)
-{
-    if (n < i->operands)
-        return inst_register_of(i->operand[n]);
-    return n == i->operands ? inst_register_of(i->base) : i->guard;
-}
-
-/* Walks every register that an instruction reads. */
-#define FOR_EACH_USE(i, id)                                                      \
-    for (unsigned use_number = 0; use_number < (i)->operands + 2u; use_number++) \
-        for (uint32_t id = inst_use(i, use_number); id; id = 0)
+/* Walks every register that an instruction reads: its operands, the base of its address, its guard.
+ */
+#define FOR_EACH_USE(i, id)                                             \
+    for (unsigned use_number = 0; use_number < (i)->uses; use_number++) \
+        for (uint32_t id = (i)->use[use_number]; id; id = 0)
 
 /* fold.c: the value that an instruction would compute, where that is known or one of its operands;
  * false where it has to be computed. */
 bool ptx_fold(op o, type t, const val *operands, val *result);
 
-/* build.c: puts the prologue in front of the code. */
-void ptx_join_prologue(ptx *p);
+static inline uint32_t val_register(val v)
+{
+    return v.kind == VAL_REG || v.kind == VAL_VAR ? v.id : 0;
+}
+
+/* build.c: makes the list of all instructions, the prologue's first. No instruction may be added
+ * afterwards. */
+void ptx_list_instructions(ptx *p);
 
 /* dead.c: removes what can't run, what nobody uses, and copies from and to variables that can be
  * done without. */

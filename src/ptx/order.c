@@ -35,10 +35,9 @@ static bool makes_values(const ptx *p, const inst *i)
 
 static void place(ordering *o, uint32_t n, uint32_t first)
 {
-    const inst *i = &o->p->code.items[n];
+    const inst *i = o->p->list[n];
     o->placed[n] = true;
-    FOR_EACH_USE(i, id)
-    {
+    FOR_EACH_USE (i, id) {
         uint32_t d = o->definition[id];
         if (d > first && !o->placed[d - 1])
             place(o, d - 1, first);
@@ -49,8 +48,7 @@ static void place(ordering *o, uint32_t n, uint32_t first)
 /* Notes the uses that an instruction makes of values, as seen from further up. */
 static void note_uses(ordering *o, const inst *i, uint64_t position)
 {
-    FOR_EACH_USE(i, id)
-    {
+    FOR_EACH_USE (i, id) {
         uint64_t use = position * (MAX_VECTOR + 2) + use_number + 1;
         uint32_t d = o->definition[id];
         if (d && (!o->first_use[d - 1] || use < o->first_use[d - 1]))
@@ -69,12 +67,12 @@ static void order_stretch(ordering *o, uint32_t first, uint32_t anchor, bool has
                           value *roots)
 {
     enum { POSITION_BITS = 24 }; /* more than any stretch has instructions */
-    const inst *items = o->p->code.items;
+    inst *const *items = o->p->list;
     uint64_t start = (uint64_t)first << POSITION_BITS;
     size_t count = 0;
     for (uint32_t n = first; n < anchor; n++)
-        if (items[n].op == OP_LD_PARAM)
-            roots[count++] = (value){ items[n].target, n }; /* read in the order of declaration */
+        if (items[n]->op == OP_LD_PARAM)
+            roots[count++] = (value){ items[n]->target, n }; /* read in the order of declaration */
         else if (o->first_use[n])
             roots[count++] = (value){ o->first_use[n], n };
     qsort(roots, count, sizeof *roots, by_first_use);
@@ -84,21 +82,20 @@ static void order_stretch(ordering *o, uint32_t first, uint32_t anchor, bool has
         if (!o->placed[roots[r].inst])
             place(o, roots[r].inst, first);
     if (has_anchor)
-        FOR_EACH_USE(&items[anchor], id)
-        {
+        FOR_EACH_USE (items[anchor], id) {
             uint32_t d = o->definition[id];
             if (d > first && !o->placed[d - 1])
                 place(o, d - 1, first);
         }
     for (size_t n = 0; n < o->order_count; n++)
-        note_uses(o, &items[o->order[n]], start + n);
+        note_uses(o, items[o->order[n]], start + n);
     if (has_anchor)
-        note_uses(o, &items[anchor], start + o->order_count);
+        note_uses(o, items[anchor], start + o->order_count);
 }
 
 void ptx_order(ptx *p)
 {
-    size_t count = p->code.count;
+    size_t count = p->count;
     ordering o = {
         .p = p,
         .definition = arena_zalloc(p->arena, p->registers.count * sizeof *o.definition),
@@ -107,30 +104,29 @@ void ptx_order(ptx *p)
         .order = arena_alloc(p->arena, (count + 1) * sizeof *o.order),
     };
     for (uint32_t n = 0; n < count; n++)
-        for (unsigned r = 0; r < p->code.items[n].results; r++)
-            if (makes_values(p, &p->code.items[n]))
-                o.definition[p->code.items[n].result[r]] = n + 1;
+        for (unsigned r = 0; r < p->list[n]->results; r++)
+            if (makes_values(p, p->list[n]))
+                o.definition[p->list[n]->result[r]] = n + 1;
 
     value *roots = arena_alloc(p->arena, (count + 1) * sizeof *roots);
-    inst *ordered = arena_alloc(p->arena, (count + 1) * sizeof *ordered);
+    inst **ordered = arena_alloc(p->arena, (count + 1) * sizeof *ordered);
     size_t split = 0; /* the prologue is a stretch of its own, without an anchor */
-    while (split < count && p->code.items[split].ahead)
+    while (split < count && p->list[split]->ahead)
         split++;
     size_t end = count, to = count;
     while (end > 0) {
-        bool has_anchor = end > split && !makes_values(p, &p->code.items[end - 1]);
+        bool has_anchor = end > split && !makes_values(p, p->list[end - 1]);
         size_t floor = end > split ? split : 0;
         uint32_t anchor = (uint32_t)(has_anchor ? end - 1 : end), first = anchor;
-        while (first > floor && makes_values(p, &p->code.items[first - 1]))
+        while (first > floor && makes_values(p, p->list[first - 1]))
             first--;
         order_stretch(&o, first, anchor, has_anchor, roots);
         if (has_anchor)
-            ordered[--to] = p->code.items[anchor];
+            ordered[--to] = p->list[anchor];
         for (size_t n = o.order_count; n-- > 0;)
-            ordered[--to] = p->code.items[o.order[n]];
+            ordered[--to] = p->list[o.order[n]];
         end = first;
     }
-    p->code.items = ordered + to;
-    p->code.count = count - to;
-    p->code.capacity = p->code.count;
+    p->list = ordered + to;
+    p->count = count - to;
 }

@@ -17,22 +17,41 @@ static const char *const sreg_names[SREG_COUNT] = {
     [SREG_CTAID_Z] = "%ctaid.z", [SREG_NCTAID_X] = "%nctaid.x",
 };
 
+/* A register as printed, "%rd12": numbered within its class when it first appears. */
+typedef struct register_name {
+    char text[15];
+    uint8_t length; /* 0: not printed so far */
+} register_name;
+
+/* A mnemonic with its indentation, padded to the operands' column. */
+typedef struct mnemonic {
+    uint8_t type, second, width;
+    uint8_t length; /* 0: none so far */
+    char text[OPERAND_COLUMN + 8];
+} mnemonic;
+
 typedef struct printer {
     ptx *p;
+    mnemonic last[OP_KINDS]; /* of every instruction: most come again with the same types */
     char *at;
-    uint32_t *number; /* of a register within its class; 0: not printed so far */
+    register_name *names; /* by register */
     uint32_t used[CLASS_COUNT];
     uint32_t *label_number; /* 0: the name alone */
 } printer;
 
 static void put(printer *w, const char *text)
 {
-    while (*text)
-        *w->at++ = *text++;
+    size_t length = strlen(text);
+    memcpy(w->at, text, length);
+    w->at += length;
 }
 
 static void put_number(printer *w, uint64_t number)
 {
+    if (number < 10) {
+        *w->at++ = (char)('0' + number);
+        return;
+    }
     char digits[20];
     int count = 0;
     do
@@ -64,11 +83,18 @@ static void put_spaces(printer *w, const char *line, int column)
 
 static void put_register(printer *w, uint32_t id)
 {
-    const type_info *t = &type_table[w->p->registers.items[id].type];
-    if (!w->number[id])
-        w->number[id] = ++w->used[t->reg_class];
-    put(w, t->prefix);
-    put_number(w, w->number[id]);
+    register_name *name = &w->names[id];
+    char *start = w->at;
+    if (!name->length) {
+        const type_info *t = &type_table[w->p->registers.items[id].type];
+        put(w, t->prefix);
+        put_number(w, ++w->used[t->reg_class]);
+        name->length = (uint8_t)(w->at - start);
+        memcpy(name->text, start, name->length);
+        return;
+    }
+    memcpy(start, name->text, sizeof name->text); /* more than there is: one move */
+    w->at += name->length;
 }
 
 /* Masks, selectors and tables are read digit by digit, sizes and counts as numbers. */
@@ -125,7 +151,8 @@ static void put_value(printer *w, val v, op o)
 static void put_label(printer *w, uint32_t label)
 {
     *w->at++ = '$';
-    put(w, w->p->labels.items[label]);
+    put(w, w->p->labels.items[label].name);
+    put(w, w->p->labels.items[label].suffix);
     if (w->label_number[label]) {
         *w->at++ = '_';
         put_number(w, w->label_number[label]);
@@ -137,6 +164,7 @@ static unsigned vector_width(const inst *i)
     return op_table[i->op].flags & STORE ? i->operands : i->results;
 }
 
+/* Fills in the placeholders of ops.def. */
 static void put_mnemonic(printer *w, const inst *i)
 {
     for (const char *text = op_table[i->op].text; *text; text++) {
@@ -164,6 +192,25 @@ static void put_mnemonic(printer *w, const inst *i)
             }
         }
     }
+}
+
+/* An unguarded instruction up to its operands. */
+static void put_indented_mnemonic(printer *w, const inst *i)
+{
+    mnemonic *m = &w->last[i->op];
+    unsigned width = vector_width(i);
+    if (!m->length || m->type != i->type || m->second != i->second || m->width != width) {
+        char *line = w->at;
+        put(w, "    ");
+        put_mnemonic(w, i);
+        put_spaces(w, line, OPERAND_COLUMN);
+        *m = (mnemonic){ .type = i->type, .second = i->second, .width = (uint8_t)width };
+        m->length = (uint8_t)(w->at - line);
+        memcpy(m->text, line, m->length);
+        return;
+    }
+    memcpy(w->at, m->text, sizeof m->text); /* more than there is, so that it is a few moves */
+    w->at += m->length;
 }
 
 static void put_address(printer *w, const inst *i)
@@ -239,17 +286,22 @@ static void put_instruction(printer *w, const inst *i)
         put(w, ":\n");
         return;
     }
-    put(w, "    ");
-    if (i->guard) {
-        put(w, i->guard_not ? "@!" : "@");
-        put_register(w, i->guard);
-        *w->at++ = ' ';
+    bool has_operands = i->results || i->operands || i->op == OP_BRA;
+    if (!i->guard && has_operands) {
+        put_indented_mnemonic(w, i);
+    } else {
+        put(w, "    ");
+        if (i->guard) {
+            put(w, i->guard_not ? "@!" : "@");
+            put_register(w, i->guard);
+            *w->at++ = ' ';
+        }
+        put_mnemonic(w, i);
+        if (has_operands)
+            put_spaces(w, line, OPERAND_COLUMN);
     }
-    put_mnemonic(w, i);
-    if (i->results || i->operands || i->op == OP_BRA) {
-        put_spaces(w, line, OPERAND_COLUMN);
+    if (has_operands)
         put_operands(w, i);
-    }
     *w->at++ = ';';
     if (i->comment) {
         put_spaces(w, line, COMMENT_COLUMN);
@@ -262,9 +314,9 @@ static void put_instruction(printer *w, const inst *i)
 unsigned ptx_isa(const ptx *p)
 {
     unsigned isa = p->target->isa;
-    for (size_t n = 0; n < p->code.count; n++)
-        if (op_table[p->code.items[n].op].isa > isa)
-            isa = op_table[p->code.items[n].op].isa;
+    for (size_t n = 0; n < p->count; n++)
+        if (op_table[p->list[n]->op].isa > isa)
+            isa = op_table[p->list[n]->op].isa;
     return isa;
 }
 
@@ -360,6 +412,11 @@ static void print_declarations(const printer *w, strbuf *out)
     strbuf_char(out, '\n');
 }
 
+static bool same_name(const ptx_label *a, const ptx_label *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->suffix, b->suffix) == 0;
+}
+
 /* Gives the second and later labels of one name a number. */
 static void number_labels(printer *w)
 {
@@ -367,12 +424,12 @@ static void number_labels(printer *w)
     w->label_number = arena_zalloc(p->arena, (p->labels.count + 1) * sizeof *w->label_number);
     uint32_t *printed = arena_alloc(p->arena, (p->labels.count + 1) * sizeof *printed);
     size_t count = 0;
-    for (size_t n = 0; n < p->code.count; n++) {
-        if (p->code.items[n].op != OP_LABEL)
+    for (size_t n = 0; n < p->count; n++) {
+        if (p->list[n]->op != OP_LABEL)
             continue;
-        uint32_t label = p->code.items[n].target, same = 0;
+        uint32_t label = p->list[n]->target, same = 0;
         for (size_t l = 0; l < count; l++)
-            same += strcmp(p->labels.items[printed[l]], p->labels.items[label]) == 0;
+            same += same_name(&p->labels.items[printed[l]], &p->labels.items[label]);
         w->label_number[label] = same ? same + 1 : 0;
         printed[count++] = label;
     }
@@ -382,15 +439,15 @@ void ptx_print(ptx *p, ptx_output *out)
 {
     strbuf code = strbuf_new(p->arena), text = strbuf_new(p->arena);
     printer w = { .p = p };
-    w.number = arena_zalloc(p->arena, p->registers.count * sizeof *w.number);
+    w.names = arena_zalloc(p->arena, p->registers.count * sizeof *w.names);
     number_labels(&w);
     /* The code first: it decides how many registers there are. */
-    for (size_t n = 0; n < p->code.count; n++) {
+    for (size_t n = 0; n < p->count; n++) {
         char *start = strbuf_reserve(&code, LONGEST_LINE);
         w.at = start;
-        if (p->code.items[n].op == OP_LABEL)
+        if (p->list[n]->op == OP_LABEL)
             *w.at++ = '\n';
-        put_instruction(&w, &p->code.items[n]);
+        put_instruction(&w, p->list[n]);
         code.length += (size_t)(w.at - start);
     }
     strbuf_reserve(&text, code.length + 2048);

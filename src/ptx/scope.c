@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-static uint32_t new_label(ptx *p, const char *name)
+static uint32_t new_label(ptx *p, const char *name, const char *suffix)
 {
-    *VEC_PUSH(p->arena, &p->labels) = name;
+    *VEC_PUSH(p->arena, &p->labels) = (ptx_label){ name, suffix };
     return (uint32_t)(p->labels.count - 1);
 }
 
@@ -41,7 +41,7 @@ static void branch_unless(ptx *p, val condition, uint32_t label)
 
 ptx_scope ptx_if_begin(ptx *p, val condition)
 {
-    ptx_scope s = { .open = true, .condition = condition, .end_label = new_label(p, "skip") };
+    ptx_scope s = { .open = true, .condition = condition, .end_label = new_label(p, "skip", "") };
     branch_unless(p, condition, s.end_label);
     return s;
 }
@@ -54,7 +54,7 @@ void ptx_if_end(ptx *p, ptx_scope *s)
 
 ptx_scope ptx_else_begin(ptx *p)
 {
-    ptx_scope s = { .open = true, .end_label = new_label(p, "joined") };
+    ptx_scope s = { .open = true, .end_label = new_label(p, "joined", "") };
     size_t last = p->code.count;
     if (last == 0 || p->code.items[last - 1].op != OP_LABEL) {
         ptx_fail(p, "an else does not follow its if");
@@ -65,7 +65,7 @@ ptx_scope ptx_else_begin(ptx *p)
     uint32_t begin = p->code.items[last - 1].target;
     p->code.count--;
     control(p, OP_BRA, s.end_label);
-    p->labels.items[begin] = "else";
+    p->labels.items[begin].name = "else";
     control(p, OP_LABEL, begin);
     return s;
 }
@@ -91,8 +91,8 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     s.counter.kind = VAL_REG;
     s.end = end;
     s.step = step;
-    s.begin_label = new_label(p, arena_format(p->arena, "%s_loop", name));
-    s.end_label = new_label(p, arena_format(p->arena, "%s_done", name));
+    s.begin_label = new_label(p, name, "_loop");
+    s.end_label = new_label(p, name, "_done");
     if (!constant)
         branch_unless(p, ptx_lt(p, s.counter, end), s.end_label);
     control(p, OP_LABEL, s.begin_label);

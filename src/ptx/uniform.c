@@ -34,19 +34,19 @@ static spread of_result(const uniformity *u, const inst *i)
 {
     if (i->op == OP_MOV_SREG)
         return i->target == SREG_TID_X ? BY_LANE : BLOCK_UNIFORM;
-    bool by_warp = i->op == OP_SHR && inst_register_of(i->operand[0]) &&
-                   u->is_tid[inst_register_of(i->operand[0])] && i->operand[1].kind == VAL_IMM &&
+    bool by_warp = i->op == OP_SHR && val_register(i->operand[0]) &&
+                   u->is_tid[val_register(i->operand[0])] && i->operand[1].kind == VAL_IMM &&
                    i->operand[1].bits >= 5;
     if (by_warp)
         return u->p->block <= 32 ? BLOCK_UNIFORM : WARP_UNIFORM;
     spread s = BLOCK_UNIFORM;
-    FOR_EACH_USE(i, id)
-    s = more(s, u->of_register[id]);
+    FOR_EACH_USE (i, id)
+        s = more(s, u->of_register[id]);
     if (i->op == OP_SHFL_IDX) {
         /* One lane's value for all lanes, where all name the same lane of an undivided warp. */
         spread lane = i->operand[1].kind == VAL_IMM
                           ? BLOCK_UNIFORM
-                          : (spread)u->of_register[inst_register_of(i->operand[1])];
+                          : (spread)u->of_register[val_register(i->operand[1])];
         enum { UNDIVIDED = 0x1f };
         if (lane < BY_LANE && i->operand[2].bits == UNDIVIDED && s == BY_LANE)
             return u->p->block <= 32 ? BLOCK_UNIFORM : WARP_UNIFORM;
@@ -93,7 +93,7 @@ static bool step(uniformity *u)
     for (size_t b = 0; b < u->flow->count; b++) {
         const ptx_basic_block *block = &u->flow->blocks[b];
         for (size_t n = block->first; n < block->end; n++) {
-            const inst *i = &u->p->code.items[n];
+            const inst *i = u->p->list[n];
             if (!i->results)
                 continue;
             spread s = more(of_result(u, i), u->of_block[b]);
@@ -104,7 +104,7 @@ static bool step(uniformity *u)
                 changed = true;
             }
         }
-        const inst *last = &u->p->code.items[block->end - 1];
+        const inst *last = u->p->list[block->end - 1];
         if (op_table[last->op].flags & BRANCH && last->guard && u->of_register[last->guard])
             changed = raise_region(u, b, u->of_register[last->guard]) || changed;
     }
@@ -118,11 +118,11 @@ static void check_block(uniformity *u, size_t b)
     if (s == BLOCK_UNIFORM)
         return;
     for (size_t n = u->flow->blocks[b].first; n < u->flow->blocks[b].end; n++) {
-        const inst *i = &p->code.items[n];
+        const inst *i = p->list[n];
         unsigned flags = op_table[i->op].flags;
         const char *branch = NULL;
         if (flags & (CTA_SYNC | WARP_SYNC))
-            branch = ptx_describe(p, &p->code.items[u->because[b]]);
+            branch = ptx_describe(p, p->list[u->because[b]]);
         if (flags & CTA_SYNC)
             ptx_fail(p,
                      "%s is a barrier that not every thread of the block reaches: %s depends on "
@@ -139,8 +139,8 @@ static void check_block(uniformity *u, size_t b)
 bool ptx_check_uniform(ptx *p, const ptx_flow *flow)
 {
     bool synchronises = false;
-    for (size_t n = 0; n < p->code.count; n++)
-        synchronises = synchronises || op_table[p->code.items[n].op].flags & (CTA_SYNC | WARP_SYNC);
+    for (size_t n = 0; n < p->count; n++)
+        synchronises = synchronises || op_table[p->list[n]->op].flags & (CTA_SYNC | WARP_SYNC);
     if (!synchronises)
         return true;
 
@@ -154,8 +154,8 @@ bool ptx_check_uniform(ptx *p, const ptx_flow *flow)
         .region = arena_alloc(p->arena, flow->count * sizeof(bool)),
         .stack = arena_alloc(p->arena, flow->count * sizeof(int)),
     };
-    for (size_t n = 0; n < p->code.count; n++) {
-        const inst *i = &p->code.items[n];
+    for (size_t n = 0; n < p->count; n++) {
+        const inst *i = p->list[n];
         if (i->op == OP_MOV_SREG && i->target == SREG_TID_X &&
             !p->registers.items[i->result[0]].variable)
             u.is_tid[i->result[0]] = true;

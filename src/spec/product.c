@@ -70,14 +70,7 @@ static void report_shape_beside(const entry *shape, const entry *other, diags *d
                    other->where.line);
 }
 
-static bool all_dynamic(const value_list *dims)
-{
-    for (size_t i = 0; i < dims->count; i++)
-        if (dims->items[i].numbers[0] != DIMS_DYNAMIC)
-            return false;
-    return dims->count > 0;
-}
-
+/* Adds a factor; false where it has no value. */
 static bool add_axis(arena *a, product *p, axis factor)
 {
     if (!factor.values.count)
@@ -89,54 +82,72 @@ static bool add_axis(arena *a, product *p, axis factor)
     return true;
 }
 
+/* The values of dims, which decide whether sizes are required. They are unknown where they were
+ * given wrong: then nothing is said of sizes. */
+static const value_list *read_dims(arena *a, const family *f, const entry **entries,
+                                   const value_list *default_dims, diags *d)
+{
+    for (const key *k = f->keys; k->name; k++) {
+        const entry *e = entries[k - f->keys];
+        if (!is_dims(k) || !e)
+            continue;
+        value_list *dims = arena_zalloc(a, sizeof *dims);
+        values_read(a, k, e, dims, d);
+        return dims;
+    }
+    return default_dims;
+}
+
+static bool may_be_static(const value_list *dims)
+{
+    for (size_t i = 0; dims && i < dims->count; i++)
+        if (dims->items[i].numbers[0] == DIMS_STATIC)
+            return true;
+    return !dims;
+}
+
+/* A key that the section does not give. */
+static bool may_be_absent(const product *p, const key *k, const value_list *dims, diags *d)
+{
+    if (!k->required || (k->at_run_time && !may_be_static(dims)))
+        return true;
+    if (!p->section->damaged)
+        diag_error(d, DIAG_MISSING_KEY, p->section->name_where, "%s requires the key '%s'",
+                   p->family->name, k->name);
+    return false;
+}
+
 bool product_read(arena *a, const section *s, const family *f, const value_list *default_dims,
                   product *out, diags *d)
 {
     *out = (product){ .family = f, .section = s, .count = 1 };
     const entry **entries = match_entries(a, s, f, d), *shape = entries[key_count(f)];
     const key *columns = family_key(f, "k"), *rows = family_key(f, "n");
-    value_list dims = { 0 };
-    for (const key *k = f->keys; k->name; k++) {
-        const entry *e = entries[k - f->keys];
-        if (is_dims(k) && e)
-            values_read(a, k, e, &dims, d);
-        else if (is_dims(k) && default_dims)
-            dims = *default_dims;
-        if (k == columns || k == rows)
-            report_shape_beside(shape, e, d);
-    }
+    const value_list *dims = read_dims(a, f, entries, default_dims, d);
 
     bool complete = true;
     for (const key *k = f->keys; k->name; k++) {
         const entry *e = entries[k - f->keys];
+        bool in_shape = shape && (k == columns || k == rows);
         axis factor = { .keys = { k } };
-        if (is_dims(k)) {
-            factor.values = dims;
-            complete = (!e && !dims.count) || (add_axis(a, out, factor) && complete);
-        } else if (shape && k == columns) {
+        if (in_shape)
+            report_shape_beside(shape, e, d);
+        if (in_shape && k == rows)
+            continue;
+        if (in_shape) {
             factor.keys[1] = rows;
             values_read_shapes(a, columns, rows, shape, &factor.values, d);
-            complete = add_axis(a, out, factor) && complete;
-        } else if (shape && k == rows) {
-            continue;
+        } else if (is_dims(k) && dims) {
+            factor.values = *dims;
         } else if (e) {
             values_read(a, k, e, &factor.values, d);
-            complete = add_axis(a, out, factor) && complete;
-        } else if (k->required && !(k->at_run_time && all_dynamic(&dims))) {
-            complete = false;
-            if (!s->damaged)
-                diag_error(d, DIAG_MISSING_KEY, s->name_where, "%s requires the key '%s'", f->name,
-                           k->name);
+        } else {
+            complete = may_be_absent(out, k, dims, d) && complete;
+            continue;
         }
+        complete = add_axis(a, out, factor) && complete;
     }
     return complete;
-}
-
-/* Keys that stand in no list have their default, or with dynamic dims are left to the run. */
-static void set_defaults(const product *p, instance *in)
-{
-    for (const key *k = p->family->keys; k->name; k++)
-        *instance_field(in, k) = k->def;
 }
 
 static bool is_given(const product *p, const key *k)
@@ -150,13 +161,14 @@ static bool is_given(const product *p, const key *k)
 static instance present_instance(const product *p)
 {
     instance in = { .family = p->family, .where = p->section->where };
-    set_defaults(p, &in);
+    for (const key *k = p->family->keys; k->name; k++)
+        *instance_field(&in, k) = k->def;
     for (size_t i = 0; i < p->axes.count; i++) {
         const axis *factor = &p->axes.items[i];
         for (int j = 0; j < 2 && factor->keys[j]; j++)
             *instance_field(&in, factor->keys[j]) = factor->values.items[factor->at].numbers[j];
     }
-    for (const key *k = p->family->keys; k->name; k++)
+    for (const key *k = p->family->keys; k->name; k++) /* left to the run */
         if (k->at_run_time && in.dims == DIMS_DYNAMIC && !is_given(p, k))
             *instance_field(&in, k) = 0;
     return in;

@@ -23,8 +23,8 @@ typedef struct product {
 } product;
 
 /* Reads a section's keys. Keys that are absent take their defaults, dims those of default_dims
- * where it is not NULL. False when a list is missing or has no right value; wrong items alone are
- * left out, after their error. */
+ * where it is not NULL (empty: wrong, and reported already). False when a list is missing or has no
+ * right value; wrong items alone are left out, after their error. */
 bool product_read(arena *a, const section *s, const family *f, const value_list *default_dims,
                   product *out, diags *d);
 

@@ -10,7 +10,6 @@
 #include "spec/section.h"
 
 #include <ini.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "spec/spec.h"

@@ -26,6 +26,7 @@ typedef struct parser {
     const char *prefix;
     target_list targets;
     value_list dims; /* of [ptxgen] */
+    bool has_dims;
 } parser;
 
 static bool is_global(const section *s)
@@ -96,6 +97,7 @@ static void read_global_key(parser *p, const entry *e)
             add_target(p, e->items.items[i].text, e->items.items[i].where, "");
     } else if (strcmp(e->key, dims_key.name) == 0) {
         values_read(p->arena, &dims_key, e, &p->dims, p->diags);
+        p->has_dims = true;
     } else {
         diag_error(p->diags, DIAG_UNKNOWN_KEY, e->where, "[ptxgen] has no key '%s'%s", e->key,
                    suggestion(p->arena, e->key, keys, sizeof keys / sizeof *keys, "its keys are"));
@@ -192,7 +194,7 @@ static instance_list read_families(parser *p, const section_list *sections)
         const section *s = sections->items[i];
         const family *f = s->name && !is_global(s) ? find_family(p, s) : NULL;
         product lists;
-        if (!f || !product_read(p->arena, s, f, p->dims.count ? &p->dims : NULL, &lists, p->diags))
+        if (!f || !product_read(p->arena, s, f, p->has_dims ? &p->dims : NULL, &lists, p->diags))
             continue;
         if (total <= SPEC_MAX_INSTANCES && total + lists.count > SPEC_MAX_INSTANCES)
             diag_error(p->diags, DIAG_TOO_MANY, s->name_where,

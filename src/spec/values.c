@@ -124,7 +124,7 @@ static bool check_number(const list *l, const key *k, const number *n, location 
     if (n->value < least)
         diag_error(l->diags, DIAG_OUT_OF_RANGE, where, "%s = %s is too small; the smallest is %lld",
                    k->name, number_text(l, n), (long long)least);
-    else if (n->value > most || n->huge)
+    else if (n->value > most)
         diag_error(l->diags, DIAG_OUT_OF_RANGE, where, "%s = %s is too large; the largest is %lld",
                    k->name, number_text(l, n), (long long)most);
     else if (n->value != below)

@@ -28,6 +28,25 @@ static const family sample_tiled = {
     .launch = { .block = "32", .grid = { "n" }, .dynamic_shared = "4*k" },
 };
 
+/* Has a size that is left to the run, or one. */
+static const family sample_quantize = {
+    .name = "quantize",
+    .summary = "q = Q(x)",
+    .computes = "q[m,k] = Q(x[m,k])",
+    .keys = (const key[]){ KEY_K(32),
+                           { .name = "m",
+                             .field = KEY_FIELD(shape.m),
+                             .min = 1,
+                             .max = 8,
+                             .def = 1,
+                             .at_run_time = true,
+                             .tag = "m" },
+                           KEY_DIMS,
+                           KEY_END },
+    .params = (const param[]){ OUT(Q8_1, q, "k*m", 4), IN(F32, x, "k*m", 16), PARAM_END },
+    .launch = { .block = "32", .grid = { "k/32", "m" } },
+};
+
 static const char *sample_check_heads(const instance *in, arena *a, const char **blamed)
 {
     if (in->shape.num_heads % in->shape.num_kv_heads == 0)
@@ -68,6 +87,6 @@ static const family sample_attention = {
 };
 
 static const family *const sample_families[] = { &sample_gemv, &sample_tiled, &sample_attention,
-                                                 NULL };
+                                                 &sample_quantize, NULL };
 
 #endif

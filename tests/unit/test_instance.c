@@ -64,8 +64,7 @@ static void a_sum_of_values_is_put_in_parentheses(void **state)
 {
     (void)state;
     const family summed = { .keys = (const key[]){ KEY_END },
-                                   .params = (const param[]){ OUT(F32, o, "n*(k+2) + m", 4),
-                                                              PARAM_END } };
+                            .params = (const param[]){ OUT(F32, o, "n*(k+2) + m", 4), PARAM_END } };
     arena *a = arena_new();
     param params[MAX_PARAMS];
     assert_int_equal(instance_params(a, &(instance){ .family = &summed }, params), 1);

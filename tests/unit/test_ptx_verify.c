@@ -268,7 +268,7 @@ static const char *verdict_on_planted(arena *a, void (*plant)(ptx *p))
     ptx_param(p, U64, "out");
     store(p, add(p, tid_x(p), 3));
     ret(p);
-    ptx_join_prologue(p);
+    ptx_list_instructions(p);
     plant(p);
     ptx_flow flow;
     bool right = ptx_check_instructions(p) && ptx_flow_build(p, &flow) &&
@@ -278,22 +278,22 @@ static const char *verdict_on_planted(arena *a, void (*plant)(ptx *p))
 
 static inst *find(ptx *p, op o)
 {
-    for (size_t n = 0; n < p->code.count; n++)
-        if (p->code.items[n].op == o)
-            return &p->code.items[n];
+    for (size_t n = 0; n < p->count; n++)
+        if (p->list[n]->op == o)
+            return p->list[n];
     fail_msg("the kernel has no %s", op_name(o));
     return NULL;
 }
 
 static void jump_to_nowhere(ptx *p)
 {
-    *VEC_PUSH(p->arena, &p->labels) = "lost";
+    *VEC_PUSH(p->arena, &p->labels) = (ptx_label){ "lost", "" };
     find(p, OP_RET)->op = OP_BRA;
 }
 
 static void no_end(ptx *p)
 {
-    p->code.count--;
+    p->count--;
 }
 
 static void wrong_class(ptx *p)

@@ -65,6 +65,8 @@ static const right_spec right_specs[] = {
       "gemv_w2_dynamic gemv_w4_dynamic " },
     { "dynamic dims keep sizes that are given", "[gemv]\ndims = dynamic\nshape = 256x1\n",
       "gemv_k256_n1_w4_dynamic " },
+    { "a size that is not given is one, or left to the run",
+      "[quantize]\nk = 32\ndims = static, dynamic\n", "quantize_k32_m1 quantize_k32_dynamic " },
     { "both dims", "[gemv]\ndims = static, dynamic\nshape = 256x1\n",
       "gemv_k256_n1_w4 gemv_k256_n1_w4_dynamic " },
     { "global dims are for the families that have them",
@@ -146,15 +148,17 @@ static void sizes_left_to_the_run_are_zero(void **state)
 static void targets_come_oldest_first_and_once(void **state)
 {
     (void)state;
-    outcome o = parse("[ptxgen]\ntargets = sm_90, sm_75, sm_90\n[gemv]\nshape = 256x1\n", NULL);
+    outcome o = parse(
+        "[ptxgen]\ntargets = sm_90, sm_75, sm_100, sm_80, sm_90\n[gemv]\nshape = 256x1\n", NULL);
     assert_true(o.right);
-    assert_int_equal(o.spec.target_count, 2);
-    assert_string_equal(o.spec.targets[0]->name, "sm_75");
-    assert_string_equal(o.spec.targets[1]->name, "sm_90");
+    assert_int_equal(o.spec.target_count, 4);
+    static const char *const oldest_first[] = { "sm_75", "sm_80", "sm_90", "sm_100" };
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(o.spec.targets[i]->name, oldest_first[i]);
     assert_string_equal(o.messages,
-                        "spec.ini:2:25: warning: 'sm_90' is in the list of targets already [E017]\n"
-                        "    2 | targets = sm_90, sm_75, sm_90\n"
-                        "      |                         ^~~~~\n");
+                        "spec.ini:2:40: warning: 'sm_90' is in the list of targets already [E017]\n"
+                        "    2 | targets = sm_90, sm_75, sm_100, sm_80, sm_90\n"
+                        "      |                                        ^~~~~\n");
     arena_free(o.arena);
 }
 
@@ -235,7 +239,8 @@ static void the_list_of_families_is_aligned(void **state)
     spec_list_families(&out, sample_families);
     assert_string_equal(out.text, "gemv        y = W x\n"
                                   "tiled_gemv  y = W x, x in shared memory\n"
-                                  "attention   o = softmax(q K) V\n");
+                                  "attention   o = softmax(q K) V\n"
+                                  "quantize    q = Q(x)\n");
     arena_free(a);
 }
 

@@ -196,6 +196,18 @@ static const wrong_spec wrong_specs[] = {
       "spec.ini:3:8: error: dims has no choice '4096'; the choices are static, dynamic [E016]\n"
       "    3 | dims = 4096\n"
       "      |        ^~~~\n" },
+    { "wrong dims say nothing of sizes", SPEC("[gemv]\ndims = dynamc\n"),
+      "spec.ini:2:8: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n"
+      "    2 | dims = dynamc\n"
+      "      |        ^~~~~~\n" },
+    { "wrong global dims say nothing of sizes", SPEC("[ptxgen]\ndims = any\n[gemv]\nnum_warps = 2\n"),
+      "spec.ini:2:8: error: dims has no choice 'any'; the choices are static, dynamic [E016]\n"
+      "    2 | dims = any\n"
+      "      |        ^~~\n" },
+    { "missing key of a family without dims", SPEC("[attention]\nhead_dim = 64\n"),
+      "spec.ini:1:2: error: attention requires the key 'num_heads' [E010]\n"
+      "    1 | [attention]\n"
+      "      |  ^~~~~~~~~\n" },
     { "shape of one number", SPEC("[gemv]\nshape = 4096\n"),
       "spec.ini:2:9: error: '4096' is not a shape; write K x N, such as 4096x14336 [E018]\n"
       "    2 | shape = 4096\n"

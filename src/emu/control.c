@@ -1,0 +1,160 @@
+/* Branches, the ends of threads, and barriers.
+ *
+ * Where the lanes of a warp take both ways of a branch, the warp runs one and keeps the other in a
+ * frame, with a frame below for all of them at the op where the ways meet again. Lanes that arrive
+ * there stop; when the frame below comes up, all go on together. So a loop whose lanes leave at
+ * different times needs no frame per round: lanes that leave wait in the frame below.
+ */
+#include "emu/machine.h"
+
+static void push(warp *w, const op *o, uint32_t pc, uint32_t reconverge, lane_mask mask)
+{
+    if (w->depth == w->machine->frames) {
+        fault(w, o, lowest_lane(mask), EMU_STACK, 0, "branches diverge more than %u deep",
+              w->machine->frames);
+        return;
+    }
+    w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
+}
+
+void warp_resume(warp *w)
+{
+    do {
+        if (w->depth == 0) {
+            w->status = WARP_ENDED;
+            set_active(w, 0);
+            return;
+        }
+        const frame *f = &w->frames[--w->depth];
+        w->pc = f->pc;
+        w->reconverge = f->reconverge;
+        set_active(w, f->mask & w->alive);
+    } while (!w->active || w->pc == w->reconverge);
+}
+
+void exec_bra(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    lane_mask others = w->active & ~mask;
+    if (o->target < w->pc && m->thread_instructions > m->limit)
+        fault(w, o, lowest_lane(mask), EMU_LIMIT, 0,
+              "the block has run %llu instructions of its threads without coming to an end",
+              (unsigned long long)m->thread_instructions);
+    if (!others) {
+        w->pc = o->target;
+        return;
+    }
+    uint32_t meet = o->reconverge == NO_TARGET ? w->reconverge : o->reconverge;
+    if (meet != w->reconverge) {
+        push(w, o, meet, w->reconverge, w->active);
+        w->reconverge = meet;
+    }
+    if (w->pc == meet) {
+        w->pc = o->target;
+        set_active(w, mask);
+        return;
+    }
+    if (o->target != meet)
+        push(w, o, o->target, meet, mask);
+    set_active(w, others);
+}
+
+void exec_exit(warp *w, const op *o, lane_mask mask)
+{
+    (void)o;
+    w->alive &= ~mask;
+    set_active(w, w->active & ~mask);
+    if (!w->active)
+        warp_resume(w);
+}
+
+void exec_trap(warp *w, const op *o, lane_mask mask)
+{
+    fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
+}
+
+enum { BAR_SYNC, BAR_ARRIVE, BAR_RED };
+
+static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, unsigned expected)
+{
+    const barrier *b = &w->machine->barriers[id % BARRIERS];
+    int lane = lowest_lane(mask);
+    if (id >= BARRIERS)
+        fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist: there are %d", id, BARRIERS);
+    else if (w->alive != w->present)
+        fault(w, o, lowest_lane(w->present & ~w->alive), EMU_BARRIER, 0,
+              "this thread has ended and never reaches barrier %u, where others of its warp are",
+              id);
+    else if (mask != w->present)
+        fault(w, o, lowest_lane(w->present & ~mask), EMU_BARRIER, 0,
+              "barrier %u is reached by lanes 0x%08x only of the warp's 0x%08x", id, mask,
+              w->present);
+    else if (expected % WARP_LANES)
+        fault(w, o, lane, EMU_BARRIER, 0,
+              "barrier %u waits for %u threads, which is not a multiple of %d", id, expected,
+              WARP_LANES);
+    else if (b->arrived && b->expected != expected)
+        fault(w, o, lane, EMU_BARRIER, 0,
+              "barrier %u waits for %u threads here and for %u in a warp that has arrived", id,
+              expected, b->expected);
+    else
+        return true;
+    return false;
+}
+
+static void write_reduction(warp *w, const op *o, const barrier *b)
+{
+    lanes32 counts;
+    if (o->variant != BAR_RED)
+        return;
+    for (int i = 0; i < WARP_LANES; i++)
+        counts.u32[i] = b->popc;
+    if (o->combine == COMBINE_POPC)
+        write_lanes32(w->file + o->dst[0], &counts, w->present);
+    else
+        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
+}
+
+static void release(machine *m, unsigned id)
+{
+    barrier *b = &m->barriers[id];
+    shared_barrier(&m->shared, b->warps);
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status != WARP_WAITS || w->barrier != id)
+            continue;
+        write_reduction(w, w->waits, b);
+        w->status = WARP_RUNS;
+    }
+    *b = (barrier){ 0 };
+}
+
+void exec_bar(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    int lane = lowest_lane(mask);
+    unsigned id = get_u32(source(w, o, 0), lane), expected = get_u32(source(w, o, 1), lane);
+    if (!expected)
+        expected = m->warp_count * WARP_LANES;
+    if (!check_barrier(w, o, mask, id, expected))
+        return;
+    barrier *b = &m->barriers[id];
+    if (!b->arrived)
+        b->all = ALL_LANES;
+    b->expected = expected;
+    b->arrived += WARP_LANES;
+    b->warps |= UINT32_C(1) << w->index;
+    if (o->variant == BAR_RED) {
+        lane_mask holds = predicate(w, o->src[2], o->pred_not) & mask;
+        b->popc += count_lanes(holds);
+        b->any = holds ? ALL_LANES : b->any;
+        b->all = holds == mask ? b->all : 0;
+    }
+    if (o->variant != BAR_ARRIVE) {
+        w->status = WARP_WAITS;
+        w->barrier = id;
+        w->waits = o;
+    }
+    if (b->arrived == expected)
+        release(m, id);
+}

@@ -1,0 +1,150 @@
+/* How fast the emulator runs a Q4_K-like GEMV on one core: byte loads, conversions, fused
+ * multiply-adds and a butterfly reduction, in the proportions of a plain kernel. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "emu/emu.h"
+
+enum { K = 4096, ROWS = 512, BLOCK_BYTES = 144, ROW_BYTES = K / 256 * BLOCK_BYTES };
+
+static const char gemv[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry gemv(.param .u64 y, .param .u64 w, .param .u64 x)\n"
+    ".reqntid 32, 1, 1\n"
+    "{\n"
+    "    .reg .pred %p<4>;\n"
+    "    .reg .b16 %h<4>;\n"
+    "    .reg .b32 %r<20>;\n"
+    "    .reg .f32 %f<20>;\n"
+    "    .reg .b64 %rd<12>;\n"
+    "    ld.param.u64 %rd1, [y];\n"
+    "    ld.param.u64 %rd2, [w];\n"
+    "    ld.param.u64 %rd3, [x];\n"
+    "    mov.u32 %r1, %ctaid.x;\n"
+    "    mov.u32 %r2, %tid.x;\n"
+    "    mad.wide.u32 %rd4, %r1, 2304, %rd2;\n"
+    "    mul.wide.u32 %rd5, %r2, 4;\n"
+    "    add.u64 %rd5, %rd5, %rd3;\n"
+    "    mov.f32 %f1, 0f00000000;\n"
+    "    mov.u32 %r3, 0;\n"
+    "$super_block:\n"
+    "    ld.global.nc.b16 %h1, [%rd4];\n"
+    "    ld.global.nc.b16 %h2, [%rd4+2];\n"
+    "    cvt.f32.f16 %f2, %h1;\n"
+    "    cvt.f32.f16 %f3, %h2;\n"
+    "    cvt.u64.u32 %rd6, %r2;\n"
+    "    add.u64 %rd6, %rd6, %rd4;\n"
+    "    mov.u32 %r4, 0;\n"
+    "    mov.u64 %rd7, %rd5;\n"
+    "$chunk:\n"
+    "    cvt.u64.u32 %rd8, %r4;\n"
+    "    add.u64 %rd8, %rd8, %rd4;\n"
+    "    ld.global.nc.u8 %r5, [%rd8+4];\n"
+    "    ld.global.nc.u8 %r6, [%rd8+8];\n"
+    "    and.b32 %r5, %r5, 63;\n"
+    "    and.b32 %r6, %r6, 63;\n"
+    "    cvt.rn.f32.u32 %f4, %r5;\n"
+    "    cvt.rn.f32.u32 %f5, %r6;\n"
+    "    mul.f32 %f4, %f4, %f2;\n"
+    "    mul.f32 %f5, %f5, %f3;\n"
+    "    ld.global.nc.u8 %r7, [%rd6+16];\n"
+    "    and.b32 %r8, %r7, 15;\n"
+    "    shr.u32 %r9, %r7, 4;\n"
+    "    cvt.rn.f32.u32 %f6, %r8;\n"
+    "    cvt.rn.f32.u32 %f7, %r9;\n"
+    "    neg.f32 %f5, %f5;\n"
+    "    fma.rn.f32 %f6, %f6, %f4, %f5;\n"
+    "    fma.rn.f32 %f7, %f7, %f4, %f5;\n"
+    "    ld.global.nc.f32 %f8, [%rd7];\n"
+    "    ld.global.nc.f32 %f9, [%rd7+128];\n"
+    "    fma.rn.f32 %f1, %f6, %f8, %f1;\n"
+    "    fma.rn.f32 %f1, %f7, %f9, %f1;\n"
+    "    add.u64 %rd6, %rd6, 32;\n"
+    "    add.u64 %rd7, %rd7, 256;\n"
+    "    add.u32 %r4, %r4, 1;\n"
+    "    setp.lt.u32 %p1, %r4, 4;\n"
+    "    @%p1 bra $chunk;\n"
+    "    add.u64 %rd4, %rd4, 144;\n"
+    "    add.u64 %rd5, %rd5, 1024;\n"
+    "    add.u32 %r3, %r3, 1;\n"
+    "    setp.lt.u32 %p2, %r3, 16;\n"
+    "    @%p2 bra $super_block;\n"
+    "    shfl.sync.bfly.b32 %f10, %f1, 16, 31, 0xffffffff;\n"
+    "    add.f32 %f1, %f1, %f10;\n"
+    "    shfl.sync.bfly.b32 %f10, %f1, 8, 31, 0xffffffff;\n"
+    "    add.f32 %f1, %f1, %f10;\n"
+    "    shfl.sync.bfly.b32 %f10, %f1, 4, 31, 0xffffffff;\n"
+    "    add.f32 %f1, %f1, %f10;\n"
+    "    shfl.sync.bfly.b32 %f10, %f1, 2, 31, 0xffffffff;\n"
+    "    add.f32 %f1, %f1, %f10;\n"
+    "    shfl.sync.bfly.b32 %f10, %f1, 1, 31, 0xffffffff;\n"
+    "    add.f32 %f1, %f1, %f10;\n"
+    "    setp.ne.u32 %p3, %r2, 0;\n"
+    "    @%p3 bra $done;\n"
+    "    mad.wide.u32 %rd9, %r1, 4, %rd1;\n"
+    "    st.global.f32 [%rd9], %f1;\n"
+    "$done:\n"
+    "    ret;\n"
+    "}\n";
+
+static void fill(uint8_t *bytes, size_t size)
+{
+    uint32_t state = 1;
+    for (size_t i = 0; i < size; i++) {
+        state = state * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)(state >> 24) & 0x3f; /* every float and half of it is finite */
+    }
+}
+
+int main(void)
+{
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    uint8_t *w = arena_alloc(a, (size_t)ROWS * ROW_BYTES);
+    uint8_t *x = arena_alloc(a, K * 4);
+    float *y = arena_zalloc(a, ROWS * sizeof *y);
+    emu_report report;
+    fill(w, (size_t)ROWS * ROW_BYTES);
+    fill(x, K * 4);
+
+    uint64_t before_load = os_nanoseconds();
+    emu_module *module = emu_load(a, gemv, strlen(gemv), &report);
+    uint64_t loaded = os_nanoseconds() - before_load;
+    if (!module) {
+        fprintf(stderr, "line %u: %s\n", report.line, report.message);
+        return 1;
+    }
+    uint64_t to_y = emu_map(m, y, ROWS * sizeof *y, false);
+    uint64_t to_w = emu_map(m, w, (size_t)ROWS * ROW_BYTES, true);
+    uint64_t to_x = emu_map(m, x, K * 4, true);
+    const void *params[] = { &to_y, &to_w, &to_x };
+    emu_launch_config config = { .module = module,
+                                 .entry = "gemv",
+                                 .grid = { ROWS, 1, 1 },
+                                 .block = { 32, 1, 1 },
+                                 .params = params,
+                                 .param_count = 3 };
+    double best = 0;
+    emu_stats stats = { 0 };
+    for (int round = 0; round < 3; round++) {
+        stats = (emu_stats){ 0 };
+        uint64_t start = os_nanoseconds();
+        if (!emu_launch(m, &config, &stats, &report)) {
+            fprintf(stderr, "line %u: %s\n", report.line, report.message);
+            return 1;
+        }
+        double seconds = (double)(os_nanoseconds() - start) * 1e-9;
+        double speed = (double)stats.thread_instructions / seconds * 1e-6;
+        best = speed > best ? speed : best;
+    }
+    printf("load     %.0f us\n", (double)loaded * 1e-3);
+    printf("gemv     %d x %d, %" PRIu64 " thread instructions, y[0] = %g\n", ROWS, K,
+           stats.thread_instructions, (double)y[0]);
+    printf("speed    %.0f million thread instructions a second on one core\n", best);
+    emu_memory_free(m);
+    arena_free(a);
+    return 0;
+}

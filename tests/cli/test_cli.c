@@ -1,0 +1,419 @@
+/* The command line as a user meets it: the built program, run by a shell in an empty folder. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/os.h"
+
+static const char RIGHT[] = "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 512x4\n";
+
+/* That of the manual: two errors. */
+static const char WRONG[] = "; a comment\n"
+                            "[ptxgen]\n"
+                            "prefix = llama\n"
+                            "\n"
+                            "[mwv_q4k_gemv]\n"
+                            "n         = 4096\n"
+                            "k         = 1000\n"
+                            "; another\n"
+                            "num_warp  = 2, 4\n";
+
+typedef struct fixture {
+    arena *arena;
+    const char *folder;
+} fixture;
+
+typedef struct outcome {
+    int status;
+    const char *out, *err;
+} outcome;
+
+static const char *read_text(fixture *f, const char *path)
+{
+    char *bytes;
+    size_t size;
+    const char *error;
+    return os_read_file(f->arena, path, &bytes, &size, &error) ? bytes : NULL;
+}
+
+static void write_text(fixture *f, const char *path, const char *text)
+{
+    const char *error;
+    assert_true(os_write_file(f->arena, path, text, strlen(text), &error));
+}
+
+static int shell(const char *command)
+{
+    int how = system(command);
+    return WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+}
+
+/* Runs ptxgen with arguments as a shell reads them. */
+static outcome ptxgen(fixture *f, const char *arguments)
+{
+    outcome o;
+    o.status =
+        shell(arena_format(f->arena, "\"$PTXGEN\" %s >.stdout 2>.stderr </dev/null", arguments));
+    o.out = read_text(f, ".stdout");
+    o.err = read_text(f, ".stderr");
+    return o;
+}
+
+static int enter_folder(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    f->arena = arena_new();
+    const char *error;
+    assert_true(os_temporary_directory(f->arena, &f->folder, &error));
+    assert_int_equal(chdir(f->folder), 0);
+    write_text(f, "right.ini", RIGHT);
+    write_text(f, "wrong.ini", WRONG);
+    *state = f;
+    return 0;
+}
+
+static int leave_folder(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(chdir("/"), 0);
+    shell(arena_format(f->arena, "rm -rf '%s'", f->folder));
+    arena_free(f->arena);
+    free(f);
+    return 0;
+}
+
+typedef struct invocation {
+    const char *arguments;
+    int status;
+    const char *out, *err; /* all of it; NULL: anything but nothing */
+} invocation;
+
+static void check(fixture *f, const invocation *i)
+{
+    outcome o = ptxgen(f, i->arguments);
+    bool out_right = i->out ? strcmp(o.out, i->out) == 0 : *o.out != '\0';
+    bool err_right = i->err ? strcmp(o.err, i->err) == 0 : *o.err != '\0';
+    if (o.status == i->status && out_right && err_right)
+        return;
+    print_error("ptxgen %s: status %d, not %d\nstdout:\n%sstderr:\n%s", i->arguments, o.status,
+                i->status, o.out, o.err);
+    fail();
+}
+
+#define TRY             "\nTry 'ptxgen --help'.\n"
+#define NOTHING_WRITTEN "ptxgen: 1 error, nothing written\n"
+
+static void every_option_does_what_it_says(void **state)
+{
+    static const invocation invocations[] = {
+        { "--version", 0, "ptxgen 0.1.0\n", "" },
+        { "--help", 0, NULL, "" },
+        { "-h", 0, NULL, "" },
+        { "--help --spec", 2, "", "ptxgen: option '--spec' needs an argument" TRY },
+        { "--list", 0, NULL, "" },
+        { "--help-family mwv_q4k_gemv", 0, NULL, "" },
+        { "--spec right.ini --out build", 0,
+          "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 4 changed)\n", "" },
+        { "--spec right.ini --out build/", 0,
+          "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 0 changed)\n", "" },
+        { "-s right.ini -o short", 0,
+          "ptxgen: 2 kernels -> short/llama_kernels.h (4 files, 4 changed)\n", "" },
+        { "--spec=right.ini --out=build --prefix=phi", 0,
+          "ptxgen: 2 kernels -> build/phi_kernels.h (4 files, 2 changed)\n", "" },
+        { "--spec right.ini --out two --target sm_75,sm_90 --quiet", 0, "", "" },
+        { "--spec right.ini --out build -v", 0, NULL, "" },
+        { "--spec right.ini --print-outputs", 0,
+          "llama_kernels.h\nllama_kernels.json\nf32_gemv_k256_n3.ptx\nf32_gemv_k512_n4.ptx\n", "" },
+        { "--spec right.ini --verify --jobs 2 --seed 7", 0, NULL, "" },
+        { "--spec right.ini --verify -j1 -q", 0, "", "" },
+        { "--init=starter.ini", 0,
+          "ptxgen: wrote starter.ini; next: ptxgen --spec starter.ini --out build/\n", "" },
+        { "--init=starter.ini", 3, "",
+          "starter.ini: error: exists already, and is left as it is [E027]\n" NOTHING_WRITTEN },
+        { "--init -q", 0, "", "" },
+        { "--init=-", 0, NULL, "" },
+        { "--spec starter.ini --out starter -q", 0, "", "" },
+    };
+    for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
+        check(*state, &invocations[i]);
+}
+
+static void wrong_usage_is_status_2_and_says_why(void **state)
+{
+    static const invocation invocations[] = {
+        { "", 2, "", "ptxgen: no spec; give --spec FILE, or --init to start with an example" TRY },
+        { "--spec right.ini", 2, "",
+          "ptxgen: nothing to do; give --out DIR, --validate, --verify or --print-outputs" TRY },
+        { "--spce right.ini", 2, "",
+          "ptxgen: unknown option '--spce'; did you mean '--spec'?" TRY },
+        { "--frobnicate", 2, "", "ptxgen: unknown option '--frobnicate'" TRY },
+        { "-x", 2, "", "ptxgen: unknown option '-x'" TRY },
+        { "-qxv", 2, "", "ptxgen: unknown option '-x'" TRY },
+        { "right.ini --spce", 2, "",
+          "ptxgen: unknown option '--spce'; did you mean '--spec'?" TRY },
+        { "--list=all", 2, "", "ptxgen: option '--list' takes no argument" TRY },
+        { "--quiet=yes", 2, "", "ptxgen: option '--quiet' takes no argument" TRY },
+        { "--spec", 2, "", "ptxgen: option '--spec' needs an argument" TRY },
+        { "right.ini --out build", 2, "", "ptxgen: unexpected argument 'right.ini'" TRY },
+        { "--spec right.ini --out ''", 2, "",
+          "ptxgen: --out needs a folder; . is the present one" TRY },
+        { "--spec right.ini --list", 2, "",
+          "ptxgen: --spec, --list, --help-family and --init exclude each other" TRY },
+        { "--spec right.ini --verify --depfile d", 2, "",
+          "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },
+        { "--spec right.ini --out build --depfile ./right.ini", 2, "",
+          "ptxgen: --depfile would overwrite the spec" TRY },
+        { "--spec right.ini --out build -q -v", 2, "",
+          "ptxgen: --quiet and --verbose exclude each other" TRY },
+        { "--jobs 0 --list", 2, "", "ptxgen: --jobs takes a number from 1 to 256, not '0'" TRY },
+        { "-j 1x --list", 2, "", "ptxgen: --jobs takes a number from 1 to 256, not '1x'" TRY },
+        { "--seed 18446744073709551616 --list", 2, "",
+          "ptxgen: --seed takes a number of 64 bits, not '18446744073709551616'" TRY },
+        { "--seed '' --list", 2, "", "ptxgen: --seed takes a number of 64 bits, not ''" TRY },
+        { "--color maybe --list", 2, "",
+          "ptxgen: --color takes auto, always or never, not 'maybe'" TRY },
+        { "--help-family mwv_q4k_gem", 2, "",
+          "ptxgen: there is no kernel family 'mwv_q4k_gem'; did you mean 'mwv_q4k_gemv'?" TRY },
+        { "--help-family nothing_of_the_kind", 2, "",
+          "ptxgen: there is no kernel family 'nothing_of_the_kind'; --list shows them all" TRY },
+        { "--spec right.ini --out build --target sm_81", 2, "",
+          "ptxgen: error: --target 'sm_81' is not a target; did you mean 'sm_80'? "
+          "[E019]\n" NOTHING_WRITTEN },
+        { "--spec right.ini --out build --prefix 1", 2, "",
+          "ptxgen: error: --prefix '1' is not a prefix: a prefix starts with a letter "
+          "[E020]\n" NOTHING_WRITTEN },
+    };
+    for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
+        check(*state, &invocations[i]);
+    assert_false(os_exists("build"));
+}
+
+static void a_wrong_spec_is_status_1_and_all_its_errors(void **state)
+{
+    static const invocation wrong = {
+        "--spec wrong.ini --out build/", 1, "",
+        "wrong.ini:7:13: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 "
+        "[E014]\n"
+        "    7 | k         = 1000\n"
+        "      |             ^~~~\n"
+        "wrong.ini:9:1: error: mwv_q4k_gemv has no key 'num_warp'; did you mean 'num_warps'? "
+        "[E008]\n"
+        "    9 | num_warp  = 2, 4\n"
+        "      | ^~~~~~~~\n"
+        "ptxgen: 2 errors, nothing written\n"
+    };
+    check(*state, &wrong);
+    assert_false(os_exists("build"));
+}
+
+static void files_that_cannot_be_read_or_written_are_status_3(void **state)
+{
+    static const invocation invocations[] = {
+        { "--spec none.ini --out build", 3, "",
+          "none.ini: error: cannot read: No such file or directory [E026]\n" NOTHING_WRITTEN },
+        { "--spec . --out build", 3, "",
+          ".: error: cannot read: Is a directory [E026]\n" NOTHING_WRITTEN },
+        { "--spec right.ini --out right.ini", 3, "",
+          "right.ini: error: cannot write: Not a directory [E027]\n" NOTHING_WRITTEN },
+        { "--spec right.ini --out build --depfile right.ini/d", 3, "",
+          "right.ini: error: cannot write: Not a directory [E027]\nptxgen: 1 error\n" },
+        { "--init=none/kernels.ini", 3, "",
+          "none/kernels.ini: error: cannot write: No such file or directory "
+          "[E027]\n" NOTHING_WRITTEN },
+    };
+    for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
+        check(*state, &invocations[i]);
+}
+
+static void a_full_standard_output_is_status_3(void **state)
+{
+    fixture *f = *state;
+    if (!os_exists("/dev/full"))
+        skip();
+    static const char *const arguments[] = { "--help", "--version", "--list",
+                                             "--spec right.ini --print-outputs", "--init=-" };
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        int status =
+            shell(arena_format(f->arena, "\"$PTXGEN\" %s >/dev/full 2>.stderr", arguments[i]));
+        assert_int_equal(status, 3);
+        assert_non_null(strstr(read_text(f, ".stderr"), "No space left on device"));
+    }
+}
+
+static void a_read_only_folder_is_status_3_and_keeps_its_files(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    const char *before = read_text(f, "build/llama_kernels.h");
+    assert_int_equal(chmod("build", 0555), 0);
+    bool writable = access("build", W_OK) == 0; /* root writes anywhere */
+    outcome o = ptxgen(f, "--spec right.ini --out build --target sm_75,sm_90");
+    assert_int_equal(chmod("build", 0755), 0);
+    if (writable)
+        skip();
+    assert_int_equal(o.status, 3);
+    assert_non_null(strstr(o.err, "cannot write: Permission denied"));
+    assert_string_equal(read_text(f, "build/llama_kernels.h"), before);
+}
+
+static void print_outputs_names_all_that_is_written_and_writes_nothing(void **state)
+{
+    fixture *f = *state;
+    static const char arguments[] = "--spec \"$PTXGEN_STARTER\" --out 'a b'";
+    outcome printed = ptxgen(f, arena_format(f->arena, "%s --print-outputs", arguments));
+    assert_int_equal(printed.status, 0);
+    assert_false(os_exists("a b"));
+    assert_int_equal(ptxgen(f, arguments).status, 0);
+    write_text(f, "printed", printed.out);
+    assert_int_equal(shell("find 'a b' -type f | LC_ALL=C sort >found && "
+                           "LC_ALL=C sort printed | cmp - found"),
+                     0);
+}
+
+static void a_second_run_touches_no_file(void **state)
+{
+    fixture *f = *state;
+    static const char arguments[] = "--spec right.ini --out build --depfile build/kernels.d";
+    assert_int_equal(ptxgen(f, arguments).status, 0);
+    assert_int_equal(shell("touch -t 200001010000 build/*"), 0);
+    assert_int_equal(ptxgen(f, arguments).status, 0);
+    struct stat status;
+    static const char *const files[] = { "build/llama_kernels.h", "build/llama_kernels.json",
+                                         "build/f32_gemv_k256_n3.ptx", "build/kernels.d" };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        assert_int_equal(stat(files[i], &status), 0);
+        assert_true(status.st_mtime < 1000000000);
+    }
+}
+
+static void a_failure_leaves_the_old_outputs_alone(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    assert_int_equal(shell("cp -r build old"), 0);
+    assert_int_equal(ptxgen(f, "--spec wrong.ini --out build").status, 1);
+    assert_int_equal(shell("diff -r build old"), 0);
+}
+
+static void the_depfile_names_outputs_and_spec(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build --depfile kernels.d").status, 0);
+    const char *rule = read_text(f, "kernels.d");
+    assert_non_null(rule);
+    assert_non_null(strstr(rule, "build/llama_kernels.h"));
+    assert_non_null(strstr(rule, "build/f32_gemv_k512_n4.ptx"));
+    assert_non_null(strstr(strchr(rule, ':'), "right.ini"));
+}
+
+static void a_dash_reads_the_spec_from_standard_input(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(shell("\"$PTXGEN\" --spec - --out piped --depfile d <right.ini >.stdout"), 0);
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    assert_int_equal(shell("diff -r piped build"), 0);
+    assert_null(strstr(read_text(f, "d"), "stdin"));
+    assert_int_equal(shell("\"$PTXGEN\" --spec - --out piped <wrong.ini 2>.stderr"), 1);
+    assert_int_equal(strncmp(read_text(f, ".stderr"), "<stdin>:7:13: error:", 20), 0);
+}
+
+static void line_ends_do_not_change_the_outputs(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    assert_int_equal(shell("awk '{ printf \"%s\\r\\n\", $0 }' right.ini >crlf.ini"), 0);
+    assert_int_equal(ptxgen(f, "--spec crlf.ini --out crlf").status, 0);
+    assert_int_equal(shell("diff -r crlf build"), 0);
+}
+
+static void messages_are_colored_on_demand_only(void **state)
+{
+    fixture *f = *state;
+    static const char *const plain[] = { "", "--color=auto", "--color=never" };
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        assert_null(strchr(
+            ptxgen(f, arena_format(f->arena, "--spec wrong.ini --out b %s", plain[i])).err, 033));
+    assert_non_null(strstr(ptxgen(f, "--spec wrong.ini --out b --color=always").err, "\033[1;31m"));
+}
+
+static void quiet_hides_warnings_but_no_errors(void **state)
+{
+    fixture *f = *state;
+    write_text(f, "twice.ini", "[f32_gemv]\nk = 256, 256\nn = 1\n");
+    assert_non_null(strstr(ptxgen(f, "--spec twice.ini --out build").err, "[E017]"));
+    assert_string_equal(ptxgen(f, "--spec twice.ini --out build -q").err, "");
+    assert_non_null(strstr(ptxgen(f, "--spec wrong.ini --out build -q").err, "[E014]"));
+}
+
+static void validation_without_ptxas_is_a_clear_error(void **state)
+{
+    fixture *f = *state;
+    outcome o = ptxgen(f, "--spec right.ini --out build --validate=/none/ptxas");
+    assert_int_equal(o.status, 1);
+    assert_non_null(strstr(o.err, "/none/ptxas"));
+    assert_non_null(strstr(o.err, "[E028]"));
+    assert_false(os_exists("build"));
+}
+
+static void checks_report_their_figures(void **state)
+{
+    fixture *f = *state;
+    if (shell("ptxas --version >.stdout 2>&1") != 0)
+        skip();
+    outcome o = ptxgen(f, "--spec right.ini --validate --verify");
+    assert_int_equal(o.status, 0);
+    assert_int_equal(strncmp(o.out, "ptxas ", 6), 0);
+    assert_non_null(strstr(o.out, " 2 of 2 accepted, 0 spills, "));
+    assert_non_null(strstr(o.out, "\nverify          2 of 2 right, worst error 0."));
+}
+
+static void the_starter_spec_is_right_and_large_enough(void **state)
+{
+    fixture *f = *state;
+    outcome o = ptxgen(f, "--spec \"$PTXGEN_STARTER\" --out build -v");
+    assert_int_equal(o.status, 0);
+    assert_string_equal(o.err, "");
+    size_t kernels = 0;
+    for (const char *at = o.out; (at = strstr(at, ", PTX ")); at++)
+        kernels++;
+    assert_in_range(kernels, 14, 30);
+    assert_int_equal(ptxgen(f, "--init").status, 0);
+    assert_int_equal(shell("cmp kernels.ini \"$PTXGEN_STARTER\""), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_option_does_what_it_says),
+        TEST(wrong_usage_is_status_2_and_says_why),
+        TEST(a_wrong_spec_is_status_1_and_all_its_errors),
+        TEST(files_that_cannot_be_read_or_written_are_status_3),
+        TEST(a_full_standard_output_is_status_3),
+        TEST(a_read_only_folder_is_status_3_and_keeps_its_files),
+        TEST(print_outputs_names_all_that_is_written_and_writes_nothing),
+        TEST(a_second_run_touches_no_file),
+        TEST(a_failure_leaves_the_old_outputs_alone),
+        TEST(the_depfile_names_outputs_and_spec),
+        TEST(a_dash_reads_the_spec_from_standard_input),
+        TEST(line_ends_do_not_change_the_outputs),
+        TEST(messages_are_colored_on_demand_only),
+        TEST(quiet_hides_warnings_but_no_errors),
+        TEST(validation_without_ptxas_is_a_clear_error),
+        TEST(checks_report_their_figures),
+        TEST(the_starter_spec_is_right_and_large_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* Running small PTX kernels in tests of the emulator. */
+#ifndef PTXGEN_TEST_EMU_RUN_H
+#define PTXGEN_TEST_EMU_RUN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "emu/emu.h"
+
+#define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+/* A kernel k(out, in) around a body; the body starts on line 14. %out and %in hold the addresses,
+ * %slot that of the thread's own 8 bytes of out, %t the thread's number. */
+#define KERNEL(body)                                        \
+    PTX_HEAD                                                \
+    ".visible .entry k(.param .u64 out, .param .u64 in)\n"  \
+    "{\n"                                                   \
+    ".reg .pred %p<10>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %l<20>; .reg .f32 %f<20>;\n" \
+    ".reg .f64 %d<10>; .reg .b64 %out, %in, %slot; .reg .b32 %t;\n" \
+    "ld.param.u64 %out, [out];\n"                           \
+    "ld.param.u64 %in, [in];\n"                             \
+    "mov.u32 %t, %tid.x;\n"                                 \
+    "mul.wide.u32 %slot, %t, 8;\n"                          \
+    "add.u64 %slot, %slot, %out;\n"                         \
+    "\n" body "\nret;\n}\n"
+enum { BODY_LINE = 14 };
+
+enum { MAX_THREADS = 1024, SLOT_BYTES = MAX_THREADS * 8 };
+
+typedef struct run {
+    const char *text;
+    unsigned threads; /* 0: 32 */
+    unsigned blocks;  /* 0: 1 */
+    const void *in;
+    size_t in_size;
+    uint64_t limit;
+    size_t dynamic_shared;
+    /* results */
+    emu_report report;
+    emu_stats stats;
+    char message[256];
+    uint64_t out[MAX_THREADS];
+} run;
+
+/* Runs a kernel made by KERNEL; out starts as all ones. */
+static inline bool run_kernel(run *r)
+{
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    unsigned threads = r->threads ? r->threads : 32;
+    memset(r->out, 0xff, sizeof r->out);
+    uint64_t out = emu_map(m, r->out, SLOT_BYTES, false);
+    uint64_t in = emu_map(m, (void *)(uintptr_t)r->in, r->in_size, true);
+    const void *params[] = { &out, &in };
+    emu_module *module = emu_load(a, r->text, strlen(r->text), &r->report);
+    bool good = module != NULL;
+    if (good) {
+        emu_launch_config config = { .module = module,
+                                     .entry = "k",
+                                     .grid = { r->blocks ? r->blocks : 1, 1, 1 },
+                                     .block = { threads, 1, 1 },
+                                     .dynamic_shared = r->dynamic_shared,
+                                     .params = params,
+                                     .param_count = 2,
+                                     .instruction_limit = r->limit };
+        good = emu_launch(m, &config, &r->stats, &r->report);
+    }
+    snprintf(r->message, sizeof r->message, "%s", r->report.message);
+    r->report.message = r->message;
+    emu_memory_free(m);
+    arena_free(a);
+    return good;
+}
+
+/* The same for a kernel that must run to its end. */
+static inline void run_well(run *r)
+{
+    if (!run_kernel(r))
+        fail_msg("line %u, thread %u: %s", r->report.line, r->report.thread[0], r->message);
+}
+
+#endif
