@@ -290,7 +290,7 @@ const family incremental_attention = {
     .activations = FORMAT_F32,
     .keys = incremental_keys,
     .params = incremental_params,
-    .launch = { .block = "32", .grid = { "num_heads" } },
+    .launch = { .block = "32", .grid = { "num_heads" }, .registers = 96 },
     .check = check_heads,
     .build = build_incremental,
     .reference = ref_attention,

@@ -51,7 +51,7 @@ const family f32_gemv = {
     .activations = FORMAT_F32,
     .keys = keys,
     .params = params,
-    .launch = { .block = "32", .grid = { "n" } },
+    .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
     .build = build,
     .reference = ref_gemv,
     .tolerance = 2e-6,

@@ -123,6 +123,7 @@ typedef struct launch {
     const char *grid[3]; /* NULL: 1 */
     const char *shared;  /* static shared memory in bytes; NULL: none */
     const char *dynamic_shared;
+    unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
 
 struct family {

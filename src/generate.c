@@ -58,6 +58,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
     arena_reset(scratch);
     ptx *p =
         ptx_new(scratch, in->name, t, (unsigned)formula_value(in->family->launch.block, in, NULL));
+    ptx_max_registers(p, in->family->launch.registers);
     ptx_heading(p, what_it_is(scratch, in));
     ptx_heading(p, how_to_launch(scratch, in));
     param params[MAX_PARAMS];

@@ -155,11 +155,11 @@ static const char *output_path(arena *a, const char *folder, const char *name)
 static bool write_depfile(run *r, const spec *s, const output_files *files)
 {
     const command_line *o = &r->options;
-    const char **outputs = arena_alloc(r->arena, files->count * sizeof *outputs);
-    for (size_t i = 0; i < files->count; i++)
-        outputs[i] = output_path(r->arena, o->out, files->items[i].name);
+    /* The header stands for all outputs: Ninja refuses a depfile that names one it was not told of.
+     */
+    const char *header = output_path(r->arena, o->out, files->items[0].name);
     strbuf rule = strbuf_new(r->arena);
-    emit_depfile(&rule, outputs, files->count, s->files, s->file_count);
+    emit_depfile(&rule, &header, 1, s->files, s->file_count);
 
     const char *slash = strrchr(o->depfile, '/');
     const char *folder = !slash ? "."

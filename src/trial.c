@@ -17,7 +17,7 @@
 
 enum {
     JUDGED_AT_ONCE = 4096,            /* elements: whole blocks of every format */
-    LARGEST_INPUT = 64 * 1024 * 1024, /* bytes; what is larger repeats itself */
+    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; what is larger repeats itself */
 };
 
 /* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */

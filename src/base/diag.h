@@ -2,8 +2,9 @@
  *
  * All problems of a run are collected and shown together, the way a compiler does:
  *
- *     kernels.ini:7:13: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024
- * [E014] 7 | k         = 1000 |             ^~~~
+ *     kernels.ini:7:13: error: k = 1000 is not a multiple of 256 [E014]
+ *         7 | k         = 1000
+ *           |             ^~~~
  *
  * Every kind of problem has a stable code, listed in diag.def.
  */

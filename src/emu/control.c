@@ -7,13 +7,8 @@
  */
 #include "emu/machine.h"
 
-static void push(warp *w, const op *o, uint32_t pc, uint32_t reconverge, lane_mask mask)
+static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 {
-    if (w->depth == w->machine->frames) {
-        fault(w, o, lowest_lane(mask), EMU_STACK, 0, "branches diverge more than %u deep",
-              w->machine->frames);
-        return;
-    }
     w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
 }
 
@@ -44,9 +39,12 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
         w->pc = o->target;
         return;
     }
-    uint32_t meet = o->reconverge == NO_TARGET ? w->reconverge : o->reconverge;
+    /* Groups of lanes that wait their turn are disjoint, so that this leaves room for all. Where
+     * there is no more for a meeting point, the lanes meet at the next one out. */
+    bool room = w->depth + WARP_LANES < m->frames;
+    uint32_t meet = room && o->reconverge != NO_TARGET ? o->reconverge : w->reconverge;
     if (meet != w->reconverge) {
-        push(w, o, meet, w->reconverge, w->active);
+        push(w, meet, w->reconverge, w->active);
         w->reconverge = meet;
     }
     if (w->pc == meet) {
@@ -55,7 +53,7 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
         return;
     }
     if (o->target != meet)
-        push(w, o, o->target, meet, mask);
+        push(w, o->target, meet, mask);
     set_active(w, others);
 }
 

@@ -937,42 +937,52 @@ static void decode_lane(decoder *d, const lane_row *row)
     d->op.exec = lane_exec_here(row->exec);
 }
 
-static _Noreturn void unknown_instruction(decoder *d, bool name_known)
+static const char *full_name(decoder *d)
 {
-    const instruction *in = d->in;
     strbuf full = strbuf_new(d->p->arena);
-    strbuf_put(&full, in->name);
-    for (unsigned i = 0; i < in->modifier_count; i++)
-        strbuf_format(&full, ".%s", in->modifiers[i]);
+    strbuf_put(&full, d->in->name);
+    for (unsigned i = 0; i < d->in->modifier_count; i++) {
+        strbuf_char(&full, '.');
+        strbuf_put(&full, d->in->modifiers[i]);
+    }
+    return full.text;
+}
+
+static const char *row_pattern(size_t row)
+{
+    return row < lane_row_count ? lane_rows[row].pattern
+                                : special_rows[row - lane_row_count].pattern;
+}
+
+/* The first row that fits: of the lanes, then of the others. */
+static size_t find_row(decoder *d, const char *full)
+{
+    const size_t count = lane_row_count + sizeof special_rows / sizeof *special_rows;
+    bool name_known = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!names_instruction(row_pattern(i), d->in->name))
+            continue;
+        name_known = true;
+        if (matches(row_pattern(i), d->in))
+            return i;
+    }
     if (!name_known)
-        syntax_error(&d->p->lex, in->line, "instruction '%s' is not known", full.text);
-    syntax_error(&d->p->lex, in->line, "'%s' is not a form of %s that is known", full.text,
-                 in->name);
+        syntax_error(&d->p->lex, d->in->line, "instruction '%s' is not known", full);
+    syntax_error(&d->p->lex, d->in->line, "'%s' is not a form of %s that is known", full,
+                 d->in->name);
 }
 
 static void decode_by_table(decoder *d)
 {
-    const instruction *in = d->in;
-    bool name_known = false;
-    for (size_t i = 0; i < lane_row_count; i++) {
-        if (!names_instruction(lane_rows[i].pattern, in->name))
-            continue;
-        name_known = true;
-        if (matches(lane_rows[i].pattern, in)) {
-            decode_lane(d, &lane_rows[i]);
-            return;
-        }
-    }
-    for (size_t i = 0; i < sizeof special_rows / sizeof *special_rows; i++) {
-        if (!names_instruction(special_rows[i].pattern, in->name))
-            continue;
-        name_known = true;
-        if (matches(special_rows[i].pattern, in)) {
-            special_rows[i].decode(d);
-            return;
-        }
-    }
-    unknown_instruction(d, name_known);
+    const char *full = full_name(d);
+    const symbol *known = symbols_find(&d->p->forms, full);
+    size_t row = known ? known->index : find_row(d, full);
+    if (!known)
+        symbols_add(&d->p->forms, d->p->arena, full, SYMBOL_FUNCTION)->index = (uint32_t)row;
+    if (row < lane_row_count)
+        decode_lane(d, &lane_rows[row]);
+    else
+        special_rows[row - lane_row_count].decode(d);
 }
 
 void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not)

@@ -1,6 +1,9 @@
 /* Basic blocks; immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy ("A simple,
  * fast dominance algorithm") on the reversed graph; and which registers are written on every path
  * that leads to a read, by iteration to a fixed point.
+ *
+ * The ways of a branch meet at its immediate post-dominator. Where there is none because some path
+ * returns early, they meet where those paths do that go on to the last return of the entry.
  */
 #include "emu/flow.h"
 
@@ -21,6 +24,7 @@ typedef struct graph {
     block *blocks; /* and the exit behind the last */
     uint32_t count;
     uint32_t *preds;
+    uint32_t last_exit; /* the last block in the text that ends threads and can be reached */
     uint32_t *order; /* blocks that reach the exit, the exit first */
     uint32_t order_count;
 } graph;
@@ -64,9 +68,41 @@ static void make_blocks(graph *g)
     }
 }
 
+static void find_last_exit(graph *g)
+{
+    uint32_t depth = 0;
+    uint32_t *stack = arena_alloc(g->arena, (2 * (size_t)g->count + 1) * sizeof *stack);
+    bool *seen = arena_zalloc(g->arena, g->count + 1);
+    stack[depth++] = 0;
+    while (depth) {
+        uint32_t at = stack[--depth];
+        if (at == g->count || seen[at])
+            continue;
+        seen[at] = true;
+        for (int s = 0; s < 2; s++) {
+            uint32_t successor = g->blocks[at].successors[s];
+            if (successor != NONE)
+                stack[depth++] = successor;
+            if (successor == g->count && at > g->last_exit)
+                g->last_exit = at;
+        }
+    }
+}
+
+/* Forgets the ways to the exit but for that of the last block that has one. */
+static void keep_last_exit(graph *g)
+{
+    for (uint32_t b = 0; b < g->count; b++)
+        for (int s = 0; s < 2; s++)
+            if (g->blocks[b].successors[s] == g->count && b != g->last_exit)
+                g->blocks[b].successors[s] = NONE;
+}
+
 static void make_preds(graph *g)
 {
     g->preds = arena_zalloc(g->arena, (2 * (size_t)g->count + 1) * sizeof *g->preds);
+    for (uint32_t b = 0; b <= g->count; b++)
+        g->blocks[b].pred_count = 0;
     for (uint32_t b = 0; b < g->count; b++)
         for (int i = 0; i < 2; i++)
             if (g->blocks[b].successors[i] != NONE)
@@ -156,11 +192,20 @@ static void set_reconvergence(graph *g)
     for (uint32_t i = 0; i < g->count; i++) {
         const block *b = &g->blocks[i];
         op *last = &g->entry->ops.items[b->end - 1];
-        if (last->target == NO_TARGET || b->order == NONE || b->post_dominator == NONE)
+        if (last->target == NO_TARGET || b->order == NONE || b->post_dominator == NONE ||
+            last->reconverge != NO_TARGET)
             continue;
         uint32_t meets = g->order[b->post_dominator];
         last->reconverge = meets < g->count ? g->blocks[meets].first : NO_TARGET;
     }
+}
+
+static void find_meeting_points(graph *g)
+{
+    make_preds(g);
+    order_blocks(g);
+    find_post_dominators(g);
+    set_reconvergence(g);
 }
 
 typedef struct bits {
@@ -249,10 +294,10 @@ void flow_analyse(entry *e)
     arena *scratch = arena_new();
     graph g = { .arena = scratch, .entry = e };
     make_blocks(&g);
-    make_preds(&g);
-    order_blocks(&g);
-    find_post_dominators(&g);
-    set_reconvergence(&g);
+    find_last_exit(&g);
+    find_meeting_points(&g);
     find_undefined_reads(&g);
+    keep_last_exit(&g);
+    find_meeting_points(&g);
     arena_free(scratch);
 }

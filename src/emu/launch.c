@@ -243,9 +243,10 @@ static void fill_constants(machine *m, warp *w)
 static void make_warps(machine *m)
 {
     const entry *e = m->entry;
-    m->frames = 2;
+    /* One frame a branch for where its ways meet, and one for each group of lanes that waits. */
+    m->frames = WARP_LANES + 1;
     for (size_t i = 0; i < e->ops.count; i++)
-        m->frames += 2 * e->ops.items[i].is_branch;
+        m->frames += e->ops.items[i].is_branch;
     for (unsigned i = 0; i < m->warp_count; i++) {
         warp *w = &m->warps[i];
         w->machine = m;

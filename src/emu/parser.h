@@ -60,6 +60,7 @@ typedef struct parser {
     emu_module *module;
     entry *entry;
     symbols symbols;
+    symbols forms; /* instructions with their modifiers, and the row of the table each is */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;

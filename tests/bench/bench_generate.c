@@ -115,8 +115,8 @@ static double time_nvcc(arena *a, const char *source, const char *folder)
         nvcc = os_find_program(a, "/usr/local/cuda/bin/nvcc");
     if (!nvcc)
         return 0;
-    const char *ptx = arena_format(a, "%s/naive_gemv.ptx", folder);
-    const char *argv[] = { nvcc, "-ptx", "-arch=sm_80", source, "-o", ptx, NULL };
+    const char *made = arena_format(a, "%s/naive_gemv.ptx", folder);
+    const char *argv[] = { nvcc, "-ptx", "-arch=sm_80", source, "-o", made, NULL };
     double times[NVCC_RUNS];
     for (int run = 0; run < NVCC_RUNS; run++) {
         char *output;

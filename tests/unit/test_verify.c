@@ -75,7 +75,7 @@ static const family gemv_family = {
     .tolerance = 1e-6,
 };
 
-/* o[d] = sum of v[t,d] over the valid positions t: what a cache is about, without the softmax. */
+/* o[d] = sum of v[0,t,d] over the valid positions t: what a cache is about, without the softmax. */
 static void sum_positions(const problem *p, unsigned output, uint64_t first, uint64_t count,
                           ref_value *values)
 {
@@ -131,11 +131,12 @@ static const char cache_ptx[] = ".version 7.0\n"
 
 static const key cache_keys[] = {
     { .name = "head_dim", .field = KEY_FIELD(shape.head_dim), .tag = "d" },
+    { .name = "num_kv_heads", .field = KEY_FIELD(shape.num_kv_heads), .tag = "kv" },
     { .name = "max_seq_len", .field = KEY_FIELD(shape.max_seq_len), .tag = "s" },
     KEY_END,
 };
 static const param cache_params[] = { OUT(F32, o, "head_dim", 16),
-                                      IN(F32, v, "max_seq_len*head_dim", 16),
+                                      IN(F32, v, "num_kv_heads*max_seq_len*head_dim", 16),
                                       { .name = "seq_len", .kind = PARAM_SEQ_LEN },
                                       PARAM_END };
 static const family cache_family = {
@@ -151,9 +152,11 @@ static const family cache_family = {
 static const instance gemv_instance = { .family = &gemv_family,
                                         .name = "plain",
                                         .shape = { .k = 8, .n = 100 } };
-static const instance cache_instance = { .family = &cache_family,
-                                         .name = "plain",
-                                         .shape = { .head_dim = 32, .max_seq_len = 50 } };
+static const instance cache_instance = {
+    .family = &cache_family,
+    .name = "plain",
+    .shape = { .head_dim = 32, .num_kv_heads = 1, .max_seq_len = 50 }
+};
 
 static verify_result verify_text(arena *a, const instance *in, const char *text)
 {
@@ -288,14 +291,19 @@ static void sequence_lengths_at_the_edges_are_tried(void **state)
                 mutate(a, cache_ptx, "mov.u32 %r3, 0;",
                        "mov.u32 %r3, 0;\n    or.b32 %r2, %r2, 2;\n    min.u32 %r2, %r2, 50;"),
                 "is nan");
+    check_wrong(a, in,
+                mutate(a, cache_ptx, "mov.u32 %r3, 0;",
+                       "mov.u32 %r3, 0;\n    setp.eq.u32 %p2, %r2, 0;\n    @%p2 ret;"),
+                "o[0] is never written (seq_len 0");
 }
 
 static void a_cache_too_large_to_exist_is_tried_all_the_same(void **state)
 {
     arena *a = *state;
     instance in = cache_instance;
-    in.shape.max_seq_len = 1000000;
-    const char *text = mutate(a, cache_ptx, "%r2, %r2, 50", "%r2, %r2, 1000000");
+    in.shape.num_kv_heads = 100;
+    in.shape.max_seq_len = 5000;
+    const char *text = mutate(a, cache_ptx, "%r2, %r2, 50", "%r2, %r2, 5000");
     check_right(a, &in, text);
     check_wrong(a, &in, mutate(a, text, "min.u32", "or.b32 %r2, %r2, 2;\n    min.u32"), "is nan");
 }

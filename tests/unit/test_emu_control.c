@@ -1,0 +1,389 @@
+/* Divergence and reconvergence, barriers, and instructions that lanes do together. */
+#include "test_emu_run.h"
+
+static void expect_all(const run *r, unsigned threads, uint64_t (*value)(unsigned thread))
+{
+    for (unsigned i = 0; i < threads; i++)
+        if (r->out[i] != value(i))
+            fail_msg("thread %u has %llu and should have %llu", i, (unsigned long long)r->out[i],
+                     (unsigned long long)value(i));
+}
+
+#define STORE "cvt.u64.u32 %l1, %r1;\nst.global.u64 [%slot], %l1;\n"
+
+static uint64_t nested(unsigned t)
+{
+    return t < 8 ? (t % 2 ? 1 : 2) : t < 24 ? 3 : t % 4 == 1 ? 4 : 5;
+}
+
+static void nested_ifs_run_each_way_for_its_lanes_and_meet_again(void **state)
+{
+    run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 8; and.b32 %r2, %t, 1; setp.eq.u32 %p2, %r2, 1;\n"
+                             "@!%p1 bra $else;\n"
+                             "@!%p2 bra $even; mov.u32 %r1, 1; bra $meet;\n"
+                             "$even: mov.u32 %r1, 2; bra $meet;\n"
+                             "$else: setp.lt.u32 %p3, %t, 24; mov.u32 %r1, 3; @%p3 bra $meet;\n"
+                             "and.b32 %r2, %t, 3; setp.eq.u32 %p2, %r2, 1; mov.u32 %r1, 5;\n"
+                             "@%p2 mov.u32 %r1, 4;\n"
+                             "$meet: activemask.b32 %r3; setp.ne.u32 %p4, %r3, 0xffffffff;\n"
+                             "@%p4 trap;\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, nested);
+}
+
+static uint64_t triangle(unsigned t)
+{
+    return t * (t + 1) / 2;
+}
+
+static void lanes_that_leave_a_loop_wait_for_the_others(void **state)
+{
+    run r = { .text = KERNEL("mov.u32 %r1, 0; mov.u32 %r2, 0;\n"
+                             "$loop: add.u32 %r1, %r1, %r2; setp.ge.u32 %p1, %r2, %t;\n"
+                             "@%p1 bra $out; add.u32 %r2, %r2, 1; bra $loop;\n"
+                             "$out: shfl.sync.idx.b32 %r3, %r1, 31, 31, 0xffffffff;\n"
+                             "setp.ne.u32 %p2, %r3, 496; @%p2 trap;\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, triangle);
+}
+
+static uint64_t nested_loops(unsigned t)
+{
+    return (t % 5) * (t % 3) * 10 + 7;
+}
+
+static void nested_loops_with_different_trip_counts_give_each_lane_its_own(void **state)
+{
+    run r = { .text = KERNEL("rem.u32 %r5, %t, 5; rem.u32 %r6, %t, 3; mov.u32 %r1, 7;\n"
+                             "mov.u32 %r2, 0;\n"
+                             "$outer: setp.ge.u32 %p1, %r2, %r5; @%p1 bra $end;\n"
+                             "mov.u32 %r3, 0;\n"
+                             "$inner: setp.ge.u32 %p2, %r3, %r6; @%p2 bra $next;\n"
+                             "add.u32 %r1, %r1, 10; add.u32 %r3, %r3, 1; bra $inner;\n"
+                             "$next: add.u32 %r2, %r2, 1; bra $outer;\n"
+                             "$end:\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, nested_loops);
+}
+
+static uint64_t early(unsigned t)
+{
+    return t < 10 ? UINT64_MAX : 0xfffffc00;
+}
+
+static void lanes_that_return_early_are_gone_for_the_rest(void **state)
+{
+    run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 10; @%p1 ret; activemask.b32 %r1;\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, early);
+}
+
+static uint64_t loop_return(unsigned t)
+{
+    return t % 2 ? UINT64_MAX : 16;
+}
+
+static void lanes_meet_behind_a_loop_that_others_return_from(void **state)
+{
+    run r = { .text = KERNEL("and.b32 %r4, %t, 1; setp.eq.u32 %p3, %r4, 1; mov.u32 %r2, 0;\n"
+                             "$loop: setp.gt.u32 %p1, %r2, %t; @%p1 bra $out;\n"
+                             "setp.eq.and.u32 %p2, %r2, %t, %p3; @%p2 bra $gone;\n"
+                             "add.u32 %r2, %r2, 1; bra $loop;\n"
+                             "$gone: ret;\n"
+                             "$out: activemask.b32 %r1; popc.b32 %r1, %r1;\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, loop_return);
+}
+
+static uint64_t unconditional(unsigned t)
+{
+    return t + 1;
+}
+
+static void code_behind_forward_and_backward_jumps_runs_in_order(void **state)
+{
+    run r = { .text = KERNEL("mov.u32 %r1, %t; bra.uni $b;\n$a: bra $c;\n"
+                             "$b: add.u32 %r1, %r1, 1; bra $a;\n$c:\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, unconditional);
+}
+
+static void labels_and_registers_of_an_inner_scope_hide_outer_ones(void **state)
+{
+    run r = { .text = KERNEL("mov.u32 %r1, %t;\n"
+                             "{ .reg .b32 %r<3>; mov.u32 %r1, 100; bra $x; mov.u32 %r1, 5; $x: }\n"
+                             "{ .reg .b32 x; mov.u32 x, 1; bra $x; trap; $x: add.u32 %r1, %r1, x; }\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, unconditional);
+}
+
+static uint64_t reversed(unsigned t)
+{
+    return 255 - t;
+}
+
+static void a_barrier_makes_writes_of_all_warps_visible(void **state)
+{
+    run r = { .threads = 256,
+              .text = KERNEL(".shared .align 4 .b8 tile[1024];\n"
+                             "mov.u32 %r2, tile; shl.b32 %r3, %t, 2; add.u32 %r4, %r2, %r3;\n"
+                             "st.shared.u32 [%r4], %t; bar.sync 0; sub.u32 %r5, 1020, %r3;\n"
+                             "add.u32 %r5, %r5, %r2; ld.shared.u32 %r1, [%r5]; bar.sync 0;\n"
+                             "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r1, [%r4];\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 256, reversed);
+}
+
+static uint64_t halves(unsigned t)
+{
+    return t < 64 ? 64 : 128;
+}
+
+static void named_barriers_hold_only_the_threads_they_count(void **state)
+{
+    run r = { .threads = 128,
+              .text = KERNEL("setp.lt.u32 %p1, %t, 64; @%p1 bra $low;\n"
+                             "bar.sync 2, 64; mov.u32 %r1, 128; bra $store;\n"
+                             "$low: bar.sync 1, 64; mov.u32 %r1, 64;\n"
+                             "$store: bar.sync 0;\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 128, halves);
+}
+
+static uint64_t forty_two(unsigned t)
+{
+    (void)t;
+    return 42;
+}
+
+static void a_barrier_arrived_at_lets_the_consumers_go(void **state)
+{
+    run r = { .threads = 64,
+              .text = KERNEL(".shared .align 4 .u32 value;\n"
+                             "setp.ge.u32 %p1, %t, 32; mov.u32 %r1, 42; @%p1 bra $produce;\n"
+                             "bar.sync 3, 64; ld.shared.u32 %r1, [value]; bra $store;\n"
+                             "$produce: st.shared.u32 [value], 42; bar.arrive 3, 64;\n"
+                             "$store:\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 64, forty_two);
+}
+
+static uint64_t reductions(unsigned t)
+{
+    (void)t;
+    return 48 + 100;
+}
+
+static void a_barrier_reduces_predicates_over_the_block(void **state)
+{
+    run r = { .threads = 96,
+              .text = KERNEL("setp.ge.u32 %p1, %t, 48; bar.red.popc.u32 %r1, 0, %p1;\n"
+                             "bar.red.or.pred %p2, 0, %p1; bar.red.and.pred %p3, 0, %p1;\n"
+                             "@%p2 add.u32 %r1, %r1, 100; @%p3 add.u32 %r1, %r1, 1000;\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 96, reductions);
+}
+
+/* shfl modes: a row's b and c, and the lane that lane i takes its value from. */
+static void shuffles_stay_inside_their_segments(void **state)
+{
+    static const struct {
+        const char *mode;
+        unsigned b, c;
+        unsigned from[4]; /* of lanes 0, 7, 8, 31 */
+        unsigned in_range; /* of those lanes, a bit each */
+    } rows[] = {
+        { "up", 1, 0, { 0, 6, 7, 30 }, 14 },
+        { "up", 3, 0x1800, { 0, 4, 8, 28 }, 10 },
+        { "down", 1, 31, { 1, 8, 9, 31 }, 7 },
+        { "down", 2, 0x181f, { 2, 7, 10, 31 }, 5 },
+        { "bfly", 8, 31, { 8, 15, 0, 23 }, 15 },
+        { "bfly", 8, 0x181f, { 0, 7, 0, 23 }, 12 },
+        { "idx", 5, 31, { 5, 5, 5, 5 }, 15 },
+        { "idx", 5, 0x181f, { 5, 5, 13, 29 }, 15 },
+        { "idx", 37, 31, { 5, 5, 5, 5 }, 15 },
+        { "idx", 9, 7, { 0, 7, 8, 31 }, 0 },
+    };
+    static const unsigned lanes[] = { 0, 7, 8, 31 };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[2048], shuffle[128];
+        snprintf(shuffle, sizeof shuffle, "shfl.sync.%s.b32 %%r1|%%p1, %%t, %u, 0x%x, 0xffffffff;",
+                 rows[i].mode, rows[i].b, rows[i].c);
+        snprintf(text, sizeof text, "%s%s%s", PTX_HEAD
+                 ".visible .entry k(.param .u64 out, .param .u64 in) {\n"
+                 ".reg .pred %p1; .reg .b32 %r<4>, %t; .reg .b64 %l1, %slot, %out;\n"
+                 "ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %slot, %t, 8, %out;\n",
+                 shuffle, "@%p1 add.u32 %r1, %r1, 100;\n" STORE "ret; }");
+        run r = { .text = text };
+        run_well(&r);
+        for (int k = 0; k < 4; k++) {
+            uint64_t expected = rows[i].from[k] + (rows[i].in_range >> k & 1 ? 100u : 0u);
+            if (r.out[lanes[k]] != expected)
+                fail_msg("%s: lane %u has %llu and should have %llu", shuffle, lanes[k],
+                         (unsigned long long)r.out[lanes[k]], (unsigned long long)expected);
+        }
+    }
+}
+
+static uint64_t votes(unsigned t)
+{
+    return 0xffff0000u + (t < 16 ? 1u : 2u);
+}
+
+static void votes_matches_and_reductions_see_their_members_only(void **state)
+{
+    run r = { .text = KERNEL(
+                  "setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
+                  "vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1;\n"
+                  "@!%p2 trap; @%p3 trap;\n"
+                  "shr.u32 %r2, %t, 4; match.any.sync.b32 %r3, %r2, -1; popc.b32 %r4, %r3;\n"
+                  "setp.ne.u32 %p4, %r4, 16; @%p4 trap;\n"
+                  "match.all.sync.b32 %r3|%p4, %r2, -1; @%p4 trap;\n"
+                  "redux.sync.add.u32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 496; @%p4 trap;\n"
+                  "redux.sync.max.s32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 31; @%p4 trap;\n"
+                  "redux.sync.xor.b32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 0; @%p4 trap;\n"
+                  "@%p1 bra $high; vote.sync.uni.pred %p5, %p1, 0x0000ffff; @!%p5 trap;\n"
+                  "add.u32 %r1, %r1, 1; bra $store;\n"
+                  "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
+                  "add.u32 %r1, %r1, 2;\n"
+                  "$store:\n" STORE) };
+    (void)state;
+    run_well(&r);
+    expect_all(&r, 32, votes);
+}
+
+static void special_registers_say_where_a_thread_is(void **state)
+{
+    static uint32_t out[2 * 3 * 2 * 40];
+    const char *text = PTX_HEAD
+        ".visible .entry k(.param .u64 out) .maxntid 80 {\n"
+        ".reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
+        "ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y;\n"
+        "mov.u32 %r3, %ntid.x; mov.u32 %r4, %ntid.y; mad.lo.u32 %r5, %r2, %r3, %r1;\n"
+        "mov.u32 %r6, %ctaid.x; mov.u32 %r7, %ctaid.y; mov.u32 %r8, %nctaid.x;\n"
+        "mad.lo.u32 %r9, %r7, %r8, %r6; mul.lo.u32 %r10, %r3, %r4;\n"
+        "mad.lo.u32 %r11, %r9, %r10, %r5; mul.wide.u32 %rd2, %r11, 4; add.u64 %rd1, %rd1, %rd2;\n"
+        "mov.u32 %r12, %laneid; mov.u32 %r13, %warpid; shl.b32 %r13, %r13, 5;\n"
+        "add.u32 %r12, %r12, %r13; mov.u32 %r14, %lanemask_lt; popc.b32 %r14, %r14;\n"
+        "shl.b32 %r14, %r14, 16; or.b32 %r12, %r12, %r14; st.global.u32 [%rd1], %r12; ret; }";
+    (void)state;
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    emu_report report;
+    memset(out, 0xff, sizeof out);
+    uint64_t to = emu_map(m, out, sizeof out, false);
+    const void *params[] = { &to };
+    emu_launch_config config = { .module = emu_load(a, text, strlen(text), &report),
+                                 .entry = "k",
+                                 .grid = { 2, 3, 1 },
+                                 .block = { 20, 2, 1 },
+                                 .params = params,
+                                 .param_count = 1 };
+    assert_non_null(config.module);
+    assert_true(emu_launch(m, &config, NULL, &report));
+    for (unsigned i = 0; i < 6 * 40; i++)
+        assert_int_equal(out[i], (i % 40 % 32) << 16 | i % 40);
+    emu_memory_free(m);
+    arena_free(a);
+}
+
+static void a_gemv_with_vector_loads_gives_the_sums(void **state)
+{
+    enum { N = 5, K = 4096 };
+    static float w[N][K], x[K], y[N];
+    const char *text =
+        ".version 6.3\n.target sm_75\n.address_size 64\n"
+        ".visible .entry f32_gemv(\n    .param .u64 y,\n    .param .u64 w,\n    .param .u64 x)\n"
+        ".reqntid 32, 1, 1\n{\n"
+        "    .reg .pred  %p<3>;\n    .reg .b32   %r<4>;\n    .reg .f32   %f<11>;\n"
+        "    .reg .b64   %rd<9>;\n"
+        "    ld.param.u64        %rd1, [y];\n    ld.param.u64        %rd2, [w];\n"
+        "    ld.param.u64        %rd3, [x];\n"
+        "    mov.u32             %r1, %ctaid.x;              // row\n"
+        "    mov.u32             %r2, %tid.x;                // lane\n"
+        "    mul.wide.u32        %rd4, %r2, 16;\n    add.u64             %rd5, %rd3, %rd4;\n"
+        "    mad.wide.u32        %rd6, %r1, 16384, %rd2;\n    add.u64 %rd6, %rd6, %rd4;\n"
+        "    mov.f32             %f1, 0f00000000;\n    mov.u32             %r3, 0;\n"
+        "$column_loop:\n"
+        "    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n"
+        "    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd5];\n"
+        "    fma.rn.f32 %f1, %f2, %f6, %f1;\n    fma.rn.f32 %f1, %f3, %f7, %f1;\n"
+        "    fma.rn.f32 %f1, %f4, %f8, %f1;\n    fma.rn.f32 %f1, %f5, %f9, %f1;\n"
+        "    add.u64 %rd5, %rd5, 512;\n    add.u64 %rd6, %rd6, 512;\n    add.u32 %r3, %r3, 1;\n"
+        "    setp.lt.u32 %p1, %r3, 32;\n    @%p1 bra $column_loop;\n"
+        "    shfl.sync.bfly.b32 %f10, %f1, 16, 31, 0xffffffff; add.f32 %f1, %f1, %f10;\n"
+        "    shfl.sync.bfly.b32 %f10, %f1, 8, 31, 0xffffffff; add.f32 %f1, %f1, %f10;\n"
+        "    shfl.sync.bfly.b32 %f10, %f1, 4, 31, 0xffffffff; add.f32 %f1, %f1, %f10;\n"
+        "    shfl.sync.bfly.b32 %f10, %f1, 2, 31, 0xffffffff; add.f32 %f1, %f1, %f10;\n"
+        "    shfl.sync.bfly.b32 %f10, %f1, 1, 31, 0xffffffff; add.f32 %f1, %f1, %f10;\n"
+        "    setp.ne.u32 %p2, %r2, 0;\n    @%p2 bra $done;\n"
+        "    mul.wide.u32 %rd7, %r1, 4;\n    add.u64 %rd8, %rd1, %rd7;\n"
+        "    st.global.f32 [%rd8], %f1;\n$done:\n    ret;\n}\n";
+    (void)state;
+    for (int k = 0; k < K; k++) {
+        x[k] = (float)(k % 7) - 3;
+        for (int n = 0; n < N; n++)
+            w[n][k] = (float)((k * (n + 3)) % 11) * 0.25f;
+    }
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    emu_report report;
+    uint64_t to_y = emu_map(m, y, sizeof y, false), to_w = emu_map(m, w, sizeof w, true);
+    uint64_t to_x = emu_map(m, x, sizeof x, true);
+    const void *params[] = { &to_y, &to_w, &to_x };
+    emu_stats stats = { 0 };
+    emu_launch_config config = { .module = emu_load(a, text, strlen(text), &report),
+                                 .entry = "f32_gemv",
+                                 .grid = { N, 1, 1 },
+                                 .block = { 32, 1, 1 },
+                                 .params = params,
+                                 .param_count = 3 };
+    assert_non_null(config.module);
+    assert_true(emu_launch(m, &config, &stats, &report));
+    for (int n = 0; n < N; n++) {
+        float sum = 0;
+        for (int k = 0; k < K; k++)
+            sum += w[n][k] * x[k];
+        assert_true(y[n] == sum); /* small multiples of 1/4: every order of adding is exact */
+    }
+    assert_true(emu_written(m, to_y, sizeof y));
+    assert_int_equal(stats.global_load_bytes, N * 2 * K * 4);
+    assert_int_equal(stats.global_load_sectors, N * 2 * K * 4 / 32);
+    assert_int_equal(stats.global_store_bytes, N * 4);
+    emu_memory_free(m);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nested_ifs_run_each_way_for_its_lanes_and_meet_again),
+        cmocka_unit_test(lanes_that_leave_a_loop_wait_for_the_others),
+        cmocka_unit_test(nested_loops_with_different_trip_counts_give_each_lane_its_own),
+        cmocka_unit_test(lanes_that_return_early_are_gone_for_the_rest),
+        cmocka_unit_test(lanes_meet_behind_a_loop_that_others_return_from),
+        cmocka_unit_test(code_behind_forward_and_backward_jumps_runs_in_order),
+        cmocka_unit_test(labels_and_registers_of_an_inner_scope_hide_outer_ones),
+        cmocka_unit_test(a_barrier_makes_writes_of_all_warps_visible),
+        cmocka_unit_test(named_barriers_hold_only_the_threads_they_count),
+        cmocka_unit_test(a_barrier_arrived_at_lets_the_consumers_go),
+        cmocka_unit_test(a_barrier_reduces_predicates_over_the_block),
+        cmocka_unit_test(shuffles_stay_inside_their_segments),
+        cmocka_unit_test(votes_matches_and_reductions_see_their_members_only),
+        cmocka_unit_test(special_registers_say_where_a_thread_is),
+        cmocka_unit_test(a_gemv_with_vector_loads_gives_the_sums),
+    };
+    return cmocka_run_group_tests_name("emu_control", tests, NULL, NULL);
+}
