@@ -20,7 +20,16 @@
 typedef struct ptx ptx;
 typedef struct family family;
 
-typedef enum operation { OP_GEMV, OP_QUANTIZE, OP_ATTENTION, OP_COUNT } operation;
+typedef enum operation {
+    OP_GEMV,
+    OP_QUANTIZE,
+    OP_ATTENTION,
+    OP_GATE_UP,
+    OP_GATE_UP_SWIGLU,
+    OP_KV,
+    OP_RMSNORM_GEMV,
+    OP_COUNT
+} operation;
 extern const char *const operation_names[OP_COUNT];
 
 enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
@@ -37,14 +46,22 @@ typedef struct instance {
     int64_t dims;         /* DIMS_ */
     int64_t seq_len_mode; /* SEQ_LEN_ */
     int64_t num_warps;
+    int64_t outputs_per_block;
+    int64_t n_kv;    /* rows of K and V, of pipelines */
+    int64_t weights; /* index of the word */
+    double epsilon;  /* added to the mean square by which an RMS norm divides */
 } instance;
 
 /* A key that a section of the spec may set: a whole number or one of some words, stored in an
- * int64_t field of the instance. */
+ * int64_t field of the instance, or a real number in a double field. */
 typedef struct choice {
     const char *word;
     const char *tag; /* its part of the instance's name: "" or "_indirect" */
 } choice;
+
+typedef struct real_range {
+    double min, max, def;
+} real_range;
 
 typedef struct key {
     const char *name;
@@ -54,9 +71,11 @@ typedef struct key {
     int64_t multiple_of; /* 0 or 1: any */
     int64_t def;         /* the default; 0 with required */
     bool required;
-    bool at_run_time;      /* with dynamic dims: need not be given, and is passed as NAME_dim */
-    const char *tag;       /* numbers: "k" makes "_k4096" of 4096 */
-    const choice *choices; /* words: ends with { NULL, NULL }; the value is the index */
+    bool at_run_time;       /* with dynamic dims: need not be given, and is passed as NAME_dim */
+    const char *tag;        /* numbers: "k" makes "_k4096" of 4096 */
+    const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */
+    const real_range *real; /* real numbers: in place of min, max and def; the default has no part
+                               in the name */
 } key;
 
 #define KEY_END \
@@ -85,6 +104,19 @@ typedef struct key {
         .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
         .max = 32, .def = (default_warps), .tag = "w"                                             \
     }
+/* Vectors multiplied at once: always baked in, since a kernel has a sum for each in registers. */
+#define KEY_M(least)                                                                            \
+    {                                                                                           \
+        .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = (least), \
+        .max = MAX_VECTORS, .def = (least), .tag = "m"                                          \
+    }
+enum { MAX_VECTORS = 8 };
+#define KEY_EPSILON                                                                   \
+    {                                                                                 \
+        .name = "epsilon", .summary = "of the RMS norm", .field = KEY_FIELD(epsilon), \
+        .tag = "eps", .real = &epsilon_range                                          \
+    }
+extern const real_range epsilon_range;
 extern const choice dims_choices[];
 extern const choice seq_len_choices[];
 
@@ -123,6 +155,9 @@ typedef struct launch {
     const char *grid[3]; /* NULL: 1 */
     const char *shared;  /* static shared memory in bytes; NULL: none */
     const char *dynamic_shared;
+    const char
+        *roomier;  /* the family to take where a GPU has too little shared memory; NULL: none */
+    unsigned rows; /* of W that a block takes at once when it strides over them; 0: one */
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
 
@@ -142,6 +177,9 @@ struct family {
 
     void (*build)(ptx *p, const instance *in);
 
+    const struct pipeline_step
+        *steps; /* of a pipeline, in place of all from op on: see gen/pipeline.h */
+
     reference *reference;
     double tolerance; /* largest error right results have, relative to ref_value.magnitude */
 };
@@ -153,9 +191,21 @@ const family *family_find(const family *const *list, const char *name);
 
 const key *family_key(const family *f, const char *name);
 
-/* The value of a key in an instance, by its field. */
+/* The value of a key in an instance, by its field; a real number as its bits. */
 int64_t *instance_field(instance *in, const key *k);
 int64_t instance_value(const instance *in, const key *k);
+void instance_set(instance *in, const key *k, int64_t value);
+int64_t key_default(const key *k);
+
+/* A real number as an int64_t that holds it, and back; positive ones compare as their bits do. */
+int64_t real_bits(double number);
+double real_of_bits(int64_t bits);
+
+/* The shortest decimal that reads back as the number: "1e-5". */
+const char *real_text(arena *a, double number);
+
+/* The value of a key as a spec says it: "4096", "dynamic", "1e-5". */
+const char *instance_value_text(arena *a, const instance *in, const key *k);
 
 /* Makes the name of an instance from its family and the values of its keys. */
 const char *instance_make_name(arena *a, const instance *in);

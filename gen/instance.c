@@ -1,6 +1,8 @@
 /* Families and their keys by name; instances: fields, names and parameters. */
 #include "gen/family.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -9,6 +11,10 @@ const char *const operation_names[OP_COUNT] = {
     [OP_GEMV] = "gemv",
     [OP_QUANTIZE] = "quantize",
     [OP_ATTENTION] = "attention",
+    [OP_GATE_UP] = "gate_up",
+    [OP_GATE_UP_SWIGLU] = "gate_up_swiglu",
+    [OP_KV] = "kv",
+    [OP_RMSNORM_GEMV] = "rmsnorm_gemv",
 };
 
 const choice dims_choices[] = {
@@ -22,6 +28,8 @@ const choice seq_len_choices[] = {
     [SEQ_LEN_INDIRECT] = { "indirect", "_indirect" },
     { NULL, NULL },
 };
+
+const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
 
 const family *family_find(const family *const *list, const char *name)
 {
@@ -46,7 +54,65 @@ int64_t *instance_field(instance *in, const key *k)
 
 int64_t instance_value(const instance *in, const key *k)
 {
-    return *(const int64_t *)(const void *)((const char *)in + k->field);
+    int64_t value;
+    memcpy(&value, (const char *)in + k->field, sizeof value);
+    return value;
+}
+
+void instance_set(instance *in, const key *k, int64_t value)
+{
+    memcpy((char *)in + k->field, &value, sizeof value);
+}
+
+int64_t key_default(const key *k)
+{
+    return k->real ? real_bits(k->real->def) : k->def;
+}
+
+int64_t real_bits(double number)
+{
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+double real_of_bits(int64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+const char *real_text(arena *a, double number)
+{
+    enum { EXACT_DIGITS = 17 };
+    char text[32];
+    for (int digits = 1; digits <= EXACT_DIGITS; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, number);
+        if (!(strtod(text, NULL) < number || strtod(text, NULL) > number))
+            break;
+    }
+    size_t mantissa = strcspn(text, "e");
+    int exponent = atoi(text + mantissa + 1);
+    return exponent ? arena_format(a, "%.*se%d", (int)mantissa, text, exponent)
+                    : arena_format(a, "%.*s", (int)mantissa, text);
+}
+
+const char *instance_value_text(arena *a, const instance *in, const key *k)
+{
+    int64_t value = instance_value(in, k);
+    if (k->real)
+        return real_text(a, real_of_bits(value));
+    return k->choices ? k->choices[value].word : arena_format(a, "%lld", (long long)value);
+}
+
+/* "eps1em6" of 1e-6: a C identifier has no '-' and no '.'. */
+static void put_real_tag(strbuf *name, const key *k, double number)
+{
+    strbuf_char(name, '_');
+    strbuf_put(name, k->tag);
+    for (const char *c = real_text(name->arena, number); *c; c++)
+        strbuf_char(name, *c == '-' ? 'm' : *c == '.' ? 'p' : *c);
 }
 
 /* A size that is left to the run has no part in the name. */
@@ -56,7 +122,10 @@ const char *instance_make_name(arena *a, const instance *in)
     strbuf_put(&name, in->family->name);
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t value = instance_value(in, k);
-        if (k->choices) {
+        if (k->real) {
+            if (value != key_default(k))
+                put_real_tag(&name, k, real_of_bits(value));
+        } else if (k->choices) {
             strbuf_put(&name, k->choices[value].tag);
         } else if (!k->at_run_time || value) {
             strbuf_char(&name, '_');

@@ -2,7 +2,7 @@
 #ifndef PTXGEN_GEN_KERNEL_H
 #define PTXGEN_GEN_KERNEL_H
 
-#include "gen/family.h"
+#include "gen/pipeline.h"
 
 #define PTXGEN_VERSION "0.1.0"
 
@@ -31,6 +31,8 @@ typedef struct kernel_set {
     kernel *kernels; /* in the order of the spec; one instance's kernels side by side, oldest target
                         first */
     size_t kernel_count;
+    const pipeline *pipelines;
+    size_t pipeline_count;
 } kernel_set;
 
 #endif

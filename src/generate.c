@@ -15,17 +15,13 @@ static const char *what_it_is(arena *a, const instance *in)
     strbuf_put(&line, in->family->name);
     strbuf_put(&line, " ");
     for (const key *k = in->family->keys; k->name; k++) {
-        int64_t value = instance_value(in, k);
-        bool usual = k->choices && !*k->choices[value].tag;
+        bool usual = k->choices && !*k->choices[instance_value(in, k)].tag;
         if (usual || (k->at_run_time && in->dims == DIMS_DYNAMIC))
             continue;
         strbuf_char(&line, ' ');
         strbuf_put(&line, k->name);
         strbuf_char(&line, '=');
-        if (k->choices)
-            strbuf_put(&line, k->choices[value].word);
-        else
-            strbuf_signed(&line, value);
+        strbuf_put(&line, instance_value_text(a, in, k));
     }
     strbuf_put(&line, "  ");
     strbuf_put(&line, in->family->computes);
@@ -128,6 +124,8 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
         .target_count = s->target_count,
         .kernels = kernels.items,
         .kernel_count = kernels.count,
+        .pipelines = s->pipelines,
+        .pipeline_count = s->pipeline_count,
     };
     return d->errors == 0;
 }

@@ -88,7 +88,8 @@ static bool make_kernels(run *r, spec *s, kernel_set *set)
                    error);
         return false;
     }
-    if (!spec_parse(r->arena, name, text, size, families, &o->overrides, s, &r->diags))
+    if (!spec_parse(r->arena, name, text, size, families_and_pipelines(r->arena), &o->overrides, s,
+                    &r->diags))
         return false;
     if (!standard_input) {
         s->files = &o->spec;
@@ -211,9 +212,11 @@ static void generate(run *r)
         r->wrote = emit_tree(r->arena, o->out, files.items, files.count, &changed, &r->diags);
         if (!r->wrote || (o->depfile && !write_depfile(r, &s, &files)))
             return;
-        strbuf_format(&r->out, "ptxgen: %zu kernels -> %s (%zu files, %zu changed)\n",
-                      set.kernel_count, output_path(r->arena, o->out, files.items[0].name),
-                      files.count, changed);
+        strbuf_format(&r->out, "ptxgen: %zu kernels", set.kernel_count);
+        if (set.pipeline_count)
+            strbuf_format(&r->out, ", %zu pipelines", set.pipeline_count);
+        strbuf_format(&r->out, " -> %s (%zu files, %zu changed)\n",
+                      output_path(r->arena, o->out, files.items[0].name), files.count, changed);
     }
     if (o->quiet)
         r->out.length = 0;
@@ -236,17 +239,18 @@ static void write_starter(run *r)
 
 static status show_family(run *r)
 {
-    const family *f = family_find(families, r->options.help_family);
+    const family *const *all = families_and_pipelines(r->arena);
+    const family *f = family_find(all, r->options.help_family);
     if (f) {
         spec_help_family(&r->out, f);
         return EXIT_DONE;
     }
     size_t count = 0;
-    while (families[count])
+    while (all[count])
         count++;
     const char **names = arena_alloc(r->arena, count * sizeof *names);
     for (size_t i = 0; i < count; i++)
-        names[i] = families[i]->name;
+        names[i] = all[i]->name;
     const char *closest = closest_match(r->options.help_family, names, count);
     return closest ? wrong_usage("there is no kernel family '%s'; did you mean '%s'?",
                                  r->options.help_family, closest)
@@ -262,7 +266,7 @@ static status run_command(run *r)
     else if (o->version)
         strbuf_put(&r->out, "ptxgen " PTXGEN_VERSION "\n");
     else if (o->list)
-        spec_list_families(&r->out, families);
+        spec_list_families(&r->out, families_and_pipelines(r->arena));
     else if (o->help_family)
         return show_family(r);
     else if (o->init)

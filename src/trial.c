@@ -223,7 +223,9 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
 
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
 {
-    trial t = { .instance = in, .setup = *setup, .problem = { .shape = setup->shape } };
+    trial t = { .instance = in,
+                .setup = *setup,
+                .problem = { .shape = setup->shape, .epsilon = in->epsilon } };
     run_values run = { setup->shape.k, setup->shape.n, setup->shape.m, setup->sm_count };
     param params[MAX_PARAMS];
     random_source r = { setup->seed };

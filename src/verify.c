@@ -19,7 +19,7 @@ enum {
     SAMPLED_WORK = 4000000, /* up to which more blocks are sampled */
     MAX_BLOCKS = 16,
     USUAL_SM_COUNT = 132, /* an H100's */
-    ROWS_A_BLOCK = 3,     /* of a grid-stride kernel, in the trial that makes it loop */
+    TURNS_A_BLOCK = 3,    /* of a grid-stride kernel, in the trial that makes it loop */
     ODD_SEQ_LEN = 33,
 };
 
@@ -116,6 +116,12 @@ static bool chosen(const block_choice *c, uint64_t block)
     return c->count == 0;
 }
 
+/* Rows of W that a block takes at once. */
+static uint64_t rows_a_turn(const instance *in)
+{
+    return in->family->launch.rows ? in->family->launch.rows : 1;
+}
+
 /* last_only: only the block that would be the first to leave a buffer at its end. */
 static block_choice choose_blocks(const trial *t, bool last_only)
 {
@@ -127,8 +133,9 @@ static block_choice choose_blocks(const trial *t, bool last_only)
     if (last_only)
         return c;
     choose(&c, 0);
-    choose(&c, (at_least_one(t->setup.shape.n) - 1) % grid);
-    choose(&c, at_least_one(t->setup.shape.n) % grid);
+    uint64_t last_turn = (at_least_one(t->setup.shape.n) - 1) / rows_a_turn(t->instance);
+    choose(&c, last_turn % grid);
+    choose(&c, (last_turn + 1) % grid);
     random_source r = { t->setup.seed };
     uint64_t block_work = work / grid + 1;
     for (uint64_t i = c.count; i < MAX_BLOCKS && i * block_work < SAMPLED_WORK; i++)
@@ -302,7 +309,7 @@ static int64_t looping_sm_count(const instance *in, const problem_shape *s)
     int64_t blocks = formula_value(in->family->launch.grid[0], in, &run);
     if (s->n <= blocks)
         return 0;
-    int64_t sm_count = s->n / blocks / ROWS_A_BLOCK;
+    int64_t sm_count = s->n / blocks / (int64_t)rows_a_turn(in) / TURNS_A_BLOCK;
     return sm_count > 1 ? sm_count : 1;
 }
 

@@ -22,11 +22,16 @@ val dim_m(ptx *p, const instance *in)
 
 gemv gemv_parameters(ptx *p, const instance *in)
 {
+    return gemv_of(p, in, "y", "w", "x");
+}
+
+gemv gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x)
+{
     const format_info *weights = &formats[in->family->weights];
     gemv g = {
-        .y = parameter(p, "y"),
-        .w = parameter(p, "w"),
-        .x = parameter(p, "x"),
+        .y = parameter(p, y),
+        .w = parameter(p, w),
+        .x = parameter(p, x),
         .n = dim_n(p, in),
         .blocks = div(p, dim_k(p, in), weights->block_values),
     };
@@ -34,9 +39,46 @@ gemv gemv_parameters(ptx *p, const instance *in)
     return g;
 }
 
+unsigned gemv_registers(const instance *in)
+{
+    enum { OF_ONE_VECTOR = 64 };
+    return in->shape.m == 1 ? OF_ONE_VECTOR : in->family->launch.registers;
+}
+
 val gemv_row(ptx *p, const gemv *g, val row)
 {
     return named(p, "&w[row]", mad_wide(p, row, g->row_bytes, g->w));
+}
+
+place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
+{
+    uint64_t step = (uint64_t)number * bytes;
+    if (count.kind == VAL_IMM && (step == 0 || count.bits <= INT32_MAX / 2 / step))
+        return (place){ base, (int64_t)(count.bits * step) };
+    return (place){ mad_wide(p, count, (long long)step, base), 0 };
+}
+
+static bool always_inside(const gemv *g, unsigned rows)
+{
+    return g->n.kind == VAL_IMM && g->n.bits % rows == 0;
+}
+
+val gemv_row_of_turn(ptx *p, const gemv *g, val row, unsigned number, unsigned rows)
+{
+    val own = number ? add(p, row, number) : row;
+    return gemv_row(p, g, always_inside(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
+}
+
+void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vectors,
+                     spread_sums sums)
+{
+    PTX_IF (p, lt(p, sums.number, rows * vectors)) {
+        val vector = div(p, sums.number, rows), own = add(p, row, rem(p, sums.number, rows));
+        val inside = always_inside(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
+        val element = mad_wide(p, vector, g->n, convert(p, U64, own));
+        PTX_IF (p, inside)
+            st_global(p, F32, add(p, g->y, shl(p, element, 2)), 0, sums.sum);
+    }
 }
 
 void gemv_store(ptx *p, const gemv *g, val row, val sum)

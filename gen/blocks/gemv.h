@@ -3,6 +3,7 @@
 #ifndef PTXGEN_GEN_BLOCKS_GEMV_H
 #define PTXGEN_GEN_BLOCKS_GEMV_H
 
+#include "gen/blocks/reduce.h"
 #include "gen/family.h"
 #include "ptx/ptx.h"
 
@@ -21,8 +22,35 @@ typedef struct gemv {
 /* Loads the parameters y, w and x and sizes the rows by the family's weight format. */
 gemv gemv_parameters(ptx *p, const instance *in);
 
+/* The same for kernels of several matrices or outputs, with the names of these parameters. */
+gemv gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
+
+/* What a thread may have of registers when it multiplies m vectors: 64 for one, else all of its
+ * family. */
+unsigned gemv_registers(const instance *in);
+
 /* &W[row]. */
 val gemv_row(ptx *p, const gemv *g, val row);
+
+/* A pointer and an offset from it in bytes. */
+typedef struct place {
+    val base;
+    int64_t offset;
+} place;
+
+/* What lies number * count * bytes behind base: row or vector number of an array. Where the sizes
+ * are baked in, that is an offset alone. */
+place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes);
+
+/* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for
+ * what is missing the last row is read again, and nothing is stored.
+ *
+ * &W[row + number], number below rows: */
+val gemv_row_of_turn(ptx *p, const gemv *g, val row, unsigned number, unsigned rows);
+
+/* Y[vector][row + r] = sum number rows * vector + r: */
+void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vectors,
+                     spread_sums sums);
 
 /* y[row] = sum, by thread 0 of the block alone. */
 void gemv_store(ptx *p, const gemv *g, val row, val sum);

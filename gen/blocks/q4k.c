@@ -1,8 +1,9 @@
 /* The packing of the scales, by ggml's get_scale_min_k4: with s[0..11] the 12 bytes,
  *
- *   j < 4   scale = s[j] & 63                              min = s[j + 4] & 63
- *   j >= 4  scale = (s[j + 4] & 15) | (s[j - 4] >> 6) << 4  min = (s[j + 4] >> 4) | (s[j] >> 6) <<
- * 4
+ *   j < 4   scale = s[j] & 63
+ *           min   = s[j + 4] & 63
+ *   j >= 4  scale = (s[j + 4] & 15) | (s[j - 4] >> 6) << 4
+ *           min   = (s[j + 4] >> 4) | (s[j] >> 6) << 4
  *
  * Sub-blocks 2c and 2c + 1 lie in neighbouring bytes, in the half c & 1 of each word: s[0..3] is
  * word 0, s[4..7] word 1, s[8..11] word 2.
@@ -23,8 +24,12 @@ q4k_chunk q4k_chunk_new(ptx *p, val chunk)
 
 q4k_header q4k_header_at(ptx *p, val row, int64_t offset, const q4k_chunk *c)
 {
+    return q4k_header_of(p, ld_const_v4(p, U32, row, offset), c);
+}
+
+q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c)
+{
     enum { AND_OR = 0xea }; /* lop3: (a & b) | c */
-    val4 word = ld_const_v4(p, U32, row, offset);
     val2 d = halves(p, word.v[0]);
 
     val first = prmt(p, word.v[1], word.v[2], c->selector);

@@ -2,9 +2,9 @@
  *
  *   offset  0  f16  d          weight = d * scale[j] * q - dmin * min[j],  j = index / 32
  *           2  f16  dmin
- *           4  12 x u8         8 six-bit scales and 8 six-bit mins, packed (see q4k_scales)
- *          16  128 x u8        nibbles: byte i of chunk c holds values 64c + i (low) and 64c + 32 +
- * i (high)
+ *           4  12 x u8         8 six-bit scales and 8 six-bit mins, packed (see q4k.c)
+ *          16  128 x u8        nibbles: byte i of chunk c holds values 64c + i (low)
+ *                              and 64c + 32 + i (high)
  *
  * A super-block is a multiple of 16 bytes, so a row that starts aligned stays aligned, and what is
  * ahead of the nibbles is one 16-byte load.
@@ -41,6 +41,7 @@ typedef struct q4k_header {
     val d, dmin;
     val packed;
 } q4k_header;
+q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c); /* its four words */
 q4k_header q4k_header_at(ptx *p, val row, int64_t offset, const q4k_chunk *c);
 #define q4k_load_header(p, row, offset, chunk) q4k_header_at(p, V(row), offset, chunk)
 

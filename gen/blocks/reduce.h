@@ -15,18 +15,34 @@ val group_max(ptx *p, val v, unsigned width);
  * get means nothing. Every thread must call it. One call a kernel: it takes its shared memory, 4
  * bytes a warp, for good. */
 val block_sum(ptx *p, val v, unsigned num_warps);
+
+/* The same for several sums, with one barrier; they take 4 bytes a warp each. */
+enum { MAX_SUMS = 16 };
+void block_sum_each(ptx *p, val *values, unsigned count, unsigned num_warps);
 #define BLOCK_SUM_SHARED "4*num_warps*min(1, num_warps-1)"
 
 /* The same again and again, as in a loop over rows: two halves of shared memory, 8 bytes a warp,
  * are used in turn, so that one barrier is enough. A warp can come back to a half only after the
  * next barrier, and warp 0 has read it before it gets there. */
 typedef struct block_sums {
-    unsigned num_warps;
+    unsigned num_warps, count;
     val partial;
     var half; /* byte offset of the half in use */
 } block_sums;
 block_sums block_sums_new(ptx *p, unsigned num_warps);
 #define BLOCK_SUMS_SHARED "8*num_warps*min(1, num_warps-1)"
 val block_sums_next(ptx *p, const block_sums *s, val v);
+
+/* The same for count sums at once, 8 bytes a warp each. */
+block_sums block_sums_new_each(ptx *p, unsigned num_warps, unsigned count);
+void block_sums_next_each(ptx *p, const block_sums *s, val *values);
+
+/* Both for several sums that end up in different threads, which takes far fewer shuffles for many
+ * of them: a thread has sum number number, or none where that is count or more. */
+typedef struct spread_sums {
+    val number, sum;
+} spread_sums;
+spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned num_warps);
+spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *values);
 
 #endif

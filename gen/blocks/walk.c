@@ -9,6 +9,13 @@ var walk_along(ptx *p, walk *w, val start, int64_t bytes)
     return pointer;
 }
 
+void walk_move(ptx *p, const walk *w, unsigned items)
+{
+    for (unsigned c = 0; c < w->cursor_count; c++)
+        assign(p, w->cursors[c].pointer,
+               add(p, w->cursors[c].pointer, items * w->cursors[c].bytes));
+}
+
 static void take(ptx *p, const walk *w, unsigned items,
                  void (*item)(ptx *p, void *context, const int64_t offset[MAX_CURSORS]),
                  void *context)
@@ -19,23 +26,23 @@ static void take(ptx *p, const walk *w, unsigned items,
             offset[c] = i * w->cursors[c].bytes;
         item(p, context, offset);
     }
-    for (unsigned c = 0; c < w->cursor_count; c++)
-        assign(p, w->cursors[c].pointer,
-               add(p, w->cursors[c].pointer, items * w->cursors[c].bytes));
+    walk_move(p, w, items);
 }
 
 void walk_items(ptx *p, const walk *w,
                 void (*item)(ptx *p, void *context, const int64_t offset[MAX_CURSORS]),
                 void *context)
 {
-    val turns = div(p, w->end, w->stride * w->unroll);
-    PTX_FOR (p, turn, 0, turns, 1)
-        take(p, w, w->unroll, item, context);
     bool nothing_left = w->unroll * w->stride == 1 ||
                         (w->end.kind == VAL_IMM && w->end.bits % (w->stride * w->unroll) == 0);
-    if (!nothing_left) {
-        val rest_first = add(p, w->first, mul(p, turns, w->stride * w->unroll));
+    val rest_first = w->first;
+    if (w->unroll > 1 || nothing_left) {
+        val turns = div(p, w->end, w->stride * w->unroll);
+        PTX_FOR (p, turn, 0, turns, 1)
+            take(p, w, w->unroll, item, context);
+        rest_first = add(p, w->first, mul(p, turns, w->stride * w->unroll));
+    }
+    if (!nothing_left)
         PTX_FOR (p, rest, rest_first, w->end, w->stride)
             take(p, w, 1, item, context);
-    }
 }

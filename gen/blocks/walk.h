@@ -4,7 +4,7 @@
 
 #include "ptx/ptx.h"
 
-enum { MAX_CURSORS = 4 };
+enum { MAX_CURSORS = 6 };
 
 /* Threads take items first, first + stride, … below end, where first, below stride, differs between
  * them; pointers move along with them. unroll items are taken in one turn of the loop, with
@@ -23,6 +23,9 @@ typedef struct walk {
 /* Adds a pointer that starts at a thread's first item and returns it: cursor 0, 1, … in the order
  * of the calls. */
 var walk_along(ptx *p, walk *w, val start, int64_t bytes);
+
+/* Moves the pointers on by a number of items: for whoever makes the loop. */
+void walk_move(ptx *p, const walk *w, unsigned items);
 
 /* Generates the loops. item makes the code for one item: cursor c stands offset[c] bytes before it.
  */

@@ -106,7 +106,7 @@ static uint64_t print_mathematics(strbuf *out, const instance *in)
             const char *word = arena_copy(out->arena, c, length);
             const key *k = family_key(in->family, word);
             if (k && is_number(in, k)) {
-                strbuf_signed(out, instance_value(in, k));
+                strbuf_put(out, instance_value_text(out->arena, in, k));
                 said |= UINT64_C(1) << (k - in->family->keys);
             } else {
                 strbuf_put(out, word);
@@ -129,7 +129,8 @@ static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
     const key *keys = in->family->keys;
     for (size_t i = 0; keys[i].name; i++) {
         if (is_number(in, &keys[i]) && !(said >> i & 1))
-            strbuf_format(out, ", %s %" PRId64, keys[i].name, instance_value(in, &keys[i]));
+            strbuf_format(out, ", %s %s", keys[i].name,
+                          instance_value_text(out->arena, in, &keys[i]));
         else if (keys[i].choices && instance_value(in, &keys[i]))
             strbuf_format(out, ", %s %s", config_word(in, &keys[i]), keys[i].name);
     }
@@ -158,8 +159,10 @@ static void print_summary(strbuf *out, const kernel *k, const description *d)
     }
     if (k->shared_bytes)
         strbuf_format(out, ", %zu bytes shared", k->shared_bytes);
-    if (d->dynamic_shared)
+    if (d->dynamic_shared > 0)
         strbuf_format(out, ", %" PRId64 " bytes dynamic shared", d->dynamic_shared);
+    else if (d->dynamic_shared < 0)
+        strbuf_format(out, ", %s bytes dynamic shared", how->dynamic_shared);
     if (k->resources.known)
         strbuf_format(out, ", %u registers", k->resources.registers);
     strbuf_put(out, ". */\n");
@@ -179,6 +182,17 @@ static void print_grid_function(strbuf *out, const char *identifier, const insta
     strbuf_put(out, "}\n");
 }
 
+static void print_shared_function(strbuf *out, const char *identifier, const instance *in)
+{
+    strbuf_format(out,
+                  "static inline unsigned %s_shared(const ptxgen_run *run)\n"
+                  "{\n"
+                  "    return (unsigned)(",
+                  identifier);
+    formula_print_c(out, in->family->launch.dynamic_shared, in);
+    strbuf_put(out, ");\n}\n");
+}
+
 static void print_declarations(strbuf *out, const kernel_set *set)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
@@ -189,14 +203,18 @@ static void print_declarations(strbuf *out, const kernel_set *set)
         strbuf_format(out, "extern const ptxgen_kernel %s;\n", identifier);
         if (!d.grid_fixed)
             print_grid_function(out, identifier, k->instance);
+        if (d.dynamic_shared < 0)
+            print_shared_function(out, identifier, k->instance);
         strbuf_char(out, '\n');
     }
+    print_pipeline_declarations(out, set);
 }
 
 static void print_data(strbuf *out, const kernel_set *set)
 {
     for (size_t i = 0; i < set->kernel_count; i++)
         print_definitions(out, set, &set->kernels[i]);
+    print_pipeline_definitions(out, set);
 }
 
 static void print_table(strbuf *out, const kernel_set *set)
@@ -211,11 +229,17 @@ typedef struct placeholder {
 } placeholder;
 
 static const placeholder placeholders[] = {
-    { "@PREFIX@", print_prefix },     { "@UPPER@", print_upper_prefix },
-    { "@VERSION@", print_version },   { "@ABI@", print_abi },
-    { "@CONTENTS@", print_contents }, { "@OPERATIONS@", print_operations },
-    { "@FORMATS@", print_formats },   { "@DECLARATIONS@", print_declarations },
-    { "@DATA@", print_data },         { "@TABLE@", print_table },
+    { "@PREFIX@", print_prefix },
+    { "@UPPER@", print_upper_prefix },
+    { "@VERSION@", print_version },
+    { "@ABI@", print_abi },
+    { "@CONTENTS@", print_contents },
+    { "@OPERATIONS@", print_operations },
+    { "@FORMATS@", print_formats },
+    { "@DECLARATIONS@", print_declarations },
+    { "@DATA@", print_data },
+    { "@TABLE@", print_table },
+    { "@PIPELINES@", print_pipeline_table },
 };
 
 static const placeholder *find_placeholder(const char *text)

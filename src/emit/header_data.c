@@ -103,8 +103,10 @@ static size_t print_config(strbuf *out, const char *id, const instance *in)
     strbuf_format(out, "static const ptxgen_config %s_config[] = {\n", id);
     for (; k->name; k++) {
         const char *word = config_word(in, k), *quote = word ? "\"" : "";
-        strbuf_format(out, "    { \"%s\", %" PRId64 ", %s%s%s, ", k->name, instance_value(in, k),
-                      quote, word ? word : "NULL", quote);
+        strbuf_format(out, "    { \"%s\", %" PRId64 ", %s, %s%s%s, ", k->name,
+                      k->real ? 0 : instance_value(in, k),
+                      k->real ? instance_value_text(out->arena, in, k) : "0", quote,
+                      word ? word : "NULL", quote);
         if (k->at_run_time && in->dims == DIMS_DYNAMIC)
             strbuf_format(out, "1, %" PRId64 ", %" PRId64 ", %" PRId64 " },\n", k->min, k->max,
                           k->multiple_of ? k->multiple_of : 1);
@@ -125,8 +127,13 @@ static void print_launch(strbuf *out, const char *id, const kernel *k, const des
         strbuf_format(out, "{ 0, 0, 0 }, %s_grid,", id);
     strbuf_format(out,
                   " /* block, grid, grid_at */\n"
-                  "    %zu, %" PRId64 ", 0, /* shared_static, shared_dynamic, workspace */\n",
-                  k->shared_bytes, d->dynamic_shared);
+                  "    %zu, ",
+                  k->shared_bytes);
+    if (d->dynamic_shared >= 0)
+        strbuf_format(out, "%" PRId64 ", NULL,", d->dynamic_shared);
+    else
+        strbuf_format(out, "0, %s_shared,", id);
+    strbuf_put(out, " 0, /* shared_static, shared_dynamic, shared_at, workspace */\n");
 }
 
 static void print_sizes(strbuf *out, const instance *in, const description *d)
@@ -149,7 +156,9 @@ static void print_resources(strbuf *out, const kernel *k, const description *d)
     const resources *r = &k->resources;
     size_t shared = k->shared_bytes + (size_t)d->dynamic_shared;
     unsigned blocks =
-        r->known ? target_blocks_per_sm(k->target, (unsigned)d->block, r->registers, shared) : 0;
+        r->known && d->dynamic_shared >= 0
+            ? target_blocks_per_sm(k->target, (unsigned)d->block, r->registers, shared)
+            : 0;
     strbuf_format(out, "    %u, %u, /* registers, blocks_per_sm */\n", r->known ? r->registers : 0,
                   blocks);
 }

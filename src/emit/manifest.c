@@ -46,7 +46,11 @@ static json_t *config_json(const instance *in)
     json_t *config = made(json_object());
     for (const key *k = in->family->keys; k->name; k++) {
         const char *word = config_word(in, k);
-        set_value(config, k->name, word ? json_string(word) : json_integer(instance_value(in, k)));
+        int64_t value = instance_value(in, k);
+        set_value(config, k->name,
+                  word      ? json_string(word)
+                  : k->real ? json_real(real_of_bits(value))
+                            : json_integer(value));
     }
     return config;
 }
@@ -111,7 +115,9 @@ static json_t *kernel_json(arena *a, const kernel *k)
 
     json_t *shared = made(json_object());
     set_number(shared, "static", (int64_t)k->shared_bytes);
-    set_number(shared, "dynamic", d.dynamic_shared);
+    set_value(shared, "dynamic", number_or_null(d.dynamic_shared));
+    if (d.dynamic_shared < 0)
+        set_string(shared, "dynamic_expr", in->family->launch.dynamic_shared);
 
     json_t *item = made(json_object());
     set_string(item, "name", in->name);
@@ -130,6 +136,49 @@ static json_t *kernel_json(arena *a, const kernel *k)
     return item;
 }
 
+static json_t *buffers_json(const pipeline_buffers *buffers)
+{
+    json_t *list = made(json_array());
+    for (size_t i = 0; i < buffers->count; i++) {
+        const param *p = &buffers->params[i];
+        json_t *item = made(json_object());
+        set_string(item, "name", p->name);
+        set_string(item, "dir", p->kind == PARAM_OUT ? "out" : "in");
+        set_string(item, "element", formats[p->format].name);
+        set_number(item, "bytes", buffers->bytes[i]);
+        set_number(item, "align", p->align);
+        append(list, item);
+    }
+    return list;
+}
+
+static json_t *step_json(const pipeline *p, size_t index)
+{
+    json_t *bind = made(json_object());
+    for (const binding *b = p->instance->family->steps[index].bind; b->param; b++)
+        set_string(bind, b->param, b->buffer == WORKSPACE ? "workspace+0" : b->buffer);
+    json_t *item = made(json_object());
+    set_string(item, "kernel", p->steps[index]->name);
+    set_value(item, "bind", bind);
+    return item;
+}
+
+static json_t *pipeline_json(arena *a, const pipeline *p)
+{
+    pipeline_buffers buffers = pipeline_buffers_of(a, p);
+    json_t *steps = made(json_array());
+    for (size_t i = 0; i < p->step_count; i++)
+        append(steps, step_json(p, i));
+    json_t *item = made(json_object());
+    set_string(item, "name", p->instance->name);
+    set_string(item, "pipeline", p->instance->family->name);
+    set_value(item, "config", config_json(p->instance));
+    set_value(item, "buffers", buffers_json(&buffers));
+    set_value(item, "steps", steps);
+    set_number(item, "workspace", buffers.workspace);
+    return item;
+}
+
 void emit_manifest(strbuf *out, const kernel_set *set)
 {
     json_t *kernels = made(json_array());
@@ -141,9 +190,13 @@ void emit_manifest(strbuf *out, const kernel_set *set)
     set_number(manifest, "abi", PTXGEN_HEADER_ABI);
     set_string(manifest, "prefix", set->prefix);
     set_value(manifest, "kernels", kernels);
-    set_value(manifest, "pipelines", json_array());
+    json_t *list = made(json_array());
+    for (size_t i = 0; i < set->pipeline_count; i++)
+        append(list, pipeline_json(out->arena, &set->pipelines[i]));
+    set_value(manifest, "pipelines", list);
 
-    char *text = json_dumps(manifest, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    char *text =
+        json_dumps(manifest, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
     if (!text)
         os_out_of_memory(0);
     strbuf_put(out, text);

@@ -478,6 +478,11 @@ val ptx_rcp(ptx *p, val a)
     return emit1(p, OP_RCP_RN, a);
 }
 
+val ptx_rcp_approx(ptx *p, val a)
+{
+    return emit1(p, OP_RCP_APPROX, a);
+}
+
 val ptx_sqrt(ptx *p, val a)
 {
     return emit1(p, OP_SQRT_RN, a);
@@ -790,10 +795,20 @@ void ptx_store_shared(ptx *p, type t, val base, int64_t offset, val value)
     store(p, OP_ST_SHARED, t, 1, base, offset, &value);
 }
 
+void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values)
+{
+    store(p, OP_ST_SHARED, t, 4, base, offset, values.v);
+}
+
 val shared_array(ptx *p, const char *name, type t, unsigned count)
 {
     *VEC_PUSH(p->arena, &p->shared) = (ptx_shared){ name, t, count };
     return (val){ .kind = VAL_SHARED, .type = U32, .id = (uint32_t)(p->shared.count - 1) };
+}
+
+val shared_dynamic(ptx *p, const char *name, type t)
+{
+    return shared_array(p, name, t, PTX_DYNAMIC);
 }
 
 /* PTX ISA 9.7.9.6: c is the clamp in bits 0-4 and the mask of the group's lane bits in 8-12. */

@@ -140,7 +140,7 @@ static void check_shared_access(ptx *p, const inst *i, const shared_address *of_
     int64_t size = type_table[i->type].bytes * (int64_t)values;
     int64_t first = at.offset + i->offset;
     int64_t bytes = (int64_t)array->count * type_table[array->type].bytes;
-    if (first < 0 || first + size > bytes)
+    if (first < 0 || (array->count != PTX_DYNAMIC && first + size > bytes))
         ptx_fail(p, "%s touches bytes %lld to %lld of shared array %s, which has %lld",
                  ptx_describe(p, i), (long long)first, (long long)(first + size - 1), array->name,
                  (long long)bytes);

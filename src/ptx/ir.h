@@ -99,8 +99,10 @@ typedef struct ptx_parameter {
 typedef struct ptx_shared {
     const char *name;
     type type;
-    unsigned count;
+    unsigned count; /* PTX_DYNAMIC: the launch says it */
 } ptx_shared;
+
+enum { PTX_DYNAMIC = 0 };
 
 /* Printed as $ and name and suffix, "$row_loop". */
 typedef struct ptx_label {

@@ -334,6 +334,30 @@ size_t ptx_shared_bytes(const ptx *p)
     return bytes;
 }
 
+/* ".align 16 .b32 partial[" */
+static void print_array(const ptx_shared *array, strbuf *out)
+{
+    strbuf_put(out, " .align ");
+    strbuf_unsigned(out, SHARED_ALIGNMENT);
+    strbuf_put(out, " .");
+    strbuf_put(out, type_table[array->type].bits_name);
+    strbuf_char(out, ' ');
+    strbuf_put(out, array->name);
+    strbuf_char(out, '[');
+}
+
+/* External arrays stand outside the kernel, by the grammar of ptxas. */
+static void print_dynamic_arrays(const ptx *p, strbuf *out)
+{
+    for (size_t n = 0; n < p->shared.count; n++) {
+        if (p->shared.items[n].count != PTX_DYNAMIC)
+            continue;
+        strbuf_put(out, ".extern .shared");
+        print_array(&p->shared.items[n], out);
+        strbuf_put(out, "];\n\n");
+    }
+}
+
 static void print_head(const ptx *p, strbuf *out, size_t *body_offset)
 {
     for (size_t n = 0; n < p->headings.count; n++) {
@@ -350,7 +374,9 @@ static void print_head(const ptx *p, strbuf *out, size_t *body_offset)
     strbuf_put(out, p->target->name);
     strbuf_char(out, '\n');
     *body_offset = out->length;
-    strbuf_put(out, ".address_size 64\n\n.visible .entry ");
+    strbuf_put(out, ".address_size 64\n\n");
+    print_dynamic_arrays(p, out);
+    strbuf_put(out, ".visible .entry ");
     strbuf_put(out, p->name);
     strbuf_char(out, '(');
     for (size_t n = 0; n < p->params.count; n++) {
@@ -399,13 +425,10 @@ static void print_declarations(const printer *w, strbuf *out)
     }
     for (size_t n = 0; n < w->p->shared.count; n++) {
         const ptx_shared *array = &w->p->shared.items[n];
-        strbuf_put(out, "    .shared .align ");
-        strbuf_unsigned(out, SHARED_ALIGNMENT);
-        strbuf_put(out, " .");
-        strbuf_put(out, type_table[array->type].bits_name);
-        strbuf_char(out, ' ');
-        strbuf_put(out, array->name);
-        strbuf_char(out, '[');
+        if (array->count == PTX_DYNAMIC)
+            continue;
+        strbuf_put(out, "    .shared");
+        print_array(array, out);
         strbuf_unsigned(out, array->count);
         strbuf_put(out, "];\n");
     }

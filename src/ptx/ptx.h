@@ -184,12 +184,15 @@ val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 #define shf_r(p, lo, hi, count) ptx_shf_r(p, V(lo), V(hi), V(count))
 #define lop3(p, a, b, c, table) ptx_lop3(p, V(a), V(b), V(c), table)
 
-/* Functions of f32. ex2 and rsqrt are the hardware's approximations, ex2 flushes subnormals. */
+/* Functions of f32. rcp_approx, rsqrt and ex2 are the hardware's approximations; rcp_approx and ex2
+ * flush subnormals. */
 val ptx_rcp(ptx *p, val a);
+val ptx_rcp_approx(ptx *p, val a);
 val ptx_sqrt(ptx *p, val a);
 val ptx_rsqrt(ptx *p, val a);
 val ptx_ex2(ptx *p, val a);
 #define rcp(p, a)         ptx_rcp(p, V(a))
+#define rcp_approx(p, a)  ptx_rcp_approx(p, V(a))
 #define square_root(p, a) ptx_sqrt(p, V(a))
 #define rsqrt(p, a)       ptx_rsqrt(p, V(a))
 #define ex2(p, a)         ptx_ex2(p, V(a))
@@ -263,13 +266,19 @@ val2 ptx_load_const_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_const_v4(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_shared_v4(ptx *p, type t, val base, int64_t offset);
 void ptx_store_global_v4(ptx *p, type t, val base, int64_t offset, val4 values);
+void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values);
 #define ld_const_v2(p, t, base, offset)          ptx_load_const_v2(p, t, V(base), offset)
 #define ld_const_v4(p, t, base, offset)          ptx_load_const_v4(p, t, V(base), offset)
 #define ld_shared_v4(p, t, base, offset)         ptx_load_shared_v4(p, t, V(base), offset)
 #define st_global_v4(p, t, base, offset, values) ptx_store_global_v4(p, t, V(base), offset, values)
+#define st_shared_v4(p, t, base, offset, values) ptx_store_shared_v4(p, t, V(base), offset, values)
 
 /* Declares a shared array of count values and gives its address. */
 val shared_array(ptx *p, const char *name, type t, unsigned count);
+
+/* Declares the shared array whose size the launch says. One a kernel: all such arrays lie at the
+ * same address. */
+val shared_dynamic(ptx *p, const char *name, type t);
 
 /* Values of other lanes of the full warp: lane ^ mask; lane + distance (or the own value past the
  * end); one lane's. width, a power of two, splits the warp into groups that exchange among

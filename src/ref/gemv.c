@@ -1,18 +1,22 @@
 #include <math.h>
+#include <stdbool.h>
 
+#include "ref/quant.h"
 #include "ref/reference.h"
 
 enum { CHUNK = 256 }; /* a whole number of blocks in every format */
 
-static ref_value dot(const problem *p, uint64_t row, uint64_t vector)
+/* A row of the matrix that is input number matrix, times a vector of the input number vectors. */
+static ref_value dot(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                     uint64_t vector)
 {
     uint64_t k = (uint64_t)p->shape.k;
     float w[CHUNK], x[CHUNK];
     ref_value sum = { 0, 0 };
     for (uint64_t at = 0; at < k; at += CHUNK) {
         uint64_t count = k - at < CHUNK ? k - at : CHUNK;
-        problem_read(p, 0, row * k + at, count, w);
-        problem_read(p, 1, vector * k + at, count, x);
+        problem_read(p, matrix, row * k + at, count, w);
+        problem_read(p, vectors, vector * k + at, count, x);
         for (uint64_t i = 0; i < count; i++) {
             double term = (double)w[i] * (double)x[i];
             sum.value += term;
@@ -27,7 +31,104 @@ void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
     (void)output;
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++)
-        values[i] = dot(p, (first + i) % n, (first + i) / n);
+        values[i] = dot(p, 0, (first + i) % n, 1, (first + i) / n);
+}
+
+/* How far x / d may be off: roundings of amax / 127, 1 / d and their product. */
+static const double QUANT_ERROR = Q8_1_LARGEST * 0x1p-21;
+
+static void add_quantized(const float *w, const float *x, ref_value *sum)
+{
+    double largest = 1e-30;
+    for (int i = 0; i < Q8_1_VALUES; i++)
+        largest = fmax(largest, fabs((double)x[i]));
+    double d = largest / Q8_1_LARGEST;
+    for (int i = 0; i < Q8_1_VALUES; i++) {
+        double exact = (double)x[i] / d, q = nearbyint(exact), term = (double)w[i] * d * q;
+        bool tie = fabs(exact - q) > 0.5 - QUANT_ERROR;
+        sum->value += term;
+        sum->magnitude +=
+            fabs(term) + (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
+    }
+}
+
+void ref_gemv_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                         ref_value *values)
+{
+    (void)output;
+    uint64_t k = (uint64_t)p->shape.k, n = (uint64_t)p->shape.n;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t row = (first + i) % n, vector = (first + i) / n;
+        values[i] = (ref_value){ 0, 0 };
+        for (uint64_t at = 0; at < k; at += CHUNK) {
+            float w[CHUNK], x[CHUNK];
+            problem_read(p, 0, row * k + at, CHUNK, w);
+            problem_read(p, 1, vector * k + at, CHUNK, x);
+            for (unsigned j = 0; j < CHUNK; j += Q8_1_VALUES)
+                add_quantized(w + j, x + j, &values[i]);
+        }
+    }
+}
+
+enum { FIRST, SECOND, VECTOR }; /* inputs of what has two matrices */
+
+void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                   ref_value *values)
+{
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = dot(p, output, first + i, VECTOR, 0);
+}
+
+/* Results with a relative error of e in the sums of g and u, that is |dg| <= e G and |du| <= e U
+ * with their magnitudes G and U, give
+ *
+ *   |silu(g + dg) (u + du) - silu(g) u| <= S e G (|u| + e U) + |silu(g)| e U
+ *
+ * where S = 1.0998 bounds the slope of silu. The magnitude is that bound by e, for e <= 2^-19. */
+void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                        ref_value *values)
+{
+    static const double steepest = 1.0999, largest_error = 0x1p-19;
+    (void)output;
+    for (uint64_t i = 0; i < count; i++) {
+        ref_value g = dot(p, FIRST, first + i, VECTOR, 0);
+        ref_value u = dot(p, SECOND, first + i, VECTOR, 0);
+        double silu = g.value / (1 + exp(-g.value));
+        values[i].value = silu * u.value;
+        values[i].magnitude =
+            steepest * g.magnitude * (fabs(u.value) + largest_error * u.magnitude) +
+            fabs(silu) * u.magnitude;
+    }
+}
+
+void ref_rmsnorm_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                      ref_value *values)
+{
+    enum { W, X, GAMMA };
+    (void)output;
+    uint64_t k = (uint64_t)p->shape.k;
+    double squares = 0;
+    float w[CHUNK], x[CHUNK], gamma[CHUNK];
+    for (uint64_t at = 0; at < k; at += CHUNK) {
+        problem_read(p, X, at, CHUNK, x);
+        for (uint64_t i = 0; i < CHUNK; i++)
+            squares += (double)x[i] * (double)x[i];
+    }
+    double scale = 1 / sqrt(squares / (double)k + p->epsilon);
+    for (uint64_t row = 0; row < count; row++) {
+        ref_value sum = { 0, 0 };
+        for (uint64_t at = 0; at < k; at += CHUNK) {
+            problem_read(p, W, (first + row) * k + at, CHUNK, w);
+            problem_read(p, X, at, CHUNK, x);
+            problem_read(p, GAMMA, at, CHUNK, gamma);
+            for (uint64_t i = 0; i < CHUNK; i++) {
+                double term = (double)w[i] * (double)x[i] * (double)gamma[i] * scale;
+                sum.value += term;
+                sum.magnitude += fabs(term);
+            }
+        }
+        values[row] = sum;
+    }
 }
 
 void ref_q8_1_quantize(const problem *p, unsigned output, uint64_t first, uint64_t count,

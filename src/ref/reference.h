@@ -28,6 +28,7 @@ typedef struct problem {
     format input_formats[MAX_PARAMS];
     uint64_t periods[MAX_PARAMS]; /* values after which an input too large to exist repeats itself,
                                      whole blocks; 0: all of it is there */
+    double epsilon;               /* of an RMS norm */
 } problem;
 
 /* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
@@ -46,6 +47,23 @@ typedef void reference(const problem *p, unsigned output, uint64_t first, uint64
 
 /* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1). */
 reference ref_gemv;
+
+/* The same by a kernel that quantizes f32 activations itself, 32 by 32: x becomes d q, where d is
+ * amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so close to a
+ * tie that float arithmetic may take either side, the magnitude leaves room for the other one:
+ * |w| d at the tolerance below. */
+reference ref_gemv_quantizing;
+#define REF_QUANTIZING_TOLERANCE 3e-7
+
+/* Two products of one vector: output i is W_i x; inputs W_0, W_1 [n,k] (any format), x (f32 or
+ * q8_1). */
+reference ref_gemv_pair;
+
+/* y = silu(g) u with g = W_0 x, u = W_1 x and silu(g) = g / (1 + exp(-g)); inputs as above. */
+reference ref_gate_up_swiglu;
+
+/* y = W (x / sqrt(mean(x^2) + epsilon) * gamma); inputs W [n,k], x, gamma [k]. */
+reference ref_rmsnorm_gemv;
 
 /* The values that become q8_1 blocks: inputs x. */
 reference ref_q8_1_quantize;

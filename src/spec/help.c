@@ -37,6 +37,11 @@ static size_t begin_row(strbuf *out, const char *heading, bool first)
 
 static void put_range(strbuf *out, const key *k)
 {
+    if (k->real) {
+        strbuf_format(out, "%s..%s", real_text(out->arena, k->real->min),
+                      real_text(out->arena, k->real->max));
+        return;
+    }
     if (k->choices) {
         for (const choice *c = k->choices; c->word; c++)
             strbuf_format(out, "%s%s", c == k->choices ? "" : ", ", c->word);
@@ -57,6 +62,8 @@ static void put_default(strbuf *out, const key *k)
 {
     if (k->required)
         strbuf_put(out, "required");
+    else if (k->real)
+        strbuf_put(out, real_text(out->arena, k->real->def));
     else if (k->choices)
         strbuf_put(out, k->choices[k->def].word);
     else
@@ -140,10 +147,27 @@ static void put_launch(strbuf *out, const launch *l)
     strbuf_char(out, '\n');
 }
 
+static void put_steps(strbuf *out, const family *f)
+{
+    for (const pipeline_step *s = f->steps; s->families[0]; s++) {
+        begin_row(out, "steps", s == f->steps);
+        strbuf_put(out, s->families[0]);
+        if (s->families[1])
+            strbuf_format(out, " or %s", s->families[1]);
+        for (const binding *b = s->bind; b->param; b++)
+            strbuf_format(out, "%s %s = %s", b == s->bind ? " " : ",", b->param, b->buffer);
+        strbuf_char(out, '\n');
+    }
+}
+
 void spec_help_family(strbuf *out, const family *f)
 {
     strbuf_format(out, "%s - %s\n    %s\n", f->name, f->summary, f->computes);
     put_keys(out, f);
+    if (f->steps) {
+        put_steps(out, f);
+        return;
+    }
     put_params(out, f);
     put_launch(out, &f->launch);
 }

@@ -162,15 +162,15 @@ static instance present_instance(const product *p)
 {
     instance in = { .family = p->family, .where = p->section->where };
     for (const key *k = p->family->keys; k->name; k++)
-        *instance_field(&in, k) = k->def;
+        instance_set(&in, k, key_default(k));
     for (size_t i = 0; i < p->axes.count; i++) {
         const axis *factor = &p->axes.items[i];
         for (int j = 0; j < 2 && factor->keys[j]; j++)
-            *instance_field(&in, factor->keys[j]) = factor->values.items[factor->at].numbers[j];
+            instance_set(&in, factor->keys[j], factor->values.items[factor->at].numbers[j]);
     }
     for (const key *k = p->family->keys; k->name; k++) /* left to the run */
         if (k->at_run_time && in.dims == DIMS_DYNAMIC && !is_given(p, k))
-            *instance_field(&in, k) = 0;
+            instance_set(&in, k, 0);
     return in;
 }
 
@@ -230,10 +230,10 @@ static const char *largest_consumer(const product *p, const instance *in, const 
     int64_t least = shared_bytes(formula, in);
     const char *consumer = NULL;
     for (const key *k = p->family->keys; k->name; k++) {
-        if (k->choices || !is_given(p, k))
+        if (k->choices || k->real || !is_given(p, k))
             continue;
         instance smaller = *in;
-        *instance_field(&smaller, k) = k->min;
+        instance_set(&smaller, k, k->min);
         int64_t bytes = shared_bytes(formula, &smaller);
         if (bytes < least) {
             least = bytes;
@@ -260,8 +260,10 @@ static bool check_shared_memory(product *p, const instance *in, const target *t,
         return true;
     const location *where = blame(p, largest_consumer(p, in, formula));
     if (where)
-        diag_error(d, DIAG_SHARED_MEMORY, *where, "%s needs %lld bytes of %s a block; %s has %lld",
-                   in->name, (long long)needed, kind, t->name, (long long)limit);
+        diag_error(d, DIAG_SHARED_MEMORY, *where,
+                   "%s needs %lld bytes of %s a block; %s has %lld%s%s%s", in->name,
+                   (long long)needed, kind, t->name, (long long)limit, how->roomier ? "; " : "",
+                   how->roomier ? how->roomier : "", how->roomier ? " takes any size" : "");
     return false;
 }
 

@@ -185,8 +185,48 @@ static void apply_overrides(parser *p, const spec_overrides *overrides)
     qsort(p->targets.items, p->targets.count, sizeof *p->targets.items, by_age);
 }
 
+typedef VEC(pipeline) pipeline_list;
+
+/* The instances of a spec, and the pipelines over them, with indices for pointers as long as the
+ * instances may still move. */
+typedef struct contents {
+    instance_list instances, pipelines;
+    VEC(size_t) steps; /* of all pipelines, one after the other */
+} contents;
+
+/* Adds the kernels of a pipeline that are not there yet. */
+static void add_steps(parser *p, const instance *in, name_map *names, contents *all)
+{
+    size_t count = pipeline_step_count(in->family);
+    for (size_t i = 0; i < count; i++) {
+        instance made = step_instance(p->arena, in, &in->family->steps[i]);
+        const char *blamed,
+            *refusal = made.family->check ? made.family->check(&made, p->arena, &blamed) : NULL;
+        if (refusal)
+            diag_error(p->diags, DIAG_CONFLICT, in->where, "%s: %s", in->name, refusal);
+        size_t at = name_map_find_or_add(p->arena, names, made.name, all->instances.count);
+        if (at == all->instances.count)
+            *VEC_PUSH(p->arena, &all->instances) = made;
+        *VEC_PUSH(p->arena, &all->steps) = at;
+    }
+}
+
+static pipeline_list connect_pipelines(parser *p, const contents *all)
+{
+    pipeline_list made = { 0 };
+    size_t taken = 0;
+    for (size_t i = 0; i < all->pipelines.count; i++) {
+        pipeline *one = VEC_PUSH(p->arena, &made);
+        *one = (pipeline){ .instance = &all->pipelines.items[i] };
+        one->step_count = pipeline_step_count(one->instance->family);
+        for (size_t s = 0; s < one->step_count; s++)
+            one->steps[s] = &all->instances.items[all->steps.items[taken++]];
+    }
+    return made;
+}
+
 /* Reads all sections before it makes any instance, so that a spec of too many costs nothing. */
-static instance_list read_families(parser *p, const section_list *sections)
+static contents read_families(parser *p, const section_list *sections)
 {
     VEC(product) products = { 0 };
     uint64_t total = 0;
@@ -196,20 +236,27 @@ static instance_list read_families(parser *p, const section_list *sections)
         product lists;
         if (!f || !product_read(p->arena, s, f, p->has_dims ? &p->dims : NULL, &lists, p->diags))
             continue;
-        if (total <= SPEC_MAX_INSTANCES && total + lists.count > SPEC_MAX_INSTANCES)
+        uint64_t made = lists.count * (f->steps ? pipeline_step_count(f) : 1);
+        if (total <= SPEC_MAX_INSTANCES && total + made > SPEC_MAX_INSTANCES)
             diag_error(p->diags, DIAG_TOO_MANY, s->name_where,
                        "with the lists of this section the spec has more than %d instances",
                        SPEC_MAX_INSTANCES);
-        total += lists.count;
+        total += made;
         *VEC_PUSH(p->arena, &products) = lists;
     }
 
-    instance_list instances = { 0 };
-    name_map names = { 0 };
-    for (size_t i = 0; i < products.count && total <= SPEC_MAX_INSTANCES; i++)
-        product_expand(p->arena, &products.items[i], p->targets.items, p->targets.count, &names,
-                       &instances, p->diags);
-    return instances;
+    contents all = { 0 };
+    name_map names = { 0 }, pipeline_names = { 0 };
+    for (size_t i = 0; i < products.count && total <= SPEC_MAX_INSTANCES; i++) {
+        product *lists = &products.items[i];
+        bool steps = lists->family->steps != NULL;
+        product_expand(p->arena, lists, p->targets.items, p->targets.count,
+                       steps ? &pipeline_names : &names, steps ? &all.pipelines : &all.instances,
+                       p->diags);
+    }
+    for (size_t i = 0; i < all.pipelines.count; i++)
+        add_steps(p, &all.pipelines.items[i], &names, &all);
+    return all;
 }
 
 bool spec_parse(arena *a, const char *name, const char *text, size_t size,
@@ -225,15 +272,18 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
             read_global(&p, sections.items[i]);
     apply_overrides(&p, overrides);
     report_duplicate_sections(&p, &sections);
-    instance_list instances = read_families(&p, &sections);
-    if (d->errors == errors_before && !instances.count)
+    contents all = read_families(&p, &sections);
+    pipeline_list connected = connect_pipelines(&p, &all);
+    if (d->errors == errors_before && !all.instances.count)
         diag_error(d, DIAG_NO_KERNELS, (location){ .file = name },
                    "no section names a kernel family; ptxgen --init writes an example");
 
     *out = (spec){ .prefix = p.prefix,
                    .targets = p.targets.items,
                    .target_count = p.targets.count,
-                   .instances = instances.items,
-                   .instance_count = instances.count };
+                   .instances = all.instances.items,
+                   .instance_count = all.instances.count,
+                   .pipelines = connected.items,
+                   .pipeline_count = connected.count };
     return d->errors == errors_before;
 }

@@ -3,7 +3,7 @@
 #define PTXGEN_SPEC_SPEC_H
 
 #include "base/diag.h"
-#include "gen/family.h"
+#include "gen/pipeline.h"
 
 /* A line is as long as every build of inih takes: its buffer of 200 bytes less line end and NUL. */
 enum { SPEC_MAX_INSTANCES = 1000000, SPEC_MAX_LINE = 197 };
@@ -14,6 +14,8 @@ typedef struct spec {
     size_t target_count;
     instance *instances; /* in the order of the spec, each configuration once */
     size_t instance_count;
+    const pipeline *pipelines; /* their steps are among the instances */
+    size_t pipeline_count;
     const char *const
         *files; /* read for this spec: what a depfile lists; empty for standard input */
     size_t file_count;
@@ -25,8 +27,8 @@ typedef struct spec_overrides {
     const char *targets; /* "sm_80,sm_90" */
 } spec_overrides;
 
-/* Parses the text of the spec called name ("kernels.ini", "<stdin>"). list holds the families it
- * may name. All problems go to d; false when there was an error. */
+/* Parses the text of the spec called name ("kernels.ini", "<stdin>"). list holds the families and
+ * pipelines it may name. All problems go to d; false when there was an error. */
 bool spec_parse(arena *a, const char *name, const char *text, size_t size,
                 const family *const *list, const spec_overrides *overrides, spec *out, diags *d);
 

@@ -4,6 +4,7 @@
  *     range   number .. number [ : step ]     step: the key's multiple where none is given
  *     shape   number x number
  *     word    one of the key's choices
+ *     real    a decimal fraction, with or without an exponent
  *
  * Blanks may stand between the tokens. Everything is counted before it is made, so that no range,
  * however large, takes time or memory.
@@ -215,6 +216,27 @@ static void read_numbers(const list *l)
         report_no_number(l);
 }
 
+static void read_real(const list *l)
+{
+    const char *text = l->item->text;
+    const real_range *range = l->key->real;
+    char *end;
+    double parsed = strtod(text, &end);
+    if (end == text || *end || text[strspn(text, "0123456789.eE+-")])
+        diag_error(l->diags, DIAG_NOT_A_NUMBER, l->item->where,
+                   "%s = '%s' is not a number; write 1e-5 or 0.00001", l->key->name, text);
+    else if (parsed < range->min)
+        diag_error(l->diags, DIAG_OUT_OF_RANGE, l->item->where,
+                   "%s = %s is too small; the smallest is %s", l->key->name, text,
+                   real_text(l->arena, range->min));
+    else if (parsed > range->max)
+        diag_error(l->diags, DIAG_OUT_OF_RANGE, l->item->where,
+                   "%s = %s is too large; the largest is %s", l->key->name, text,
+                   real_text(l->arena, range->max));
+    else
+        add_value(l, real_bits(parsed), 0);
+}
+
 static void read_word(const list *l)
 {
     VEC(const char *) words = { 0 };
@@ -292,6 +314,8 @@ void values_read(arena *a, const key *k, const entry *e, value_list *out, diags 
         l.item = &e->items.items[i];
         if (k->choices)
             read_word(&l);
+        else if (k->real)
+            read_real(&l);
         else
             read_numbers(&l);
     }

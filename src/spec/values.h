@@ -6,7 +6,7 @@
 #include "gen/family.h"
 #include "spec/section.h"
 
-/* One value of a list; a shape has two, k and n. */
+/* One value of a list; a shape has two, k and n. A real number stands as its bits. */
 typedef struct value {
     int64_t numbers[2];
     const item *item; /* that it came from */
@@ -15,8 +15,9 @@ typedef struct value {
 
 typedef VEC(value) value_list;
 
-/* The values of a list for a key: numbers and ranges, or the indices of the key's words. A value
- * that stands twice is kept once, with a warning. Wrong items go to d; the others are kept. */
+/* The values of a list for a key: numbers and ranges, real numbers, or the indices of the key's
+ * words. A value that stands twice is kept once, with a warning. Wrong items go to d; the others
+ * are kept. */
 void values_read(arena *a, const key *k, const entry *e, value_list *out, diags *d);
 
 /* The same for shape = KxN, where k and n are the keys that it gives. */

@@ -24,7 +24,7 @@ static int64_t word_index(const key *k, const char *word)
 static void check_range(const family *f, const key *k, int64_t value)
 {
     bool left_out = k->at_run_time && value == 0;
-    if (!k->choices && !left_out &&
+    if (!k->choices && !k->real && !left_out &&
         (value < k->min || value > k->max || (k->multiple_of && value % k->multiple_of)))
         fail_msg("%s refuses %s = %lld", f->name, k->name, (long long)value);
 }
@@ -33,7 +33,7 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
 {
     *in = (instance){ .family = f };
     for (const key *k = f->keys; k->name; k++)
-        *instance_field(in, k) = k->def;
+        instance_set(in, k, key_default(k));
     for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
         size_t name_length = strcspn(at, "="), length = strcspn(at, " ");
         const char *name = arena_copy(a, at, name_length);
@@ -41,7 +41,10 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
         const key *k = family_key(f, name);
         if (!k)
             return false;
-        *instance_field(in, k) = k->choices ? word_index(k, value) : atoll(value);
+        instance_set(in, k,
+                     k->choices ? word_index(k, value)
+                     : k->real  ? real_bits(atof(value))
+                                : atoll(value));
         at += length;
     }
     for (const key *k = f->keys; k->name; k++)

@@ -90,8 +90,16 @@ static void gemv_at_edges(arena *a, const subject *s)
             check_text(a, s, arena_format(a, "%snum_warps=%d", sizes(a, f, k, 3), warps),
                        FILL_NORMAL);
     check_text(a, s, arena_format(a, "%snum_warps=32", sizes(a, f, 33, 2)), FILL_NORMAL);
-    for (int m = 1; m <= 8; m++)
-        check_text(a, s, arena_format(a, "%sm=%d", sizes(a, f, 3, 5), m), FILL_NORMAL);
+    for (int64_t m = has_key(f, "m") ? family_key(f, "m")->min : 9; m <= 8; m++)
+        check_text(a, s, arena_format(a, "%sm=%lld", sizes(a, f, 3, 5), (long long)m), FILL_NORMAL);
+    for (int outputs = 1; outputs <= 8; outputs++)
+        for (int64_t n = 1; n <= 9; n += 4)
+            check_text(a, s, arena_format(a, "%soutputs_per_block=%d", sizes(a, f, 33, n), outputs),
+                       FILL_NORMAL);
+    static const char *const epsilons[] = { "1e-6", "0.125", "1e-30" };
+    for (size_t i = 0; i < sizeof epsilons / sizeof *epsilons; i++)
+        check_text(a, s, arena_format(a, "%sepsilon=%s", sizes(a, f, 5, 3), epsilons[i]),
+                   FILL_TINY);
 }
 
 static void attention_at_edges(arena *a, const subject *s)
@@ -194,7 +202,14 @@ static void check_loosely(arena *a, const trial *t, const void *output, const do
                      t->instance->name, (unsigned long long)i, (double)y[i], expected[i]);
 }
 
-static void gemv_of_golden_data(arena *a, const subject *s)
+/* Golden inputs and the result that belongs to them: matrices first, then x, then with_gamma. */
+typedef struct golden_gemv {
+    const char *matrices[2];
+    bool with_gamma;
+    const char *result; /* of the first output, without the endings .y.f64 and .y_q8.f64 */
+} golden_gemv;
+
+static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *data)
 {
     const golden_dims *d = golden(a, "dims.i32", sizeof *d);
     const family *f = s->family;
@@ -205,23 +220,59 @@ static void gemv_of_golden_data(arena *a, const subject *s)
     kernel k = suite_kernel(a, &in);
 
     bool quantized = f->activations == FORMAT_Q8_1;
-    const char *name = golden_name(f->weights);
     const char *x = golden(a, quantized ? "x.q8_1.bin" : "x.f32", 0);
-    const void *weights = golden(a, arena_format(a, "%s.weights.bin", name), 0);
-    const double *y = golden(a, arena_format(a, "%s.y.f64", name), 0);
-    const double *expected = quantized ? golden(a, arena_format(a, "%s.y_q8.f64", name), 0) : y;
+    const double *y = golden(a, arena_format(a, "%s.y.f64", data->result), 0);
+    const double *expected =
+        quantized ? golden(a, arena_format(a, "%s.y_q8.f64", data->result), 0) : y;
+    if (f->reference == ref_gemv_quantizing) /* d in f32: golden data has it in f16 only */
+        expected = NULL;
 
     trial_setup setup = suite_setup(&in, s->device);
     trial t = trial_prepare(a, &in, &setup);
-    put_golden(&t, 0, weights);
+    size_t inputs = 0;
+    for (; inputs < 2 && data->matrices[inputs]; inputs++)
+        put_golden(&t, inputs,
+                   golden(a, arena_format(a, "%s.weights.bin", data->matrices[inputs]), 0));
+    if (data->with_gamma)
+        put_golden(&t, inputs + 1, golden(a, "rmsnorm.gamma.f32", 0));
     for (int32_t i = 0; i < d->m; i += at_once) {
-        put_golden(&t, 1, x + format_bytes(f->activations, (uint64_t)(i * d->k)));
-        expect_right(suite_run(a, s->device, &k, &t, expected + i * d->n));
+        put_golden(&t, inputs, x + format_bytes(f->activations, (uint64_t)(i * d->k)));
+        expect_right(suite_run(a, s->device, &k, &t, expected ? expected + i * d->n : NULL));
         const char *wrong;
         const void *output = suite_output(a, s->device, &k, &t, &wrong);
         expect_right(wrong);
         check_loosely(a, &t, output, y + i * d->n);
     }
+}
+
+static void gemv_of_golden_data(arena *a, const subject *s)
+{
+    const char *name = golden_name(s->family->weights);
+    check_golden_gemv(a, s, &(golden_gemv){ .matrices = { name }, .result = name });
+}
+
+/* Each matrix comes first once, since golden results are those of the first output. */
+static void gemv_pair_of_golden_data(arena *a, const subject *s)
+{
+    static const golden_gemv sets[] = {
+        { .matrices = { "q4_K", "q4_K.up" }, .result = "q4_K" },
+        { .matrices = { "q4_K.up", "q4_K" }, .result = "q4_K.up" },
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        check_golden_gemv(a, s, &sets[i]);
+}
+
+static void swiglu_of_golden_data(arena *a, const subject *s)
+{
+    check_golden_gemv(a, s,
+                      &(golden_gemv){ .matrices = { "q4_K", "q4_K.up" }, .result = "swiglu.q4_K" });
+}
+
+static void rmsnorm_of_golden_data(arena *a, const subject *s)
+{
+    check_golden_gemv(
+        a, s,
+        &(golden_gemv){ .matrices = { "q4_K" }, .with_gamma = true, .result = "rmsnorm.q4_K" });
 }
 
 static void quantize_golden_data(arena *a, const subject *s)
@@ -281,6 +332,10 @@ static void equals_golden_data(arena *a, const subject *s)
         [OP_GEMV] = gemv_of_golden_data,
         [OP_QUANTIZE] = quantize_golden_data,
         [OP_ATTENTION] = attention_over_golden_data,
+        [OP_GATE_UP] = gemv_pair_of_golden_data,
+        [OP_GATE_UP_SWIGLU] = swiglu_of_golden_data,
+        [OP_KV] = gemv_pair_of_golden_data,
+        [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
     };
     checks[s->family->op](a, s);
 }

@@ -60,6 +60,58 @@ static const trap traps[] = {
         .found = "barrier",
     },
     {
+        NAMED(3, "warps_past_the_last_row_do_not_stage_their_share"),
+        .family = "tiled_q4k_gemv",
+        .keys = "k=512 n=5 outputs_per_block=4",
+        .edits = { { "bar.sync", "", 1,
+                     ".reg .pred %out;\n.reg .b32 %self;\n"
+                     "mov.u32 %self, %tid.x;\nsetp.ge.u32 %out, %self, 32;\n"
+                     "@%out ret;\n$0" } },
+        .found = "barrier",
+    },
+    {
+        NAMED(4, "a_part_of_x_is_not_staged"),
+        .family = "tiled_q4k_gemv",
+        .keys = "k=2048 n=4 outputs_per_block=4",
+        .edits = { { "st.shared.v4.f32", "", 4, "" } },
+        .found = "uninitialised",
+    },
+    {
+        NAMED(5, "a_chunk_is_staged_over_one_in_use"),
+        .family = "chunked_tiled_q4k_gemv",
+        .keys = "k=8448 n=4",
+        .edits = { { "bar.sync", "", 1, "" } },
+        .found = "race",
+    },
+    {
+        NAMED(5, "a_chunk_is_used_before_it_is_staged"),
+        .family = "chunked_tiled_q4k_gemv",
+        .keys = "k=8448 n=4",
+        .edits = { { "bar.sync", "", 2, "" } },
+        .found = "shared",
+    },
+    {
+        NAMED(6, "two_rows_a_turn_without_a_loop"),
+        .family = "batched_hw_dp4a_q4k_gemv",
+        .keys = "k=1024 n=50 m=2",
+        .edits = { { "@%p", " $row_loop;", 1, "" } },
+        .found = "is never written",
+    },
+    {
+        NAMED(9, "high_nibbles_with_the_scale_of_low_ones"),
+        .family = "hw_dp4a_q4k_gemv",
+        .keys = gemv_keys,
+        .edits = { { "and.b32", ", 0xF0F0F0F0;", 0, "shr.u32 $1, $2, 4;\nand.b32 $1, $1, $3;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(12, "x_staged_for_the_built_k_in_a_kernel_for_any_k"),
+        .family = "tiled_q4k_gemv",
+        .keys = dynamic_keys,
+        .edits = { { "ld.param.u32", "[k_dim];", 1, "mov.u32 $1, 1024;" } },
+        .found = "(k 256, n 1",
+    },
+    {
         NAMED(5, "a_fast_warp_refills_shared_memory_under_a_slow_one"),
         .family = "mwv_dp4a_q4k_gemv",
         .keys = gemv_keys,
@@ -96,6 +148,35 @@ static const trap traps[] = {
         .edits = { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
                    { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
         .found = " of its bound",
+    },
+    {
+        NAMED(9, "high_nibbles_of_q4_0_taken_for_low_ones"),
+        .family = "q4_0_gemv",
+        .keys = gemv_keys,
+        .edits = { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
+                   { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(9, "upper_bits_of_q6_k_taken_for_another_group_s"),
+        .family = "hw_dp4a_q6k_gemv",
+        .keys = gemv_keys,
+        .edits = { { "shl.b32", ", 4;", 0, "shl.b32 $1, $2, 6;" } },
+        .found = " of its bound",
+    },
+    {
+        .name = "a_word_loaded_at_once_from_a_block_that_is_2_byte_aligned",
+        .family = "q8_0_gemv",
+        .keys = gemv_keys,
+        .edits = { { "ld.global.nc.u16", "", 2, "ld.global.nc.u32 $1, $2;" } },
+        .found = "misaligned",
+    },
+    {
+        .name = "a_word_loaded_at_once_from_an_odd_super_block",
+        .family = "mwv_q6k_gemv",
+        .keys = "k=768 n=3 num_warps=1",
+        .edits = { { "ld.global.nc.u16", "", 1, "ld.global.nc.u32 $1, $2;" } },
+        .found = "misaligned",
     },
     {
         NAMED(12, "the_built_k_in_a_kernel_for_any_k"),
@@ -270,7 +351,15 @@ static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void
 static void trap_11_a_k_that_is_not_whole_blocks_is_no_spec(void **state)
 {
     (void)state;
-    static const char *const quantized[] = { "q4k_gemv", "mwv_q4k_gemv", "mwv_dp4a_q4k_gemv" };
+    static const char *const quantized[] = { "q4k_gemv",
+                                             "mwv_q4k_gemv",
+                                             "mwv_dp4a_q4k_gemv",
+                                             "q6k_gemv",
+                                             "mwv_q6k_gemv",
+                                             "hw_dp4a_q6k_gemv",
+                                             "fused_gate_up_q4k_gemv",
+                                             "fused_rmsnorm_q4k_gemv",
+                                             "fused_kv_hw_dp4a_q4k_gemv" };
     for (size_t i = 0; i < sizeof quantized / sizeof *quantized; i++) {
         arena *a = arena_new();
         diags d = diags_new(a);
@@ -319,7 +408,7 @@ static void trap_15_the_text_does_not_depend_on_what_was_built_before(void **sta
     (void)state;
     for (const family *const *f = families; *f; f++) {
         const char *keys = (*f)->op == OP_ATTENTION ? attention_keys
-                           : (*f)->op == OP_GEMV    ? gemv_keys
+                           : family_key(*f, "n")    ? gemv_keys
                                                     : "k=1024";
         const char *text[2];
         arena *a[2];
@@ -355,8 +444,30 @@ static void trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count(void **
     } bounds[] = {
         { "f32_gemv", 2.1 },
         { "q4k_gemv", 9.5 },
+        { "coalesced_q4k_gemv", 9.4 },
+        { "vectorized_q4k_gemv", 8.7 },
+        { "wide_q4k_gemv", 9.6 },
         { "mwv_q4k_gemv", 9.5 },
-        { "mwv_dp4a_q4k_gemv", 4.2 },
+        { "tiled_q4k_gemv", 9.0 },
+        { "chunked_tiled_q4k_gemv", 9.1 },
+        { "dp4a_q4k_gemv", 9.9 },
+        { "mwv_dp4a_q4k_gemv", 4.6 },
+        { "hw_dp4a_q4k_gemv", 4.0 },
+        { "inline_q8_dp4a_q4k_gemv", 6.9 }, /* of m = 1 */
+        { "fused_fp32_q4k_gemv", 9.0 },
+        { "q4_0_gemv", 6.0 },
+        { "q5_0_gemv", 7.5 },
+        { "q8_0_gemv", 4.9 },
+        { "q6k_gemv", 7.9 },
+        { "coalesced_q6k_gemv", 8.0 },
+        { "mwv_q6k_gemv", 7.7 },
+        { "batched_q6k_gemv", 7.6 },
+        { "dp4a_q6k_gemv", 5.3 },
+        { "hw_dp4a_q6k_gemv", 4.7 },
+        { "fused_rmsnorm_q4k_gemv", 13.6 }, /* 3.8 of them stage x */
+        { "fused_gate_up_q4k_gemv", 18.4 }, /* of two weights, as what follows */
+        { "fused_kv_hw_dp4a_q4k_gemv", 7.9 },
+        { "fused_gate_up_swiglu_hw_dp4a_q4k_gemv", 7.9 },
     };
     arena *a = arena_new();
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {

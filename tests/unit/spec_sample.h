@@ -22,10 +22,13 @@ static const family sample_tiled = {
     .name = "tiled_gemv",
     .summary = "y = W x, x in shared memory",
     .computes = "y[n] = W[n,k] x[k]",
-    .keys = (const key[]){ KEY_K(256), KEY_N, KEY_DIMS, KEY_END },
+    .keys = (const key[]){ KEY_K(256), KEY_N, KEY_DIMS, KEY_EPSILON, KEY_END },
     .params = (const param[]){ OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
                                PARAM_END },
-    .launch = { .block = "32", .grid = { "n" }, .dynamic_shared = "4*k" },
+    .launch = { .block = "32",
+                .grid = { "n" },
+                .dynamic_shared = "4*k",
+                .roomier = "gemv" },
 };
 
 /* Has a size that is left to the run, or one. */

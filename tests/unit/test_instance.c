@@ -47,6 +47,33 @@ static void a_name_has_all_that_tells_instances_apart(void **state)
     arena_free(a);
 }
 
+static void a_real_number_has_a_part_in_the_name_where_it_is_not_the_default(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    instance in = { .family = &sample_tiled, .shape = { .k = 256, .n = 1 } };
+    const key *epsilon = family_key(&sample_tiled, "epsilon");
+    instance_set(&in, epsilon, key_default(epsilon));
+    assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1");
+    assert_string_equal(instance_value_text(a, &in, epsilon), "1e-5");
+    in.epsilon = 1e-6;
+    assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1_eps1em6");
+    in.epsilon = 0.00125;
+    assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1_eps1p25em3");
+    arena_free(a);
+}
+
+static void a_real_number_is_written_with_as_many_digits_as_it_needs(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    assert_string_equal(real_text(a, 1), "1");
+    assert_string_equal(real_text(a, 0.00001), "1e-5");
+    assert_string_equal(real_text(a, 1e-30), "1e-30");
+    assert_string_equal(real_text(a, 1.0 / 3), "3.333333333333333e-1");
+    arena_free(a);
+}
+
 static void parameters_carry_their_size_in_bytes(void **state)
 {
     (void)state;
@@ -111,6 +138,8 @@ int main(void)
         cmocka_unit_test(families_and_keys_are_found_by_name),
         cmocka_unit_test(a_field_is_reached_by_its_key),
         cmocka_unit_test(a_name_has_all_that_tells_instances_apart),
+        cmocka_unit_test(a_real_number_has_a_part_in_the_name_where_it_is_not_the_default),
+        cmocka_unit_test(a_real_number_is_written_with_as_many_digits_as_it_needs),
         cmocka_unit_test(parameters_carry_their_size_in_bytes),
         cmocka_unit_test(a_sum_of_values_is_put_in_parentheses),
         cmocka_unit_test(dynamic_dims_are_passed_behind_the_other_parameters),

@@ -266,6 +266,21 @@ static void shared_arrays_are_addressed_by_their_name(void **state)
     assert_has(text, "mov.u32             %r2, tile;");
 }
 
+static void a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel(void **state)
+{
+    fixture *f = *state;
+    val array = shared_dynamic(f->p, "tile", F32);
+    st_shared(f->p, F32, array, 4000, 1.0f);
+    ptx_output out;
+    const char *error = "";
+    if (!ptx_finish(f->p, &out, &error))
+        fail_msg("the kernel was refused: %s", error);
+    assert_has(out.text, ".address_size 64\n\n.extern .shared .align 16 .b32 tile[];\n\n.visible");
+    assert_has(out.text, "st.shared.f32       [tile+4000], 0f3F800000;");
+    assert_lacks(out.text, "    .shared");
+    assert_int_equal(out.shared_bytes, 0);
+}
+
 static void launch_bounds_are_printed(void **state)
 {
     fixture *f = *state;
@@ -296,6 +311,7 @@ int main(void)
         TEST(the_version_is_the_lowest_that_has_everything),
         TEST(f16_moves_and_loads_are_printed_as_b16),
         TEST(shared_arrays_are_addressed_by_their_name),
+        TEST(a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel),
         TEST(launch_bounds_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

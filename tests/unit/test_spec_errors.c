@@ -94,6 +94,29 @@ static const wrong_spec wrong_specs[] = {
       "spec.ini:3:5: error: n = 2^99999999999999999999 is too large; the largest is 2147483647 [E013]\n"
       "    3 | n = 2^99999999999999999999\n"
       "      |     ^~~~~~~~~~~~~~~~~~~~~~\n" },
+    { "word for a real number", SPEC("[tiled_gemv]\nk = 256\nn = 1\nepsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"),
+      "spec.ini:4:11: error: epsilon = 'tiny' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
+      "      |           ^~~~\n"
+      "spec.ini:4:17: error: epsilon = '1e-5f' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
+      "      |                 ^~~~~\n"
+      "spec.ini:4:24: error: epsilon = 'nan' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
+      "      |                        ^~~\n"
+      "spec.ini:4:29: error: epsilon = '0x1p-20' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
+      "      |                             ^~~~~~~\n"
+      "spec.ini:4:38: error: epsilon = '1..2' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
+      "      |                                      ^~~~\n" },
+    { "real number out of range", SPEC("[tiled_gemv]\nk = 256\nn = 1\nepsilon = 0, 1e400\n"),
+      "spec.ini:4:11: error: epsilon = 0 is too small; the smallest is 1e-30 [E013]\n"
+      "    4 | epsilon = 0, 1e400\n"
+      "      |           ^\n"
+      "spec.ini:4:14: error: epsilon = 1e400 is too large; the largest is 1 [E013]\n"
+      "    4 | epsilon = 0, 1e400\n"
+      "      |              ^~~~~\n" },
     { "word for a number", SPEC("[gemv]\nk = many\nn = 1\n"),
       "spec.ini:2:5: error: k = 'many' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
       "    2 | k = many\n"
@@ -355,7 +378,7 @@ static const wrong_spec wrong_specs[] = {
       "    1 | [attention]\n"
       "      |  ^~~~~~~~~\n" },
     { "shared memory above the limit of one target", SPEC("[ptxgen]\ntargets = sm_75, sm_90\n[tiled_gemv]\nk = 4k, 32k\nn = 1, 2\n"),
-      "spec.ini:4:9: error: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory a block; sm_75 has 65536 [E023]\n"
+      "spec.ini:4:9: error: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory a block; sm_75 has 65536; gemv takes any size [E023]\n"
       "    4 | k = 4k, 32k\n"
       "      |         ^~~\n" },
     { "product above a million", SPEC("[gemv]\nk = 256..262144\nn = 1..1000\n"),

@@ -1,0 +1,32 @@
+/* Quants in bytes: loading them from blocks that are only 2-byte aligned, making floats of them.
+ *
+ * Two ways from a byte to a float, both exact:
+ *   - the hardware's conversion of a signed byte, one instruction, but at a quarter of the usual
+ *     rate on several GPUs (sm_75 to sm_89: 16 a clock and SM);
+ *   - for at most seven bits, a byte permutation into the mantissa and a subtraction: two
+ *     instructions at full rate. Better where a weight is few bytes, so that many of them come per
+ *     clock.
+ */
+#ifndef PTXGEN_GEN_BLOCKS_BYTES_H
+#define PTXGEN_GEN_BLOCKS_BYTES_H
+
+#include "ptx/ptx.h"
+
+/* lop3 tables: (a & b) | c and (a & b) ^ c. */
+enum { AND_OR = 0xea, AND_XOR = 0x6a };
+
+/* A byte in all four bytes of a word. */
+#define IN_EACH_BYTE(byte) imm(U32, 0x01010101LL * (byte))
+
+/* The 32 bits at an address that is a multiple of 2: two loads and a permutation. */
+val ptx_load_word_by_halves(ptx *p, val base, int64_t offset);
+#define load_word_by_halves(p, base, offset) ptx_load_word_by_halves(p, V(base), offset)
+
+/* Byte 0..3 of a word, taken as signed, as f32. */
+val signed_byte_as_f32(ptx *p, val word, unsigned n);
+
+/* Floats b / 128 - 0.5 of the lower seven bits b of each byte; bit 7 must be set: 0x3f, the byte
+ * and zeros make 1 + b / 128, the byte's own bit 7 being the exponent's lowest. */
+void centred_fractions(ptx *p, val bytes, val fraction[4]);
+
+#endif
