@@ -343,18 +343,20 @@ static void store_results(warp *w, const op *o, elements from, lane_mask mask)
 
 static unsigned count_sectors(const addresses *a, unsigned size, lane_mask mask)
 {
-    uint64_t seen[2 * WARP_LANES];
+    uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
     unsigned count = 0;
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
         uint64_t last = (a->at[i] + size - 1) / SECTOR_BYTES;
         for (uint64_t sector = a->at[i] / SECTOR_BYTES; sector <= last; sector++) {
-            unsigned known = count;
+            unsigned known = sector < highest ? count : 0;
             while (known && seen[known - 1] != sector)
                 known--;
-            if (!known)
-                seen[count++] = sector;
+            if (known)
+                continue;
+            seen[count++] = sector;
+            highest = sector < highest ? highest : sector + 1;
         }
     }
     return count;

@@ -212,7 +212,7 @@ static void store_halves(warp *w, const op *o, const values *v, bool from_intege
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
-void exec_cvt(warp *w, const op *o, lane_mask mask)
+static void exec_cvt(warp *w, const op *o, lane_mask mask)
 {
     ptx_type to = (ptx_type)o->type, from = (ptx_type)o->type2;
     bool from_integer = !is_float(from);
@@ -237,6 +237,33 @@ void exec_cvt(warp *w, const op *o, lane_mask mask)
         store_double(w, o, &v, from_integer, mask);
     else
         store_halves(w, o, &v, from_integer, mask);
+}
+
+#define PLAIN(name, R, A, value)                                 \
+    static void name(warp *w, const op *o, lane_mask mask)       \
+    {                                                            \
+        const void *from = source(w, o, 0);                      \
+        lanes32 result;                                          \
+        for (int i = 0; i < WARP_LANES; i++) {                   \
+            A a = get_##A(from, i);                              \
+            put_##R(&result, i, value);                          \
+        }                                                        \
+        write_lanes32(w->file + o->dst[0], &result, mask);       \
+    }
+PLAIN(single_of_u32, f32, u32, (f32)a)
+PLAIN(single_of_s32, f32, s32, (f32)a)
+PLAIN(single_of_half, f32, f16, canonical(value_of_half(a)))
+
+/* The conversions that kernels spend their time in, where nothing but the types matters. */
+op_exec *cvt_exec(const op *o)
+{
+    if (o->mods || o->type != TYPE_f32)
+        return exec_cvt;
+    if (o->type2 == TYPE_u32 && o->src_bits == 32)
+        return single_of_u32;
+    if (o->type2 == TYPE_s32 && o->src_bits == 32)
+        return single_of_s32;
+    return o->type2 == TYPE_f16 ? single_of_half : exec_cvt;
 }
 
 /* d = { high half: a, low half: b } */

@@ -678,7 +678,7 @@ static void decode_cvt(decoder *d)
         if (from_operand->kind == OPERAND_REG)
             d->op.src_bits = (uint8_t)type_bits(from_operand->type);
     }
-    d->op.exec = exec_cvt;
+    d->op.exec = cvt_exec(&d->op);
 }
 
 static void decode_cvt_pair(decoder *d)

@@ -116,7 +116,8 @@ op_exec exec_add_carry, exec_sub_carry, exec_mad_carry;
 op_exec exec_cvta, exec_isspacep;
 
 /* convert.c */
-op_exec exec_cvt, exec_cvt_pair, exec_cvt_pack;
+op_exec exec_cvt_pair, exec_cvt_pack;
+op_exec *cvt_exec(const op *o);
 
 /* access.c */
 op_exec exec_ld, exec_st, exec_ld_param;

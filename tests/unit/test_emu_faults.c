@@ -82,7 +82,7 @@ TEST_FAULTS(races_on_shared_memory_are_found_in_any_order,
     { TILE "st.shared.u32 [tile], 1;\nbar.sync 0;\nld.shared.u32 %r1, [tile];\nst.shared.u32 [tile], 1;", 5, 0,
       EMU_RACE, "was read by several threads", 32 },
     { TILE "st.shared.u32 [%r8], %t;\nbar.sync 0;\nsub.u32 %r1, 63, %t;\nmad.lo.u32 %r1, %r1, 4, %r9;\nld.shared.u32 %r2, [%r1];\nst.shared.u32 [%r8], %r2;",
-      7, 32, EMU_RACE, "was read by thread 31", 64 },
+      6, 0, EMU_RACE, "was written by thread 63", 64 },
     { TILE "setp.ge.u32 %p1, %t, 32; and.b32 %r1, %t, 31; mad.lo.u32 %r1, %r1, 4, %r9;\n@%p1 bra $x;\nst.shared.u32 [%r1], %t;\n$x:\n@!%p1 bra $y;\nst.shared.u32 [%r1], %t;\n$y:",
       7, 32, EMU_RACE, "written by thread 0", 64 },
     { TILE "mad.lo.u32 %r1, %t, 1, %r9;\nst.shared.u8 [%r1], 1;\nld.shared.u32 %r2, [tile];", 4, 0, EMU_RACE, "written by thread 1", 32 },
@@ -270,7 +270,8 @@ static void a_module_cut_anywhere_is_an_error_and_no_crash(void **state)
     static const char text[] =
         KERNEL(TILE "st.shared.u32 [%r8], (1+2)*-3; $x: @!%p1 bra $x; mov.b64 {%r1, _}, %l1;");
     (void)state;
-    for (size_t length = 0; length + 4 < sizeof text; length++) {
+    const size_t entry = sizeof PTX_HEAD; /* a head alone is a module */
+    for (size_t length = entry; length + 4 < sizeof text; length++) {
         arena *a = arena_new();
         char *cut = arena_copy(a, text, length);
         emu_report report;
