@@ -135,5 +135,5 @@ const family mwv_dp4a_q4k_gemv = {
                 .registers = 64 },
     .build = build,
     .reference = ref_gemv,
-    .tolerance = 1e-6,
+    .tolerance = 2e-7,
 };

@@ -142,7 +142,7 @@ const family q4k_gemv = {
     .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
     .build = build_plain,
     .reference = ref_gemv,
-    .tolerance = 2e-6,
+    .tolerance = 5e-7,
 };
 
 const family mwv_q4k_gemv = {
@@ -161,5 +161,5 @@ const family mwv_q4k_gemv = {
                 .registers = 64 },
     .build = build_multi_warp,
     .reference = ref_gemv,
-    .tolerance = 2e-6,
+    .tolerance = 2e-6, /* sums of 1 + q/16 cancel more than sums of q */
 };

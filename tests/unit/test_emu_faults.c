@@ -2,11 +2,11 @@
 #include "test_emu_run.h"
 
 typedef struct bad {
-    const char *body;     /* starts on line BODY_LINE */
-    unsigned line;        /* counted from the body's first, 0 */
+    const char *body; /* starts on line BODY_LINE */
+    unsigned line;    /* counted from the body's first, 0 */
     unsigned thread;
     emu_fault fault;
-    const char *message;  /* a part of it */
+    const char *message; /* a part of it */
     unsigned threads;
 } bad;
 
@@ -17,7 +17,9 @@ static void check(const bad *b)
     char text[4096];
     size_t head = (size_t)(strstr(kernel, "@@") - kernel);
     snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, b->body, kernel + head + 2);
-    run r = { .text = text, .threads = b->threads, .in = in, .in_size = sizeof in, .limit = 100000 };
+    run r = {
+        .text = text, .threads = b->threads, .in = in, .in_size = sizeof in, .limit = 100000
+    };
     bool good = run_kernel(&r);
     if (good || r.report.fault != b->fault || r.report.line != BODY_LINE + b->line ||
         r.report.thread[0] != b->thread || !strstr(r.message, b->message))
@@ -27,13 +29,13 @@ static void check(const bad *b)
                  b->message);
 }
 
-#define TEST_FAULTS(name, ...)                                \
-    static void name(void **state)                            \
-    {                                                         \
-        static const bad rows[] = { __VA_ARGS__ };            \
-        (void)state;                                          \
+#define TEST_FAULTS(name, ...)                                  \
+    static void name(void **state)                              \
+    {                                                           \
+        static const bad rows[] = { __VA_ARGS__ };              \
+        (void)state;                                            \
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) \
-            check(&rows[i]);                                  \
+            check(&rows[i]);                                    \
     }
 
 #define TILE ".shared .align 4 .b8 tile[256];\nmov.u32 %r9, tile; mad.lo.u32 %r8, %t, 4, %r9;\n"
@@ -171,9 +173,10 @@ static void what_is_ordered_is_no_race(void **state)
         /* bytes of one word by different lanes */
         KERNEL(TILE "add.u32 %r1, %r9, %t; st.shared.u8 [%r1], %t; ld.shared.u8 %r2, [%r1];"),
         /* atomic operations among each other */
-        KERNEL(TILE "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [tile], 0; bar.sync 0;\n"
-                    "red.shared.add.u32 [tile], 1; atom.shared.add.u32 %r1, [tile], 1; bar.sync 0;\n"
-                    "ld.shared.u32 %r1, [tile];"),
+        KERNEL(TILE
+               "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [tile], 0; bar.sync 0;\n"
+               "red.shared.add.u32 [tile], 1; atom.shared.add.u32 %r1, [tile], 1; bar.sync 0;\n"
+               "ld.shared.u32 %r1, [tile];"),
         /* a thread and itself */
         KERNEL(TILE "st.shared.u32 [%r8], 1; ld.shared.u32 %r1, [%r8]; st.shared.u32 [%r8], %r1;"),
     };
@@ -188,11 +191,11 @@ static void what_is_ordered_is_no_race(void **state)
 
 static void a_report_names_block_and_thread_in_three_dimensions(void **state)
 {
-    const char *text = PTX_HEAD
-        ".visible .entry k() {\n.reg .b32 %r<9>; .reg .pred %p<3>;\n"
-        "mov.u32 %r1, %ctaid.y; mov.u32 %r2, %tid.z; mov.u32 %r3, %tid.x;\n"
-        "setp.eq.u32 %p1, %r1, 2; setp.eq.and.u32 %p1, %r2, 3, %p1; setp.eq.and.u32 %p1, %r3, 1, %p1;\n"
-        "@%p1 trap;\nret; }";
+    const char *text = PTX_HEAD ".visible .entry k() {\n.reg .b32 %r<9>; .reg .pred %p<3>;\n"
+                                "mov.u32 %r1, %ctaid.y; mov.u32 %r2, %tid.z; mov.u32 %r3, %tid.x;\n"
+                                "setp.eq.u32 %p1, %r1, 2; setp.eq.and.u32 %p1, %r2, 3, %p1; "
+                                "setp.eq.and.u32 %p1, %r3, 1, %p1;\n"
+                                "@%p1 trap;\nret; }";
     (void)state;
     arena *a = arena_new();
     emu_memory *m = emu_memory_new();
@@ -215,8 +218,9 @@ static void a_report_names_block_and_thread_in_three_dimensions(void **state)
 
 static void a_launch_that_does_not_fit_its_entry_is_refused(void **state)
 {
-    static const char text[] = PTX_HEAD ".visible .entry k(.param .u32 a) .reqntid 64 { ret; }\n"
-                                        ".entry m() .maxntid 128 { .shared .b8 s[48000]; .reg .b32 r; mov.u32 r, s; ret; }";
+    static const char text[] = PTX_HEAD
+        ".visible .entry k(.param .u32 a) .reqntid 64 { ret; }\n"
+        ".entry m() .maxntid 128 { .shared .b8 s[48000]; .reg .b32 r; mov.u32 r, s; ret; }";
     static const struct {
         const char *entry;
         unsigned grid, block;

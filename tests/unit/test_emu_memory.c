@@ -36,7 +36,9 @@ static void loads_extend_by_the_sign_of_their_type(void **state)
         { "ld.global.nc.v4.u8 {%r1,%r2,%r3,%r4}, [%in+4]; cvt.u64.u32 %l1, %r4;", 0x87 },
         { "ld.global.v2.b64 {%l2, %l1}, [%in];", UINT64_C(0x8f8e8d8c8b8a8988) },
         { "ld.global.v4.b32 {_, _, %r1, _}, [%in]; cvt.u64.u32 %l1, %r1;", 0x8b8a8988 },
-        { "ld.global.nc.L1::no_allocate.L2::128B.v2.f32 {%f1, %f2}, [%in]; mov.b32 %r1, %f2; cvt.u64.u32 %l1, %r1;", 0x87868584 },
+        { "ld.global.nc.L1::no_allocate.L2::128B.v2.f32 {%f1, %f2}, [%in]; mov.b32 %r1, %f2; "
+          "cvt.u64.u32 %l1, %r1;",
+          0x87868584 },
         { "ld.volatile.global.u32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
         { "ld.relaxed.gpu.global.u32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
         { "ld.b32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
@@ -60,14 +62,23 @@ static void spaces_and_generic_addresses_name_the_same_memory(void **state)
     } rows[] = {
         { ".shared .align 8 .b8 s[512]; .reg .b64 %a; mov.u64 %a, s; mad.wide.u32 %a, %t, 8, %a;\n"
           "mov.u64 %l2, 5; st.shared.u64 [%a], %l2; cvta.shared.u64 %l3, %a; ld.u64 %l1, [%l3];\n"
-          "add.u64 %l1, %l1, 1; st.u64 [%l3], %l1; cvta.to.shared.u64 %l4, %l3; ld.shared.u64 %l1, [%l4];", 6 },
+          "add.u64 %l1, %l1, 1; st.u64 [%l3], %l1; cvta.to.shared.u64 %l4, %l3; ld.shared.u64 %l1, "
+          "[%l4];",
+          6 },
         { ".local .align 8 .b8 s[16]; mov.u64 %l2, s; cvta.local.u64 %l3, %l2;\n"
-          "mov.u64 %l4, 9; st.u64 [%l3+8], %l4; ld.local.u64 %l1, [%l2+8];", 9 },
+          "mov.u64 %l4, 9; st.u64 [%l3+8], %l4; ld.local.u64 %l1, [%l2+8];",
+          9 },
         { "cvta.to.global.u64 %l2, %in; cvta.global.u64 %l3, %l2; ld.u8 %l1, [%l3+2];", 0x82 },
-        { "isspacep.global %p1, %in; isspacep.shared %p2, %in; selp.u64 %l1, 1, 0, %p1; @%p2 mov.u64 %l1, 7;", 1 },
-        { ".shared .b32 s; mov.u64 %l2, s; cvta.shared.u64 %l2, %l2; isspacep.shared %p2, %l2; selp.u64 %l1, 1, 0, %p2;", 1 },
+        { "isspacep.global %p1, %in; isspacep.shared %p2, %in; selp.u64 %l1, 1, 0, %p1; @%p2 "
+          "mov.u64 %l1, 7;",
+          1 },
+        { ".shared .b32 s; mov.u64 %l2, s; cvta.shared.u64 %l2, %l2; isspacep.shared %p2, %l2; "
+          "selp.u64 %l1, 1, 0, %p2;",
+          1 },
         { ".shared .align 16 .b8 s[64]; mov.u32 %r1, s; setp.eq.u32 %p1, %t, 0;\n"
-          "@%p1 st.shared.v4.b32 [%r1+16], {%t, 1, 2, 3}; bar.sync 0; ld.shared.v2.b32 {%r2, %r3}, [s+24]; cvt.u64.u32 %l1, %r3;", 3 },
+          "@%p1 st.shared.v4.b32 [%r1+16], {%t, 1, 2, 3}; bar.sync 0; ld.shared.v2.b32 {%r2, %r3}, "
+          "[s+24]; cvt.u64.u32 %l1, %r3;",
+          3 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -152,7 +163,8 @@ static void variables_of_the_module_keep_their_content_between_launches(void **s
         ".entry k(.param .u64 out) { .reg .b32 %r<9>; .reg .b64 %l<9>; .reg .f32 %f<3>;\n"
         "ld.param.u64 %l1, [out]; mov.u64 %l2, table; ld.const.u32 %r1, [%l2+8];\n"
         "ld.const.u32 %r2, [table+12]; ld.global.f32 %f1, [scale]; cvt.rzi.u32.f32 %r3, %f1;\n"
-        "atom.global.add.u32 %r4, [counter], 1; st.global.v4.u32 [%l1], {%r1, %r2, %r3, %r4}; ret; }";
+        "atom.global.add.u32 %r4, [counter], 1; st.global.v4.u32 [%l1], {%r1, %r2, %r3, %r4}; ret; "
+        "}";
     (void)state;
     arena *a = arena_new();
     emu_memory *m = emu_memory_new();
@@ -292,9 +304,10 @@ static void bank_conflicts_are_counted_in_extra_passes(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[2048];
         snprintf(text, sizeof text,
-                 PTX_HEAD ".entry k(.param .u64 out, .param .u64 in) { .shared .align 4 .b8 s[8192];\n"
-                          ".reg .b32 %%r<9>; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, s;\n"
-                          "mad.lo.u32 %%r3, %%r1, %u, %%r2; st.shared.u32 [%%r3], 1; ret; }",
+                 PTX_HEAD
+                 ".entry k(.param .u64 out, .param .u64 in) { .shared .align 4 .b8 s[8192];\n"
+                 ".reg .b32 %%r<9>; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, s;\n"
+                 "mad.lo.u32 %%r3, %%r1, %u, %%r2; st.shared.u32 [%%r3], 1; ret; }",
                  rows[i].stride);
         run r = { .text = text };
         run_well(&r);
