@@ -5,7 +5,7 @@ enum {
     MAX_NESTING = 64,
     MAX_REGISTERS = 1 << 20,
     MAX_LOCAL_BYTES = 512 * 1024,
-    MAX_GLOBAL_BYTES = 1 << 30,
+    MAX_MODULE_BYTES = 1 << 28, /* of global and constant variables */
 };
 
 unsigned parser_line(const parser *p)
@@ -60,7 +60,9 @@ void parser_registers(parser *p)
         unsigned line = parser_line(p);
         const char *name = lexer_expect_name(&p->lex, "a register's name");
         if (lexer_accept(&p->lex, "<")) {
-            uint64_t count = parser_in_range(p, "the number of registers", 0, MAX_REGISTERS);
+            uint64_t count =
+                parser_in_range(p, "the number of registers", 0, MAX_REGISTERS - p->registers);
+            p->registers += count;
             symbol *s = parser_declare(p, name, SYMBOL_REG_RANGE, line);
             s->type = type;
             s->count = (uint32_t)count;
@@ -193,11 +195,13 @@ void parser_variables(parser *p, ptx_space space, bool external)
         v->align = align ? align : natural;
         v->dynamic = array && elements == 0 && external && space == SPACE_SHARED;
         v->size = elements * natural;
-        if (v->size > MAX_GLOBAL_BYTES || (v->size == 0 && !v->dynamic))
+        bool in_memory = space == SPACE_GLOBAL || space == SPACE_CONST;
+        if (v->size > MAX_MODULE_BYTES - p->global_bytes || (v->size == 0 && !v->dynamic))
             lexer_error(l, line, "'%s' cannot have %llu bytes", v->name,
                         (unsigned long long)v->size);
         initialiser to = { .size = v->size, .type = type };
-        if (space == SPACE_GLOBAL || space == SPACE_CONST)
+        p->global_bytes += in_memory ? v->size : 0;
+        if (in_memory)
             v->bytes = to.bytes = arena_zalloc(p->arena, v->size);
         if (lexer_accept(l, "=")) {
             if (!to.bytes)

@@ -191,6 +191,7 @@ static void parse_entry(parser *p)
     memset(p->constant_heads, 0, sizeof p->constant_heads);
     memset(p->special_places, 0, sizeof p->special_places);
     p->constant_next.count = 0;
+    p->registers = 0;
     p->sink = parser_place(p, 64);
     if (module_entry(p->module, e->name))
         lexer_error(l, line, "'%s' is declared twice", e->name);

@@ -67,6 +67,8 @@ typedef struct parser {
     uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
     uint32_t sink;                          /* a place for results nobody wants */
     uint64_t shared_end;                    /* of the arrays declared outside of entries */
+    uint64_t global_bytes;                  /* declared in global and constant memory so far */
+    uint64_t registers;                     /* declared in the entry so far */
 } parser;
 
 /* operand.c */
