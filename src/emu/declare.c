@@ -257,6 +257,6 @@ void parser_param(parser *p)
                     (unsigned long long)size, MAX_PARAM_BYTES);
     parser_declare(p, name, SYMBOL_PARAM, line)->index = (uint32_t)p->entry->params.count;
     *VEC_PUSH(p->arena, &p->entry->params) =
-        (param){ .name = name, .size = size, .align = align, .offset = offset };
+        (param){ .name = name, .size = size, .offset = offset };
     p->entry->param_bytes = offset + size;
 }

@@ -17,7 +17,6 @@ static void use_variable(decoder *d, const variable *v)
     entry *e = d->p->entry;
     if (v->space != SPACE_SHARED)
         return;
-    e->uses_dynamic_shared |= v->dynamic;
     for (size_t i = 0; i < e->shared.list.count; i++)
         if (e->shared.list.items[i] == v)
             return;
@@ -117,7 +116,6 @@ void decode_ld(decoder *d)
     decode_expect(d, 2, 2);
     d->op.space = (uint8_t)(strcmp(d->in->name, "ldu") ? space_of(d->in) : SPACE_GLOBAL);
     d->op.type = (uint8_t)type;
-    d->op.non_coherent = instruction_has(d->in, "nc");
     d->op.strong = instruction_has(d->in, "volatile") || instruction_has(d->in, "relaxed") ||
                    instruction_has(d->in, "acquire");
     take_vector(d, 0, type, true);

@@ -119,7 +119,6 @@ struct op {
     bool address64;      /* the address register has 64 bits */
     bool pred_not;       /* the predicate operand is negated */
     bool strong;         /* .volatile, .relaxed, …: ordered by the memory model */
-    bool non_coherent;   /* .nc */
     uint8_t vector;      /* elements of a vector operand, at least 1 */
     uint8_t type, type2; /* ptx_type: of the result and of the source */
     uint8_t dst_bits, src_bits;
@@ -157,7 +156,7 @@ typedef struct variables {
 
 typedef struct param {
     const char *name;
-    size_t size, align, offset; /* in the parameter block of a launch */
+    size_t size, offset; /* in the parameter block of a launch */
 } param;
 
 /* A constant in the register file: bits, plus the address of a variable where there is one. */
@@ -218,7 +217,6 @@ typedef struct entry {
     VEC(constant) constants;
     VEC(special_place) specials;
     uint32_t file_bytes, predicate_count, tracked_count;
-    bool uses_dynamic_shared;
 } entry;
 
 struct emu_module {

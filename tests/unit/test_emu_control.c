@@ -117,12 +117,12 @@ static void code_behind_forward_and_backward_jumps_runs_in_order(void **state)
 
 static void labels_and_registers_of_an_inner_scope_hide_outer_ones(void **state)
 {
-    run r = {
-        .text = KERNEL(
-            "mov.u32 %r1, %t;\n"
-            "{ .reg .b32 %r<3>; mov.u32 %r1, 100; bra $x; mov.u32 %r1, 5; $x: }\n"
-            "{ .reg .b32 x; mov.u32 x, 1; bra $x; trap; $x: add.u32 %r1, %r1, x; }\n" STORE)
-    };
+    run r = { .text = KERNEL(
+                  "mov.u32 %r1, %t;\n"
+                  "{ .reg .b32 %r<3>; mov.u32 %r1, 100; bra $x; mov.u32 %r1, 5; $x: }\n"
+                  "{ .reg .b32 x; mov.u32 x, 1; bra $x; trap; $x: add.u32 %r1, %r1, x; }\n"
+                  "{ .reg .b32 %r1; mov.u32 %r1, 100; { .reg .b32 %r<3>; mov.u32 %r1, 200; }\n"
+                  "setp.ne.u32 %p1, %r1, 100; @%p1 trap; }\n" STORE) };
     (void)state;
     run_well(&r);
     expect_all(&r, 32, unconditional);
@@ -194,7 +194,13 @@ static void a_barrier_reduces_predicates_over_the_block(void **state)
     run r = { .threads = 96,
               .text = KERNEL("setp.ge.u32 %p1, %t, 48; bar.red.popc.u32 %r1, 0, %p1;\n"
                              "bar.red.or.pred %p2, 0, %p1; bar.red.and.pred %p3, 0, %p1;\n"
-                             "@%p2 add.u32 %r1, %r1, 100; @%p3 add.u32 %r1, %r1, 1000;\n" STORE) };
+                             "@%p2 add.u32 %r1, %r1, 100; @%p3 add.u32 %r1, %r1, 1000;\n"
+                             "shr.u32 %r2, %t, 5; mov.u32 %r3, 0;\n"
+                             "$warp: setp.eq.u32 %p4, %r2, %r3; bar.red.and.pred %p3, 0, %p4;\n"
+                             "@%p3 add.u32 %r1, %r1, 1000;\n"
+                             "add.u32 %r3, %r3, 1; setp.lt.u32 %p5, %r3, 3; @%p5 bra $warp;\n"
+                             "setp.lt.u32 %p4, %t, 96; bar.red.and.pred %p3, 0, %p4;\n"
+                             "@!%p3 add.u32 %r1, %r1, 1000;\n" STORE) };
     (void)state;
     run_well(&r);
     expect_all(&r, 96, reductions);

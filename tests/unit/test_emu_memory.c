@@ -204,6 +204,10 @@ static void allocations_are_apart_and_checked(void **state)
     assert_true(emu_written(m, a + 8, 4));
     assert_false(emu_written(m, a + 8, 5));
     assert_false(emu_written(m, a + 7, 2));
+    assert_true(emu_write(m, a + 101, "thirteen bytes", 13));
+    assert_true(emu_written(m, a + 101, 13));
+    assert_false(emu_written(m, a + 101, 14));
+    assert_false(emu_written(m, a + 100, 13));
     emu_clear_written(m, a);
     assert_false(emu_written(m, a + 8, 1));
     assert_false(emu_written(m, b, 1));
