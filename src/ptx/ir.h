@@ -134,8 +134,9 @@ struct ptx {
     val lane, warp;
     inst **list; /* the kernel once it is built: prologue and code as the passes leave them */
     size_t count;
-    uint32_t *uses;    /* by register: how often the list reads it; kept from ptx_order on */
-    const char *error; /* the first one */
+    uint32_t *uses;        /* by register: how often the list reads it; kept from ptx_order on */
+    const char *loop_note; /* for the next loop's label, or NULL */
+    const char *error;     /* the first one */
 };
 
 /* Remembers a mistake, if it is the first. */

@@ -326,13 +326,21 @@ static char *put_guard(const printer *w, char *at, const inst *i)
     return at;
 }
 
+static char *put_comment(char *at, const char *line, const char *comment)
+{
+    if (!comment)
+        return at;
+    return put_name(put(put_spaces(at, line, COMMENT_COLUMN), "// "), comment);
+}
+
 static char *put_instruction(printer *w, char *line, const inst *i)
 {
-    if (i->op == OP_LABEL) {
-        *line = '\n';
-        return put(put_label(w, line + 1, i->target), ":\n");
-    }
     char *at;
+    if (i->op == OP_LABEL) {
+        *line++ = '\n';
+        at = put(put_label(w, line, i->target), ":");
+        return put(put_comment(at, line, i->comment), "\n");
+    }
     bool has_operands = i->results || i->operands || i->op == OP_BRA;
     if (!i->guard && has_operands) {
         at = put_indented_mnemonic(w, line, i);
@@ -347,12 +355,7 @@ static char *put_instruction(printer *w, char *line, const inst *i)
     if (has_operands)
         at = put_operands(w, at, i);
     *at++ = ';';
-    if (i->comment) {
-        at = put(put_spaces(at, line, COMMENT_COLUMN), "// ");
-        at = put_name(at, i->comment);
-    }
-    *at++ = '\n';
-    return at;
+    return put(put_comment(at, line, i->comment), "\n");
 }
 
 unsigned ptx_isa(const ptx *p)

@@ -113,13 +113,13 @@ static unsigned access_bytes(const char *mnemonic)
 }
 
 /* The marked loop with the most work. Loops of the PTX are told by their branch backwards. */
-static bool find_marked(const char *ptx, marked_loop *found)
+static bool find_marked(const char *text, marked_loop *found)
 {
     char label[128] = "";
     marked_loop now = { 0 };
     size_t inner_loops = 0;
     bool any = false;
-    for (const char *line = ptx; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         if (*line == '$') {
             size_t length = strcspn(line, ":");
             snprintf(label, sizeof label, "%.*s;", (int)length, line);
