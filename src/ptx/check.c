@@ -41,7 +41,7 @@ static void check_register(ptx *p, const inst *i, val v)
  * again with the same types. */
 typedef struct signature {
     bool known;
-    uint8_t type, second;
+    uint8_t type, second, operands, results;         /* of the instruction */
     uint8_t operand[MAX_VECTOR], result[MAX_VECTOR]; /* types */
 } signature;
 
@@ -70,7 +70,11 @@ static void learn_signature(ptx *p, const inst *i, signature *s)
     if (info->sm > p->target->sm)
         ptx_fail(p, "%s needs sm_%u, the target is %s", ptx_describe(p, i), info->sm,
                  p->target->name);
-    *s = (signature){ .known = true, .type = i->type, .second = i->second };
+    bool vector = info->flags & (LOAD | STORE);
+    if (vector ? i->operands > info->operand_count || i->results > info->result_count
+               : i->operands != info->operand_count || i->results != info->result_count)
+        ptx_fail(p, "%s has the wrong number of operands", ptx_describe(p, i));
+    *s = (signature){ true, i->type, i->second, i->operands, i->results, { 0 }, { 0 } };
     for (unsigned n = 0; n < info->operand_count; n++)
         if (info->operands[n] != 'i') /* looked at each time */
             s->operand[n] = (uint8_t)expected(i, info->operands[n]);
@@ -80,10 +84,11 @@ static void learn_signature(ptx *p, const inst *i, signature *s)
 
 /* Registers of one class may stand for each other, but nearly all are of the very type, and need no
  * closer look. */
-static inline bool is_of_type(const ptx *p, val v, type t)
+static inline bool is_of_type(const ptx *p, const val *v, type t)
 {
-    return v.type == t && (v.kind == VAL_IMM || (is_register(v) && v.id < p->registers.count &&
-                                                 p->registers.items[v.id].type == t));
+    if (v->type != t || v->kind == VAL_IMM)
+        return v->type == t;
+    return is_register(*v) && v->id < p->registers.count && p->registers.items[v->id].type == t;
 }
 
 static void check_operand(ptx *p, const inst *i, unsigned n)
@@ -106,23 +111,18 @@ static void check_result(ptx *p, const inst *i, unsigned n)
 
 static void check_types(ptx *p, const inst *i, signature *s)
 {
-    const op_info *info = &op_table[i->op];
-    if (!s->known || s->type != i->type || s->second != i->second)
+    if (s->type != i->type || s->second != i->second || s->operands != i->operands ||
+        s->results != i->results || !s->known)
         learn_signature(p, i, s);
-    bool memory = info->flags & (LOAD | STORE); /* has as many values as its vector */
-    bool right = memory ? i->operands <= info->operand_count && i->results <= info->result_count
-                        : i->operands == info->operand_count && i->results == info->result_count;
-    if (!right) {
-        ptx_fail(p, "%s has the wrong number of operands", ptx_describe(p, i));
+    if (p->error)
         return;
-    }
-    for (unsigned n = 0; n < i->operands; n++)
-        if (!is_of_type(p, i->operand[n], s->operand[n]))
+    for (unsigned n = 0; n < s->operands; n++)
+        if (!is_of_type(p, &i->operand[n], s->operand[n]))
             check_operand(p, i, n);
-    for (unsigned n = 0; n < i->results; n++)
+    for (unsigned n = 0; n < s->results; n++)
         if (p->registers.items[i->result[n]].type != s->result[n])
             check_result(p, i, n);
-    if (memory)
+    if (i->base.kind != VAL_NONE)
         check_register(p, i, i->base);
     if (i->guard && p->registers.items[i->guard].type != PRED)
         ptx_fail(p, "%s: its guard is no predicate", ptx_describe(p, i));

@@ -76,48 +76,6 @@ static unsigned reads(const inst *i, uint32_t id)
     return count;
 }
 
-static bool assigns(const ptx *p, const inst *i)
-{
-    return i->results && p->registers.items[i->result[0]].variable;
-}
-
-/* A variable that is only read to make its own next value is not used. */
-static bool is_used(const ptx *p, const inst *i)
-{
-    if (op_table[i->op].flags & EFFECT)
-        return true;
-    for (unsigned r = 0; r < i->results; r++)
-        if (p->uses[i->result[r]] > reads(i, i->result[r]))
-            return true;
-    return false;
-}
-
-/* From the end to the beginning, so that what made an operand of something removed comes later in
- * the walk; the walk is repeated where that was a variable, which may be assigned further down.
- * ptx_order has left no unused values, so before something goes only assignments can. */
-void ptx_remove_unused(ptx *p)
-{
-    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
-    memset(kept, true, p->count);
-    bool removed = false;
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t n = p->count; n-- > 0;) {
-            const inst *i = p->list[n];
-            if ((!removed && !assigns(p, i)) || !kept[n] || is_used(p, i))
-                continue;
-            kept[n] = false;
-            removed = true;
-            FOR_EACH_USE (i, id) {
-                p->uses[*id]--;
-                again = again || p->registers.items[*id].variable;
-            }
-        }
-    }
-    if (removed)
-        keep(p, kept);
-}
-
 static bool ends_block(const inst *i)
 {
     return i->op == OP_LABEL || op_table[i->op].flags & BRANCH;
@@ -191,11 +149,9 @@ static bool read_directly(ptx *p, size_t at)
     return true;
 }
 
-void ptx_join_copies(ptx *p)
+static void join_copies(ptx *p, bool *kept)
 {
     const ptx_register *registers = p->registers.items;
-    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
-    memset(kept, true, p->count);
     for (size_t n = 0; n < p->count; n++) {
         const inst *copy = p->list[n];
         if (copy->op != OP_MOV || !copy->uses)
@@ -205,5 +161,53 @@ void ptx_join_copies(ptx *p)
             continue;
         kept[n] = !(to->variable ? write_directly(p, kept, n) : read_directly(p, n));
     }
+}
+
+static bool assigns(const ptx *p, const inst *i)
+{
+    return i->results && p->registers.items[i->result[0]].variable;
+}
+
+static bool is_used(const ptx *p, const inst *i)
+{
+    if (op_table[i->op].flags & EFFECT)
+        return true;
+    /* A variable that is only read to make its own next value is not used. */
+    if (assigns(p, i))
+        return p->uses[i->result[0]] > reads(i, i->result[0]);
+    for (unsigned r = 0; r < i->results; r++)
+        if (p->uses[i->result[r]])
+            return true;
+    return false;
+}
+
+/* From the end to the beginning, so that what made an operand of something removed comes later in
+ * the walk; the walk is repeated where that was a variable, which may be assigned further down.
+ * ptx_order has left no unused values, so before something goes only assignments can. */
+static void remove_unused(ptx *p, bool *kept)
+{
+    bool removed = false;
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t n = p->count; n-- > 0;) {
+            const inst *i = p->list[n];
+            if ((!removed && !assigns(p, i)) || !kept[n] || is_used(p, i))
+                continue;
+            kept[n] = false;
+            removed = true;
+            FOR_EACH_USE (i, id) {
+                p->uses[*id]--;
+                again = again || p->registers.items[*id].variable;
+            }
+        }
+    }
+}
+
+void ptx_remove_unused(ptx *p)
+{
+    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
+    memset(kept, true, p->count * sizeof *kept);
+    join_copies(p, kept);
+    remove_unused(p, kept);
     keep(p, kept);
 }

@@ -132,11 +132,13 @@ struct ptx {
     val *param_values;  /* by parameter; VAL_NONE where it was not read so far */
     val sreg_values[SREG_COUNT];
     val lane, warp;
+    bool has_unreachable; /* code that nothing reaches may have been built, or a needless jump */
     inst **list; /* the kernel once it is built: prologue and code as the passes leave them */
     size_t count;
-    uint32_t *uses;        /* by register: how often the list reads it; kept from ptx_order on */
-    const char *loop_note; /* for the next loop's label, or NULL */
-    const char *error;     /* the first one */
+    uint32_t *uses;    /* by register: how often the list reads it; kept from ptx_order on */
+    const char *error; /* the first one */
+    unsigned dump_stages;
+    strbuf *dump;
 };
 
 /* Remembers a mistake, if it is the first. */
@@ -199,11 +201,10 @@ val ptx_nothing(type t);
 /* The list of all instructions, the prologue's first. No instruction may be added afterwards. */
 void ptx_list_instructions(ptx *p);
 
-/* dead.c: removes what can't run, what nobody uses, and copies from and to variables that can be
- * done without. */
+/* dead.c: removes what can't run; and, behind ptx_order, copies from and to variables that can be
+ * done without and results that nobody uses. */
 void ptx_remove_unreachable(ptx *p);
 void ptx_remove_unused(ptx *p);
-void ptx_join_copies(ptx *p);
 
 /* order.c: puts values into the order that follows from their uses. */
 void ptx_order(ptx *p);

@@ -34,7 +34,7 @@ typedef struct register_name {
     uint8_t length; /* 0: not numbered so far */
 } register_name;
 
-/* A mnemonic with its indentation, padded to the operands' column. */
+/* A mnemonic with its indentation, padded to the operands' column; longer ones are not kept. */
 typedef struct mnemonic {
     uint8_t type, second, width;
     uint8_t length; /* 0: none so far */
@@ -120,7 +120,8 @@ static void name_register(printer *w, uint32_t id)
     w->names[id] = w->latest[c];
 }
 
-/* Results stand in front of operands, so this is the order of first appearance. */
+/* Results stand in front of operands, and nothing is read before it is defined, so this is the
+ * order of first appearance. */
 static void name_registers(printer *w)
 {
     w->names = arena_zalloc(w->p->arena, w->p->registers.count * sizeof *w->names);
@@ -129,15 +130,14 @@ static void name_registers(printer *w)
         for (unsigned r = 0; r < i->results; r++)
             if (!w->names[i->result[r]].length)
                 name_register(w, i->result[r]);
-        FOR_EACH_USE (i, id) /* in a kernel that is not verified */
-            if (!w->names[*id].length)
-                name_register(w, *id);
     }
 }
 
 static inline char *put_register(const printer *w, char *at, uint32_t id)
 {
     const register_name *name = &w->names[id];
+    if (!name->length)
+        return put(at, "%undefined");          /* in a kernel that is not verified */
     memcpy(at, name->text, sizeof name->text); /* more than there is, so that it is two moves */
     return at + name->length;
 }
@@ -244,15 +244,16 @@ static char *put_indented_mnemonic(printer *w, char *line, const inst *i)
 {
     mnemonic *m = &w->last[i->op];
     unsigned width = vector_width(i);
-    if (m->type != i->type || m->second != i->second || m->width != width || !m->length) {
-        char *end = put_mnemonic(put(line, "    "), i);
-        *m = (mnemonic){ .type = i->type, .second = i->second, .width = (uint8_t)width };
-        m->length = (uint8_t)(put_spaces(end, line, OPERAND_COLUMN) - line);
-        memcpy(m->text, line, sizeof m->text);
+    if (m->length && m->type == i->type && m->second == i->second && m->width == width) {
+        memcpy(line, m->text, sizeof m->text); /* more than there is, so that it is a few moves */
         return line + m->length;
     }
-    memcpy(line, m->text, sizeof m->text); /* more than there is, so that it is a few moves */
-    return line + m->length;
+    char *end = put_spaces(put_mnemonic(put(line, "    "), i), line, OPERAND_COLUMN);
+    if ((size_t)(end - line) <= sizeof m->text) {
+        *m = (mnemonic){ i->type, i->second, (uint8_t)width, (uint8_t)(end - line), { 0 } };
+        memcpy(m->text, line, sizeof m->text);
+    }
+    return end;
 }
 
 static char *put_address(const printer *w, char *at, const inst *i)
@@ -326,21 +327,13 @@ static char *put_guard(const printer *w, char *at, const inst *i)
     return at;
 }
 
-static char *put_comment(char *at, const char *line, const char *comment)
-{
-    if (!comment)
-        return at;
-    return put_name(put(put_spaces(at, line, COMMENT_COLUMN), "// "), comment);
-}
-
 static char *put_instruction(printer *w, char *line, const inst *i)
 {
-    char *at;
     if (i->op == OP_LABEL) {
-        *line++ = '\n';
-        at = put(put_label(w, line, i->target), ":");
-        return put(put_comment(at, line, i->comment), "\n");
+        *line = '\n';
+        return put(put_label(w, line + 1, i->target), ":\n");
     }
+    char *at;
     bool has_operands = i->results || i->operands || i->op == OP_BRA;
     if (!i->guard && has_operands) {
         at = put_indented_mnemonic(w, line, i);
@@ -355,7 +348,12 @@ static char *put_instruction(printer *w, char *line, const inst *i)
     if (has_operands)
         at = put_operands(w, at, i);
     *at++ = ';';
-    return put(put_comment(at, line, i->comment), "\n");
+    if (i->comment) {
+        at = put(put_spaces(at, line, COMMENT_COLUMN), "// ");
+        at = put_name(at, i->comment);
+    }
+    *at++ = '\n';
+    return at;
 }
 
 unsigned ptx_isa(const ptx *p)
@@ -493,11 +491,4 @@ void ptx_print(ptx *p, ptx_output *out)
     strbuf_put(&text, "}\n");
     out->text = text.text;
     out->length = text.length;
-}
-
-const char *ptx_print_unverified(ptx *p)
-{
-    ptx_output out;
-    ptx_print(p, &out);
-    return out.text;
 }

@@ -31,6 +31,8 @@ static void guard(ptx *p, inst *i, val condition, bool negated)
 
 static void branch_unless(ptx *p, val condition, uint32_t label)
 {
+    if (condition.kind == VAL_IMM)
+        p->has_unreachable = true;
     if (condition.kind == VAL_IMM && condition.bits)
         return;
     inst *i = control(p, OP_BRA, label);
@@ -47,6 +49,8 @@ ptx_scope ptx_if_begin(ptx *p, val condition)
 
 void ptx_if_end(ptx *p, ptx_scope *s)
 {
+    if (p->code.items[p->code.count - 1].op == OP_BRA) /* an empty body: a jump to what follows */
+        p->has_unreachable = true;
     control(p, OP_LABEL, s->end_label);
     s->open = false;
 }
@@ -69,11 +73,6 @@ ptx_scope ptx_else_begin(ptx *p)
     return s;
 }
 
-void ptx_loop_work(ptx *p, unsigned amount, const char *unit)
-{
-    p->loop_note = arena_format(p->arena, "%u %s a lane", amount, unit);
-}
-
 ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
 {
     type t = first.kind != VAL_NUMBER ? first.type : end.kind != VAL_NUMBER ? end.type : U32;
@@ -82,8 +81,6 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     if (end.kind == VAL_VAR || step.kind == VAL_VAR)
         ptx_fail(p, "loop %s: its end and step may not change: take a copy with get", name);
 
-    const char *note = p->loop_note;
-    p->loop_note = NULL;
     ptx_scope s = { .open = !constant || first.bits < end.bits };
     if (!s.open)
         return s;
@@ -103,7 +100,7 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
         s.end_label = new_label(p, name, "_done");
         branch_unless(p, ptx_lt(p, s.counter, end), s.end_label);
     }
-    control(p, OP_LABEL, s.begin_label)->comment = note;
+    control(p, OP_LABEL, s.begin_label);
     control(p, OP_NOUNROLL, 0);
     return s;
 }
@@ -123,6 +120,7 @@ void ptx_for_end(ptx *p, ptx_scope *s)
 
 void ret(ptx *p)
 {
+    p->has_unreachable = true; /* what follows */
     control(p, OP_RET, 0);
 }
 
