@@ -54,5 +54,5 @@ const family f32_gemv = {
     .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
     .build = build,
     .reference = ref_gemv,
-    .tolerance = 2e-6,
+    .tolerance = 5e-7,
 };

@@ -15,7 +15,7 @@ CMOCKA_TOTAL = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) ? ?\] (\d+) test\(s\)",
 
 def count(entry):
     totals = {"PASSED": 0, "FAILED": 0, "SKIPPED": 0}
-    for word, number in CMOCKA_TOTAL.findall(entry.get("stdout") or ""):
+    for word, number in CMOCKA_TOTAL.findall((entry.get("stdout") or "") + (entry.get("stderr") or "")):
         totals[word] += int(number)
     result = entry["result"]
     if not any(totals.values()):

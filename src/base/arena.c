@@ -107,14 +107,19 @@ char *arena_strdup(arena *a, const char *text)
 
 char *arena_vformat(arena *a, const char *format, va_list args)
 {
+    /* Mostly there is room in the chunk, and no need to measure first. */
     va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, again);
+    char *text = (char *)a->current->bytes + a->used;
+    size_t room = a->current->size - a->used;
+    int length = vsnprintf(text, room, format, again);
     va_end(again);
     if (length < 0)
         return arena_strdup(a, "");
-    char *text = arena_alloc(a, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, args);
+    size_t size = (size_t)length + 1;
+    text = arena_alloc(a, size); /* the same place where it fitted */
+    if (size > room)
+        vsnprintf(text, size, format, args);
     return text;
 }
 

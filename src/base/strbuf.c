@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/os.h"
+
 enum { FIRST_CAPACITY = 256 };
 
 strbuf strbuf_new(arena *a)
@@ -13,10 +15,22 @@ strbuf strbuf_new(arena *a)
     return s;
 }
 
+static void grow(strbuf *s, size_t more)
+{
+    size_t wanted = s->length + more + 1, doubled = s->capacity * 2;
+    if (wanted <= more)
+        os_out_of_memory(more);
+    size_t capacity = wanted > doubled ? wanted : doubled;
+    char *text = arena_alloc(s->arena, capacity);
+    memcpy(text, s->text, s->length);
+    s->text = text;
+    s->capacity = capacity;
+}
+
 char *strbuf_reserve(strbuf *s, size_t more)
 {
-    while (s->capacity - s->length <= more)
-        s->text = arena_grow(s->arena, s->text, &s->capacity, 1);
+    if (s->capacity - s->length <= more)
+        grow(s, more);
     return s->text + s->length;
 }
 

@@ -1,14 +1,12 @@
 #include "emu/access.h"
 
-enum { SECTOR_BYTES = 32, BANKS = 32, BANK_BYTES = 4 };
-
 static const char *const space_names[] = { "generic", "global",    "shared",
                                            "local",   "parameter", "constant" };
 static const char *const kind_names[] = { "load", "store", "atomic operation" };
 
 typedef unsigned long long ull;
 
-void gather_addresses(const warp *w, const op *o, lane_mask mask, addresses *a)
+void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a)
 {
     const void *from = source(w, o, 0);
     if (o->address64)
@@ -24,7 +22,7 @@ void gather_addresses(const warp *w, const op *o, lane_mask mask, addresses *a)
         a->at[i] = mask >> i & 1 ? a->at[i] : first;
 }
 
-lane_mask lanes_in_space(addresses *a, ptx_space space, lane_mask mask)
+lane_mask access_split(addresses *a, ptx_space space, lane_mask mask)
 {
     lane_mask in = 0;
     for (int i = 0; i < WARP_LANES; i++) {
@@ -47,8 +45,9 @@ static bool check_alignment(warp *w, const op *o, int lane, ptx_space space, uin
 {
     if (address % size == 0)
         return true;
-    fault(w, o, lane, EMU_MISALIGNED, address, "%u-byte %s %s at 0x%llx is not aligned to %u bytes",
-          size, space_names[space], kind_names[kind], (ull)address, size);
+    warp_fault(w, o, lane, EMU_MISALIGNED, address,
+               "%u-byte %s %s at 0x%llx is not aligned to %u bytes", size, space_names[space],
+               kind_names[kind], (ull)address, size);
     return false;
 }
 
@@ -59,47 +58,50 @@ static void report_miss(warp *w, const op *o, int lane, ptx_space space, uint64_
 {
     const char *what = kind_names[kind], *in = space_names[space];
     if (address < start)
-        fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-              "out of bounds: %u-byte %s %s at 0x%llx is %llu bytes before the start of %s of %llu "
-              "bytes",
-              size, in, what, (ull)address, (ull)(start - address), of, (ull)length);
+        warp_fault(
+            w, o, lane, EMU_OUT_OF_BOUNDS, address,
+            "out of bounds: %u-byte %s %s at 0x%llx is %llu bytes before the start of %s of %llu "
+            "bytes",
+            size, in, what, (ull)address, (ull)(start - address), of, (ull)length);
     else if (address - start < length)
-        fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-              "out of bounds: %u-byte %s %s at 0x%llx crosses the end of %s of %llu bytes", size,
-              in, what, (ull)address, of, (ull)length);
+        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
+                   "out of bounds: %u-byte %s %s at 0x%llx crosses the end of %s of %llu bytes",
+                   size, in, what, (ull)address, of, (ull)length);
     else
-        fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-              "out of bounds: %u-byte %s %s at 0x%llx is %llu bytes past the end of %s of %llu "
-              "bytes",
-              size, in, what, (ull)address, (ull)(address - start - length), of, (ull)length);
+        warp_fault(
+            w, o, lane, EMU_OUT_OF_BOUNDS, address,
+            "out of bounds: %u-byte %s %s at 0x%llx is %llu bytes past the end of %s of %llu "
+            "bytes",
+            size, in, what, (ull)address, (ull)(address - start - length), of, (ull)length);
 }
 
-allocation *checked_allocation(warp *w, const op *o, int lane, uint64_t address, unsigned size,
-                               access_kind kind)
+allocation *access_global(warp *w, const op *o, int lane, uint64_t address, unsigned size,
+                          access_kind kind)
 {
     if (!check_alignment(w, o, lane, SPACE_GLOBAL, address, size, kind))
         return NULL;
     allocation *a = memory_find(w->machine->memory, address);
     if (!a) {
-        fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-              "out of bounds: %u-byte global %s at 0x%llx is in no allocation", size,
-              kind_names[kind], (ull)address);
+        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
+                   "out of bounds: %u-byte global %s at 0x%llx is in no allocation", size,
+                   kind_names[kind], (ull)address);
     } else if (!allocation_holds(a, address, size)) {
         report_miss(w, o, lane, SPACE_GLOBAL, address, size, kind,
                     a->freed ? "a freed allocation" : "an allocation", a->address, a->size);
     } else if (a->freed) {
-        fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-              "use after free: %u-byte global %s at 0x%llx in a freed allocation of %llu bytes",
-              size, kind_names[kind], (ull)address, (ull)a->size);
+        warp_fault(
+            w, o, lane, EMU_OUT_OF_BOUNDS, address,
+            "use after free: %u-byte global %s at 0x%llx in a freed allocation of %llu bytes", size,
+            kind_names[kind], (ull)address, (ull)a->size);
     } else if (a->read_only && kind != ACCESS_LOAD) {
-        fault(w, o, lane, EMU_READ_ONLY, address,
-              "%u-byte global %s at 0x%llx in memory that is read-only", size, kind_names[kind],
-              (ull)address);
+        warp_fault(w, o, lane, EMU_READ_ONLY, address,
+                   "%u-byte global %s at 0x%llx in memory that is read-only", size,
+                   kind_names[kind], (ull)address);
     } else if (kind != ACCESS_STORE && !allocation_is_initialised(a, address, size)) {
-        fault(w, o, lane, EMU_UNINITIALISED, address,
-              "uninitialised: %u-byte global %s at 0x%llx, byte %llu of an allocation of %llu "
-              "bytes, reads what nothing has written",
-              size, kind_names[kind], (ull)address, (ull)(address - a->address), (ull)a->size);
+        warp_fault(w, o, lane, EMU_UNINITIALISED, address,
+                   "uninitialised: %u-byte global %s at 0x%llx, byte %llu of an allocation of %llu "
+                   "bytes, reads what nothing has written",
+                   size, kind_names[kind], (ull)address, (ull)(address - a->address), (ull)a->size);
     } else {
         return a;
     }
@@ -112,8 +114,8 @@ static uint64_t array_size(const machine *m, const variable *v)
 }
 
 /* The array an access is inside of, or NULL and a fault that names the nearest one before it. */
-static const variable *find_array(warp *w, const op *o, int lane, ptx_space space,
-                                  uint64_t address, unsigned size, access_kind kind)
+static const variable *find_array(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
+                                  unsigned size, access_kind kind)
 {
     const machine *m = w->machine;
     const variables *all = space == SPACE_SHARED ? &m->entry->shared : &m->entry->local;
@@ -131,9 +133,9 @@ static const variable *find_array(warp *w, const op *o, int lane, ptx_space spac
                     arena_format(memory_arena(m->memory), "'%s'", nearest->name), nearest->offset,
                     array_size(m, nearest));
     else
-        fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-              "out of bounds: %u-byte %s %s at 0x%llx and the kernel has no array there", size,
-              space_names[space], kind_names[kind], (ull)address);
+        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
+                   "out of bounds: %u-byte %s %s at 0x%llx and the kernel has no array there", size,
+                   space_names[space], kind_names[kind], (ull)address);
     return NULL;
 }
 
@@ -144,14 +146,13 @@ static bool same_store(const warp *w, const op *o, int lane, unsigned other)
     if (o->exec != exec_st || other / WARP_LANES != w->index || other_lane >= lane)
         return false;
     addresses a;
-    gather_addresses(w, o, ALL_LANES, &a);
+    access_gather(w, o, ALL_LANES, &a);
     if (a.at[lane] != a.at[other_lane])
         return false;
     for (unsigned e = 1; e <= o->vector; e++)
-        if (o->src_bits == 64 ? get_u64(source(w, o, (int)e), lane) !=
-                                    get_u64(source(w, o, (int)e), other_lane)
-                              : get_u32(source(w, o, (int)e), lane) !=
-                                    get_u32(source(w, o, (int)e), other_lane))
+        if (o->src_bits == 64
+                ? get_u64(source(w, o, (int)e), lane) != get_u64(source(w, o, (int)e), other_lane)
+                : get_u32(source(w, o, (int)e), lane) != get_u32(source(w, o, (int)e), other_lane))
             return false;
     return true;
 }
@@ -163,32 +164,33 @@ static bool check_shared(warp *w, const op *o, int lane, uint64_t address, size_
                                            [SHARED_WRITE_AFTER_READ] = "read",
                                            [SHARED_READ_AFTER_WRITE] = "written" };
     unsigned other = 0, thread = thread_of(w, lane);
-    shared_access how = kind == ACCESS_ATOMIC || (o->strong && kind == ACCESS_STORE)
-                            ? SHARED_ATOMIC
-                        : kind == ACCESS_STORE ? SHARED_WRITE
-                                               : SHARED_READ;
+    shared_access how = kind == ACCESS_ATOMIC || (o->strong && kind == ACCESS_STORE) ? SHARED_ATOMIC
+                        : kind == ACCESS_STORE                                       ? SHARED_WRITE
+                                                                                     : SHARED_READ;
     shared_problem problem = shared_note(&w->machine->shared, offset, size, thread, how, &other);
     if (problem == SHARED_FINE)
         return true;
     uint64_t within = address - v->offset;
     if (problem == SHARED_UNWRITTEN) {
-        fault(w, o, lane, EMU_UNINITIALISED, address,
-              "uninitialised: %u-byte shared %s at byte %llu of '%s' reads what nothing has written",
-              size, kind_names[kind], (ull)within, v->name);
+        warp_fault(
+            w, o, lane, EMU_UNINITIALISED, address,
+            "uninitialised: %u-byte shared %s at byte %llu of '%s' reads what nothing has written",
+            size, kind_names[kind], (ull)within, v->name);
         return false;
     }
     if (problem == SHARED_WRITE_AFTER_WRITE && same_store(w, o, lane, other))
         return true;
     if (other < MAX_WARPS * WARP_LANES)
-        fault(w, o, lane, EMU_RACE, address,
-              "race: %u-byte shared %s at byte %llu of '%s' was %s by thread %u of the block with "
-              "no barrier between",
-              size, kind_names[kind], (ull)within, v->name, earlier[problem], other);
+        warp_fault(
+            w, o, lane, EMU_RACE, address,
+            "race: %u-byte shared %s at byte %llu of '%s' was %s by thread %u of the block with "
+            "no barrier between",
+            size, kind_names[kind], (ull)within, v->name, earlier[problem], other);
     else
-        fault(w, o, lane, EMU_RACE, address,
-              "race: %u-byte shared %s at byte %llu of '%s' was %s by several threads with no "
-              "barrier between",
-              size, kind_names[kind], (ull)within, v->name, earlier[problem]);
+        warp_fault(w, o, lane, EMU_RACE, address,
+                   "race: %u-byte shared %s at byte %llu of '%s' was %s by several threads with no "
+                   "barrier between",
+                   size, kind_names[kind], (ull)within, v->name, earlier[problem]);
     return false;
 }
 
@@ -199,9 +201,9 @@ static uint8_t *local_bytes(warp *w, const op *o, int lane, uint64_t address, un
     size_t at = thread_of(w, lane) * m->local_bytes + (size_t)(address - LOCAL_BASE);
     for (unsigned i = 0; i < size; i++) {
         if (kind == ACCESS_LOAD && !m->local_written[at + i]) {
-            fault(w, o, lane, EMU_UNINITIALISED, address,
-                  "uninitialised: %u-byte local load at 0x%llx reads what nothing has written",
-                  size, (ull)address);
+            warp_fault(w, o, lane, EMU_UNINITIALISED, address,
+                       "uninitialised: %u-byte local load at 0x%llx reads what nothing has written",
+                       size, (ull)address);
             return NULL;
         }
         m->local_written[at + i] = 1;
@@ -209,8 +211,8 @@ static uint8_t *local_bytes(warp *w, const op *o, int lane, uint64_t address, un
     return m->local + at;
 }
 
-uint8_t *array_bytes(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
-                     unsigned size, access_kind kind)
+uint8_t *access_array(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
+                      unsigned size, access_kind kind)
 {
     if (!check_alignment(w, o, lane, space, address, size, kind))
         return NULL;
@@ -220,10 +222,9 @@ uint8_t *array_bytes(warp *w, const op *o, int lane, ptx_space space, uint64_t a
     if (space == SPACE_LOCAL)
         return local_bytes(w, o, lane, address, size, kind);
     machine *m = w->machine;
-    size_t offset = (size_t)(v->dynamic
-                                 ? address - SHARED_DYNAMIC_BASE +
-                                       (m->entry->shared.end - SHARED_STATIC_BASE)
-                                 : address - SHARED_STATIC_BASE);
+    size_t offset = (size_t)(v->dynamic ? address - SHARED_DYNAMIC_BASE +
+                                              (m->entry->shared.end - SHARED_STATIC_BASE)
+                                        : address - SHARED_STATIC_BASE);
     for (unsigned done = 0; done < size; done += 8)
         if (!check_shared(w, o, lane, address + done, offset + done, size < 8 ? size : 8, kind, v))
             return NULL;
@@ -284,7 +285,7 @@ typedef uint64_t elements[MAX_VECTOR][WARP_LANES];
 
 static void load_global(warp *w, const op *o, const addresses *a, lane_mask mask, elements to)
 {
-    unsigned size = type_bytes((ptx_type)o->type), total = size * o->vector;
+    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     const allocation *common = common_allocation(w, a, total, ACCESS_LOAD);
     for (unsigned e = 0; common && e < o->vector; e++)
         load_lanes(common->bytes + e * size, a, common->address, size, to[e]);
@@ -293,7 +294,7 @@ static void load_global(warp *w, const op *o, const addresses *a, lane_mask mask
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
-        const allocation *found = checked_allocation(w, o, i, a->at[i], total, ACCESS_LOAD);
+        const allocation *found = access_global(w, o, i, a->at[i], total, ACCESS_LOAD);
         if (!found)
             return;
         uint8_t bytes[64];
@@ -306,12 +307,12 @@ static void load_global(warp *w, const op *o, const addresses *a, lane_mask mask
 static void load_array(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
                        elements to)
 {
-    unsigned size = type_bytes((ptx_type)o->type);
+    unsigned size = emu_type_bytes((ptx_type)o->type);
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
         const uint8_t *bytes =
-            array_bytes(w, o, i, space, a->at[i], size * o->vector, ACCESS_LOAD);
+            access_array(w, o, i, space, a->at[i], size * o->vector, ACCESS_LOAD);
         if (!bytes)
             return;
         for (unsigned e = 0; e < o->vector; e++)
@@ -322,8 +323,8 @@ static void load_array(warp *w, const op *o, ptx_space space, const addresses *a
 /* Registers may be wider than what is loaded: signed types are extended by their sign. */
 static void store_results(warp *w, const op *o, elements from, lane_mask mask)
 {
-    unsigned bits = type_bits((ptx_type)o->type);
-    bool extend = type_kind_of((ptx_type)o->type) == KIND_SIGNED && bits < o->dst_bits;
+    unsigned bits = emu_type_bits((ptx_type)o->type);
+    bool extend = emu_type_kind((ptx_type)o->type) == KIND_SIGNED && bits < o->dst_bits;
     uint64_t sign = extend ? UINT64_C(1) << (bits - 1) : 0;
     uint64_t all = o->dst_bits < 64 ? (UINT64_C(1) << o->dst_bits) - 1 : UINT64_MAX;
     for (unsigned e = 0; e < o->vector; e++) {
@@ -341,71 +342,10 @@ static void store_results(warp *w, const op *o, elements from, lane_mask mask)
     }
 }
 
-static unsigned count_sectors(const addresses *a, unsigned size, lane_mask mask)
-{
-    uint64_t seen[2 * WARP_LANES];
-    unsigned count = 0;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        uint64_t last = (a->at[i] + size - 1) / SECTOR_BYTES;
-        for (uint64_t sector = a->at[i] / SECTOR_BYTES; sector <= last; sector++) {
-            unsigned known = count;
-            while (known && seen[known - 1] != sector)
-                known--;
-            if (!known)
-                seen[count++] = sector;
-        }
-    }
-    return count;
-}
-
-/* Lanes go in groups of as many as fill 128 bytes; a bank serves one word at a time. */
-static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
-{
-    unsigned conflicts = 0, words = size < BANK_BYTES ? 1 : size / BANK_BYTES;
-    for (unsigned group = 0; group < words; group++) {
-        uint64_t seen[BANKS][WARP_LANES];
-        unsigned counts[BANKS] = { 0 }, most = 1, lanes = WARP_LANES / words;
-        for (unsigned i = group * lanes; i < (group + 1) * lanes; i++) {
-            if (!(mask >> i & 1))
-                continue;
-            for (unsigned k = 0; k < words; k++) {
-                uint64_t word = a->at[i] / BANK_BYTES + k;
-                unsigned bank = (unsigned)(word % BANKS), known = counts[bank];
-                while (known && seen[bank][known - 1] != word)
-                    known--;
-                if (!known)
-                    seen[bank][counts[bank]++] = word;
-                most = counts[bank] > most ? counts[bank] : most;
-            }
-        }
-        conflicts += most - 1;
-    }
-    return conflicts;
-}
-
-static void count_access(const warp *w, const op *o, ptx_space space, const addresses *a,
-                         lane_mask mask, access_kind kind)
-{
-    emu_stats *stats = w->machine->stats;
-    unsigned size = type_bytes((ptx_type)o->type) * o->vector;
-    if (!stats)
-        return;
-    if (space == SPACE_SHARED) {
-        stats->shared_bank_conflicts += count_conflicts(a, size, mask);
-    } else if (space != SPACE_LOCAL && kind == ACCESS_LOAD) {
-        stats->global_load_bytes += size * count_lanes(mask);
-        stats->global_load_sectors += count_sectors(a, size, mask);
-    } else if (space != SPACE_LOCAL) {
-        stats->global_store_bytes += size * count_lanes(mask);
-    }
-}
-
 static void load_from(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     elements loaded;
-    count_access(w, o, space, a, mask, ACCESS_LOAD);
+    access_count(w, o, space, a, mask, ACCESS_LOAD);
     if (space == SPACE_SHARED || space == SPACE_LOCAL) {
         memset(loaded, 0, o->vector * sizeof *loaded);
         load_array(w, o, space, a, mask, loaded);
@@ -418,13 +358,13 @@ static void load_from(warp *w, const op *o, ptx_space space, const addresses *a,
 
 static void store_global(warp *w, const op *o, const addresses *a, lane_mask mask, elements from)
 {
-    unsigned size = type_bytes((ptx_type)o->type), total = size * o->vector;
+    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     allocation *common = common_allocation(w, a, total, ACCESS_STORE);
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
         allocation *to = common;
-        if (!to && !(to = checked_allocation(w, o, i, a->at[i], total, ACCESS_STORE)))
+        if (!to && !(to = access_global(w, o, i, a->at[i], total, ACCESS_STORE)))
             return;
         uint8_t bytes[64];
         for (unsigned e = 0; e < o->vector; e++)
@@ -436,11 +376,11 @@ static void store_global(warp *w, const op *o, const addresses *a, lane_mask mas
 static void store_array(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
                         elements from)
 {
-    unsigned size = type_bytes((ptx_type)o->type);
+    unsigned size = emu_type_bytes((ptx_type)o->type);
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
-        uint8_t *bytes = array_bytes(w, o, i, space, a->at[i], size * o->vector, ACCESS_STORE);
+        uint8_t *bytes = access_array(w, o, i, space, a->at[i], size * o->vector, ACCESS_STORE);
         if (!bytes)
             return;
         for (unsigned e = 0; e < o->vector; e++)
@@ -455,7 +395,7 @@ static void store_to(warp *w, const op *o, ptx_space space, const addresses *a, 
         for (int i = 0; i < WARP_LANES; i++)
             values[e][i] = o->src_bits == 64 ? get_u64(source(w, o, (int)e + 1), i)
                                              : get_u32(source(w, o, (int)e + 1), i);
-    count_access(w, o, space, a, mask, ACCESS_STORE);
+    access_count(w, o, space, a, mask, ACCESS_STORE);
     if (space == SPACE_SHARED || space == SPACE_LOCAL)
         store_array(w, o, space, a, mask, values);
     else
@@ -467,14 +407,14 @@ static void access(warp *w, const op *o, lane_mask mask,
 {
     static const ptx_space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL };
     addresses a;
-    gather_addresses(w, o, mask, &a);
+    access_gather(w, o, mask, &a);
     if (o->space != SPACE_GENERIC) {
         each(w, o, (ptx_space)o->space, &a, mask);
         return;
     }
     for (int i = 0; i < 3; i++) {
         addresses part = a;
-        lane_mask lanes = lanes_in_space(&part, spaces[i], mask);
+        lane_mask lanes = access_split(&part, spaces[i], mask);
         if (lanes && !has_fault(w->machine))
             each(w, o, spaces[i], &part, lanes);
     }
@@ -488,8 +428,8 @@ void exec_ld(warp *w, const op *o, lane_mask mask)
 void exec_st(warp *w, const op *o, lane_mask mask)
 {
     if (o->space == SPACE_PARAM || o->space == SPACE_CONST)
-        fault(w, o, lowest_lane(mask), EMU_READ_ONLY, 0, "store to %s memory, which is read-only",
-              space_names[o->space]);
+        warp_fault(w, o, lowest_lane(mask), EMU_READ_ONLY, 0,
+                   "store to %s memory, which is read-only", space_names[o->space]);
     else
         access(w, o, mask, store_to);
 }
@@ -497,10 +437,10 @@ void exec_st(warp *w, const op *o, lane_mask mask)
 void exec_ld_param(warp *w, const op *o, lane_mask mask)
 {
     const machine *m = w->machine;
-    unsigned size = type_bytes((ptx_type)o->type), total = size * o->vector;
+    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     elements loaded;
     addresses a;
-    gather_addresses(w, o, mask, &a);
+    access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES; i++) {
         uint64_t index = (a.at[i] >> PARAM_STRIDE_LOG2) - 1;
         uint64_t offset = a.at[i] & ((UINT64_C(1) << PARAM_STRIDE_LOG2) - 1);
@@ -509,9 +449,9 @@ void exec_ld_param(warp *w, const op *o, lane_mask mask)
             return;
         const param *p = index < m->entry->params.count ? &m->entry->params.items[index] : NULL;
         if (!p || offset + total > p->size) {
-            fault(w, o, lane, EMU_OUT_OF_BOUNDS, offset,
-                  "out of bounds: %u-byte parameter load at byte %llu of '%s' of %llu bytes", total,
-                  (ull)offset, p ? p->name : "no parameter", p ? (ull)p->size : 0);
+            warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, offset,
+                       "out of bounds: %u-byte parameter load at byte %llu of '%s' of %llu bytes",
+                       total, (ull)offset, p ? p->name : "no parameter", p ? (ull)p->size : 0);
             return;
         }
         for (unsigned e = 0; e < o->vector; e++)

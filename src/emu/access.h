@@ -13,17 +13,21 @@ typedef struct addresses {
     uint64_t at[WARP_LANES];
 } addresses;
 
-void gather_addresses(const warp *w, const op *o, lane_mask mask, addresses *a);
+void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a);
 
 /* The lanes of a generic access that mean a space, their addresses made relative to it. */
-lane_mask lanes_in_space(addresses *a, ptx_space space, lane_mask mask);
+lane_mask access_split(addresses *a, ptx_space space, lane_mask mask);
+
+/* Adds an access to the launch's statistics, where somebody wants them. */
+void access_count(const warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
+                  access_kind kind);
 
 /* The bytes of one lane's access to shared or local memory, or NULL and a fault. */
-uint8_t *array_bytes(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
-                     unsigned size, access_kind kind);
+uint8_t *access_array(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
+                      unsigned size, access_kind kind);
 
 /* The allocation that one lane's access to global memory is inside of, or NULL and a fault. */
-allocation *checked_allocation(warp *w, const op *o, int lane, uint64_t address, unsigned size,
-                               access_kind kind);
+allocation *access_global(warp *w, const op *o, int lane, uint64_t address, unsigned size,
+                          access_kind kind);
 
 #endif

@@ -33,7 +33,7 @@ static u64 apply(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
 {
     switch (how) {
     case COMBINE_ADD:
-        return type_kind_of(type) == KIND_FLOAT ? add_floats(type, old, b) : old + b;
+        return emu_type_kind(type) == KIND_FLOAT ? add_floats(type, old, b) : old + b;
     case COMBINE_MIN:
         return less(type, b, old) ? b : old;
     case COMBINE_MAX:
@@ -57,24 +57,24 @@ static u64 apply(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
 
 static u64 operand_of(const warp *w, const op *o, int which, int lane)
 {
-    return type_bits((ptx_type)o->type) == 64 ? get_u64(source(w, o, which), lane)
-                                              : get_u32(source(w, o, which), lane);
+    return emu_type_bits((ptx_type)o->type) == 64 ? get_u64(source(w, o, which), lane)
+                                                  : get_u32(source(w, o, which), lane);
 }
 
 /* One lane's operation; false after a fault. */
 static bool atom(warp *w, const op *o, int lane, ptx_space space, u64 address, u64 *old)
 {
-    unsigned size = type_bytes((ptx_type)o->type);
+    unsigned size = emu_type_bytes((ptx_type)o->type);
     allocation *a = NULL;
     uint8_t *bytes = NULL;
     *old = 0;
     if (space == SPACE_GLOBAL) {
-        a = checked_allocation(w, o, lane, address, size, ACCESS_ATOMIC);
+        a = access_global(w, o, lane, address, size, ACCESS_ATOMIC);
         if (!a)
             return false;
         allocation_read(a, address, old, size);
     } else {
-        bytes = array_bytes(w, o, lane, space, address, size, ACCESS_ATOMIC);
+        bytes = access_array(w, o, lane, space, address, size, ACCESS_ATOMIC);
         if (!bytes)
             return false;
         memcpy(old, bytes, size);
@@ -96,10 +96,10 @@ void exec_atom(warp *w, const op *o, lane_mask mask)
     lanes64 wide;
     memset(&narrow, 0, sizeof narrow);
     memset(&wide, 0, sizeof wide);
-    gather_addresses(w, o, mask, &all);
+    access_gather(w, o, mask, &all);
     for (int s = 0; s < 3; s++) {
         addresses a = all;
-        lane_mask lanes = o->space == SPACE_GENERIC ? lanes_in_space(&a, spaces[s], mask)
+        lane_mask lanes = o->space == SPACE_GENERIC ? access_split(&a, spaces[s], mask)
                           : o->space == spaces[s]   ? mask
                                                     : 0;
         for (int i = 0; i < WARP_LANES; i++) {
@@ -110,7 +110,7 @@ void exec_atom(warp *w, const op *o, lane_mask mask)
             narrow.u32[i] = (u32)wide.u64[i];
         }
     }
-    if (type_bits((ptx_type)o->type) == 64)
+    if (emu_type_bits((ptx_type)o->type) == 64)
         write_lanes64(w->file + o->dst[0], &wide, mask);
     else
         write_lanes32(w->file + o->dst[0], &narrow, mask);

@@ -32,9 +32,9 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
     machine *m = w->machine;
     lane_mask others = w->active & ~mask;
     if (o->target < w->pc && m->thread_instructions > m->limit)
-        fault(w, o, lowest_lane(mask), EMU_LIMIT, 0,
-              "the block has run %llu instructions of its threads without coming to an end",
-              (unsigned long long)m->thread_instructions);
+        warp_fault(w, o, lowest_lane(mask), EMU_LIMIT, 0,
+                   "the block has run %llu instructions of its threads without coming to an end",
+                   (unsigned long long)m->thread_instructions);
     if (!others) {
         w->pc = o->target;
         return;
@@ -68,33 +68,32 @@ void exec_exit(warp *w, const op *o, lane_mask mask)
 
 void exec_trap(warp *w, const op *o, lane_mask mask)
 {
-    fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
+    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
 }
-
-enum { BAR_SYNC, BAR_ARRIVE, BAR_RED };
 
 static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, unsigned expected)
 {
     const barrier *b = &w->machine->barriers[id % BARRIERS];
     int lane = lowest_lane(mask);
     if (id >= BARRIERS)
-        fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist: there are %d", id, BARRIERS);
+        warp_fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist: there are %d", id,
+                   BARRIERS);
     else if (w->alive != w->present)
-        fault(w, o, lowest_lane(w->present & ~w->alive), EMU_BARRIER, 0,
-              "this thread has ended and never reaches barrier %u, where others of its warp are",
-              id);
+        warp_fault(
+            w, o, lowest_lane(w->present & ~w->alive), EMU_BARRIER, 0,
+            "this thread has ended and never reaches barrier %u, where others of its warp are", id);
     else if (mask != w->present)
-        fault(w, o, lowest_lane(w->present & ~mask), EMU_BARRIER, 0,
-              "barrier %u is reached by lanes 0x%08x only of the warp's 0x%08x", id, mask,
-              w->present);
+        warp_fault(w, o, lowest_lane(w->present & ~mask), EMU_BARRIER, 0,
+                   "barrier %u is reached by lanes 0x%08x only of the warp's 0x%08x", id, mask,
+                   w->present);
     else if (expected % WARP_LANES)
-        fault(w, o, lane, EMU_BARRIER, 0,
-              "barrier %u waits for %u threads, which is not a multiple of %d", id, expected,
-              WARP_LANES);
+        warp_fault(w, o, lane, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads, which is not a multiple of %d", id, expected,
+                   WARP_LANES);
     else if (b->arrived && b->expected != expected)
-        fault(w, o, lane, EMU_BARRIER, 0,
-              "barrier %u waits for %u threads here and for %u in a warp that has arrived", id,
-              expected, b->expected);
+        warp_fault(w, o, lane, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads here and for %u in a warp that has arrived", id,
+                   expected, b->expected);
     else
         return true;
     return false;

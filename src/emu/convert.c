@@ -11,7 +11,7 @@ typedef struct values {
 
 static bool is_float(ptx_type type)
 {
-    return type_kind_of(type) == KIND_FLOAT;
+    return emu_type_kind(type) == KIND_FLOAT;
 }
 
 /* An integer of a type from the bits of a register, which may be wider. */
@@ -35,8 +35,8 @@ static s64 integer_of(u64 bits, ptx_type type)
     }
 }
 
-#define LOAD_EACH(T)                        \
-    for (int i = 0; i < WARP_LANES; i++)    \
+#define LOAD_EACH(T)                          \
+    for (int i = 0; i < WARP_LANES; i++)      \
         v->integers[i] = (T)get_u32(from, i); \
     break
 
@@ -83,12 +83,13 @@ static double to_whole(double value, unsigned mods)
 
 static s64 lowest_of(ptx_type type)
 {
-    return type_kind_of(type) == KIND_SIGNED ? -(s64)(UINT64_C(1) << (type_bits(type) - 2)) * 2 : 0;
+    return emu_type_kind(type) == KIND_SIGNED ? -(s64)(UINT64_C(1) << (emu_type_bits(type) - 2)) * 2
+                                              : 0;
 }
 
 static u64 highest_of(ptx_type type)
 {
-    return low_bits(type_bits(type) - (type_kind_of(type) == KIND_SIGNED));
+    return low_bits(emu_type_bits(type) - (emu_type_kind(type) == KIND_SIGNED));
 }
 
 /* Out of range gives the nearest integer of the type. NaN gives 0, or 2^63 where source or result
@@ -96,7 +97,7 @@ static u64 highest_of(ptx_type type)
 static s64 integer_near(double value, ptx_type type, bool nan_is_high)
 {
     if (value != value)
-        return nan_is_high ? (s64)(UINT64_C(1) << (type_bits(type) - 1)) : 0;
+        return nan_is_high ? (s64)(UINT64_C(1) << (emu_type_bits(type) - 1)) : 0;
     if (value <= (double)lowest_of(type))
         return lowest_of(type);
     if (value >= (double)highest_of(type))
@@ -176,9 +177,8 @@ static void store_single(warp *w, const op *o, const values *v, bool from_intege
             result.f32[i] = (float)v->integers[i];
     else
         for (int i = 0; i < WARP_LANES; i++)
-            result.f32[i] = from_integer
-                                ? float_of_integer(v->integers[i], wide_unsigned, directed)
-                                : narrow_float(v->floats[i], directed);
+            result.f32[i] = from_integer ? float_of_integer(v->integers[i], wide_unsigned, directed)
+                                         : narrow_float(v->floats[i], directed);
     for (int i = 0; i < WARP_LANES; i++)
         result.f32[i] = finish(result.f32[i], o->mods);
     write_lanes32(w->file + o->dst[0], &result, mask);
@@ -204,15 +204,14 @@ static void store_halves(warp *w, const op *o, const values *v, bool from_intege
     lanes32 result;
     unsigned mods = o->mods & MOD_INTEGRAL ? o->mods & ~(unsigned)MOD_DIRECTED : o->mods;
     for (int i = 0; i < WARP_LANES; i++) {
-        double value = from_integer
-                           ? odd_double_of_integer(v->integers[i], o->type2 == TYPE_u64)
-                           : v->floats[i];
+        double value = from_integer ? odd_double_of_integer(v->integers[i], o->type2 == TYPE_u64)
+                                    : v->floats[i];
         result.u32[i] = o->type == TYPE_f16 ? half_of(value, mods) : bfloat_of(value, mods);
     }
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
-void exec_cvt(warp *w, const op *o, lane_mask mask)
+static void exec_cvt(warp *w, const op *o, lane_mask mask)
 {
     ptx_type to = (ptx_type)o->type, from = (ptx_type)o->type2;
     bool from_integer = !is_float(from);
@@ -225,7 +224,7 @@ void exec_cvt(warp *w, const op *o, lane_mask mask)
         load_floats(&v, source(w, o, 0), from, o->mods);
         for (int i = 0; o->mods & MOD_INTEGRAL && i < WARP_LANES; i++)
             v.floats[i] = to_whole(v.floats[i], o->mods);
-        bool nan_is_high = from == TYPE_f64 || type_bits(to) == 64;
+        bool nan_is_high = from == TYPE_f64 || emu_type_bits(to) == 64;
         for (int i = 0; !is_float(to) && i < WARP_LANES; i++)
             v.integers[i] = integer_near(v.floats[i], to, nan_is_high);
     }
@@ -237,6 +236,33 @@ void exec_cvt(warp *w, const op *o, lane_mask mask)
         store_double(w, o, &v, from_integer, mask);
     else
         store_halves(w, o, &v, from_integer, mask);
+}
+
+#define PLAIN(name, R, A, value)                           \
+    static void name(warp *w, const op *o, lane_mask mask) \
+    {                                                      \
+        const void *from = source(w, o, 0);                \
+        lanes32 result;                                    \
+        for (int i = 0; i < WARP_LANES; i++) {             \
+            A a = get_##A(from, i);                        \
+            put_##R(&result, i, value);                    \
+        }                                                  \
+        write_lanes32(w->file + o->dst[0], &result, mask); \
+    }
+PLAIN(single_of_u32, f32, u32, (f32)a)
+PLAIN(single_of_s32, f32, s32, (f32)a)
+PLAIN(single_of_half, f32, f16, canonical(value_of_half(a)))
+
+/* The conversions that kernels spend their time in, where nothing but the types matters. */
+op_exec *exec_cvt_for(const op *o)
+{
+    if (o->mods || o->type != TYPE_f32)
+        return exec_cvt;
+    if (o->type2 == TYPE_u32 && o->src_bits == 32)
+        return single_of_u32;
+    if (o->type2 == TYPE_s32 && o->src_bits == 32)
+        return single_of_s32;
+    return o->type2 == TYPE_f16 ? single_of_half : exec_cvt;
 }
 
 /* d = { high half: a, low half: b } */
@@ -256,7 +282,7 @@ void exec_cvt_pair(warp *w, const op *o, lane_mask mask)
 void exec_cvt_pack(warp *w, const op *o, lane_mask mask)
 {
     ptx_type type = (ptx_type)o->type;
-    unsigned bits = type_bits(type);
+    unsigned bits = emu_type_bits(type);
     u32 all = (u32)low_bits(bits);
     lanes32 result;
     for (int i = 0; i < WARP_LANES; i++) {

@@ -6,6 +6,11 @@
  * allocation has guard zones around it, so that an address formed by wrong arithmetic never lands
  * in another allocation.
  *
+ * Where the PTX ISA leaves room, the emulator is strict: all lanes that a member mask names must
+ * take part, ended ones too; all threads of a block must reach a barrier that names no thread
+ * count; lanes of a warp do not see each other's shared memory before they synchronise. Calls are
+ * not supported, nor are cp.async, mbarrier, clusters and tensor instructions.
+ *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.
  */

@@ -13,26 +13,24 @@ static bool members_take_part(warp *w, const op *o, lane_mask mask, int member_s
             continue;
         lane_mask members = get_u32(source(w, o, member_source), i);
         if (!(members >> i & 1)) {
-            fault(w, o, i, EMU_INACTIVE_LANE, 0, "lane %d is not in its own member mask 0x%08x", i,
-                  members);
+            warp_fault(w, o, i, EMU_INACTIVE_LANE, 0,
+                       "lane %d is not in its own member mask 0x%08x", i, members);
             return false;
         }
         if (members & ~mask) {
             int absent = lowest_lane(members & ~mask);
-            fault(w, o, i, EMU_INACTIVE_LANE, 0,
-                  "member mask 0x%08x names lane %d, which does not take part: it %s", members,
-                  absent,
-                  !(w->present >> absent & 1) ? "is not in the block"
-                  : !(w->alive >> absent & 1) ? "has ended"
-                                              : "is inactive");
+            warp_fault(w, o, i, EMU_INACTIVE_LANE, 0,
+                       "member mask 0x%08x names lane %d, which does not take part: it %s", members,
+                       absent,
+                       !(w->present >> absent & 1) ? "is not in the block"
+                       : !(w->alive >> absent & 1) ? "has ended"
+                                                   : "is inactive");
             return false;
         }
     }
     shared_warp_sync(&w->machine->shared, w->index);
     return true;
 }
-
-enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 
 /* The lane that a lane's value comes from; false: from itself, as the other is out of range. */
 static bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned *from)
@@ -78,8 +76,8 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
         u32 b = get_u32(source(w, o, 1), lane), c = get_u32(source(w, o, 2), lane);
         in_range |= (lane_mask)shuffle_source(o->variant, i, b, c, &from) << i;
         if (!((mask & get_u32(source(w, o, 3), lane)) >> from & 1)) {
-            fault(w, o, lane, EMU_INACTIVE_LANE, 0,
-                  "lane %u takes its value from lane %u, which does not take part", i, from);
+            warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
+                       "lane %u takes its value from lane %u, which does not take part", i, from);
             return;
         }
         result.u32[i] = get_u32(source(w, o, 0), (int)from);
@@ -87,8 +85,6 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
     write_lanes32(w->file + o->dst[0], &result, mask);
     write_predicate(w, o->dst[1], in_range, mask);
 }
-
-enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM, VOTE_BALLOT };
 
 void exec_vote(warp *w, const op *o, lane_mask mask)
 {

@@ -1,6 +1,6 @@
-/* Basic blocks; immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy ("A simple,
- * fast dominance algorithm") on the reversed graph; and which registers are written on every path
- * that leads to a read, by iteration to a fixed point.
+/* Basic blocks; immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy ("A
+ * simple, fast dominance algorithm") on the reversed graph; and which registers are written on
+ * every path that leads to a read, by iteration to a fixed point.
  *
  * The ways of a branch meet at its immediate post-dominator. Where there is none because some path
  * returns early, they meet where those paths do that go on to the last return of the entry.
@@ -10,12 +10,12 @@
 #define NONE UINT32_MAX
 
 typedef struct block {
-    uint32_t first, end;      /* its ops */
-    uint32_t successors[2];   /* blocks, NONE where there are fewer; count of blocks: the exit */
-    uint32_t first_pred;      /* in graph.preds */
+    uint32_t first, end;    /* its ops */
+    uint32_t successors[2]; /* blocks, NONE where there are fewer; count of blocks: the exit */
+    uint32_t first_pred;    /* in graph.preds */
     uint32_t pred_count;
-    uint32_t order;           /* in the reversed graph's reverse postorder, NONE: can't reach exit */
-    uint32_t post_dominator;  /* a position in that order */
+    uint32_t order;          /* in the reversed graph's reverse postorder, NONE: can't reach exit */
+    uint32_t post_dominator; /* a position in that order */
 } block;
 
 typedef struct graph {
@@ -25,7 +25,7 @@ typedef struct graph {
     uint32_t count;
     uint32_t *preds;
     uint32_t last_exit; /* the last block in the text that ends threads and can be reached */
-    uint32_t *order; /* blocks that reach the exit, the exit first */
+    uint32_t *order;    /* blocks that reach the exit, the exit first */
     uint32_t order_count;
 } graph;
 
@@ -178,8 +178,8 @@ static void find_post_dominators(graph *g)
                 const block *successor = &g->blocks[b->successors[s]];
                 if (successor->order == NONE || successor->post_dominator == NONE)
                     continue;
-                found = found == NONE ? successor->order
-                                      : common_dominator(g, successor->order, found);
+                found =
+                    found == NONE ? successor->order : common_dominator(g, successor->order, found);
             }
             changed |= found != b->post_dominator;
             b->post_dominator = found;

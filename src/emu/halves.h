@@ -75,16 +75,14 @@ static inline f16 fma_half(f16 a, f16 b, f16 c, unsigned mods)
 
 static inline f16 min_half(f16 a, f16 b, unsigned mods)
 {
-    return half_of((double)min_single((float)half_in(a, mods), (float)half_in(b, mods),
-                                      mods & MOD_NAN),
-                   0);
+    return half_of(
+        (double)min_single((float)half_in(a, mods), (float)half_in(b, mods), mods & MOD_NAN), 0);
 }
 
 static inline f16 max_half(f16 a, f16 b, unsigned mods)
 {
-    return half_of((double)max_single((float)half_in(a, mods), (float)half_in(b, mods),
-                                      mods & MOD_NAN),
-                   0);
+    return half_of(
+        (double)max_single((float)half_in(a, mods), (float)half_in(b, mods), mods & MOD_NAN), 0);
 }
 
 static inline bf16 add_bfloat(bf16 a, bf16 b, unsigned mods)

@@ -6,23 +6,23 @@
 #include "emu/table.h"
 
 #define WRITE(to, from, mask) \
-    _Generic((from), lanes32 *: write_lanes32, lanes64 *: write_lanes64)(to, from, mask)
+    _Generic((from), lanes32 * : write_lanes32, lanes64 * : write_lanes64)(to, from, mask)
 
-#define BEGIN(name, R)                                             \
-    static void exec_##name(warp *w, const op *o, lane_mask mask)  \
-    {                                                              \
-        unsigned mods = o->mods;                                   \
-        lanes_of_##R result;                                       \
-        (void)mods;                                                \
+#define BEGIN(name, R)                                            \
+    static void exec_##name(warp *w, const op *o, lane_mask mask) \
+    {                                                             \
+        unsigned mods = o->mods;                                  \
+        lanes_of_##R result;                                      \
+        (void)mods;                                               \
         for (int i = 0; i < WARP_LANES; i++) {
 #define GET(n, T, x) T x = get_##T(source(w, o, n), i);
-#define END(R, value)                              \
-    put_##R(&result, i, (R)(value));               \
-    }                                              \
-    WRITE(w->file + o->dst[0], &result, mask);     \
+#define END(R, value)                          \
+    put_##R(&result, i, (R)(value));           \
+    }                                          \
+    WRITE(w->file + o->dst[0], &result, mask); \
     }
 
-#define LANE1(name, pattern, R, A, value) BEGIN(name, R) GET(0, A, a) END(R, value)
+#define LANE1(name, pattern, R, A, value)    BEGIN(name, R) GET(0, A, a) END(R, value)
 #define LANE2(name, pattern, R, A, B, value) BEGIN(name, R) GET(0, A, a) GET(1, B, b) END(R, value)
 #define LANE3(name, pattern, R, A, B, C, value) \
     BEGIN(name, R) GET(0, A, a) GET(1, B, b) GET(2, C, c) END(R, value)

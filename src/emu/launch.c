@@ -1,7 +1,7 @@
 /* A launch: blocks one after another, the warps of a block in turn.
  *
- * A warp runs until it waits at a barrier or ends, then the next one does, so that a run is the same
- * every time. What other orders would have shown, the race check finds.
+ * A warp runs until it waits at a barrier or ends, then the next one does, so that a run is the
+ * same every time. What other orders would have shown, the race check finds.
  */
 #include "emu/machine.h"
 
@@ -26,8 +26,8 @@ const char *emu_fault_name(emu_fault fault)
     return (size_t)fault < sizeof fault_names / sizeof *fault_names ? fault_names[fault] : "";
 }
 
-void fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address, const char *format,
-           ...)
+void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
+                const char *format, ...)
 {
     machine *m = w->machine;
     const unsigned *size = m->config->block;
@@ -56,8 +56,8 @@ static bool check_reads(warp *w, const op *o, lane_mask mask)
         lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
         undefined &= is_guard ? w->active : mask;
         if (undefined) {
-            fault(w, o, lowest_lane(undefined), EMU_UNDEFINED_REGISTER, 0,
-                  "register %s is read and this thread has never written it", r->name);
+            warp_fault(w, o, lowest_lane(undefined), EMU_UNDEFINED_REGISTER, 0,
+                       "register %s is read and this thread has never written it", r->name);
             return false;
         }
     }
@@ -185,18 +185,19 @@ static void report_stuck(machine *m)
         if (!(b->warps >> i & 1))
             absent = &m->warps[i];
     if (absent && absent->status == WARP_ENDED)
-        fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-              "barrier %u waits for %u threads and %u arrive: warp %u has ended", stuck->barrier,
-              b->expected, b->arrived, absent->index);
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads and %u arrive: warp %u has ended",
+                   stuck->barrier, b->expected, b->arrived, absent->index);
     else if (absent)
-        fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-              "barrier %u waits for %u threads and %u arrive: warp %u waits at barrier %u (line %u)",
-              stuck->barrier, b->expected, b->arrived, absent->index, absent->barrier,
-              absent->waits->line);
+        warp_fault(
+            stuck, stuck->waits, 0, EMU_BARRIER, 0,
+            "barrier %u waits for %u threads and %u arrive: warp %u waits at barrier %u (line %u)",
+            stuck->barrier, b->expected, b->arrived, absent->index, absent->barrier,
+            absent->waits->line);
     else
-        fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-              "barrier %u waits for %u threads and the block has %u", stuck->barrier, b->expected,
-              m->threads);
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads and the block has %u", stuck->barrier,
+                   b->expected, m->threads);
 }
 
 static void run_block(machine *m)
@@ -299,10 +300,10 @@ static bool check_launch(emu_memory *memory, const emu_launch_config *c, const e
     for (int i = 0; i < 3; i++) {
         if (c->block[i] == 0 || c->block[i] > most_block[i])
             return refuse(memory, report, "block dimension %c is %u and must be 1 to %u", "xyz"[i],
-                          c->block[i], most_block[i]);
+                          c -> block[i], most_block[i]);
         if (c->grid[i] == 0 || c->grid[i] > most_grid[i])
             return refuse(memory, report, "grid dimension %c is %u and must be 1 to %u", "xyz"[i],
-                          c->grid[i], most_grid[i]);
+                          c -> grid[i], most_grid[i]);
     }
     if (extent(c->block) > MAX_WARPS * WARP_LANES)
         return refuse(memory, report, "a block of %llu threads; at most %d are possible",

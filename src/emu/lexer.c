@@ -4,7 +4,7 @@
 
 enum { MAX_NAME = 1024, MAX_SHOWN = 40 };
 
-void syntax_error(lexer *l, unsigned line, const char *format, ...)
+void lexer_error(lexer *l, unsigned line, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -47,7 +47,7 @@ static void skip_block_comment(lexer *l)
     l->at += 2;
     while (!(peek(l, 0) == '*' && peek(l, 1) == '/')) {
         if (l->at == l->end)
-            syntax_error(l, start, "this comment has no end");
+            lexer_error(l, start, "this comment has no end");
         l->line += *l->at++ == '\n';
     }
     l->at += 2;
@@ -75,7 +75,7 @@ static const char *take(lexer *l, const char *start)
 {
     size_t length = (size_t)(l->at - start);
     if (length > MAX_NAME)
-        syntax_error(l, l->line, "a name is longer than %d characters", MAX_NAME);
+        lexer_error(l, l->line, "a name is longer than %d characters", MAX_NAME);
     return arena_copy(l->arena, start, length);
 }
 
@@ -97,11 +97,11 @@ static void lex_digits(lexer *l, unsigned base)
     for (; (unsigned)digit_value(peek(l, 0)) < base; l->at++) {
         unsigned digit = (unsigned)digit_value(*l->at);
         if (value > (UINT64_MAX - digit) / base)
-            syntax_error(l, l->line, "this number has more than 64 bits");
+            lexer_error(l, l->line, "this number has more than 64 bits");
         value = value * base + digit;
     }
     if (l->at == start)
-        syntax_error(l, l->line, "a number has no digits");
+        lexer_error(l, l->line, "a number has no digits");
     l->token.bits = value;
 }
 
@@ -110,8 +110,8 @@ static void lex_float_bits(lexer *l, token_kind kind, unsigned digits)
     const char *start = l->at += 2;
     lex_digits(l, 16);
     if ((size_t)(l->at - start) != digits)
-        syntax_error(l, l->line, "a %s constant has %u hexadecimal digits",
-                     digits == 8 ? "0f" : "0d", digits);
+        lexer_error(l, l->line, "a %s constant has %u hexadecimal digits",
+                    digits == 8 ? "0f" : "0d", digits);
     l->token.kind = kind;
 }
 
@@ -146,8 +146,9 @@ static void lex_decimal(lexer *l)
         power += negative ? -exponent : exponent;
     }
     if (!exact || power < -22 || power > 22)
-        syntax_error(l, l->line, "this decimal constant is not exact; write it as 0d and 16 "
-                                 "hexadecimal digits");
+        lexer_error(l, l->line,
+                    "this decimal constant is not exact; write it as 0d and 16 "
+                    "hexadecimal digits");
     double scale = 1;
     for (int i = power < 0 ? -power : power; i > 0; i--)
         scale *= 10;
@@ -192,7 +193,7 @@ static void lex_number(lexer *l)
     if (peek(l, 0) == 'U')
         l->at++;
     if (is_word(peek(l, 0)))
-        syntax_error(l, l->line, "'%c' in a number", peek(l, 0));
+        lexer_error(l, l->line, "'%c' in a number", peek(l, 0));
     l->token.kind = TOKEN_INTEGER;
 }
 
@@ -202,7 +203,7 @@ static void lex_string(lexer *l)
     while (l->at < l->end && *l->at != '"' && *l->at != '\n')
         l->at += *l->at == '\\' && peek(l, 1) != '\0' && peek(l, 1) != '\n' ? 2 : 1;
     if (peek(l, 0) != '"')
-        syntax_error(l, l->line, "this string has no end");
+        lexer_error(l, l->line, "this string has no end");
     l->token.text = take(l, start);
     l->at++;
     l->token.kind = TOKEN_STRING;
@@ -214,7 +215,7 @@ static void lex_punctuation(lexer *l)
     const char *start = l->at;
     char c = *l->at++;
     if (c < ' ' || c > '~')
-        syntax_error(l, l->line, "byte 0x%02x does not belong in PTX", (unsigned char)c);
+        lexer_error(l, l->line, "byte 0x%02x does not belong in PTX", (unsigned char)c);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (c == pairs[i][0] && peek(l, 0) == pairs[i][1]) {
             l->at++;
@@ -288,7 +289,7 @@ bool lexer_accept_directive(lexer *l, const char *name)
     return is;
 }
 
-const char *token_shown(lexer *l)
+const char *lexer_shown(lexer *l)
 {
     if (l->token.kind == TOKEN_END)
         return "the end of the text";
@@ -299,13 +300,13 @@ const char *token_shown(lexer *l)
 void lexer_expect(lexer *l, const char *punctuation)
 {
     if (!lexer_accept(l, punctuation))
-        syntax_error(l, l->token.line, "expected '%s' before %s", punctuation, token_shown(l));
+        lexer_error(l, l->token.line, "expected '%s' before %s", punctuation, lexer_shown(l));
 }
 
 const char *lexer_expect_name(lexer *l, const char *what)
 {
     if (l->token.kind != TOKEN_NAME)
-        syntax_error(l, l->token.line, "expected %s before %s", what, token_shown(l));
+        lexer_error(l, l->token.line, "expected %s before %s", what, lexer_shown(l));
     const char *name = l->token.text;
     lexer_next(l);
     return name;

@@ -1,6 +1,6 @@
 /* Splits PTX text into tokens.
  *
- * The first mistake ends the parse: syntax_error does not return but jumps to where the parse was
+ * The first mistake ends the parse: lexer_error does not return but jumps to where the parse was
  * started, with the report filled in.
  */
 #ifndef PTXGEN_EMU_LEXER_H
@@ -54,9 +54,9 @@ bool lexer_accept_directive(lexer *l, const char *name);
 void lexer_expect(lexer *l, const char *punctuation);
 const char *lexer_expect_name(lexer *l, const char *what);
 
-_Noreturn void syntax_error(lexer *l, unsigned line, const char *format, ...) PRINTF_LIKE(3, 4);
+_Noreturn void lexer_error(lexer *l, unsigned line, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* A token as an error message shows it. */
-const char *token_shown(lexer *l);
+const char *lexer_shown(lexer *l);
 
 #endif

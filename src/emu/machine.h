@@ -59,8 +59,8 @@ struct machine {
     uint8_t *local, *local_written; /* local_bytes a thread, one after another */
     size_t local_bytes;
     const uint8_t *params;
-    const uint64_t *globals; /* addresses of the module's variables */
-    uint32_t frames;         /* room for frames in each warp */
+    const uint64_t *globals;                         /* addresses of the module's variables */
+    uint32_t frames;                                 /* room for frames in each warp */
     uint64_t thread_instructions, warp_instructions; /* of the block */
     uint64_t limit;
 };
@@ -100,8 +100,8 @@ static inline unsigned thread_of(const warp *w, int lane)
 }
 
 /* Reports a fault of a lane. Only the first of a launch is kept. */
-void fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address, const char *format,
-           ...) PRINTF_LIKE(6, 7);
+void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
+                const char *format, ...) PRINTF_LIKE(6, 7);
 
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
 void warp_resume(warp *w);
@@ -116,7 +116,8 @@ op_exec exec_add_carry, exec_sub_carry, exec_mad_carry;
 op_exec exec_cvta, exec_isspacep;
 
 /* convert.c */
-op_exec exec_cvt, exec_cvt_pair, exec_cvt_pack;
+op_exec exec_cvt_pair, exec_cvt_pack;
+op_exec *exec_cvt_for(const op *o);
 
 /* access.c */
 op_exec exec_ld, exec_st, exec_ld_param;

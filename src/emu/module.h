@@ -39,8 +39,8 @@ enum {
     MAX_PARAM_BYTES = 32764,
 };
 #define SHARED_WINDOW UINT64_C(0x010000000000)
-#define LOCAL_WINDOW UINT64_C(0x020000000000)
-#define WINDOW_BYTES UINT64_C(0x1000000)
+#define LOCAL_WINDOW  UINT64_C(0x020000000000)
+#define WINDOW_BYTES  UINT64_C(0x1000000)
 
 /* Modifiers that many instructions share. */
 enum {
@@ -88,6 +88,12 @@ typedef enum ptx_combine {
     COMBINE_POPC,
 } ptx_combine;
 
+/* What op.variant says, by instruction. */
+enum { BAR_SYNC, BAR_ARRIVE, BAR_RED };
+enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
+enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM, VOTE_BALLOT };
+enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
+
 enum { MAX_VECTOR = 8 };
 #define NO_TARGET UINT32_MAX
 
@@ -106,15 +112,14 @@ struct op {
     uint32_t uses;       /* the first of its register uses in entry.uses */
     uint16_t reads, writes;
     bool guard_not;
-    bool check;         /* reads a register that some path leaves undefined */
-    bool mark;          /* writes one */
-    bool is_branch;     /* control may go elsewhere than to the next op */
-    bool ends;          /* control never goes to the next op of the text, unless guarded */
-    bool address64;     /* the address register has 64 bits */
-    bool pred_not;      /* the predicate operand is negated */
-    bool strong;        /* .volatile, .relaxed, …: ordered by the memory model */
-    bool non_coherent;  /* .nc */
-    uint8_t vector;     /* elements of a vector operand, at least 1 */
+    bool check;          /* reads a register that some path leaves undefined */
+    bool mark;           /* writes one */
+    bool is_branch;      /* control may go elsewhere than to the next op */
+    bool ends;           /* control never goes to the next op of the text, unless guarded */
+    bool address64;      /* the address register has 64 bits */
+    bool pred_not;       /* the predicate operand is negated */
+    bool strong;         /* .volatile, .relaxed, …: ordered by the memory model */
+    uint8_t vector;      /* elements of a vector operand, at least 1 */
     uint8_t type, type2; /* ptx_type: of the result and of the source */
     uint8_t dst_bits, src_bits;
     uint8_t space;   /* ptx_space */
@@ -128,8 +133,9 @@ struct op {
 typedef struct reg {
     const char *name;
     ptx_type type;
-    uint32_t place;   /* offset in the register file, or index of the predicate */
-    uint32_t tracked; /* 1 + its index among registers whose definition is watched; 0: not watched */
+    uint32_t place; /* offset in the register file, or index of the predicate */
+    uint32_t
+        tracked; /* 1 + its index among registers whose definition is watched; 0: not watched */
 } reg;
 
 /* An array in shared or local memory, or a variable in global or constant memory. */
@@ -150,7 +156,7 @@ typedef struct variables {
 
 typedef struct param {
     const char *name;
-    size_t size, align, offset; /* in the parameter block of a launch */
+    size_t size, offset; /* in the parameter block of a launch */
 } param;
 
 /* A constant in the register file: bits, plus the address of a variable where there is one. */
@@ -211,13 +217,17 @@ typedef struct entry {
     VEC(constant) constants;
     VEC(special_place) specials;
     uint32_t file_bytes, predicate_count, tracked_count;
-    bool uses_dynamic_shared;
 } entry;
 
 struct emu_module {
     VEC(entry *) entries;
     VEC(variable *) globals; /* of global and constant memory */
 };
+
+static inline uint64_t round_up(uint64_t value, uint64_t align)
+{
+    return (value + align - 1) & ~(align - 1);
+}
 
 const entry *module_entry(const emu_module *m, const char *name);
 

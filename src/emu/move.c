@@ -102,8 +102,6 @@ void exec_isspacep(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-enum { CARRY_IN = 1, CARRY_OUT = 2, HIGH = 4 };
-
 /* a + b + carry in width bits; carry is set to the carry out. */
 static u64 add_with_carry(u64 a, u64 b, bool wide, bool *carry)
 {
@@ -120,7 +118,7 @@ static void set_carry(warp *w, const op *o, lane_mask carry, lane_mask mask)
 
 static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b, bool inverted)
 {
-    bool wide = type_bits((ptx_type)o->type) == 64;
+    bool wide = emu_type_bits((ptx_type)o->type) == 64;
     u64 values[WARP_LANES];
     lane_mask out = 0;
     for (int i = 0; i < WARP_LANES; i++) {
@@ -136,7 +134,7 @@ static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 
 static void load_elements(const warp *w, const op *o, int which, u64 *values)
 {
     for (int i = 0; i < WARP_LANES; i++)
-        values[i] = element(source(w, o, which), i, type_bits((ptx_type)o->type));
+        values[i] = element(source(w, o, which), i, emu_type_bits((ptx_type)o->type));
 }
 
 void exec_add_carry(warp *w, const op *o, lane_mask mask)
@@ -150,7 +148,7 @@ void exec_add_carry(warp *w, const op *o, lane_mask mask)
 /* a - b - borrow is a + ~b + !borrow. */
 void exec_sub_carry(warp *w, const op *o, lane_mask mask)
 {
-    u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(type_bits((ptx_type)o->type));
+    u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(emu_type_bits((ptx_type)o->type));
     load_elements(w, o, 0, a);
     load_elements(w, o, 1, b);
     for (int i = 0; i < WARP_LANES; i++)
@@ -161,18 +159,18 @@ void exec_sub_carry(warp *w, const op *o, lane_mask mask)
 void exec_mad_carry(warp *w, const op *o, lane_mask mask)
 {
     ptx_type type = (ptx_type)o->type;
-    bool is_signed = type_kind_of(type) == KIND_SIGNED;
+    bool is_signed = emu_type_kind(type) == KIND_SIGNED;
     u64 a[WARP_LANES], b[WARP_LANES], c[WARP_LANES];
     load_elements(w, o, 0, a);
     load_elements(w, o, 1, b);
     load_elements(w, o, 2, c);
     for (int i = 0; i < WARP_LANES; i++) {
-        if (type_bits(type) == 64) {
+        if (emu_type_bits(type) == 64) {
             u64 high = is_signed ? (u64)high_s64((s64)a[i], (s64)b[i]) : high_u64(a[i], b[i]);
-            a[i] = o->variant & HIGH ? high : a[i] * b[i];
+            a[i] = o->variant & MUL_HIGH ? high : a[i] * b[i];
         } else {
             u64 product = is_signed ? (u64)((s64)(s32)a[i] * (s32)b[i]) : a[i] * b[i];
-            a[i] = (u32)(o->variant & HIGH ? product >> 32 : product);
+            a[i] = (u32)(o->variant & MUL_HIGH ? product >> 32 : product);
         }
     }
     chain(w, o, mask, a, c, false);

@@ -3,14 +3,14 @@
 
 enum { MAX_DEPTH = 64 };
 
-uint32_t register_file_place(parser *p, unsigned bits)
+uint32_t parser_place(parser *p, unsigned bits)
 {
     uint32_t place = p->entry->file_bytes;
     p->entry->file_bytes += (uint32_t)(bits == 64 ? sizeof(lanes64) : sizeof(lanes32));
     return place;
 }
 
-uint32_t constant_place(parser *p, uint64_t bits, const variable *base, bool wide)
+uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide)
 {
     entry *e = p->entry;
     uint32_t *head = &p->constant_heads[(bits * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
@@ -20,7 +20,7 @@ uint32_t constant_place(parser *p, uint64_t bits, const variable *base, bool wid
             return c->place;
     }
     *VEC_PUSH(p->arena, &p->constant_next) = *head;
-    uint32_t place = register_file_place(p, wide ? 64 : 32);
+    uint32_t place = parser_place(p, wide ? 64 : 32);
     *VEC_PUSH(p->arena, &e->constants) =
         (constant){ .bits = bits, .base = base, .place = place, .wide = wide };
     *head = (uint32_t)e->constants.count;
@@ -63,7 +63,7 @@ static const struct {
     { "%dynamic_smem_size", SPECIAL_DYNAMIC_SMEM_SIZE, TYPE_u32 },
 };
 
-ptx_type special_type(special which)
+ptx_type parser_special_type(special which)
 {
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
         if (specials[i].which == which)
@@ -71,11 +71,11 @@ ptx_type special_type(special which)
     return TYPE_NONE;
 }
 
-uint32_t special_register(parser *p, special which)
+uint32_t parser_special(parser *p, special which)
 {
     uint32_t *known = &p->special_places[which];
     if (!*known) {
-        uint32_t place = register_file_place(p, type_bits(special_type(which)));
+        uint32_t place = parser_place(p, emu_type_bits(parser_special_type(which)));
         *VEC_PUSH(p->arena, &p->entry->specials) = (special_place){ which, place };
         *known = place + 1;
     }
@@ -83,7 +83,7 @@ uint32_t special_register(parser *p, special which)
 }
 
 /* Goes past the name of a special register; false, and nothing read, when it is none. */
-static bool parse_special(parser *p, const char *name, special *which)
+static bool accept_special(parser *p, const char *name, special *which)
 {
     if (name[0] != '%')
         return false;
@@ -108,7 +108,8 @@ static bool find_in_range(parser *p, const char *name, const symbol *exact, oper
     while (digits < length && digits < 7 && name[length - digits - 1] >= '0' &&
            name[length - digits - 1] <= '9')
         digits++;
-    /* Where the range's own name ends in digits, more than one way to split the name is possible. */
+    /* Where the range's own name ends in digits, more than one way to split the name is possible.
+     */
     for (size_t take = 1; take <= digits; take++) {
         const char *number = name + length - take;
         if (number[0] == '0' && take > 1)
@@ -125,7 +126,7 @@ static bool find_in_range(parser *p, const char *name, const symbol *exact, oper
         if (!range->members[index]) {
             bool predicate = range->type == TYPE_pred;
             uint32_t place = predicate ? p->entry->predicate_count++
-                                       : register_file_place(p, type_bits(range->type));
+                                       : parser_place(p, emu_type_bits(range->type));
             *VEC_PUSH(p->arena, &p->entry->regs) =
                 (reg){ .name = name, .type = range->type, .place = place };
             range->members[index] = (uint32_t)p->entry->regs.count;
@@ -149,9 +150,9 @@ static operand named_operand(parser *p, const char *name)
     if (find_in_range(p, name, s, &o))
         return o;
     if (!s) {
-        if (parse_special(p, name, &o.special)) {
+        if (accept_special(p, name, &o.special)) {
             o.kind = OPERAND_SPECIAL;
-            o.type = special_type(o.special);
+            o.type = parser_special_type(o.special);
         }
         return o;
     }
@@ -180,7 +181,7 @@ static uint64_t parse_unary(parser *p, int depth)
 {
     lexer *l = &p->lex;
     if (depth > MAX_DEPTH)
-        syntax_error(l, l->token.line, "this expression is nested too deeply");
+        lexer_error(l, l->token.line, "this expression is nested too deeply");
     if (lexer_accept(l, "-"))
         return 0 - parse_unary(p, depth + 1);
     if (lexer_accept(l, "+"))
@@ -198,13 +199,13 @@ static uint64_t parse_unary(parser *p, int depth)
     if (l->token.kind == TOKEN_NAME && strcmp(l->token.text, "WARP_SZ") == 0)
         value = WARP_LANES;
     else if (l->token.kind != TOKEN_INTEGER)
-        syntax_error(l, l->token.line, "expected a number before %s", token_shown(l));
+        lexer_error(l, l->token.line, "expected a number before %s", lexer_shown(l));
     lexer_next(l);
     return value;
 }
 
 static const char *const levels[][4] = {
-    { "||" }, { "&&" },     { "|" },      { "^" },           { "&" },
+    { "||" },       { "&&" },       { "|" },      { "^" },           { "&" },
     { "==", "!=" }, { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" },
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
@@ -229,12 +230,12 @@ static uint64_t apply(parser *p, const char *operator, uint64_t a, uint64_t b)
     case '>':
         return b < 64 ? a >> b : 0;
     case '&':
-        return operator[1] ? a && b : (a & b);
+        return operator[1] ? a && b : (a &b);
     case '|':
         return operator[1] ? a || b : (a | b);
     default:
         if (b == 0)
-            syntax_error(&p->lex, p->lex.token.line, "division by zero in a constant");
+            lexer_error(&p->lex, p->lex.token.line, "division by zero in a constant");
         return operator[0] == '/' ? a / b : a % b;
     }
 }
@@ -252,14 +253,14 @@ static uint64_t parse_expression(parser *p, int lowest, int depth)
     if (lowest == LEVELS)
         return parse_unary(p, depth);
     uint64_t value = parse_expression(p, lowest + 1, depth);
-    for (const char *operator; (operator = operator_at(p, lowest)) != NULL;) {
+    for (const char *operator; (operator= operator_at(p, lowest)) != NULL;) {
         lexer_next(&p->lex);
         value = apply(p, operator, value, parse_expression(p, lowest + 1, depth));
     }
     return value;
 }
 
-int64_t parse_integer(parser *p)
+int64_t parser_integer(parser *p)
 {
     return (int64_t)parse_expression(p, 0, 0);
 }
@@ -291,15 +292,15 @@ static operand parse_address(parser *p)
     if (l->token.kind == TOKEN_NAME) {
         operand base = named_operand(p, lexer_expect_name(l, "an address"));
         if (base.kind == OPERAND_LABEL)
-            syntax_error(l, l->token.line, "'%s' is not declared", base.name);
+            lexer_error(l, l->token.line, "'%s' is not declared", base.name);
         if (base.kind != OPERAND_REG && base.kind != OPERAND_VARIABLE && base.kind != OPERAND_PARAM)
-            syntax_error(l, l->token.line, "an address starts with a register or a variable");
+            lexer_error(l, l->token.line, "an address starts with a register or a variable");
         o.elements = arena_alloc(p->arena, sizeof base);
         *o.elements = base;
         if (lexer_is(l, "+") || lexer_is(l, "-"))
-            o.offset = parse_integer(p);
+            o.offset = parser_integer(p);
     } else {
-        o.offset = parse_integer(p);
+        o.offset = parser_integer(p);
     }
     lexer_expect(l, "]");
     return o;
@@ -313,7 +314,7 @@ static operand parse_scalar(parser *p)
     operand o = named_operand(p, lexer_expect_name(l, "an operand"));
     if ((o.kind == OPERAND_VARIABLE || o.kind == OPERAND_PARAM) &&
         (lexer_is(l, "+") || lexer_is(l, "-")))
-        o.offset = parse_integer(p);
+        o.offset = parser_integer(p);
     return o;
 }
 
@@ -325,14 +326,14 @@ static operand parse_vector(parser *p)
     lexer_expect(l, "{");
     do {
         if (o.count == MAX_VECTOR)
-            syntax_error(l, l->token.line, "a vector has at most %d elements", MAX_VECTOR);
+            lexer_error(l, l->token.line, "a vector has at most %d elements", MAX_VECTOR);
         o.elements[o.count++] = parse_scalar(p);
     } while (lexer_accept(l, ","));
     lexer_expect(l, "}");
     return o;
 }
 
-operand parse_operand(parser *p)
+operand parser_operand(parser *p)
 {
     lexer *l = &p->lex;
     if (lexer_is(l, "["))

@@ -24,17 +24,17 @@ typedef enum operand_kind {
 typedef struct operand operand;
 struct operand {
     operand_kind kind;
-    bool negated;         /* !p */
-    bool single;          /* OPERAND_FLOAT: written as 0f, bits are a float's */
-    uint64_t bits;        /* of a number; a float that is not single is a double */
-    const char *name;     /* of a label */
-    uint32_t index;       /* of a register or parameter */
-    variable *variable;   /* of OPERAND_VARIABLE */
-    special special;      /* of OPERAND_SPECIAL */
-    ptx_type type;        /* of a register or special register */
+    bool negated;       /* !p */
+    bool single;        /* OPERAND_FLOAT: written as 0f, bits are a float's */
+    uint64_t bits;      /* of a number; a float that is not single is a double */
+    const char *name;   /* of a label */
+    uint32_t index;     /* of a register or parameter */
+    variable *variable; /* of OPERAND_VARIABLE */
+    special special;    /* of OPERAND_SPECIAL */
+    ptx_type type;      /* of a register or special register */
     int64_t offset;
-    const operand *pair;  /* the q of p|q */
-    operand *elements;    /* of a vector; the base of an address, NULL for none */
+    const operand *pair; /* the q of p|q */
+    operand *elements;   /* of a vector; the base of an address, NULL for none */
     unsigned count;
 };
 
@@ -66,18 +66,38 @@ typedef struct parser {
     VEC(uint32_t) constant_next;
     uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
     uint32_t sink;                          /* a place for results nobody wants */
-    uint64_t shared_end; /* of the arrays declared outside of entries */
+    uint64_t shared_end;                    /* of the arrays declared outside of entries */
+    uint64_t global_bytes;                  /* declared in global and constant memory so far */
+    uint64_t registers;                     /* declared in the entry so far */
 } parser;
 
 /* operand.c */
-operand parse_operand(parser *p);
-int64_t parse_integer(parser *p);
+operand parser_operand(parser *p);
+int64_t parser_integer(parser *p);
 
 /* The place of a constant, and of a special register, in the register file. */
-uint32_t constant_place(parser *p, uint64_t bits, const variable *base, bool wide);
-uint32_t special_register(parser *p, special which);
-ptx_type special_type(special which);
-uint32_t register_file_place(parser *p, unsigned bits);
+uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide);
+uint32_t parser_special(parser *p, special which);
+ptx_type parser_special_type(special which);
+uint32_t parser_place(parser *p, unsigned bits);
+
+/* declare.c */
+
+/* .reg .b32 %r<4>, %x; behind .reg */
+void parser_registers(parser *p);
+
+/* Goes past the name of a state space that variables are declared in, if there is one. */
+bool parser_space(parser *p, ptx_space *space);
+
+/* .shared .align 4 .b8 name[16]; behind the state space */
+void parser_variables(parser *p, ptx_space space, bool external);
+
+/* .param .u64 .ptr .global .align 16 name  or  .param .align 8 .b8 name[24] */
+void parser_param(parser *p);
+
+symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned line);
+uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);
+unsigned parser_line(const parser *p); /* the line of the current token */
 
 /* decode.c: appends the op that an instruction stands for to the entry. */
 void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not);

@@ -2,68 +2,68 @@
 #include "emu/halves.h"
 #include "emu/machine.h"
 
-#define COMPARE_LANES(T, V, in, test)                                              \
-    for (int i = 0; i < WARP_LANES; i++) {                                         \
+#define COMPARE_LANES(T, V, in, test)                                               \
+    for (int i = 0; i < WARP_LANES; i++) {                                          \
         V a = in(get_##T(source(w, o, 0), i)), b = in(get_##T(source(w, o, 1), i)); \
-        bits |= (lane_mask)(test) << i;                                            \
-    }                                                                              \
+        bits |= (lane_mask)(test) << i;                                             \
+    }                                                                               \
     break
 
 #define AS_IS(x) (x)
 
-#define COMPARE_INTEGERS(T)                      \
-    switch (o->compare) {                        \
-    case COMPARE_EQ:                             \
-        COMPARE_LANES(T, T, AS_IS, a == b);      \
-    case COMPARE_NE:                             \
-        COMPARE_LANES(T, T, AS_IS, a != b);      \
-    case COMPARE_LT:                             \
-        COMPARE_LANES(T, T, AS_IS, a < b);       \
-    case COMPARE_LE:                             \
-        COMPARE_LANES(T, T, AS_IS, a <= b);      \
-    case COMPARE_GT:                             \
-        COMPARE_LANES(T, T, AS_IS, a > b);       \
-    default:                                     \
-        COMPARE_LANES(T, T, AS_IS, a >= b);      \
-    }                                            \
+#define COMPARE_INTEGERS(T)                 \
+    switch (o->compare) {                   \
+    case COMPARE_EQ:                        \
+        COMPARE_LANES(T, T, AS_IS, a == b); \
+    case COMPARE_NE:                        \
+        COMPARE_LANES(T, T, AS_IS, a != b); \
+    case COMPARE_LT:                        \
+        COMPARE_LANES(T, T, AS_IS, a < b);  \
+    case COMPARE_LE:                        \
+        COMPARE_LANES(T, T, AS_IS, a <= b); \
+    case COMPARE_GT:                        \
+        COMPARE_LANES(T, T, AS_IS, a > b);  \
+    default:                                \
+        COMPARE_LANES(T, T, AS_IS, a >= b); \
+    }                                       \
     break
 
 /* The ordered comparisons are false for NaN, those with a u are true. */
-#define COMPARE_FLOATS(T, V, in)                        \
-    switch (o->compare) {                               \
-    case COMPARE_EQ:                                    \
-        COMPARE_LANES(T, V, in, a == b);                \
-    case COMPARE_NE:                                    \
-        COMPARE_LANES(T, V, in, a < b || a > b);        \
-    case COMPARE_LT:                                    \
-        COMPARE_LANES(T, V, in, a < b);                 \
-    case COMPARE_LE:                                    \
-        COMPARE_LANES(T, V, in, a <= b);                \
-    case COMPARE_GT:                                    \
-        COMPARE_LANES(T, V, in, a > b);                 \
-    case COMPARE_GE:                                    \
-        COMPARE_LANES(T, V, in, a >= b);                \
-    case COMPARE_EQU:                                   \
-        COMPARE_LANES(T, V, in, !(a < b || a > b));     \
-    case COMPARE_NEU:                                   \
-        COMPARE_LANES(T, V, in, a != b);                \
-    case COMPARE_LTU:                                   \
-        COMPARE_LANES(T, V, in, !(a >= b));             \
-    case COMPARE_LEU:                                   \
-        COMPARE_LANES(T, V, in, !(a > b));              \
-    case COMPARE_GTU:                                   \
-        COMPARE_LANES(T, V, in, !(a <= b));             \
-    case COMPARE_GEU:                                   \
-        COMPARE_LANES(T, V, in, !(a < b));              \
-    case COMPARE_NUM:                                   \
-        COMPARE_LANES(T, V, in, a == a && b == b);      \
-    default:                                            \
-        COMPARE_LANES(T, V, in, a != a || b != b);      \
-    }                                                   \
+#define COMPARE_FLOATS(T, V, in)                    \
+    switch (o->compare) {                           \
+    case COMPARE_EQ:                                \
+        COMPARE_LANES(T, V, in, a == b);            \
+    case COMPARE_NE:                                \
+        COMPARE_LANES(T, V, in, a<b || a> b);       \
+    case COMPARE_LT:                                \
+        COMPARE_LANES(T, V, in, a < b);             \
+    case COMPARE_LE:                                \
+        COMPARE_LANES(T, V, in, a <= b);            \
+    case COMPARE_GT:                                \
+        COMPARE_LANES(T, V, in, a > b);             \
+    case COMPARE_GE:                                \
+        COMPARE_LANES(T, V, in, a >= b);            \
+    case COMPARE_EQU:                               \
+        COMPARE_LANES(T, V, in, !(a < b || a > b)); \
+    case COMPARE_NEU:                               \
+        COMPARE_LANES(T, V, in, a != b);            \
+    case COMPARE_LTU:                               \
+        COMPARE_LANES(T, V, in, !(a >= b));         \
+    case COMPARE_LEU:                               \
+        COMPARE_LANES(T, V, in, !(a > b));          \
+    case COMPARE_GTU:                               \
+        COMPARE_LANES(T, V, in, !(a <= b));         \
+    case COMPARE_GEU:                               \
+        COMPARE_LANES(T, V, in, !(a < b));          \
+    case COMPARE_NUM:                               \
+        COMPARE_LANES(T, V, in, a == a && b == b);  \
+    default:                                        \
+        COMPARE_LANES(T, V, in, a != a || b != b);  \
+    }                                               \
     break
 
 #define FLUSHED(x) flush(x, o->mods)
-#define HALF(x) value_of_half(flush_half(x, o->mods))
+#define HALF(x)    value_of_half(flush_half(x, o->mods))
 
 static lane_mask compare(const warp *w, const op *o)
 {

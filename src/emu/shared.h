@@ -22,10 +22,10 @@
 enum { SHARED_MAX_WARPS = 32 };
 
 typedef struct shared_record {
-    uint32_t written, read;        /* times; 0: not since the launch began */
-    uint32_t readers;              /* warps that read at that time, a bit each */
-    uint16_t writer, reader;       /* threads; MANY_READERS where there is no single one */
-    uint16_t atomic;               /* the last write was atomic */
+    uint32_t written, read;  /* times; 0: not since the launch began */
+    uint32_t readers;        /* warps that read at that time, a bit each */
+    uint16_t writer, reader; /* threads; MANY_READERS where there is no single one */
+    uint16_t atomic;         /* the last write was atomic */
 } shared_record;
 
 typedef struct shared_memory {

@@ -4,14 +4,13 @@ static const struct {
     const char *name;
     unsigned bits;
     type_kind kind;
-} types[] = {
-    [TYPE_NONE] = { "", 0, KIND_NONE },
+} types[] = { [TYPE_NONE] = { "", 0, KIND_NONE },
 #define X(name, bits, kind) [TYPE_##name] = { #name, bits, kind },
-    PTX_TYPES(X)
+              PTX_TYPES(X)
 #undef X
 };
 
-ptx_type type_named(const char *name)
+ptx_type emu_type_named(const char *name)
 {
     for (unsigned i = 1; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, name) == 0)
@@ -19,17 +18,17 @@ ptx_type type_named(const char *name)
     return TYPE_NONE;
 }
 
-const char *type_name(ptx_type type)
+const char *emu_type_name(ptx_type type)
 {
     return types[type].name;
 }
 
-unsigned type_bits(ptx_type type)
+unsigned emu_type_bits(ptx_type type)
 {
     return types[type].bits;
 }
 
-type_kind type_kind_of(ptx_type type)
+type_kind emu_type_kind(ptx_type type)
 {
     return types[type].kind;
 }

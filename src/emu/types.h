@@ -67,14 +67,14 @@ typedef enum ptx_type {
 } ptx_type;
 
 /* The type written as "u32", without the dot; TYPE_NONE where there is none of that name. */
-ptx_type type_named(const char *name);
-const char *type_name(ptx_type type);
-unsigned type_bits(ptx_type type);
-type_kind type_kind_of(ptx_type type);
+ptx_type emu_type_named(const char *name);
+const char *emu_type_name(ptx_type type);
+unsigned emu_type_bits(ptx_type type);
+type_kind emu_type_kind(ptx_type type);
 
-static inline unsigned type_bytes(ptx_type type)
+static inline unsigned emu_type_bytes(ptx_type type)
 {
-    return type_bits(type) / 8;
+    return emu_type_bits(type) / 8;
 }
 
 /* The C types that stand for PTX types where an instruction's meaning is written down. 16-bit and
@@ -90,21 +90,21 @@ typedef double f64;
 
 /* get_u32(register, lane) and put_u32(register, lane, value), for each of them; lanes_of_u32 is the
  * vector that holds it. */
-#define PTX_VALUES(X)                  \
-    X(b16, lanes32, u32, uint16_t)     \
-    X(u16, lanes32, u32, uint16_t)     \
-    X(s16, lanes32, u32, uint16_t)     \
-    X(f16, lanes32, u32, uint16_t)     \
-    X(bf16, lanes32, u32, uint16_t)    \
-    X(b32, lanes32, u32, uint32_t)     \
-    X(u32, lanes32, u32, uint32_t)     \
-    X(s32, lanes32, s32, int32_t)      \
-    X(f16x2, lanes32, u32, uint32_t)   \
-    X(bf16x2, lanes32, u32, uint32_t)  \
-    X(f32, lanes32, f32, float)        \
-    X(b64, lanes64, u64, uint64_t)     \
-    X(u64, lanes64, u64, uint64_t)     \
-    X(s64, lanes64, s64, int64_t)      \
+#define PTX_VALUES(X)                 \
+    X(b16, lanes32, u32, uint16_t)    \
+    X(u16, lanes32, u32, uint16_t)    \
+    X(s16, lanes32, u32, uint16_t)    \
+    X(f16, lanes32, u32, uint16_t)    \
+    X(bf16, lanes32, u32, uint16_t)   \
+    X(b32, lanes32, u32, uint32_t)    \
+    X(u32, lanes32, u32, uint32_t)    \
+    X(s32, lanes32, s32, int32_t)     \
+    X(f16x2, lanes32, u32, uint32_t)  \
+    X(bf16x2, lanes32, u32, uint32_t) \
+    X(f32, lanes32, f32, float)       \
+    X(b64, lanes64, u64, uint64_t)    \
+    X(u64, lanes64, u64, uint64_t)    \
+    X(s64, lanes64, s64, int64_t)     \
     X(f64, lanes64, f64, double)
 
 #define X(type, lanes, member, stored)                             \

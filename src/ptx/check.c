@@ -1,9 +1,7 @@
-/* The verifier's first half: every instruction as ops.def has it, every memory access inside what
- * is declared, every register defined on every path before it is read.
+/* The part of the verifier that looks at instructions one by one: each as ops.def has it, each
+ * access to shared memory inside what is declared.
  */
 #include "ptx/ir.h"
-
-#include <string.h>
 
 const char *ptx_describe(ptx *p, const inst *i)
 {
@@ -23,9 +21,14 @@ static bool same_class(type a, type b)
     return type_table[a].reg_class == type_table[b].reg_class;
 }
 
+static bool is_register(val v)
+{
+    return v.kind == VAL_REG || v.kind == VAL_VAR;
+}
+
 static void check_register(ptx *p, const inst *i, val v)
 {
-    if (v.kind != VAL_REG && v.kind != VAL_VAR)
+    if (!is_register(v))
         return;
     if (v.id == 0 || v.id >= p->registers.count)
         ptx_fail(p, "%s reads a register that does not exist", ptx_describe(p, i));
@@ -34,16 +37,20 @@ static void check_register(ptx *p, const inst *i, val v)
                  type_table[p->registers.items[v.id].type].name, type_table[v.type].name);
 }
 
-static type memory_register(type t)
-{
-    return t == U8 || t == U16 ? U32 : t == S8 || t == S16 ? S32 : t;
-}
+/* What the operands and results of an instruction have to be, kept by operation, since most come
+ * again with the same types. */
+typedef struct signature {
+    bool known;
+    uint8_t type, second, operands, results;         /* of the instruction */
+    uint8_t operand[MAX_VECTOR], result[MAX_VECTOR]; /* types */
+} signature;
 
+/* The type of an operand or result by its letter in ops.def. */
 static type expected(const inst *i, char letter)
 {
     switch (letter) {
     case 't':
-        return memory_register(i->type);
+        return type_table[i->type].in_register;
     case 's':
         return i->second;
     case 'w':
@@ -55,24 +62,7 @@ static type expected(const inst *i, char letter)
     }
 }
 
-static void check_operand(ptx *p, const inst *i, unsigned n, char letter)
-{
-    val v = i->operand[n];
-    check_register(p, i, v);
-    if (letter == 'i' && v.kind != VAL_IMM)
-        ptx_fail(p, "%s: operand %u has to be a number", ptx_describe(p, i), n + 1);
-    if (!same_class(expected(i, letter), v.type))
-        ptx_fail(p, "%s: operand %u is %s", ptx_describe(p, i), n + 1, type_table[v.type].name);
-}
-
-static void check_result(ptx *p, const inst *i, unsigned n, char letter)
-{
-    type t = p->registers.items[i->result[n]].type;
-    if (!same_class(expected(i, letter), t))
-        ptx_fail(p, "%s: its result is %s", ptx_describe(p, i), type_table[t].name);
-}
-
-static void check_types(ptx *p, const inst *i)
+static void learn_signature(ptx *p, const inst *i, signature *s)
 {
     const op_info *info = &op_table[i->op];
     if (i->type != NO_TYPE && !(info->types & BIT(i->type)))
@@ -80,20 +70,60 @@ static void check_types(ptx *p, const inst *i)
     if (info->sm > p->target->sm)
         ptx_fail(p, "%s needs sm_%u, the target is %s", ptx_describe(p, i), info->sm,
                  p->target->name);
-    if (info->flags & (LOAD | STORE)) { /* as many values as the vector has */
-        check_register(p, i, i->base);
-        for (unsigned n = 0; n < i->operands; n++)
-            check_operand(p, i, n, info->operands[0]);
-        for (unsigned n = 0; n < i->results; n++)
-            check_result(p, i, n, info->results[0]);
-    } else if (i->operands != info->operand_count || i->results != info->result_count) {
+    bool vector = info->flags & (LOAD | STORE);
+    if (vector ? i->operands > info->operand_count || i->results > info->result_count
+               : i->operands != info->operand_count || i->results != info->result_count)
         ptx_fail(p, "%s has the wrong number of operands", ptx_describe(p, i));
-    } else {
-        for (unsigned n = 0; n < i->operands; n++)
-            check_operand(p, i, n, info->operands[n]);
-        for (unsigned n = 0; n < i->results; n++)
-            check_result(p, i, n, info->results[n]);
-    }
+    *s = (signature){ true, i->type, i->second, i->operands, i->results, { 0 }, { 0 } };
+    for (unsigned n = 0; n < info->operand_count; n++)
+        if (info->operands[n] != 'i') /* looked at each time */
+            s->operand[n] = (uint8_t)expected(i, info->operands[n]);
+    for (unsigned n = 0; n < info->result_count; n++)
+        s->result[n] = (uint8_t)expected(i, info->results[n]);
+}
+
+/* Registers of one class may stand for each other, but nearly all are of the very type, and need no
+ * closer look. */
+static inline bool is_of_type(const ptx *p, const val *v, type t)
+{
+    if (v->type != t || v->kind == VAL_IMM)
+        return v->type == t;
+    return is_register(*v) && v->id < p->registers.count && p->registers.items[v->id].type == t;
+}
+
+static void check_operand(ptx *p, const inst *i, unsigned n)
+{
+    val v = i->operand[n];
+    char letter = op_table[i->op].operands[n];
+    check_register(p, i, v);
+    if (letter == 'i' && v.kind != VAL_IMM)
+        ptx_fail(p, "%s: operand %u has to be a number", ptx_describe(p, i), n + 1);
+    if (!same_class(expected(i, letter), v.type))
+        ptx_fail(p, "%s: operand %u is %s", ptx_describe(p, i), n + 1, type_table[v.type].name);
+}
+
+static void check_result(ptx *p, const inst *i, unsigned n)
+{
+    type t = p->registers.items[i->result[n]].type;
+    if (!same_class(expected(i, op_table[i->op].results[n]), t))
+        ptx_fail(p, "%s: its result is %s", ptx_describe(p, i), type_table[t].name);
+}
+
+static void check_types(ptx *p, const inst *i, signature *s)
+{
+    if (s->type != i->type || s->second != i->second || s->operands != i->operands ||
+        s->results != i->results || !s->known)
+        learn_signature(p, i, s);
+    if (p->error)
+        return;
+    for (unsigned n = 0; n < s->operands; n++)
+        if (!is_of_type(p, &i->operand[n], s->operand[n]))
+            check_operand(p, i, n);
+    for (unsigned n = 0; n < s->results; n++)
+        if (p->registers.items[i->result[n]].type != s->result[n])
+            check_result(p, i, n);
+    if (i->base.kind != VAL_NONE)
+        check_register(p, i, i->base);
     if (i->guard && p->registers.items[i->guard].type != PRED)
         ptx_fail(p, "%s: its guard is no predicate", ptx_describe(p, i));
 }
@@ -151,11 +181,12 @@ static void check_shared_access(ptx *p, const inst *i, const shared_address *of_
 
 bool ptx_check_instructions(ptx *p)
 {
+    signature signatures[OP_KINDS] = { { 0 } };
     shared_address *of_register =
         p->shared.count ? arena_zalloc(p->arena, p->registers.count * sizeof *of_register) : NULL;
     for (size_t n = 0; n < p->count && !p->error; n++) {
         const inst *i = p->list[n];
-        check_types(p, i);
+        check_types(p, i, &signatures[i->op]);
         if (i->op == OP_LD_PARAM && i->target >= p->params.count)
             ptx_fail(p, "%s reads a parameter that does not exist", ptx_describe(p, i));
         if (!of_register || p->error)
@@ -163,100 +194,6 @@ bool ptx_check_instructions(ptx *p)
         if (i->op == OP_LD_SHARED || i->op == OP_ST_SHARED)
             check_shared_access(p, i, of_register);
         follow_address(p, i, of_register);
-    }
-    return !p->error;
-}
-
-/* Registers that are defined once and read in that block alone need no data flow, only order; the
- * others get a bit each. */
-typedef struct definitions {
-    uint32_t *block_of; /* of the only definition, plus one */
-    uint32_t *bit_of;   /* plus one; 0: no bit */
-    size_t bits, words;
-} definitions;
-
-static void give_bit(definitions *d, uint32_t id)
-{
-    if (!d->bit_of[id])
-        d->bit_of[id] = (uint32_t)++d->bits;
-}
-
-static void find_wide_registers(ptx *p, const ptx_flow *flow, definitions *d)
-{
-    d->block_of = arena_zalloc(p->arena, p->registers.count * sizeof *d->block_of);
-    d->bit_of = arena_zalloc(p->arena, p->registers.count * sizeof *d->bit_of);
-    for (uint32_t b = 0; b < flow->count; b++)
-        for (size_t n = flow->blocks[b].first; n < flow->blocks[b].end; n++)
-            for (unsigned r = 0; r < p->list[n]->results; r++) {
-                uint32_t id = p->list[n]->result[r];
-                if (d->block_of[id])
-                    give_bit(d, id);
-                d->block_of[id] = b + 1;
-            }
-    for (uint32_t b = 0; b < flow->count; b++)
-        for (size_t n = flow->blocks[b].first; n < flow->blocks[b].end; n++)
-            FOR_EACH_USE (p->list[n], id)
-                if (d->block_of[id] != b + 1)
-                    give_bit(d, id);
-    d->words = d->bits / 64 + 1;
-}
-
-static void define(const definitions *d, uint64_t *set, const inst *i)
-{
-    for (unsigned r = 0; r < i->results && !i->guard; r++) {
-        uint32_t bit = d->bit_of[i->result[r]];
-        set[bit / 64] |= bit ? UINT64_C(1) << bit % 64 : 0;
-    }
-}
-
-/* What is defined at the beginning of every block, whatever way led there. */
-static uint64_t *defined_at_entry(ptx *p, const ptx_flow *flow, const definitions *d)
-{
-    size_t words = d->words, size = words * sizeof(uint64_t);
-    uint64_t *entry = arena_alloc(p->arena, (flow->count + 1) * size);
-    uint64_t *out = arena_alloc(p->arena, size);
-    memset(entry, 0xff, flow->count * size);
-    memset(entry, 0, size);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (size_t b = 0; b < flow->count; b++) {
-            const ptx_basic_block *block = &flow->blocks[b];
-            memcpy(out, entry + b * words, size);
-            for (size_t n = block->first; n < block->end; n++)
-                define(d, out, p->list[n]);
-            for (int s = 0; s < 2; s++) {
-                uint64_t *next = entry + (size_t)block->successor[s] * words;
-                for (size_t w = 0; block->successor[s] >= 0 && w < words; w++) {
-                    changed = changed || (next[w] & ~out[w]);
-                    next[w] &= out[w];
-                }
-            }
-        }
-    }
-    return entry;
-}
-
-bool ptx_check_definitions(ptx *p, const ptx_flow *flow)
-{
-    definitions d = { 0 };
-    find_wide_registers(p, flow, &d);
-    uint64_t *entry = defined_at_entry(p, flow, &d);
-    bool *seen = arena_zalloc(p->arena, p->registers.count * sizeof *seen);
-    for (size_t b = 0; b < flow->count && !p->error; b++) {
-        uint64_t *defined = entry + b * d.words;
-        for (size_t n = flow->blocks[b].first; n < flow->blocks[b].end; n++) {
-            const inst *i = p->list[n];
-            FOR_EACH_USE (i, id) {
-                uint32_t bit = d.bit_of[id];
-                if (bit ? !(defined[bit / 64] >> bit % 64 & 1) : !seen[id])
-                    ptx_fail(p, "%s reads %s%u, which is not defined on every path to it",
-                             ptx_describe(p, i), type_table[p->registers.items[id].type].prefix,
-                             id);
-            }
-            define(&d, defined, i);
-            for (unsigned r = 0; r < i->results && !i->guard; r++)
-                seen[i->result[r]] = true;
-        }
     }
     return !p->error;
 }

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static bool ends_path(const inst *i)
-{
-    return op_table[i->op].flags & BRANCH && !i->guard;
-}
-
 static void keep(ptx *p, const bool *kept)
 {
     size_t count = 0;
@@ -19,87 +14,66 @@ static void keep(ptx *p, const bool *kept)
     p->count = count;
 }
 
-/* Marks what runs: what follows a live instruction that does not jump away, and labels that a live
- * jump names. */
-static void mark_reachable(const ptx *p, bool *live, bool *jumped_to)
+static bool jumps_to_next(const ptx *p, size_t n)
 {
-    memset(live, false, p->count * sizeof *live);
-    memset(jumped_to, false, p->labels.count * sizeof *jumped_to);
-    for (bool changed = true; changed;) {
-        changed = false;
-        bool reached = true;
-        for (size_t n = 0; n < p->count; n++) {
-            const inst *i = p->list[n];
-            reached = reached || (i->op == OP_LABEL && jumped_to[i->target]);
-            live[n] = reached;
-            if (reached && i->op == OP_BRA && !jumped_to[i->target]) {
-                jumped_to[i->target] = true;
-                changed = true;
-            }
-            reached = reached && !ends_path(i);
-        }
-    }
+    const inst *i = p->list[n], *next = n + 1 < p->count ? p->list[n + 1] : NULL;
+    return i->op == OP_BRA && next && next->op == OP_LABEL && next->target == i->target;
 }
 
-/* Code that nothing reaches, jumps to the label right behind them, labels that nothing jumps to.
- * Repeated, since a jump that goes makes its label superfluous. */
+/* Finds what runs, which is what follows a live instruction that does not jump away, and what a
+ * live jump leads to; and counts the jumps to each label. One walk is enough: only loops jump up,
+ * and their beginning is reached from above first. A jump to what follows anyway is left out. True
+ * where nothing is. */
+static bool mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
+{
+    bool reached = true, all = true;
+    for (size_t n = 0; n < p->count; n++) {
+        const inst *i = p->list[n];
+        if (i->op == OP_LABEL && jumps[i->target])
+            reached = true;
+        live[n] = reached;
+        if (reached && op_table[i->op].flags & BRANCH) {
+            live[n] = !jumps_to_next(p, n);
+            reached = i->guard || !live[n];
+            if (live[n] && i->op == OP_BRA)
+                jumps[i->target]++;
+        }
+        all = all && live[n];
+    }
+    return all;
+}
+
+static bool all_jumped_to(const ptx *p, const uint32_t *jumps)
+{
+    for (size_t l = 0; l < p->labels.count; l++)
+        if (!jumps[l])
+            return false;
+    return true;
+}
+
+/* Repeated, since a label that goes may have stood between a jump and its label. */
 void ptx_remove_unreachable(ptx *p)
 {
-    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept + 1);
-    bool *jumped_to = arena_alloc(p->arena, p->labels.count * sizeof *jumped_to + 1);
+    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
+    uint32_t *jumps = arena_alloc(p->arena, p->labels.count * sizeof *jumps);
     for (size_t before = 0; before != p->count;) {
         before = p->count;
-        mark_reachable(p, kept, jumped_to);
-        for (size_t n = 0; n < before; n++) {
-            const inst *i = p->list[n];
-            if (i->op == OP_LABEL && !jumped_to[i->target])
+        memset(jumps, 0, p->labels.count * sizeof *jumps);
+        if (mark_reachable(p, kept, jumps) && all_jumped_to(p, jumps))
+            return;
+        for (size_t n = 0; n < p->count; n++)
+            if (p->list[n]->op == OP_LABEL && !jumps[p->list[n]->target])
                 kept[n] = false;
-            const inst *next = n + 1 < before ? p->list[n + 1] : NULL;
-            if (i->op == OP_BRA && next && next->op == OP_LABEL && next->target == i->target)
-                kept[n] = false;
-        }
         keep(p, kept);
     }
 }
 
-static uint32_t *count_uses(const ptx *p)
+static unsigned reads(const inst *i, uint32_t id)
 {
-    uint32_t *uses = arena_zalloc(p->arena, p->registers.count * sizeof *uses);
-    for (size_t n = 0; n < p->count; n++)
-        FOR_EACH_USE (p->list[n], id)
-            uses[id]++;
-    return uses;
-}
-
-void ptx_remove_unused(ptx *p)
-{
-    uint32_t *uses = count_uses(p);
-    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept + 1);
-    memset(kept, true, p->count);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (size_t n = p->count; n-- > 0;) {
-            const inst *i = p->list[n];
-            if (!kept[n] || op_table[i->op].flags & EFFECT)
-                continue;
-            /* A variable that is only read to make its own next value is not used. */
-            uint32_t used = 0;
-            for (unsigned r = 0; r < i->results; r++) {
-                used += uses[i->result[r]];
-                FOR_EACH_USE (i, id)
-                    used -= id == i->result[r];
-            }
-            if (used)
-                continue;
-            kept[n] = false;
-            FOR_EACH_USE (i, id) {
-                uses[id]--;
-                /* Values are made further up, where this walk still comes by. */
-                changed = changed || p->registers.items[id].variable;
-            }
-        }
-    }
-    keep(p, kept);
+    unsigned count = 0;
+    FOR_EACH_USE (i, used)
+        count += *used == id;
+    return count;
 }
 
 static bool ends_block(const inst *i)
@@ -115,21 +89,13 @@ static bool writes(const inst *i, uint32_t id)
     return false;
 }
 
-static unsigned reads(const inst *i, uint32_t id)
-{
-    unsigned count = 0;
-    FOR_EACH_USE (i, used)
-        count += used == id;
-    return count;
-}
-
 /* "add t, a, b; mov v, t" becomes "add v, a, b" where t has no other use and nothing between
  * touches v. */
-static bool write_directly(ptx *p, const bool *kept, const uint32_t *uses, size_t at)
+static bool write_directly(ptx *p, const bool *kept, size_t at)
 {
     const inst *copy = p->list[at];
     uint32_t value = copy->operand[0].id, variable = copy->result[0];
-    if (uses[value] != 1)
+    if (p->uses[value] != 1)
         return false;
     for (size_t n = at; n-- > 0;) {
         inst *i = p->list[n];
@@ -139,6 +105,7 @@ static bool write_directly(ptx *p, const bool *kept, const uint32_t *uses, size_
             return false;
         if (i->results == 1 && i->result[0] == value) {
             i->result[0] = variable;
+            p->uses[value] = 0;
             return true;
         }
         if (writes(i, variable) || reads(i, variable))
@@ -163,11 +130,11 @@ static void rename_uses(inst *i, uint32_t from, uint32_t to)
 
 /* "mov t, v" goes, and v is read in place of t, where all uses of t come before v changes and in
  * the same block. */
-static bool read_directly(ptx *p, const uint32_t *uses, size_t at)
+static bool read_directly(ptx *p, size_t at)
 {
     const inst *copy = p->list[at];
     uint32_t variable = copy->operand[0].id, value = copy->result[0];
-    uint32_t left = uses[value];
+    uint32_t left = p->uses[value];
     size_t n = at + 1;
     for (; n < p->count && left; n++) {
         const inst *i = p->list[n];
@@ -177,25 +144,70 @@ static bool read_directly(ptx *p, const uint32_t *uses, size_t at)
     }
     for (size_t m = at + 1; m < n; m++)
         rename_uses(p->list[m], value, variable);
+    p->uses[variable] += p->uses[value] - 1; /* the copy was one */
+    p->uses[value] = 0;
     return true;
 }
 
-void ptx_join_copies(ptx *p)
+static void join_copies(ptx *p, bool *kept)
 {
-    const uint32_t *uses = count_uses(p);
-    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept + 1);
-    memset(kept, true, p->count);
+    const ptx_register *registers = p->registers.items;
     for (size_t n = 0; n < p->count; n++) {
         const inst *copy = p->list[n];
-        uint32_t from = copy->operands == 1 ? val_register(copy->operand[0]) : 0;
-        if (copy->op != OP_MOV || copy->guard || !from ||
-            p->registers.items[from].type != p->registers.items[copy->result[0]].type)
+        if (copy->op != OP_MOV || !copy->uses)
             continue;
-        bool to_variable = p->registers.items[copy->result[0]].variable;
-        if (!p->registers.items[from].variable && to_variable)
-            kept[n] = !write_directly(p, kept, uses, n);
-        else if (p->registers.items[from].variable && !to_variable)
-            kept[n] = !read_directly(p, uses, n);
+        const ptx_register *from = &registers[copy->use[0]], *to = &registers[copy->result[0]];
+        if (from->type != to->type || from->variable == to->variable)
+            continue;
+        kept[n] = !(to->variable ? write_directly(p, kept, n) : read_directly(p, n));
     }
+}
+
+static bool assigns(const ptx *p, const inst *i)
+{
+    return i->results && p->registers.items[i->result[0]].variable;
+}
+
+static bool is_used(const ptx *p, const inst *i)
+{
+    if (op_table[i->op].flags & EFFECT)
+        return true;
+    /* A variable that is only read to make its own next value is not used. */
+    if (assigns(p, i))
+        return p->uses[i->result[0]] > reads(i, i->result[0]);
+    for (unsigned r = 0; r < i->results; r++)
+        if (p->uses[i->result[r]])
+            return true;
+    return false;
+}
+
+/* From the end to the beginning, so that what made an operand of something removed comes later in
+ * the walk; the walk is repeated where that was a variable, which may be assigned further down.
+ * ptx_order has left no unused values, so before something goes only assignments can. */
+static void remove_unused(ptx *p, bool *kept)
+{
+    bool removed = false;
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t n = p->count; n-- > 0;) {
+            const inst *i = p->list[n];
+            if ((!removed && !assigns(p, i)) || !kept[n] || is_used(p, i))
+                continue;
+            kept[n] = false;
+            removed = true;
+            FOR_EACH_USE (i, id) {
+                p->uses[*id]--;
+                again = again || p->registers.items[*id].variable;
+            }
+        }
+    }
+}
+
+void ptx_remove_unused(ptx *p)
+{
+    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
+    memset(kept, true, p->count * sizeof *kept);
+    join_copies(p, kept);
+    remove_unused(p, kept);
     keep(p, kept);
 }

@@ -7,34 +7,27 @@
  */
 #include "ptx/ir.h"
 
-#include <string.h>
-
 enum { NOWHERE = -1 };
-
-static bool starts_block(const ptx *p, size_t n)
-{
-    return n == 0 || p->list[n]->op == OP_LABEL || op_table[p->list[n - 1]->op].flags & BRANCH;
-}
 
 static void split(ptx *p, ptx_flow *flow, int *block_of_label)
 {
-    size_t count = 0;
-    for (size_t n = 0; n < p->count; n++)
-        count += starts_block(p, n);
-    flow->blocks = arena_zalloc(p->arena, (count + 1) * sizeof *flow->blocks);
-    flow->count = 0;
-    for (size_t n = 0; n < p->count; n++) {
-        if (starts_block(p, n))
-            flow->blocks[flow->count++].first = (uint32_t)n;
-        flow->blocks[flow->count - 1].end = (uint32_t)n + 1;
+    VEC(ptx_basic_block) blocks = { 0 };
+    bool starts_block = true;
+    for (uint32_t n = 0; n < p->count; n++) {
         const inst *i = p->list[n];
+        if (starts_block || i->op == OP_LABEL)
+            *VEC_PUSH(p->arena, &blocks) = (ptx_basic_block){ .first = n };
+        blocks.items[blocks.count - 1].end = n + 1;
+        starts_block = op_table[i->op].flags & BRANCH;
         if (i->op != OP_LABEL)
             continue;
         if (block_of_label[i->target] != NOWHERE)
             ptx_fail(p, "the label $%s%s stands twice", p->labels.items[i->target].name,
                      p->labels.items[i->target].suffix);
-        block_of_label[i->target] = (int)flow->count - 1;
+        block_of_label[i->target] = (int)blocks.count - 1;
     }
+    flow->blocks = blocks.items;
+    flow->count = blocks.count;
 }
 
 static void connect(ptx *p, ptx_flow *flow, const int *block_of_label)
@@ -55,23 +48,6 @@ static void connect(ptx *p, ptx_flow *flow, const int *block_of_label)
             block->successor[0] = (int)b + 1;
         else if (falls_through)
             ptx_fail(p, "the kernel runs off its end after %s", ptx_describe(p, last));
-    }
-}
-
-static void visit(ptx_flow *flow, int start, int *stack)
-{
-    size_t depth = 0;
-    stack[depth++] = start;
-    flow->blocks[start].reachable = true;
-    while (depth) {
-        const ptx_basic_block *block = &flow->blocks[stack[--depth]];
-        for (int s = 0; s < 2; s++) {
-            int next = block->successor[s];
-            if (next != NOWHERE && !flow->blocks[next].reachable) {
-                flow->blocks[next].reachable = true;
-                stack[depth++] = next;
-            }
-        }
     }
 }
 
@@ -128,7 +104,6 @@ bool ptx_flow_build(ptx *p, ptx_flow *flow)
     connect(p, flow, block_of_label);
     if (p->error)
         return false;
-    visit(flow, 0, arena_alloc(p->arena, (flow->count + 1) * sizeof(int)));
     find_postdominators(flow);
     return true;
 }

@@ -1,9 +1,8 @@
 /* Constant folding, while a kernel is being built.
  *
- * Integers fold when all operands are known, and by the identities x + 0, x * 1, x * 0, x << 0, x &
- * 0 … Products and quotients by powers of two become shifts in the caller's hands: ptxas does that
- * as well as we would. Floats fold only where the result is exact for every x: x * 1 and fma by 1
- * or 0 keep NaN and signed zeros wrong, so only x * 1 does.
+ * Integers fold when all operands are known, and by identities: x + 0, x * 1, x * 0, x << 0, x & 0
+ * and the like. Floats fold only where that is exact for every x, signed zeros and NaN included:
+ * x * 1 does, x + 0 and x * 0 do not.
  */
 #include "ptx/ir.h"
 
@@ -166,9 +165,8 @@ bool ptx_fold(op o, type t, const val *operands, val *result)
                : known(c)        ? whole(c.type, product.bits + c.bits, result)
                                  : false;
     }
-    if (op_table[o].operands[1] == '\0')
+    if (op_table[o].operand_count != 2)
         return false;
-    if (known(a) && known(b) && op_table[o].operands[2] == '\0')
-        return fold_two_known(o, t, a, b, result);
-    return op_table[o].operands[2] == '\0' && fold_identity(o, t, a, b, result);
+    return known(a) && known(b) ? fold_two_known(o, t, a, b, result)
+                                : fold_identity(o, t, a, b, result);
 }

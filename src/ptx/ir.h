@@ -1,5 +1,8 @@
 /* The builder's own form of a kernel: a list of instructions with labels, kept until it is printed.
  * Not for kernel files, which see ptx.h alone.
+ *
+ * A kernel is generated in some twenty microseconds, and users generate thousands: passes walk
+ * the list as rarely as they can, and what most instructions are is decided first.
  */
 #ifndef PTXGEN_PTX_IR_H
 #define PTXGEN_PTX_IR_H
@@ -33,13 +36,13 @@ typedef enum op {
     OP_KINDS
 } op;
 
+/* One row of ops.def. */
 typedef struct op_info {
     const char *text;
-    const char *results, *operands;
+    char results[5], operands[5]; /* letters */
     uint8_t result_count, operand_count;
-    unsigned types;
-    unsigned isa, sm;
-    unsigned flags;
+    uint8_t isa, sm;
+    unsigned types, flags;
 } op_info;
 
 extern const op_info op_table[OP_KINDS];
@@ -47,15 +50,23 @@ extern const op_info op_table[OP_KINDS];
 typedef struct type_info {
     const char *name;      /* "u32" */
     const char *bits_name; /* "b32" */
-    const char *prefix;    /* of its registers: "%r" */
-    unsigned bytes;
-    unsigned reg_class; /* registers of one class are numbered together */
+    uint8_t bytes;
+    uint8_t reg_class;
+    uint8_t in_register; /* the type of the register that holds it */
 } type_info;
-
-enum { CLASS_PRED, CLASS_16, CLASS_32, CLASS_F32, CLASS_64, CLASS_F64, CLASS_COUNT };
 
 /* Indexed by type. */
 extern const type_info type_table[];
+
+/* Registers of one class are declared and numbered together. */
+enum { CLASS_PRED, CLASS_16, CLASS_32, CLASS_F32, CLASS_64, CLASS_F64, CLASS_COUNT };
+
+typedef struct class_info {
+    const char *type;   /* ".b32" */
+    const char *prefix; /* of its registers: "%r" */
+} class_info;
+
+extern const class_info class_table[CLASS_COUNT];
 
 typedef enum sreg {
     SREG_TID_X,
@@ -68,22 +79,21 @@ typedef enum sreg {
 
 enum { MAX_VECTOR = 4 };
 
-/* operands hold values only; a memory operand is base + offset, a BRA or LABEL has its label in
- * target, LD_PARAM its parameter, MOV_SREG its special register. */
+/* operand holds values only; a memory operand is base + offset, a BRA or LABEL has its label in
+ * target, LD_PARAM its parameter, MOV_SREG its special register. The registers come first, since
+ * most passes look at nothing else. */
 typedef struct inst {
     uint8_t op, type, second;
-    uint8_t results, operands;
+    uint8_t results, operands, uses; /* how many there are */
     bool guard_not;
-    bool ahead;     /* of the prologue */
     uint32_t guard; /* predicate register; 0: none */
     uint32_t target;
-    uint8_t uses;
-    uint32_t use[MAX_VECTOR + 2]; /* registers that it reads, known from ptx_list_instructions on */
     uint32_t result[MAX_VECTOR];
-    val operand[MAX_VECTOR];
+    uint32_t use[MAX_VECTOR + 2]; /* all registers that it reads: of operands, base, guard */
+    const char *comment;
     val base;
     int64_t offset;
-    const char *comment;
+    val operand[MAX_VECTOR];
 } inst;
 
 typedef struct ptx_register {
@@ -124,22 +134,28 @@ struct ptx {
     val *param_values;  /* by parameter; VAL_NONE where it was not read so far */
     val sreg_values[SREG_COUNT];
     val lane, warp;
+    bool has_unreachable; /* code that nothing reaches may have been built, or a needless jump */
     inst **list; /* the kernel once it is built: prologue and code as the passes leave them */
     size_t count;
+    uint32_t *uses;    /* by register: how often the list reads it; kept from ptx_order on */
     const char *error; /* the first one */
+    unsigned dump_stages;
+    strbuf *dump;
 };
 
 /* Remembers a mistake, if it is the first. */
 void ptx_fail(ptx *p, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* The name itself, or "" and an error where it is longer than a line of PTX has room for. */
+enum { LONGEST_NAME = 127 };
+const char *ptx_name(ptx *p, const char *name);
+
 /* The mnemonic without its placeholders filled in, for messages. */
 const char *op_name(op o);
 
-/* Walks every register that an instruction reads: its operands, the base of its address, its guard.
- */
-#define FOR_EACH_USE(i, id)                                             \
-    for (unsigned use_number = 0; use_number < (i)->uses; use_number++) \
-        for (uint32_t id = (i)->use[use_number]; id; id = 0)
+/* Walks every register that an instruction reads; id points to its number. */
+#define FOR_EACH_USE(i, id) \
+    for (const uint32_t *id = (i)->use, *id##_end = id + (i)->uses; id < id##_end; id++)
 
 /* fold.c: the value that an instruction would compute, where that is known or one of its operands;
  * false where it has to be computed. */
@@ -150,15 +166,47 @@ static inline uint32_t val_register(val v)
     return v.kind == VAL_REG || v.kind == VAL_VAR ? v.id : 0;
 }
 
-/* build.c: makes the list of all instructions, the prologue's first. No instruction may be added
- * afterwards. */
+static inline void ptx_note_use(inst *i, val v)
+{
+    if (val_register(v))
+        i->use[i->uses++] = v.id;
+}
+
+static inline void ptx_set_operands(inst *i, const val *v, unsigned count)
+{
+    i->operands = (uint8_t)count;
+    for (unsigned n = 0; n < count; n++) {
+        i->operand[n] = v[n];
+        ptx_note_use(i, v[n]);
+    }
+}
+
+/* build.c: a new instruction at the end of the code or of the prologue, without operands. */
+inst *ptx_append(ptx *p, op o, type t);
+inst *ptx_append_ahead(ptx *p, op o, type t);
+
+/* A new register for a result of an instruction. */
+val ptx_add_result(ptx *p, inst *i, type t);
+
+/* A value as an operand of a type: numbers and shared arrays become what the instruction takes. */
+val ptx_fit(ptx *p, op o, type t, val v);
+
+/* An instruction of one result with the operands that ops.def gives it, or what it folds to. */
+val ptx_emit(ptx *p, op o, type t, type second, const val *given);
+
+/* What a value is now. */
+val ptx_copy(ptx *p, val v);
+
+/* In place of a value that could not be made. */
+val ptx_nothing(type t);
+
+/* The list of all instructions, the prologue's first. No instruction may be added afterwards. */
 void ptx_list_instructions(ptx *p);
 
-/* dead.c: removes what can't run, what nobody uses, and copies from and to variables that can be
- * done without. */
+/* dead.c: removes what can't run; and, behind ptx_order, copies from and to variables that can be
+ * done without and results that nobody uses. */
 void ptx_remove_unreachable(ptx *p);
 void ptx_remove_unused(ptx *p);
-void ptx_join_copies(ptx *p);
 
 /* order.c: puts values into the order that follows from their uses. */
 void ptx_order(ptx *p);
@@ -169,7 +217,7 @@ typedef struct ptx_basic_block {
     uint32_t first, end;
     int successor[2];
     int postdominator; /* immediate; the number of blocks stands for the kernel's exit */
-    bool exits, reachable;
+    bool exits;
 } ptx_basic_block;
 
 typedef struct ptx_flow {
@@ -181,7 +229,7 @@ typedef struct ptx_flow {
  * runs off the end. */
 bool ptx_flow_build(ptx *p, ptx_flow *flow);
 
-/* check.c and uniform.c: the parts of the verifier; each false with p->error set. */
+/* check.c, definitions.c, uniform.c: the parts of the verifier; each false with p->error set. */
 bool ptx_check_instructions(ptx *p);
 bool ptx_check_definitions(ptx *p, const ptx_flow *flow);
 bool ptx_check_uniform(ptx *p, const ptx_flow *flow);

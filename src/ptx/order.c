@@ -6,125 +6,146 @@
  * of these, called anchors here, all values may be computed in any order that has operands ahead of
  * uses, and this pass picks the one that follows from the uses alone: from the end of the kernel to
  * its beginning, each stretch between anchors first computes what is needed later, in the order of
- * the first use, then what its own anchor needs; each value right behind its operands.
+ * the first use, then what its own anchor needs; each value right behind its operands. What is not
+ * needed is left out.
  */
-#include <stdlib.h>
-
 #include "ptx/ir.h"
 
-typedef struct value {
-    uint64_t first_use; /* stretch, place in it, operand: as one number */
-    uint32_t inst;
-} value;
+/* A use of a value by a later stretch. */
+typedef struct later_use {
+    uint32_t id;   /* register */
+    uint32_t next; /* the use of the same stretch's values noted before, plus one */
+} later_use;
 
 typedef struct ordering {
     ptx *p;
-    uint32_t
-        *definition; /* by register: the index of its instruction, plus one; variables have none */
-    uint64_t *first_use; /* by instruction; 0: no use so far */
-    bool *placed;
-    uint32_t *order; /* of the stretch being ordered */
-    size_t order_count;
+    uint32_t *definition; /* by register: the index of its instruction, plus one, as long as that
+                             waits to be placed; variables have none */
+    uint32_t *stretch;    /* by instruction: the first of its stretch */
+    uint32_t *needed;     /* by first instruction of a stretch: the latest noted use, plus one */
+    VEC(later_use) later;
+    uint32_t *placed; /* the stretch being ordered */
+    size_t placed_count;
 } ordering;
 
 static bool makes_values(const ptx *p, const inst *i)
 {
-    return i->results && !i->guard && !(op_table[i->op].flags & EFFECT) &&
-           !p->registers.items[i->result[0]].variable;
+    return i->results && !p->registers.items[i->result[0]].variable;
+}
+
+static void place(ordering *o, uint32_t n, uint32_t first);
+
+/* Places what an instruction needs of the stretch that begins at first. */
+static void place_operands(ordering *o, const inst *i, uint32_t first)
+{
+    FOR_EACH_USE (i, id) {
+        uint32_t d = o->definition[*id];
+        if (d > first)
+            place(o, d - 1, first);
+    }
 }
 
 static void place(ordering *o, uint32_t n, uint32_t first)
 {
     const inst *i = o->p->list[n];
-    o->placed[n] = true;
-    FOR_EACH_USE (i, id) {
-        uint32_t d = o->definition[id];
-        if (d > first && !o->placed[d - 1])
-            place(o, d - 1, first);
+    place_operands(o, i, first);
+    for (unsigned r = 0; r < i->results; r++)
+        o->definition[i->result[r]] = 0;
+    o->placed[o->placed_count++] = n;
+}
+
+/* Called from the last instruction to the first, so that the latest use noted of a value is its
+ * first. */
+static void note_uses(ordering *o, const inst *i)
+{
+    for (unsigned n = i->uses; n-- > 0;) {
+        uint32_t id = i->use[n], d = o->definition[id];
+        o->p->uses[id]++;
+        if (!d)
+            continue;
+        uint32_t *latest = &o->needed[o->stretch[d - 1]];
+        *VEC_PUSH(o->p->arena, &o->later) = (later_use){ id, *latest };
+        *latest = (uint32_t)o->later.count;
     }
-    o->order[o->order_count++] = n;
 }
 
-/* Notes the uses that an instruction makes of values, as seen from further up. */
-static void note_uses(ordering *o, const inst *i, uint64_t position)
+static void place_register(ordering *o, uint32_t id, uint32_t first)
 {
-    FOR_EACH_USE (i, id) {
-        uint64_t use = position * (MAX_VECTOR + 2) + use_number + 1;
-        uint32_t d = o->definition[id];
-        if (d && (!o->first_use[d - 1] || use < o->first_use[d - 1]))
-            o->first_use[d - 1] = use;
+    if (o->definition[id])
+        place(o, o->definition[id] - 1, first);
+}
+
+/* Places the values of a stretch that later ones need, in the order of their first use. */
+static void place_needed(ordering *o, uint32_t first)
+{
+    for (uint32_t u = o->needed[first]; u;) {
+        later_use use = o->later.items[u - 1];
+        place_register(o, use.id, first);
+        u = use.next;
     }
 }
 
-static int by_first_use(const void *left, const void *right)
+/* The prologue is a stretch of its own, without an anchor. Parameters are read first, in the order
+ * of their declaration. */
+static void place_prologue(ordering *o)
 {
-    const value *a = left, *b = right;
-    return a->first_use < b->first_use ? -1 : a->first_use > b->first_use;
+    ptx *p = o->p;
+    for (size_t n = 0; p->param_values && n < p->params.count; n++)
+        if (p->uses[p->param_values[n].id])
+            place_register(o, p->param_values[n].id, 0);
+    place_needed(o, 0);
 }
 
-/* Orders the values [first, anchor). */
-static void order_stretch(ordering *o, uint32_t first, uint32_t anchor, bool has_anchor,
-                          value *roots)
+/* Finds where values are made and which stretch each instruction belongs to. */
+static void survey(ordering *o)
 {
-    enum { POSITION_BITS = 24 }; /* more than any stretch has instructions */
-    inst *const *items = o->p->list;
-    uint64_t start = (uint64_t)first << POSITION_BITS;
-    size_t count = 0;
-    for (uint32_t n = first; n < anchor; n++)
-        if (items[n]->op == OP_LD_PARAM)
-            roots[count++] = (value){ items[n]->target, n }; /* read in the order of declaration */
-        else if (o->first_use[n])
-            roots[count++] = (value){ o->first_use[n], n };
-    qsort(roots, count, sizeof *roots, by_first_use);
-
-    o->order_count = 0;
-    for (size_t r = 0; r < count; r++)
-        if (!o->placed[roots[r].inst])
-            place(o, roots[r].inst, first);
-    if (has_anchor)
-        FOR_EACH_USE (items[anchor], id) {
-            uint32_t d = o->definition[id];
-            if (d > first && !o->placed[d - 1])
-                place(o, d - 1, first);
-        }
-    for (size_t n = 0; n < o->order_count; n++)
-        note_uses(o, items[o->order[n]], start + n);
-    if (has_anchor)
-        note_uses(o, items[anchor], start + o->order_count);
+    const ptx *p = o->p;
+    uint32_t first = 0;
+    for (uint32_t n = 0; n < p->count; n++) {
+        const inst *i = p->list[n];
+        if (n == p->prologue.count)
+            first = n;
+        o->stretch[n] = first;
+        if (!makes_values(p, i))
+            first = n + 1;
+        else
+            for (unsigned r = 0; r < i->results; r++)
+                o->definition[i->result[r]] = n + 1;
+    }
 }
 
 void ptx_order(ptx *p)
 {
-    size_t count = p->count;
+    uint32_t count = (uint32_t)p->count, registers = (uint32_t)p->registers.count;
+    p->uses = arena_zalloc(p->arena, registers * sizeof *p->uses);
     ordering o = {
         .p = p,
-        .definition = arena_zalloc(p->arena, p->registers.count * sizeof *o.definition),
-        .first_use = arena_zalloc(p->arena, (count + 1) * sizeof *o.first_use),
-        .placed = arena_zalloc(p->arena, (count + 1) * sizeof *o.placed),
-        .order = arena_alloc(p->arena, (count + 1) * sizeof *o.order),
+        .definition = arena_zalloc(p->arena, registers * sizeof *o.definition),
+        .stretch = arena_alloc(p->arena, count * sizeof *o.stretch),
+        .needed = arena_zalloc(p->arena, count * sizeof *o.needed),
+        .placed = arena_alloc(p->arena, count * sizeof *o.placed),
     };
-    for (uint32_t n = 0; n < count; n++)
-        for (unsigned r = 0; r < p->list[n]->results; r++)
-            if (makes_values(p, p->list[n]))
-                o.definition[p->list[n]->result[r]] = n + 1;
+    survey(&o);
 
-    value *roots = arena_alloc(p->arena, (count + 1) * sizeof *roots);
-    inst **ordered = arena_alloc(p->arena, (count + 1) * sizeof *ordered);
-    size_t split = 0; /* the prologue is a stretch of its own, without an anchor */
-    while (split < count && p->list[split]->ahead)
-        split++;
-    size_t end = count, to = count;
-    while (end > 0) {
-        bool has_anchor = end > split && !makes_values(p, p->list[end - 1]);
-        size_t floor = end > split ? split : 0;
-        uint32_t anchor = (uint32_t)(has_anchor ? end - 1 : end), first = anchor;
-        while (first > floor && makes_values(p, p->list[first - 1]))
-            first--;
-        order_stretch(&o, first, anchor, has_anchor, roots);
-        if (has_anchor)
-            ordered[--to] = p->list[anchor];
-        for (size_t n = o.order_count; n-- > 0;)
-            ordered[--to] = p->list[o.order[n]];
+    inst **ordered = arena_alloc(p->arena, count * sizeof *ordered);
+    uint32_t to = count;
+    for (uint32_t end = count; end > 0;) {
+        inst *last = p->list[end - 1];
+        uint32_t first = o.stretch[end - 1];
+        o.placed_count = 0;
+        if (end == p->prologue.count)
+            place_prologue(&o);
+        else
+            place_needed(&o, first);
+        if (!makes_values(p, last)) {
+            place_operands(&o, last, first);
+            ordered[--to] = last;
+            note_uses(&o, last);
+        }
+        while (o.placed_count > 0) {
+            ordered[--to] = p->list[o.placed[--o.placed_count]];
+            note_uses(&o, ordered[to]);
+        }
         end = first;
     }
     p->list = ordered + to;

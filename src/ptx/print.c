@@ -1,8 +1,11 @@
 /* PTX text: made to be read, and the same to the byte on every run.
  *
  * Registers are numbered by class in the order in which they first appear. Mnemonics, operands and
- * comments stand in columns. The text is put together by hand, since generation time is mostly
- * printing.
+ * comments stand in columns.
+ *
+ * Most of a kernel's generation time would go into its text, so lines are put together by hand:
+ * every put_ function writes at a place and returns the end of what it wrote, into room for the
+ * longest line made beforehand, and register names and mnemonics are kept to be copied.
  */
 #include "ptx/ir.h"
 
@@ -10,20 +13,28 @@
 
 #include "base/strbuf.h"
 
-enum { OPERAND_COLUMN = 24, COMMENT_COLUMN = 64, LONGEST_LINE = 1024 };
+enum { OPERAND_COLUMN = 24, COMMENT_COLUMN = 64 };
+
+/* Room for a line: names are no longer than LONGEST_NAME, and a line has at most one a value, an
+ * address and a comment; the rest is far shorter. */
+enum {
+    LONGEST_LINE = (MAX_VECTOR + 3) * (LONGEST_NAME + 1) + 256,
+    USUAL_LINE = 56,
+    USUAL_HEAD = 1024
+};
 
 static const char *const sreg_names[SREG_COUNT] = {
     [SREG_TID_X] = "%tid.x",     [SREG_CTAID_X] = "%ctaid.x",   [SREG_CTAID_Y] = "%ctaid.y",
     [SREG_CTAID_Z] = "%ctaid.z", [SREG_NCTAID_X] = "%nctaid.x",
 };
 
-/* A register as printed, "%rd12": numbered within its class when it first appears. */
+/* A register as printed, "%rd12". */
 typedef struct register_name {
     char text[15];
-    uint8_t length; /* 0: not printed so far */
+    uint8_t length; /* 0: not numbered so far */
 } register_name;
 
-/* A mnemonic with its indentation, padded to the operands' column. */
+/* A mnemonic with its indentation, padded to the operands' column; longer ones are not kept. */
 typedef struct mnemonic {
     uint8_t type, second, width;
     uint8_t length; /* 0: none so far */
@@ -32,69 +43,103 @@ typedef struct mnemonic {
 
 typedef struct printer {
     ptx *p;
+    register_name *names;       /* by register */
+    uint32_t used[CLASS_COUNT]; /* registers of each class */
+    register_name latest[CLASS_COUNT];
+    uint32_t *label_number;  /* 0: the name alone */
     mnemonic last[OP_KINDS]; /* of every instruction: most come again with the same types */
-    char *at;
-    register_name *names; /* by register */
-    uint32_t used[CLASS_COUNT];
-    uint32_t *label_number; /* 0: the name alone */
 } printer;
 
-static void put(printer *w, const char *text)
+/* A literal: inline, so that its length is a constant. */
+static inline char *put(char *at, const char *text)
 {
     size_t length = strlen(text);
-    memcpy(w->at, text, length);
-    w->at += length;
+    memcpy(at, text, length);
+    return at + length;
 }
 
-static void put_number(printer *w, uint64_t number)
+/* A name, mostly of a few characters. */
+static char *put_name(char *at, const char *name)
 {
-    if (number < 10) {
-        *w->at++ = (char)('0' + number);
-        return;
-    }
-    char digits[20];
-    int count = 0;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (count)
-        *w->at++ = digits[--count];
+    while (*name)
+        *at++ = *name++;
+    return at;
 }
 
-static void put_signed(printer *w, int64_t number)
+static char *put_number(char *at, uint64_t number)
+{
+    if (number >= 10)
+        at = put_number(at, number / 10);
+    *at++ = (char)('0' + number % 10);
+    return at;
+}
+
+static char *put_signed(char *at, int64_t number)
 {
     if (number < 0)
-        *w->at++ = '-';
-    put_number(w, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+        *at++ = '-';
+    return put_number(at, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
-static void put_hex(printer *w, uint64_t bits, int digits)
+static char *put_hex(char *at, uint64_t bits, int digits)
 {
     while (digits-- > 0)
-        *w->at++ = "0123456789ABCDEF"[bits >> 4 * digits & 15];
+        *at++ = "0123456789ABCDEF"[bits >> 4 * digits & 15];
+    return at;
 }
 
-static void put_spaces(printer *w, const char *line, int column)
+/* Spaces up to a column, at least one. Writes more than that, so that it is a few moves. */
+static inline char *put_spaces(char *at, const char *line, int column)
 {
-    do
-        *w->at++ = ' ';
-    while (w->at - line < column);
+    memset(at, ' ', COMMENT_COLUMN);
+    return at - line < column ? at + (column - (at - line)) : at + 1;
 }
 
-static void put_register(printer *w, uint32_t id)
+/* "%r9" becomes "%r10": the next name without a division. */
+static void count_up(register_name *name)
 {
-    register_name *name = &w->names[id];
-    char *start = w->at;
-    if (!name->length) {
-        const type_info *t = &type_table[w->p->registers.items[id].type];
-        put(w, t->prefix);
-        put_number(w, ++w->used[t->reg_class]);
-        name->length = (uint8_t)(w->at - start);
-        memcpy(name->text, start, name->length);
+    char *digit = name->text + name->length - 1;
+    for (; *digit == '9'; digit--)
+        *digit = '0';
+    if (*digit >= '0' && *digit < '9') {
+        ++*digit;
         return;
     }
-    memcpy(start, name->text, sizeof name->text); /* more than there is: one move */
-    w->at += name->length;
+    digit[1] = '1';
+    name->text[name->length++] = '0';
+}
+
+static void name_register(printer *w, uint32_t id)
+{
+    unsigned c = type_table[w->p->registers.items[id].type].reg_class;
+    if (!w->used[c]++)
+        w->latest[c].length =
+            (uint8_t)(put(put_name(w->latest[c].text, class_table[c].prefix), "0") -
+                      w->latest[c].text);
+    count_up(&w->latest[c]);
+    w->names[id] = w->latest[c];
+}
+
+/* Results stand in front of operands, and nothing is read before it is defined, so this is the
+ * order of first appearance. */
+static void name_registers(printer *w)
+{
+    w->names = arena_zalloc(w->p->arena, w->p->registers.count * sizeof *w->names);
+    for (size_t n = 0; n < w->p->count; n++) {
+        const inst *i = w->p->list[n];
+        for (unsigned r = 0; r < i->results; r++)
+            if (!w->names[i->result[r]].length)
+                name_register(w, i->result[r]);
+    }
+}
+
+static inline char *put_register(const printer *w, char *at, uint32_t id)
+{
+    const register_name *name = &w->names[id];
+    if (!name->length)
+        return put(at, "%undefined");          /* in a kernel that is not verified */
+    memcpy(at, name->text, sizeof name->text); /* more than there is, so that it is two moves */
+    return at + name->length;
 }
 
 /* Masks, selectors and tables are read digit by digit, sizes and counts as numbers. */
@@ -116,47 +161,47 @@ static bool is_bit_pattern(op o, uint64_t bits)
     }
 }
 
-static void put_value(printer *w, val v, op o)
+static char *put_immediate(char *at, val v, op o)
 {
-    switch (v.kind) {
-    case VAL_REG:
-    case VAL_VAR:
-        put_register(w, v.id);
-        break;
-    case VAL_SHARED:
-        put(w, w->p->shared.items[v.id].name);
-        break;
+    switch (v.type) {
+    case F32:
+        return put_hex(put(at, "0f"), v.bits, 8);
+    case F64:
+        return put_hex(put(at, "0d"), v.bits, 16);
+    case S32:
+        return put_signed(at, (int32_t)v.bits);
+    case S64:
+        return put_signed(at, (int64_t)v.bits);
     default:
-        if (v.type == F32) {
-            put(w, "0f");
-            put_hex(w, v.bits, 8);
-        } else if (v.type == F64) {
-            put(w, "0d");
-            put_hex(w, v.bits, 16);
-        } else if (v.type == S32 || v.type == S64) {
-            put_signed(w, v.type == S32 ? (int32_t)v.bits : (int64_t)v.bits);
-        } else if (is_bit_pattern(o, v.bits)) {
-            put(w, "0x");
-            put_hex(w, v.bits,
-                    v.bits > UINT32_MAX   ? 16
-                    : v.bits > UINT16_MAX ? 8
-                    : v.bits > UINT8_MAX  ? 4
-                                          : 2);
-        } else {
-            put_number(w, v.bits);
-        }
+        if (!is_bit_pattern(o, v.bits))
+            return put_number(at, v.bits);
+        int digits = v.bits > UINT32_MAX   ? 16
+                     : v.bits > UINT16_MAX ? 8
+                     : v.bits > UINT8_MAX  ? 4
+                                           : 2;
+        return put_hex(put(at, "0x"), v.bits, digits);
     }
 }
 
-static void put_label(printer *w, uint32_t label)
+static char *put_value(const printer *w, char *at, val v, op o)
 {
-    *w->at++ = '$';
-    put(w, w->p->labels.items[label].name);
-    put(w, w->p->labels.items[label].suffix);
+    if (val_register(v))
+        return put_register(w, at, v.id);
+    if (v.kind == VAL_SHARED)
+        return put_name(at, w->p->shared.items[v.id].name);
+    return put_immediate(at, v, o);
+}
+
+static char *put_label(const printer *w, char *at, uint32_t label)
+{
+    *at++ = '$';
+    at = put_name(at, w->p->labels.items[label].name);
+    at = put_name(at, w->p->labels.items[label].suffix);
     if (w->label_number[label]) {
-        *w->at++ = '_';
-        put_number(w, w->label_number[label]);
+        *at++ = '_';
+        at = put_number(at, w->label_number[label]);
     }
+    return at;
 }
 
 static unsigned vector_width(const inst *i)
@@ -165,150 +210,150 @@ static unsigned vector_width(const inst *i)
 }
 
 /* Fills in the placeholders of ops.def. */
-static void put_mnemonic(printer *w, const inst *i)
+static char *put_mnemonic(char *at, const inst *i)
 {
     for (const char *text = op_table[i->op].text; *text; text++) {
         if (*text != '%') {
-            *w->at++ = *text;
+            *at++ = *text;
             continue;
         }
         switch (*++text) {
         case 't':
-            put(w, type_table[i->type].name);
+            at = put_name(at, type_table[i->type].name);
             break;
         case 'm':
-            put(w, i->type == F16 ? type_table[F16].bits_name : type_table[i->type].name);
+            at =
+                put_name(at, i->type == F16 ? type_table[F16].bits_name : type_table[i->type].name);
             break;
         case 'b':
-            put(w, type_table[i->type].bits_name);
+            at = put_name(at, type_table[i->type].bits_name);
             break;
         case 's':
-            put(w, type_table[i->second].name);
+            at = put_name(at, type_table[i->second].name);
             break;
         default:
-            if (vector_width(i) > 1) {
-                put(w, ".v");
-                put_number(w, vector_width(i));
-            }
+            if (vector_width(i) > 1)
+                at = put_number(put(at, ".v"), vector_width(i));
         }
     }
+    return at;
 }
 
 /* An unguarded instruction up to its operands. */
-static void put_indented_mnemonic(printer *w, const inst *i)
+static char *put_indented_mnemonic(printer *w, char *line, const inst *i)
 {
     mnemonic *m = &w->last[i->op];
     unsigned width = vector_width(i);
-    if (!m->length || m->type != i->type || m->second != i->second || m->width != width) {
-        char *line = w->at;
-        put(w, "    ");
-        put_mnemonic(w, i);
-        put_spaces(w, line, OPERAND_COLUMN);
-        *m = (mnemonic){ .type = i->type, .second = i->second, .width = (uint8_t)width };
-        m->length = (uint8_t)(w->at - line);
-        memcpy(m->text, line, m->length);
-        return;
+    if (m->length && m->type == i->type && m->second == i->second && m->width == width) {
+        memcpy(line, m->text, sizeof m->text); /* more than there is, so that it is a few moves */
+        return line + m->length;
     }
-    memcpy(w->at, m->text, sizeof m->text); /* more than there is, so that it is a few moves */
-    w->at += m->length;
+    char *end = put_spaces(put_mnemonic(put(line, "    "), i), line, OPERAND_COLUMN);
+    if ((size_t)(end - line) <= sizeof m->text) {
+        *m = (mnemonic){ i->type, i->second, (uint8_t)width, (uint8_t)(end - line), { 0 } };
+        memcpy(m->text, line, sizeof m->text);
+    }
+    return end;
 }
 
-static void put_address(printer *w, const inst *i)
+static char *put_address(const printer *w, char *at, const inst *i)
 {
-    *w->at++ = '[';
-    put_value(w, i->base, i->op);
+    *at++ = '[';
+    at = put_value(w, at, i->base, i->op);
     if (i->offset) {
         if (i->offset > 0)
-            *w->at++ = '+';
-        put_signed(w, i->offset);
+            *at++ = '+';
+        at = put_signed(at, i->offset);
     }
-    *w->at++ = ']';
+    *at++ = ']';
+    return at;
 }
 
-static void put_results(printer *w, const inst *i)
+static char *put_results(const printer *w, char *at, const inst *i)
 {
-    if (i->results > 1)
-        *w->at++ = '{';
-    for (unsigned r = 0; r < i->results; r++) {
-        if (r)
-            put(w, ", ");
-        put_register(w, i->result[r]);
-    }
-    if (i->results > 1)
-        *w->at++ = '}';
+    if (i->results == 1)
+        return put_register(w, at, i->result[0]);
+    *at++ = '{';
+    for (unsigned r = 0; r < i->results; r++)
+        at = put_register(w, r ? put(at, ", ") : at, i->result[r]);
+    *at++ = '}';
+    return at;
 }
 
-static void put_values(printer *w, const inst *i)
+static char *put_values(const printer *w, char *at, const inst *i)
 {
-    bool vector = op_table[i->op].flags & STORE && i->operands > 1;
-    if (vector)
-        *w->at++ = '{';
-    for (unsigned n = 0; n < i->operands; n++) {
-        if (n)
-            put(w, ", ");
-        put_value(w, i->operand[n], i->op);
-    }
-    if (vector)
-        *w->at++ = '}';
+    for (unsigned n = 0; n < i->operands; n++)
+        at = put_value(w, n ? put(at, ", ") : at, i->operand[n], i->op);
+    return at;
 }
 
-static void put_operands(printer *w, const inst *i)
+static char *put_stored(const printer *w, char *at, const inst *i)
 {
-    unsigned flags = op_table[i->op].flags;
-    if (i->results) {
-        put_results(w, i);
-        put(w, ", ");
-    }
-    if (i->op == OP_LD_PARAM) {
-        *w->at++ = '[';
-        put(w, w->p->params.items[i->target].name);
-        *w->at++ = ']';
-    } else if (i->op == OP_MOV_SREG) {
-        put(w, sreg_names[i->target]);
-    } else if (i->op == OP_BRA) {
-        put_label(w, i->target);
-    } else if (flags & LOAD) {
-        put_address(w, i);
-    } else if (flags & STORE) {
-        put_address(w, i);
-        put(w, ", ");
-        put_values(w, i);
-    } else {
-        put_values(w, i);
+    if (i->operands == 1)
+        return put_values(w, at, i);
+    *at++ = '{';
+    at = put_values(w, at, i);
+    *at++ = '}';
+    return at;
+}
+
+static char *put_operands(const printer *w, char *at, const inst *i)
+{
+    if (i->results)
+        at = put(put_results(w, at, i), ", ");
+    if (i->operands && !(op_table[i->op].flags & STORE))
+        return put_values(w, at, i);
+    switch (i->op) {
+    case OP_LD_PARAM:
+        *at++ = '[';
+        at = put_name(at, w->p->params.items[i->target].name);
+        *at++ = ']';
+        return at;
+    case OP_MOV_SREG:
+        return put_name(at, sreg_names[i->target]);
+    case OP_BRA:
+        return put_label(w, at, i->target);
+    default:
+        at = put_address(w, at, i);
+        return i->operands ? put_stored(w, put(at, ", "), i) : at;
     }
 }
 
-static void put_instruction(printer *w, const inst *i)
+static char *put_guard(const printer *w, char *at, const inst *i)
 {
-    const char *line = w->at;
+    at = put(at, i->guard_not ? "@!" : "@");
+    at = put_register(w, at, i->guard);
+    *at++ = ' ';
+    return at;
+}
+
+static char *put_instruction(printer *w, char *line, const inst *i)
+{
     if (i->op == OP_LABEL) {
-        put_label(w, i->target);
-        put(w, ":\n");
-        return;
+        *line = '\n';
+        return put(put_label(w, line + 1, i->target), ":\n");
     }
+    char *at;
     bool has_operands = i->results || i->operands || i->op == OP_BRA;
     if (!i->guard && has_operands) {
-        put_indented_mnemonic(w, i);
+        at = put_indented_mnemonic(w, line, i);
     } else {
-        put(w, "    ");
-        if (i->guard) {
-            put(w, i->guard_not ? "@!" : "@");
-            put_register(w, i->guard);
-            *w->at++ = ' ';
-        }
-        put_mnemonic(w, i);
+        at = put(line, "    ");
+        if (i->guard)
+            at = put_guard(w, at, i);
+        at = put_mnemonic(at, i);
         if (has_operands)
-            put_spaces(w, line, OPERAND_COLUMN);
+            at = put_spaces(at, line, OPERAND_COLUMN);
     }
     if (has_operands)
-        put_operands(w, i);
-    *w->at++ = ';';
+        at = put_operands(w, at, i);
+    *at++ = ';';
     if (i->comment) {
-        put_spaces(w, line, COMMENT_COLUMN);
-        put(w, "// ");
-        put(w, i->comment);
+        at = put(put_spaces(at, line, COMMENT_COLUMN), "// ");
+        at = put_name(at, i->comment);
     }
-    *w->at++ = '\n';
+    *at++ = '\n';
+    return at;
 }
 
 unsigned ptx_isa(const ptx *p)
@@ -358,14 +403,13 @@ static void print_dynamic_arrays(const ptx *p, strbuf *out)
     }
 }
 
-static void print_head(const ptx *p, strbuf *out, size_t *body_offset)
+static void print_head(const ptx *p, unsigned isa, strbuf *out, size_t *body_offset)
 {
     for (size_t n = 0; n < p->headings.count; n++) {
         strbuf_put(out, "// ");
         strbuf_put(out, p->headings.items[n]);
         strbuf_char(out, '\n');
     }
-    unsigned isa = ptx_isa(p);
     strbuf_put(out, ".version ");
     strbuf_unsigned(out, isa / 10);
     strbuf_char(out, '.');
@@ -403,22 +447,15 @@ static void print_head(const ptx *p, strbuf *out, size_t *body_offset)
 
 static void print_declarations(const printer *w, strbuf *out)
 {
-    static const struct {
-        const char *type, *prefix;
-    } classes[CLASS_COUNT] = {
-        [CLASS_PRED] = { ".pred", "%p" }, [CLASS_16] = { ".b16", "%h" },
-        [CLASS_32] = { ".b32", "%r" },    [CLASS_F32] = { ".f32", "%f" },
-        [CLASS_64] = { ".b64", "%rd" },   [CLASS_F64] = { ".f64", "%fd" },
-    };
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (!w->used[c])
             continue;
         size_t line = out->length;
         strbuf_put(out, "    .reg ");
-        strbuf_put(out, classes[c].type);
+        strbuf_put(out, class_table[c].type);
         strbuf_pad(out, line, 15);
         strbuf_char(out, ' ');
-        strbuf_put(out, classes[c].prefix);
+        strbuf_put(out, class_table[c].prefix);
         strbuf_char(out, '<');
         strbuf_unsigned(out, w->used[c] + 1);
         strbuf_put(out, ">;\n");
@@ -460,33 +497,21 @@ static void number_labels(printer *w)
 
 void ptx_print(ptx *p, ptx_output *out)
 {
-    strbuf code = strbuf_new(p->arena), text = strbuf_new(p->arena);
     printer w = { .p = p };
-    w.names = arena_zalloc(p->arena, p->registers.count * sizeof *w.names);
+    name_registers(&w);
     number_labels(&w);
-    /* The code first: it decides how many registers there are. */
-    for (size_t n = 0; n < p->count; n++) {
-        char *start = strbuf_reserve(&code, LONGEST_LINE);
-        w.at = start;
-        if (p->list[n]->op == OP_LABEL)
-            *w.at++ = '\n';
-        put_instruction(&w, p->list[n]);
-        code.length += (size_t)(w.at - start);
-    }
-    strbuf_reserve(&text, code.length + 2048);
-    print_head(p, &text, &out->body_offset);
+    out->isa = ptx_isa(p);
+    out->shared_bytes = ptx_shared_bytes(p);
+
+    strbuf text = strbuf_new(p->arena);
+    strbuf_reserve(&text, USUAL_HEAD + p->count * USUAL_LINE + LONGEST_LINE);
+    print_head(p, out->isa, &text, &out->body_offset);
     print_declarations(&w, &text);
-    strbuf_bytes(&text, code.text, code.length);
+    for (size_t n = 0; n < p->count; n++) {
+        char *line = strbuf_reserve(&text, LONGEST_LINE);
+        text.length += (size_t)(put_instruction(&w, line, p->list[n]) - line);
+    }
     strbuf_put(&text, "}\n");
     out->text = text.text;
     out->length = text.length;
-    out->isa = ptx_isa(p);
-    out->shared_bytes = ptx_shared_bytes(p);
-}
-
-const char *ptx_print_unverified(ptx *p)
-{
-    ptx_output out;
-    ptx_print(p, &out);
-    return out.text;
 }

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "target.h"
 
 /* 8 and 16-bit integers exist in memory only: loads widen them to 32 bits, stores take the low
@@ -55,7 +56,8 @@ unsigned ptx_block(const ptx *p);
 /* A comment line at the head of the file. */
 void ptx_heading(ptx *p, const char *line);
 
-/* Declares a parameter, U32 or U64, in the order of the calls. */
+/* Declares a parameter, U32 or U64, in the order of the calls. This and all other names have at
+ * most 127 characters. */
 void ptx_param(ptx *p, type t, const char *name);
 
 /* Tells ptxas how many blocks at least are to fit on an SM (it limits registers accordingly), or
@@ -63,8 +65,13 @@ void ptx_param(ptx *p, type t, const char *name);
 void ptx_min_blocks(ptx *p, unsigned blocks);
 void ptx_max_registers(ptx *p, unsigned registers);
 
-/* The stages of --dump. */
-typedef enum ptx_stage { PTX_STAGE_BUILD, PTX_STAGE_FOLD, PTX_STAGE_PRINT } ptx_stage;
+/* The stages after which --dump shows a kernel: as the family built it (constants fold on the way),
+ * simplified and ordered, verified and printed. */
+typedef enum ptx_stage { PTX_STAGE_BUILD = 1, PTX_STAGE_FOLD = 2, PTX_STAGE_PRINT = 4 } ptx_stage;
+
+/* Has ptx_finish append the kernel's text to out after each stage of a set (of bits), also where it
+ * is wrong: a register that nothing defines is shown as %undefined. */
+void ptx_set_dump(ptx *p, unsigned stages, strbuf *out);
 
 typedef struct ptx_output {
     const char *text;
@@ -77,9 +84,6 @@ typedef struct ptx_output {
 
 /* Removes dead code, verifies, prints. False and a sentence in error when the kernel is wrong. */
 bool ptx_finish(ptx *p, ptx_output *out, const char **error);
-
-/* The text of the kernel as it stands, unverified: for --dump and for messages. */
-const char *ptx_print_unverified(ptx *p);
 
 /* Gives the instruction that made a value a comment, and returns the value. */
 val named(ptx *p, const char *name, val v);

@@ -5,19 +5,17 @@
  */
 #include "ptx/ir.h"
 
-#include <string.h>
+#define NO_LABEL UINT32_MAX
 
 static uint32_t new_label(ptx *p, const char *name, const char *suffix)
 {
-    *VEC_PUSH(p->arena, &p->labels) = (ptx_label){ name, suffix };
+    *VEC_PUSH(p->arena, &p->labels) = (ptx_label){ ptx_name(p, name), suffix };
     return (uint32_t)(p->labels.count - 1);
 }
 
 static inst *control(ptx *p, op o, uint32_t label)
 {
-    inst *i = VEC_PUSH(p->arena, &p->code);
-    memset(i, 0, sizeof *i);
-    i->op = (uint8_t)o;
+    inst *i = ptx_append(p, o, NO_TYPE);
     i->target = label;
     return i;
 }
@@ -27,11 +25,14 @@ static void guard(ptx *p, inst *i, val condition, bool negated)
     if (condition.type != PRED || (condition.kind != VAL_REG && condition.kind != VAL_VAR))
         ptx_fail(p, "%s: the condition is no predicate", op_name(i->op));
     i->guard = condition.id;
+    ptx_note_use(i, condition);
     i->guard_not = negated;
 }
 
 static void branch_unless(ptx *p, val condition, uint32_t label)
 {
+    if (condition.kind == VAL_IMM)
+        p->has_unreachable = true;
     if (condition.kind == VAL_IMM && condition.bits)
         return;
     inst *i = control(p, OP_BRA, label);
@@ -48,6 +49,8 @@ ptx_scope ptx_if_begin(ptx *p, val condition)
 
 void ptx_if_end(ptx *p, ptx_scope *s)
 {
+    if (p->code.items[p->code.count - 1].op == OP_BRA) /* an empty body: a jump to what follows */
+        p->has_unreachable = true;
     control(p, OP_LABEL, s->end_label);
     s->open = false;
 }
@@ -92,9 +95,11 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     s.end = end;
     s.step = step;
     s.begin_label = new_label(p, name, "_loop");
-    s.end_label = new_label(p, name, "_done");
-    if (!constant)
+    s.end_label = NO_LABEL;
+    if (!constant) {
+        s.end_label = new_label(p, name, "_done");
         branch_unless(p, ptx_lt(p, s.counter, end), s.end_label);
+    }
     control(p, OP_LABEL, s.begin_label);
     control(p, OP_NOUNROLL, 0);
     return s;
@@ -109,11 +114,13 @@ void ptx_for_end(ptx *p, ptx_scope *s)
     ptx_assign(p, counter, ptx_add(p, s->counter, s->step));
     val again = ptx_lt(p, s->counter, s->end);
     guard(p, control(p, OP_BRA, s->begin_label), again, false);
-    control(p, OP_LABEL, s->end_label);
+    if (s->end_label != NO_LABEL)
+        control(p, OP_LABEL, s->end_label);
 }
 
 void ret(ptx *p)
 {
+    p->has_unreachable = true; /* what follows */
     control(p, OP_RET, 0);
 }
 

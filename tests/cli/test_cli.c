@@ -306,15 +306,13 @@ static void a_failure_leaves_the_old_outputs_alone(void **state)
     assert_int_equal(shell("diff -r build old"), 0);
 }
 
-static void the_depfile_names_outputs_and_spec(void **state)
+static void the_depfile_makes_the_header_depend_on_the_spec(void **state)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --out build --depfile kernels.d").status, 0);
     const char *rule = read_text(f, "kernels.d");
     assert_non_null(rule);
-    assert_non_null(strstr(rule, "build/llama_kernels.h"));
-    assert_non_null(strstr(rule, "build/f32_gemv_k512_n4.ptx"));
-    assert_non_null(strstr(strchr(rule, ':'), "right.ini"));
+    assert_string_equal(rule, "build/llama_kernels.h: right.ini\n");
 }
 
 static void a_dash_reads_the_spec_from_standard_input(void **state)
@@ -406,7 +404,7 @@ int main(void)
         TEST(print_outputs_names_all_that_is_written_and_writes_nothing),
         TEST(a_second_run_touches_no_file),
         TEST(a_failure_leaves_the_old_outputs_alone),
-        TEST(the_depfile_names_outputs_and_spec),
+        TEST(the_depfile_makes_the_header_depend_on_the_spec),
         TEST(a_dash_reads_the_spec_from_standard_input),
         TEST(line_ends_do_not_change_the_outputs),
         TEST(messages_are_colored_on_demand_only),

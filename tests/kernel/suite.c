@@ -146,14 +146,8 @@ static const char *judge(arena *a, const device_run *r, size_t index, const doub
                               j.output, (unsigned long long)j.element, j.got, j.expected, j.worst);
 }
 
-static const char *say(arena *a, const device_run *r, const kernel *k, const char *wrong)
-{
-    return wrong ? arena_format(a, "%s on the %s: %s (%s)", k->instance->name, r->device->name,
-                                wrong, trial_describe(a, r->trial))
-                 : NULL;
-}
-
-const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected)
+const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
+                      const void **output)
 {
     device_run r = { .device = d, .trial = t };
     const char *wrong = NULL;
@@ -161,17 +155,11 @@ const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, cons
         for (size_t i = 0; !wrong && i < t->param_count; i++)
             if (t->params[i].param.kind == PARAM_OUT)
                 wrong = judge(a, &r, i, i == 0 ? expected : NULL);
-    wrong = say(a, &r, k, wrong);
+    if (wrong)
+        wrong = arena_format(a, "%s on the %s: %s (%s)", k->instance->name, d->name, wrong,
+                             trial_describe(a, t));
+    if (output)
+        *output = r.outputs[0];
     d->reset(d->state);
     return wrong;
-}
-
-const void *suite_output(arena *a, device *d, const kernel *k, const trial *t, const char **wrong)
-{
-    device_run r = { .device = d, .trial = t };
-    *wrong = NULL;
-    bool ended = run(a, &r, k, wrong);
-    *wrong = say(a, &r, k, *wrong);
-    d->reset(d->state);
-    return ended ? r.outputs[0] : NULL;
 }

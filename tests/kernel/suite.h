@@ -19,10 +19,8 @@ trial_setup suite_setup(const instance *in, const device *d);
 
 /* Runs a whole grid and judges all outputs; every element must be written. Returns NULL or what is
  * wrong. expected (may be NULL) has the values of the first output, in place of the reference's;
- * their tolerance is the family's. */
-const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected);
-
-/* The same, and the bytes of the first output besides; NULL where the run failed. */
-const void *suite_output(arena *a, device *d, const kernel *k, const trial *t, const char **wrong);
+ * their tolerance is the family's. output (may be NULL) is set to the bytes of the first output. */
+const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
+                      const void **output);
 
 #endif

@@ -49,7 +49,7 @@ static void check_text(arena *a, const subject *s, const char *text, fill_kind k
     trial_setup setup = suite_setup(&in, s->device);
     setup.kind = kind;
     trial t = trial_prepare(a, &in, &setup);
-    expect_right(suite_run(a, s->device, &k, &t, NULL));
+    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
 }
 
 /* A key's smallest value times a factor, as "k=512"; empty where the family has no such key. */
@@ -121,6 +121,41 @@ static void is_right_at_the_edges(arena *a, const subject *s)
     (s->family->op == OP_ATTENTION ? attention_at_edges : gemv_at_edges)(a, s);
 }
 
+static int one_to(random_source *r, uint64_t most)
+{
+    return 1 + (int)random_below(r, most);
+}
+
+static const char *random_text(arena *a, const family *f, random_source *r)
+{
+    int kv_heads = one_to(r, 4), group = one_to(r, 7), head_dim = 8 * one_to(r, 32);
+    if (f->op == OP_ATTENTION)
+        return arena_format(a, "%sseq_len=%s",
+                            heads(a, head_dim, kv_heads * group, kv_heads, one_to(r, 60)),
+                            random_below(r, 2) ? "direct" : "indirect");
+    strbuf text = strbuf_new(a);
+    strbuf_put(&text, sizes(a, f, one_to(r, 20), one_to(r, 40)));
+    if (has_key(f, "num_warps"))
+        strbuf_format(&text, "num_warps=%d ", one_to(r, 8));
+    if (has_key(f, "m")) {
+        int fewest = (int)family_key(f, "m")->min;
+        strbuf_format(&text, "m=%d ", fewest - 1 + one_to(r, (uint64_t)(9 - fewest)));
+    }
+    if (has_key(f, "dims") && random_below(r, 2))
+        strbuf_put(&text, "dims=dynamic");
+    return text.text;
+}
+
+/* PTXGEN_TEST_SEED=NUMBER tries others. */
+static void is_right_at_random_sizes(arena *a, const subject *s)
+{
+    enum { RUNS = 20 };
+    const char *seed = getenv("PTXGEN_TEST_SEED");
+    random_source r = { seed ? strtoull(seed, NULL, 10) : 1 };
+    for (int i = 0; i < RUNS; i++)
+        check_text(a, s, random_text(a, s->family, &r), (fill_kind)random_below(&r, FILL_KINDS));
+}
+
 static void is_right_for_sequence_lengths(arena *a, const subject *s)
 {
     static const char *const modes[] = { "direct", "indirect" };
@@ -136,7 +171,7 @@ static void is_right_for_sequence_lengths(arena *a, const subject *s)
         trial t = trial_prepare(a, &in, &setup);
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
             trial_shorten(&t, lengths[i]);
-            expect_right(suite_run(a, s->device, &k, &t, NULL));
+            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
         }
     }
 }
@@ -158,7 +193,7 @@ static void run_dynamic(arena *a, const subject *s, const char *built, const cha
     for (int64_t sm_count = 1; sm_count <= OTHER_SM_COUNT; sm_count++) {
         trial_setup setup = { .shape = sizes_of_run.shape, .sm_count = sm_count, .seed = 2 };
         trial t = trial_prepare(a, &in, &setup);
-        expect_right(suite_run(a, s->device, &k, &t, NULL));
+        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
     }
 }
 
@@ -237,10 +272,9 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
         put_golden(&t, inputs + 1, golden(a, "rmsnorm.gamma.f32", 0));
     for (int32_t i = 0; i < d->m; i += at_once) {
         put_golden(&t, inputs, x + format_bytes(f->activations, (uint64_t)(i * d->k)));
-        expect_right(suite_run(a, s->device, &k, &t, expected ? expected + i * d->n : NULL));
-        const char *wrong;
-        const void *output = suite_output(a, s->device, &k, &t, &wrong);
-        expect_right(wrong);
+        const void *output;
+        expect_right(
+            suite_run(a, s->device, &k, &t, expected ? expected + i * d->n : NULL, &output));
         check_loosely(a, &t, output, y + i * d->n);
     }
 }
@@ -275,26 +309,35 @@ static void rmsnorm_of_golden_data(arena *a, const subject *s)
         &(golden_gemv){ .matrices = { "q4_K" }, .with_gamma = true, .result = "rmsnorm.q4_K" });
 }
 
+/* A quantizer's output is ggml's to the bit, whichever way it rounds. */
+static void expect_blocks(arena *a, const subject *s, const kernel *k, trial *t, const float *x,
+                          const void *blocks)
+{
+    const void *output;
+    put_golden(t, 0, x);
+    expect_right(suite_run(a, s->device, k, t, NULL, &output));
+    assert_memory_equal(output, blocks, t->params[0].size);
+}
+
 static void quantize_golden_data(arena *a, const subject *s)
 {
     const golden_dims *d = golden(a, "dims.i32", sizeof *d);
-    const float *x = golden(a, "x.f32", 0);
-    const char *expected = golden(a, "x.q8_1.bin", 0);
-    const char *m = has_key(s->family, "m") ? "m=1" : "";
+    float *x = golden(a, "x.f32", 0);
+    const char *blocks = golden(a, "x.q8_1.bin", 0);
     instance in;
-    suite_instance(a, s->family, arena_format(a, "k=%d %s", d->k, m), &in);
+    suite_instance(a, s->family, arena_format(a, "k=%d", d->k), &in);
     kernel k = suite_kernel(a, &in);
     trial_setup setup = suite_setup(&in, s->device);
     trial t = trial_prepare(a, &in, &setup);
-    size_t bytes = format_bytes(FORMAT_Q8_1, (uint64_t)d->k);
-    for (int32_t i = 0; i < d->m; i++) {
-        put_golden(&t, 0, x + i * d->k);
-        expect_right(suite_run(a, s->device, &k, &t, NULL));
-        const char *wrong;
-        const void *output = suite_output(a, s->device, &k, &t, &wrong);
-        expect_right(wrong);
-        assert_memory_equal(output, expected + (size_t)i * bytes, bytes);
-    }
+    size_t bytes = t.params[0].size;
+    for (int32_t i = 0; i < d->m; i++)
+        expect_blocks(a, s, &k, &t, x + i * d->k, blocks + (size_t)i * bytes);
+
+    char *ties = arena_alloc(a, bytes);
+    for (int32_t i = 0; i < d->k; i++)
+        x[i] = i % Q8_1_VALUES ? (i % 2 ? 0.5f : -0.5f) + (float)(i / 2 % 253 - 126) : 127;
+    ref_encode_q8_1(x, (uint64_t)d->k, ties);
+    expect_blocks(a, s, &k, &t, x, ties);
 }
 
 static void attention_over_golden_data(arena *a, const subject *s)
@@ -321,7 +364,7 @@ static void attention_over_golden_data(arena *a, const subject *s)
             put_golden(&t, 0, q + b * outputs);
             put_golden(&t, 1, keys + b * cache);
             put_golden(&t, 2, values + b * cache);
-            expect_right(suite_run(a, s->device, &k, &t, expected + b * outputs));
+            expect_right(suite_run(a, s->device, &k, &t, expected + b * outputs, NULL));
         }
     }
 }
@@ -354,6 +397,7 @@ static void with_arena(void **state, void (*check)(arena *, const subject *))
 #define CHECKS                                      \
     CHECK(equals_golden_data, NULL)                 \
     CHECK(is_right_at_the_edges, NULL)              \
+    CHECK(is_right_at_random_sizes, NULL)           \
     CHECK(is_right_for_sequence_lengths, "seq_len") \
     CHECK(is_right_for_inputs_of_every_kind, NULL)  \
     CHECK(is_right_for_sizes_given_at_run_time, "dims")

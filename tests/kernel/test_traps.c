@@ -1,5 +1,5 @@
 /* Faults that earlier implementations of these kernels had: each is planted in a kernel that is
- * right, and must be found. The numbers are those of the list in the design.
+ * right, and must be found.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,15 +18,16 @@ static uint64_t nested(unsigned t)
 
 static void nested_ifs_run_each_way_for_its_lanes_and_meet_again(void **state)
 {
-    run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 8; and.b32 %r2, %t, 1; setp.eq.u32 %p2, %r2, 1;\n"
-                             "@!%p1 bra $else;\n"
-                             "@!%p2 bra $even; mov.u32 %r1, 1; bra $meet;\n"
-                             "$even: mov.u32 %r1, 2; bra $meet;\n"
-                             "$else: setp.lt.u32 %p3, %t, 24; mov.u32 %r1, 3; @%p3 bra $meet;\n"
-                             "and.b32 %r2, %t, 3; setp.eq.u32 %p2, %r2, 1; mov.u32 %r1, 5;\n"
-                             "@%p2 mov.u32 %r1, 4;\n"
-                             "$meet: activemask.b32 %r3; setp.ne.u32 %p4, %r3, 0xffffffff;\n"
-                             "@%p4 trap;\n" STORE) };
+    run r = { .text =
+                  KERNEL("setp.lt.u32 %p1, %t, 8; and.b32 %r2, %t, 1; setp.eq.u32 %p2, %r2, 1;\n"
+                         "@!%p1 bra $else;\n"
+                         "@!%p2 bra $even; mov.u32 %r1, 1; bra $meet;\n"
+                         "$even: mov.u32 %r1, 2; bra $meet;\n"
+                         "$else: setp.lt.u32 %p3, %t, 24; mov.u32 %r1, 3; @%p3 bra $meet;\n"
+                         "and.b32 %r2, %t, 3; setp.eq.u32 %p2, %r2, 1; mov.u32 %r1, 5;\n"
+                         "@%p2 mov.u32 %r1, 4;\n"
+                         "$meet: activemask.b32 %r3; setp.ne.u32 %p4, %r3, 0xffffffff;\n"
+                         "@%p4 trap;\n" STORE) };
     (void)state;
     run_well(&r);
     expect_all(&r, 32, nested);
@@ -116,9 +117,12 @@ static void code_behind_forward_and_backward_jumps_runs_in_order(void **state)
 
 static void labels_and_registers_of_an_inner_scope_hide_outer_ones(void **state)
 {
-    run r = { .text = KERNEL("mov.u32 %r1, %t;\n"
-                             "{ .reg .b32 %r<3>; mov.u32 %r1, 100; bra $x; mov.u32 %r1, 5; $x: }\n"
-                             "{ .reg .b32 x; mov.u32 x, 1; bra $x; trap; $x: add.u32 %r1, %r1, x; }\n" STORE) };
+    run r = { .text = KERNEL(
+                  "mov.u32 %r1, %t;\n"
+                  "{ .reg .b32 %r<3>; mov.u32 %r1, 100; bra $x; mov.u32 %r1, 5; $x: }\n"
+                  "{ .reg .b32 x; mov.u32 x, 1; bra $x; trap; $x: add.u32 %r1, %r1, x; }\n"
+                  "{ .reg .b32 %r1; mov.u32 %r1, 100; { .reg .b32 %r<3>; mov.u32 %r1, 200; }\n"
+                  "setp.ne.u32 %p1, %r1, 100; @%p1 trap; }\n" STORE) };
     (void)state;
     run_well(&r);
     expect_all(&r, 32, unconditional);
@@ -132,11 +136,12 @@ static uint64_t reversed(unsigned t)
 static void a_barrier_makes_writes_of_all_warps_visible(void **state)
 {
     run r = { .threads = 256,
-              .text = KERNEL(".shared .align 4 .b8 tile[1024];\n"
-                             "mov.u32 %r2, tile; shl.b32 %r3, %t, 2; add.u32 %r4, %r2, %r3;\n"
-                             "st.shared.u32 [%r4], %t; bar.sync 0; sub.u32 %r5, 1020, %r3;\n"
-                             "add.u32 %r5, %r5, %r2; ld.shared.u32 %r1, [%r5]; bar.sync 0;\n"
-                             "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r1, [%r4];\n" STORE) };
+              .text = KERNEL(
+                  ".shared .align 4 .b8 tile[1024];\n"
+                  "mov.u32 %r2, tile; shl.b32 %r3, %t, 2; add.u32 %r4, %r2, %r3;\n"
+                  "st.shared.u32 [%r4], %t; bar.sync 0; sub.u32 %r5, 1020, %r3;\n"
+                  "add.u32 %r5, %r5, %r2; ld.shared.u32 %r1, [%r5]; bar.sync 0;\n"
+                  "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r1, [%r4];\n" STORE) };
     (void)state;
     run_well(&r);
     expect_all(&r, 256, reversed);
@@ -189,7 +194,13 @@ static void a_barrier_reduces_predicates_over_the_block(void **state)
     run r = { .threads = 96,
               .text = KERNEL("setp.ge.u32 %p1, %t, 48; bar.red.popc.u32 %r1, 0, %p1;\n"
                              "bar.red.or.pred %p2, 0, %p1; bar.red.and.pred %p3, 0, %p1;\n"
-                             "@%p2 add.u32 %r1, %r1, 100; @%p3 add.u32 %r1, %r1, 1000;\n" STORE) };
+                             "@%p2 add.u32 %r1, %r1, 100; @%p3 add.u32 %r1, %r1, 1000;\n"
+                             "shr.u32 %r2, %t, 5; mov.u32 %r3, 0;\n"
+                             "$warp: setp.eq.u32 %p4, %r2, %r3; bar.red.and.pred %p3, 0, %p4;\n"
+                             "@%p3 add.u32 %r1, %r1, 1000;\n"
+                             "add.u32 %r3, %r3, 1; setp.lt.u32 %p5, %r3, 3; @%p5 bra $warp;\n"
+                             "setp.lt.u32 %p4, %t, 96; bar.red.and.pred %p3, 0, %p4;\n"
+                             "@!%p3 add.u32 %r1, %r1, 1000;\n" STORE) };
     (void)state;
     run_well(&r);
     expect_all(&r, 96, reductions);
@@ -201,19 +212,14 @@ static void shuffles_stay_inside_their_segments(void **state)
     static const struct {
         const char *mode;
         unsigned b, c;
-        unsigned from[4]; /* of lanes 0, 7, 8, 31 */
+        unsigned from[4];  /* of lanes 0, 7, 8, 31 */
         unsigned in_range; /* of those lanes, a bit each */
     } rows[] = {
-        { "up", 1, 0, { 0, 6, 7, 30 }, 14 },
-        { "up", 3, 0x1800, { 0, 4, 8, 28 }, 10 },
-        { "down", 1, 31, { 1, 8, 9, 31 }, 7 },
-        { "down", 2, 0x181f, { 2, 7, 10, 31 }, 5 },
-        { "bfly", 8, 31, { 8, 15, 0, 23 }, 15 },
-        { "bfly", 8, 0x181f, { 0, 7, 0, 23 }, 12 },
-        { "idx", 5, 31, { 5, 5, 5, 5 }, 15 },
-        { "idx", 5, 0x181f, { 5, 5, 13, 29 }, 15 },
-        { "idx", 37, 31, { 5, 5, 5, 5 }, 15 },
-        { "idx", 9, 7, { 0, 7, 8, 31 }, 0 },
+        { "up", 1, 0, { 0, 6, 7, 30 }, 14 },     { "up", 3, 0x1800, { 0, 4, 8, 28 }, 10 },
+        { "down", 1, 31, { 1, 8, 9, 31 }, 7 },   { "down", 2, 0x181f, { 2, 7, 10, 31 }, 5 },
+        { "bfly", 8, 31, { 8, 15, 0, 23 }, 15 }, { "bfly", 8, 0x181f, { 0, 7, 0, 23 }, 12 },
+        { "idx", 5, 31, { 5, 5, 5, 5 }, 15 },    { "idx", 5, 0x181f, { 5, 5, 13, 29 }, 15 },
+        { "idx", 37, 31, { 5, 5, 5, 5 }, 15 },   { "idx", 9, 7, { 0, 7, 8, 31 }, 0 },
     };
     static const unsigned lanes[] = { 0, 7, 8, 31 };
     (void)state;
@@ -221,7 +227,8 @@ static void shuffles_stay_inside_their_segments(void **state)
         char text[2048], shuffle[128];
         snprintf(shuffle, sizeof shuffle, "shfl.sync.%s.b32 %%r1|%%p1, %%t, %u, 0x%x, 0xffffffff;",
                  rows[i].mode, rows[i].b, rows[i].c);
-        snprintf(text, sizeof text, "%s%s%s", PTX_HEAD
+        snprintf(text, sizeof text, "%s%s%s",
+                 PTX_HEAD
                  ".visible .entry k(.param .u64 out, .param .u64 in) {\n"
                  ".reg .pred %p1; .reg .b32 %r<4>, %t; .reg .b64 %l1, %slot, %out;\n"
                  "ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %slot, %t, 8, %out;\n",
@@ -244,21 +251,21 @@ static uint64_t votes(unsigned t)
 
 static void votes_matches_and_reductions_see_their_members_only(void **state)
 {
-    run r = { .text = KERNEL(
-                  "setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
-                  "vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1;\n"
-                  "@!%p2 trap; @%p3 trap;\n"
-                  "shr.u32 %r2, %t, 4; match.any.sync.b32 %r3, %r2, -1; popc.b32 %r4, %r3;\n"
-                  "setp.ne.u32 %p4, %r4, 16; @%p4 trap;\n"
-                  "match.all.sync.b32 %r3|%p4, %r2, -1; @%p4 trap;\n"
-                  "redux.sync.add.u32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 496; @%p4 trap;\n"
-                  "redux.sync.max.s32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 31; @%p4 trap;\n"
-                  "redux.sync.xor.b32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 0; @%p4 trap;\n"
-                  "@%p1 bra $high; vote.sync.uni.pred %p5, %p1, 0x0000ffff; @!%p5 trap;\n"
-                  "add.u32 %r1, %r1, 1; bra $store;\n"
-                  "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
-                  "add.u32 %r1, %r1, 2;\n"
-                  "$store:\n" STORE) };
+    run r = { .text =
+                  KERNEL("setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
+                         "vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1;\n"
+                         "@!%p2 trap; @%p3 trap;\n"
+                         "shr.u32 %r2, %t, 4; match.any.sync.b32 %r3, %r2, -1; popc.b32 %r4, %r3;\n"
+                         "setp.ne.u32 %p4, %r4, 16; @%p4 trap;\n"
+                         "match.all.sync.b32 %r3|%p4, %r2, -1; @%p4 trap;\n"
+                         "redux.sync.add.u32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 496; @%p4 trap;\n"
+                         "redux.sync.max.s32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 31; @%p4 trap;\n"
+                         "redux.sync.xor.b32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 0; @%p4 trap;\n"
+                         "@%p1 bra $high; vote.sync.uni.pred %p5, %p1, 0x0000ffff; @!%p5 trap;\n"
+                         "add.u32 %r1, %r1, 1; bra $store;\n"
+                         "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
+                         "add.u32 %r1, %r1, 2;\n"
+                         "$store:\n" STORE) };
     (void)state;
     run_well(&r);
     expect_all(&r, 32, votes);

@@ -9,16 +9,15 @@ typedef struct row {
     uint64_t a, b, c, expected;
 } row;
 
-#define ONE UINT64_C(0x3f800000)
+#define ONE   UINT64_C(0x3f800000)
 #define NAN32 UINT64_C(0x7fffffff)
-#define INF UINT64_C(0x7f800000)
+#define INF   UINT64_C(0x7f800000)
 #define MINUS UINT64_C(0x80000000)
-#define LOW UINT64_C(0x8000000000000000)
+#define LOW   UINT64_C(0x8000000000000000)
 
 static void check_row(const row *t)
 {
-    static const char format[] =
-        PTX_HEAD
+    static const char format[] = PTX_HEAD
         ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"
         ".reg .pred %%p, %%q, %%g; .reg .b16 %%h, %%ha, %%hb, %%hc; .reg .b32 %%r, %%r2, %%a, %%b, "
         "%%c, %%t;\n.reg .b64 %%l, %%la, %%lb, %%lc, %%out, %%in, %%slot;\n"
@@ -69,12 +68,12 @@ static void check_rows(const row *rows, size_t count)
         check_row(&rows[i]);
 }
 
-#define TEST_ROWS(name, ...)                              \
-    static void name(void **state)                        \
-    {                                                     \
-        static const row rows[] = { __VA_ARGS__ };        \
-        (void)state;                                      \
-        check_rows(rows, sizeof rows / sizeof *rows);     \
+#define TEST_ROWS(name, ...)                          \
+    static void name(void **state)                    \
+    {                                                 \
+        static const row rows[] = { __VA_ARGS__ };    \
+        (void)state;                                  \
+        check_rows(rows, sizeof rows / sizeof *rows); \
     }
 
 /* clang-format off */
@@ -323,6 +322,7 @@ TEST_ROWS(conversions_clamp_round_and_extend,
     { "cvt.rz.f16.f32 %h, %a;", 0x3f803000, 0, 0, 0x3c01 },
     { "cvt.rn.f16.f32 %h, %a;", 0x477ff000, 0, 0, 0x7c00 },
     { "cvt.rz.f16.f32 %h, %a;", 0x477ff000, 0, 0, 0x7bff },
+    { "cvt.rz.f16.f32 %h, %a;", 0x47800000, 0, 0, 0x7bff },
     { "cvt.rn.f16.f32 %h, %a;", 0x33000001, 0, 0, 1 },
     { "cvt.rn.f16.f32 %h, %a;", 0x33000000, 0, 0, 0 },
     { "cvt.rn.f16.s32 %h, %a;", 0xffffffff, 0, 0, 0xbc00 },

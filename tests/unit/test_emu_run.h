@@ -17,17 +17,17 @@
 
 /* A kernel k(out, in) around a body; the body starts on line 14. %out and %in hold the addresses,
  * %slot that of the thread's own 8 bytes of out, %t the thread's number. */
-#define KERNEL(body)                                        \
-    PTX_HEAD                                                \
-    ".visible .entry k(.param .u64 out, .param .u64 in)\n"  \
-    "{\n"                                                   \
+#define KERNEL(body)                                                                               \
+    PTX_HEAD                                                                                       \
+    ".visible .entry k(.param .u64 out, .param .u64 in)\n"                                         \
+    "{\n"                                                                                          \
     ".reg .pred %p<10>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %l<20>; .reg .f32 %f<20>;\n" \
-    ".reg .f64 %d<10>; .reg .b64 %out, %in, %slot; .reg .b32 %t;\n" \
-    "ld.param.u64 %out, [out];\n"                           \
-    "ld.param.u64 %in, [in];\n"                             \
-    "mov.u32 %t, %tid.x;\n"                                 \
-    "mul.wide.u32 %slot, %t, 8;\n"                          \
-    "add.u64 %slot, %slot, %out;\n"                         \
+    ".reg .f64 %d<10>; .reg .b64 %out, %in, %slot; .reg .b32 %t;\n"                                \
+    "ld.param.u64 %out, [out];\n"                                                                  \
+    "ld.param.u64 %in, [in];\n"                                                                    \
+    "mov.u32 %t, %tid.x;\n"                                                                        \
+    "mul.wide.u32 %slot, %t, 8;\n"                                                                 \
+    "add.u64 %slot, %slot, %out;\n"                                                                \
     "\n" body "\nret;\n}\n"
 enum { BODY_LINE = 14 };
 

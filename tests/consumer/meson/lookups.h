@@ -1,5 +1,5 @@
-/* The engine: looks up the kernels it needs by operation, formats and shape, and prints how it would
- * launch them. Plain C99 that is C++ as well. */
+/* The engine: looks up the kernels it needs by operation, formats and shape, and prints how it
+ * would launch them. Plain C99 that is C++ as well. */
 #include <stdio.h>
 
 #include "engine_kernels.h"

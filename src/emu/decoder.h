@@ -1,0 +1,64 @@
+/* What decoders of instructions share: an op in the making, and the taking of operands. */
+#ifndef PTXGEN_EMU_DECODER_H
+#define PTXGEN_EMU_DECODER_H
+
+#include "emu/parser.h"
+
+enum { MAX_READS = 24, MAX_WRITES = 12 };
+
+typedef struct decoder {
+    parser *p;
+    const instruction *in;
+    op op;
+    uint32_t reads[MAX_READS], writes[MAX_WRITES]; /* registers, op.reads and op.writes of them */
+} decoder;
+
+_Noreturn void decode_error(decoder *d, const char *what);
+
+bool instruction_has(const instruction *in, const char *modifier);
+ptx_type instruction_type(const instruction *in);
+
+/* The modifier of in that is in a list, as its index; count when none is. */
+unsigned instruction_which(const instruction *in, const char *const *names, unsigned count);
+ptx_combine instruction_combine(const instruction *in);
+
+/* Sets type and type2 of the op from the last two modifiers. */
+void decode_types(decoder *d);
+
+/* Whether a register of one type may stand where another is wanted; wider: it may have more bits.
+ */
+bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider);
+
+const operand *decode_operand(decoder *d, unsigned index);
+void decode_expect(decoder *d, unsigned least, unsigned most);
+
+/* The places of operands, which are checked and noted. */
+uint32_t decode_read_register(decoder *d, uint32_t index);
+uint32_t decode_source_place(decoder *d, const operand *o, ptx_type type, bool wider);
+uint32_t decode_result_place(decoder *d, const operand *o, ptx_type type, bool wider);
+
+/* A predicate result; UINT32_MAX where none is wanted. */
+uint32_t decode_predicate_result(decoder *d, const operand *o);
+
+/* Make operand index of the instruction the op's source or result to. */
+void decode_source(decoder *d, unsigned to, unsigned index, ptx_type type);
+void decode_predicate(decoder *d, unsigned to, unsigned index);
+void decode_result(decoder *d, unsigned to, unsigned index, ptx_type type);
+
+/* [base + offset], and an address as a value: what mov and cvta take besides registers. */
+void decode_address(decoder *d, unsigned to, unsigned index);
+uint32_t decode_address_place(decoder *d, const operand *o, bool wide);
+
+#define LANE1(name, pattern, R, A, value)
+#define LANE2(name, pattern, R, A, B, value)
+#define LANE3(name, pattern, R, A, B, C, value)
+#define LANE4(name, pattern, R, A, B, C, D, value)
+#define SPECIAL(pattern, decoder_name) void decode_##decoder_name(decoder *d);
+#include "emu/emu_ops.def"
+#undef LANE1
+#undef LANE2
+#undef LANE3
+#undef LANE4
+#undef SPECIAL
+
+#endif

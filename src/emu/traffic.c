@@ -1,0 +1,67 @@
+/* What a warp's access to memory costs: sectors of global memory and passes over shared banks. */
+#include "emu/access.h"
+
+enum { SECTOR_BYTES = 32, BANKS = 32, BANK_BYTES = 4 };
+
+static unsigned count_sectors(const addresses *a, unsigned size, lane_mask mask)
+{
+    uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
+    unsigned count = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        uint64_t last = (a->at[i] + size - 1) / SECTOR_BYTES;
+        for (uint64_t sector = a->at[i] / SECTOR_BYTES; sector <= last; sector++) {
+            unsigned known = sector < highest ? count : 0;
+            while (known && seen[known - 1] != sector)
+                known--;
+            if (known)
+                continue;
+            seen[count++] = sector;
+            highest = sector < highest ? highest : sector + 1;
+        }
+    }
+    return count;
+}
+
+/* Lanes go in groups of as many as fill 128 bytes; a bank serves one word at a time. */
+static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
+{
+    unsigned conflicts = 0, words = size < BANK_BYTES ? 1 : size / BANK_BYTES;
+    for (unsigned group = 0; group < words; group++) {
+        uint64_t seen[BANKS][WARP_LANES];
+        unsigned counts[BANKS] = { 0 }, most = 1, lanes = WARP_LANES / words;
+        for (unsigned i = group * lanes; i < (group + 1) * lanes; i++) {
+            if (!(mask >> i & 1))
+                continue;
+            for (unsigned k = 0; k < words; k++) {
+                uint64_t word = a->at[i] / BANK_BYTES + k;
+                unsigned bank = (unsigned)(word % BANKS), known = counts[bank];
+                while (known && seen[bank][known - 1] != word)
+                    known--;
+                if (!known)
+                    seen[bank][counts[bank]++] = word;
+                most = counts[bank] > most ? counts[bank] : most;
+            }
+        }
+        conflicts += most - 1;
+    }
+    return conflicts;
+}
+
+void access_count(const warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
+                  access_kind kind)
+{
+    emu_stats *stats = w->machine->stats;
+    unsigned size = emu_type_bytes((ptx_type)o->type) * o->vector;
+    if (!stats)
+        return;
+    if (space == SPACE_SHARED) {
+        stats->shared_bank_conflicts += count_conflicts(a, size, mask);
+    } else if (space != SPACE_LOCAL && kind == ACCESS_LOAD) {
+        stats->global_load_bytes += size * count_lanes(mask);
+        stats->global_load_sectors += count_sectors(a, size, mask);
+    } else if (space != SPACE_LOCAL) {
+        stats->global_store_bytes += size * count_lanes(mask);
+    }
+}

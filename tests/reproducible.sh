@@ -1,0 +1,56 @@
+#!/bin/sh
+# The bytes that ptxgen writes depend on the spec alone: not on the compiler that built it, its optimisation, the
+# locale, the working directory, or what is there already. A run that changes nothing writes no file.
+#
+#   reproducible.sh SOURCE_FOLDER
+#
+# PTXGEN names the tool as built. Others are built by every C compiler there is, at -O0 and -O3.
+set -eu
+source=$(cd "$1" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp "$source/templates/kernels.ini" "$source/tests/every_family.ini" "$scratch"
+cd "$scratch"
+
+generate() { # TOOL FOLDER [TOOL'S ENVIRONMENT]
+    tool=$1 folder=$2
+    shift 2
+    env "$@" "$tool" -q --spec kernels.ini --out "$folder/starter"
+    env "$@" "$tool" -q --spec every_family.ini --out "$folder/every"
+}
+same() {
+    diff -r reference "$1" >difference || { head -20 difference; echo "$2: other bytes"; exit 1; }
+}
+
+generate "$PTXGEN" reference
+[ "$(find reference -name '*.ptx' | wc -l)" -gt 100 ]
+
+generate "$PTXGEN" again
+same again "a second run"
+
+for locale in C.UTF-8 de_DE.UTF-8 tr_TR.UTF-8; do
+    generate "$PTXGEN" locale LC_ALL=$locale LANG=$locale
+    same locale "locale $locale"
+done
+
+mkdir -p far/away
+for spec in kernels every_family; do cp $spec.ini far/away; done
+(cd far/away && generate "$PTXGEN" "$scratch/elsewhere")
+same elsewhere "another working directory"
+
+touch -d '2001-01-01' reference/*/*
+find reference -type f -printf '%p %T@\n' | sort >before
+generate "$PTXGEN" reference
+find reference -type f -printf '%p %T@\n' | sort >after
+cmp before after || { echo "a run with nothing to change touched files"; exit 1; }
+
+for compiler in gcc clang; do
+    command -v "$compiler" >/dev/null || continue
+    for level in 0 3; do
+        CC=$compiler meson setup -Dtests=false -Doptimization=$level "$compiler$level" "$source" >log 2>&1 ||
+            { cat log; exit 1; }
+        ninja -C "$compiler$level" >log 2>&1 || { tail -20 log; exit 1; }
+        generate "$scratch/$compiler$level/ptxgen" "by-$compiler$level"
+        same "by-$compiler$level" "$compiler -O$level"
+    done
+done

@@ -1,0 +1,336 @@
+/* Device memory, loads and stores of every size and space, and atomic operations. */
+#include "test_emu_run.h"
+
+static const uint8_t bytes[] = { 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87,
+                                 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f };
+
+/* Runs a body that leaves a value in %l1, which is the same in all threads, and returns it. */
+static uint64_t value_of(const char *body)
+{
+    static const char kernel[] = KERNEL("@@\nst.global.u64 [%slot], %l1;");
+    char text[4096];
+    size_t head = (size_t)(strstr(kernel, "@@") - kernel);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, body, kernel + head + 2);
+    run r = { .text = text, .in = bytes, .in_size = sizeof bytes };
+    run_well(&r);
+    for (int i = 1; i < 32; i++)
+        assert_true(r.out[i] == r.out[0]);
+    return r.out[0];
+}
+
+static void loads_extend_by_the_sign_of_their_type(void **state)
+{
+    static const struct {
+        const char *body;
+        uint64_t expected;
+    } rows[] = {
+        { "ld.global.u8 %l1, [%in];", 0x80 },
+        { "ld.global.s8 %l1, [%in];", UINT64_C(0xffffffffffffff80) },
+        { "ld.global.s8 %r1, [%in+1]; cvt.u64.u32 %l1, %r1;", 0xffffff81 },
+        { "ld.global.s8 %h1, [%in+1]; cvt.u64.u16 %l1, %h1;", 0xff81 },
+        { "ld.global.b8 %h1, [%in+1]; cvt.u64.u16 %l1, %h1;", 0x81 },
+        { "ld.global.s16 %r1, [%in+2]; cvt.u64.u32 %l1, %r1;", 0xffff8382 },
+        { "ld.global.u16 %l1, [%in+2];", 0x8382 },
+        { "ld.global.s32 %l1, [%in+4];", UINT64_C(0xffffffff87868584) },
+        { "ld.global.nc.b64 %l1, [%in+8];", UINT64_C(0x8f8e8d8c8b8a8988) },
+        { "ld.global.nc.v4.u8 {%r1,%r2,%r3,%r4}, [%in+4]; cvt.u64.u32 %l1, %r4;", 0x87 },
+        { "ld.global.v2.b64 {%l2, %l1}, [%in];", UINT64_C(0x8f8e8d8c8b8a8988) },
+        { "ld.global.v4.b32 {_, _, %r1, _}, [%in]; cvt.u64.u32 %l1, %r1;", 0x8b8a8988 },
+        { "ld.global.nc.L1::no_allocate.L2::128B.v2.f32 {%f1, %f2}, [%in]; mov.b32 %r1, %f2; "
+          "cvt.u64.u32 %l1, %r1;",
+          0x87868584 },
+        { "ld.volatile.global.u32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
+        { "ld.relaxed.gpu.global.u32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
+        { "ld.b32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
+        { "ld.param.b32 %r1, [in+4]; cvt.u64.u32 %l1, %r1;", 0x7f01 },
+        { "mov.b64 %l2, in; ld.param.u64 %l3, [%l2]; sub.u64 %l1, %l3, %in;", 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t got = value_of(rows[i].body);
+        if (got != rows[i].expected)
+            fail_msg("%s gives %llx and should give %llx", rows[i].body, (unsigned long long)got,
+                     (unsigned long long)rows[i].expected);
+    }
+}
+
+static void spaces_and_generic_addresses_name_the_same_memory(void **state)
+{
+    static const struct {
+        const char *body;
+        uint64_t expected;
+    } rows[] = {
+        { ".shared .align 8 .b8 s[512]; .reg .b64 %a; mov.u64 %a, s; mad.wide.u32 %a, %t, 8, %a;\n"
+          "mov.u64 %l2, 5; st.shared.u64 [%a], %l2; cvta.shared.u64 %l3, %a; ld.u64 %l1, [%l3];\n"
+          "add.u64 %l1, %l1, 1; st.u64 [%l3], %l1; cvta.to.shared.u64 %l4, %l3; ld.shared.u64 %l1, "
+          "[%l4];",
+          6 },
+        { ".local .align 8 .b8 s[16]; mov.u64 %l2, s; cvta.local.u64 %l3, %l2;\n"
+          "mov.u64 %l4, 9; st.u64 [%l3+8], %l4; ld.local.u64 %l1, [%l2+8];",
+          9 },
+        { "cvta.to.global.u64 %l2, %in; cvta.global.u64 %l3, %l2; ld.u8 %l1, [%l3+2];", 0x82 },
+        { "isspacep.global %p1, %in; isspacep.shared %p2, %in; selp.u64 %l1, 1, 0, %p1; @%p2 "
+          "mov.u64 %l1, 7;",
+          1 },
+        { ".shared .b32 s; mov.u64 %l2, s; cvta.shared.u64 %l2, %l2; isspacep.shared %p2, %l2; "
+          "selp.u64 %l1, 1, 0, %p2;",
+          1 },
+        { ".shared .align 16 .b8 s[64]; mov.u32 %r1, s; setp.eq.u32 %p1, %t, 0;\n"
+          "@%p1 st.shared.v4.b32 [%r1+16], {%t, 1, 2, 3}; bar.sync 0; ld.shared.v2.b32 {%r2, %r3}, "
+          "[s+24]; cvt.u64.u32 %l1, %r3;",
+          3 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t got = value_of(rows[i].body);
+        if (got != rows[i].expected)
+            fail_msg("%s gives %llx and should give %llx", rows[i].body, (unsigned long long)got,
+                     (unsigned long long)rows[i].expected);
+    }
+}
+
+/* One thread applies an operation to old; the row says what it returns and leaves. */
+static void atomic_operations_return_the_old_value_and_leave_the_new(void **state)
+{
+    static const struct {
+        const char *operation;
+        uint64_t old, b, c, left;
+    } rows[] = {
+        { "add.u32 %r1, [A], %r2", 5, 3, 0, 8 },
+        { "add.f32 %r1, [A], %r2", 0x3f800000, 0x3f800000, 0, 0x40000000 },
+        { "min.s32 %r1, [A], %r2", 5, 0xffffffff, 0, 0xffffffff },
+        { "min.u32 %r1, [A], %r2", 5, 0xffffffff, 0, 5 },
+        { "max.s32 %r1, [A], %r2", 5, 0xffffffff, 0, 5 },
+        { "inc.u32 %r1, [A], %r2", 5, 5, 0, 0 },
+        { "inc.u32 %r1, [A], %r2", 4, 5, 0, 5 },
+        { "dec.u32 %r1, [A], %r2", 0, 5, 0, 5 },
+        { "dec.u32 %r1, [A], %r2", 3, 5, 0, 2 },
+        { "exch.b32 %r1, [A], %r2", 3, 5, 0, 5 },
+        { "cas.b32 %r1, [A], %r2, %r3", 3, 3, 9, 9 },
+        { "cas.b32 %r1, [A], %r2, %r3", 3, 4, 9, 3 },
+        { "and.b32 %r1, [A], %r2", 12, 10, 0, 8 },
+        { "or.b32 %r1, [A], %r2", 12, 10, 0, 14 },
+        { "xor.b32 %r1, [A], %r2", 12, 10, 0, 6 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int shared = 0; shared < 2; shared++) {
+            char body[1024], operation[128];
+            snprintf(operation, sizeof operation, "%s", rows[i].operation);
+            char *at = strchr(operation, 'A');
+            *at = 0;
+            snprintf(body, sizeof body,
+                     ".shared .align 4 .b8 s[4]; setp.ne.u32 %%p1, %%t, 0; @%%p1 ret;\n"
+                     "mov.b32 %%r2, 0x%llx; mov.b32 %%r3, 0x%llx; mov.b32 %%r4, 0x%llx;\n"
+                     "st.global.b32 [%%out], %%r4; st.shared.b32 [s], %%r4;\n"
+                     "atom.%s.%s%s%s;\nld.global.b32 %%r5, [%%out]; ld.shared.b32 %%r6, [s];\n"
+                     "selp.b32 %%r5, %%r6, %%r5, %s;\nst.global.v2.b32 [%%out], {%%r1, %%r5};\n",
+                     (unsigned long long)rows[i].b, (unsigned long long)rows[i].c,
+                     (unsigned long long)rows[i].old, shared ? "shared" : "global", operation,
+                     shared ? "s" : "%out", at + 1, shared ? "1" : "0");
+            static const char kernel[] = KERNEL("@@");
+            char text[4096];
+            size_t head = (size_t)(strstr(kernel, "@@") - kernel);
+            snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, body, kernel + head + 2);
+            run r = { .text = text };
+            run_well(&r);
+            if (r.out[0] != (rows[i].left << 32 | rows[i].old))
+                fail_msg("%s on %llx gives %llx", rows[i].operation,
+                         (unsigned long long)rows[i].old, (unsigned long long)r.out[0]);
+        }
+}
+
+static void atomics_of_all_lanes_add_up(void **state)
+{
+    run r = { .threads = 256,
+              .blocks = 4,
+              .text = KERNEL("setp.eq.u32 %p1, %t, 0; mov.u32 %r3, %ctaid.x;\n"
+                             "setp.eq.and.u32 %p1, %r3, 0, %p1; mov.u64 %l1, 0;\n"
+                             "@%p1 st.global.u64 [%out], %l1;\n"
+                             "bar.sync 0; cvt.u64.u32 %l2, %t; red.global.add.u64 [%out], %l2;\n"
+                             "mov.b64 %d1, 0d3ff0000000000000; red.add.f64 [%out+8], %d1;\n") };
+    (void)state;
+    run_well(&r);
+    assert_int_equal(r.out[0], 4 * 255 * 128);
+}
+
+static void variables_of_the_module_keep_their_content_between_launches(void **state)
+{
+    static const char text[] = PTX_HEAD
+        ".const .align 4 .u32 table[2][2] = {{10, 20}, {30}};\n"
+        ".visible .global .align 4 .f32 scale = 0f40000000;\n"
+        ".global .u32 counter;\n"
+        ".entry k(.param .u64 out) { .reg .b32 %r<9>; .reg .b64 %l<9>; .reg .f32 %f<3>;\n"
+        "ld.param.u64 %l1, [out]; mov.u64 %l2, table; ld.const.u32 %r1, [%l2+8];\n"
+        "ld.const.u32 %r2, [table+12]; ld.global.f32 %f1, [scale]; cvt.rzi.u32.f32 %r3, %f1;\n"
+        "atom.global.add.u32 %r4, [counter], 1; st.global.v4.u32 [%l1], {%r1, %r2, %r3, %r4}; ret; "
+        "}";
+    (void)state;
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    emu_report report;
+    uint32_t out[4];
+    uint64_t to = emu_map(m, out, sizeof out, false);
+    const void *params[] = { &to };
+    emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
+                                 .entry = "k",
+                                 .grid = { 1, 1, 1 },
+                                 .block = { 1, 1, 1 },
+                                 .params = params,
+                                 .param_count = 1 };
+    assert_non_null(config.module);
+    for (unsigned launch = 0; launch < 3; launch++) {
+        assert_true(emu_launch(m, &config, NULL, &report));
+        const uint32_t expected[] = { 30, 0, 2, launch };
+        assert_memory_equal(out, expected, sizeof out);
+    }
+    emu_memory_free(m);
+    arena_free(a);
+}
+
+static void allocations_are_apart_and_checked(void **state)
+{
+    (void)state;
+    emu_memory *m = emu_memory_new();
+    uint32_t word = 7, mapped[4] = { 1, 2, 3, 4 };
+    uint64_t a = emu_alloc(m, 1000), b = emu_map(m, mapped, sizeof mapped, false);
+    assert_int_equal(a % 256, 0);
+    assert_true(b > a + 1000 + (UINT64_C(1) << 30));
+    assert_false(emu_write(m, a + 997, &word, 4));
+    assert_false(emu_write(m, a - 1, &word, 1));
+    assert_false(emu_read(m, a + UINT64_MAX - 2, &word, 4));
+    assert_false(emu_written(m, a, 4));
+    assert_true(emu_write(m, a + 8, &word, 4));
+    assert_true(emu_written(m, a + 8, 4));
+    assert_false(emu_written(m, a + 8, 5));
+    assert_false(emu_written(m, a + 7, 2));
+    assert_true(emu_write(m, a + 101, "thirteen bytes", 13));
+    assert_true(emu_written(m, a + 101, 13));
+    assert_false(emu_written(m, a + 101, 14));
+    assert_false(emu_written(m, a + 100, 13));
+    emu_clear_written(m, a);
+    assert_false(emu_written(m, a + 8, 1));
+    assert_false(emu_written(m, b, 1));
+    assert_true(emu_read(m, b + 12, &word, 4));
+    assert_int_equal(word, 4);
+    assert_false(emu_free(m, a + 4));
+    assert_true(emu_free(m, a));
+    assert_false(emu_free(m, a));
+    assert_false(emu_read(m, a + 8, &word, 4));
+    emu_memory_free(m);
+}
+
+static void a_pattern_is_as_large_as_it_says_and_holds_what_is_written(void **state)
+{
+    (void)state;
+    emu_memory *m = emu_memory_new();
+    const uint64_t size = UINT64_C(1) << 34;
+    uint64_t at = emu_map_pattern(m, size, "abcdefg", 7);
+    uint64_t next = emu_alloc(m, 16);
+    char got[4];
+    assert_true(next > at + size + (UINT64_C(1) << 30));
+    assert_true(emu_read(m, at + size - 4, got, 4));
+    for (uint64_t i = 0; i < 4; i++)
+        assert_int_equal(got[i], "abcdefg"[(size - 4 + i) % 7]);
+    assert_false(emu_read(m, at + size - 3, got, 4));
+    assert_true(emu_write(m, at + 65534, "WXYZ", 4));
+    assert_true(emu_read(m, at + 65533, got, 4));
+    assert_int_equal(got[0], "abcdefg"[65533 % 7]);
+    assert_memory_equal(got + 1, "WXY", 3);
+    assert_true(emu_written(m, at + 65534, 4));
+    assert_false(emu_written(m, at + 65533, 4));
+    emu_clear_written(m, at);
+    assert_false(emu_written(m, at + 65534, 1));
+    assert_true(emu_read(m, at + 65534, got, 4));
+    assert_memory_equal(got, "WXYZ", 4);
+
+    static const char text[] = PTX_HEAD
+        ".entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<4>; ld.param.u64 %l1, [p];\n"
+        "add.u64 %l1, %l1, 0x3ffffff00; ld.global.u8 %r1, [%l1]; add.u32 %r1, %r1, 1;\n"
+        "st.global.u8 [%l1+1], %r1; ret; }";
+    arena *a = arena_new();
+    emu_report report;
+    const void *params[] = { &at };
+    emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
+                                 .entry = "k",
+                                 .grid = { 1, 1, 1 },
+                                 .block = { 1, 1, 1 },
+                                 .params = params,
+                                 .param_count = 1 };
+    assert_non_null(config.module);
+    assert_true(emu_launch(m, &config, NULL, &report));
+    assert_true(emu_read(m, at + 0x3ffffff01, got, 1));
+    assert_int_equal(got[0], "abcdefg"[UINT64_C(0x3ffffff00) % 7] + 1);
+    arena_free(a);
+    emu_memory_free(m);
+}
+
+static void memory_used_after_it_was_freed_or_before_it_was_filled_is_reported(void **state)
+{
+    static const char text[] = PTX_HEAD
+        ".entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<4>; ld.param.u64 %l1, [p];\n"
+        "ld.global.u32 %r1, [%l1+4]; st.global.u32 [%l1], %r1; ret; }";
+    (void)state;
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    emu_report report;
+    uint64_t at = emu_alloc(m, 64);
+    const void *params[] = { &at };
+    emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
+                                 .entry = "k",
+                                 .grid = { 1, 1, 1 },
+                                 .block = { 32, 1, 1 },
+                                 .params = params,
+                                 .param_count = 1 };
+    assert_non_null(config.module);
+    assert_false(emu_launch(m, &config, NULL, &report));
+    assert_int_equal(report.fault, EMU_UNINITIALISED);
+    assert_int_equal(report.line, 5);
+    assert_int_equal(report.address, at + 4);
+    assert_true(emu_write(m, at + 4, "1234", 4));
+    assert_true(emu_launch(m, &config, NULL, &report));
+    assert_true(emu_written(m, at, 8));
+    assert_true(emu_free(m, at));
+    assert_false(emu_launch(m, &config, NULL, &report));
+    assert_int_equal(report.fault, EMU_OUT_OF_BOUNDS);
+    assert_non_null(strstr(report.message, "use after free"));
+    emu_memory_free(m);
+    arena_free(a);
+}
+
+static void bank_conflicts_are_counted_in_extra_passes(void **state)
+{
+    static const struct {
+        unsigned stride;
+        uint64_t conflicts;
+    } rows[] = { { 4, 0 }, { 8, 1 }, { 128, 31 }, { 132, 0 }, { 0, 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 PTX_HEAD
+                 ".entry k(.param .u64 out, .param .u64 in) { .shared .align 4 .b8 s[8192];\n"
+                 ".reg .b32 %%r<9>; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, s;\n"
+                 "mad.lo.u32 %%r3, %%r1, %u, %%r2; st.shared.u32 [%%r3], 1; ret; }",
+                 rows[i].stride);
+        run r = { .text = text };
+        run_well(&r);
+        assert_int_equal(r.stats.shared_bank_conflicts, rows[i].conflicts);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loads_extend_by_the_sign_of_their_type),
+        cmocka_unit_test(spaces_and_generic_addresses_name_the_same_memory),
+        cmocka_unit_test(atomic_operations_return_the_old_value_and_leave_the_new),
+        cmocka_unit_test(atomics_of_all_lanes_add_up),
+        cmocka_unit_test(variables_of_the_module_keep_their_content_between_launches),
+        cmocka_unit_test(allocations_are_apart_and_checked),
+        cmocka_unit_test(a_pattern_is_as_large_as_it_says_and_holds_what_is_written),
+        cmocka_unit_test(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported),
+        cmocka_unit_test(bank_conflicts_are_counted_in_extra_passes),
+    };
+    return cmocka_run_group_tests_name("emu_memory", tests, NULL, NULL);
+}
