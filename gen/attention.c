@@ -185,6 +185,7 @@ static void add_sequence(ptx *p, attention *a, val k, val v)
     for (int i = 0; i < 4; i++)
         *pointers[i] = var_u64(p, 0);
     point_at(p, a, k, v, a->group);
+    ptx_loop_work(p, 2 * in_flight * a->split.pieces * PIECE, "elements");
     PTX_FOR (p, turn, 0, turns, 1) {
         add_positions(p, a, in_flight, stride, NULL);
         advance(p, a, in_flight * stride);

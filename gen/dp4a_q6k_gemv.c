@@ -81,7 +81,11 @@ static void build_with(ptx *p, const instance *in, unsigned lanes, unsigned unro
     block_sums reduction = block_sums_new(p, warps);
     PTX_FOR (p, row, ctaid_x(p), g.n, nctaid_x(p)) {
         walk along = {
-            .first = at.lane.super_block, .end = g.blocks, .stride = stride, .unroll = unroll
+            .first = at.lane.super_block,
+            .end = g.blocks,
+            .stride = stride,
+            .unroll = unroll,
+            .weights = Q6K_VALUES / lanes,
         };
         val w = gemv_row(p, &g, row);
         lane_state s = { .lane = &at.lane };

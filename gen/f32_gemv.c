@@ -26,7 +26,11 @@ static void build(ptx *p, const instance *in)
     val row = named(p, "row", ctaid_x(p));
     val column = named(p, "column", mul(p, lane_id(p), LANE_COLUMNS));
     walk along = {
-        .first = column, .end = g.blocks, .stride = WARP_COLUMNS, .unroll = LOADS_IN_FLIGHT
+        .first = column,
+        .end = g.blocks,
+        .stride = WARP_COLUMNS,
+        .unroll = LOADS_IN_FLIGHT,
+        .weights = LANE_COLUMNS,
     };
     val w = mad_wide(p, column, COLUMN_BYTES, gemv_row(p, &g, row));
     val x = mad_wide(p, column, COLUMN_BYTES, g.x);

@@ -51,6 +51,7 @@ static void multiply(ptx *p, const gemv *g, const q4k_lane *lane, val row, unsig
     val first = warp_id(p);
     walk along = { .first = first, .end = g->blocks, .stride = warps };
     along.unroll = vectors == 1 ? 2 : 1;
+    along.weights = ROWS * Q4K_VALUES / 32;
     lane_state s = { .lane = lane, .vectors = vectors, .blocks = g->blocks };
     val values = mad_wide(p, mad(p, first, Q4K_VALUES, lane->value), 4, g->x);
     s.values = walk_along(p, &along, values, warps * Q4K_F32_BYTES);

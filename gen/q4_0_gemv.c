@@ -91,7 +91,11 @@ static void build_with(ptx *p, const instance *in, bool five_bits)
     val lane = lane_id(p);
     val first = named(p, "block", div(p, lane, BLOCK_LANES));
     walk along = {
-        .first = first, .end = g.blocks, .stride = WARP_BLOCKS, .unroll = BLOCKS_IN_FLIGHT
+        .first = first,
+        .end = g.blocks,
+        .stride = WARP_BLOCKS,
+        .unroll = BLOCKS_IN_FLIGHT,
+        .weights = 2 * LANE_BYTES,
     };
     val block = mad_wide(p, first, block_bytes, gemv_row(p, &g, row));
     val byte = named(p, "byte", mul(p, rem(p, lane, BLOCK_LANES), LANE_BYTES));

@@ -44,6 +44,7 @@ static lane_state lane_state_new(ptx *p, const instance *in, const gemv *g, unsi
     along->first = first;
     along->end = g->blocks;
     along->stride = at_once;
+    along->weights = Q6K_VALUES / lanes;
     s.low = walk_along(p, along, add(p, super_block, convert(p, U64, s.lane.low)), bytes);
     s.high = walk_along(p, along, add(p, super_block, convert(p, U64, s.lane.high)), bytes);
     val scales = add(p, super_block, convert(p, U64, scale ? *scale : s.lane.scale));

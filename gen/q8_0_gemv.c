@@ -52,7 +52,11 @@ static void build(ptx *p, const instance *in)
     val lane = lane_id(p);
     val first = named(p, "block", div(p, lane, BLOCK_LANES));
     walk along = {
-        .first = first, .end = g.blocks, .stride = WARP_BLOCKS, .unroll = BLOCKS_IN_FLIGHT
+        .first = first,
+        .end = g.blocks,
+        .stride = WARP_BLOCKS,
+        .unroll = BLOCKS_IN_FLIGHT,
+        .weights = LANE_VALUES,
     };
     val block = mad_wide(p, first, BLOCK_BYTES, gemv_row(p, &g, row));
     val value = mul(p, rem(p, lane, BLOCK_LANES), LANE_VALUES);

@@ -444,7 +444,7 @@ static const char llama_f32_gemv_k4096_n256_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r4, 0;                                 // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n"
     "    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n"
@@ -505,7 +505,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
-    llama_f32_gemv_k4096_n256_ptx, 3007,
+    llama_f32_gemv_k4096_n256_ptx, 3080,
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_k4096_n256_params, 3,
@@ -557,7 +557,7 @@ static const char llama_f32_gemv_dynamic_ptx[] =
     "    setp.lt.u32         %p1, %r7, %r6;\n"
     "    @!%p1 bra           $turn_done;\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n"
     "    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n"
@@ -595,7 +595,7 @@ static const char llama_f32_gemv_dynamic_ptx[] =
     "    setp.lt.u32         %p3, %r9, %r1;\n"
     "    @!%p3 bra           $rest_done;\n"
     "\n"
-    "$rest_loop:\n"
+    "$rest_loop:                                                     // 4 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.f32 {%f34, %f35, %f36, %f37}, [%rd6];\n"
     "    ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd4];\n"
@@ -642,7 +642,7 @@ static const ptxgen_config llama_f32_gemv_dynamic_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
-    llama_f32_gemv_dynamic_ptx, 3985,
+    llama_f32_gemv_dynamic_ptx, 4130,
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_dynamic_params, 5,
@@ -701,7 +701,7 @@ static const char llama_q4k_gemv_k4096_n1024_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r13, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 8 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r14, %r15, %r16, %r17}, [%rd8];\n"
     "    mov.b32             {%h1, %h2}, %r14;\n"
@@ -801,7 +801,7 @@ static const ptxgen_config llama_q4k_gemv_k4096_n1024_config[] = {
 };
 const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
-    llama_q4k_gemv_k4096_n1024_ptx, 5020,
+    llama_q4k_gemv_k4096_n1024_ptx, 5092,
     "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q4k_gemv_k4096_n1024_params, 3,
@@ -865,7 +865,7 @@ static const char llama_mwv_q4k_gemv_k4096_n4096_w2_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -1057,7 +1057,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
-    llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9389,
+    llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
@@ -1121,7 +1121,7 @@ static const char llama_mwv_q4k_gemv_k4096_n4096_w4_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -1315,7 +1315,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
-    llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9495,
+    llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
@@ -1379,7 +1379,7 @@ static const char llama_mwv_q4k_gemv_k4096_n1024_w2_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -1571,7 +1571,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
-    llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9389,
+    llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
@@ -1635,7 +1635,7 @@ static const char llama_mwv_q4k_gemv_k4096_n1024_w4_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -1829,7 +1829,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
-    llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9495,
+    llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
@@ -1893,7 +1893,7 @@ static const char llama_mwv_q4k_gemv_k4096_n14336_w2_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -2085,7 +2085,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
-    llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9392,
+    llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
@@ -2149,7 +2149,7 @@ static const char llama_mwv_q4k_gemv_k4096_n14336_w4_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -2343,7 +2343,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
-    llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9498,
+    llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
@@ -2407,7 +2407,7 @@ static const char llama_mwv_q4k_gemv_k14336_n4096_w2_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -2599,7 +2599,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
-    llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9392,
+    llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
@@ -2663,7 +2663,7 @@ static const char llama_mwv_q4k_gemv_k14336_n4096_w4_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -2857,7 +2857,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
-    llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9497,
+    llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
@@ -2921,7 +2921,7 @@ static const char llama_mwv_q4k_gemv_k4096_n128256_w4_ptx[] =
     "    mov.f32             %f1, 0f00000000;\n"
     "    mov.u32             %r16, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
     "    mov.b32             {%h1, %h2}, %r17;\n"
@@ -3115,7 +3115,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n128256_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
-    llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9501,
+    llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574,
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
@@ -3542,7 +3542,7 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] =
     "    setp.lt.u32         %p4, %r86, 16;\n"
     "    @!%p4 bra           $rest_done;\n"
     "\n"
-    "$rest_loop:\n"
+    "$rest_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.b16    %h9, [%rd9+36];\n"
     "    cvt.f32.f16         %f58, %h9;\n"
@@ -3682,7 +3682,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12783,
+    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12856,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
@@ -3887,7 +3887,7 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] =
     "    setp.lt.u32         %p4, %r86, 16;\n"
     "    @!%p4 bra           $rest_done;\n"
     "\n"
-    "$rest_loop:\n"
+    "$rest_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.b16    %h9, [%rd9+36];\n"
     "    cvt.f32.f16         %f58, %h9;\n"
@@ -4027,7 +4027,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12783,
+    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12856,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
@@ -4232,7 +4232,7 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] =
     "    setp.lt.u32         %p4, %r86, 16;\n"
     "    @!%p4 bra           $rest_done;\n"
     "\n"
-    "$rest_loop:\n"
+    "$rest_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.b16    %h9, [%rd9+36];\n"
     "    cvt.f32.f16         %f58, %h9;\n"
@@ -4372,7 +4372,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12788,
+    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12861,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
@@ -4451,7 +4451,7 @@ static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] =
     "    mov.u64             %rd13, %rd10;\n"
     "    mov.u32             %r22, 0;                                // turn\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 32 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.b16    %h1, [%rd9+36];\n"
     "    cvt.f32.f16         %f2, %h1;\n"
@@ -4584,7 +4584,7 @@ static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] =
     "    setp.lt.u32         %p5, %r87, 56;\n"
     "    @!%p5 bra           $rest_done;\n"
     "\n"
-    "$rest_loop:\n"
+    "$rest_loop:                                                     // 16 weights a lane\n"
     "    .pragma \"nounroll\";\n"
     "    ld.global.nc.b16    %h9, [%rd9+36];\n"
     "    cvt.f32.f16         %f58, %h9;\n"
@@ -4724,7 +4724,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13011,
+    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13157,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
@@ -4825,7 +4825,7 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] =
     "    setp.lt.u32         %p1, %r9, %r8;\n"
     "    @!%p1 bra           $turn_done;\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 64 elements a lane\n"
     "    .pragma \"nounroll\";\n"
     "    mov.f32             %f51, %f33;\n"
     "    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd12+384];\n"
@@ -5204,7 +5204,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20489,
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20563,
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_NONE, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
@@ -5306,7 +5306,7 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] 
     "    setp.lt.u32         %p1, %r9, %r8;\n"
     "    @!%p1 bra           $turn_done;\n"
     "\n"
-    "$turn_loop:\n"
+    "$turn_loop:                                                     // 64 elements a lane\n"
     "    .pragma \"nounroll\";\n"
     "    mov.f32             %f51, %f33;\n"
     "    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd13+384];\n"
@@ -5685,7 +5685,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
-    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20556,
+    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20630,
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_NONE, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,

@@ -94,6 +94,7 @@ q4k_row q4k_row_new(ptx *p, const q4k_lane *lane, val w, val x, val first, unsig
     val quants = add(p, header, convert(p, U64, lane->quants));
     val values = is_global(x) ? mad_wide(p, value, VALUE_BYTES, x) : mad(p, value, VALUE_BYTES, x);
     q4k_row row = { .chunk = &lane->chunk };
+    along->weights += Q4K_VALUES / 32;
     row.header = walk_along(p, along, header, stride * Q4K_BYTES);
     row.quants = walk_along(p, along, quants, stride * Q4K_BYTES);
     row.values = walk_along(p, along, values, stride * Q4K_F32_BYTES);

@@ -49,7 +49,8 @@ typedef struct q4k_row {
 enum { Q4K_AT_HEADER, Q4K_AT_QUANTS, Q4K_AT_VALUES }; /* its cursors */
 
 /* Takes super-blocks first, first + stride, … of a row at w, with activations at x (a 64-bit
- * address or one in shared memory): sets the walk's first, stride and cursors. */
+ * address or one in shared memory): sets the walk's first, stride and cursors,
+ * adds to its weights. */
 q4k_row q4k_row_new(ptx *p, const q4k_lane *lane, val w, val x, val first, unsigned stride,
                     walk *along);
 

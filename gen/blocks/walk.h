@@ -13,6 +13,7 @@ enum { MAX_CURSORS = 6 };
 typedef struct walk {
     val first, end;
     unsigned stride, unroll;
+    unsigned weights; /* of a lane in an item, in all rows; 0: not a loop over weights */
     struct {
         var pointer;
         int64_t bytes; /* from one of a thread's items to its next */

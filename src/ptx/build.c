@@ -231,33 +231,50 @@ val ptx_copy(ptx *p, val v)
     return ptx_add_result(p, i, v.type);
 }
 
+/* The operands with the addresses of shared arrays in registers. */
+static const val *address_operands(ptx *p, const val *given, unsigned count, val *operands)
+{
+    unsigned n = 0;
+    while (n < count && given[n].kind != VAL_SHARED)
+        n++;
+    if (n == count)
+        return given;
+    for (n = 0; n < count; n++)
+        operands[n] = given[n].kind == VAL_SHARED ? address_in_register(p, given[n]) : given[n];
+    return operands;
+}
+
 val ptx_emit(ptx *p, op o, type t, type second, const val *given)
 {
     const op_info *info = &op_table[o];
     if (!(info->types & BIT(t)))
         ptx_fail(p, "%s: does not take %s", info->text, type_table[t].name);
 
-    val operands[MAX_VECTOR] = { { 0 } };
     unsigned count = info->operand_count;
-    bool any_known = false; /* nothing folds without */
+    val operands[MAX_VECTOR];
+    given = address_operands(p, given, count, operands);
+    inst *i = ptx_append(p, o, t); /* taken back where it folds */
+    bool any_known = false;        /* nothing folds without */
     for (unsigned n = 0; n < count; n++) {
-        operands[n] = fit(p, o, info->operands[n], t, second, given[n]);
-        any_known = any_known || operands[n].kind == VAL_IMM;
+        i->operand[n] = fit(p, o, info->operands[n], t, second, given[n]);
+        any_known = any_known || i->operand[n].kind == VAL_IMM;
     }
     /* The right operand may be an immediate, the left one of most instructions may not stand alone.
      */
-    if (info->flags & COMMUTES && operands[0].kind == VAL_IMM && operands[1].kind != VAL_IMM) {
-        val first = operands[0];
-        operands[0] = operands[1];
-        operands[1] = first;
+    if (info->flags & COMMUTES && i->operand[0].kind == VAL_IMM && i->operand[1].kind != VAL_IMM) {
+        val first = i->operand[0];
+        i->operand[0] = i->operand[1];
+        i->operand[1] = first;
     }
     val folded;
-    if (any_known && ptx_fold(o, t, operands, &folded))
+    if (any_known && ptx_fold(o, t, i->operand, &folded)) {
+        p->code.count--;
         return folded.kind == VAL_VAR ? ptx_copy(p, folded) : folded;
-
-    inst *i = ptx_append(p, o, t);
+    }
     i->second = (uint8_t)second;
-    ptx_set_operands(i, operands, count);
+    i->operands = (uint8_t)count;
+    for (unsigned n = 0; n < count; n++)
+        ptx_note_use(i, i->operand[n]);
     type result = signature_type(info->results[0], t, second);
     if (info->results[0] == 'x') /* dp4a: signed as soon as one factor is */
         result = t == U32 && second == U32 ? U32 : S32;

@@ -145,7 +145,9 @@ static bool fold_predicate(op o, val a, val b, val *result)
 bool ptx_fold(op o, type t, const val *operands, val *result)
 {
     enum { ONE_F32 = 0x3f800000 };
-    val a = operands[0], b = operands[1], c = operands[2];
+    const val none = { 0 };
+    unsigned count = op_table[o].operand_count;
+    val a = operands[0], b = count > 1 ? operands[1] : none, c = count > 2 ? operands[2] : none;
     if (o == OP_SELP)
         return known(c) && operand(c.bits ? a : b, result);
     if (t == PRED)
@@ -165,7 +167,7 @@ bool ptx_fold(op o, type t, const val *operands, val *result)
                : known(c)        ? whole(c.type, product.bits + c.bits, result)
                                  : false;
     }
-    if (op_table[o].operand_count != 2)
+    if (count != 2)
         return false;
     return known(a) && known(b) ? fold_two_known(o, t, a, b, result)
                                 : fold_identity(o, t, a, b, result);

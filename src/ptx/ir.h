@@ -137,8 +137,9 @@ struct ptx {
     bool has_unreachable; /* code that nothing reaches may have been built, or a needless jump */
     inst **list; /* the kernel once it is built: prologue and code as the passes leave them */
     size_t count;
-    uint32_t *uses;    /* by register: how often the list reads it; kept from ptx_order on */
-    const char *error; /* the first one */
+    uint32_t *uses;        /* by register: how often the list reads it; kept from ptx_order on */
+    const char *loop_note; /* for the next loop's label, or NULL */
+    const char *error;     /* the first one */
     unsigned dump_stages;
     strbuf *dump;
 };

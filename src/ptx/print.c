@@ -45,9 +45,8 @@ typedef struct printer {
     ptx *p;
     register_name *names;       /* by register */
     uint32_t used[CLASS_COUNT]; /* registers of each class */
-    register_name latest[CLASS_COUNT];
-    uint32_t *label_number;  /* 0: the name alone */
-    mnemonic last[OP_KINDS]; /* of every instruction: most come again with the same types */
+    uint32_t *label_number;     /* 0: the name alone */
+    mnemonic last[OP_KINDS];    /* of every instruction: most come again with the same types */
 } printer;
 
 /* A literal: inline, so that its length is a constant. */
@@ -95,29 +94,12 @@ static inline char *put_spaces(char *at, const char *line, int column)
     return at - line < column ? at + (column - (at - line)) : at + 1;
 }
 
-/* "%r9" becomes "%r10": the next name without a division. */
-static void count_up(register_name *name)
-{
-    char *digit = name->text + name->length - 1;
-    for (; *digit == '9'; digit--)
-        *digit = '0';
-    if (*digit >= '0' && *digit < '9') {
-        ++*digit;
-        return;
-    }
-    digit[1] = '1';
-    name->text[name->length++] = '0';
-}
-
 static void name_register(printer *w, uint32_t id)
 {
     unsigned c = type_table[w->p->registers.items[id].type].reg_class;
-    if (!w->used[c]++)
-        w->latest[c].length =
-            (uint8_t)(put(put_name(w->latest[c].text, class_table[c].prefix), "0") -
-                      w->latest[c].text);
-    count_up(&w->latest[c]);
-    w->names[id] = w->latest[c];
+    register_name *name = &w->names[id];
+    char *end = put_number(put_name(name->text, class_table[c].prefix), ++w->used[c]);
+    name->length = (uint8_t)(end - name->text);
 }
 
 /* Results stand in front of operands, and nothing is read before it is defined, so this is the
@@ -327,13 +309,21 @@ static char *put_guard(const printer *w, char *at, const inst *i)
     return at;
 }
 
+static char *put_comment(char *at, const char *line, const char *comment)
+{
+    if (!comment)
+        return at;
+    return put_name(put(put_spaces(at, line, COMMENT_COLUMN), "// "), comment);
+}
+
 static char *put_instruction(printer *w, char *line, const inst *i)
 {
-    if (i->op == OP_LABEL) {
-        *line = '\n';
-        return put(put_label(w, line + 1, i->target), ":\n");
-    }
     char *at;
+    if (i->op == OP_LABEL) {
+        *line++ = '\n';
+        at = put(put_label(w, line, i->target), ":");
+        return put(put_comment(at, line, i->comment), "\n");
+    }
     bool has_operands = i->results || i->operands || i->op == OP_BRA;
     if (!i->guard && has_operands) {
         at = put_indented_mnemonic(w, line, i);
@@ -348,12 +338,7 @@ static char *put_instruction(printer *w, char *line, const inst *i)
     if (has_operands)
         at = put_operands(w, at, i);
     *at++ = ';';
-    if (i->comment) {
-        at = put(put_spaces(at, line, COMMENT_COLUMN), "// ");
-        at = put_name(at, i->comment);
-    }
-    *at++ = '\n';
-    return at;
+    return put(put_comment(at, line, i->comment), "\n");
 }
 
 unsigned ptx_isa(const ptx *p)

@@ -301,6 +301,10 @@ void barrier(ptx *p);
 void ret(ptx *p);
 void ret_if(ptx *p, val condition);
 
+/* Notes at the label of the next loop how much one turn does: "32 weights a lane". For readers, and
+ * for the table of costs, which divides the loop's instructions by it. */
+void ptx_loop_work(ptx *p, unsigned amount, const char *unit);
+
 /* Conditions and loops. PTX_ELSE follows its PTX_IF at once. The body of
  *
  *     PTX_FOR (p, row, first, end, step)

@@ -73,6 +73,11 @@ ptx_scope ptx_else_begin(ptx *p)
     return s;
 }
 
+void ptx_loop_work(ptx *p, unsigned amount, const char *unit)
+{
+    p->loop_note = arena_format(p->arena, "%u %s a lane", amount, unit);
+}
+
 ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
 {
     type t = first.kind != VAL_NUMBER ? first.type : end.kind != VAL_NUMBER ? end.type : U32;
@@ -81,6 +86,8 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     if (end.kind == VAL_VAR || step.kind == VAL_VAR)
         ptx_fail(p, "loop %s: its end and step may not change: take a copy with get", name);
 
+    const char *note = p->loop_note;
+    p->loop_note = NULL;
     ptx_scope s = { .open = !constant || first.bits < end.bits };
     if (!s.open)
         return s;
@@ -100,7 +107,7 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
         s.end_label = new_label(p, name, "_done");
         branch_unless(p, ptx_lt(p, s.counter, end), s.end_label);
     }
-    control(p, OP_LABEL, s.begin_label);
+    control(p, OP_LABEL, s.begin_label)->comment = note;
     control(p, OP_NOUNROLL, 0);
     return s;
 }

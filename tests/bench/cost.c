@@ -16,7 +16,13 @@
 #include "base/os.h"
 #include "generate.h"
 
-enum { INSTRUCTION_BYTES = 16, OPCODE_MASK = 0xfff, OPCODE_BRANCH = 0x947, MAX_LOOPS = 64 };
+enum {
+    INSTRUCTION_BYTES = 16,
+    OPCODE_MASK = 0xfff,
+    OPCODE_BRANCH = 0x947,
+    OPCODE_UNIFORM_BRANCH = 0x547,
+    MAX_LOOPS = 64,
+};
 
 typedef struct loop {
     size_t first, last; /* instructions */
@@ -48,12 +54,14 @@ static uint64_t word(const unsigned char *bytes)
     return value;
 }
 
-/* Where a branch goes: the signed distance in units of four bytes from the next instruction stands
- * in 48 bits from bit 34 on. */
-static int64_t branch_distance(const unsigned char *instruction)
+/* How far a branch goes from the next instruction. Its signed distance in units of four bytes
+ * stands in 48 bits from bit 34 on; from sm_90 on eight lower bits follow it, in bits 16 to 23. */
+static int64_t branch_distance(const unsigned char *instruction, const target *t)
 {
     uint64_t low = word(instruction) >> 34, high = word(instruction + 8) & 0x3ffff;
     int64_t distance = (int64_t)((high << 30 | low) << 16) >> 16;
+    if (t->sm >= 90)
+        distance = distance * 256 + (int64_t)(word(instruction) >> 16 & 0xff);
     return distance * 4 / INSTRUCTION_BYTES;
 }
 
@@ -65,15 +73,16 @@ static bool holds_another(const loop *l, const loop *all, size_t count)
     return false;
 }
 
-static void find_loops(const unsigned char *code, machine_code *m)
+static void find_loops(const unsigned char *code, const target *t, machine_code *m)
 {
     loop all[MAX_LOOPS];
     size_t count = 0;
     for (size_t i = 0; i < m->instructions; i++) {
         const unsigned char *instruction = code + i * INSTRUCTION_BYTES;
-        if ((word(instruction) & OPCODE_MASK) != OPCODE_BRANCH)
+        uint64_t opcode = word(instruction) & OPCODE_MASK;
+        if (opcode != OPCODE_BRANCH && opcode != OPCODE_UNIFORM_BRANCH)
             continue;
-        int64_t to = (int64_t)i + 1 + branch_distance(instruction);
+        int64_t to = (int64_t)i + 1 + branch_distance(instruction, t);
         bool idle = to == (int64_t)i; /* the trap behind a kernel's end */
         if (to >= 0 && to <= (int64_t)i && !idle && count < MAX_LOOPS)
             all[count++] = (loop){ (size_t)to, i };
@@ -83,7 +92,7 @@ static void find_loops(const unsigned char *code, machine_code *m)
             m->loops[m->loop_count++] = all[i];
 }
 
-static machine_code read_cubin(const char *bytes, size_t size)
+static machine_code read_cubin(const char *bytes, size_t size, const target *t)
 {
     machine_code m = { 0 };
     const Elf64_Ehdr *head = (const Elf64_Ehdr *)(const void *)bytes;
@@ -95,7 +104,7 @@ static machine_code read_cubin(const char *bytes, size_t size)
         if (strncmp(names + sections[s].sh_name, ".text.", 6) != 0)
             continue;
         m.instructions = sections[s].sh_size / INSTRUCTION_BYTES;
-        find_loops((const unsigned char *)bytes + sections[s].sh_offset, &m);
+        find_loops((const unsigned char *)bytes + sections[s].sh_offset, t, &m);
     }
     return m;
 }
@@ -112,38 +121,55 @@ static unsigned access_bytes(const char *mnemonic)
     return width * (unsigned)strtoul(mnemonic + length, NULL, 10) / 8;
 }
 
-/* The marked loop with the most work. Loops of the PTX are told by their branch backwards. */
+typedef struct ptx_label {
+    char name[96]; /* with the semicolon that ends a branch to it */
+    marked_loop mark;
+    unsigned line, loads, load_bytes; /* up to it */
+} ptx_label;
+
+static void note_label(const char *line, size_t length, ptx_label *label)
+{
+    const char *note = memchr(line, '/', length);
+    snprintf(label->name, sizeof label->name, "%.*s;", (int)strcspn(line, ":"), line);
+    if (note)
+        sscanf(note, "// %u %15s", &label->mark.work, label->mark.what);
+}
+
+/* The marked loop with the most work. A branch to a label further up closes a loop. */
 static bool find_marked(const char *text, marked_loop *found)
 {
-    char label[128] = "";
-    marked_loop now = { 0 };
-    size_t inner_loops = 0;
-    bool any = false;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        if (*line == '$') {
-            size_t length = strcspn(line, ":");
-            snprintf(label, sizeof label, "%.*s;", (int)length, line);
-            now = (marked_loop){ 0 };
-            const char *mark = strstr(line, "// ");
-            if (mark && mark < line + strcspn(line, "\n"))
-                sscanf(mark, "// %u %15s", &now.work, now.what);
+    ptx_label labels[MAX_LOOPS], here = { .line = 0 };
+    size_t label_count = 0, inner_loops = 0;
+    unsigned last_loop_end = 0;
+    for (size_t length; *text; text += length + (text[length] == '\n'), here.line++) {
+        length = strcspn(text, "\n");
+        if (*text == '$' && label_count < MAX_LOOPS) {
+            labels[label_count] = here;
+            note_label(text, length, &labels[label_count++]);
         }
-        const char *load = strstr(line, "ld.global");
-        if (load && load < line + strcspn(line, "\n")) {
-            now.loads++;
-            now.load_bytes += access_bytes(load);
+        const char *load = strstr(text, "ld.global"), *branch = strstr(text, "bra ");
+        if (load && load < text + length) {
+            here.loads++;
+            here.load_bytes += access_bytes(load);
         }
-        const char *back = *label ? strstr(line, label) : NULL;
-        if (back && back < line + strcspn(line, "\n") && strstr(line, "bra") < back) {
-            now.number = inner_loops++;
-            if (now.work > found->work) {
-                *found = now;
-                any = true;
-            }
-            *label = '\0';
+        if (!branch || branch > text + length)
+            continue;
+        const char *to = branch + strcspn(branch, "$");
+        for (size_t i = 0; i < label_count; i++) {
+            ptx_label *l = &labels[i];
+            if (strncmp(to, l->name, strlen(l->name)) != 0)
+                continue;
+            bool innermost = last_loop_end <= l->line;
+            last_loop_end = here.line;
+            l->mark.number = inner_loops;
+            l->mark.loads = here.loads - l->loads;
+            l->mark.load_bytes = here.load_bytes - l->load_bytes;
+            inner_loops += innermost;
+            if (innermost && l->mark.work > found->work)
+                *found = l->mark;
         }
     }
-    return any;
+    return found->work > 0;
 }
 
 static machine_code assemble(arena *a, const ptxas *assembler, const char *folder, const kernel *k,
@@ -165,7 +191,7 @@ static machine_code assemble(arena *a, const ptxas *assembler, const char *folde
     if (!os_run(a, argv, &output, &status, &error) || status != 0 ||
         !os_read_file(a, cubin, &bytes, &size, &error))
         give_up(k->instance->name, error ? error : output);
-    return read_cubin(bytes, size);
+    return read_cubin(bytes, size, t);
 }
 
 static void print_row(arena *a, const ptxas *assembler, const char *folder, const kernel *k,
