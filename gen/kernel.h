@@ -20,6 +20,7 @@ typedef struct kernel {
     const char *ptx;
     size_t ptx_length;
     size_t body_offset;  /* in ptx: behind the lines that name its target */
+    bool for_newer;      /* newer targets get the same instructions */
     size_t shared_bytes; /* static */
     resources resources;
 } kernel;

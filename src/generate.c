@@ -82,6 +82,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
         .ptx = arena_copy(a, output.text, output.length),
         .ptx_length = output.length,
         .body_offset = output.body_offset,
+        .for_newer = !output.asked_target,
         .shared_bytes = output.shared_bytes,
     };
     return true;
@@ -115,6 +116,8 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
                          ? arena_format(a, "%s.%s.ptx", in->name, s->targets[t]->name)
                          : arena_format(a, "%s.ptx", in->name);
             *VEC_PUSH(a, &kernels) = k;
+            if (k.for_newer)
+                break;
         }
     }
     arena_free(scratch);

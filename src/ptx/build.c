@@ -27,8 +27,9 @@ ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block)
     return p;
 }
 
-const target *ptx_target(const ptx *p)
+const target *ptx_target(ptx *p)
 {
+    p->asked_target = true;
     return p->target;
 }
 

@@ -124,6 +124,7 @@ struct ptx {
     const char *name;
     const target *target;
     unsigned block, min_blocks, max_registers;
+    bool asked_target;
     VEC(const char *) headings;
     VEC(ptx_parameter) params;
     VEC(ptx_shared) shared;

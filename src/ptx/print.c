@@ -487,6 +487,7 @@ void ptx_print(ptx *p, ptx_output *out)
     number_labels(&w);
     out->isa = ptx_isa(p);
     out->shared_bytes = ptx_shared_bytes(p);
+    out->asked_target = p->asked_target;
 
     strbuf text = strbuf_new(p->arena);
     strbuf_reserve(&text, USUAL_HEAD + p->count * USUAL_LINE + LONGEST_LINE);

@@ -50,7 +50,9 @@ typedef struct ptx ptx;
 
 /* A kernel called name (a C identifier) for an architecture, for blocks of this many threads. */
 ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block);
-const target *ptx_target(const ptx *p);
+
+/* The architecture, for kernels that differ by it: see ptx_output.asked_target. */
+const target *ptx_target(ptx *p);
 unsigned ptx_block(const ptx *p);
 
 /* A comment line at the head of the file. */
@@ -78,6 +80,8 @@ typedef struct ptx_output {
     size_t length;
     unsigned isa; /* of .version, times ten */
     size_t shared_bytes;
+    bool asked_target;  /* whether the kernel was told its target: if not, newer ones get the same
+                           body */
     size_t body_offset; /* in text: what follows is the same for targets that take the same
                            instructions */
 } ptx_output;
