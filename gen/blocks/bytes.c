@@ -6,16 +6,34 @@ val ptx_load_word_by_halves(ptx *p, val base, int64_t offset)
     return prmt(p, ld_const(p, U16, base, offset), ld_const(p, U16, base, offset + 2), LOW_HALVES);
 }
 
+val byte_of(ptx *p, val word, unsigned n)
+{
+    if (n == 3)
+        return shr(p, word, 24);
+    return n == 0 ? bit_and(p, word, 0xff) : bfe(p, word, 8 * n, 8);
+}
+
+val byte_as_f32(ptx *p, val word, unsigned n)
+{
+    return convert(p, F32, byte_of(p, word, n));
+}
+
 val signed_byte_as_f32(ptx *p, val word, unsigned n)
 {
     return convert(p, F32, bfe(p, as(p, S32, word), 8 * n, 8));
 }
 
-void centred_fractions(ptx *p, val bytes, val fraction[4])
+void fractions_from_one(ptx *p, val bytes, val fraction[4])
 {
     enum { BYTE_INTO_MANTISSA = 0x7044 };
-    for (unsigned i = 0; i < 4; i++) {
-        val t = prmt(p, bytes, imm(U32, 0x3f000000), BYTE_INTO_MANTISSA | i << 8);
-        fraction[i] = sub(p, bits_as(p, F32, t), 1.5f);
-    }
+    for (unsigned i = 0; i < 4; i++)
+        fraction[i] =
+            bits_as(p, F32, prmt(p, bytes, imm(U32, 0x3f000000), BYTE_INTO_MANTISSA | i << 8));
+}
+
+void centred_fractions(ptx *p, val bytes, val fraction[4])
+{
+    fractions_from_one(p, bytes, fraction);
+    for (unsigned i = 0; i < 4; i++)
+        fraction[i] = sub(p, fraction[i], 1.5f);
 }

@@ -22,11 +22,16 @@ enum { AND_OR = 0xea, AND_XOR = 0x6a };
 val ptx_load_word_by_halves(ptx *p, val base, int64_t offset);
 #define load_word_by_halves(p, base, offset) ptx_load_word_by_halves(p, V(base), offset)
 
-/* Byte 0..3 of a word, taken as signed, as f32. */
+/* Byte 0..3 of a word: as u32, as f32, and taken as signed as f32. */
+val byte_of(ptx *p, val word, unsigned n);
+val byte_as_f32(ptx *p, val word, unsigned n);
 val signed_byte_as_f32(ptx *p, val word, unsigned n);
 
-/* Floats b / 128 - 0.5 of the lower seven bits b of each byte; bit 7 must be set: 0x3f, the byte
- * and zeros make 1 + b / 128, the byte's own bit 7 being the exponent's lowest. */
+/* Floats 1 + b / 128 of the lower seven bits b of each byte; bit 7 must be set: 0x3f, the byte and
+ * zeros are that float, the byte's own bit 7 being the exponent's lowest. */
+void fractions_from_one(ptx *p, val bytes, val fraction[4]);
+
+/* The same less 1.5: b / 128 - 0.5. */
 void centred_fractions(ptx *p, val bytes, val fraction[4]);
 
 #endif

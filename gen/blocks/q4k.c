@@ -10,6 +10,8 @@
  */
 #include "gen/blocks/q4k.h"
 
+#include "gen/blocks/bytes.h"
+
 q4k_chunk q4k_chunk_new(ptx *p, val chunk)
 {
     enum { LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };
@@ -29,7 +31,6 @@ q4k_header q4k_header_at(ptx *p, val row, int64_t offset, const q4k_chunk *c)
 
 q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c)
 {
-    enum { AND_OR = 0xea }; /* lop3: (a & b) | c */
     val2 d = halves(p, word.v[0]);
 
     val first = prmt(p, word.v[1], word.v[2], c->selector);
@@ -41,16 +42,4 @@ q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c)
         .dmin = convert(p, F32, d.v[1]),
         .packed = lop3(p, last, c->mask_last, upper, AND_OR),
     };
-}
-
-val byte_of(ptx *p, val word, unsigned n)
-{
-    if (n == 3)
-        return shr(p, word, 24);
-    return n == 0 ? bit_and(p, word, 0xff) : bfe(p, word, 8 * n, 8);
-}
-
-val byte_as_f32(ptx *p, val word, unsigned n)
-{
-    return convert(p, F32, byte_of(p, word, n));
 }

@@ -45,8 +45,4 @@ q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c); /* its four wor
 q4k_header q4k_header_at(ptx *p, val row, int64_t offset, const q4k_chunk *c);
 #define q4k_load_header(p, row, offset, chunk) q4k_header_at(p, V(row), offset, chunk)
 
-/* Byte 0..3 of a word as u32 or f32. */
-val byte_of(ptx *p, val word, unsigned n);
-val byte_as_f32(ptx *p, val word, unsigned n);
-
 #endif

@@ -1,5 +1,7 @@
 #include "gen/blocks/q4k_f32.h"
 
+#include "gen/blocks/bytes.h"
+
 enum { CHUNK_LANES = Q4K_CHUNK_BYTES / Q4K_LANE_BYTES, VALUE_BYTES = 4 };
 
 q4k_lane q4k_lane_new(ptx *p)
@@ -14,15 +16,10 @@ q4k_lane q4k_lane_new(ptx *p)
     };
 }
 
-/* Four nibbles as floats 1 + q/16 without a conversion: that is 0x3f800000 with q in the upper four
- * bits of the mantissa. Bits 3 to 6 of each byte of shifted hold q; a byte permutation puts one
- * byte, with the exponent's lowest bit set on top of it, between 0x3f and zeros. */
+/* Four nibbles q as floats 1 + q/16: bits 3 to 6 of each byte of shifted hold them. */
 static void nibbles_as_f32(ptx *p, val shifted, val t[Q4K_LANE_BYTES])
 {
-    enum { AND_OR = 0xea, BYTE_INTO_MANTISSA = 0x7044 };
-    val bytes = lop3(p, shifted, imm(U32, 0x78787878), imm(U32, 0x80808080), AND_OR);
-    for (int i = 0; i < Q4K_LANE_BYTES; i++)
-        t[i] = bits_as(p, F32, prmt(p, bytes, imm(U32, 0x3f000000), BYTE_INTO_MANTISSA | i << 8));
+    fractions_from_one(p, lop3(p, shifted, IN_EACH_BYTE(0x78), IN_EACH_BYTE(0x80), AND_OR), t);
 }
 
 /* With t = 1 + q/16 and a = 16 d scale, d scale q - dmin min is a t - (a + dmin min). */

@@ -1,5 +1,6 @@
 #include "gen/blocks/q4k_q8.h"
 
+#include "gen/blocks/bytes.h"
 #include "gen/blocks/gemv.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/walk.h"
