@@ -33,6 +33,7 @@ typedef enum operation {
 extern const char *const operation_names[OP_COUNT];
 
 enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
+enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as gen/tuning.h chooses */
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
 
 /* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
@@ -50,6 +51,11 @@ typedef struct instance {
     int64_t n_kv;    /* rows of K and V, of pipelines */
     int64_t weights; /* index of the word */
     double epsilon;  /* added to the mean square by which an RMS norm divides */
+    int64_t variant; /* VARIANT_; AUTO stands for other instances and is never generated */
+
+    target_set excluded;     /* those of the spec's targets that it is not generated for */
+    const family *chosen_by; /* whose variant = auto asked for it; NULL: the spec names it */
+    target_set chosen_for;   /* the targets for which that is so */
 } instance;
 
 /* A key that a section of the spec may set: a whole number or one of some words, stored in an
@@ -111,6 +117,11 @@ typedef struct key {
         .max = MAX_VECTORS, .def = (least), .tag = "m"                                          \
     }
 enum { MAX_VECTORS = 8 };
+#define KEY_VARIANT                                                                  \
+    {                                                                                \
+        .name = "variant", .summary = "auto: the family tuned for target and shape", \
+        .field = KEY_FIELD(variant), .choices = variant_choices                      \
+    }
 #define KEY_EPSILON                                                                   \
     {                                                                                 \
         .name = "epsilon", .summary = "of the RMS norm", .field = KEY_FIELD(epsilon), \
@@ -118,6 +129,7 @@ enum { MAX_VECTORS = 8 };
     }
 extern const real_range epsilon_range;
 extern const choice dims_choices[];
+extern const choice variant_choices[];
 extern const choice seq_len_choices[];
 
 /* A parameter of a kernel. Pointers are outputs or inputs of a format; the rest are u32 numbers. */
@@ -209,6 +221,12 @@ const char *instance_value_text(arena *a, const instance *in, const key *k);
 
 /* Makes the name of an instance from its family and the values of its keys. */
 const char *instance_make_name(arena *a, const instance *in);
+
+/* Whether variant = auto chose the instance for a target. */
+bool instance_is_chosen(const instance *in, const target *t);
+
+/* Adds to an instance what another one of the same name is asked for. */
+void instance_merge(instance *in, const instance *other);
 
 /* The parameters of an instance's kernel: those of its family's table, then with dynamic dims
  * k_dim, n_dim and m_dim for those sizes it has. Returns their number, at most MAX_PARAMS. */

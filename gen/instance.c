@@ -23,6 +23,12 @@ const choice dims_choices[] = {
     { NULL, NULL },
 };
 
+const choice variant_choices[] = {
+    [VARIANT_PLAIN] = { "plain", "" },
+    [VARIANT_AUTO] = { "auto", "_auto" },
+    { NULL, NULL },
+};
+
 const choice seq_len_choices[] = {
     [SEQ_LEN_DIRECT] = { "direct", "" },
     [SEQ_LEN_INDIRECT] = { "indirect", "_indirect" },
@@ -134,6 +140,19 @@ const char *instance_make_name(arena *a, const instance *in)
         }
     }
     return name.text;
+}
+
+bool instance_is_chosen(const instance *in, const target *t)
+{
+    return (in->chosen_for & target_bit(t)) != 0;
+}
+
+void instance_merge(instance *in, const instance *other)
+{
+    in->excluded &= other->excluded;
+    in->chosen_for |= other->chosen_for;
+    if (!in->chosen_by)
+        in->chosen_by = other->chosen_by;
 }
 
 /* "n*k" values of Q4_K are "n*k/256*144" bytes. */

@@ -15,6 +15,7 @@ typedef struct resources {
 typedef struct kernel {
     const instance *instance;
     const target *target; /* the oldest it runs on */
+    const target *newest; /* of the spec's targets that it is generated for */
     unsigned isa;         /* PTX ISA version, times ten */
     const char *file;     /* NAME.ptx, or NAME.sm_80.ptx where the spec lists several targets */
     const char *ptx;

@@ -163,6 +163,7 @@ static const param params[] = { OUT(F32, y, "n", 4), IN(Q6_K, w, "n*k", 2), IN(F
                                 PARAM_END };
 static const param batched_params[] = { OUT(F32, y, "m*n", 4), IN(Q6_K, w, "n*k", 2),
                                         IN(F32, x, "m*k", 16), PARAM_END };
+static const key plain_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_VARIANT, KEY_DIMS, KEY_END };
 static const key one_warp_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 static const key multi_warp_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS,
                                        KEY_END };
@@ -187,7 +188,7 @@ const family q6k_gemv = {
     .op = OP_GEMV,
     .weights = FORMAT_Q6_K,
     .activations = FORMAT_F32,
-    .keys = one_warp_keys,
+    .keys = plain_keys,
     .params = params,
     .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
     .build = build_plain,

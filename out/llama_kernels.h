@@ -21,7 +21,16 @@
  *     if (!kernel)
  *         ...                                            that was not generated
  *
- * and, with kernel->ptx given to cuModuleLoadData and kernel->entry to cuModuleGetFunction,
+ * To launch through the CUDA driver API, with arguments that the compiler checks, also define
+ * LLAMA_WITH_CUDA before including:
+ *
+ *     llama_cuda cuda;                                one a context, which is current
+ *     void *library = dlopen("libcuda.so.1", RTLD_NOW);
+ *     CUresult r = llama_cuda_init(&cuda, dlsym, library);
+ *     r = llama_load(&cuda, &llama_f32_gemv_k4096_n256, NULL);
+ *     r = llama_f32_gemv_k4096_n256_launch(&cuda, stream, y, w, x);
+ *
+ * Or do it by hand: kernel->ptx is for cuModuleLoadData, kernel->entry for cuModuleGetFunction, and
  *
  *     unsigned grid[3];
  *     ptxgen_run run = { 0, 0, 0, 132 };
@@ -142,6 +151,7 @@ typedef struct ptxgen_kernel {
     unsigned registers;     /* a thread's, by ptxas; 0 where it was not run */
     unsigned blocks_per_sm; /* resident on an SM of this sm; 0 where ptxas was not run */
     int preference;         /* among kernels that fit a query the highest is found */
+    const char *chosen_by;  /* the family whose variant = auto chose it for its GPUs, or NULL */
 } ptxgen_kernel;
 
 /* What a caller needs. A member that is 0 or NULL does not matter. A size that a family does not
@@ -242,20 +252,30 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
            ptxgen_fits_epsilon(kernel, query->epsilon);
 }
 
+/* Whether two kernels stand for one, as made or as chosen for different GPUs. */
+static inline int ptxgen_are_one(const ptxgen_kernel *a, const ptxgen_kernel *b)
+{
+    return strcmp(a->name, b->name) == 0 ||
+           (a->chosen_by && b->chosen_by && strcmp(a->chosen_by, b->chosen_by) == 0 &&
+            a->k == b->k && a->n == b->n);
+}
+
 /* Whether a kernel is to be taken in place of one that stands before it in the table. */
 static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kernel *earlier,
                                    const ptxgen_query *query)
 {
     if (later->dynamic_dims != earlier->dynamic_dims)
         return earlier->dynamic_dims;
+    if (ptxgen_are_one(later, earlier))
+        return query->sm ? later->sm > earlier->sm : later->sm < earlier->sm;
     if (later->preference != earlier->preference)
         return later->preference > earlier->preference;
-    return query->sm && later->sm > earlier->sm && strcmp(later->name, earlier->name) == 0;
+    return later->chosen_by && !earlier->chosen_by;
 }
 
 /* The kernel for a query, or NULL: sizes that are built in before those given at run time, then the
- * family's preference, then the order of the spec; of a kernel made for several targets the newest
- * that the device runs, or, with sm 0, the oldest. */
+ * family's preference, then what variant = auto chose, then the order of the spec; of a kernel made
+ * or chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
 static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *kernels, size_t count,
                                                   const ptxgen_query *query)
 {
@@ -400,6 +420,534 @@ extern const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indire
 #endif
 #endif /* LLAMA_KERNELS_H */
 
+#if defined(LLAMA_WITH_CUDA) && !defined(LLAMA_KERNELS_CUDA)
+#define LLAMA_KERNELS_CUDA
+
+/* The types of the CUDA driver API, unless you have included <cuda.h>, or a stand-in for it that
+ * defines CUDA_VERSION, yourself. */
+#ifndef CUDA_VERSION
+#include <cuda.h>
+#endif
+
+/* What loads and launches kernels, the same in every header that ptxgen writes. Nothing here calls
+ * the driver by name, so that the program needs no libcuda to link or to start. */
+#ifndef PTXGEN_DRIVER
+#define PTXGEN_DRIVER
+
+/* cuda.h renames what it has per-thread default streams for; look up what a call would reach. */
+#define PTXGEN_TEXT_OF(name)    #name
+#define PTXGEN_ENTRY_NAME(name) PTXGEN_TEXT_OF(name)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The address of a driver's entry point, or NULL: dlsym itself, library being what
+ * dlopen("libcuda.so.1", RTLD_NOW) gave, or a function of yours over GetProcAddress. */
+typedef void *(*ptxgen_lookup)(void *library, const char *name);
+
+/* Entry points of the driver, and what of a device decides how kernels are loaded and launched. */
+typedef struct ptxgen_driver {
+    CUresult(CUDAAPI *ctx_get_device)(CUdevice *device);
+    CUresult(CUDAAPI *device_get_attribute)(int *value, CUdevice_attribute attribute,
+                                            CUdevice device);
+    CUresult(CUDAAPI *module_load_data_ex)(CUmodule *module, const void *image,
+                                           unsigned option_count, CUjit_option *options,
+                                           void **values);
+    CUresult(CUDAAPI *module_get_function)(CUfunction *function, CUmodule module, const char *name);
+    CUresult(CUDAAPI *module_unload)(CUmodule module);
+    CUresult(CUDAAPI *func_set_attribute)(CUfunction function, CUfunction_attribute attribute,
+                                          int value);
+    CUresult(CUDAAPI *launch_kernel)(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                     unsigned grid_z, unsigned block_x, unsigned block_y,
+                                     unsigned block_z, unsigned shared, CUstream stream,
+                                     void **arguments, void **extra);
+    unsigned sm;           /* compute capability, times ten; 0: not initialised */
+    unsigned sm_count;     /* multiprocessors */
+    unsigned shared_block; /* bytes of shared memory a block may opt into */
+} ptxgen_driver;
+
+/* A kernel in a context; all NULL before it is loaded. */
+typedef struct ptxgen_loaded_kernel {
+    const ptxgen_kernel *kernel; /* of those of its name the newest that the device runs */
+    CUmodule module;
+    CUfunction function;
+} ptxgen_loaded_kernel;
+
+/* Where loading failed: the kernel, and what the driver's JIT compiler said of its PTX, "" where
+ * the failure is not the JIT's. */
+typedef struct ptxgen_load_error {
+    const ptxgen_kernel *kernel;
+    char log[4096];
+} ptxgen_load_error;
+
+static inline int ptxgen_look_up(ptxgen_lookup lookup, void *library, const char *name, void *entry)
+{
+    void *found = lookup(library, name);
+    memcpy(entry, &found, sizeof found); /* C has no conversion to a pointer to a function */
+    return found != NULL;
+}
+
+static inline CUresult ptxgen_ask_device(const ptxgen_driver *driver, CUdevice device,
+                                         CUdevice_attribute attribute, unsigned *value)
+{
+    int answer = 0;
+    CUresult result = driver->device_get_attribute(&answer, attribute, device);
+    *value = (unsigned)answer;
+    return result;
+}
+
+/* Finds the entry points and asks for the device of the current context. CUDA_ERROR_NOT_FOUND where
+ * the driver lacks an entry point, else what the driver says. */
+static inline CUresult ptxgen_driver_init(ptxgen_driver *driver, ptxgen_lookup lookup,
+                                          void *library)
+{
+    CUdevice device;
+    CUresult result;
+    unsigned major = 0, minor = 0;
+    memset(driver, 0, sizeof *driver);
+    if (!ptxgen_look_up(lookup, library, "cuCtxGetDevice", &driver->ctx_get_device) ||
+        !ptxgen_look_up(lookup, library, "cuDeviceGetAttribute", &driver->device_get_attribute) ||
+        !ptxgen_look_up(lookup, library, "cuModuleLoadDataEx", &driver->module_load_data_ex) ||
+        !ptxgen_look_up(lookup, library, "cuModuleGetFunction", &driver->module_get_function) ||
+        !ptxgen_look_up(lookup, library, "cuModuleUnload", &driver->module_unload) ||
+        !ptxgen_look_up(lookup, library, "cuFuncSetAttribute", &driver->func_set_attribute) ||
+        !ptxgen_look_up(lookup, library, PTXGEN_ENTRY_NAME(cuLaunchKernel), &driver->launch_kernel))
+        return CUDA_ERROR_NOT_FOUND;
+    result = driver->ctx_get_device(&device);
+    if (result == CUDA_SUCCESS)
+        result = ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                   &driver->sm_count);
+    if (result == CUDA_SUCCESS)
+        result =
+            ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                              &driver->shared_block);
+    if (result == CUDA_SUCCESS)
+        result =
+            ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major);
+    if (result == CUDA_SUCCESS)
+        result =
+            ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
+    if (result == CUDA_SUCCESS)
+        driver->sm = major * 10 + minor;
+    return result;
+}
+
+/* Bytes of dynamic shared memory that a block of the kernel can have. */
+static inline unsigned ptxgen_most_dynamic_shared(const ptxgen_driver *driver,
+                                                  const ptxgen_kernel *kernel)
+{
+    return driver->shared_block - PTXGEN_MIN(driver->shared_block, kernel->shared_static);
+}
+
+/* Above 48 KiB a kernel has to opt into its shared memory. Where run-time values decide how much,
+ * it may have all that a block can. */
+static inline CUresult ptxgen_allow_shared(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
+                                           CUfunction function)
+{
+    const unsigned without_asking = 48 * 1024;
+    unsigned dynamic =
+        kernel->shared_at ? ptxgen_most_dynamic_shared(driver, kernel) : kernel->shared_dynamic;
+    if (kernel->shared_static + dynamic <= without_asking)
+        return CUDA_SUCCESS;
+    return driver->func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                      (int)dynamic);
+}
+
+/* Loads one kernel into an empty *loaded, which stays empty on failure. */
+static inline CUresult ptxgen_load_kernel(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
+                                          ptxgen_loaded_kernel *loaded, ptxgen_load_error *error)
+{
+    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    void *values[2] = { NULL, NULL };
+    CUmodule module;
+    CUfunction function;
+    CUresult result;
+    if (error) {
+        values[0] = error->log;
+        values[1] = (void *)(uintptr_t)sizeof error->log;
+    }
+    result = driver->module_load_data_ex(&module, kernel->ptx, error ? 2 : 0, options, values);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->module_get_function(&function, module, kernel->entry);
+    if (result == CUDA_SUCCESS)
+        result = ptxgen_allow_shared(driver, kernel, function);
+    if (result != CUDA_SUCCESS) {
+        driver->module_unload(module);
+        return result;
+    }
+    loaded->kernel = kernel;
+    loaded->module = module;
+    loaded->function = function;
+    return CUDA_SUCCESS;
+}
+
+/* A kernel's place among the loaded ones: that of the first of its name in the table, or NULL. */
+static inline ptxgen_loaded_kernel *ptxgen_loaded_in(ptxgen_loaded_kernel *loaded,
+                                                     const ptxgen_kernel *const *kernels,
+                                                     size_t count, const ptxgen_kernel *kernel)
+{
+    size_t i;
+    for (i = 0; kernel && i < count; i++)
+        if (strcmp(kernels[i]->name, kernel->name) == 0)
+            return &loaded[i];
+    return NULL;
+}
+
+static inline CUresult ptxgen_load_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+                                      const ptxgen_kernel *const *kernels, size_t count,
+                                      const ptxgen_kernel *kernel, ptxgen_load_error *error)
+{
+    ptxgen_loaded_kernel *place = ptxgen_loaded_in(loaded, kernels, count, kernel);
+    if (error) {
+        error->kernel = kernel;
+        error->log[0] = '\0';
+    }
+    if (!driver->sm)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (!place)
+        return CUDA_ERROR_NOT_FOUND;
+    if (place->kernel)
+        return CUDA_SUCCESS;
+    kernel = ptxgen_named_in(kernels, count, kernel->name, driver->sm);
+    if (!kernel)
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return ptxgen_load_kernel(driver, kernel, place, error);
+}
+
+static inline CUresult ptxgen_load_all_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+                                          const ptxgen_kernel *const *kernels, size_t count,
+                                          ptxgen_load_error *error)
+{
+    CUresult result = driver->sm ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    size_t i;
+    if (error)
+        memset(error, 0, sizeof *error);
+    for (i = 0; i < count && result == CUDA_SUCCESS; i++)
+        if (kernels[i]->sm <= driver->sm)
+            result = ptxgen_load_in(driver, loaded, kernels, count, kernels[i], error);
+    return result;
+}
+
+static inline CUresult ptxgen_unload_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+                                        size_t count)
+{
+    CUresult first = CUDA_SUCCESS;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        CUresult result = loaded[i].kernel ? driver->module_unload(loaded[i].module) : CUDA_SUCCESS;
+        if (first == CUDA_SUCCESS)
+            first = result;
+    }
+    memset(loaded, 0, count * sizeof *loaded);
+    return first;
+}
+
+static inline int64_t *ptxgen_run_size(ptxgen_run *run, const char *name)
+{
+    return strcmp(name, "k") == 0   ? &run->k
+           : strcmp(name, "n") == 0 ? &run->n
+           : strcmp(name, "m") == 0 ? &run->m
+                                    : NULL;
+}
+
+/* Whether a kernel may get these arguments: no pointer is 0 or less aligned than its loads rely on,
+ * and it takes the sizes that are among them, which go to *run. */
+static inline int ptxgen_read_arguments(const ptxgen_kernel *kernel, void *const *arguments,
+                                        ptxgen_run *run)
+{
+    size_t i;
+    for (i = 0; i < kernel->param_count; i++) {
+        const ptxgen_param *param = &kernel->params[i];
+        if (param->kind == PTXGEN_PARAM_POINTER) {
+            CUdeviceptr address;
+            memcpy(&address, arguments[i], sizeof address);
+            if (address == 0 || address % param->alignment != 0)
+                return 0;
+        } else {
+            uint32_t number;
+            int64_t *size = ptxgen_run_size(run, param->size);
+            memcpy(&number, arguments[i], sizeof number);
+            if (!size)
+                continue;
+            if (number == 0 || !ptxgen_fits_size(kernel, param->size, number))
+                return 0;
+            *size = number;
+        }
+    }
+    return 1;
+}
+
+/* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters;
+ * grid and shared memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not
+ * loaded, CUDA_ERROR_INVALID_VALUE where an argument is none that it takes, else what the driver
+ * says. */
+static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
+                                     const ptxgen_loaded_kernel *loaded, CUstream stream,
+                                     void **arguments)
+{
+    const ptxgen_kernel *kernel = loaded ? loaded->kernel : NULL;
+    ptxgen_run run = { 0, 0, 0, 0 };
+    unsigned grid[3], shared;
+    if (!kernel)
+        return CUDA_ERROR_INVALID_HANDLE;
+    run.sm_count = driver->sm_count;
+    if (!ptxgen_read_arguments(kernel, arguments, &run) || !ptxgen_grid(kernel, &run, grid))
+        return CUDA_ERROR_INVALID_VALUE;
+    shared = ptxgen_shared(kernel, &run);
+    if (shared > ptxgen_most_dynamic_shared(driver, kernel))
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver->launch_kernel(loaded->function, grid[0], grid[1], grid[2], kernel->block[0],
+                                 kernel->block[1], kernel->block[2], shared, stream, arguments,
+                                 NULL);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PTXGEN_DRIVER */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The kernels of this header in one context. It is yours: keep one for each context, initialise and
+ * load it in one thread, then launch from as many as you like. Calls want its context to be
+ * current; they print nothing, and keep nothing elsewhere. */
+enum { LLAMA_KERNEL_COUNT = 20 };
+typedef struct llama_cuda {
+    ptxgen_driver driver;
+    ptxgen_loaded_kernel kernels[LLAMA_KERNEL_COUNT];
+} llama_cuda;
+
+/* Finds the entry points and asks for the device, see ptxgen_driver_init; loads nothing. */
+static inline CUresult llama_cuda_init(llama_cuda *cuda, ptxgen_lookup lookup, void *library)
+{
+    memset(cuda, 0, sizeof *cuda);
+    return ptxgen_driver_init(&cuda->driver, lookup, library);
+}
+
+/* Loads a kernel, for the device the best of those of its name; does nothing where it is loaded.
+ * error may be NULL. CUDA_ERROR_NOT_FOUND where kernel is NULL, as llama_find gives it for what
+ * was not generated, or of another header; CUDA_ERROR_NO_BINARY_FOR_GPU where the device is too
+ * old. */
+static inline CUresult llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
+                                     ptxgen_load_error *error)
+{
+    return ptxgen_load_in(&cuda->driver, cuda->kernels, llama_kernels, LLAMA_KERNEL_COUNT,
+                          kernel, error);
+}
+
+/* Loads all kernels that the device is new enough for, up to the first that fails, which error
+ * names. */
+static inline CUresult llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, LLAMA_KERNEL_COUNT,
+                              error);
+}
+
+/* What ptxgen_launch needs of a kernel that llama_find gave, loaded or not; NULL for NULL. */
+static inline const ptxgen_loaded_kernel *llama_loaded(llama_cuda *cuda,
+                                                          const ptxgen_kernel *kernel)
+{
+    return ptxgen_loaded_in(cuda->kernels, llama_kernels, LLAMA_KERNEL_COUNT, kernel);
+}
+
+/* Unloads all kernels that are loaded. */
+static inline CUresult llama_unload(llama_cuda *cuda)
+{
+    return ptxgen_unload_in(&cuda->driver, cuda->kernels, LLAMA_KERNEL_COUNT);
+}
+
+/* A launch function for each kernel, with its parameters; see ptxgen_launch for what it refuses.
+ * Launches of a kernel made for several targets take the one that was loaded. */
+
+/* y out f32[256], w in f32[1048576], x in f32[4096] */
+static inline CUresult llama_f32_gemv_k4096_n256_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[0], stream, arguments);
+}
+
+/* y out f32[n], w in f32[n*k], x in f32[k], k_dim in u32, n_dim in u32 */
+static inline CUresult llama_f32_gemv_dynamic_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x, uint32_t k_dim, uint32_t n_dim)
+{
+    void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[1], stream, arguments);
+}
+
+/* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
+static inline CUresult llama_q4k_gemv_k4096_n1024_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[2], stream, arguments);
+}
+
+/* y out f32[4096], w in q4_k[16777216], x in f32[4096] */
+static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w2_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[3], stream, arguments);
+}
+
+/* y out f32[4096], w in q4_k[16777216], x in f32[4096] */
+static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w4_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[4], stream, arguments);
+}
+
+/* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
+static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w2_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[5], stream, arguments);
+}
+
+/* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
+static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w4_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[6], stream, arguments);
+}
+
+/* y out f32[14336], w in q4_k[58720256], x in f32[4096] */
+static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w2_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[7], stream, arguments);
+}
+
+/* y out f32[14336], w in q4_k[58720256], x in f32[4096] */
+static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w4_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[8], stream, arguments);
+}
+
+/* y out f32[4096], w in q4_k[58720256], x in f32[14336] */
+static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w2_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[9], stream, arguments);
+}
+
+/* y out f32[4096], w in q4_k[58720256], x in f32[14336] */
+static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w4_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[10], stream, arguments);
+}
+
+/* y out f32[128256], w in q4_k[525336576], x in f32[4096] */
+static inline CUresult llama_mwv_q4k_gemv_k4096_n128256_w4_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[11], stream, arguments);
+}
+
+/* q8 out q8_1[4096], x in f32[4096] */
+static inline CUresult llama_q8_1_quantize_k4096_m1_w4_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr q8, CUdeviceptr x)
+{
+    void *arguments[] = { &q8, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments);
+}
+
+/* q8 out q8_1[14336], x in f32[14336] */
+static inline CUresult llama_q8_1_quantize_k14336_m1_w4_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr q8, CUdeviceptr x)
+{
+    void *arguments[] = { &q8, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments);
+}
+
+/* y out f32[4096], w in q4_k[16777216], x in q8_1[4096] */
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments);
+}
+
+/* y out f32[1024], w in q4_k[4194304], x in q8_1[4096] */
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments);
+}
+
+/* y out f32[14336], w in q4_k[58720256], x in q8_1[4096] */
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments);
+}
+
+/* y out f32[4096], w in q4_k[58720256], x in q8_1[14336] */
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments);
+}
+
+/* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608], seq_len in u32 */
+static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr o, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, uint32_t seq_len)
+{
+    void *arguments[] = { &o, &q, &k, &v, &seq_len };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments);
+}
+
+/* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608], seq_len in u32[1] */
+static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr o, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr seq_len)
+{
+    void *arguments[] = { &o, &q, &k, &v, &seq_len };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* LLAMA_WITH_CUDA */
+
 #if defined(LLAMA_KERNELS_IMPLEMENTATION) && !defined(LLAMA_KERNELS_IMPLEMENTED)
 #define LLAMA_KERNELS_IMPLEMENTED
 
@@ -517,6 +1065,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     llama_f32_gemv_k4096_n256_config, 3,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_f32_gemv_dynamic_ptx[] =
@@ -654,6 +1203,7 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     llama_f32_gemv_dynamic_config, 3,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_q4k_gemv_k4096_n1024_ptx[] =
@@ -797,6 +1347,7 @@ static const ptxgen_param llama_q4k_gemv_k4096_n1024_params[] = {
 static const ptxgen_config llama_q4k_gemv_k4096_n1024_config[] = {
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 1024, 0, NULL, 0, 0, 0, 1 },
+    { "variant", 0, 0, "plain", 0, 0, 0, 1 },
     { "dims", 0, 0, "static", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
@@ -810,9 +1361,10 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     4096, 1024, 1, /* k, n, m */
     1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_q4k_gemv_k4096_n1024_config, 3,
+    llama_q4k_gemv_k4096_n1024_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w2_ptx[] =
@@ -1069,6 +1621,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     llama_mwv_q4k_gemv_k4096_n4096_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w4_ptx[] =
@@ -1327,6 +1880,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     llama_mwv_q4k_gemv_k4096_n4096_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w2_ptx[] =
@@ -1583,6 +2137,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     llama_mwv_q4k_gemv_k4096_n1024_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w4_ptx[] =
@@ -1841,6 +2396,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     llama_mwv_q4k_gemv_k4096_n1024_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w2_ptx[] =
@@ -2097,6 +2653,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     llama_mwv_q4k_gemv_k4096_n14336_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w4_ptx[] =
@@ -2355,6 +2912,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     llama_mwv_q4k_gemv_k4096_n14336_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w2_ptx[] =
@@ -2611,6 +3169,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     llama_mwv_q4k_gemv_k14336_n4096_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w4_ptx[] =
@@ -2869,6 +3428,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     llama_mwv_q4k_gemv_k14336_n4096_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n128256_w4_ptx[] =
@@ -3127,6 +3687,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     llama_mwv_q4k_gemv_k4096_n128256_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] =
@@ -3238,6 +3799,7 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     llama_q8_1_quantize_k4096_m1_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] =
@@ -3349,6 +3911,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     llama_q8_1_quantize_k14336_m1_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] =
@@ -3694,6 +4257,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] =
@@ -4039,6 +4603,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] =
@@ -4384,6 +4949,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] =
@@ -4736,6 +5302,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] =
@@ -5216,6 +5783,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     llama_incremental_attention_d128_h32_kv8_s8192_config, 5,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] =
@@ -5697,6 +6265,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_config, 5,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
+    NULL, /* chosen_by */
 };
 
 

@@ -78,6 +78,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
     *out = (kernel){
         .instance = in,
         .target = t,
+        .newest = t,
         .isa = output.isa,
         .ptx = arena_copy(a, output.text, output.length),
         .ptx_length = output.length,
@@ -95,6 +96,16 @@ static bool same_body(const kernel *a, const kernel *b)
            memcmp(a->ptx + a->body_offset, b->ptx + b->body_offset, length) == 0;
 }
 
+/* Whether a kernel, or NULL, may serve one more of the spec's targets: the one behind its newest,
+ * and chosen for it or not as for the others, since a host finds chosen kernels by their targets.
+ */
+static bool may_serve(const kernel *k, const spec *s, size_t t)
+{
+    return k && k->newest == s->targets[t - 1] &&
+           instance_is_chosen(k->instance, k->target) ==
+               instance_is_chosen(k->instance, s->targets[t]);
+}
+
 bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
 {
     arena *scratch = arena_new();
@@ -103,21 +114,28 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
         const instance *in = &s->instances[i];
         size_t first = kernels.count;
         for (size_t t = 0; t < s->target_count; t++) {
-            kernel k;
+            kernel k, *last = kernels.count > first ? &kernels.items[kernels.count - 1] : NULL;
             const char *error = NULL;
+            if (in->excluded & target_bit(s->targets[t]))
+                continue;
+            bool next = may_serve(last, s, t);
+            if (next && last->for_newer) {
+                last->newest = s->targets[t];
+                continue;
+            }
             if (!generate_ptx(a, scratch, in, s->targets[t], &k, &error)) {
                 diag_error(d, DIAG_INTERNAL, in->where, "%s for %s: %s", in->name,
                            s->targets[t]->name, error);
                 continue;
             }
-            if (kernels.count > first && same_body(&kernels.items[kernels.count - 1], &k))
+            if (next && same_body(last, &k)) {
+                last->newest = s->targets[t];
                 continue;
+            }
             k.file = s->target_count > 1
                          ? arena_format(a, "%s.%s.ptx", in->name, s->targets[t]->name)
                          : arena_format(a, "%s.ptx", in->name);
             *VEC_PUSH(a, &kernels) = k;
-            if (k.for_newer)
-                break;
         }
     }
     arena_free(scratch);

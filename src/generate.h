@@ -20,8 +20,8 @@ typedef struct progress {
 bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t, kernel *out,
                   const char **error);
 
-/* Builds every instance for every target of the spec; kernels whose text is the same for several
- * targets are kept once, for the oldest. */
+/* Builds every instance for every target of the spec that it does not exclude; kernels whose text
+ * is the same for several targets in a row are kept once, for the oldest. */
 bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d);
 
 typedef struct validation {

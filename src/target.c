@@ -34,6 +34,11 @@ const target *target_find(const char *name)
     return NULL;
 }
 
+target_set target_bit(const target *t)
+{
+    return (target_set)1 << (t - targets);
+}
+
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
     return (value + unit - 1) / unit * unit;

@@ -26,6 +26,10 @@ extern const size_t target_count;
 /* NULL for an architecture that is not in the table. */
 const target *target_find(const char *name);
 
+/* Some of the targets, a bit each. */
+typedef uint32_t target_set;
+target_set target_bit(const target *t);
+
 /* Blocks resident on one SM, by registers, shared memory (bytes a block) and the limits of the SM.
  */
 unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared);

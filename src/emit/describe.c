@@ -31,6 +31,18 @@ const char *config_word(const instance *in, const key *k)
     return k->choices ? k->choices[instance_value(in, k)].word : NULL;
 }
 
+bool kernel_is_chosen(const kernel *k)
+{
+    return instance_is_chosen(k->instance, k->target);
+}
+
+void print_choice(strbuf *out, const kernel *k)
+{
+    strbuf_format(out, "chosen by %s auto for %s", k->instance->chosen_by->name, k->target->name);
+    if (k->newest != k->target)
+        strbuf_format(out, " to %s", k->newest->name);
+}
+
 const char *kernel_identifier(arena *a, const kernel_set *set, const kernel *k)
 {
     bool newer = k > set->kernels && k[-1].instance == k->instance;

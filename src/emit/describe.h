@@ -25,6 +25,12 @@ bool param_is_pointer(const param *p);
 /* The word that a key of the instance has as its value, or NULL for a key with a number. */
 const char *config_word(const instance *in, const key *k);
 
+/* Whether variant = auto chose the kernel for its targets, from k->target to k->newest. */
+bool kernel_is_chosen(const kernel *k);
+
+/* "chosen by q4k_gemv auto for sm_75 to sm_90". */
+void print_choice(strbuf *out, const kernel *k);
+
 /* The C identifier of a set's kernel: PREFIX_NAME. Where an instance has kernels for several
  * targets, that is the one for the oldest, and the others are PREFIX_NAME_sm_90. */
 const char *kernel_identifier(arena *a, const kernel_set *set, const kernel *k);

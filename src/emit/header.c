@@ -1,13 +1,18 @@
-/* The constant text stands in templates/header.h.in; here its @PLACEHOLDERS@ are filled in. */
+/* The constant text stands in templates/header.h.in and header_cuda.h.in; here their @PLACEHOLDERS@
+ * are filled in. */
 #include "emit/emit.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "emit/describe.h"
+#include "emit/header_cuda.h"
 #include "emit/header_data.h"
 #include "gen/formula.h"
 #include "templates/templates.h"
+
+/* A template's text, filled in for a set. */
+static void fill(strbuf *out, const char *text, const kernel_set *set);
 
 static void print_prefix(strbuf *out, const kernel_set *set)
 {
@@ -75,7 +80,7 @@ static family_counts count_families(arena *a, const kernel_set *set)
     return counts;
 }
 
-/* "14 kernels for sm_75, sm_80:", and each family with its number of kernels. */
+/* "14 kernels for sm_75, sm_80:", each family with its number of kernels, and what was chosen. */
 static void print_contents(strbuf *out, const kernel_set *set)
 {
     family_counts counts = count_families(out->arena, set);
@@ -87,6 +92,13 @@ static void print_contents(strbuf *out, const kernel_set *set)
     for (size_t i = 0; i < counts.count; i++)
         strbuf_format(out, " * %5zu  %-24s %s\n", counts.items[i].kernels,
                       counts.items[i].family->name, counts.items[i].family->summary);
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        if (!kernel_is_chosen(&set->kernels[i]))
+            continue;
+        strbuf_format(out, " *        %s ", set->kernels[i].instance->name);
+        print_choice(out, &set->kernels[i]);
+        strbuf_char(out, '\n');
+    }
 }
 
 static bool is_number(const instance *in, const key *k)
@@ -165,6 +177,10 @@ static void print_summary(strbuf *out, const kernel *k, const description *d)
         strbuf_format(out, ", %s bytes dynamic shared", how->dynamic_shared);
     if (k->resources.known)
         strbuf_format(out, ", %u registers", k->resources.registers);
+    if (kernel_is_chosen(k)) {
+        strbuf_put(out, "; ");
+        print_choice(out, k);
+    }
     strbuf_put(out, ". */\n");
 }
 
@@ -187,10 +203,10 @@ static void print_shared_function(strbuf *out, const char *identifier, const ins
     strbuf_format(out,
                   "static inline unsigned %s_shared(const ptxgen_run *run)\n"
                   "{\n"
-                  "    return (unsigned)(",
+                  "    return (unsigned)PTXGEN_MIN(",
                   identifier);
     formula_print_c(out, in->family->launch.dynamic_shared, in);
-    strbuf_put(out, ");\n}\n");
+    strbuf_put(out, ", UINT32_MAX);\n}\n");
 }
 
 static void print_declarations(strbuf *out, const kernel_set *set)
@@ -223,6 +239,26 @@ static void print_table(strbuf *out, const kernel_set *set)
         strbuf_format(out, "    &%s,\n", kernel_identifier(out->arena, set, &set->kernels[i]));
 }
 
+static void print_cuda(strbuf *out, const kernel_set *set)
+{
+    fill(out, template_header_cuda_h_in, set);
+}
+
+static void print_kernel_count(strbuf *out, const kernel_set *set)
+{
+    strbuf_unsigned(out, set->kernel_count);
+}
+
+static void print_first(strbuf *out, const kernel_set *set)
+{
+    strbuf_put(out, kernel_identifier(out->arena, set, &set->kernels[0]));
+}
+
+static void print_first_arguments(strbuf *out, const kernel_set *set)
+{
+    print_arguments(out, set->kernels[0].instance);
+}
+
 typedef struct placeholder {
     const char *name;
     void (*print)(strbuf *out, const kernel_set *set);
@@ -240,6 +276,11 @@ static const placeholder placeholders[] = {
     { "@DATA@", print_data },
     { "@TABLE@", print_table },
     { "@PIPELINES@", print_pipeline_table },
+    { "@CUDA@", print_cuda },
+    { "@KERNEL_COUNT@", print_kernel_count },
+    { "@LAUNCHES@", print_launches },
+    { "@FIRST@", print_first },
+    { "@FIRST_ARGUMENTS@", print_first_arguments },
 };
 
 static const placeholder *find_placeholder(const char *text)
@@ -250,9 +291,9 @@ static const placeholder *find_placeholder(const char *text)
     return NULL;
 }
 
-void emit_header(strbuf *out, const kernel_set *set)
+static void fill(strbuf *out, const char *text, const kernel_set *set)
 {
-    for (const char *text = template_header_h_in; *text;) {
+    while (*text) {
         size_t plain = strcspn(text, "@");
         strbuf_bytes(out, text, plain);
         text += plain;
@@ -264,4 +305,9 @@ void emit_header(strbuf *out, const kernel_set *set)
             strbuf_char(out, *text++);
         }
     }
+}
+
+void emit_header(strbuf *out, const kernel_set *set)
+{
+    fill(out, template_header_h_in, set);
 }

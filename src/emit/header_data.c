@@ -187,5 +187,9 @@ void print_definitions(strbuf *out, const kernel_set *set, const kernel *k)
     print_sizes(out, in, &d);
     strbuf_format(out, "    %s_config, %zu,\n", id, config_count);
     print_resources(out, k, &d);
-    strbuf_format(out, "    %d, /* preference */\n};\n\n", f->preference);
+    strbuf_format(out, "    %d, /* preference */\n    ", f->preference);
+    if (kernel_is_chosen(k))
+        strbuf_format(out, "\"%s\", /* chosen_by */\n};\n\n", in->chosen_by->name);
+    else
+        strbuf_put(out, "NULL, /* chosen_by */\n};\n\n");
 }

@@ -108,7 +108,17 @@ static json_t *resources_json(const resources *r)
     return figures;
 }
 
-static json_t *kernel_json(arena *a, const kernel *k)
+static void set_choice(json_t *object, const kernel_set *set, const kernel *k)
+{
+    json_t *chosen_for = made(json_array());
+    for (size_t t = 0; t < set->target_count; t++)
+        if (set->targets[t]->sm >= k->target->sm && set->targets[t]->sm <= k->newest->sm)
+            append(chosen_for, json_string(set->targets[t]->name));
+    set_string(object, "chosen_by", k->instance->chosen_by->name);
+    set_value(object, "chosen_for", chosen_for);
+}
+
+static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
 {
     const instance *in = k->instance;
     description d = describe_kernel(a, k);
@@ -126,6 +136,8 @@ static json_t *kernel_json(arena *a, const kernel *k)
     set_string(item, "file", k->file);
     set_string(item, "target", k->target->name);
     set_string(item, "isa", arena_format(a, "%u.%u", k->isa / 10, k->isa % 10));
+    if (kernel_is_chosen(k))
+        set_choice(item, set, k);
     set_value(item, "config", config_json(in));
     set_value(item, "params", params_json(&d));
     set_value(item, "block", block_json(&d));
@@ -183,7 +195,7 @@ void emit_manifest(strbuf *out, const kernel_set *set)
 {
     json_t *kernels = made(json_array());
     for (size_t i = 0; i < set->kernel_count; i++)
-        append(kernels, kernel_json(out->arena, &set->kernels[i]));
+        append(kernels, kernel_json(out->arena, set, &set->kernels[i]));
 
     json_t *manifest = made(json_object());
     set_string(manifest, "ptxgen", PTXGEN_VERSION);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gen/formula.h"
+#include "gen/tuning.h"
 
 static const char SHAPE[] = "shape";
 
@@ -205,10 +206,33 @@ static const location *blame(product *p, const char *key_name)
     return where;
 }
 
+/* The instances that a combination stands for: itself, or those chosen for the targets, each for
+ * its own. */
+static void resolve(arena *a, const instance *asked, const target *const *wanted,
+                    size_t wanted_count, instance_list *out)
+{
+    out->count = 0;
+    if (asked->variant != VARIANT_AUTO) {
+        *VEC_PUSH(a, out) = *asked;
+        return;
+    }
+    for (size_t i = 0; i < wanted_count; i++) {
+        instance chosen = tuning_choose(asked, wanted[i]);
+        chosen.name = instance_make_name(a, &chosen);
+        size_t at = 0;
+        while (at < out->count && strcmp(out->items[at].name, chosen.name) != 0)
+            at++;
+        if (at == out->count)
+            *VEC_PUSH(a, out) = chosen;
+        else
+            instance_merge(&out->items[at], &chosen);
+    }
+}
+
 static bool check_family(arena *a, product *p, const instance *in, diags *d)
 {
     const char *blamed = NULL;
-    const char *message = p->family->check ? p->family->check(in, a, &blamed) : NULL;
+    const char *message = in->family->check ? in->family->check(in, a, &blamed) : NULL;
     if (!message)
         return true;
     const location *where = blame(p, blamed);
@@ -245,7 +269,7 @@ static const char *largest_consumer(const product *p, const instance *in, const 
 
 static bool check_shared_memory(product *p, const instance *in, const target *t, diags *d)
 {
-    const launch *how = &p->family->launch;
+    const launch *how = &in->family->launch;
     int64_t fixed = shared_bytes(how->shared, in);
     int64_t dynamic = shared_bytes(how->dynamic_shared, in);
     int64_t needed = fixed, limit = t->shared_static;
@@ -267,6 +291,15 @@ static bool check_shared_memory(product *p, const instance *in, const target *t,
     return false;
 }
 
+static bool check(arena *a, product *p, const instance *in, const target *const *wanted,
+                  size_t wanted_count, diags *d)
+{
+    bool right = check_family(a, p, in, d);
+    for (size_t i = 0; right && i < wanted_count; i++)
+        right = (in->excluded & target_bit(wanted[i])) || check_shared_memory(p, in, wanted[i], d);
+    return right;
+}
+
 static void note_repetitions(const product *p, size_t count, const instance *first, diags *d)
 {
     if (count == 1)
@@ -284,19 +317,25 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
                     name_map *names, instance_list *out, diags *d)
 {
     size_t repeated = 0, first_repeated = 0;
+    instance_list made = { 0 };
     do {
-        instance in = present_instance(p);
-        in.name = instance_make_name(a, &in);
-        bool right = check_family(a, p, &in, d);
-        for (size_t i = 0; right && i < wanted_count; i++)
-            right = check_shared_memory(p, &in, wanted[i], d);
-        if (!right)
-            continue;
-        size_t known = name_map_find_or_add(a, names, in.name, out->count);
-        if (known == out->count)
-            *VEC_PUSH(a, out) = in;
-        else if (!repeated++)
-            first_repeated = known;
+        instance asked = present_instance(p);
+        asked.name = instance_make_name(a, &asked);
+        resolve(a, &asked, wanted, wanted_count, &made);
+        for (size_t i = 0; i < made.count; i++) {
+            const instance *in = &made.items[i];
+            if (!check(a, p, in, wanted, wanted_count, d))
+                continue;
+            size_t at = name_map_find_or_add(a, names, in->name, out->count);
+            if (at == out->count) {
+                *VEC_PUSH(a, out) = *in;
+                continue;
+            }
+            instance *known = &out->items[at];
+            instance_merge(known, in);
+            if (known->where.line != in->where.line && !repeated++)
+                first_repeated = at;
+        }
     } while (advance(p));
     if (repeated)
         note_repetitions(p, repeated, &out->items[first_repeated], d);

@@ -31,7 +31,8 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
 typedef VEC(instance) instance_list;
 
 /* Adds the instances that the family and every target take; what they do not take goes to d, once
- * for each value to blame. One whose name is known already is left out, with a note. */
+ * for each value to blame. variant = auto is replaced by what it chooses for the targets. One whose
+ * name is known already is merged into that, with a note. */
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
                     name_map *names, instance_list *out, diags *d);
 

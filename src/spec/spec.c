@@ -207,6 +207,8 @@ static void add_steps(parser *p, const instance *in, name_map *names, contents *
         size_t at = name_map_find_or_add(p->arena, names, made.name, all->instances.count);
         if (at == all->instances.count)
             *VEC_PUSH(p->arena, &all->instances) = made;
+        else
+            instance_merge(&all->instances.items[at], &made);
         *VEC_PUSH(p->arena, &all->steps) = at;
     }
 }

@@ -149,6 +149,33 @@ static void every_option_does_what_it_says(void **state)
         check(*state, &invocations[i]);
 }
 
+static void variant_auto_makes_what_it_chooses_for_each_target(void **state)
+{
+    static const invocation invocations[] = {
+        { "--spec auto.ini --print-outputs", 0,
+          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n1024_w4.sm_75.ptx\n"
+          "mwv_q4k_gemv_k4096_n1024_w8.sm_80.ptx\nvectorized_q4k_gemv_k512_n64.sm_75.ptx\n",
+          "" },
+        { "--spec auto.ini --print-outputs --target sm_90", 0,
+          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n1024_w8.ptx\n"
+          "vectorized_q4k_gemv_k512_n64.ptx\n",
+          "" },
+        { "--spec auto.ini --verify", 0, NULL, "" },
+        { "--spec wrong_variant.ini --print-outputs", 1, "",
+          "wrong_variant.ini:3:11: error: variant has no choice 'aut'; did you mean 'auto'? "
+          "[E016]\n"
+          "    3 | variant = aut\n"
+          "      |           ^~~\n" NOTHING_WRITTEN },
+    };
+    fixture *f = *state;
+    write_text(f, "auto.ini",
+               "[ptxgen]\ntargets = sm_75, sm_80\n"
+               "[q4k_gemv]\nshape = 4096x1024, 512x64\nvariant = auto\n");
+    write_text(f, "wrong_variant.ini", "[q6k_gemv]\nshape = 256x1\nvariant = aut\n");
+    for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
+        check(f, &invocations[i]);
+}
+
 static void wrong_usage_is_status_2_and_says_why(void **state)
 {
     static const invocation invocations[] = {
@@ -396,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_option_does_what_it_says),
+        TEST(variant_auto_makes_what_it_chooses_for_each_target),
         TEST(wrong_usage_is_status_2_and_says_why),
         TEST(a_wrong_spec_is_status_1_and_all_its_errors),
         TEST(files_that_cannot_be_read_or_written_are_status_3),

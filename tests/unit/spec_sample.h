@@ -25,10 +25,7 @@ static const family sample_tiled = {
     .keys = (const key[]){ KEY_K(256), KEY_N, KEY_DIMS, KEY_EPSILON, KEY_END },
     .params = (const param[]){ OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
                                PARAM_END },
-    .launch = { .block = "32",
-                .grid = { "n" },
-                .dynamic_shared = "4*k",
-                .roomier = "gemv" },
+    .launch = { .block = "32", .grid = { "n" }, .dynamic_shared = "4*k", .roomier = "gemv" },
 };
 
 /* Has a size that is left to the run, or one. */

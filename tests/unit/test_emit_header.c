@@ -77,6 +77,33 @@ static void kernels_for_newer_targets_have_names_of_their_own(void **state)
     assert_has(text, "extern const ptxgen_kernel llama_plain_gemv_k4096_n14336_w4_sm_80;\n");
 }
 
+static void a_launch_function_has_its_kernels_parameters(void **state)
+{
+    const char *text = header(*state, "llama");
+    assert_has(text,
+               "/* y out f32[n], w in q4_k[n*k], x in f32[k], k_dim in u32, n_dim in u32 */\n"
+               "static inline CUresult llama_plain_gemv_dynamic_launch(\n"
+               "    const llama_cuda *cuda, CUstream stream,\n"
+               "    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x, uint32_t k_dim, uint32_t n_dim)\n"
+               "{\n"
+               "    void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };\n");
+    assert_has(text,
+               " *     r = llama_plain_gemv_k4096_n14336_w4_launch(&cuda, stream, y, w, x);\n");
+}
+
+static void kernels_for_several_targets_have_one_launch_function(void **state)
+{
+    const char *text = header(*state, "llama");
+    const char *first = strstr(text, "CUresult llama_plain_gemv_k4096_n14336_w4_launch(");
+    const char *next = strstr(text, "CUresult llama_plain_gemv_dynamic_launch(");
+    assert_non_null(first);
+    assert_non_null(next);
+    assert_null(strstr(text, "_sm_80_launch"));
+    assert_ptr_equal(strstr(first, "&cuda->kernels[0]"), strstr(first, "&cuda->kernels["));
+    assert_ptr_equal(strstr(next, "&cuda->kernels[2]"), strstr(next, "&cuda->kernels["));
+    assert_has(text, "enum { LLAMA_KERNEL_COUNT = 6 };\n");
+}
+
 static void no_placeholder_is_left_over(void **state)
 {
     assert_null(strchr(header(*state, "llama"), '@'));
@@ -268,6 +295,8 @@ int main(void)
         TEST(one_comment_line_tells_all_about_a_kernel),
         TEST(run_time_sizes_keep_their_names_in_the_comment),
         TEST(kernels_for_newer_targets_have_names_of_their_own),
+        TEST(a_launch_function_has_its_kernels_parameters),
+        TEST(kernels_for_several_targets_have_one_launch_function),
         TEST(no_placeholder_is_left_over),
         TEST(the_same_set_gives_the_same_bytes),
         TEST(it_compiles_without_a_warning_and_finds_what_fits),

@@ -1,0 +1,434 @@
+/* Launches through the header that ptxgen writes for launch.ini, on a driver that is not there:
+ * fakes of its entry points record what they are called with. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_cuda.h"
+
+#define ENGINE_KERNELS_IMPLEMENTATION
+#define ENGINE_WITH_CUDA
+#include "engine_kernels.h"
+
+enum { SM_COUNT = 20, SHARED_BLOCK = 65536, MOST_ARGUMENTS = 8, MOST_LOADS = 16 };
+
+static const CUstream STREAM = (CUstream)77;
+
+static struct fake_driver {
+    const char *missing;    /* an entry point that there is not */
+    const char *wrong_ptx;  /* a kernel's entry whose PTX the JIT refuses */
+    CUresult context;       /* what cuCtxGetDevice says */
+    CUresult set_attribute; /* what cuFuncSetAttribute says */
+    int sm;
+
+    unsigned loads, unloads, attributes, launches;
+    const char *entries[MOST_LOADS]; /* of the modules' functions, by load */
+    const char *allowed;             /* the entry that got allowed_shared */
+    int allowed_shared;
+
+    const char *entry;
+    unsigned grid[3], block[3], shared;
+    CUstream stream;
+    uint64_t arguments[MOST_ARGUMENTS];
+} fake;
+
+static CUresult ctx_get_device(CUdevice *device)
+{
+    *device = 3;
+    return fake.context;
+}
+
+static CUresult device_get_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    assert_int_equal(device, 3);
+    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? SM_COUNT
+             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? fake.sm / 10
+             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? fake.sm % 10
+                                                                         : SHARED_BLOCK;
+    return CUDA_SUCCESS;
+}
+
+static CUresult module_load_data_ex(CUmodule *module, const void *image, unsigned option_count,
+                                    CUjit_option *options, void **values)
+{
+    fake.loads++;
+    if (fake.wrong_ptx && strstr(image, fake.wrong_ptx)) {
+        if (option_count == 2) {
+            assert_int_equal(options[0], CU_JIT_ERROR_LOG_BUFFER);
+            assert_int_equal(options[1], CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+            assert_true((uintptr_t)values[1] >= sizeof "line 7");
+            memcpy(values[0], "line 7", sizeof "line 7");
+        }
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    *module = (CUmodule)(uintptr_t)fake.loads;
+    return CUDA_SUCCESS;
+}
+
+static CUresult module_get_function(CUfunction *function, CUmodule module, const char *name)
+{
+    assert_true((uintptr_t)module < MOST_LOADS);
+    fake.entries[(uintptr_t)module] = name;
+    *function = (CUfunction)(void *)module;
+    return CUDA_SUCCESS;
+}
+
+static CUresult module_unload(CUmodule module)
+{
+    assert_non_null(module);
+    fake.unloads++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult func_set_attribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    assert_int_equal(attribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+    fake.attributes++;
+    fake.allowed = fake.entries[(uintptr_t)function];
+    fake.allowed_shared = value;
+    return fake.set_attribute;
+}
+
+/* What a driver knows of a function: how long its arguments are. */
+static void record_arguments(const ptxgen_kernel *kernel, void **arguments)
+{
+    memset(fake.arguments, 0, sizeof fake.arguments);
+    for (size_t i = 0; i < kernel->param_count; i++)
+        if (kernel->params[i].kind == PTXGEN_PARAM_POINTER)
+            fake.arguments[i] = *(CUdeviceptr *)arguments[i];
+        else
+            fake.arguments[i] = *(uint32_t *)arguments[i];
+}
+
+static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                              unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                              unsigned shared, CUstream stream, void **arguments, void **extra)
+{
+    assert_null(extra);
+    fake.launches++;
+    fake.entry = fake.entries[(uintptr_t)function];
+    memcpy(fake.grid, (unsigned[]){ grid_x, grid_y, grid_z }, sizeof fake.grid);
+    memcpy(fake.block, (unsigned[]){ block_x, block_y, block_z }, sizeof fake.block);
+    fake.shared = shared;
+    fake.stream = stream;
+    record_arguments(engine_named(fake.entry, 0), arguments);
+    return CUDA_SUCCESS;
+}
+
+/* Is called as dlsym is. */
+static void *look_up(void *library, const char *name)
+{
+    static const struct {
+        const char *name;
+        void (*entry)(void);
+    } entries[] = {
+        { "cuCtxGetDevice", (void (*)(void))ctx_get_device },
+        { "cuDeviceGetAttribute", (void (*)(void))device_get_attribute },
+        { "cuModuleLoadDataEx", (void (*)(void))module_load_data_ex },
+        { "cuModuleGetFunction", (void (*)(void))module_get_function },
+        { "cuModuleUnload", (void (*)(void))module_unload },
+        { "cuFuncSetAttribute", (void (*)(void))func_set_attribute },
+        { "cuLaunchKernel", (void (*)(void))launch_kernel },
+    };
+    void *found = NULL;
+    assert_ptr_equal(library, &fake);
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+        if (strcmp(name, entries[i].name) == 0 && (!fake.missing || strcmp(name, fake.missing)))
+            memcpy(&found, &entries[i].entry, sizeof found);
+    return found;
+}
+
+static CUresult init(engine_cuda *cuda)
+{
+    return engine_cuda_init(cuda, look_up, &fake);
+}
+
+static int set_up(void **state)
+{
+    static engine_cuda cuda;
+    fake = (struct fake_driver){ .sm = 90 };
+    *state = &cuda;
+    return init(&cuda) != CUDA_SUCCESS;
+}
+
+static int set_up_loaded(void **state)
+{
+    return set_up(state) || engine_load_all(*state, NULL) != CUDA_SUCCESS;
+}
+
+static void assert_launched(const char *entry, unsigned grid, unsigned block, unsigned shared)
+{
+    assert_int_equal(fake.launches, 1);
+    assert_string_equal(fake.entry, entry);
+    assert_memory_equal(fake.grid, ((unsigned[]){ grid, 1, 1 }), sizeof fake.grid);
+    assert_memory_equal(fake.block, ((unsigned[]){ block, 1, 1 }), sizeof fake.block);
+    assert_int_equal(fake.shared, shared);
+    assert_ptr_equal(fake.stream, STREAM);
+}
+
+static void assert_arguments(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+{
+    assert_memory_equal(fake.arguments, ((uint64_t[MOST_ARGUMENTS]){ a, b, c, d, e }),
+                        sizeof fake.arguments);
+}
+
+static void a_fixed_grid_is_launched_with_arguments_in_order(void **state)
+{
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 0x104, 0x220, 0x330),
+                     CUDA_SUCCESS);
+    assert_launched("mwv_q4k_gemv_k512_n7_w4", 7, 128, 0);
+    assert_arguments(0x104, 0x220, 0x330, 0, 0);
+}
+
+static void the_number_of_sms_decides_a_striding_grid(void **state)
+{
+    assert_int_equal(
+        engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(*state, STREAM, 0x104, 0x220, 0x334),
+        CUDA_SUCCESS);
+    assert_launched("mwv_dp4a_q4k_gemv_k256_n5000_w3", SM_COUNT * 16, 96, 0);
+}
+
+static void run_time_sizes_decide_grid_and_shared_memory(void **state)
+{
+    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9),
+                     CUDA_SUCCESS);
+    assert_launched("tiled_q4k_gemv_o4_dynamic", 3, 128, 4096);
+    assert_arguments(4, 16, 32, 1024, 9);
+}
+
+static void a_sequence_length_is_a_number_or_a_pointer(void **state)
+{
+    assert_int_equal(
+        engine_incremental_attention_d64_h8_kv2_s32_launch(*state, STREAM, 16, 32, 48, 64, 0),
+        CUDA_SUCCESS);
+    assert_launched("incremental_attention_d64_h8_kv2_s32", 8, 32, 0);
+    assert_arguments(16, 32, 48, 64, 0);
+
+    fake.launches = 0;
+    uint64_t far = UINT64_C(0x7f0000000004);
+    assert_int_equal(engine_incremental_attention_d64_h8_kv2_s32_indirect_launch(*state, STREAM, 16,
+                                                                                 32, 48, 64, far),
+                     CUDA_SUCCESS);
+    assert_launched("incremental_attention_d64_h8_kv2_s32_indirect", 8, 32, 0);
+    assert_arguments(16, 32, 48, 64, far);
+}
+
+static void sizes_that_a_kernel_does_not_take_are_refused(void **state)
+{
+    static const struct {
+        uint32_t k, n;
+    } wrong[] = { { 0, 9 },          { 1000, 9 }, { 255, 9 },           { 0x80000000, 9 },
+                  { 0xffffff00, 9 }, { 1024, 0 }, { 1024, 0x80000000 }, { 1024, 0xffffffff } };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32,
+                                                               wrong[i].k, wrong[i].n),
+                         CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(fake.launches, 0);
+    assert_int_equal(
+        engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32, 256, 0x7fffffff),
+        CUDA_SUCCESS);
+    assert_launched("mwv_q4k_gemv_w4_dynamic", 0x7fffffff, 128, 0);
+}
+
+static void more_shared_memory_than_a_block_can_have_is_refused(void **state)
+{
+    const uint32_t most = SHARED_BLOCK / 4, wraps_to_1024_bytes = 0x40000100;
+    assert_int_equal(
+        engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, most + 256, 9),
+        CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(
+        engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, wraps_to_1024_bytes, 9),
+        CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(fake.launches, 0);
+    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, most, 9),
+                     CUDA_SUCCESS);
+    assert_int_equal(fake.shared, SHARED_BLOCK);
+}
+
+static void pointers_that_are_missing_or_misaligned_are_refused(void **state)
+{
+    static const CUdeviceptr wrong[][3] = {
+        { 0, 16, 32 }, { 4, 0, 32 }, { 4, 16, 0 }, { 2, 16, 32 }, { 4, 8, 32 }, { 4, 16, 36 },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, wrong[i][0],
+                                                               wrong[i][1], wrong[i][2]),
+                         CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(fake.launches, 0);
+}
+
+static void a_kernel_that_is_not_loaded_is_refused(void **state)
+{
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(fake.launches, 0);
+}
+
+static void one_kernel_is_loaded_once(void **state)
+{
+    assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL), CUDA_SUCCESS);
+    assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL), CUDA_SUCCESS);
+    assert_int_equal(fake.loads, 1);
+    assert_int_equal(fake.attributes, 0);
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_SUCCESS);
+}
+
+static void above_48_kib_of_shared_memory_is_allowed_while_loading(void **state)
+{
+    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k256_n9_o4, NULL), CUDA_SUCCESS);
+    assert_int_equal(fake.attributes, 0);
+    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k14336_n64_o4, NULL), CUDA_SUCCESS);
+    assert_int_equal(fake.attributes, 1);
+    assert_string_equal(fake.allowed, "tiled_q4k_gemv_k14336_n64_o4");
+    assert_int_equal(fake.allowed_shared, 14336 * 4);
+    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_o4_dynamic, NULL), CUDA_SUCCESS);
+    assert_int_equal(fake.attributes, 2);
+    assert_string_equal(fake.allowed, "tiled_q4k_gemv_o4_dynamic");
+    assert_int_equal(fake.allowed_shared, SHARED_BLOCK);
+
+    assert_int_equal(engine_tiled_q4k_gemv_k14336_n64_o4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_SUCCESS);
+    assert_launched("tiled_q4k_gemv_k14336_n64_o4", 16, 128, 14336 * 4);
+    assert_int_equal(fake.attributes, 2);
+}
+
+static void shared_memory_that_is_not_granted_leaves_nothing_loaded(void **state)
+{
+    fake.set_attribute = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k14336_n64_o4, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(fake.unloads, 1);
+    assert_int_equal(engine_tiled_q4k_gemv_k14336_n64_o4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void a_jit_failure_names_the_kernel_and_gives_its_log(void **state)
+{
+    ptxgen_load_error error;
+    fake.wrong_ptx = "mwv_dp4a_q4k_gemv_k256_n5000_w3";
+    assert_int_equal(engine_load_all(*state, &error), CUDA_ERROR_INVALID_PTX);
+    assert_ptr_equal(error.kernel, &engine_mwv_dp4a_q4k_gemv_k256_n5000_w3);
+    assert_string_equal(error.log, "line 7");
+    assert_int_equal(engine_load_all(*state, NULL), CUDA_ERROR_INVALID_PTX);
+    assert_int_equal(fake.loads, 4); /* the first two once, the third twice */
+    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_int_equal(fake.unloads, 2);
+}
+
+static void unloading_empties_the_table(void **state)
+{
+    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_int_equal(fake.unloads, ENGINE_KERNEL_COUNT);
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_int_equal(fake.unloads, ENGINE_KERNEL_COUNT);
+}
+
+static void what_was_not_generated_is_not_loaded(void **state)
+{
+    static const ptxgen_query never = { .op = PTXGEN_GEMV, .k = 999 };
+    ptxgen_load_error error;
+    assert_int_equal(engine_load(*state, engine_find(&never), &error), CUDA_ERROR_NOT_FOUND);
+    assert_null(error.kernel);
+    assert_string_equal(error.log, "");
+    assert_null(engine_loaded(*state, engine_find(&never)));
+    assert_int_equal(ptxgen_launch(&((engine_cuda *)*state)->driver, NULL, STREAM, NULL),
+                     CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void a_kernel_that_was_looked_up_is_launched_by_its_descriptor(void **state)
+{
+    engine_cuda *cuda = *state;
+    static const ptxgen_query query = {
+        .op = PTXGEN_GEMV, .weights = PTXGEN_Q4_K, .k = 512, .n = 7, .family = "mwv_q4k_gemv"
+    };
+    CUdeviceptr y = 4, w = 16, x = 32;
+    const ptxgen_loaded_kernel *loaded = engine_loaded(cuda, engine_find(&query));
+    assert_int_equal(ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x }),
+                     CUDA_SUCCESS);
+    assert_launched("mwv_q4k_gemv_k512_n7_w4", 7, 128, 0);
+    assert_arguments(4, 16, 32, 0, 0);
+}
+
+static void of_several_targets_the_newest_that_the_device_runs_is_loaded(void **state)
+{
+    ptxgen_kernel turing = engine_mwv_q4k_gemv_k512_n7_w4, hopper = turing, blackwell = turing;
+    const ptxgen_kernel *kernels[] = { &turing, &hopper, &blackwell };
+    ptxgen_loaded_kernel loaded[3] = { { 0 } };
+    engine_cuda *cuda = *state;
+    hopper.sm = 90, blackwell.sm = 100;
+    assert_int_equal(ptxgen_load_in(&cuda->driver, loaded, kernels, 3, &blackwell, NULL),
+                     CUDA_SUCCESS);
+    assert_ptr_equal(loaded[0].kernel, &hopper);
+
+    memset(loaded, 0, sizeof loaded);
+    cuda->driver.sm = 70;
+    assert_int_equal(ptxgen_load_in(&cuda->driver, loaded, kernels, 3, &turing, NULL),
+                     CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_null(loaded[0].kernel);
+}
+
+static void what_the_device_is_too_old_for_is_not_loaded_with_the_rest(void **state)
+{
+    ptxgen_kernel newer = engine_tiled_q4k_gemv_k256_n9_o4;
+    const ptxgen_kernel *kernels[] = { &newer, &engine_mwv_q4k_gemv_k512_n7_w4 };
+    ptxgen_loaded_kernel loaded[2] = { { 0 } };
+    engine_cuda *cuda = *state;
+    newer.sm = 100;
+    assert_int_equal(ptxgen_load_all_in(&cuda->driver, loaded, kernels, 2, NULL), CUDA_SUCCESS);
+    assert_null(loaded[0].kernel);
+    assert_ptr_equal(loaded[1].kernel, &engine_mwv_q4k_gemv_k512_n7_w4);
+}
+
+static void a_driver_without_an_entry_point_is_not_used(void **state)
+{
+    static const char *const names[] = { "cuCtxGetDevice",     "cuDeviceGetAttribute",
+                                         "cuModuleLoadDataEx", "cuModuleGetFunction",
+                                         "cuModuleUnload",     "cuFuncSetAttribute",
+                                         "cuLaunchKernel" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        fake.missing = names[i];
+        assert_int_equal(init(*state), CUDA_ERROR_NOT_FOUND);
+        assert_int_equal(engine_load_all(*state, NULL), CUDA_ERROR_NOT_INITIALIZED);
+        assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL),
+                         CUDA_ERROR_NOT_INITIALIZED);
+    }
+    fake.missing = NULL;
+    fake.context = CUDA_ERROR_INVALID_CONTEXT;
+    assert_int_equal(init(*state), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(engine_load_all(*state, NULL), CUDA_ERROR_NOT_INITIALIZED);
+}
+
+#define TEST(name)        cmocka_unit_test_setup(name, set_up)
+#define TEST_LOADED(name) cmocka_unit_test_setup(name, set_up_loaded)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_LOADED(a_fixed_grid_is_launched_with_arguments_in_order),
+        TEST_LOADED(the_number_of_sms_decides_a_striding_grid),
+        TEST_LOADED(run_time_sizes_decide_grid_and_shared_memory),
+        TEST_LOADED(a_sequence_length_is_a_number_or_a_pointer),
+        TEST_LOADED(sizes_that_a_kernel_does_not_take_are_refused),
+        TEST_LOADED(more_shared_memory_than_a_block_can_have_is_refused),
+        TEST_LOADED(pointers_that_are_missing_or_misaligned_are_refused),
+        TEST(a_kernel_that_is_not_loaded_is_refused),
+        TEST(one_kernel_is_loaded_once),
+        TEST(above_48_kib_of_shared_memory_is_allowed_while_loading),
+        TEST(shared_memory_that_is_not_granted_leaves_nothing_loaded),
+        TEST(a_jit_failure_names_the_kernel_and_gives_its_log),
+        TEST_LOADED(unloading_empties_the_table),
+        TEST(what_was_not_generated_is_not_loaded),
+        TEST_LOADED(a_kernel_that_was_looked_up_is_launched_by_its_descriptor),
+        TEST(of_several_targets_the_newest_that_the_device_runs_is_loaded),
+        TEST(what_the_device_is_too_old_for_is_not_loaded_with_the_rest),
+        TEST(a_driver_without_an_entry_point_is_not_used),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
