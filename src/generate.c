@@ -48,10 +48,9 @@ static const char *how_to_launch(arena *a, const instance *in)
     return line.text;
 }
 
-bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t, kernel *out,
-                  const char **error)
+/* The kernel as its family builds it, not finished. */
+static ptx *build(arena *scratch, const instance *in, const target *t)
 {
-    arena_reset(scratch);
     ptx *p =
         ptx_new(scratch, in->name, t, (unsigned)formula_value(in->family->launch.block, in, NULL));
     ptx_max_registers(p, in->family->launch.registers);
@@ -62,7 +61,43 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
     for (size_t i = 0; i < count; i++)
         ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);
     in->family->build(p, in);
+    return p;
+}
 
+unsigned generate_stage(const char *word, size_t length)
+{
+    static const struct {
+        const char *name;
+        ptx_stage stage;
+    } stages[] = { { "build", PTX_STAGE_BUILD },
+                   { "fold", PTX_STAGE_FOLD },
+                   { "print", PTX_STAGE_PRINT } };
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        if (strlen(stages[i].name) == length && memcmp(stages[i].name, word, length) == 0)
+            return stages[i].stage;
+    return 0;
+}
+
+void generate_dump(const spec *s, unsigned stages, strbuf *out)
+{
+    arena *scratch = arena_new();
+    for (size_t i = 0; i < s->instance_count; i++) {
+        ptx_output output;
+        const char *error;
+        arena_reset(scratch);
+        ptx *p = build(scratch, &s->instances[i], s->targets[0]);
+        ptx_set_dump(p, stages, out);
+        if (!ptx_finish(p, &output, &error))
+            strbuf_format(out, "// refused: %s\n", error);
+    }
+    arena_free(scratch);
+}
+
+bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t, kernel *out,
+                  const char **error)
+{
+    arena_reset(scratch);
+    ptx *p = build(scratch, in, t);
     ptx_output output;
     if (!ptx_finish(p, &output, error)) {
         *error = arena_strdup(a, *error);

@@ -20,6 +20,13 @@ typedef struct progress {
 bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t, kernel *out,
                   const char **error);
 
+/* The stage of building a kernel that a word of this length names ("build", "fold", "print"), as a
+ * bit; 0 where it names none. */
+unsigned generate_stage(const char *word, size_t length);
+
+/* Appends every instance, for the oldest target, as it is after each stage of a set. */
+void generate_dump(const spec *s, unsigned stages, strbuf *out);
+
 /* Builds every instance for every target of the spec that it does not exclude; kernels whose text
  * is the same for several targets in a row are kept once, for the oldest. */
 bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d);

@@ -193,6 +193,10 @@ static void generate(run *r)
     kernel_set set;
     if (!make_kernels(r, &s, &set))
         return;
+    if (o->dump) {
+        generate_dump(&s, o->dump, &r->out);
+        return;
+    }
     output_files files = { 0 };
     if (o->print_outputs) {
         generate_files(r->arena, &set, &files);

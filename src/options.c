@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "generate.h"
 
 enum { MAX_JOBS = 256, LONG_COLUMN = 6, HELP_COLUMN = 30 };
 
@@ -19,6 +20,7 @@ enum {
     OPTION_SEED,
     OPTION_DEPFILE,
     OPTION_PRINT_OUTPUTS,
+    OPTION_DUMP,
     OPTION_LIST,
     OPTION_HELP_FAMILY,
     OPTION_INIT,
@@ -46,6 +48,8 @@ static const struct {
       "write a Makefile rule for Make and Ninja" },
     { OPTION_PRINT_OUTPUTS, "print-outputs", no_argument, NULL,
       "print what --out would write, write nothing" },
+    { OPTION_DUMP, "dump", required_argument, "STAGES",
+      "print kernels after build, fold or print, write nothing" },
     { OPTION_LIST, "list", no_argument, NULL, "list the kernel families" },
     { OPTION_HELP_FAMILY, "help-family", required_argument, "NAME",
       "show a family's keys, parameters and launch" },
@@ -108,6 +112,21 @@ static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64
     return *text && number >= least && number <= most;
 }
 
+/* "build,print" */
+static status take_stages(command_line *o, const char *list)
+{
+    for (const char *item = list;; item++) {
+        size_t length = strcspn(item, ",");
+        unsigned stage = generate_stage(item, length);
+        if (!stage)
+            return wrong_usage("--dump takes a list of build, fold and print, not '%s'", list);
+        o->dump |= stage;
+        item += length;
+        if (!*item)
+            return EXIT_DONE;
+    }
+}
+
 static status take_option(command_line *o, int id, const char *argument)
 {
     switch (id) {
@@ -140,6 +159,8 @@ static status take_option(command_line *o, int id, const char *argument)
     case OPTION_PRINT_OUTPUTS:
         o->print_outputs = true;
         break;
+    case OPTION_DUMP:
+        return take_stages(o, argument);
     case OPTION_LIST:
         o->list = true;
         break;
@@ -193,7 +214,7 @@ static status check_options(const command_line *o)
         return wrong_usage("no spec; give --spec FILE, or --init to start with an example");
     if (modes > 1)
         return wrong_usage("--spec, --list, --help-family and --init exclude each other");
-    if (o->spec && !o->out && !o->validate && !o->verify && !o->print_outputs)
+    if (o->spec && !o->out && !o->validate && !o->verify && !o->print_outputs && !o->dump)
         return wrong_usage("nothing to do; give --out DIR, --validate, --verify or "
                            "--print-outputs");
     if (o->depfile && !o->out)

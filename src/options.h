@@ -13,6 +13,7 @@ typedef struct command_line {
     const char *spec, *out, *depfile, *ptxas, *help_family, *init, *color;
     spec_overrides overrides;
     uint64_t jobs, seed;
+    unsigned dump; /* stages of generate_stage */
     bool validate, verify, print_outputs, list, quiet, verbose, help, version;
 } command_line;
 

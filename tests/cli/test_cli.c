@@ -207,6 +207,8 @@ static void wrong_usage_is_status_2_and_says_why(void **state)
         { "-j 1x --list", 2, "", "ptxgen: --jobs takes a number from 1 to 256, not '1x'" TRY },
         { "--seed 18446744073709551616 --list", 2, "",
           "ptxgen: --seed takes a number of 64 bits, not '18446744073709551616'" TRY },
+        { "--spec right.ini --dump=build,inline", 2, "",
+          "ptxgen: --dump takes a list of build, fold and print, not 'build,inline'" TRY },
         { "--seed '' --list", 2, "", "ptxgen: --seed takes a number of 64 bits, not ''" TRY },
         { "--color maybe --list", 2, "",
           "ptxgen: --color takes auto, always or never, not 'maybe'" TRY },
@@ -342,6 +344,19 @@ static void the_depfile_makes_the_header_depend_on_the_spec(void **state)
     assert_string_equal(rule, "build/llama_kernels.h: right.ini\n");
 }
 
+static void a_dump_shows_kernels_stage_by_stage(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(ptxgen(f, "--spec right.ini --dump build,fold,print").status, 0);
+    const char *text = read_text(f, ".stdout");
+    const char *first = strstr(text, ".visible .entry f32_gemv_k256_n3(");
+    assert_non_null(first);
+    const char *second = strstr(first + 1, ".visible .entry f32_gemv_k256_n3(");
+    assert_non_null(second);
+    assert_non_null(strstr(second + 1, ".visible .entry f32_gemv_k256_n3("));
+    assert_int_equal(shell("ls build 2>.nothing"), 2);
+}
+
 static void a_dash_reads_the_spec_from_standard_input(void **state)
 {
     fixture *f = *state;
@@ -433,6 +448,7 @@ int main(void)
         TEST(a_second_run_touches_no_file),
         TEST(a_failure_leaves_the_old_outputs_alone),
         TEST(the_depfile_makes_the_header_depend_on_the_spec),
+        TEST(a_dump_shows_kernels_stage_by_stage),
         TEST(a_dash_reads_the_spec_from_standard_input),
         TEST(line_ends_do_not_change_the_outputs),
         TEST(messages_are_colored_on_demand_only),
