@@ -19,7 +19,10 @@ cp "$here/user.c" "$work/user.cc"
 cuda_include() {
     nvcc=$(command -v nvcc || true)
     for folder in "${CUDA_HOME:-/nowhere}/include" "${nvcc%/bin/nvcc}/include" /usr/local/cuda/include; do
-        [ -f "$folder/cuda.h" ] && echo "$folder" && return
+        if [ -f "$folder/cuda.h" ]; then
+            echo "$folder"
+            return
+        fi
     done
 }
 real=$(cuda_include)
