@@ -163,11 +163,6 @@ val ptx_prmt(ptx *p, val a, val b, val selector)
     return emit3(p, OP_PRMT, a, b, selector);
 }
 
-val ptx_shf_r(ptx *p, val low, val high, val count)
-{
-    return emit3(p, OP_SHF_R, low, high, count);
-}
-
 val ptx_lop3(ptx *p, val a, val b, val c, unsigned table)
 {
     val operands[] = { a, b, c, imm(U32, table) };
@@ -182,11 +177,6 @@ val ptx_rcp(ptx *p, val a)
 val ptx_rcp_approx(ptx *p, val a)
 {
     return emit1(p, OP_RCP_APPROX, a);
-}
-
-val ptx_sqrt(ptx *p, val a)
-{
-    return emit1(p, OP_SQRT_RN, a);
 }
 
 val ptx_rsqrt(ptx *p, val a)
@@ -208,11 +198,6 @@ val ptx_convert(ptx *p, type t, val a)
     bool exact = to_real && from_real && type_table[t].bytes > type_table[from].bytes;
     op o = to_real && !exact ? OP_CVT_RN : from_real && !to_real ? OP_CVT_RZI : OP_CVT;
     return ptx_emit(p, o, t, from, &a);
-}
-
-val ptx_convert_nearest(ptx *p, type t, val a)
-{
-    return ptx_emit(p, OP_CVT_RNI, t, common_type(&a, 1), &a);
 }
 
 val ptx_as(ptx *p, type t, val a)
@@ -298,11 +283,6 @@ static val shuffle(ptx *p, op o, val v, val which, unsigned width)
 val ptx_shuffle_xor(ptx *p, val v, unsigned mask, unsigned width)
 {
     return shuffle(p, OP_SHFL_BFLY, v, imm(U32, mask), width);
-}
-
-val ptx_shuffle_down(ptx *p, val v, unsigned distance, unsigned width)
-{
-    return shuffle(p, OP_SHFL_DOWN, v, imm(U32, distance), width);
 }
 
 val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width)

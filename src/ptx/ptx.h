@@ -131,7 +131,6 @@ void ptx_assign(ptx *p, var v, val value);
 val get(ptx *p, var v);
 #define var_f32(p, initial) ptx_var(p, F32, V(initial))
 #define var_u32(p, initial) ptx_var(p, U32, V(initial))
-#define var_s32(p, initial) ptx_var(p, S32, V(initial))
 #define var_u64(p, initial) ptx_var(p, U64, V(initial))
 #define assign(p, v, value) ptx_assign(p, v, V(value))
 
@@ -179,7 +178,6 @@ val ptx_shl(ptx *p, val a, val b);
 val ptx_shr(ptx *p, val a, val b);
 val ptx_bfe(ptx *p, val a, val first, val count);
 val ptx_prmt(ptx *p, val a, val b, val selector);
-val ptx_shf_r(ptx *p, val low, val high, val count);
 val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 #define bit_and(p, a, b)        ptx_and(p, V(a), V(b))
 #define bit_or(p, a, b)         ptx_or(p, V(a), V(b))
@@ -189,29 +187,23 @@ val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 #define shr(p, a, b)            ptx_shr(p, V(a), V(b))
 #define bfe(p, a, first, count) ptx_bfe(p, V(a), V(first), V(count))
 #define prmt(p, a, b, selector) ptx_prmt(p, V(a), V(b), V(selector))
-#define shf_r(p, lo, hi, count) ptx_shf_r(p, V(lo), V(hi), V(count))
 #define lop3(p, a, b, c, table) ptx_lop3(p, V(a), V(b), V(c), table)
 
 /* Functions of f32. rcp_approx, rsqrt and ex2 are the hardware's approximations; rcp_approx and ex2
  * flush subnormals. */
 val ptx_rcp(ptx *p, val a);
 val ptx_rcp_approx(ptx *p, val a);
-val ptx_sqrt(ptx *p, val a);
 val ptx_rsqrt(ptx *p, val a);
 val ptx_ex2(ptx *p, val a);
-#define rcp(p, a)         ptx_rcp(p, V(a))
-#define rcp_approx(p, a)  ptx_rcp_approx(p, V(a))
-#define square_root(p, a) ptx_sqrt(p, V(a))
-#define rsqrt(p, a)       ptx_rsqrt(p, V(a))
-#define ex2(p, a)         ptx_ex2(p, V(a))
+#define rcp(p, a)        ptx_rcp(p, V(a))
+#define rcp_approx(p, a) ptx_rcp_approx(p, V(a))
+#define rsqrt(p, a)      ptx_rsqrt(p, V(a))
+#define ex2(p, a)        ptx_ex2(p, V(a))
 
 /* A number as another type: integers are cut or extended, integers to floats and f32 to f16 round
- * to nearest even, floats to integers truncate (convert) or round to nearest even
- * (convert_nearest). */
+ * to nearest even, floats to integers truncate. */
 val ptx_convert(ptx *p, type t, val a);
-val ptx_convert_nearest(ptx *p, type t, val a);
-#define convert(p, t, a)         ptx_convert(p, t, V(a))
-#define convert_nearest(p, t, a) ptx_convert_nearest(p, t, V(a))
+#define convert(p, t, a) ptx_convert(p, t, V(a))
 
 /* The same register seen as the other signedness (as), the same bits as another type (bits_as). */
 val ptx_as(ptx *p, type t, val a);
@@ -288,15 +280,12 @@ val shared_array(ptx *p, const char *name, type t, unsigned count);
  * same address. */
 val shared_dynamic(ptx *p, const char *name, type t);
 
-/* Values of other lanes of the full warp: lane ^ mask; lane + distance (or the own value past the
- * end); one lane's. width, a power of two, splits the warp into groups that exchange among
- * themselves. */
+/* Values of other lanes of the full warp: lane ^ mask; one lane's. width, a power of two, splits
+ * the warp into groups that exchange among themselves. */
 val ptx_shuffle_xor(ptx *p, val v, unsigned mask, unsigned width);
-val ptx_shuffle_down(ptx *p, val v, unsigned distance, unsigned width);
 val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width);
-#define shuffle_xor(p, v, mask)      ptx_shuffle_xor(p, V(v), mask, 32)
-#define shuffle_down(p, v, distance) ptx_shuffle_down(p, V(v), distance, 32)
-#define shuffle_from(p, v, lane)     ptx_shuffle_from(p, V(v), V(lane), 32)
+#define shuffle_xor(p, v, mask)  ptx_shuffle_xor(p, V(v), mask, 32)
+#define shuffle_from(p, v, lane) ptx_shuffle_from(p, V(v), V(lane), 32)
 
 /* All threads of the block wait for each other. */
 void barrier(ptx *p);
