@@ -1,234 +1,29 @@
-/* Decode attention: one query token against a KV cache, o = softmax(q K' / sqrt(head_dim)) V.
+/* Decode attention: one query token a sequence against its KV cache, o = softmax(q K' scale) V.
  *
- * Layouts: q and o [num_heads, head_dim], K and V [num_kv_heads, max_seq_len, head_dim], all f32;
- * query head h reads KV head h * num_kv_heads / num_heads (grouped-query attention).
+ * Layouts: q and o [m, num_heads, head_dim]; K and V [num_kv_heads, max_seq_len, head_dim], for
+ * several sequences an array of addresses of such caches; query head h reads KV head
+ * h * num_kv_heads / num_heads (grouped-query attention). What a warp does is in
+ * blocks/attention.h; these families differ in who takes which positions:
  *
- * A position's row is shared by a group of lanes, each holding up to four 16-byte pieces of it,
- * every group-size-th piece, so that neighbouring lanes read neighbouring bytes. A warp has several
- * groups, each with its own positions and its own online softmax; they are merged at the end. Few
- * lanes a position means few shuffles a score, and several positions in flight.
+ *   incremental   a warp all of a head's
+ *   multi_warp    a block's warps a stretch each; their partial results meet in shared memory
+ *   batched       a warp all of a head's of one of m sequences
  */
-#include <math.h>
+#include "gen/attention_keys.h"
+#include "gen/blocks/attention.h"
 
-#include "gen/blocks/reduce.h"
-#include "gen/blocks/softmax.h"
-#include "gen/family.h"
-#include "ptx/ptx.h"
-
-enum {
-    PIECE = 4, /* values that a lane loads at once */
-    MAX_PIECES = 4,
-    VALUE_BYTES = 4,
-    PIECE_BYTES = PIECE * VALUE_BYTES,
-    LOADS_IN_FLIGHT = 8, /* pieces of K, and as many of V */
-    MAX_IN_FLIGHT = 4,   /* positions */
+const choice kv_type_choices[] = {
+    [KV_F32] = { "f32", "" },
+    [KV_F16] = { "f16", "_f16" },
+    [KV_BF16] = { "bf16", "_bf16" },
+    { NULL, NULL },
 };
 
-/* How lanes share a row of head_dim values. */
-typedef struct row_split {
-    unsigned group;  /* lanes a position, a power of two */
-    unsigned pieces; /* a lane has at most */
-    bool ragged;     /* some lanes have no last piece */
-} row_split;
+/* d is head_dim. */
+const real_range scale_range = { .max = 1e6, .def_text = "1/sqrt(d)" };
+const real_range softcap_range = { .max = 1e6, .def_text = "none" };
 
-static row_split split_row(int64_t head_dim)
-{
-    unsigned pieces = (unsigned)head_dim / PIECE;
-    row_split s = { .group = 2 };
-    while (s.group * MAX_PIECES < pieces)
-        s.group *= 2;
-    s.pieces = (pieces + s.group - 1) / s.group;
-    s.ragged = pieces % s.group != 0;
-    return s;
-}
-
-/* Pointers to a lane's pieces of a row: constant offsets apart, but for a last piece beyond the
- * row's end, in whose place the lane reads its first piece again and gives it no weight. */
-typedef struct lane_rows {
-    var first, last;
-} lane_rows;
-
-typedef struct attention {
-    const instance *in;
-    row_split split;
-    val has_last;    /* predicate: the lane's last piece exists */
-    val last_offset; /* u64, from the first piece */
-    val lane, group; /* of the lane: its number in its group, its group's number */
-    val seq_len;     /* clamped */
-    val4 q[MAX_PIECES];
-    lane_rows k, v;
-    softmax state;
-} attention;
-
-static val sequence_length(ptx *p, const instance *in)
-{
-    val seq_len = parameter(p, "seq_len");
-    if (in->seq_len_mode == SEQ_LEN_INDIRECT)
-        seq_len = ld_global(p, U32, seq_len, 0);
-    return named(p, "seq_len", min(p, seq_len, in->shape.max_seq_len));
-}
-
-/* The query's pieces, multiplied by what turns q.k into a score in units of log 2. */
-static void load_query(ptx *p, attention *a, val head)
-{
-    float scale = (float)(LOG2_E / sqrt((double)a->in->shape.head_dim));
-    val row = mad_wide(p, head, a->in->shape.head_dim * VALUE_BYTES, parameter(p, "q"));
-    val q = mad_wide(p, a->lane, PIECE_BYTES, row);
-    for (unsigned i = 0; i < a->split.pieces; i++) {
-        bool last = i + 1 == a->split.pieces && a->split.ragged;
-        val4 piece = last ? ld_const_v4(p, F32, add(p, q, a->last_offset), 0)
-                          : ld_const_v4(p, F32, q, i * a->split.group * PIECE_BYTES);
-        for (unsigned j = 0; j < PIECE; j++) {
-            val scaled = mul(p, piece.v[j], scale);
-            a->q[i].v[j] = last ? select(p, a->has_last, scaled, imm(F32, 0)) : scaled;
-        }
-    }
-}
-
-static attention attention_new(ptx *p, const instance *in, val head)
-{
-    attention a = { .in = in, .split = split_row(in->shape.head_dim) };
-    val lane = lane_id(p);
-    unsigned last = (a.split.pieces - 1) * a.split.group;
-    a.lane = named(p, "piece", bit_and(p, lane, a.split.group - 1));
-    a.group = named(p, "group", div(p, lane, a.split.group));
-    a.has_last = lt(p, a.lane, in->shape.head_dim / PIECE - last);
-    a.last_offset = select(p, a.has_last, imm(U64, last * PIECE_BYTES), imm(U64, 0));
-    a.seq_len = sequence_length(p, in);
-    load_query(p, &a, head);
-    a.state = softmax_new(p, a.split.pieces * PIECE);
-    return a;
-}
-
-/* A lane's pieces of the row at a pointer, offset bytes behind it. */
-static void load_row(ptx *p, const attention *a, const lane_rows *rows, int64_t offset,
-                     val4 pieces[MAX_PIECES])
-{
-    for (unsigned i = 0; i < a->split.pieces; i++) {
-        bool last = i + 1 == a->split.pieces && a->split.ragged;
-        pieces[i] =
-            last ? ld_const_v4(p, F32, rows->last, offset)
-                 : ld_const_v4(p, F32, rows->first, offset + i * a->split.group * PIECE_BYTES);
-    }
-}
-
-static val score(ptx *p, const attention *a, const val4 k[MAX_PIECES])
-{
-    val sum = mul(p, a->q[0].v[0], k[0].v[0]);
-    for (unsigned i = 0; i < a->split.pieces; i++)
-        for (unsigned j = i == 0; j < PIECE; j++)
-            sum = fma(p, a->q[i].v[j], k[i].v[j], sum);
-    return group_sum(p, sum, a->split.group);
-}
-
-static void add_row(ptx *p, const attention *a, val weight, const val4 v[MAX_PIECES])
-{
-    for (unsigned i = 0; i < a->split.pieces; i++)
-        for (unsigned j = 0; j < PIECE; j++) {
-            var sum = a->state.values[PIECE * i + j];
-            assign(p, sum, fma(p, weight, v[i].v[j], sum));
-        }
-}
-
-/* One position for every group, count times: position i of a group lies i * stride bytes behind its
- * pointers. valid, a predicate or none, says whether a group's position exists; one that does not
- * weighs nothing. */
-static void add_positions(ptx *p, const attention *a, unsigned count, int64_t stride,
-                          const val *valid)
-{
-    val scores[MAX_IN_FLIGHT] = { { 0 } };
-    val4 k[MAX_IN_FLIGHT][MAX_PIECES], v[MAX_IN_FLIGHT][MAX_PIECES];
-    for (unsigned i = 0; i < count; i++) {
-        load_row(p, a, &a->k, i * stride, k[i]);
-        load_row(p, a, &a->v, i * stride, v[i]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        scores[i] = score(p, a, k[i]);
-        if (valid)
-            scores[i] = select(p, *valid, scores[i], -INFINITY);
-    }
-    softmax_raise(p, &a->state, scores, count);
-    for (unsigned i = 0; i < count; i++)
-        add_row(p, a, softmax_weight(p, &a->state, scores[i]), v[i]);
-}
-
-static void point_at(ptx *p, const attention *a, val k, val v, val position)
-{
-    val row = mul_wide(p, position, a->in->shape.head_dim * VALUE_BYTES);
-    const val starts[] = { k, v };
-    const lane_rows *rows[] = { &a->k, &a->v };
-    for (int i = 0; i < 2; i++) {
-        assign(p, rows[i]->first, add(p, starts[i], row));
-        assign(p, rows[i]->last, add(p, rows[i]->first, a->last_offset));
-    }
-}
-
-static void advance(ptx *p, const attention *a, int64_t bytes)
-{
-    const lane_rows *rows[] = { &a->k, &a->v };
-    for (int i = 0; i < 2; i++) {
-        assign(p, rows[i]->first, add(p, rows[i]->first, bytes));
-        assign(p, rows[i]->last, add(p, rows[i]->last, bytes));
-    }
-}
-
-/* All positions of the sequence, several a group at once as long as they all exist; the rest one a
- * group, where a group without one takes the last position and gives it no weight. */
-static void add_sequence(ptx *p, attention *a, val k, val v)
-{
-    unsigned groups = 32 / a->split.group, in_flight = LOADS_IN_FLIGHT / a->split.pieces;
-    if (in_flight > MAX_IN_FLIGHT)
-        in_flight = MAX_IN_FLIGHT;
-    int64_t row_bytes = a->in->shape.head_dim * VALUE_BYTES, stride = groups * row_bytes;
-    val turns = div(p, a->seq_len, groups * in_flight);
-    var *pointers[] = { &a->k.first, &a->k.last, &a->v.first, &a->v.last };
-    for (int i = 0; i < 4; i++)
-        *pointers[i] = var_u64(p, 0);
-    point_at(p, a, k, v, a->group);
-    ptx_loop_work(p, 2 * in_flight * a->split.pieces * PIECE, "elements");
-    PTX_FOR (p, turn, 0, turns, 1) {
-        add_positions(p, a, in_flight, stride, NULL);
-        advance(p, a, in_flight * stride);
-    }
-    PTX_FOR (p, rest, mul(p, turns, groups * in_flight), a->seq_len, groups) {
-        val position = add(p, rest, a->group), last = sub(p, a->seq_len, 1);
-        val valid = le(p, position, last);
-        point_at(p, a, k, v, min(p, position, last));
-        add_positions(p, a, 1, 0, &valid);
-    }
-    for (unsigned mask = a->split.group; mask < 32; mask *= 2)
-        softmax_merge_lanes(p, &a->state, mask);
-}
-
-static void store_output(ptx *p, const attention *a, val head)
-{
-    val scale = softmax_scale(p, &a->state);
-    val row = mad_wide(p, head, a->in->shape.head_dim * VALUE_BYTES, parameter(p, "o"));
-    val o = mad_wide(p, a->lane, PIECE_BYTES, row);
-    PTX_IF (p, eq(p, a->group, 0)) {
-        for (unsigned i = 0; i < a->split.pieces; i++) {
-            bool last = i + 1 == a->split.pieces && a->split.ragged;
-            val4 piece;
-            for (unsigned j = 0; j < PIECE; j++)
-                piece.v[j] = mul(p, a->state.values[PIECE * i + j], scale);
-            PTX_IF (p, last ? a->has_last : imm(PRED, 1))
-                st_global_v4(p, F32, o, i * a->split.group * PIECE_BYTES, piece);
-        }
-    }
-}
-
-static void build_incremental(ptx *p, const instance *in)
-{
-    val head = named(p, "head", ctaid_x(p));
-    attention a = attention_new(p, in, head);
-    val kv_head = named(p, "kv_head", div(p, head, in->shape.num_heads / in->shape.num_kv_heads));
-    val row = mul_wide(p, kv_head, in->shape.max_seq_len); /* may pass 2^32 */
-    val cache = mad(p, row, in->shape.head_dim * VALUE_BYTES, mul_wide(p, a.lane, PIECE_BYTES));
-    add_sequence(p, &a, add(p, parameter(p, "k"), cache), add(p, parameter(p, "v"), cache));
-    store_output(p, &a, head);
-}
-
-static const char *check_heads(const instance *in, arena *a, const char **blamed)
+const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
     if (in->shape.num_heads % in->shape.num_kv_heads == 0)
         return NULL;
@@ -237,47 +32,72 @@ static const char *check_heads(const instance *in, arena *a, const char **blamed
                         (long long)in->shape.num_heads, (long long)in->shape.num_kv_heads);
 }
 
-static const key incremental_keys[] = {
-    { .name = "head_dim",
-      .summary = "values a head",
-      .field = KEY_FIELD(shape.head_dim),
-      .min = 8,
-      .max = 256,
-      .multiple_of = 8,
-      .required = true,
-      .tag = "d" },
-    { .name = "num_heads",
-      .summary = "query heads",
-      .field = KEY_FIELD(shape.num_heads),
-      .min = 1,
-      .max = 65535,
-      .required = true,
-      .tag = "h" },
-    { .name = "num_kv_heads",
-      .summary = "key and value heads",
-      .field = KEY_FIELD(shape.num_kv_heads),
-      .min = 1,
-      .max = 65535,
-      .required = true,
-      .tag = "kv" },
-    { .name = "max_seq_len",
-      .summary = "positions the cache has room for",
-      .field = KEY_FIELD(shape.max_seq_len),
-      .min = 1,
-      .max = INT32_MAX,
-      .required = true,
-      .tag = "s" },
-    { .name = "seq_len",
-      .summary = "a number, or read from device memory",
-      .field = KEY_FIELD(seq_len_mode),
-      .choices = seq_len_choices },
-    KEY_END,
-};
-static const param incremental_params[] = {
+static val sequence_length(ptx *p, const instance *in)
+{
+    val seq_len = parameter(p, "seq_len");
+    return in->seq_len_mode == SEQ_LEN_INDIRECT ? ld_global(p, U32, seq_len, 0) : seq_len;
+}
+
+static void build_incremental(ptx *p, const instance *in)
+{
+    val head = named(p, "head", ctaid_x(p));
+    attention a = attention_new(p, in, head);
+    positions all = attention_positions(p, in, sequence_length(p, in));
+    val offset = attention_cache_offset(p, in, head);
+    val k = add(p, parameter(p, "k"), offset), v = add(p, parameter(p, "v"), offset);
+    attention_add(p, &a, k, v, all);
+    attention_store_output(p, &a, head);
+}
+
+/* Stretches of equal length, whole turns of the loop of a warp with the smallest groups. */
+static positions stretch(ptx *p, const instance *in, positions all)
+{
+    enum { TURN = 64 };
+    unsigned warps = (unsigned)in->num_warps;
+    val count = sub(p, all.end, all.first);
+    val turns = div(p, add(p, count, warps * TURN - 1), warps * TURN);
+    val length = mul(p, turns, TURN);
+    positions own = { .first = mad(p, warp_id(p), length, all.first) };
+    own.first = min(p, own.first, all.end);
+    own.end = min(p, add(p, own.first, length), all.end);
+    return own;
+}
+
+static void build_multi_warp(ptx *p, const instance *in)
+{
+    unsigned warps = (unsigned)in->num_warps, row_bytes = partial_bytes(in);
+    val head = named(p, "head", ctaid_x(p));
+    attention a = attention_new(p, in, head);
+    positions all = attention_positions(p, in, sequence_length(p, in));
+    val offset = attention_cache_offset(p, in, head);
+    val k = add(p, parameter(p, "k"), offset), v = add(p, parameter(p, "v"), offset);
+    attention_add(p, &a, k, v, stretch(p, in, all));
+    val rows = shared_array(p, "partials", F32, warps * row_bytes / 4);
+    attention_store_partial(p, &a, mad(p, warp_id(p), imm(U32, row_bytes), rows), true);
+    barrier(p);
+    PTX_IF (p, eq(p, warp_id(p), 0))
+        partials_merge_shared(p, in, rows, warps, head);
+}
+
+static void build_batched(ptx *p, const instance *in)
+{
+    val head = named(p, "head", ctaid_x(p)), sequence = named(p, "sequence", ctaid_y(p));
+    val query = mad(p, sequence, imm(U32, in->shape.num_heads), head);
+    attention a = attention_new(p, in, query);
+    val length = ld_const(p, U32, mad_wide(p, sequence, 4, parameter(p, "seq_lens")), 0);
+    positions all = attention_positions(p, in, length);
+    val k = ld_const(p, U64, mad_wide(p, sequence, 8, parameter(p, "k")), 0);
+    val v = ld_const(p, U64, mad_wide(p, sequence, 8, parameter(p, "v")), 0);
+    val offset = attention_cache_offset(p, in, head);
+    attention_add(p, &a, add(p, k, offset), add(p, v, offset), all);
+    attention_store_output(p, &a, query);
+}
+
+static const param one_sequence[] = {
     OUT(F32, o, "num_heads*head_dim", 16),
     IN(F32, q, "num_heads*head_dim", 16),
-    IN(F32, k, "num_kv_heads*max_seq_len*head_dim", 16),
-    IN(F32, v, "num_kv_heads*max_seq_len*head_dim", 16),
+    KV_CACHE(k),
+    KV_CACHE(v),
     { .name = "seq_len", .kind = PARAM_SEQ_LEN },
     PARAM_END,
 };
@@ -285,15 +105,58 @@ static const param incremental_params[] = {
 const family incremental_attention = {
     .name = "incremental_attention",
     .summary = "decode attention, one warp a head, online softmax, GQA",
-    .computes = "o[h] = softmax(q[h] K' / sqrt(head_dim)) V",
+    .computes = "o[h] = softmax(q[h] K' scale) V",
     .op = OP_ATTENTION,
-    .weights = FORMAT_NONE,
     .activations = FORMAT_F32,
-    .keys = incremental_keys,
-    .params = incremental_params,
+    .preference = 1,
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQ_LEN, ATTENTION_OPTIONS, KEY_END },
+    .params = one_sequence,
     .launch = { .block = "32", .grid = { "num_heads" }, .registers = 96 },
     .check = check_heads,
     .build = build_incremental,
+    .reference = ref_attention,
+    .tolerance = 2e-6,
+};
+
+const family multi_warp_attention = {
+    .name = "multi_warp_attention",
+    .summary = "decode attention, several warps a head, merged in shared memory, GQA",
+    .computes = "o[h] = softmax(q[h] K' scale) V",
+    .op = OP_ATTENTION,
+    .activations = FORMAT_F32,
+    .preference = 2,
+    .keys =
+        (const key[]){ ATTENTION_SHAPE, KEY_NUM_WARPS(4), KEY_SEQ_LEN, ATTENTION_OPTIONS, KEY_END },
+    .params = one_sequence,
+    .launch = { .block = "32*num_warps",
+                .grid = { "num_heads" },
+                .shared = "num_warps*(head_dim+4)*4",
+                .registers = 96 },
+    .check = check_heads,
+    .build = build_multi_warp,
+    .reference = ref_attention,
+    .tolerance = 2e-6,
+};
+
+const family batched_incremental_attention = {
+    .name = "batched_incremental_attention",
+    .summary = "decode attention of m sequences, one warp a head and sequence, GQA",
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .op = OP_BATCHED_ATTENTION,
+    .activations = FORMAT_F32,
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, ATTENTION_OPTIONS, KEY_DIMS, KEY_END },
+    .params =
+        (const param[]){
+            OUT(F32, o, "m*num_heads*head_dim", 16),
+            IN(F32, q, "m*num_heads*head_dim", 16),
+            KV_CACHES(k),
+            KV_CACHES(v),
+            IN(U32, seq_lens, "m", 4),
+            PARAM_END,
+        },
+    .launch = { .block = "32", .grid = { "num_heads", "m" }, .registers = 96 },
+    .check = check_heads,
+    .build = build_batched,
     .reference = ref_attention,
     .tolerance = 2e-6,
 };

@@ -24,6 +24,9 @@ typedef enum operation {
     OP_GEMV,
     OP_QUANTIZE,
     OP_ATTENTION,
+    OP_BATCHED_ATTENTION,
+    OP_ATTENTION_CHUNKS,
+    OP_MERGE_CHUNKS,
     OP_GATE_UP,
     OP_GATE_UP_SWIGLU,
     OP_KV,
@@ -35,6 +38,7 @@ extern const char *const operation_names[OP_COUNT];
 enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
 enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as gen/tuning.h chooses */
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
+enum { KV_F32, KV_F16, KV_BF16 };          /* kv_type: elements of K and V */
 
 /* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
  * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes
@@ -50,6 +54,10 @@ typedef struct instance {
     int64_t outputs_per_block;
     int64_t n_kv;    /* rows of K and V, of pipelines */
     int64_t weights; /* index of the word */
+    int64_t kv_type; /* KV_ */
+    int64_t window;  /* last positions that attention is over; 0: all */
+    double scale;    /* of q.k; 0: 1 / sqrt(head_dim) */
+    double softcap;  /* c of c tanh(score / c); 0: none */
     double epsilon;  /* added to the mean square by which an RMS norm divides */
     int64_t variant; /* VARIANT_; AUTO stands for other instances and is never generated */
 
@@ -67,6 +75,7 @@ typedef struct choice {
 
 typedef struct real_range {
     double min, max, def;
+    const char *def_text; /* what the default stands for; NULL: itself */
 } real_range;
 
 typedef struct key {
@@ -77,7 +86,9 @@ typedef struct key {
     int64_t multiple_of; /* 0 or 1: any */
     int64_t def;         /* the default; 0 with required */
     bool required;
-    bool at_run_time;       /* with dynamic dims: need not be given, and is passed as NAME_dim */
+    bool at_run_time;       /* with dynamic dims: need not be given, and is passed as NAME_dim, */
+    bool in_grid;           /* or in the grid alone */
+    bool zero_is_none;      /* has no part in the name where it is 0 */
     const char *tag;        /* numbers: "k" makes "_k4096" of 4096 */
     const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */
     const real_range *real; /* real numbers: in place of min, max and def; the default has no part
@@ -133,13 +144,23 @@ extern const choice variant_choices[];
 extern const choice seq_len_choices[];
 
 /* A parameter of a kernel. Pointers are outputs or inputs of a format; the rest are u32 numbers. */
-typedef enum param_kind { PARAM_NONE, PARAM_OUT, PARAM_IN, PARAM_U32, PARAM_SEQ_LEN } param_kind;
+typedef enum param_kind {
+    PARAM_NONE,
+    PARAM_OUT,
+    PARAM_IN,
+    PARAM_U32,
+    PARAM_SEQ_LEN, /* in a family's table only: a number or a pointer as the instance says */
+} param_kind;
 
 typedef struct param {
     const char *name;
-    param_kind kind; /* PARAM_SEQ_LEN: in a family's table only, a number or a pointer as the
-                        instance says */
+    param_kind kind;
     format format;
+    format target;             /* of FORMAT_ADDRESS: of what each address points to, */
+    const char *target_values; /* and how many of them */
+    const char *unit;          /* values that belong together, as a row; NULL: single ones */
+    bool cache;         /* K or V: elements of the instance's kv_type, positions from seq_len on are
+                           not read */
     const char *values; /* pointers: formula of the number of values, "n*k" */
     const char *bytes;  /* the same in bytes, "n*k/256*144"; filled in by instance_params */
     unsigned align;     /* bytes that the kernel's loads rely on */
@@ -155,6 +176,18 @@ typedef struct param {
     {                                                                            \
         .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
         .align = alignment                                                       \
+    }
+/* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
+#define KV_CACHE(id)                                                                            \
+    {                                                                                           \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .cache = true, .unit = "head_dim", \
+        .values = "num_kv_heads*max_seq_len*head_dim", .align = 16                              \
+    }
+#define KV_CACHES(id)                                                                              \
+    {                                                                                              \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_ADDRESS, .values = "m", .align = 8,        \
+        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
+        .unit = "head_dim"                                                                         \
     }
 #define PARAM_END \
     {             \
@@ -192,6 +225,8 @@ struct family {
     const struct pipeline_step
         *steps; /* of a pipeline, in place of all from op on: see gen/pipeline.h */
 
+    void (*fit)(const problem *p, unsigned input, void *bytes, uint64_t values); /* makes the values
+        of random inputs that can't be right possible ones; NULL: all can be */
     reference *reference;
     double tolerance; /* largest error right results have, relative to ref_value.magnitude */
 };
@@ -219,6 +254,10 @@ const char *real_text(arena *a, double number);
 /* The value of a key as a spec says it: "4096", "dynamic", "1e-5". */
 const char *instance_value_text(arena *a, const instance *in, const key *k);
 
+/* Whether a number has no part in the instance's name: an option that is not used, a size that is
+ * left to the run. */
+bool instance_leaves_out(const instance *in, const key *k);
+
 /* Makes the name of an instance from its family and the values of its keys. */
 const char *instance_make_name(arena *a, const instance *in);
 
@@ -227,6 +266,9 @@ bool instance_is_chosen(const instance *in, const target *t);
 
 /* Adds to an instance what another one of the same name is asked for. */
 void instance_merge(instance *in, const instance *other);
+
+/* The format of K and V. */
+format kv_format(const instance *in);
 
 /* The parameters of an instance's kernel: those of its family's table, then with dynamic dims
  * k_dim, n_dim and m_dim for those sizes it has. Returns their number, at most MAX_PARAMS. */

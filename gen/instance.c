@@ -11,6 +11,9 @@ const char *const operation_names[OP_COUNT] = {
     [OP_GEMV] = "gemv",
     [OP_QUANTIZE] = "quantize",
     [OP_ATTENTION] = "attention",
+    [OP_BATCHED_ATTENTION] = "batched_attention",
+    [OP_ATTENTION_CHUNKS] = "attention_chunks",
+    [OP_MERGE_CHUNKS] = "merge_chunks",
     [OP_GATE_UP] = "gate_up",
     [OP_GATE_UP_SWIGLU] = "gate_up_swiglu",
     [OP_KV] = "kv",
@@ -121,19 +124,27 @@ static void put_real_tag(strbuf *name, const key *k, double number)
         strbuf_char(name, *c == '-' ? 'm' : *c == '.' ? 'p' : *c);
 }
 
-/* A size that is left to the run has no part in the name. */
+bool instance_leaves_out(const instance *in, const key *k)
+{
+    int64_t value = instance_value(in, k);
+    if (k->real)
+        return value == key_default(k);
+    return value == 0 && (k->at_run_time || k->zero_is_none);
+}
+
 const char *instance_make_name(arena *a, const instance *in)
 {
     strbuf name = strbuf_new(a);
     strbuf_put(&name, in->family->name);
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t value = instance_value(in, k);
-        if (k->real) {
-            if (value != key_default(k))
-                put_real_tag(&name, k, real_of_bits(value));
-        } else if (k->choices) {
+        if (k->choices) {
             strbuf_put(&name, k->choices[value].tag);
-        } else if (!k->at_run_time || value) {
+        } else if (instance_leaves_out(in, k)) {
+            continue;
+        } else if (k->real) {
+            put_real_tag(&name, k, real_of_bits(value));
+        } else {
             strbuf_char(&name, '_');
             strbuf_put(&name, k->tag);
             strbuf_signed(&name, value);
@@ -184,17 +195,25 @@ static param sequence_length(const instance *in, const param *p)
     return length;
 }
 
+format kv_format(const instance *in)
+{
+    static const format formats_of[] = { FORMAT_F32, FORMAT_F16, FORMAT_BF16 };
+    return formats_of[in->kv_type];
+}
+
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;
     for (const param *p = in->family->params; p->name; p++) {
         param *made = &params[count++];
         *made = p->kind == PARAM_SEQ_LEN ? sequence_length(in, p) : *p;
+        if (made->cache)
+            *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)
             made->bytes = bytes_formula(a, made);
     }
     for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
-        if (k->at_run_time)
+        if (k->at_run_time && !k->in_grid)
             params[count++] = (param){ .name = arena_format(a, "%s_dim", k->name),
                                        .kind = PARAM_U32,
                                        .size = k->name };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/attention_keys.h"
 #include "gen/blocks/q4k.h"
 #include "gen/formula.h"
 
@@ -87,7 +88,28 @@ static const family batched_qkv = {
                                       { .n = NULL } },
 };
 
-const family *const pipelines[] = { &dp4a, &qkv, &batched_gate_up, &batched_qkv, NULL };
+static const family flash_decoding = {
+    .name = "flash_decoding",
+    .summary = "pipeline: decode attention of m sequences by chunks, then the chunks merged",
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .keys =
+        (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_END },
+    .steps =
+        (const pipeline_step[]){
+            { .families = { "flash_decoding_chunk" },
+              .bind = { { "partials", WORKSPACE },
+                        { "q", "q" },
+                        { "k", "k" },
+                        { "v", "v" },
+                        { "seq_lens", "seq_lens" } } },
+            { .families = { "flash_decoding_reduce" },
+              .bind = { { "o", "o" }, { "partials", WORKSPACE }, { "seq_lens", "seq_lens" } } },
+            { .n = NULL } },
+    .check = check_flash_decoding,
+};
+
+const family *const pipelines[] = { &dp4a,           &qkv, &batched_gate_up, &batched_qkv,
+                                    &flash_decoding, NULL };
 
 const family *const *families_and_pipelines(arena *a)
 {

@@ -30,7 +30,11 @@
     FAMILY(dp4a_q6k_gemv)                         \
     FAMILY(hw_dp4a_q6k_gemv)                      \
     FAMILY(q8_1_quantize)                         \
-    FAMILY(incremental_attention)
+    FAMILY(incremental_attention)                 \
+    FAMILY(multi_warp_attention)                  \
+    FAMILY(batched_incremental_attention)         \
+    FAMILY(flash_decoding_chunk)                  \
+    FAMILY(flash_decoding_reduce)
 
 #define FAMILY(name) extern const family name;
 FAMILIES

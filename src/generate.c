@@ -15,7 +15,8 @@ static const char *what_it_is(arena *a, const instance *in)
     strbuf_put(&line, in->family->name);
     strbuf_put(&line, " ");
     for (const key *k = in->family->keys; k->name; k++) {
-        bool usual = k->choices && !*k->choices[instance_value(in, k)].tag;
+        int64_t value = instance_value(in, k);
+        bool usual = k->choices ? !*k->choices[value].tag : value == 0;
         if (usual || (k->at_run_time && in->dims == DIMS_DYNAMIC))
             continue;
         strbuf_char(&line, ' ');

@@ -218,7 +218,8 @@ static void generate(run *r)
             return;
         strbuf_format(&r->out, "ptxgen: %zu kernels", set.kernel_count);
         if (set.pipeline_count)
-            strbuf_format(&r->out, ", %zu pipelines", set.pipeline_count);
+            strbuf_format(&r->out, ", %zu pipeline%s", set.pipeline_count,
+                          set.pipeline_count == 1 ? "" : "s");
         strbuf_format(&r->out, " -> %s (%zu files, %zu changed)\n",
                       output_path(r->arena, o->out, files.items[0].name), files.count, changed);
     }

@@ -47,7 +47,7 @@ static void note(judgement *j, const param *p, const char *field, uint64_t eleme
 
 static double error_of(double got, double expected, double bound)
 {
-    if (got == expected)
+    if (got == expected || bound == HUGE_VAL)
         return 0;
     return isfinite(got) ? fabs(got - expected) / bound : HUGE_VAL;
 }
@@ -114,15 +114,39 @@ static uint64_t run_end(const uint8_t *written, uint64_t block, uint64_t end)
     return at;
 }
 
+/* The reference's values of an output, count at most JUDGED_AT_ONCE. */
+static void expect(const trial *t, size_t index, uint64_t first, uint64_t count, ref_value *values)
+{
+    unsigned output = 0;
+    for (size_t i = 0; i < index; i++)
+        output += t->params[i].param.kind == PARAM_OUT;
+    t->instance->family->reference(&t->problem, output, first, count, values);
+}
+
+uint64_t trial_missing_block(const trial *t, size_t index, const uint8_t *written, uint64_t first,
+                             uint64_t end)
+{
+    ref_value expected[JUDGED_AT_ONCE];
+    uint64_t block_values = formats[t->params[index].param.format].block_values;
+    uint64_t at_once = JUDGED_AT_ONCE / block_values;
+    while (first < end) {
+        uint64_t last = run_end(written, first, end - first < at_once ? end : first + at_once);
+        if (!written[first]) {
+            expect(t, index, first * block_values, (last - first) * block_values, expected);
+            for (uint64_t i = first; i < last; i++)
+                if (isfinite(expected[(i - first) * block_values].magnitude))
+                    return i;
+        }
+        first = last;
+    }
+    return end;
+}
+
 void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t *written,
                  judgement *j)
 {
     const trial_param *p = &t->params[index];
     const family *f = t->instance->family;
-    unsigned output = 0;
-    for (size_t i = 0; i < index; i++)
-        output += t->params[i].param.kind == PARAM_OUT;
-
     ref_value expected[JUDGED_AT_ONCE];
     uint64_t block_values = formats[p->param.format].block_values;
     uint64_t blocks = p->values / block_values, at_once = JUDGED_AT_ONCE / block_values;
@@ -133,40 +157,47 @@ void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t 
         if (written && !written[block])
             continue;
         uint64_t first = block * block_values, count = (end - block) * block_values;
-        f->reference(&t->problem, output, first, count, expected);
+        expect(t, index, first, count, expected);
         judge_values(&p->param, (const char *)bytes + format_bytes(p->param.format, first),
                      expected, first, count, f->tolerance, j);
     }
 }
 
-bool trial_is_cache(const trial_param *p)
+size_t trial_cache_count(const trial_param *p)
 {
-    return p->param.kind == PARAM_IN && p->param.values && strstr(p->param.values, "max_seq_len");
+    return !p->param.cache ? 0 : p->targets ? (size_t)p->values : 1;
 }
 
-int64_t trial_valid_positions(const trial *t)
+trial_buffer trial_cache(const trial_param *p, size_t sequence)
 {
-    const problem_shape *s = &t->setup.shape;
-    return s->seq_len < s->max_seq_len ? s->seq_len : s->max_seq_len;
+    return p->targets ? p->targets[sequence] : p->content;
+}
+
+int64_t trial_valid_positions(const trial *t, size_t sequence)
+{
+    int64_t length = t->seq_lens[sequence], most = t->setup.shape.max_seq_len;
+    return length < most ? length : most;
 }
 
 /* Makes the positions [from, to) of a cache [heads, max_seq_len, head_dim] NaN, where all of it is
- * there. */
-static void spoil(const trial *t, trial_param *p, int64_t from, int64_t to)
+ * there. All bits set are a NaN in every float format. */
+static void spoil(const trial *t, trial_buffer cache, format f, int64_t from, int64_t to)
 {
-    static const uint16_t not_a_number = 0x7e00;
     const problem_shape *s = &t->setup.shape;
-    if (!trial_is_cache(p) || p->stored < p->size || from >= to)
-        return;
-    uint64_t value_bytes = formats[p->param.format].block_bytes;
-    uint64_t dim = (uint64_t)s->head_dim, head_values = (uint64_t)s->max_seq_len * dim;
-    for (uint64_t head = 0; head * head_values < p->values; head++)
-        for (uint64_t i = (uint64_t)from * dim; i < (uint64_t)to * dim; i++) {
-            char *at = (char *)p->bytes + (head * head_values + i) * value_bytes;
-            float wide = NAN;
-            memcpy(at, p->param.format == FORMAT_F16 ? (const void *)&not_a_number : &wide,
-                   value_bytes);
-        }
+    uint64_t row = format_bytes(f, (uint64_t)s->head_dim), head = row * (uint64_t)s->max_seq_len;
+    if (cache.stored == cache.size && from < to)
+        for (uint64_t at = row * (uint64_t)from; at < cache.size; at += head)
+            memset((char *)cache.bytes + at, 0xff, row * (uint64_t)(to - from));
+}
+
+static void spoil_all(const trial *t, size_t sequence, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const param *p = &t->params[i].param;
+        if (sequence < trial_cache_count(&t->params[i]))
+            spoil(t, trial_cache(&t->params[i], sequence),
+                  t->params[i].targets ? p->target : p->format, from, to);
+    }
 }
 
 /* The size that a number passes to the kernel: its parameter names one of the shape's. */
@@ -179,54 +210,119 @@ static uint32_t size_named(const problem_shape *s, const char *name)
     return (uint32_t)size;
 }
 
+/* What the sequences' lengths decide besides the caches. */
+static void lengths_changed(trial *t)
+{
+    unsigned input = 0;
+    for (size_t i = 0; i < t->param_count; i++) {
+        trial_param *p = &t->params[i];
+        if (p->param.kind == PARAM_U32)
+            p->number = size_named(&t->setup.shape, p->param.size);
+        if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32)
+            memcpy(p->content.bytes, t->seq_lens, p->size);
+        if (p->param.kind == PARAM_IN && p->param.unit && t->instance->family->fit && !p->targets)
+            t->instance->family->fit(&t->problem, input, p->content.bytes,
+                                     p->content.stored / formats[p->param.format].block_bytes);
+        input += p->param.kind == PARAM_IN;
+    }
+}
+
 static void set_seq_len(trial *t, int64_t seq_len)
 {
     t->setup.shape.seq_len = seq_len;
     t->problem.shape.seq_len = seq_len;
-    for (size_t i = 0; i < t->param_count; i++) {
-        trial_param *p = &t->params[i];
-        uint32_t number = (uint32_t)seq_len;
-        if (p->param.kind == PARAM_U32)
-            p->number = size_named(&t->setup.shape, p->param.size);
-        else if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32)
-            memcpy(p->bytes, &number, sizeof number);
+    for (size_t i = 0; i < t->sequence_count; i++) {
+        int64_t valid = seq_len < t->setup.shape.max_seq_len ? seq_len : t->setup.shape.max_seq_len;
+        int64_t lengths[] = { seq_len, 0, valid - valid / 2, valid - valid / 4 };
+        t->seq_lens[i] = (uint32_t)lengths[i % (sizeof lengths / sizeof *lengths)];
     }
 }
 
 void trial_shorten(trial *t, int64_t seq_len)
 {
-    int64_t before = trial_valid_positions(t);
+    trial before = *t;
+    before.seq_lens = memcpy(arena_alloc(t->arena, t->sequence_count * sizeof *t->seq_lens),
+                             t->seq_lens, t->sequence_count * sizeof *t->seq_lens);
     set_seq_len(t, seq_len);
-    for (size_t i = 0; i < t->param_count; i++)
-        spoil(t, &t->params[i], trial_valid_positions(t), before);
+    for (size_t i = 0; i < t->sequence_count; i++)
+        spoil_all(t, i, trial_valid_positions(t, i), trial_valid_positions(&before, i));
+    lengths_changed(t);
 }
 
-/* A number of bytes that an input repeats after when it is too large: whole blocks of every format,
- * and odd many of them, so that rows and heads don't fall on the same bytes. */
-static uint64_t repeat_after(const format_info *f, uint64_t size)
+void trial_shorten_each(trial *t, const uint32_t *seq_lens)
 {
-    uint64_t period = (LARGEST_INPUT / 4 / f->block_bytes | 1) * f->block_bytes;
+    for (size_t i = 0; i < t->sequence_count; i++) {
+        int64_t before = trial_valid_positions(t, i);
+        t->seq_lens[i] = seq_lens[i];
+        spoil_all(t, i, trial_valid_positions(t, i), before);
+    }
+    lengths_changed(t);
+}
+
+/* A number of bytes that an input repeats after when it is too large: whole units, and odd many of
+ * them, so that rows and heads don't fall on the same bytes. */
+static uint64_t repeat_after(uint64_t unit, uint64_t size)
+{
+    uint64_t period = (LARGEST_INPUT / 4 / unit | 1) * unit;
     return size > LARGEST_INPUT ? period : size;
+}
+
+static trial_buffer filled(arena *a, const trial *t, format f, uint64_t values, uint64_t unit,
+                           random_source *r)
+{
+    trial_buffer made = { .size = format_bytes(f, values) };
+    made.stored = repeat_after(unit * formats[f].block_bytes, made.size);
+    made.bytes = arena_alloc(a, made.stored);
+    ref_fill(f, made.bytes, made.stored / formats[f].block_bytes * formats[f].block_values,
+             t->setup.kind, r);
+    return made;
+}
+
+static uint64_t size_of(const trial *t, const char *formula)
+{
+    const problem_shape *s = &t->setup.shape;
+    run_values run = { s->k, s->n, s->m, t->setup.sm_count };
+    return (uint64_t)formula_value(formula, t->instance, &run);
 }
 
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
 {
-    const format_info *f = &formats[p->param.format];
-    p->stored = repeat_after(f, p->size);
-    p->bytes = arena_alloc(a, p->stored);
-    uint64_t values = p->stored / f->block_bytes * f->block_values;
-    ref_fill(p->param.format, p->bytes, values, t->setup.kind, r);
-    t->problem.inputs[input] = p->bytes;
-    t->problem.input_formats[input] = p->param.format;
-    t->problem.periods[input] = p->stored < p->size ? values : 0;
+    bool addresses = p->param.format == FORMAT_ADDRESS;
+    format f = addresses ? p->param.target : p->param.format;
+    uint64_t unit = p->param.unit ? size_of(t, p->param.unit) : 1;
+    uint64_t values = addresses ? size_of(t, p->param.target_values) : p->values;
+    uint64_t count = addresses ? p->values : 1;
+    trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
+    const void **contents = arena_alloc(a, count * sizeof *contents);
+    for (uint64_t i = 0; i < count; i++) {
+        made[i] = filled(a, t, f, values, unit, r);
+        contents[i] = made[i].bytes;
+    }
+    if (addresses) {
+        p->targets = made;
+        p->content = (trial_buffer){ p->size, p->size, arena_zalloc(a, p->size) };
+        t->problem.sequences[input] = contents;
+    }
+    const format_info *info = &formats[f];
+    t->problem.inputs[input] = p->content.bytes;
+    t->problem.input_formats[input] = f;
+    t->problem.periods[input] =
+        made->stored < made->size ? made->stored / info->block_bytes * info->block_values : 0;
 }
 
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
 {
-    trial t = { .instance = in,
+    trial t = { .arena = a,
+                .instance = in,
                 .setup = *setup,
-                .problem = { .shape = setup->shape, .epsilon = in->epsilon } };
-    run_values run = { setup->shape.k, setup->shape.n, setup->shape.m, setup->sm_count };
+                .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
+                .problem = { .shape = setup->shape,
+                             .epsilon = in->epsilon,
+                             .scale = in->scale,
+                             .softcap = in->softcap,
+                             .window = in->window } };
+    t.seq_lens = arena_zalloc(a, t.sequence_count * sizeof *t.seq_lens);
+    t.problem.seq_lens = t.seq_lens;
     param params[MAX_PARAMS];
     random_source r = { setup->seed };
     unsigned inputs = 0;
@@ -235,22 +331,22 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
     for (size_t i = 0; i < t.param_count; i++) {
         trial_param *p = &t.params[i];
         p->param = params[i];
-        p->values =
-            p->param.kind == PARAM_U32 ? 1 : (uint64_t)formula_value(params[i].values, in, &run);
+        p->values = p->param.kind == PARAM_U32 ? 1 : size_of(&t, params[i].values);
         p->size = p->param.kind == PARAM_U32 ? sizeof p->number
                                              : format_bytes(p->param.format, p->values);
         if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);
     }
     set_seq_len(&t, setup->shape.seq_len);
-    for (size_t i = 0; i < t.param_count; i++)
-        spoil(&t, &t.params[i], trial_valid_positions(&t), setup->shape.max_seq_len);
+    for (size_t i = 0; i < t.sequence_count; i++)
+        spoil_all(&t, i, trial_valid_positions(&t, i), setup->shape.max_seq_len);
+    lengths_changed(&t);
 
     const launch *l = &in->family->launch;
-    t.block = (unsigned)formula_value(l->block, in, &run);
+    t.block = (unsigned)size_of(&t, l->block);
     for (int i = 0; i < 3; i++)
-        t.grid[i] = (unsigned)formula_value(l->grid[i], in, &run);
-    t.dynamic_shared = l->dynamic_shared ? (size_t)formula_value(l->dynamic_shared, in, &run) : 0;
+        t.grid[i] = (unsigned)size_of(&t, l->grid[i]);
+    t.dynamic_shared = l->dynamic_shared ? (size_t)size_of(&t, l->dynamic_shared) : 0;
     return t;
 }
 

@@ -19,39 +19,52 @@ typedef struct trial_setup {
     uint64_t seed;
 } trial_setup;
 
-typedef struct trial_param {
-    param param;     /* with kind PARAM_OUT, PARAM_IN or PARAM_U32 */
-    uint64_t values; /* pointers: of the whole buffer; numbers: 1 */
-    uint64_t size;   /* the same in bytes */
-    void *bytes;     /* inputs: their content */
-    uint64_t stored; /* bytes there are; less than size for an input too large to exist, which then
+/* An input's content. */
+typedef struct trial_buffer {
+    uint64_t size;   /* bytes */
+    uint64_t stored; /* that there are; fewer than size for an input too large to exist, which then
                         repeats them */
-    uint32_t number; /* of PARAM_U32 */
+    void *bytes;
+} trial_buffer;
+
+typedef struct trial_param {
+    param param;           /* with kind PARAM_OUT, PARAM_IN or PARAM_U32 */
+    uint64_t values;       /* pointers: of the whole buffer; numbers: 1 */
+    uint64_t size;         /* the same in bytes */
+    trial_buffer content;  /* of inputs. Arrays of addresses: to be filled by who knows them */
+    trial_buffer *targets; /* of an array of addresses: what they point to; NULL: it is none */
+    uint32_t number;       /* of PARAM_U32 */
 } trial_param;
 
 typedef struct trial {
+    arena *arena;
     const instance *instance;
     trial_setup setup;
     trial_param params[MAX_PARAMS];
     size_t param_count;
     unsigned grid[3], block;
     size_t dynamic_shared;
+    uint32_t *seq_lens; /* of sequence_count sequences */
+    size_t sequence_count;
     problem problem;
 } trial;
 
 /* Fills the inputs and works out the launch. Buffers are allocated from a. Positions of a cache
- * from seq_len on are NaN, so that using one shows. */
+ * from its sequence's length on are NaN, so that using one shows. Of several sequences the first
+ * has shape.seq_len, the second none, the others parts of it. */
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
 
-/* Changes seq_len; not to one that makes more positions valid than there were, since these are NaN
- * already. */
+/* Changes seq_len, and the sequences' lengths with it or to given ones; not to such that make more
+ * positions valid than there were, since these are NaN already. */
 void trial_shorten(trial *t, int64_t seq_len);
+void trial_shorten_each(trial *t, const uint32_t *seq_lens);
 
-/* Positions of the cache that are valid. */
-int64_t trial_valid_positions(const trial *t);
+/* Positions of a sequence's cache that are valid. */
+int64_t trial_valid_positions(const trial *t, size_t sequence);
 
-/* Whether an input holds a position of seq_len after seq_len. */
-bool trial_is_cache(const trial_param *p);
+/* The caches that an input holds or points to, one a sequence: 0 where it is none. */
+size_t trial_cache_count(const trial_param *p);
+trial_buffer trial_cache(const trial_param *p, size_t sequence);
 
 /* "k 4096, n 33, sm_count 132, normal inputs, seed 7": the setup, for a message. */
 const char *trial_describe(arena *a, const trial *t);
@@ -65,6 +78,11 @@ typedef struct judgement {
     uint64_t element;
     double got, expected; /* and its values */
 } judgement;
+
+/* The first block (of the output's format) in [first, end) that is not written though it has to be,
+ * or end. written has one byte a block. */
+uint64_t trial_missing_block(const trial *t, size_t index, const uint8_t *written, uint64_t first,
+                             uint64_t end);
 
 /* Judges the output that is params[index]. written has one byte a block of the output's format, not
  * zero where the kernel wrote it; NULL: everywhere. Keeps in j what is worse, and adds to judged.

@@ -81,13 +81,20 @@ static uint64_t at_least_one(int64_t size)
     return size > 0 ? (uint64_t)size : 1;
 }
 
+/* Positions that the longest sequence of a trial is over. */
+static int64_t longest_span(const trial *t)
+{
+    int64_t longest = trial_valid_positions(t, 0), window = t->problem.window;
+    return window && window < longest ? window : longest;
+}
+
 /* Thread-instructions that a trial takes, about. */
 static uint64_t estimated_work(const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
     if (s->max_seq_len)
         return 12 * at_least_one(s->num_heads) * at_least_one(s->m) * at_least_one(s->head_dim) *
-               at_least_one(trial_valid_positions(t));
+               at_least_one(longest_span(t));
     return 5 * at_least_one(s->k) * at_least_one(s->n) * at_least_one(s->m);
 }
 
@@ -143,53 +150,71 @@ static block_choice choose_blocks(const trial *t, bool last_only)
     return c;
 }
 
+static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
+{
+    return b.stored == b.size ? emu_map(memory, b.bytes, b.size, true)
+                              : emu_map_pattern(memory, b.size, b.bytes, b.stored);
+}
+
 static device_params map_params(emu_memory *memory, const trial *t)
 {
     device_params d = { .memory = memory };
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
+        uint64_t *addresses = p->content.bytes;
+        for (uint64_t j = 0; p->targets && j < p->values; j++)
+            addresses[j] = map_buffer(memory, p->targets[j]);
         if (p->param.kind == PARAM_OUT)
             d.addresses[i] = emu_alloc(memory, p->size);
-        else if (p->param.kind == PARAM_IN && p->stored == p->size)
-            d.addresses[i] = emu_map(memory, p->bytes, p->size, true);
         else if (p->param.kind == PARAM_IN)
-            d.addresses[i] = emu_map_pattern(memory, p->size, p->bytes, p->stored);
+            d.addresses[i] = map_buffer(memory, p->content);
     }
     return d;
 }
 
-/* What trial_shorten does not do for caches that are too large to exist: the first position that is
+/* What trial_shorten does not do for a cache that is too large to exist: the first position that is
  * not valid becomes NaN in each head. */
-static void spoil_next_position(const device_params *d, const trial *t, arena *scratch)
+static void spoil_position(emu_memory *memory, uint64_t address, trial_buffer cache, uint64_t row,
+                           const trial *t, size_t sequence, arena *scratch)
 {
-    const problem_shape *s = &t->setup.shape;
-    if (trial_valid_positions(t) >= s->max_seq_len)
+    uint64_t position = (uint64_t)trial_valid_positions(t, sequence);
+    uint64_t longest = (uint64_t)t->setup.shape.max_seq_len;
+    if (position >= longest || cache.stored == cache.size)
         return;
+    void *not_a_number = memset(arena_alloc(scratch, row), 0xff, row);
+    for (uint64_t at = row * position; at < cache.size; at += row * longest)
+        emu_write(memory, address + at, not_a_number, row);
+}
+
+static void spoil_next_positions(const device_params *d, const trial *t, arena *scratch)
+{
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        if (!trial_is_cache(p) || p->stored == p->size)
-            continue;
-        uint64_t row = format_bytes(p->param.format, (uint64_t)s->head_dim);
-        uint64_t head = row * (uint64_t)s->max_seq_len;
-        void *not_a_number = memset(arena_alloc(scratch, row), 0xff, row);
-        for (uint64_t at = row * (uint64_t)trial_valid_positions(t); at < p->size; at += head)
-            emu_write(d->memory, d->addresses[i] + at, not_a_number, row);
+        const uint64_t *addresses = p->targets ? p->content.bytes : &d->addresses[i];
+        uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
+                                    (uint64_t)t->setup.shape.head_dim);
+        for (size_t j = 0; j < trial_cache_count(p); j++)
+            spoil_position(d->memory, addresses[j], trial_cache(p, j), row, t, j, scratch);
     }
 }
 
-static const char *unwritten(arena *a, const trial_param *p, const uint8_t *written,
-                             const block_choice *c, uint64_t grid)
+/* The first block of an output that is not written though it should be, of those that the chosen
+ * blocks of the grid are sure to write: all, or the first and the last. */
+static const char *unwritten(arena *a, const trial *t, size_t index, const uint8_t *written,
+                             const block_choice *c)
 {
+    const trial_param *p = &t->params[index];
     uint64_t block_values = formats[p->param.format].block_values;
-    uint64_t blocks = p->values / block_values;
-    for (uint64_t i = 0; i < blocks; i++) {
-        bool expected =
-            !c->count || (i == 0 && chosen(c, 0)) || (i == blocks - 1 && chosen(c, grid - 1));
-        if (expected && !written[i])
-            return arena_format(a, "%s[%llu] is never written", p->param.name,
-                                (unsigned long long)(i * block_values));
-    }
-    return NULL;
+    uint64_t blocks = p->values / block_values, grid = grid_size(t), missing = blocks;
+    if (!c->count)
+        missing = trial_missing_block(t, index, written, 0, blocks);
+    if (c->count && chosen(c, 0) && trial_missing_block(t, index, written, 0, 1) == 0)
+        missing = 0;
+    if (c->count && chosen(c, grid - 1) && missing == blocks)
+        missing = trial_missing_block(t, index, written, blocks - 1, blocks);
+    return missing == blocks ? NULL
+                             : arena_format(a, "%s[%llu] is never written", p->param.name,
+                                            (unsigned long long)(missing * block_values));
 }
 
 static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
@@ -205,7 +230,7 @@ static bool judge_output(verifier *v, const trial *t, const device_params *d, si
         if (written[i])
             emu_read(d->memory, address, bytes + i * block_bytes, block_bytes);
     }
-    const char *missing = unwritten(v->scratch, p, written, c, grid_size(t));
+    const char *missing = unwritten(v->scratch, t, index, written, c);
     if (missing)
         return reject(v, t, missing);
     trial_judge(t, index, bytes, written, j);
@@ -265,7 +290,7 @@ static bool run_lengths(verifier *v, trial *t, device_params *d)
         if (i > 2 && lengths[i] >= longest)
             continue;
         trial_shorten(t, lengths[i]);
-        spoil_next_position(d, t, v->scratch);
+        spoil_next_positions(d, t, v->scratch);
         if (!run(v, t, d, lengths[i] > longest))
             return false;
     }
@@ -274,7 +299,7 @@ static bool run_lengths(verifier *v, trial *t, device_params *d)
 
 static bool run_alone(verifier *v, trial *t, device_params *d)
 {
-    spoil_next_position(d, t, v->scratch);
+    spoil_next_positions(d, t, v->scratch);
     return run(v, t, d, false);
 }
 

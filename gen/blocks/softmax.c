@@ -35,6 +35,13 @@ val softmax_weight(ptx *p, const softmax *s, val score)
     return weight;
 }
 
+val softmax_add_sum(ptx *p, const softmax *s, val max, val sum)
+{
+    val weight = ex2(p, sub(p, max, s->max));
+    assign(p, s->sum, fma(p, weight, sum, s->sum));
+    return weight;
+}
+
 void softmax_merge_lanes(ptx *p, const softmax *s, unsigned mask)
 {
     val other_max = shuffle_xor(p, s->max, mask);

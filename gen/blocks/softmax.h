@@ -30,6 +30,10 @@ softmax softmax_new(ptx *p, unsigned count);
 void softmax_raise(ptx *p, const softmax *s, const val *scores, unsigned count);
 val softmax_weight(ptx *p, const softmax *s, val score);
 
+/* Adds what another state summed up, where softmax_raise knows its max; the caller adds the weight
+ * times its values. */
+val softmax_add_sum(ptx *p, const softmax *s, val max, val sum);
+
 /* Merges the states of lanes that differ in the bits of mask; all of them get the result. */
 void softmax_merge_lanes(ptx *p, const softmax *s, unsigned mask);
 

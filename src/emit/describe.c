@@ -7,6 +7,11 @@ bool param_is_pointer(const param *p)
     return p->kind == PARAM_OUT || p->kind == PARAM_IN;
 }
 
+format weights_of(const instance *in)
+{
+    return family_key(in->family, "kv_type") ? kv_format(in) : in->family->weights;
+}
+
 description describe_kernel(arena *a, const kernel *k)
 {
     const instance *in = k->instance;

@@ -140,7 +140,8 @@ static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
 {
     const key *keys = in->family->keys;
     for (size_t i = 0; keys[i].name; i++) {
-        if (is_number(in, &keys[i]) && !(said >> i & 1))
+        bool shown = said >> i & 1 || instance_value(in, &keys[i]) == 0;
+        if (is_number(in, &keys[i]) && !shown)
             strbuf_format(out, ", %s %s", keys[i].name,
                           instance_value_text(out->arena, in, &keys[i]));
         else if (keys[i].choices && instance_value(in, &keys[i]))

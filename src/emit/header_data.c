@@ -178,7 +178,7 @@ void print_definitions(strbuf *out, const kernel_set *set, const kernel *k)
     strbuf_format(out, "    %s_ptx, %zu,\n    \"%s\", PTXGEN_", id, k->ptx_length, f->name);
     print_upper(out, operation_names[f->op]);
     strbuf_put(out, ", PTXGEN_");
-    print_upper(out, formats[f->weights].name);
+    print_upper(out, formats[weights_of(in)].name);
     strbuf_put(out, ", PTXGEN_");
     print_upper(out, formats[f->activations].name);
     strbuf_format(out, ",\n    %u, %u, /* sm, isa */\n", k->target->sm, k->isa);

@@ -55,7 +55,20 @@ static json_t *config_json(const instance *in)
     return config;
 }
 
-static json_t *params_json(const description *d)
+/* What each address of an array of addresses points to. */
+static json_t *target_json(const instance *in, const param *p)
+{
+    json_t *item = made(json_object());
+    int64_t values = formula_value(p->target_values, in, NULL);
+    set_string(item, "element", formats[p->target].name);
+    set_value(
+        item, "bytes",
+        number_or_null(values < 0 ? values : (int64_t)format_bytes(p->target, (uint64_t)values)));
+    set_string(item, "values", p->target_values);
+    return item;
+}
+
+static json_t *params_json(const instance *in, const description *d)
 {
     json_t *params = made(json_array());
     for (size_t i = 0; i < d->param_count; i++) {
@@ -69,6 +82,8 @@ static json_t *params_json(const description *d)
             set_value(item, "bytes", number_or_null(d->param_bytes[i]));
             set_string(item, "size", p->bytes);
             set_number(item, "align", p->align);
+            if (p->target_values)
+                set_value(item, "target", target_json(in, p));
         } else {
             set_string(item, "size", p->size);
         }
@@ -139,7 +154,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
     if (kernel_is_chosen(k))
         set_choice(item, set, k);
     set_value(item, "config", config_json(in));
-    set_value(item, "params", params_json(&d));
+    set_value(item, "params", params_json(in, &d));
     set_value(item, "block", block_json(&d));
     set_grid(item, &d, &in->family->launch);
     set_value(item, "smem", shared);

@@ -53,9 +53,13 @@ void ptx_min_blocks(ptx *p, unsigned blocks)
     p->min_blocks = blocks;
 }
 
+/* What a block of any GPU can have, and what threads get them in steps of. */
+enum { REGISTERS_A_BLOCK = 65536, REGISTER_UNIT = 8 };
+
 void ptx_max_registers(ptx *p, unsigned registers)
 {
-    p->max_registers = registers;
+    unsigned fitting = REGISTERS_A_BLOCK / p->block / REGISTER_UNIT * REGISTER_UNIT;
+    p->max_registers = registers < fitting ? registers : fitting;
 }
 
 void ptx_fail(ptx *p, const char *format, ...)

@@ -63,7 +63,7 @@ void ptx_heading(ptx *p, const char *line);
 void ptx_param(ptx *p, type t, const char *name);
 
 /* Tells ptxas how many blocks at least are to fit on an SM (it limits registers accordingly), or
- * how many registers a thread may have at most. */
+ * how many registers a thread may have at most (fewer where the block would have too many). */
 void ptx_min_blocks(ptx *p, unsigned blocks);
 void ptx_max_registers(ptx *p, unsigned registers);
 

@@ -1,70 +1,228 @@
 /* One pass over the positions with a running maximum, in double: a later, larger score rescales
  * what was added up before it.
+ *
+ * Error bounds. Let u be 2^-24 and A_t = scale * sum |q||k_t|. The float dot product of a score is
+ * off by e_t, at most a few u A_t; to first order that moves o by sum p_t (e_t - e) v_t, where e is
+ * the mean of e_t by p. The magnitude is therefore the larger of sum p|v| and
+ * sum p|v| (A_t + A) / UNIT_LOGIT_TERMS, with A the mean of A_t: with q and k of N(0, 1), A_t is
+ * about 0.64 sqrt(head_dim), at most 11, and the first is the larger one. Where a cap bends a score
+ * (tanh beyond its straight part), the cap's own rounding is of the size of u times the cap.
  */
+#include <float.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "ref/reference.h"
 
-enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 1024 };
+enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 256 };
+enum { PARTIALS };
+static const double UNIT_LOGIT_TERMS = 32, SUMMED_TERMS = 8, STRAIGHT_PART = 0.6,
+                    LOG2_E = 1.44269504088896340736;
 
+/* The softmax numerators are relative to exp(largest). */
 typedef struct head_result {
-    double sum[MAX_HEAD_DIM], magnitude[MAX_HEAD_DIM];
-    double weight; /* sum of the softmax numerators */
+    double sum[MAX_HEAD_DIM];
+    double magnitude[MAX_HEAD_DIM], weighed[MAX_HEAD_DIM]; /* sums of p|v|, of p|v| A */
+    double weight, weighed_weight;                         /* sums of p, of p A */
+    double largest, largest_terms;                         /* a score, and its A */
 } head_result;
 
-static uint64_t valid_positions(const problem_shape *s)
+ref_positions ref_attention_positions(const problem *p, uint64_t sequence)
 {
-    return (uint64_t)(s->seq_len < s->max_seq_len ? s->seq_len : s->max_seq_len);
+    const problem_shape *s = &p->shape;
+    uint64_t length = p->seq_lens ? p->seq_lens[sequence] : (uint64_t)s->seq_len;
+    uint64_t most = (uint64_t)s->max_seq_len, window = (uint64_t)p->window;
+    uint64_t end = length < most ? length : most;
+    return (ref_positions){ window && window < end ? end - window : 0, end };
 }
 
-static void attend(const problem *p, uint64_t head, head_result *result)
+static void scale_down(head_result *r, uint64_t dim, double factor)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim, positions = valid_positions(&p->shape);
-    uint64_t heads = (uint64_t)p->shape.num_heads, kv_heads = (uint64_t)p->shape.num_kv_heads;
-    uint64_t kv_head = head % heads * kv_heads / heads + head / heads * kv_heads;
-    uint64_t cache = kv_head * (uint64_t)p->shape.max_seq_len * dim;
-    double scale = 1 / sqrt((double)dim), largest = -HUGE_VAL;
+    for (uint64_t d = 0; d < dim; d++) {
+        r->sum[d] *= factor;
+        r->magnitude[d] *= factor;
+        r->weighed[d] *= factor;
+    }
+    r->weight *= factor;
+    r->weighed_weight *= factor;
+}
+
+/* Adds positions with a common score: their values' sum, and their number or what stands for it. */
+static void add_positions(head_result *r, double number, const float *v, uint64_t dim, double score,
+                          double terms)
+{
+    if (score > r->largest) {
+        scale_down(r, dim, exp(r->largest - score));
+        r->largest = score;
+        r->largest_terms = terms;
+    }
+    double weight = exp(score - r->largest);
+    r->weight += weight * number;
+    r->weighed_weight += weight * number * terms;
+    for (uint64_t d = 0; d < dim; d++) {
+        double term = weight * (double)v[d];
+        r->sum[d] += term;
+        r->magnitude[d] += fabs(term);
+        r->weighed[d] += fabs(term) * terms;
+    }
+}
+
+/* Head counts query heads through all sequences. */
+static void attend(const problem *p, uint64_t head, ref_positions positions, head_result *r)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
+    uint64_t kv_head = head % heads * (uint64_t)p->shape.num_kv_heads / heads;
+    uint64_t sequence = head / heads, cache = kv_head * (uint64_t)p->shape.max_seq_len * dim;
+    double scale = p->scale > 0 ? p->scale : 1 / sqrt((double)dim);
     float q[MAX_HEAD_DIM], k[MAX_HEAD_DIM], v[MAX_HEAD_DIM];
 
-    *result = (head_result){ 0 };
+    *r = (head_result){ .largest = -HUGE_VAL };
     problem_read(p, QUERY, head * dim, dim, q);
-    for (uint64_t t = 0; t < positions; t++) {
-        problem_read(p, KEYS, cache + t * dim, dim, k);
-        problem_read(p, VALUES, cache + t * dim, dim, v);
-        double score = 0;
-        for (uint64_t d = 0; d < dim; d++)
-            score += (double)q[d] * (double)k[d];
-        score *= scale;
-
-        double correction = 1;
-        if (score > largest) {
-            correction = exp(largest - score);
-            largest = score;
-        }
-        double weight = exp(score - largest);
-        result->weight = result->weight * correction + weight;
+    for (uint64_t t = positions.begin; t < positions.end; t++) {
+        problem_read_sequence(p, KEYS, sequence, cache + t * dim, dim, k);
+        problem_read_sequence(p, VALUES, sequence, cache + t * dim, dim, v);
+        double score = 0, terms = 0;
         for (uint64_t d = 0; d < dim; d++) {
-            double term = weight * (double)v[d];
-            result->sum[d] = result->sum[d] * correction + term;
-            result->magnitude[d] = result->magnitude[d] * correction + fabs(term);
+            double term = scale * (double)q[d] * (double)k[d];
+            score += term;
+            terms += fabs(term);
         }
+        if (p->softcap > 0) {
+            terms += fabs(score) > STRAIGHT_PART * p->softcap ? p->softcap : 0;
+            score = p->softcap * tanh(score / p->softcap);
+        }
+        if (score > -HUGE_VAL)
+            add_positions(r, 1, v, dim, score, terms);
     }
+}
+
+/* The magnitude of element d (in units of exp(largest)), where the error of what all weights are
+ * relative to is that of a score with these terms. */
+static double magnitude_of(const head_result *r, uint64_t d, double terms)
+{
+    return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / UNIT_LOGIT_TERMS);
 }
 
 void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,
                    ref_value *values)
 {
     (void)output;
-    uint64_t dim = (uint64_t)p->shape.head_dim, end = first + count;
-    head_result result;
+    uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
+    uint64_t end = first + count;
+    head_result r;
     while (first < end) {
-        attend(p, first / dim, &result);
-        uint64_t head_end = (first / dim + 1) * dim;
+        uint64_t head = first / dim, head_end = (head + 1) * dim;
+        attend(p, head, ref_attention_positions(p, head / heads), &r);
         for (; first < end && first < head_end; first++, values++) {
-            uint64_t d = first % dim;
-            *values = result.weight > 0 ? (ref_value){ result.sum[d] / result.weight,
-                                                       result.magnitude[d] / result.weight }
-                                        : (ref_value){ 0, 0 };
+            *values = (ref_value){ 0, 0 };
+            if (r.weight > 0)
+                *values = (ref_value){ r.sum[first % dim] / r.weight,
+                                       magnitude_of(&r, first % dim, r.weighed_weight / r.weight) /
+                                           r.weight };
         }
+    }
+}
+
+typedef struct chunk_rows {
+    uint64_t row_values, chunks; /* values of a row; rows of a head */
+} chunk_rows;
+
+static chunk_rows rows_of(const problem_shape *s)
+{
+    uint64_t size = (uint64_t)s->chunk_size;
+    return (chunk_rows){ (uint64_t)s->head_dim + PARTIAL_EXTRA,
+                         ((uint64_t)s->max_seq_len + size - 1) / size };
+}
+
+static ref_positions chunk_positions(const problem *p, uint64_t row)
+{
+    chunk_rows c = rows_of(&p->shape);
+    uint64_t size = (uint64_t)p->shape.chunk_size, from = row % c.chunks * size;
+    ref_positions all = ref_attention_positions(p, row / c.chunks / (uint64_t)p->shape.num_heads);
+    uint64_t begin = from > all.begin ? from : all.begin;
+    uint64_t end = from + size < all.end ? from + size : all.end;
+    return (ref_positions){ begin, begin < end ? end : begin };
+}
+
+/* Elements at the end of a row, behind the sums. */
+enum { AT_MAX, AT_WEIGHT };
+
+static ref_value chunk_value(const head_result *r, uint64_t dim, uint64_t at)
+{
+    double unit = fmax(1, LOG2_E * r->largest_terms / SUMMED_TERMS);
+    if (at < dim)
+        return (ref_value){ r->sum[at], magnitude_of(r, at, r->largest_terms) };
+    if (at - dim == AT_MAX)
+        return r->weight > 0 ? (ref_value){ r->largest * LOG2_E, unit }
+                             : (ref_value){ (double)-FLT_MAX, 1 };
+    double weighed = (r->weighed_weight + r->largest_terms * r->weight) / UNIT_LOGIT_TERMS;
+    return at - dim == AT_WEIGHT ? (ref_value){ r->weight, fmax(r->weight, weighed) }
+                                 : (ref_value){ 0, 0 };
+}
+
+void ref_attention_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                          ref_value *values)
+{
+    (void)output;
+    chunk_rows c = rows_of(&p->shape);
+    uint64_t end = first + count;
+    head_result r;
+    while (first < end) {
+        uint64_t row = first / c.row_values, row_end = (row + 1) * c.row_values;
+        ref_positions positions = chunk_positions(p, row);
+        bool empty = positions.begin == positions.end;
+        attend(p, row / c.chunks, positions, &r);
+        for (; first < end && first < row_end; first++, values++)
+            *values = empty ? (ref_value){ 0, HUGE_VAL }
+                            : chunk_value(&r, (uint64_t)p->shape.head_dim, first % c.row_values);
+    }
+}
+
+/* The rows of a head that have positions, weighed by their maxima. */
+static void merge(const problem *p, uint64_t head, head_result *r)
+{
+    chunk_rows c = rows_of(&p->shape);
+    uint64_t dim = (uint64_t)p->shape.head_dim;
+    float row[MAX_HEAD_DIM + PARTIAL_EXTRA];
+    *r = (head_result){ .largest = -HUGE_VAL };
+    for (uint64_t i = head * c.chunks; i < (head + 1) * c.chunks; i++) {
+        ref_positions positions = chunk_positions(p, i);
+        if (positions.begin == positions.end)
+            continue;
+        problem_read(p, PARTIALS, i * c.row_values, c.row_values, row);
+        add_positions(r, (double)row[dim + AT_WEIGHT], row, dim, (double)row[dim + AT_MAX] / LOG2_E,
+                      0);
+    }
+}
+
+void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                      ref_value *values)
+{
+    (void)output;
+    uint64_t dim = (uint64_t)p->shape.head_dim, end = first + count;
+    head_result r;
+    while (first < end) {
+        uint64_t head_end = (first / dim + 1) * dim;
+        merge(p, first / dim, &r);
+        for (; first < end && first < head_end; first++, values++)
+            *values = r.weight > 0 ? (ref_value){ r.sum[first % dim] / r.weight,
+                                                  r.magnitude[first % dim] / r.weight }
+                                   : (ref_value){ 0, 0 };
+    }
+}
+
+void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values)
+{
+    chunk_rows c = rows_of(&p->shape);
+    uint64_t dim = (uint64_t)p->shape.head_dim;
+    uint64_t size = (uint64_t)p->shape.chunk_size, heads = (uint64_t)p->shape.num_heads;
+    float *row = bytes;
+    for (uint64_t i = 0; i < values / c.row_values; i++, row += c.row_values) {
+        row[dim + AT_WEIGHT] = fabsf(row[dim + AT_WEIGHT]) + 1;
+        if (p->periods[input] ||
+            i % c.chunks * size < ref_attention_positions(p, i / c.chunks / heads).end)
+            continue;
+        for (uint64_t d = 0; d < c.row_values; d++)
+            row[d] = NAN;
     }
 }

@@ -8,7 +8,9 @@ typedef enum format {
     FORMAT_NONE,
     FORMAT_F32,
     FORMAT_F16,
+    FORMAT_BF16, /* the upper half of an f32 */
     FORMAT_U32,
+    FORMAT_ADDRESS, /* a pointer into device memory */
     FORMAT_Q4_0,
     FORMAT_Q5_0,
     FORMAT_Q8_0,

@@ -58,3 +58,16 @@ uint16_t half_from_float(float value)
     uint32_t rounded = magnitude + (1u << (FRACTION_SHIFT - 1)) - 1 + odd;
     return (uint16_t)(sign | (rounded - ((uint32_t)BIAS_DIFFERENCE << 23)) >> FRACTION_SHIFT);
 }
+
+float bfloat_to_float(uint16_t bfloat)
+{
+    return from_bits((uint32_t)bfloat << 16);
+}
+
+uint16_t bfloat_from_float(float value)
+{
+    uint32_t bits = to_bits(value);
+    if ((bits & 0x7fffffff) > FLOAT_INFINITY)
+        return (uint16_t)(bits >> 16 | 64);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}

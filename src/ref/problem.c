@@ -1,16 +1,27 @@
 #include "ref/quant.h"
 #include "ref/reference.h"
 
-void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values)
+static void read(const void *blocks, format f, uint64_t period, uint64_t first, uint64_t count,
+                 float *values)
 {
-    format f = p->input_formats[input];
-    uint64_t period = p->periods[input];
     while (count) {
         uint64_t at = period ? first % period : first;
         uint64_t run = period && count > period - at ? period - at : count;
-        ref_decode(f, (const char *)p->inputs[input] + format_bytes(f, at), run, values);
+        ref_decode(f, (const char *)blocks + format_bytes(f, at), run, values);
         first += run;
         values += run;
         count -= run;
     }
+}
+
+void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values)
+{
+    read(p->inputs[input], p->input_formats[input], p->periods[input], first, count, values);
+}
+
+void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
+                           uint64_t count, float *values)
+{
+    const void *blocks = p->sequences[input] ? p->sequences[input][sequence] : p->inputs[input];
+    read(blocks, p->input_formats[input], p->periods[input], first, count, values);
 }

@@ -23,6 +23,11 @@ static void decode_f16(const uint8_t *value, float *w)
     *w = load_half(value);
 }
 
+static void decode_bf16(const uint8_t *value, float *w)
+{
+    *w = bfloat_to_float((uint16_t)(value[0] | value[1] << 8));
+}
+
 static void decode_q4_0(const uint8_t *block, float *w)
 {
     float d = load_half(block);
@@ -88,9 +93,9 @@ static void decode_q6_k(const uint8_t *block, float *w)
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded)
 {
     static void (*const decoders[FORMAT_COUNT])(const uint8_t *, float *) = {
-        [FORMAT_F16] = decode_f16,   [FORMAT_Q4_0] = decode_q4_0, [FORMAT_Q5_0] = decode_q5_0,
-        [FORMAT_Q8_0] = decode_q8_0, [FORMAT_Q8_1] = decode_q8_1, [FORMAT_Q4_K] = decode_q4_k,
-        [FORMAT_Q6_K] = decode_q6_k,
+        [FORMAT_F16] = decode_f16,   [FORMAT_BF16] = decode_bf16, [FORMAT_Q4_0] = decode_q4_0,
+        [FORMAT_Q5_0] = decode_q5_0, [FORMAT_Q8_0] = decode_q8_0, [FORMAT_Q8_1] = decode_q8_1,
+        [FORMAT_Q4_K] = decode_q4_k, [FORMAT_Q6_K] = decode_q6_k,
     };
     if (f == FORMAT_F32) {
         memcpy(decoded, blocks, values * sizeof *decoded);

@@ -127,8 +127,10 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
         fill_floats(bytes, values, kind, r);
         break;
     case FORMAT_F16:
+    case FORMAT_BF16:
         for (uint64_t i = 0; i < values; i++, next += 2) {
-            uint16_t half = half_from_float(random_float(kind, r));
+            float value = random_float(kind, r);
+            uint16_t half = f == FORMAT_F16 ? half_from_float(value) : bfloat_from_float(value);
             memcpy(next, &half, sizeof half);
         }
         break;

@@ -19,6 +19,7 @@ typedef struct problem_shape {
     int64_t k, n, m; /* W is [n,k], X is [m,k], Y is [m,n] */
     int64_t head_dim, num_heads, num_kv_heads;
     int64_t max_seq_len, seq_len; /* positions that the cache holds, and that are valid */
+    int64_t chunk_size;           /* positions that one chunk of a split sequence has */
 } problem_shape;
 
 /* inputs are the pointer parameters that a kernel reads, in the order of its parameters. */
@@ -29,10 +30,22 @@ typedef struct problem {
     uint64_t periods[MAX_PARAMS]; /* values after which an input too large to exist repeats itself,
                                      whole blocks; 0: all of it is there */
     double epsilon;               /* of an RMS norm */
+
+    /* Attention. Inputs that are arrays of m addresses, one a sequence, have sequences in place of
+     * inputs; their formats and periods are those of what the addresses point to. */
+    const void *const *sequences[MAX_PARAMS];
+    const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
+    double scale;             /* of q.k; 0: 1 / sqrt(head_dim) */
+    double softcap;           /* c of c tanh(score / c); 0: none */
+    int64_t window;           /* last positions that count; 0: all */
 } problem;
 
 /* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
 void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values);
+
+/* The same of what a sequence's address points to. */
+void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
+                           uint64_t count, float *values);
 
 typedef struct ref_value {
     double value;
@@ -68,8 +81,34 @@ reference ref_rmsnorm_gemv;
 /* The values that become q8_1 blocks: inputs x. */
 reference ref_q8_1_quantize;
 
-/* o[h,d] = sum over t of softmax_t(q[h] . k[kv(h),t] / sqrt(head_dim)) v[kv(h),t,d]; inputs q, K,
- * V. seq_len is clamped to max_seq_len; 0 gives zeros. */
+/* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
+ * is clamped to max_seq_len. */
+typedef struct ref_positions {
+    uint64_t begin, end;
+} ref_positions;
+ref_positions ref_attention_positions(const problem *p, uint64_t sequence);
+
+/* o[m,h,d] = sum over t of softmax_t(cap(q[m,h] . k[kv(h),t] * scale)) v[kv(h),t,d]; inputs q, K,
+ * V, of m sequences or one. Without positions, or where all scores are minus infinity, the sum is
+ * 0.
+ *
+ * The magnitude is sum p|v| for scores of unit size. A score's own rounding error is at most a
+ * multiple of A = scale * sum |q||k| (and of the cap, where tanh bends), and an error of e moves p
+ * by e p: where A is large, the magnitude grows in proportion. */
 reference ref_attention;
+
+/* Partial sums of the chunks of each sequence, rows [m,h,chunk] of head_dim sums of exp(s - max) v,
+ * max in units of log 2, the sum of exp(s - max), and two zeros. A chunk without positions has
+ * infinite magnitudes: what stands there is of no account. Inputs as above. */
+reference ref_attention_chunks;
+
+/* o from such rows: inputs partials and seq_lens. */
+reference ref_merge_chunks;
+
+/* Makes random partials possible ones, in place: sums are positive, and the rows of chunks beyond
+ * a sequence's end NaN. */
+void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+enum { PARTIAL_EXTRA = 4 }; /* values of a partial row besides head_dim */
 
 #endif

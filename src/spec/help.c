@@ -63,9 +63,12 @@ static void put_default(strbuf *out, const key *k)
     if (k->required)
         strbuf_put(out, "required");
     else if (k->real)
-        strbuf_put(out, real_text(out->arena, k->real->def));
+        strbuf_put(out,
+                   k->real->def_text ? k->real->def_text : real_text(out->arena, k->real->def));
     else if (k->choices)
         strbuf_put(out, k->choices[k->def].word);
+    else if (k->zero_is_none && k->def == 0)
+        strbuf_put(out, "none");
     else
         strbuf_signed(out, k->def);
 }
@@ -97,7 +100,11 @@ static void put_param(strbuf *out, const param *p)
     case PARAM_OUT:
     case PARAM_IN:
         strbuf_format(out, "%s %s[%s]", p->kind == PARAM_OUT ? "out" : "in ",
-                      formats[p->format].name, p->values);
+                      p->cache && !p->target_values ? "kv_type" : formats[p->format].name,
+                      p->values);
+        if (p->target_values)
+            strbuf_format(out, " of %s[%s]", p->cache ? "kv_type" : formats[p->target].name,
+                          p->target_values);
         if (p->align > 1)
             strbuf_format(out, ", aligned to %u bytes", p->align);
         break;
@@ -124,7 +131,7 @@ static void put_params(strbuf *out, const family *f)
         put_param(out, p);
     }
     for (const key *k = f->keys; k->name; k++) {
-        if (!k->at_run_time)
+        if (!k->at_run_time || k->in_grid)
             continue;
         size_t line = begin_row(out, "", false);
         strbuf_format(out, "%s_dim", k->name);

@@ -234,7 +234,7 @@ static void read_real(const list *l)
                    "%s = %s is too large; the largest is %s", l->key->name, text,
                    real_text(l->arena, range->max));
     else
-        add_value(l, real_bits(parsed), 0);
+        add_value(l, real_bits(parsed + 0.0), 0); /* -0 becomes 0 */
 }
 
 static void read_word(const list *l)

@@ -92,8 +92,13 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
         pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &r->addresses[i];
         if (p->param.kind == PARAM_OUT && !d->alloc(d->state, p->size, &r->addresses[i], error))
             return false;
+        uint64_t *addresses = p->content.bytes;
+        for (uint64_t j = 0; p->targets && j < p->values; j++)
+            if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].size, &addresses[j],
+                            error))
+                return false;
         if (p->param.kind == PARAM_IN &&
-            !d->copy_in(d->state, p->bytes, p->size, &r->addresses[i], error))
+            !d->copy_in(d->state, p->content.bytes, p->size, &r->addresses[i], error))
             return false;
     }
     device_launch l = {
@@ -111,7 +116,7 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
         size_t block_bytes = formats[p->param.format].block_bytes;
         if (p->param.kind != PARAM_OUT)
             continue;
-        r->outputs[i] = arena_zalloc(a, p->size);
+        r->outputs[i] = memset(arena_alloc(a, p->size), 0xff, p->size);
         r->written[i] = arena_alloc(a, p->size / block_bytes);
         if (!d->copy_out(d->state, r->addresses[i], r->outputs[i], p->size / block_bytes,
                          block_bytes, r->written[i], error))
@@ -124,10 +129,11 @@ static const char *judge(arena *a, const device_run *r, size_t index, const doub
 {
     const trial_param *p = &r->trial->params[index];
     unsigned block_values = formats[p->param.format].block_values;
-    for (uint64_t i = 0; i < p->values / block_values; i++)
-        if (!r->written[index][i])
-            return arena_format(a, "%s[%llu] is never written", p->param.name,
-                                (unsigned long long)(i * block_values));
+    uint64_t blocks = p->values / block_values;
+    uint64_t missing = trial_missing_block(r->trial, index, r->written[index], 0, blocks);
+    if (missing < blocks)
+        return arena_format(a, "%s[%llu] is never written", p->param.name,
+                            (unsigned long long)(missing * block_values));
 
     judgement j = { 0 };
     const family *f = r->trial->instance->family;
@@ -138,7 +144,7 @@ static const char *judge(arena *a, const device_run *r, size_t index, const doub
             values[i].value = expected[i];
         judge_values(&p->param, r->outputs[index], values, 0, p->values, f->tolerance, &j);
     } else {
-        trial_judge(r->trial, index, r->outputs[index], NULL, &j);
+        trial_judge(r->trial, index, r->outputs[index], r->written[index], &j);
     }
     return j.worst <= 1
                ? NULL
@@ -162,4 +168,81 @@ const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, cons
         *output = r.outputs[0];
     d->reset(d->state);
     return wrong;
+}
+
+const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
+                         const uint8_t **written)
+{
+    device_run r = { .device = d, .trial = t };
+    const char *wrong = NULL;
+    run(a, &r, k, &wrong);
+    *output = r.outputs[0];
+    *written = r.written[0];
+    d->reset(d->state);
+    return wrong;
+}
+
+void expect_right(const char *wrong)
+{
+    if (wrong)
+        fail_msg("%s", wrong);
+}
+
+void put_input(trial *t, size_t input, const void *bytes)
+{
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.kind == PARAM_IN && input-- == 0)
+            memcpy(t->params[i].content.bytes, bytes, t->params[i].size);
+}
+
+typedef struct test_state {
+    subject subject;
+    void (*check)(arena *a, const subject *s);
+} test_state;
+
+static void run_check(void **state)
+{
+    const test_state *t = *state;
+    if (!t->subject.device->state)
+        skip();
+    arena *a = arena_new();
+    t->check(a, &t->subject);
+    arena_free(a);
+}
+
+int suite_main(const char *group, bool (*fits)(const family *f), const suite_check *checks,
+               size_t count)
+{
+    enum { DEVICES = 2 };
+    arena *a = arena_new();
+    device devices[DEVICES] = { { 0 }, { 0 } };
+    const char *why = "", *only = getenv("PTXGEN_TEST_FAMILY");
+    device_open_emulator(a, &devices[0], &why);
+    if (!device_open_cuda(a, &devices[1], &why)) {
+        devices[1] = (device){ .name = "GPU" };
+        print_message("# no tests on a GPU: %s\n", why);
+    }
+
+    VEC(struct CMUnitTest) tests = { 0 };
+    for (size_t d = 0; d < DEVICES; d++)
+        for (const family *const *f = families; *f; f++)
+            for (size_t i = 0; fits(*f) && i < count; i++) {
+                if ((only && strcmp(only, (*f)->name) != 0) ||
+                    (checks[i].key && !family_key(*f, checks[i].key)))
+                    continue;
+                test_state *t = arena_alloc(a, sizeof *t);
+                *t = (test_state){ { *f, &devices[d] }, checks[i].check };
+                *VEC_PUSH(a, &tests) = (struct CMUnitTest){
+                    .name = arena_format(a, "%s_%s_on_the_%s", (*f)->name, checks[i].name,
+                                         devices[d].name),
+                    .test_func = run_check,
+                    .initial_state = t,
+                };
+            }
+    int failures = _cmocka_run_group_tests(group, tests.items, tests.count, NULL, NULL);
+    for (size_t d = 0; d < DEVICES; d++)
+        if (devices[d].state)
+            devices[d].close(devices[d].state);
+    arena_free(a);
+    return failures;
 }

@@ -23,4 +23,32 @@ trial_setup suite_setup(const instance *in, const device *d);
 const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
                       const void **output);
 
+/* Runs a grid without judging. output and written (one byte a block of its format) are those of the
+ * first output; what is not written is 0xff. Returns NULL or what went wrong. */
+const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
+                         const uint8_t **written);
+
+/* Fails the test where there is a text. */
+void expect_right(const char *wrong);
+
+/* Overwrites the content of the input numbered input, all of it. */
+void put_input(trial *t, size_t input, const void *bytes);
+
+/* One cmocka test: a check of a family on a device. */
+typedef struct subject {
+    const family *family;
+    device *device; /* state NULL: there is none, skip */
+} subject;
+
+typedef struct suite_check {
+    const char *name;
+    void (*check)(arena *a, const subject *s);
+    const char *key; /* without which the check makes no sense for a family; NULL: none */
+} suite_check;
+
+/* Runs every check for every family that fits on every device, as FAMILY_CHECK_on_the_DEVICE.
+ * PTXGEN_TEST_FAMILY=NAME tests one family. Returns the number of failures. */
+int suite_main(const char *group, bool (*fits)(const family *f), const suite_check *checks,
+               size_t count);
+
 #endif

@@ -1,8 +1,6 @@
-/* Every family on every device: golden data, sizes at the edges, sizes given at run time, inputs of
- * every kind, sequence lengths of every kind. A new family in gen/registry.c is tested without a
- * line here: its keys say what can vary, its formats which golden data is its own.
- *
- * PTXGEN_TEST_FAMILY=NAME tests one family.
+/* Every family but attention (see test_attention.c) on every device: golden data, sizes at the
+ * edges, sizes given at run time, inputs of every kind. A new family in gen/registry.c is tested
+ * without a line here: its keys say what can vary, its formats which golden data is its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,19 +17,7 @@
 #include "kernel/suite.h"
 #include "ref/quant.h"
 
-/* One cmocka test: a check of a family on a device. */
-typedef struct subject {
-    const family *family;
-    device *device; /* state NULL: there is none, skip */
-} subject;
-
 enum { OTHER_SM_COUNT = 2 };
-
-static void expect_right(const char *wrong)
-{
-    if (wrong)
-        fail_msg("%s", wrong);
-}
 
 static bool has_key(const family *f, const char *name)
 {
@@ -66,18 +52,7 @@ static const char *sizes(arena *a, const family *f, int64_t k, int64_t n)
     return arena_format(a, "%s%s", scaled(a, f, "k", k), scaled(a, f, "n", n));
 }
 
-static const char *heads(arena *a, int head_dim, int num_heads, int num_kv_heads, int max_seq_len)
-{
-    return arena_format(a, "head_dim=%d num_heads=%d num_kv_heads=%d max_seq_len=%d ", head_dim,
-                        num_heads, num_kv_heads, max_seq_len);
-}
-
-static const char *usual_text(arena *a, const family *f)
-{
-    return f->op == OP_ATTENTION ? heads(a, 64, 4, 2, 40) : sizes(a, f, 3, 5);
-}
-
-static void gemv_at_edges(arena *a, const subject *s)
+static void is_right_at_the_edges(arena *a, const subject *s)
 {
     const family *f = s->family;
     static const struct {
@@ -102,25 +77,6 @@ static void gemv_at_edges(arena *a, const subject *s)
                    FILL_TINY);
 }
 
-static void attention_at_edges(arena *a, const subject *s)
-{
-    static const int head_dims[] = { 8, 40, 64, 72, 80, 96, 128, 200, 256 };
-    for (size_t i = 0; i < sizeof head_dims / sizeof *head_dims; i++)
-        check_text(a, s, heads(a, head_dims[i], 2, 1, 37), FILL_NORMAL);
-    static const struct {
-        int heads, kv_heads;
-    } groups[] = { { 1, 1 }, { 4, 4 }, { 8, 2 }, { 7, 1 }, { 14, 2 }, { 3, 3 } };
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        check_text(a, s, heads(a, 64, groups[i].heads, groups[i].kv_heads, 19), FILL_NORMAL);
-    check_text(a, s, heads(a, 128, 2, 1, 1), FILL_NORMAL);
-    check_text(a, s, heads(a, 64, 2, 2, 300), FILL_NORMAL);
-}
-
-static void is_right_at_the_edges(arena *a, const subject *s)
-{
-    (s->family->op == OP_ATTENTION ? attention_at_edges : gemv_at_edges)(a, s);
-}
-
 static int one_to(random_source *r, uint64_t most)
 {
     return 1 + (int)random_below(r, most);
@@ -128,11 +84,6 @@ static int one_to(random_source *r, uint64_t most)
 
 static const char *random_text(arena *a, const family *f, random_source *r)
 {
-    int kv_heads = one_to(r, 4), group = one_to(r, 7), head_dim = 8 * one_to(r, 32);
-    if (f->op == OP_ATTENTION)
-        return arena_format(a, "%sseq_len=%s",
-                            heads(a, head_dim, kv_heads * group, kv_heads, one_to(r, 60)),
-                            random_below(r, 2) ? "direct" : "indirect");
     strbuf text = strbuf_new(a);
     strbuf_put(&text, sizes(a, f, one_to(r, 20), one_to(r, 40)));
     if (has_key(f, "num_warps"))
@@ -156,30 +107,10 @@ static void is_right_at_random_sizes(arena *a, const subject *s)
         check_text(a, s, random_text(a, s->family, &r), (fill_kind)random_below(&r, FILL_KINDS));
 }
 
-static void is_right_for_sequence_lengths(arena *a, const subject *s)
-{
-    static const char *const modes[] = { "direct", "indirect" };
-    int64_t longest = 40;
-    const int64_t lengths[] = { longest + 1, UINT32_MAX, 1LL << 31, longest, 33, 32, 31, 2, 1, 0 };
-    for (size_t mode = 0; mode < 2; mode++) {
-        instance in;
-        const char *text = arena_format(a, "%sseq_len=%s", heads(a, 80, 4, 2, 40), modes[mode]);
-        if (!suite_instance(a, s->family, text, &in))
-            return;
-        kernel k = suite_kernel(a, &in);
-        trial_setup setup = suite_setup(&in, s->device);
-        trial t = trial_prepare(a, &in, &setup);
-        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-            trial_shorten(&t, lengths[i]);
-            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
-        }
-    }
-}
-
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 {
     for (int kind = 0; kind < FILL_KINDS; kind++)
-        check_text(a, s, usual_text(a, s->family), (fill_kind)kind);
+        check_text(a, s, sizes(a, s->family, 3, 5), (fill_kind)kind);
 }
 
 /* The sizes of the run as keys of another instance with static dims would have them. */
@@ -208,13 +139,6 @@ static void is_right_for_sizes_given_at_run_time(arena *a, const subject *s)
         run_dynamic(a, s, "", run);
         run_dynamic(a, s, sizes(a, f, 4, 8), run);
     }
-}
-
-static void put_golden(trial *t, size_t input, const void *bytes)
-{
-    for (size_t i = 0; i < t->param_count; i++)
-        if (t->params[i].param.kind == PARAM_IN && input-- == 0)
-            memcpy(t->params[i].bytes, bytes, t->params[i].size);
 }
 
 static const char *golden_name(format f)
@@ -266,12 +190,12 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     trial t = trial_prepare(a, &in, &setup);
     size_t inputs = 0;
     for (; inputs < 2 && data->matrices[inputs]; inputs++)
-        put_golden(&t, inputs,
-                   golden(a, arena_format(a, "%s.weights.bin", data->matrices[inputs]), 0));
+        put_input(&t, inputs,
+                  golden(a, arena_format(a, "%s.weights.bin", data->matrices[inputs]), 0));
     if (data->with_gamma)
-        put_golden(&t, inputs + 1, golden(a, "rmsnorm.gamma.f32", 0));
+        put_input(&t, inputs + 1, golden(a, "rmsnorm.gamma.f32", 0));
     for (int32_t i = 0; i < d->m; i += at_once) {
-        put_golden(&t, inputs, x + format_bytes(f->activations, (uint64_t)(i * d->k)));
+        put_input(&t, inputs, x + format_bytes(f->activations, (uint64_t)(i * d->k)));
         const void *output;
         expect_right(
             suite_run(a, s->device, &k, &t, expected ? expected + i * d->n : NULL, &output));
@@ -314,7 +238,7 @@ static void expect_blocks(arena *a, const subject *s, const kernel *k, trial *t,
                           const void *blocks)
 {
     const void *output;
-    put_golden(t, 0, x);
+    put_input(t, 0, x);
     expect_right(suite_run(a, s->device, k, t, NULL, &output));
     assert_memory_equal(output, blocks, t->params[0].size);
 }
@@ -340,117 +264,29 @@ static void quantize_golden_data(arena *a, const subject *s)
     expect_blocks(a, s, &k, &t, x, ties);
 }
 
-static void attention_over_golden_data(arena *a, const subject *s)
-{
-    static const char *const sets[] = { "attn.d64", "attn.d128" };
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        const char *set = sets[i];
-        const golden_attention_dims *d = golden(a, arena_format(a, "%s.dims.i32", set), sizeof *d);
-        const int32_t *lengths = golden(a, arena_format(a, "%s.seq_lens.i32", set), 0);
-        const float *q = golden(a, arena_format(a, "%s.q.f32", set), 0);
-        const float *keys = golden(a, arena_format(a, "%s.k.f32", set), 0);
-        const float *values = golden(a, arena_format(a, "%s.v.f32", set), 0);
-        const double *expected = golden(a, arena_format(a, "%s.out.f64", set), 0);
-        instance in;
-        suite_instance(a, s->family,
-                       heads(a, d->head_dim, d->num_heads, d->num_kv_heads, d->max_seq_len), &in);
-        kernel k = suite_kernel(a, &in);
-        int32_t outputs = d->num_heads * d->head_dim;
-        int32_t cache = d->num_kv_heads * d->max_seq_len * d->head_dim;
-        for (int32_t b = 0; b < d->batch; b++) {
-            trial_setup setup = suite_setup(&in, s->device);
-            setup.shape.seq_len = lengths[b];
-            trial t = trial_prepare(a, &in, &setup);
-            put_golden(&t, 0, q + b * outputs);
-            put_golden(&t, 1, keys + b * cache);
-            put_golden(&t, 2, values + b * cache);
-            expect_right(suite_run(a, s->device, &k, &t, expected + b * outputs, NULL));
-        }
-    }
-}
-
 static void equals_golden_data(arena *a, const subject *s)
 {
     static void (*const checks[OP_COUNT])(arena *, const subject *) = {
-        [OP_GEMV] = gemv_of_golden_data,
-        [OP_QUANTIZE] = quantize_golden_data,
-        [OP_ATTENTION] = attention_over_golden_data,
-        [OP_GATE_UP] = gemv_pair_of_golden_data,
-        [OP_GATE_UP_SWIGLU] = swiglu_of_golden_data,
-        [OP_KV] = gemv_pair_of_golden_data,
-        [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
+        [OP_GEMV] = gemv_of_golden_data,         [OP_QUANTIZE] = quantize_golden_data,
+        [OP_GATE_UP] = gemv_pair_of_golden_data, [OP_GATE_UP_SWIGLU] = swiglu_of_golden_data,
+        [OP_KV] = gemv_pair_of_golden_data,      [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
     };
     checks[s->family->op](a, s);
 }
 
-static void with_arena(void **state, void (*check)(arena *, const subject *))
+static bool is_no_attention(const family *f)
 {
-    const subject *s = *state;
-    if (!s->device->state)
-        skip();
-    arena *a = arena_new();
-    check(a, s);
-    arena_free(a);
+    return !has_key(f, "head_dim");
 }
-
-/* The checks, and the key without which one makes no sense for a family. */
-#define CHECKS                                      \
-    CHECK(equals_golden_data, NULL)                 \
-    CHECK(is_right_at_the_edges, NULL)              \
-    CHECK(is_right_at_random_sizes, NULL)           \
-    CHECK(is_right_for_sequence_lengths, "seq_len") \
-    CHECK(is_right_for_inputs_of_every_kind, NULL)  \
-    CHECK(is_right_for_sizes_given_at_run_time, "dims")
-
-#define CHECK(name, key)                 \
-    static void run_##name(void **state) \
-    {                                    \
-        with_arena(state, name);         \
-    }
-CHECKS
-#undef CHECK
-
-static const struct {
-    const char *name, *key;
-    CMUnitTestFunction function;
-} checks[] = {
-#define CHECK(name, key) { #name, key, run_##name },
-    CHECKS
-#undef CHECK
-};
 
 int main(void)
 {
-    enum { CHECK_COUNT = sizeof checks / sizeof *checks, DEVICES = 2 };
-    arena *a = arena_new();
-    device devices[DEVICES] = { { 0 }, { 0 } };
-    const char *why = "", *only = getenv("PTXGEN_TEST_FAMILY");
-    device_open_emulator(a, &devices[0], &why);
-    if (!device_open_cuda(a, &devices[1], &why)) {
-        devices[1] = (device){ .name = "GPU" };
-        print_message("# no tests on a GPU: %s\n", why);
-    }
-
-    VEC(struct CMUnitTest) tests = { 0 };
-    for (size_t d = 0; d < DEVICES; d++)
-        for (const family *const *f = families; *f; f++)
-            for (size_t i = 0; i < CHECK_COUNT; i++) {
-                if ((only && strcmp(only, (*f)->name) != 0) ||
-                    (checks[i].key && !has_key(*f, checks[i].key)))
-                    continue;
-                subject *s = arena_alloc(a, sizeof *s);
-                *s = (subject){ *f, &devices[d] };
-                *VEC_PUSH(a, &tests) = (struct CMUnitTest){
-                    .name = arena_format(a, "%s_%s_on_the_%s", (*f)->name, checks[i].name,
-                                         devices[d].name),
-                    .test_func = checks[i].function,
-                    .initial_state = s,
-                };
-            }
-    int failures = _cmocka_run_group_tests("kernels", tests.items, tests.count, NULL, NULL);
-    for (size_t d = 0; d < DEVICES; d++)
-        if (devices[d].state)
-            devices[d].close(devices[d].state);
-    arena_free(a);
-    return failures;
+    static const suite_check checks[] = {
+        { "equals_golden_data", equals_golden_data, NULL },
+        { "is_right_at_the_edges", is_right_at_the_edges, NULL },
+        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL },
+        { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims" },
+    };
+    return suite_main("kernels", is_no_attention, checks, sizeof checks / sizeof *checks);
 }

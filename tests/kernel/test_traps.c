@@ -28,6 +28,10 @@ typedef struct trap {
 } trap;
 
 static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40";
+static const char batch_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40 m=3";
+static const char many_chunks_keys[] =
+    "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=1000 m=3 chunk_size=32";
+static const char wide_batch_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=20 m=2";
 static const char wide_head_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=20";
 static const char gemv_keys[] = "k=1024 n=50";
 static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
@@ -41,6 +45,34 @@ static const trap traps[] = {
         .keys = attention_keys,
         .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
         .found = " of its bound",
+    },
+    {
+        NAMED(1, "the_new_maximum_taken_for_the_old_one_in_a_chunk"),
+        .family = "flash_decoding_chunk",
+        .keys = batch_keys,
+        .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(1, "the_new_maximum_taken_for_the_old_one_in_the_merge_of_chunks"),
+        .family = "flash_decoding_reduce",
+        .keys = many_chunks_keys,
+        .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(2, "lane_0_s_score_used_by_all_lanes"),
+        .family = "multi_warp_attention",
+        .keys = attention_keys,
+        .edits = { { "shfl.sync.bfly.b32", "", 0, "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
+        .found = " of its bound",
+    },
+    {
+        NAMED(5, "partial_results_read_without_a_barrier"),
+        .family = "multi_warp_attention",
+        .keys = attention_keys,
+        .edits = { { "bar.sync", "", 1, "" } },
+        .found = "race",
     },
     {
         NAMED(2, "lane_0_s_maximum_used_by_all_lanes"),
@@ -98,6 +130,20 @@ static const trap traps[] = {
         .found = "is never written",
     },
     {
+        NAMED(16, "the_end_of_a_wide_head_s_partial_result_is_not_stored"),
+        .family = "flash_decoding_chunk",
+        .keys = wide_batch_keys,
+        .edits = { { "st.global.v4.f32", "", 4, "" } },
+        .found = "is never written",
+    },
+    {
+        NAMED(16, "the_end_of_a_wide_head_is_not_merged"),
+        .family = "multi_warp_attention",
+        .keys = wide_head_keys,
+        .edits = { { "setp.lt.u32", ", 64;", 0, "setp.lt.u32 $1, $2, 32;" } },
+        .found = "is never written",
+    },
+    {
         NAMED(9, "high_nibbles_with_the_scale_of_low_ones"),
         .family = "hw_dp4a_q4k_gemv",
         .keys = gemv_keys,
@@ -140,6 +186,38 @@ static const trap traps[] = {
                    { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
                    { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
         .found = "nan",
+    },
+    {
+        NAMED(8, "a_sequence_of_a_batch_divided_by_nothing"),
+        .family = "batched_incremental_attention",
+        .keys = batch_keys,
+        .edits = { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
+                   { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
+                   { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
+        .found = "nan",
+    },
+    {
+        NAMED(8, "no_chunks_divided_by_nothing"),
+        .family = "flash_decoding_reduce",
+        .keys = batch_keys,
+        .edits = { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
+                   { "selp.f32", "", 1, "mov.f32 $1, %kept;" },
+                   { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
+        .found = "nan",
+    },
+    {
+        NAMED(8, "minus_infinity_minus_minus_infinity"),
+        .family = "multi_warp_attention",
+        .keys = attention_keys,
+        .edits = { { "mov.f32", ", 0fFF7FFFFF;", 0, "mov.f32 $1, 0fFF800000;" } },
+        .found = "nan",
+    },
+    {
+        .name = "a_length_that_is_not_clamped",
+        .family = "flash_decoding_chunk",
+        .keys = batch_keys,
+        .edits = { { "min.u32", "", 1, "mov.b32 $1, $2;" } },
+        .found = "out of bounds",
     },
     {
         NAMED(9, "high_nibbles_taken_for_low_ones"),
@@ -232,7 +310,7 @@ static kernel edited(arena *a, const kernel *k, const line_edit *edits)
     return faulty;
 }
 
-static void expect_right(const verify_result *r)
+static void expect_verified(const verify_result *r)
 {
     if (!r->right)
         fail_msg("the kernel is wrong without the fault: %s", r->message);
@@ -253,7 +331,7 @@ static void is_found(void **state)
     instance in;
     kernel k = trap_kernel(a, t->family, t->keys, &in);
     verify_result r = verify_kernel(a, &k, 1);
-    expect_right(&r);
+    expect_verified(&r);
     kernel faulty = edited(a, &k, t->edits);
     r = verify_kernel(a, &faulty, 1);
     expect_found(&r, t->found);
@@ -332,20 +410,39 @@ static void trap_4_a_cooperative_load_with_another_stride_is_found(void **state)
 static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void **state)
 {
     (void)state;
-    arena *a = arena_new();
-    instance in;
-    kernel k = trap_kernel(a, "incremental_attention",
-                           "head_dim=128 num_heads=8 num_kv_heads=8 max_seq_len=2000000", &in);
-    trial_setup setup = { .shape = in.shape, .seed = 1 };
-    setup.shape.seq_len = 5;
-    verify_result r = verify_setup(a, &k, &setup);
-    expect_right(&r);
-    const line_edit edits[MAX_EDITS] = { { "mad.lo.u64", "", 1,
-                                           "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } };
-    kernel faulty = edited(a, &k, edits);
-    r = verify_setup(a, &faulty, &setup);
-    expect_found(&r, " of its bound");
-    arena_free(a);
+    static const char cache_keys[] = "head_dim=128 num_heads=8 num_kv_heads=8 max_seq_len=2000000";
+    static const struct {
+        const char *family, *keys;
+        line_edit wrap;
+    } kernels[] = {
+        { "incremental_attention", "", { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
+        { "multi_warp_attention", "", { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
+        { "batched_incremental_attention",
+          " m=2",
+          { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
+        { "flash_decoding_chunk",
+          " m=1 chunk_size=1024",
+          { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
+        { "flash_decoding_reduce",
+          " m=64 chunk_size=32",
+          { "mad.lo.u64", "", 1,
+            "mul.lo.u64 $1, $2, $3;\nand.b64 $1, $1, 0xFFFFFFFF;\nadd.u64 $1, $1, $4;" } },
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        arena *a = arena_new();
+        instance in;
+        kernel k = trap_kernel(a, kernels[i].family,
+                               arena_format(a, "%s%s", cache_keys, kernels[i].keys), &in);
+        trial_setup setup = { .shape = in.shape, .seed = 1 };
+        setup.shape.seq_len = 5;
+        verify_result r = verify_setup(a, &k, &setup);
+        expect_verified(&r);
+        const line_edit edits[MAX_EDITS] = { kernels[i].wrap };
+        kernel faulty = edited(a, &k, edits);
+        r = verify_setup(a, &faulty, &setup);
+        expect_found(&r, " of its bound");
+        arena_free(a);
+    }
 }
 
 static void trap_11_a_k_that_is_not_whole_blocks_is_no_spec(void **state)
@@ -407,9 +504,9 @@ static void trap_15_the_text_does_not_depend_on_what_was_built_before(void **sta
 {
     (void)state;
     for (const family *const *f = families; *f; f++) {
-        const char *keys = (*f)->op == OP_ATTENTION ? attention_keys
-                           : family_key(*f, "n")    ? gemv_keys
-                                                    : "k=1024";
+        const char *keys = family_key(*f, "n") ? gemv_keys : "k=1024";
+        if (family_key(*f, "head_dim"))
+            keys = family_key(*f, "m") ? batch_keys : attention_keys;
         const char *text[2];
         arena *a[2];
         for (int i = 0; i < 2; i++) {
@@ -431,7 +528,7 @@ static double instructions_a_weight(arena *a, const kernel *k)
     const problem_shape *s = &k->instance->shape;
     trial_setup setup = { .shape = *s, .sm_count = 1, .seed = 1 };
     verify_result r = verify_setup(a, k, &setup);
-    expect_right(&r);
+    expect_verified(&r);
     return (double)r.instructions / (double)(s->k * s->n);
 }
 

@@ -136,7 +136,7 @@ static const key cache_keys[] = {
     KEY_END,
 };
 static const param cache_params[] = { OUT(F32, o, "head_dim", 16),
-                                      IN(F32, v, "num_kv_heads*max_seq_len*head_dim", 16),
+                                      KV_CACHE(v),
                                       { .name = "seq_len", .kind = PARAM_SEQ_LEN },
                                       PARAM_END };
 static const family cache_family = {

@@ -36,8 +36,8 @@ static const key cache_keys[] = {
 static const param cache_params[] = {
     OUT(F32, o, "num_heads*head_dim", 16),
     IN(F32, q, "num_heads*head_dim", 16),
-    IN(F32, k, "num_kv_heads*max_seq_len*head_dim", 16),
-    IN(F32, v, "num_kv_heads*max_seq_len*head_dim", 16),
+    KV_CACHE(k),
+    KV_CACHE(v),
     { .name = "seq_len", .kind = PARAM_SEQ_LEN },
     PARAM_END,
 };
@@ -69,7 +69,7 @@ static void a_trial_has_the_sizes_and_the_launch_of_its_formulas(void **state)
     assert_int_equal(t.param_count, 3);
     assert_int_equal(t.params[0].size, 4 * N);
     assert_int_equal(t.params[1].values, N * K);
-    assert_int_equal(t.params[2].stored, 4 * K);
+    assert_int_equal(t.params[2].content.stored, 4 * K);
     assert_int_equal(t.grid[0], 32);
     assert_int_equal(t.grid[1], 1);
     assert_int_equal(t.block, 32);
@@ -97,10 +97,10 @@ static void an_input_too_large_to_exist_repeats_itself(void **state)
     trial t = gemv_trial(*state, &in);
     const trial_param *w = &t.params[1];
     assert_int_equal(w->size, 1ULL << 34);
-    assert_true(w->stored < 1 << 26 && w->stored % 4 == 0);
+    assert_true(w->content.stored < 1 << 26 && w->content.stored % 4 == 0);
     float late, early;
     uint64_t period = t.problem.periods[0];
-    assert_int_equal(period, w->stored / 4);
+    assert_int_equal(period, w->content.stored / 4);
     problem_read(&t.problem, 0, 5 + 3 * period, 1, &late);
     problem_read(&t.problem, 0, 5, 1, &early);
     assert_true(late == early);
@@ -121,7 +121,7 @@ static const instance cache_instance = {
 
 static void check_cache(const trial *t, size_t index, int64_t valid)
 {
-    const float *cache = t->params[index].bytes;
+    const float *cache = t->params[index].content.bytes;
     for (int64_t head = 0; head < HEADS; head++)
         for (int64_t i = 0; i < LONGEST * DIM; i++)
             assert_int_equal(isnan(cache[head * LONGEST * DIM + i]) != 0, i >= valid * DIM);
@@ -148,10 +148,10 @@ static void an_indirect_length_lies_in_a_buffer(void **state)
     trial t = cache_trial(*state, &in, UINT32_MAX);
     uint32_t length;
     assert_int_equal(t.params[4].param.kind, PARAM_IN);
-    memcpy(&length, t.params[4].bytes, sizeof length);
+    memcpy(&length, t.params[4].content.bytes, sizeof length);
     assert_int_equal(length, UINT32_MAX);
     trial_shorten(&t, 3);
-    memcpy(&length, t.params[4].bytes, sizeof length);
+    memcpy(&length, t.params[4].content.bytes, sizeof length);
     assert_int_equal(length, 3);
 }
 

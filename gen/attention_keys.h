@@ -1,0 +1,87 @@
+/* The keys that all decode attention families have. */
+#ifndef PTXGEN_GEN_ATTENTION_KEYS_H
+#define PTXGEN_GEN_ATTENTION_KEYS_H
+
+#include "gen/family.h"
+
+#define ATTENTION_SHAPE                                                                      \
+    { .name = "head_dim",                                                                    \
+      .summary = "values a head",                                                            \
+      .field = KEY_FIELD(shape.head_dim),                                                    \
+      .min = 8,                                                                              \
+      .max = 256,                                                                            \
+      .multiple_of = 8,                                                                      \
+      .required = true,                                                                      \
+      .tag = "d" },                                                                          \
+        { .name = "num_heads",                                                               \
+          .summary = "query heads",                                                          \
+          .field = KEY_FIELD(shape.num_heads),                                               \
+          .min = 1,                                                                          \
+          .max = 65535,                                                                      \
+          .required = true,                                                                  \
+          .tag = "h" },                                                                      \
+        { .name = "num_kv_heads",                                                            \
+          .summary = "key and value heads",                                                  \
+          .field = KEY_FIELD(shape.num_kv_heads),                                            \
+          .min = 1,                                                                          \
+          .max = 65535,                                                                      \
+          .required = true,                                                                  \
+          .tag = "kv" },                                                                     \
+    {                                                                                        \
+        .name = "max_seq_len", .summary = "positions the cache has room for",                \
+        .field = KEY_FIELD(shape.max_seq_len), .min = 1, .max = INT32_MAX, .required = true, \
+        .tag = "s"                                                                           \
+    }
+
+#define ATTENTION_OPTIONS                    \
+    { .name = "kv_type",                     \
+      .summary = "elements of the cache",    \
+      .field = KEY_FIELD(kv_type),           \
+      .choices = kv_type_choices },          \
+        { .name = "scale",                   \
+          .summary = "of q.k; d: head_dim",               \
+          .field = KEY_FIELD(scale),         \
+          .tag = "scale",                    \
+          .real = &scale_range },            \
+        { .name = "softcap",                 \
+          .summary = "c of c tanh(score/c)", \
+          .field = KEY_FIELD(softcap),       \
+          .tag = "cap",                      \
+          .real = &softcap_range },          \
+        ATTENTION_WINDOW
+
+#define ATTENTION_WINDOW                                                                      \
+    {                                                                                         \
+        .name = "window", .summary = "last positions that count", .field = KEY_FIELD(window), \
+        .max = INT32_MAX, .zero_is_none = true, .tag = "win"                                  \
+    }
+
+#define KEY_SEQ_LEN                                                           \
+    {                                                                         \
+        .name = "seq_len", .summary = "a number, or read from device memory", \
+        .field = KEY_FIELD(seq_len_mode), .choices = seq_len_choices          \
+    }
+
+/* Sequences of a batch: the grid alone knows their number. */
+#define KEY_SEQUENCES                                                                             \
+    {                                                                                             \
+        .name = "m", .summary = "sequences", .field = KEY_FIELD(shape.m), .min = 1, .max = 65535, \
+        .required = true, .at_run_time = true, .in_grid = true, .tag = "m"                        \
+    }
+
+#define KEY_CHUNK_SIZE                                                                       \
+    {                                                                                        \
+        .name = "chunk_size", .summary = "positions a chunk",                                \
+        .field = KEY_FIELD(shape.chunk_size), .min = 32, .max = 1024, .def = 128, .tag = "c" \
+    }
+
+extern const choice kv_type_choices[];
+extern const real_range scale_range, softcap_range;
+
+/* num_heads is a multiple of num_kv_heads. */
+const char *check_heads(const instance *in, arena *a, const char **blamed);
+
+/* The same, and the chunks fit a grid. */
+const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);
+
+#endif

@@ -1,0 +1,78 @@
+/* Decode attention of one warp: a query row against a run of positions of a KV cache.
+ *
+ * A cache of one KV head is [max_seq_len, head_dim] in f32, f16 or bf16; sums are f32. A position's
+ * row is shared by a group of lanes, each holding up to 16 values of it in pieces of 16 bytes (8
+ * where that divides the row better), every group-size-th piece, so that neighbouring lanes read
+ * neighbouring bytes. A warp has several groups, each with its own positions and its own online
+ * softmax; they are merged at the end. Few lanes a position means few shuffles a score, and several
+ * positions in flight.
+ *
+ * Partial results are rows of head_dim + 4 f32: sums weighed by exp(score - max), max in units of
+ * log 2, the sum of the weights, two zeros. Every row is 16-byte aligned.
+ */
+#ifndef PTXGEN_GEN_BLOCKS_ATTENTION_H
+#define PTXGEN_GEN_BLOCKS_ATTENTION_H
+
+#include "gen/blocks/softmax.h"
+#include "gen/family.h"
+#include "ptx/ptx.h"
+
+enum { LANE_VALUES = 16, PARTIAL_ALIGN = 16 };
+
+/* How lanes share a row of head_dim values. */
+typedef struct row_split {
+    unsigned value_bytes;
+    unsigned piece;  /* values that a lane loads at once */
+    unsigned group;  /* lanes a position, a power of two */
+    unsigned pieces; /* a lane has at most */
+    bool ragged;     /* some lanes have no last piece */
+} row_split;
+
+/* Pointers to a lane's pieces of a row: constant offsets apart, but for a last piece beyond the
+ * row's end, in whose place the lane reads its first piece again and gives it no weight. */
+typedef struct lane_rows {
+    var first, last;
+} lane_rows;
+
+typedef struct attention {
+    const instance *in;
+    row_split split;
+    val has_last;    /* predicate: the lane's last piece exists */
+    val last_offset; /* u64, of the cache, from the first piece */
+    val lane, group; /* of the lane: its number in its group, its group's number */
+    val q[LANE_VALUES];
+    lane_rows k, v;
+    softmax state;
+} attention;
+
+/* Positions [first, end) that a sequence's softmax is over: the last ones of its window, of a
+ * length that is clamped to max_seq_len. */
+typedef struct positions {
+    val first, end;
+} positions;
+positions attention_positions(ptx *p, const instance *in, val seq_len);
+
+/* Loads query row number query, of [.., head_dim] at the parameter q. */
+attention attention_new(ptx *p, const instance *in, val query);
+
+/* Bytes from the address of a cache to a query head's KV head in it. */
+val attention_cache_offset(ptx *p, const instance *in, val head);
+
+/* Adds positions, first <= end, of the caches of a KV head; to be called once. Afterwards every
+ * lane has the sums of its pieces. */
+void attention_add(ptx *p, attention *a, val k, val v, positions run);
+
+/* Stores what attention_add left: the output row at the parameter o, or a partial row. */
+void attention_store_output(ptx *p, const attention *a, val query);
+void attention_store_partial(ptx *p, const attention *a, val row, bool shared);
+
+/* Bytes of a partial row. */
+unsigned partial_bytes(const instance *in);
+
+/* Merges partial rows that lie behind each other, from the address rows on, into the output row at
+ * the parameter o; for a whole warp. The second takes a number of rows that is known now, in shared
+ * memory. Without rows, or where nothing has weight, the output is 0. */
+void partials_merge(ptx *p, const instance *in, val rows, val count, val query);
+void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query);
+
+#endif

@@ -1,0 +1,396 @@
+/* Decode attention of every family on every device.
+ *
+ * Errors are judged relative to sum p|v|, where logits are of unit size, at 2e-6: about 33 units in
+ * the last place for a chain of 16 fused multiply-adds, five shuffled additions, ex2 (2 units) and
+ * the sum over the positions. For larger logits the bound grows with the rounding error of the dot
+ * product, as src/ref/attention.c derives it. f16 and bf16 caches are compared with the reference
+ * over the same rounded values, so that the same bounds hold.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "golden/golden.h"
+#include "kernel/suite.h"
+#include "verify.h"
+
+enum { LONGEST = 80, BATCH = 5 };
+
+static bool has_key(const family *f, const char *name)
+{
+    return family_key(f, name) != NULL;
+}
+
+static bool is_attention(const family *f)
+{
+    return has_key(f, "head_dim");
+}
+
+/* The keys of a shape, and of those in options (may be "") that the family has. */
+static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_heads, int64_t ratio,
+                     int64_t max_seq_len, const char *options)
+{
+    strbuf text = strbuf_new(a);
+    strbuf_format(&text, "head_dim=%lld num_heads=%lld num_kv_heads=%lld max_seq_len=%lld ",
+                  (long long)head_dim, (long long)(kv_heads * ratio), (long long)kv_heads,
+                  (long long)max_seq_len);
+    if (has_key(f, "m") && !strstr(options, "m="))
+        strbuf_format(&text, "m=%d ", BATCH);
+    if (has_key(f, "chunk_size") && !strstr(options, "chunk_size="))
+        strbuf_put(&text, "chunk_size=32 ");
+    for (const char *at = options + strspn(options, " "); *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (has_key(f, arena_copy(a, at, strcspn(at, "="))))
+            strbuf_format(&text, "%.*s ", (int)length, at);
+        at += length;
+    }
+    instance in;
+    suite_instance(a, f, text.text, &in);
+    return in;
+}
+
+static void check(arena *a, const subject *s, const instance *in, fill_kind kind)
+{
+    kernel k = suite_kernel(a, in);
+    trial_setup setup = suite_setup(in, s->device);
+    setup.kind = kind;
+    trial t = trial_prepare(a, in, &setup);
+    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+}
+
+static const int head_dims[] = { 64, 80, 96, 112, 128, 256 };
+static const int ratios[] = { 1, 3, 4, 7, 8 };
+static const char *const kv_types[] = { "f32", "f16", "bf16" };
+enum { HEAD_DIMS = 6, RATIOS = 5, KV_TYPES = 3 };
+
+static void is_right_for_sequence_lengths(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { LONGEST + 1, UINT32_MAX, 1LL << 31, LONGEST, 77, 33,
+                                       32,          31,         2,         1,       0 };
+    static const char *const options[] = { "", "softcap=2.5 window=37 seq_len=indirect" };
+    for (int i = 0; i < HEAD_DIMS * KV_TYPES * 2; i++) {
+        arena *run = arena_new();
+        const char *text =
+            arena_format(run, "kv_type=%s %s", kv_types[i / 2 % KV_TYPES], options[i % 2]);
+        instance in = make(run, s->family, head_dims[i / 2 / KV_TYPES], 1 + i % 2,
+                           ratios[i % RATIOS], LONGEST, text);
+        kernel k = suite_kernel(run, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        trial t = trial_prepare(run, &in, &setup);
+        for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) {
+            trial_shorten(&t, lengths[j]);
+            expect_right(suite_run(run, s->device, &k, &t, NULL, NULL));
+        }
+        arena_free(run);
+    }
+    (void)a;
+}
+
+static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
+{
+    for (int head_dim = 8; head_dim <= 256; head_dim += 8) {
+        const char *text = arena_format(a, "kv_type=%s", kv_types[head_dim / 8 % KV_TYPES]);
+        instance in = make(a, s->family, head_dim, 1, 2, 37, text);
+        check(a, s, &in, FILL_NORMAL);
+    }
+    static const struct {
+        int kv_heads, ratio;
+    } groups[] = { { 1, 1 }, { 4, 1 }, { 2, 3 }, { 2, 4 }, { 1, 7 }, { 1, 8 }, { 3, 5 } };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        instance in = make(a, s->family, 64, groups[i].kv_heads, groups[i].ratio, 19, "");
+        check(a, s, &in, FILL_NORMAL);
+    }
+}
+
+static void is_right_for_options(arena *a, const subject *s)
+{
+    static const char *const options[] = { "softcap=50",
+                                           "softcap=0.5",
+                                           "window=1",
+                                           "window=40",
+                                           "window=300",
+                                           "window=301",
+                                           "scale=0.01",
+                                           "scale=1.5",
+                                           "num_warps=1",
+                                           "num_warps=2",
+                                           "num_warps=3",
+                                           "num_warps=7",
+                                           "num_warps=32",
+                                           "m=1",
+                                           "m=2",
+                                           "chunk_size=33",
+                                           "chunk_size=128",
+                                           "chunk_size=300",
+                                           "chunk_size=1024" };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        instance in = make(a, s->family, 64, 1, 2, 300, options[i]);
+        check(a, s, &in, FILL_NORMAL);
+    }
+}
+
+static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
+{
+    for (int i = 0; i < KV_TYPES * FILL_KINDS; i++) {
+        const char *text = arena_format(a, "kv_type=%s", kv_types[i % KV_TYPES]);
+        instance in = make(a, s->family, 128, 2, 2, 100, text);
+        check(a, s, &in, (fill_kind)(i / KV_TYPES));
+    }
+}
+
+/* The float input called name; NULL where the family has none. */
+static float *floats_of(const trial *t, const char *name, uint64_t *count)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        *count = p->values;
+        if (p->param.kind == PARAM_IN && p->param.format == FORMAT_F32 &&
+            strcmp(p->param.name, name) == 0)
+            return p->content.bytes;
+    }
+    return NULL;
+}
+
+static void is_right_for_logits_of_a_hundred(arena *a, const subject *s)
+{
+    for (int i = 0; i < HEAD_DIMS * KV_TYPES * 2; i++) {
+        const char *text = arena_format(a, "kv_type=%s softcap=%s", kv_types[i / 2 % KV_TYPES],
+                                        i % 2 ? "50" : "0");
+        instance in = make(a, s->family, head_dims[i / 2 / KV_TYPES], 1, 3, LONGEST, text);
+        kernel k = suite_kernel(a, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        trial t = trial_prepare(a, &in, &setup);
+        uint64_t count;
+        float *q = floats_of(&t, "q", &count);
+        for (uint64_t j = 0; q && j < count; j++)
+            q[j] *= 40;
+        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    }
+}
+
+/* q[0] is 1 in every head, so that a K row that begins with minus infinity has that score. */
+static void check_infinite_scores(arena *a, const subject *s, const char *text, uint64_t every)
+{
+    instance in = make(a, s->family, 64, 2, 2, LONGEST, text);
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = suite_setup(&in, s->device);
+    trial t = trial_prepare(a, &in, &setup);
+    uint64_t count, dim = (uint64_t)in.shape.head_dim;
+    float *q = floats_of(&t, "q", &count);
+    if (!q)
+        return;
+    for (uint64_t i = 0; i < count; i += dim)
+        q[i] = 1;
+    for (size_t i = 0; i < t.param_count; i++)
+        for (size_t j = 0; j < trial_cache_count(&t.params[i]); j++) {
+            trial_buffer cache = trial_cache(&t.params[i], j);
+            float *keys = cache.bytes;
+            for (uint64_t at = 0; strcmp(t.params[i].param.name, "k") == 0 && at * 4 < cache.size;
+                 at += every * dim)
+                if (!isnan(keys[at]))
+                    keys[at] = -INFINITY;
+        }
+    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+}
+
+static void is_right_for_scores_of_minus_infinity(arena *a, const subject *s)
+{
+    for (uint64_t every = 1; every <= 3; every++) {
+        check_infinite_scores(a, s, "", every);
+        check_infinite_scores(a, s, "window=5", every);
+    }
+}
+
+static void is_right_at_random(arena *a, const subject *s)
+{
+    enum { RUNS = 30 };
+    random_source r = { 1 };
+    for (int i = 0; i < RUNS; i++) {
+        int64_t head_dim = 8 + 8 * (int64_t)random_below(&r, 32);
+        int64_t kv_heads = 1 + (int64_t)random_below(&r, 4);
+        int64_t ratio = 1 + (int64_t)random_below(&r, 7);
+        int64_t longest = 1 + (int64_t)random_below(&r, 200);
+        strbuf text = strbuf_new(a);
+        strbuf_format(&text, "kv_type=%s seq_len=%s m=%d num_warps=%d chunk_size=%d ",
+                      kv_types[random_below(&r, KV_TYPES)],
+                      random_below(&r, 2) ? "direct" : "indirect", 1 + (int)random_below(&r, 4),
+                      1 + (int)random_below(&r, 8), 32 + (int)random_below(&r, 40));
+        if (random_below(&r, 2))
+            strbuf_format(&text, "window=%d ", 1 + (int)random_below(&r, 250));
+        if (random_below(&r, 2))
+            strbuf_format(&text, "softcap=%d ", 1 + (int)random_below(&r, 60));
+        instance in = make(a, s->family, head_dim, kv_heads, ratio, longest, text.text);
+        check(a, s, &in, random_below(&r, 2) ? FILL_NORMAL : FILL_OUTLIERS);
+    }
+}
+
+static void is_right_for_batches_given_at_run_time(arena *a, const subject *s)
+{
+    instance in = make(a, s->family, 64, 2, 2, 50, "dims=dynamic m=3");
+    kernel k = suite_kernel(a, &in);
+    for (int64_t m = 1; m <= 9; m += 4) {
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.shape.m = m;
+        trial t = trial_prepare(a, &in, &setup);
+        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    }
+}
+
+typedef struct golden_set {
+    const golden_attention_dims *d;
+    const int32_t *seq_lens;
+    const char *q, *k, *v;
+    const double *out;
+    int64_t outputs, cache; /* values of a sequence */
+} golden_set;
+
+static golden_set load_set(arena *a, const char *set)
+{
+    golden_set g = { .d = golden(a, arena_format(a, "%s.dims.i32", set), sizeof *g.d) };
+    g.seq_lens = golden(a, arena_format(a, "%s.seq_lens.i32", set), 0);
+    g.q = golden(a, arena_format(a, "%s.q.f32", set), 0);
+    g.k = golden(a, arena_format(a, "%s.k.f32", set), 0);
+    g.v = golden(a, arena_format(a, "%s.v.f32", set), 0);
+    g.out = golden(a, arena_format(a, "%s.out.f64", set), 0);
+    g.outputs = (int64_t)g.d->num_heads * g.d->head_dim;
+    g.cache = (int64_t)g.d->num_kv_heads * g.d->max_seq_len * g.d->head_dim;
+    return g;
+}
+
+static instance golden_instance(arena *a, const family *f, const golden_set *g)
+{
+    return make(a, f, g->d->head_dim, g->d->num_kv_heads, g->d->num_heads / g->d->num_kv_heads,
+                g->d->max_seq_len, arena_format(a, "m=%d", g->d->batch));
+}
+
+/* A trial with golden q, k, v of the sequences from one on, as many as the family takes. */
+static trial golden_trial(arena *a, const subject *s, const instance *in, const golden_set *g,
+                          int64_t sequence)
+{
+    trial_setup setup = suite_setup(in, s->device);
+    trial t = trial_prepare(a, in, &setup);
+    uint32_t seq_lens[BATCH];
+    for (size_t i = 0; i < t.sequence_count; i++)
+        seq_lens[i] = (uint32_t)g->seq_lens[sequence + (int64_t)i];
+    if (t.sequence_count == 1)
+        trial_shorten(&t, seq_lens[0]);
+    trial_shorten_each(&t, seq_lens);
+    const char *caches[] = { g->k, g->v };
+    size_t filled = 0;
+    for (size_t i = 0; i < t.param_count; i++)
+        if (trial_cache_count(&t.params[i]) > 0) {
+            for (size_t j = 0; j < trial_cache_count(&t.params[i]); j++)
+                memcpy(trial_cache(&t.params[i], j).bytes,
+                       caches[filled] + (sequence + (int64_t)j) * g->cache * 4,
+                       (size_t)g->cache * 4);
+            filled++;
+        }
+    if (filled)
+        put_input(&t, 0, g->q + sequence * g->outputs * 4);
+    return t;
+}
+
+/* The partial results of golden data by the chunk kernel; NaN where it writes none. */
+static const void *golden_partials(arena *a, const subject *s, const golden_set *g)
+{
+    instance in = golden_instance(a, family_find(families, "flash_decoding_chunk"), g);
+    kernel k = suite_kernel(a, &in);
+    trial t = golden_trial(a, s, &in, g, 0);
+    const void *partials;
+    expect_right(suite_run(a, s->device, &k, &t, NULL, &partials));
+    return partials;
+}
+
+static void check_golden_set(arena *a, const subject *s, const golden_set *g)
+{
+    if (s->family->op == OP_ATTENTION_CHUNKS) {
+        golden_partials(a, s, g);
+        return;
+    }
+    instance in = golden_instance(a, s->family, g);
+    kernel k = suite_kernel(a, &in);
+    int64_t at_once = has_key(s->family, "m") ? g->d->batch : 1;
+    for (int64_t i = 0; i < g->d->batch; i += at_once) {
+        trial t = golden_trial(a, s, &in, g, i);
+        if (s->family->op == OP_MERGE_CHUNKS)
+            put_input(&t, 0, golden_partials(a, s, g));
+        expect_right(suite_run(a, s->device, &k, &t, g->out + i * g->outputs, NULL));
+    }
+}
+
+static void equals_golden_data(arena *a, const subject *s)
+{
+    static const char *const sets[] = { "attn.d64", "attn.d128" };
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        golden_set g = load_set(a, sets[i]);
+        check_golden_set(a, s, &g);
+    }
+}
+
+/* Of a batch of 8 only the blocks of its first sequence run, and that is empty. */
+static void touches_only_the_rows_of_an_empty_sequence(arena *a, const subject *s)
+{
+    instance in = make(a, s->family, 80, 2, 2, 100, "m=8");
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = suite_setup(&in, s->device);
+    trial t = trial_prepare(a, &in, &setup);
+    const uint32_t seq_lens[8] = { 0, 100, 50, 1, 7, 0, 99, 64 };
+    trial_shorten_each(&t, seq_lens);
+    t.grid[1] = 1;
+    const void *output;
+    const uint8_t *written;
+    expect_right(suite_launch(a, s->device, &k, &t, &output, &written));
+    uint64_t own = s->family->op == OP_ATTENTION_CHUNKS
+                       ? 0
+                       : (uint64_t)(in.shape.num_heads * in.shape.head_dim);
+    const float *o = output;
+    for (uint64_t i = 0; i < t.params[0].values; i++)
+        if (!written[i] != (i >= own) || (i < own && o[i] != 0))
+            fail_msg("o[%llu] is %g, %s written", (unsigned long long)i, (double)o[i],
+                     written[i] ? "and is" : "not");
+}
+
+/* The caches have 2^33 elements a KV head or more; only the emulator can pretend to hold them. The
+ * window keeps the positions few that have to be run over. */
+static void reaches_positions_beyond_2_to_the_32_elements(arena *a, const subject *s)
+{
+    if (s->device->sm_count > 0 && strcmp(s->device->name, "emulator") != 0)
+        skip();
+    const char *text = "window=70 m=2 chunk_size=1024";
+    for (int i = 0; i < KV_TYPES; i++) {
+        instance in = make(a, s->family, 128, 2, 1, (1 << 26) - 1024,
+                           arena_format(a, "%s kv_type=%s", text, kv_types[i]));
+        kernel k = suite_kernel(a, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        verify_result r = verify_setup(a, &k, &setup);
+        if (!r.right)
+            fail_msg("%s", r.message);
+    }
+}
+
+int main(void)
+{
+    static const suite_check checks[] = {
+        { "equals_golden_data", equals_golden_data, NULL },
+        { "is_right_for_sequence_lengths", is_right_for_sequence_lengths, NULL },
+        { "is_right_for_head_dims_and_groups", is_right_for_head_dims_and_groups, NULL },
+        { "is_right_for_options", is_right_for_options, NULL },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL },
+        { "is_right_for_logits_of_a_hundred", is_right_for_logits_of_a_hundred, NULL },
+        { "is_right_for_scores_of_minus_infinity", is_right_for_scores_of_minus_infinity, NULL },
+        { "is_right_at_random", is_right_at_random, NULL },
+        { "is_right_for_batches_given_at_run_time", is_right_for_batches_given_at_run_time,
+          "dims" },
+        { "touches_only_the_rows_of_an_empty_sequence", touches_only_the_rows_of_an_empty_sequence,
+          "m" },
+        { "reaches_positions_beyond_2_to_the_32_elements",
+          reaches_positions_beyond_2_to_the_32_elements, NULL },
+    };
+    return suite_main("attention", is_attention, checks, sizeof checks / sizeof *checks);
+}
