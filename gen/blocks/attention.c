@@ -77,7 +77,7 @@ static float query_scale(const instance *in)
 static val lane_row(ptx *p, const attention *a, const char *name, val query)
 {
     val row = mad_wide(p, query, a->in->shape.head_dim * F32_BYTES, parameter(p, name));
-    return mad_wide(p, a->lane, a->split.piece * F32_BYTES, row);
+    return mad_wide(p, a->first_piece, a->split.piece * F32_BYTES, row);
 }
 
 static bool is_ragged_piece(const row_split *s, unsigned piece)
@@ -115,6 +115,7 @@ attention attention_new(ptx *p, const instance *in, val query)
     a.has_last = lt(p, a.lane, in->shape.head_dim / a.split.piece - last);
     a.last_offset =
         select(p, a.has_last, imm(U64, last * a.split.piece * a.split.value_bytes), imm(U64, 0));
+    a.first_piece = a.split.pieces == 1 ? select(p, a.has_last, a.lane, imm(U32, 0)) : a.lane;
     load_query(p, &a, query);
     a.state = softmax_new(p, lane_values(&a.split));
     return a;
@@ -262,7 +263,7 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
     unsigned groups = WARP / a->split.group, in_flight = positions_in_flight(a->in, &a->split);
     int64_t step = groups * a->in->shape.head_dim * a->split.value_bytes;
     val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
-    val offset = mul_wide(p, a->lane, a->split.piece * a->split.value_bytes);
+    val offset = mul_wide(p, a->first_piece, a->split.piece * a->split.value_bytes);
     var *pointers[] = { &a->k.first, &a->k.last, &a->v.first, &a->v.last };
     for (int i = 0; i < 4; i++)
         *pointers[i] = var_u64(p, 0);
@@ -316,7 +317,7 @@ void attention_store_output(ptx *p, const attention *a, val query)
 
 void attention_store_partial(ptx *p, const attention *a, val row, bool shared)
 {
-    val lane_bytes = mul(p, a->lane, a->split.piece * F32_BYTES);
+    val lane_bytes = mul(p, a->first_piece, a->split.piece * F32_BYTES);
     val lane_row = add(p, row, shared ? lane_bytes : convert(p, U64, lane_bytes));
     int64_t sums = a->in->shape.head_dim * F32_BYTES;
     PTX_IF (p, eq(p, a->group, 0)) {

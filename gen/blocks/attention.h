@@ -40,6 +40,7 @@ typedef struct attention {
     val has_last;    /* predicate: the lane's last piece exists */
     val last_offset; /* u64, of the cache, from the first piece */
     val lane, group; /* of the lane: its number in its group, its group's number */
+    val first_piece; /* number in the row; 0 where the lane has none */
     val q[LANE_VALUES];
     lane_rows k, v;
     softmax state;

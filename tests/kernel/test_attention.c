@@ -98,6 +98,10 @@ static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
         const char *text = arena_format(a, "kv_type=%s", kv_types[head_dim / 8 % KV_TYPES]);
         instance in = make(a, s->family, head_dim, 1, 2, 37, text);
         check(a, s, &in, FILL_NORMAL);
+        if (!has_key(s->family, "num_warps"))
+            continue;
+        in = make(a, s->family, head_dim, 1, 2, 37, arena_format(a, "%s num_warps=17", text));
+        check(a, s, &in, FILL_NORMAL);
     }
     static const struct {
         int kv_heads, ratio;

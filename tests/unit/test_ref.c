@@ -153,6 +153,76 @@ static void attention_over_no_position_is_zero_and_too_many_are_clamped(void **s
     assert_memory_equal(o, clamped, sizeof o);
 }
 
+enum { DIM = 8, POSITIONS = 70 };
+
+/* Softmax in two passes over scores that are all there: the textbook's. */
+static void textbook_attention(const problem *p, const float *q, const float *k, const float *v,
+                               double o[DIM])
+{
+    double weights[POSITIONS] = { 0 }, sum = 0;
+    int64_t first = p->window ? p->shape.seq_len - p->window : 0;
+    for (int64_t t = first; t < p->shape.seq_len; t++) {
+        double score = 0;
+        for (int d = 0; d < DIM; d++)
+            score += (double)q[d] * (double)k[t * DIM + d];
+        score *= p->scale;
+        if (p->softcap > 0)
+            score = p->softcap * tanh(score / p->softcap);
+        weights[t] = exp(score);
+        sum += weights[t];
+    }
+    for (int d = 0; d < DIM; d++) {
+        o[d] = 0;
+        for (int64_t t = first; t < p->shape.seq_len; t++)
+            o[d] += weights[t] / sum * (double)v[t * DIM + d];
+    }
+}
+
+static problem options_problem(const float *q, const float *k, const float *v, double softcap,
+                               int64_t window)
+{
+    return (problem){
+        .shape = { .head_dim = DIM,
+                   .num_heads = 1,
+                   .num_kv_heads = 1,
+                   .max_seq_len = POSITIONS,
+                   .seq_len = POSITIONS - 3,
+                   .chunk_size = 16 },
+        .inputs = { q, k, v },
+        .input_formats = { FORMAT_F32, FORMAT_F32, FORMAT_F32 },
+        .scale = 0.7,
+        .softcap = softcap,
+        .window = window,
+    };
+}
+
+static void attention_with_cap_and_window_equals_the_textbook_and_its_merged_chunks(void **state)
+{
+    (void)state;
+    enum { CHUNKS = (POSITIONS + 15) / 16, ROW = DIM + PARTIAL_EXTRA };
+    random_source r = { 1 };
+    float q[DIM], k[POSITIONS * DIM], v[POSITIONS * DIM], partials[CHUNKS * ROW];
+    ref_fill(FORMAT_F32, q, DIM, FILL_NORMAL, &r);
+    ref_fill(FORMAT_F32, k, POSITIONS * DIM, FILL_NORMAL, &r);
+    ref_fill(FORMAT_F32, v, POSITIONS * DIM, FILL_NORMAL, &r);
+    for (int i = 0; i < 4; i++) {
+        problem p = options_problem(q, k, v, i & 1 ? 2 : 0, i & 2 ? 37 : 0);
+        double expected[DIM];
+        ref_value o[DIM], chunks[CHUNKS * ROW], merged[DIM];
+        textbook_attention(&p, q, k, v, expected);
+        ref_attention(&p, 0, 0, DIM, o);
+        ref_attention_chunks(&p, 0, 0, CHUNKS * ROW, chunks);
+        for (int j = 0; j < CHUNKS * ROW; j++)
+            partials[j] = isinf(chunks[j].magnitude) ? NAN : (float)chunks[j].value;
+        p.inputs[0] = partials;
+        ref_merge_chunks(&p, 0, 0, DIM, merged);
+        for (int d = 0; d < DIM; d++) {
+            assert_true(fabs(o[d].value - expected[d]) < 1e-13);
+            assert_true(fabs(merged[d].value - expected[d]) < 1e-6 * o[d].magnitude);
+        }
+    }
+}
+
 static void a_part_of_a_result_equals_the_whole(void **state)
 {
     arena *a = *state;
@@ -199,6 +269,21 @@ static void fp16_survives_the_way_to_float_and_back(void **state)
     assert_true(half_to_float(0x0001) == 0x1p-24f);
     assert_true(half_to_float(0x7bff) == 65504);
     assert_true(half_to_float(0xfc00) == -INFINITY);
+}
+
+static void bf16_rounds_to_nearest_with_ties_to_even(void **state)
+{
+    (void)state;
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        float value = bfloat_to_float((uint16_t)bits);
+        if (!isnan(value))
+            assert_int_equal(bfloat_from_float(value), bits);
+    }
+    assert_true(bfloat_to_float(0x3f81) == 1.0078125f);
+    assert_int_equal(bfloat_from_float(1.00390625f), 0x3f80);
+    assert_int_equal(bfloat_from_float(1.01171875f), 0x3f82);
+    assert_int_equal(bfloat_from_float(3.4e38f), 0x7f80);
+    assert_true(isnan(bfloat_to_float(bfloat_from_float(NAN))));
 }
 
 static void fp16_rounds_to_nearest_with_ties_to_even(void **state)
@@ -277,6 +362,8 @@ int main(void)
         TEST(gemv_of_every_format_equals_the_double_result),
         TEST(attention_equals_the_double_result),
         TEST(attention_over_no_position_is_zero_and_too_many_are_clamped),
+        TEST(attention_with_cap_and_window_equals_the_textbook_and_its_merged_chunks),
+        TEST(bf16_rounds_to_nearest_with_ties_to_even),
         TEST(a_part_of_a_result_equals_the_whole),
         TEST(a_periodic_input_reads_as_if_it_were_repeated),
         TEST(fp16_survives_the_way_to_float_and_back),
