@@ -39,7 +39,7 @@
       .field = KEY_FIELD(kv_type),           \
       .choices = kv_type_choices },          \
         { .name = "scale",                   \
-          .summary = "of q.k; d: head_dim",               \
+          .summary = "of q.k; d: head_dim",  \
           .field = KEY_FIELD(scale),         \
           .tag = "scale",                    \
           .real = &scale_range },            \

@@ -47,13 +47,9 @@ static void build_kv(ptx *p, const instance *in)
     for_all_rows(p, g, store_both);
 }
 
-/* silu(g) = g / (1 + exp(-g)); for a g far below 0 exp gives infinity and silu 0. */
 static void store_swiglu(ptx *p, const gemv g[MATRICES], val row, const val sums[MATRICES])
 {
-    const float log2_e = 1.44269504f;
-    val gate = sums[0], up = sums[1];
-    val sigmoid = rcp(p, add(p, ex2(p, mul(p, gate, -log2_e)), 1.0f));
-    gemv_store(p, &g[0], row, mul(p, mul(p, gate, sigmoid), up));
+    gemv_store(p, &g[0], row, swiglu(p, sums[0], sums[1]));
 }
 
 static void build_swiglu(ptx *p, const instance *in)

@@ -54,12 +54,14 @@ typedef struct instance {
     int64_t outputs_per_block;
     int64_t n_kv;    /* rows of K and V, of pipelines */
     int64_t weights; /* index of the word */
-    int64_t kv_type; /* KV_ */
-    int64_t window;  /* last positions that attention is over; 0: all */
-    double scale;    /* of q.k; 0: 1 / sqrt(head_dim) */
-    double softcap;  /* c of c tanh(score / c); 0: none */
-    double epsilon;  /* added to the mean square by which an RMS norm divides */
-    int64_t variant; /* VARIANT_; AUTO stands for other instances and is never generated */
+    int64_t rows_per_warp;
+    int64_t bias, residual; /* 1: added to a GEMV's result */
+    int64_t kv_type;        /* KV_ */
+    int64_t window;         /* last positions that attention is over; 0: all */
+    double scale;           /* of q.k; 0: 1 / sqrt(head_dim) */
+    double softcap;         /* c of c tanh(score / c); 0: none */
+    double epsilon;         /* added to the mean square by which an RMS norm divides */
+    int64_t variant;        /* VARIANT_; AUTO stands for other instances and is never generated */
 
     target_set excluded;     /* those of the spec's targets that it is not generated for */
     const family *chosen_by; /* whose variant = auto asked for it; NULL: the spec names it */
@@ -159,6 +161,7 @@ typedef struct param {
     format target;             /* of FORMAT_ADDRESS: of what each address points to, */
     const char *target_values; /* and how many of them */
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
+    size_t only_with;   /* field of the instance that must not be 0 for there to be one; 0: none */
     bool cache;         /* K or V: elements of the instance's kv_type, positions from seq_len on are
                            not read */
     const char *values; /* pointers: formula of the number of values, "n*k" */
@@ -176,6 +179,11 @@ typedef struct param {
     {                                                                            \
         .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
         .align = alignment                                                       \
+    }
+#define IN_WHERE(field_name, type, id, count, alignment)                         \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment, .only_with = KEY_FIELD(field_name)                   \
     }
 /* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
 #define KV_CACHE(id)                                                                            \
@@ -201,8 +209,8 @@ typedef struct launch {
     const char *shared;  /* static shared memory in bytes; NULL: none */
     const char *dynamic_shared;
     const char
-        *roomier;  /* the family to take where a GPU has too little shared memory; NULL: none */
-    unsigned rows; /* of W that a block takes at once when it strides over them; 0: one */
+        *roomier;     /* the family to take where a GPU has too little shared memory; NULL: none */
+    const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
 

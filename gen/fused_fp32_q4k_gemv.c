@@ -102,7 +102,7 @@ const family fused_fp32_q4k_gemv = {
     .launch = { .block = "32*num_warps",
                 .grid = { "min(n, sm_count*16)" },
                 .shared = "2*m*" BLOCK_SUMS_SHARED,
-                .rows = ROWS,
+                .rows = "2",
                 .registers = 128 },
     .build = build,
     .reference = ref_gemv,

@@ -32,6 +32,9 @@ const choice variant_choices[] = {
     { NULL, NULL },
 };
 
+const choice bias_choices[] = { { "none", "" }, { "add", "_bias" }, { NULL, NULL } };
+const choice residual_choices[] = { { "none", "" }, { "add", "_residual" }, { NULL, NULL } };
+
 const choice seq_len_choices[] = {
     [SEQ_LEN_DIRECT] = { "direct", "" },
     [SEQ_LEN_INDIRECT] = { "indirect", "_indirect" },
@@ -205,6 +208,8 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;
     for (const param *p = in->family->params; p->name; p++) {
+        if (p->only_with && !*(const int64_t *)(const void *)((const char *)in + p->only_with))
+            continue;
         param *made = &params[count++];
         *made = p->kind == PARAM_SEQ_LEN ? sequence_length(in, p) : *p;
         if (made->cache)

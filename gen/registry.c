@@ -29,6 +29,12 @@
     FAMILY(batched_q6k_gemv)                      \
     FAMILY(dp4a_q6k_gemv)                         \
     FAMILY(hw_dp4a_q6k_gemv)                      \
+    FAMILY(stream_q4k_gemv)                       \
+    FAMILY(stream_gate_up_swiglu_q4k_gemv)        \
+    FAMILY(stream_q6k_gemv)                       \
+    FAMILY(stream_q8_0_gemv)                      \
+    FAMILY(stream_q5_0_gemv)                      \
+    FAMILY(stream_q4_0_gemv)                      \
     FAMILY(q8_1_quantize)                         \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \

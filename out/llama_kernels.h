@@ -3977,9 +3977,9 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] =
     "{\n"
     "    .reg .pred  %p<11>;\n"
     "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<129>;\n"
+    "    .reg .b32   %r<128>;\n"
     "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<18>;\n"
+    "    .reg .b64   %rd<17>;\n"
     "    .shared .align 16 .b32 partial[6];\n"
     "\n"
     "    ld.param.u64        %rd1, [y];\n"
@@ -4263,13 +4263,11 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] =
     "    xor.b32             %r18, %r18, 12;\n"
     "    setp.lt.u32         %p9, %r1, 1;\n"
     "    @!%p9 bra           $skip_3;\n"
-    "    rem.u32             %r127, %r1, 1;\n"
-    "    add.u32             %r128, %r3, %r127;\n"
-    "    cvt.u64.u32         %rd14, %r128;\n"
-    "    mad.wide.u32        %rd15, %r1, 4096, %rd14;\n"
-    "    shl.b64             %rd16, %rd15, 2;\n"
-    "    add.u64             %rd17, %rd1, %rd16;\n"
-    "    st.global.f32       [%rd17], %f100;\n"
+    "    add.u32             %r127, %r3, %r1;\n"
+    "    cvt.u64.u32         %rd14, %r127;\n"
+    "    shl.b64             %rd15, %rd14, 2;\n"
+    "    add.u64             %rd16, %rd1, %rd15;\n"
+    "    st.global.f32       [%rd16], %f100;\n"
     "\n"
     "$skip_3:\n"
     "    add.u32             %r3, %r3, %r5;\n"
@@ -4292,7 +4290,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12856,
+    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12766,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
@@ -4323,9 +4321,9 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] =
     "{\n"
     "    .reg .pred  %p<11>;\n"
     "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<129>;\n"
+    "    .reg .b32   %r<128>;\n"
     "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<18>;\n"
+    "    .reg .b64   %rd<17>;\n"
     "    .shared .align 16 .b32 partial[6];\n"
     "\n"
     "    ld.param.u64        %rd1, [y];\n"
@@ -4609,13 +4607,11 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] =
     "    xor.b32             %r18, %r18, 12;\n"
     "    setp.lt.u32         %p9, %r1, 1;\n"
     "    @!%p9 bra           $skip_3;\n"
-    "    rem.u32             %r127, %r1, 1;\n"
-    "    add.u32             %r128, %r3, %r127;\n"
-    "    cvt.u64.u32         %rd14, %r128;\n"
-    "    mad.wide.u32        %rd15, %r1, 1024, %rd14;\n"
-    "    shl.b64             %rd16, %rd15, 2;\n"
-    "    add.u64             %rd17, %rd1, %rd16;\n"
-    "    st.global.f32       [%rd17], %f100;\n"
+    "    add.u32             %r127, %r3, %r1;\n"
+    "    cvt.u64.u32         %rd14, %r127;\n"
+    "    shl.b64             %rd15, %rd14, 2;\n"
+    "    add.u64             %rd16, %rd1, %rd15;\n"
+    "    st.global.f32       [%rd16], %f100;\n"
     "\n"
     "$skip_3:\n"
     "    add.u32             %r3, %r3, %r5;\n"
@@ -4638,7 +4634,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12856,
+    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12766,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
@@ -4669,9 +4665,9 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] =
     "{\n"
     "    .reg .pred  %p<11>;\n"
     "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<129>;\n"
+    "    .reg .b32   %r<128>;\n"
     "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<18>;\n"
+    "    .reg .b64   %rd<17>;\n"
     "    .shared .align 16 .b32 partial[6];\n"
     "\n"
     "    ld.param.u64        %rd1, [y];\n"
@@ -4955,13 +4951,11 @@ static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] =
     "    xor.b32             %r18, %r18, 12;\n"
     "    setp.lt.u32         %p9, %r1, 1;\n"
     "    @!%p9 bra           $skip_3;\n"
-    "    rem.u32             %r127, %r1, 1;\n"
-    "    add.u32             %r128, %r3, %r127;\n"
-    "    cvt.u64.u32         %rd14, %r128;\n"
-    "    mad.wide.u32        %rd15, %r1, 14336, %rd14;\n"
-    "    shl.b64             %rd16, %rd15, 2;\n"
-    "    add.u64             %rd17, %rd1, %rd16;\n"
-    "    st.global.f32       [%rd17], %f100;\n"
+    "    add.u32             %r127, %r3, %r1;\n"
+    "    cvt.u64.u32         %rd14, %r127;\n"
+    "    shl.b64             %rd15, %rd14, 2;\n"
+    "    add.u64             %rd16, %rd1, %rd15;\n"
+    "    st.global.f32       [%rd16], %f100;\n"
     "\n"
     "$skip_3:\n"
     "    add.u32             %r3, %r3, %r5;\n"
@@ -4984,7 +4978,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12861,
+    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12770,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
@@ -5015,9 +5009,9 @@ static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] =
     "{\n"
     "    .reg .pred  %p<12>;\n"
     "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<130>;\n"
+    "    .reg .b32   %r<129>;\n"
     "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<18>;\n"
+    "    .reg .b64   %rd<17>;\n"
     "    .shared .align 16 .b32 partial[6];\n"
     "\n"
     "    ld.param.u64        %rd1, [y];\n"
@@ -5308,13 +5302,11 @@ static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] =
     "    xor.b32             %r18, %r18, 12;\n"
     "    setp.lt.u32         %p10, %r1, 1;\n"
     "    @!%p10 bra          $skip_3;\n"
-    "    rem.u32             %r128, %r1, 1;\n"
-    "    add.u32             %r129, %r3, %r128;\n"
-    "    cvt.u64.u32         %rd14, %r129;\n"
-    "    mad.wide.u32        %rd15, %r1, 4096, %rd14;\n"
-    "    shl.b64             %rd16, %rd15, 2;\n"
-    "    add.u64             %rd17, %rd1, %rd16;\n"
-    "    st.global.f32       [%rd17], %f100;\n"
+    "    add.u32             %r128, %r3, %r1;\n"
+    "    cvt.u64.u32         %rd14, %r128;\n"
+    "    shl.b64             %rd15, %rd14, 2;\n"
+    "    add.u64             %rd16, %rd1, %rd15;\n"
+    "    st.global.f32       [%rd16], %f100;\n"
     "\n"
     "$skip_3:\n"
     "    add.u32             %r3, %r3, %r5;\n"
@@ -5337,7 +5329,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13157,
+    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13067,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,

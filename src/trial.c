@@ -318,6 +318,8 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
                 .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
                 .problem = { .shape = setup->shape,
                              .epsilon = in->epsilon,
+                             .bias = in->bias,
+                             .residual = in->residual,
                              .scale = in->scale,
                              .softcap = in->softcap,
                              .window = in->window } };

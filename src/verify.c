@@ -126,7 +126,7 @@ static bool chosen(const block_choice *c, uint64_t block)
 /* Rows of W that a block takes at once. */
 static uint64_t rows_a_turn(const instance *in)
 {
-    return in->family->launch.rows ? in->family->launch.rows : 1;
+    return at_least_one(formula_value(in->family->launch.rows, in, NULL));
 }
 
 /* last_only: only the block that would be the first to leave a buffer at its end. */

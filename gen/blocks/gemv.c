@@ -58,7 +58,7 @@ place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
     return (place){ mad_wide(p, count, (long long)step, base), 0 };
 }
 
-static bool always_inside(const gemv *g, unsigned rows)
+bool gemv_turns_are_whole(const gemv *g, unsigned rows)
 {
     return g->n.kind == VAL_IMM && g->n.bits % rows == 0;
 }
@@ -66,19 +66,35 @@ static bool always_inside(const gemv *g, unsigned rows)
 val gemv_row_of_turn(ptx *p, const gemv *g, val row, unsigned number, unsigned rows)
 {
     val own = number ? add(p, row, number) : row;
-    return gemv_row(p, g, always_inside(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
+    return gemv_row(p, g,
+                    gemv_turns_are_whole(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
 }
 
 void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums)
 {
     PTX_IF (p, lt(p, sums.number, rows * vectors)) {
-        val vector = div(p, sums.number, rows), own = add(p, row, rem(p, sums.number, rows));
-        val inside = always_inside(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
-        val element = mad_wide(p, vector, g->n, convert(p, U64, own));
-        PTX_IF (p, inside)
-            st_global(p, F32, add(p, g->y, shl(p, element, 2)), 0, sums.sum);
+        val own = add(p, row, vectors == 1 ? sums.number : rem(p, sums.number, rows));
+        val inside = gemv_turns_are_whole(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
+        val element = convert(p, U64, own);
+        if (vectors > 1)
+            element = mad_wide(p, div(p, sums.number, rows), g->n, element);
+        PTX_IF (p, inside) {
+            val offset = shl(p, element, 2), sum = sums.sum;
+            if (g->bias.kind)
+                sum = add(p, sum, ld_const(p, F32, mad_wide(p, own, 4, g->bias), 0));
+            if (g->residual.kind)
+                sum = add(p, sum, ld_const(p, F32, add(p, g->residual, offset), 0));
+            st_global(p, F32, add(p, g->y, offset), 0, sum);
+        }
     }
+}
+
+val swiglu(ptx *p, val gate, val up)
+{
+    const float log2_e = 1.44269504f;
+    val sigmoid = rcp(p, add(p, ex2(p, mul(p, gate, -log2_e)), 1.0f));
+    return mul(p, mul(p, gate, sigmoid), up);
 }
 
 void gemv_store(ptx *p, const gemv *g, val row, val sum)

@@ -14,9 +14,10 @@ val dim_m(ptx *p, const instance *in);
 
 typedef struct gemv {
     val y, w, x;
-    val n;         /* rows */
-    val blocks;    /* of the weights' format in a row */
-    val row_bytes; /* of a row of W */
+    val bias, residual; /* added to the result, [n] and [m, n]; without a kind: none */
+    val n;              /* rows */
+    val blocks;         /* of the weights' format in a row */
+    val row_bytes;      /* of a row of W */
 } gemv;
 
 /* Loads the parameters y, w and x and sizes the rows by the family's weight format. */
@@ -45,12 +46,20 @@ place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
 /* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for
  * what is missing the last row is read again, and nothing is stored.
  *
- * &W[row + number], number below rows: */
+ * Whether it is known that no turn has fewer: */
+bool gemv_turns_are_whole(const gemv *g, unsigned rows);
+
+/* &W[row + number], number below rows: */
 val gemv_row_of_turn(ptx *p, const gemv *g, val row, unsigned number, unsigned rows);
 
 /* Y[vector][row + r] = sum number rows * vector + r: */
 void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums);
+
+/* silu(gate) * up, where silu(g) = g / (1 + exp(-g)); for a g far below 0 exp is infinite and silu
+ * 0.
+ */
+val swiglu(ptx *p, val gate, val up);
 
 /* y[row] = sum, by thread 0 of the block alone. */
 void gemv_store(ptx *p, const gemv *g, val row, val sum);

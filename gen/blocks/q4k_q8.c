@@ -38,21 +38,12 @@ q4k_quants q4k_load_quants(ptx *p, val2 words, const q4k_header *h)
     return w;
 }
 
-/* Integers below 2^22 become floats without a conversion: a sum that starts at the bits of
- * 1.5 * 2^23 ends as the bits of 1.5 * 2^23 + sum. */
-enum { SUM_START = 0x4b400000 };
-
-static val sum_as_f32(ptx *p, val sum)
-{
-    return sub(p, bits_as(p, F32, sum), imm(F32, SUM_START));
-}
-
 static val q8_sum(ptx *p, const val q[Q4K_Q8_WORDS])
 {
-    val sum = imm(S32, SUM_START);
+    val sum = imm(S32, DP4A_START);
     for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
         sum = dp4a(p, imm(U32, 0x01010101), q[j], sum);
-    return sum_as_f32(p, sum);
+    return dp4a_sum_as_f32(p, sum);
 }
 
 q8_values q8_load(ptx *p, val block, int64_t block_offset, val q8, int64_t q8_offset)
@@ -68,20 +59,8 @@ q8_values q8_load(ptx *p, val block, int64_t block_offset, val q8, int64_t q8_of
     return x;
 }
 
-/* Four floats of integers below 128 as signed bytes: the lowest byte of 1.5 * 2^23 + q is q's. */
-static val pack_rounded(ptx *p, const val x[4], val inverse)
-{
-    enum { LOWEST_BYTES = 0x0040, LOW_HALVES = 0x5410 };
-    val q[4];
-    for (int i = 0; i < 4; i++)
-        q[i] = bits_as(p, U32, fma(p, x[i], inverse, imm(F32, SUM_START)));
-    val low = prmt(p, q[0], q[1], LOWEST_BYTES), high = prmt(p, q[2], q[3], LOWEST_BYTES);
-    return as(p, S32, prmt(p, low, high, LOW_HALVES));
-}
-
 q8_values q8_quantize(ptx *p, val x, int64_t offset)
 {
-    const float smallest = 1e-30f; /* amax, so that 1 / d stays finite */
     q8_values made;
     for (unsigned i = 0; i < 2; i++) {
         val4 v[Q4K_Q8_WORDS];
@@ -91,11 +70,10 @@ q8_values q8_quantize(ptx *p, val x, int64_t offset)
             for (int n = 0; n < 4; n++)
                 largest = max(p, largest, abs(p, v[j].v[n]));
         }
-        largest = max(p, group_max(p, largest, CHUNK_LANES), smallest);
-        made.d[i] = mul(p, largest, 1.0f / 127);
+        made.d[i] = q8_scale(p, group_max(p, largest, CHUNK_LANES));
         val inverse = rcp_approx(p, made.d[i]);
         for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
-            made.q[i][j] = pack_rounded(p, v[j].v, inverse);
+            made.q[i][j] = q8_pack(p, v[j].v, inverse);
         made.sum[i] = q8_sum(p, made.q[i]);
     }
     return made;
@@ -104,10 +82,10 @@ q8_values q8_quantize(ptx *p, val x, int64_t offset)
 val q4k_dot_q8(ptx *p, const q4k_quants *w, const q8_values *x, val acc)
 {
     for (unsigned i = 0; i < 2; i++) {
-        val product = imm(S32, SUM_START);
+        val product = imm(S32, DP4A_START);
         for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
             product = dp4a(p, w->quants[i][j], x->q[i][j], product);
-        val scaled = mul(p, w->scale[i], sum_as_f32(p, product));
+        val scaled = mul(p, w->scale[i], dp4a_sum_as_f32(p, product));
         acc = fma(p, x->d[i], fma(p, w->low[i], x->sum[i], scaled), acc);
     }
     return acc;

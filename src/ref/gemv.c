@@ -52,21 +52,45 @@ static void add_quantized(const float *w, const float *x, ref_value *sum)
     }
 }
 
+/* As dot, with a vector that is quantized on the way. */
+static ref_value dot_quantizing(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                                uint64_t vector)
+{
+    uint64_t k = (uint64_t)p->shape.k;
+    float w[CHUNK], x[CHUNK];
+    ref_value sum = { 0, 0 };
+    for (uint64_t at = 0; at < k; at += CHUNK) {
+        uint64_t count = k - at < CHUNK ? k - at : CHUNK;
+        problem_read(p, matrix, row * k + at, count, w);
+        problem_read(p, vectors, vector * k + at, count, x);
+        for (unsigned j = 0; j < count; j += Q8_1_VALUES)
+            add_quantized(w + j, x + j, &sum);
+    }
+    return sum;
+}
+
+static void add_value(const problem *p, unsigned input, uint64_t element, ref_value *sum)
+{
+    float value;
+    problem_read(p, input, element, 1, &value);
+    sum->value += (double)value;
+    sum->magnitude += fabs((double)value);
+}
+
 void ref_gemv_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
                          ref_value *values)
 {
+    enum { W, X, FIRST_ADDED };
     (void)output;
-    uint64_t k = (uint64_t)p->shape.k, n = (uint64_t)p->shape.n;
+    uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t row = (first + i) % n, vector = (first + i) / n;
-        values[i] = (ref_value){ 0, 0 };
-        for (uint64_t at = 0; at < k; at += CHUNK) {
-            float w[CHUNK], x[CHUNK];
-            problem_read(p, 0, row * k + at, CHUNK, w);
-            problem_read(p, 1, vector * k + at, CHUNK, x);
-            for (unsigned j = 0; j < CHUNK; j += Q8_1_VALUES)
-                add_quantized(w + j, x + j, &values[i]);
-        }
+        uint64_t at = first + i;
+        values[i] = dot_quantizing(p, W, at % n, X, at / n);
+        unsigned input = FIRST_ADDED;
+        if (p->bias)
+            add_value(p, input++, at % n, &values[i]);
+        if (p->residual)
+            add_value(p, input, at, &values[i]);
     }
 }
 
@@ -85,19 +109,33 @@ void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t c
  *   |silu(g + dg) (u + du) - silu(g) u| <= S e G (|u| + e U) + |silu(g)| e U
  *
  * where S = 1.0998 bounds the slope of silu. The magnitude is that bound by e, for e <= 2^-19. */
+static ref_value swiglu(ref_value g, ref_value u)
+{
+    static const double steepest = 1.0999, largest_error = 0x1p-19;
+    double silu = g.value / (1 + exp(-g.value));
+    return (ref_value){ silu * u.value,
+                        steepest * g.magnitude * (fabs(u.value) + largest_error * u.magnitude) +
+                            fabs(silu) * u.magnitude };
+}
+
 void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
                         ref_value *values)
 {
-    static const double steepest = 1.0999, largest_error = 0x1p-19;
     (void)output;
+    for (uint64_t i = 0; i < count; i++)
+        values[i] =
+            swiglu(dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
+}
+
+void ref_gate_up_swiglu_quantizing(const problem *p, unsigned output, uint64_t first,
+                                   uint64_t count, ref_value *values)
+{
+    (void)output;
+    uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
-        ref_value g = dot(p, FIRST, first + i, VECTOR, 0);
-        ref_value u = dot(p, SECOND, first + i, VECTOR, 0);
-        double silu = g.value / (1 + exp(-g.value));
-        values[i].value = silu * u.value;
-        values[i].magnitude =
-            steepest * g.magnitude * (fabs(u.value) + largest_error * u.magnitude) +
-            fabs(silu) * u.magnitude;
+        uint64_t row = (first + i) % n, vector = (first + i) / n;
+        values[i] = swiglu(dot_quantizing(p, FIRST, row, VECTOR, vector),
+                           dot_quantizing(p, SECOND, row, VECTOR, vector));
     }
 }
 

@@ -8,6 +8,7 @@
 #ifndef PTXGEN_REF_REFERENCE_H
 #define PTXGEN_REF_REFERENCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ref/format.h"
@@ -30,6 +31,7 @@ typedef struct problem {
     uint64_t periods[MAX_PARAMS]; /* values after which an input too large to exist repeats itself,
                                      whole blocks; 0: all of it is there */
     double epsilon;               /* of an RMS norm */
+    bool bias, residual;          /* are inputs, and added to a GEMV's result */
 
     /* Attention. Inputs that are arrays of m addresses, one a sequence, have sequences in place of
      * inputs; their formats and periods are those of what the addresses point to. */
@@ -64,7 +66,8 @@ reference ref_gemv;
 /* The same by a kernel that quantizes f32 activations itself, 32 by 32: x becomes d q, where d is
  * amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so close to a
  * tie that float arithmetic may take either side, the magnitude leaves room for the other one:
- * |w| d at the tolerance below. */
+ * |w| d at the tolerance below. Inputs behind x are added to
+ * the result: a bias [n], then a residual [m,n], as there are. */
 reference ref_gemv_quantizing;
 #define REF_QUANTIZING_TOLERANCE 3e-7
 
@@ -74,6 +77,9 @@ reference ref_gemv_pair;
 
 /* y = silu(g) u with g = W_0 x, u = W_1 x and silu(g) = g / (1 + exp(-g)); inputs as above. */
 reference ref_gate_up_swiglu;
+
+/* The same of m vectors by a kernel that quantizes them itself, as ref_gemv_quantizing says. */
+reference ref_gate_up_swiglu_quantizing;
 
 /* y = W (x / sqrt(mean(x^2) + epsilon) * gamma); inputs W [n,k], x, gamma [k]. */
 reference ref_rmsnorm_gemv;

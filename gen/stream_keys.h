@@ -1,0 +1,51 @@
+/* What all streaming GEMVs have in common as families. */
+#ifndef PTXGEN_GEN_STREAM_KEYS_H
+#define PTXGEN_GEN_STREAM_KEYS_H
+
+#include "gen/blocks/stream.h"
+#include "gen/family.h"
+
+#define KEY_ROWS_PER_WARP(usual)                                                          \
+    {                                                                                     \
+        .name = "rows_per_warp", .summary = "rows that a warp takes at once",             \
+        .field = KEY_FIELD(rows_per_warp), .min = 1, .max = 2, .def = (usual), .tag = "r" \
+    }
+/* Two blocks of 14 warps with 72 registers fill an SM: 28 warps with two 16-byte loads a lane. */
+#define KEY_STREAM_WARPS                                                                          \
+    {                                                                                             \
+        .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
+        .max = 14, .def = 14, .tag = "w"                                                          \
+    }
+#define KEY_ADDED(id, said)                                                           \
+    {                                                                                 \
+        .name = #id, .summary = said, .field = KEY_FIELD(id), .choices = id##_choices \
+    }
+extern const choice bias_choices[], residual_choices[];
+
+#define STREAM_GEMV(type, alignment, usual_rows, builder)                            \
+    .computes = "y[m,n] = x[m,k] W[n,k]^T", .op = OP_GEMV, .weights = FORMAT_##type, \
+    .activations = FORMAT_F32, .preference = 20,                                     \
+    .keys = (const key[]){ KEY_K(stream_k_multiple(FORMAT_##type)),                  \
+                           KEY_N,                                                    \
+                           KEY_M(1),                                                 \
+                           KEY_STREAM_WARPS,                                         \
+                           KEY_ROWS_PER_WARP(usual_rows),                            \
+                           KEY_ADDED(bias, "a vector [n] added to y"),               \
+                           KEY_ADDED(residual, "values [m,n] added to y"),           \
+                           KEY_END },                                                \
+    .params = (const param[]){ OUT(F32, y, "m*n", 4),                                \
+                               IN(type, w, "n*k", alignment),                        \
+                               IN(F32, x, "m*k", 16),                                \
+                               IN_WHERE(bias, F32, bias, "n", 4),                    \
+                               IN_WHERE(residual, F32, residual, "m*n", 4),          \
+                               PARAM_END },                                          \
+    .launch = { .block = "32*num_warps",                                             \
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)" }, \
+                .dynamic_shared = "m*" STREAM_SHARED,                                \
+                .rows = "num_warps*rows_per_warp",                                   \
+                .registers = 128 },                                                  \
+    .build = builder, .reference = ref_gemv_quantizing, .tolerance = REF_QUANTIZING_TOLERANCE
+
+#define stream_k_multiple(format) ((format) == FORMAT_Q4_K || (format) == FORMAT_Q6_K ? 256 : 32)
+
+#endif
