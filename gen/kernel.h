@@ -26,8 +26,15 @@ typedef struct kernel {
     resources resources;
 } kernel;
 
+/* How a header holds its PTX: as strings, or read by the compiler from the .ptx files beside it,
+ * with C23's #embed or the assembler's .incbin. */
+typedef enum embedding { EMBED_STRING, EMBED_C23, EMBED_INCBIN, EMBED_COUNT } embedding;
+extern const char *const embedding_names[EMBED_COUNT];
+bool embedding_find(const char *word, embedding *found);
+
 typedef struct kernel_set {
     const char *prefix;
+    embedding embed;
     const target *const *targets; /* oldest first */
     size_t target_count;
     kernel *kernels; /* in the order of the spec; one instance's kernels side by side, oldest target

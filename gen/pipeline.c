@@ -167,10 +167,12 @@ static param *find_buffer(pipeline_buffers *list, const char *name)
     return NULL;
 }
 
-enum { OUTPUTS, WEIGHTS, INPUTS, ROLES };
+enum { OUTPUTS, WEIGHTS, INPUTS, NUMBERS, ROLES };
 
 static int role(const param *p)
 {
+    if (p->kind == PARAM_U32)
+        return NUMBERS;
     bool blocks = formats[p->format].block_values > 1;
     return p->kind == PARAM_OUT ? OUTPUTS : blocks ? WEIGHTS : INPUTS;
 }
@@ -183,7 +185,9 @@ static void add_buffers(arena *a, const pipeline *p, size_t index, int wanted,
     size_t count = instance_params(a, p->steps[index], params);
     for (size_t i = 0; i < count; i++) {
         const char *buffer = step_buffer(&p->instance->family->steps[index], params[i].name);
-        int64_t bytes = formula_value(params[i].bytes, p->steps[index], NULL);
+        int64_t bytes = params[i].kind == PARAM_U32
+                            ? (int64_t)sizeof(uint32_t)
+                            : formula_value(params[i].bytes, p->steps[index], NULL);
         if (buffer == WORKSPACE) {
             list->workspace = bytes > list->workspace ? bytes : list->workspace;
             continue;

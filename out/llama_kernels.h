@@ -18,11 +18,13 @@
  *
  * which puts the PTX and the tables into that file; everywhere else include it as it is. Then
  *
- *     ptxgen_query query = { PTXGEN_GEMV };
- *     query.weights = PTXGEN_Q4_K, query.k = 4096, query.n = 14336, query.sm = 90;
+ *     ptxgen_query query = { .op = PTXGEN_GEMV, .weights = PTXGEN_Q4_K,
+ *                            .k = 4096, .n = 14336, .sm = 90 };
  *     const ptxgen_kernel *kernel = llama_find(&query);
- *     if (!kernel)
- *         ...                                            that was not generated
+ *     if (!kernel)                                       that was not generated:
+ *         llama_explain_miss(&query, text, sizeof text);
+ *
+ * (C++ before C++20 has no .op = in braces: write query = {}, then query.op = PTXGEN_GEMV.)
  *
  * To launch through the CUDA driver API, with arguments that the compiler checks, also define
  * LLAMA_WITH_CUDA before including:
@@ -30,8 +32,15 @@
  *     llama_cuda cuda;                                one a context, which is current
  *     void *library = dlopen("libcuda.so.1", RTLD_NOW);
  *     CUresult r = llama_cuda_init(&cuda, dlsym, library);
- *     r = llama_load(&cuda, &llama_f32_gemv_k4096_n256, NULL);
+ *     r = llama_f32_gemv_k4096_n256_load(&cuda, NULL);
  *     r = llama_f32_gemv_k4096_n256_launch(&cuda, stream, y, w, x);
+ *
+ * A launch is one call of the driver, or one for each step of a pipeline, so that a stream which is
+ * being captured (cuStreamBeginCapture) records it into a CUDA graph.
+ *
+ * A program that names its kernels, by their _load and _launch functions, and looks none up can
+ * leave out all others: compile with -ffunction-sections -fdata-sections, link with
+ * -Wl,--gc-sections.
  *
  * Or do it by hand: kernel->ptx is for cuModuleLoadData, kernel->entry for cuModuleGetFunction, and
  *
@@ -55,11 +64,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 1
+#if PTXGEN_ABI != 2
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 1
+#define PTXGEN_ABI 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -172,10 +181,12 @@ typedef struct ptxgen_query {
     unsigned sm; /* of the device, times ten: 90 */
     const char *family;
     double epsilon; /* of an RMS norm */
+    int64_t n_kv;   /* of pipelines: rows of Wk and of Wv */
 } ptxgen_query;
 
 /* Kernels that belong together, in the order to launch them. */
 #define PTXGEN_WORKSPACE (-1)
+enum { PTXGEN_MOST_ARGUMENTS = 12 };
 typedef struct ptxgen_argument {
     int buffer;    /* of the pipeline, or PTXGEN_WORKSPACE */
     size_t offset; /* bytes from its start */
@@ -183,6 +194,7 @@ typedef struct ptxgen_argument {
 
 typedef struct ptxgen_step {
     const char *kernel;               /* its name: see PREFIX_named */
+    size_t place;                     /* in PREFIX_kernels, of the first of that name */
     const ptxgen_argument *arguments; /* one for each of the kernel's parameters */
     size_t argument_count;
 } ptxgen_step;
@@ -190,59 +202,117 @@ typedef struct ptxgen_step {
 typedef struct ptxgen_pipeline {
     const char *name;
     const char *pipeline; /* "qkv" */
-    const ptxgen_param *buffers; /* that the caller gives: outputs, weights, inputs */
+    const ptxgen_param *buffers; /* that the caller gives: outputs, weights, inputs, numbers */
     size_t buffer_count;
     const ptxgen_step *steps;
     size_t step_count;
     size_t workspace; /* bytes of device memory that the steps hand on, aligned to 16 */
     int64_t k, n, n_kv, m;
+    const ptxgen_config *config; /* all keys of the pipeline */
+    size_t config_count;
 } ptxgen_pipeline;
 
 #define PTXGEN_MIN(a, b)      ((a) < (b) ? (a) : (b))
 #define PTXGEN_MAX(a, b)      ((a) > (b) ? (a) : (b))
 #define PTXGEN_CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
 
+/* The run-time values of a kernel: its own sizes where they are built in, else the caller's. */
+static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen_run *run)
+{
+    ptxgen_run values = *run;
+    if (!kernel->dynamic_dims) {
+        values.k = kernel->k;
+        values.n = kernel->n;
+        values.m = kernel->m;
+    }
+    return values;
+}
+
 /* The grid to launch. run may be NULL where the kernel's grid is fixed. 0: run is NULL or lacks a
  * value that the grid depends on. */
 static inline int ptxgen_grid(const ptxgen_kernel *kernel, const ptxgen_run *run, unsigned grid[3])
 {
     memcpy(grid, kernel->grid, sizeof kernel->grid);
-    if (kernel->grid_at && run)
-        kernel->grid_at(run, grid);
+    if (kernel->grid_at && run) {
+        ptxgen_run values = ptxgen_run_of(kernel, run);
+        kernel->grid_at(&values, grid);
+    }
     return grid[0] && grid[1] && grid[2];
 }
 
 /* The dynamic shared memory to launch with. run may be NULL where it is fixed. */
 static inline unsigned ptxgen_shared(const ptxgen_kernel *kernel, const ptxgen_run *run)
 {
-    return kernel->shared_at && run ? kernel->shared_at(run) : kernel->shared_dynamic;
+    ptxgen_run values;
+    if (!kernel->shared_at || !run)
+        return kernel->shared_dynamic;
+    values = ptxgen_run_of(kernel, run);
+    return kernel->shared_at(&values);
+}
+
+static inline const ptxgen_config *ptxgen_key(const ptxgen_config *config, size_t count,
+                                              const char *name)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (strcmp(config[i].name, name) == 0)
+            return &config[i];
+    return NULL;
+}
+
+/* Whether a key of a configuration, NULL where it has none of the name, takes a size. */
+static inline int ptxgen_takes(const ptxgen_config *key, int64_t wanted)
+{
+    if (wanted == 0)
+        return 1;
+    if (!key)
+        return wanted == 1;
+    if (!key->at_run_time)
+        return wanted == key->value;
+    return wanted >= key->min && wanted <= key->max && wanted % key->multiple_of == 0;
 }
 
 static inline int ptxgen_fits_size(const ptxgen_kernel *kernel, const char *name, int64_t wanted)
 {
-    size_t i;
-    if (wanted == 0)
-        return 1;
-    for (i = 0; i < kernel->config_count; i++) {
-        const ptxgen_config *c = &kernel->config[i];
-        if (strcmp(c->name, name) != 0)
-            continue;
-        if (!c->at_run_time)
-            return wanted == c->value;
-        return wanted >= c->min && wanted <= c->max && wanted % c->multiple_of == 0;
-    }
-    return wanted == 1;
+    return ptxgen_takes(ptxgen_key(kernel->config, kernel->config_count, name), wanted);
 }
 
 /* Whether a kernel has the epsilon wanted, as the f32 that is built in. */
 static inline int ptxgen_fits_epsilon(const ptxgen_kernel *kernel, double wanted)
 {
+    const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, "epsilon");
+    return !(wanted > 0) ||
+           (key && (float)key->real >= (float)wanted && (float)key->real <= (float)wanted);
+}
+
+/* The sizes that a query asks for, by the names of their keys. */
+enum { PTXGEN_QUERY_SIZES = 7 };
+typedef struct ptxgen_size {
+    const char *name;
+    int64_t wanted; /* 0: any */
+} ptxgen_size;
+static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t index)
+{
+    const ptxgen_size sizes[PTXGEN_QUERY_SIZES] = { { "k", query->k },
+                                                    { "n", query->n },
+                                                    { "m", query->m },
+                                                    { "n_kv", query->n_kv },
+                                                    { "head_dim", query->head_dim },
+                                                    { "num_heads", query->num_heads },
+                                                    { "num_kv_heads", query->num_kv_heads } };
+    return sizes[index];
+}
+
+static inline int ptxgen_fits_sizes(const ptxgen_config *config, size_t count,
+                                    const ptxgen_query *query)
+{
     size_t i;
-    for (i = 0; i < kernel->config_count; i++)
-        if (strcmp(kernel->config[i].name, "epsilon") == 0)
-            return !(wanted > 0) || ((float)kernel->config[i].real >= (float)wanted &&
-                                     (float)kernel->config[i].real <= (float)wanted);
-    return !(wanted > 0);
+    for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
+        ptxgen_size size = ptxgen_query_size(query, i);
+        if (!ptxgen_takes(ptxgen_key(config, count, size.name), size.wanted))
+            return 0;
+    }
+    return 1;
 }
 
 static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *query)
@@ -252,11 +322,7 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
            (!query->activations || query->activations == kernel->activations) &&
            (!query->sm || query->sm >= kernel->sm) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
-           ptxgen_fits_size(kernel, "k", query->k) && ptxgen_fits_size(kernel, "n", query->n) &&
-           ptxgen_fits_size(kernel, "m", query->m) &&
-           ptxgen_fits_size(kernel, "head_dim", query->head_dim) &&
-           ptxgen_fits_size(kernel, "num_heads", query->num_heads) &&
-           ptxgen_fits_size(kernel, "num_kv_heads", query->num_kv_heads) &&
+           ptxgen_fits_sizes(kernel->config, kernel->config_count, query) &&
            ptxgen_fits_epsilon(kernel, query->epsilon);
 }
 
@@ -309,6 +375,18 @@ static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *k
     return found;
 }
 
+/* The first pipeline of the kind that query->family names, or of any, with the sizes wanted. */
+static inline const ptxgen_pipeline *ptxgen_find_pipeline_in(
+    const ptxgen_pipeline *const *pipelines, size_t count, const ptxgen_query *query)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        if ((!query->family || strcmp(query->family, pipelines[i]->pipeline) == 0) &&
+            ptxgen_fits_sizes(pipelines[i]->config, pipelines[i]->config_count, query))
+            return pipelines[i];
+    return NULL;
+}
+
 #ifdef __cplusplus
 }
 #endif
@@ -321,8 +399,18 @@ extern "C" {
 /* The kernel that fits, or NULL where none was generated; see ptxgen_find_in for which of several. */
 const ptxgen_kernel *llama_find(const ptxgen_query *query);
 
+/* Why llama_find gave NULL, as a sentence for a log: "no gemv with k 4096, n 11008 for sm_80 was
+ * generated; nearest: q4k_gemv_k4096_n14336 (n is 14336)". Where the query fits, the kernel that it
+ * finds. Like snprintf: writes size bytes at most, the last of them NUL, and returns the length of
+ * the whole text. */
+size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size);
+
 /* The kernel of a name, such as a pipeline's step has; see ptxgen_named_in. */
 const ptxgen_kernel *llama_named(const char *name, unsigned sm);
+
+/* The pipeline of that family ("qkv", NULL: any) and those sizes, or NULL where none was generated;
+ * what else a query says does not matter. */
+const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query);
 
 /* All kernels, in the order of the spec. */
 extern const ptxgen_kernel *const llama_kernels[];
@@ -337,12 +425,6 @@ extern const ptxgen_kernel llama_f32_gemv_k4096_n256;
 
 /* y[n] = W[n,k] x[k], weights f32, activations f32, dynamic dims.  sm_75, block 32, grid n. */
 extern const ptxgen_kernel llama_f32_gemv_dynamic;
-static inline void llama_f32_gemv_dynamic_grid(const ptxgen_run *run, unsigned grid[3])
-{
-    grid[0] = (unsigned)(run->n);
-    grid[1] = (unsigned)(1);
-    grid[2] = (unsigned)(1);
-}
 
 /* y[1024] = W[1024,4096] x[4096], weights q4_k, activations f32.  sm_75, block 32, grid 1024. */
 extern const ptxgen_kernel llama_q4k_gemv_k4096_n1024;
@@ -382,39 +464,15 @@ extern const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4;
 
 /* y[4096] = W[4096,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3;
-static inline void llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_grid(const ptxgen_run *run, unsigned grid[3])
-{
-    grid[0] = (unsigned)(PTXGEN_MIN(4096, run->sm_count * 16));
-    grid[1] = (unsigned)(1);
-    grid[2] = (unsigned)(1);
-}
 
 /* y[1024] = W[1024,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3;
-static inline void llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_grid(const ptxgen_run *run, unsigned grid[3])
-{
-    grid[0] = (unsigned)(PTXGEN_MIN(1024, run->sm_count * 16));
-    grid[1] = (unsigned)(1);
-    grid[2] = (unsigned)(1);
-}
 
 /* y[14336] = W[14336,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3;
-static inline void llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_grid(const ptxgen_run *run, unsigned grid[3])
-{
-    grid[0] = (unsigned)(PTXGEN_MIN(14336, run->sm_count * 16));
-    grid[1] = (unsigned)(1);
-    grid[2] = (unsigned)(1);
-}
 
 /* y[4096] = W[4096,14336] x[14336], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3;
-static inline void llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_grid(const ptxgen_run *run, unsigned grid[3])
-{
-    grid[0] = (unsigned)(PTXGEN_MIN(4096, run->sm_count * 16));
-    grid[1] = (unsigned)(1);
-    grid[2] = (unsigned)(1);
-}
 
 /* o[h] = softmax(q[h] K' scale) V, activations f32, head_dim 128, num_heads 32, num_kv_heads 8, max_seq_len 8192.  sm_75, block 32, grid 32. */
 extern const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192;
@@ -433,6 +491,7 @@ extern const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
 
 /* o[m,h] = softmax(q[m,h] K[m]' scale) V[m]. Steps: flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16, flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128. Workspace 17301504 bytes. */
 extern const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16;
+#define LLAMA_FLASH_DECODING_D128_H32_KV8_S32768_M4_C128_F16_WORKSPACE ((size_t)17301504)
 
 
 #ifdef __cplusplus
@@ -454,6 +513,13 @@ extern const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f1
 #ifndef PTXGEN_DRIVER
 #define PTXGEN_DRIVER
 
+/* Define it as assert, before including, to be stopped in a debugger where a kernel is launched
+ * that was not loaded. Left alone, nothing stops the program: what is wrong comes back as a
+ * CUresult. */
+#ifndef PTXGEN_ASSERT
+#define PTXGEN_ASSERT(condition) ((void)0)
+#endif
+
 /* cuda.h renames what it has per-thread default streams for; look up what a call would reach. */
 #define PTXGEN_TEXT_OF(name)    #name
 #define PTXGEN_ENTRY_NAME(name) PTXGEN_TEXT_OF(name)
@@ -461,6 +527,11 @@ extern const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f1
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The address of device memory that a kernel only reads. A CUdeviceptr is a number, of which the
+ * compiler can't watch what it points to; the parameters of launch functions say it in their types:
+ * CUdeviceptr is written, ptxgen_const_deviceptr is not. */
+typedef CUdeviceptr ptxgen_const_deviceptr;
 
 /* The address of a driver's entry point, or NULL: dlsym itself, library being what
  * dlopen("libcuda.so.1", RTLD_NOW) gave, or a function of yours over GetProcAddress. */
@@ -487,11 +558,12 @@ typedef struct ptxgen_driver {
     unsigned shared_block; /* bytes of shared memory a block may opt into */
 } ptxgen_driver;
 
-/* A kernel in a context; all NULL before it is loaded. */
+/* A kernel in a context; all 0 before it is loaded. */
 typedef struct ptxgen_loaded_kernel {
     const ptxgen_kernel *kernel; /* of those of its name the newest that the device runs */
     CUmodule module;
     CUfunction function;
+    int is_new; /* while all are loaded: this one was not before */
 } ptxgen_loaded_kernel;
 
 /* Where loading failed: the kernel, and what the driver's JIT compiler said of its PTX, "" where
@@ -501,11 +573,11 @@ typedef struct ptxgen_load_error {
     char log[4096];
 } ptxgen_load_error;
 
-static inline int ptxgen_look_up(ptxgen_lookup lookup, void *library, const char *name, void *entry)
+static inline void ptxgen_look_up(ptxgen_lookup lookup, void *library, const char *name,
+                                  void *entry)
 {
     void *found = lookup(library, name);
     memcpy(entry, &found, sizeof found); /* C has no conversion to a pointer to a function */
-    return found != NULL;
 }
 
 static inline CUresult ptxgen_ask_device(const ptxgen_driver *driver, CUdevice device,
@@ -517,22 +589,29 @@ static inline CUresult ptxgen_ask_device(const ptxgen_driver *driver, CUdevice d
     return result;
 }
 
-/* Finds the entry points and asks for the device of the current context. CUDA_ERROR_NOT_FOUND where
- * the driver lacks an entry point, else what the driver says. */
-static inline CUresult ptxgen_driver_init(ptxgen_driver *driver, ptxgen_lookup lookup,
-                                          void *library)
+/* Finds the entry points. One that the driver lacks is NULL. */
+static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lookup, void *library)
+{
+    ptxgen_look_up(lookup, library, "cuCtxGetDevice", &driver->ctx_get_device);
+    ptxgen_look_up(lookup, library, "cuDeviceGetAttribute", &driver->device_get_attribute);
+    ptxgen_look_up(lookup, library, "cuModuleLoadDataEx", &driver->module_load_data_ex);
+    ptxgen_look_up(lookup, library, "cuModuleGetFunction", &driver->module_get_function);
+    ptxgen_look_up(lookup, library, "cuModuleUnload", &driver->module_unload);
+    ptxgen_look_up(lookup, library, "cuFuncSetAttribute", &driver->func_set_attribute);
+    ptxgen_look_up(lookup, library, PTXGEN_ENTRY_NAME(cuLaunchKernel), &driver->launch_kernel);
+}
+
+/* Asks for the device of the current context. CUDA_ERROR_NOT_FOUND where an entry point is missing,
+ * else what the driver says. */
+static inline CUresult ptxgen_driver_ask(ptxgen_driver *driver)
 {
     CUdevice device;
     CUresult result;
     unsigned major = 0, minor = 0;
-    memset(driver, 0, sizeof *driver);
-    if (!ptxgen_look_up(lookup, library, "cuCtxGetDevice", &driver->ctx_get_device) ||
-        !ptxgen_look_up(lookup, library, "cuDeviceGetAttribute", &driver->device_get_attribute) ||
-        !ptxgen_look_up(lookup, library, "cuModuleLoadDataEx", &driver->module_load_data_ex) ||
-        !ptxgen_look_up(lookup, library, "cuModuleGetFunction", &driver->module_get_function) ||
-        !ptxgen_look_up(lookup, library, "cuModuleUnload", &driver->module_unload) ||
-        !ptxgen_look_up(lookup, library, "cuFuncSetAttribute", &driver->func_set_attribute) ||
-        !ptxgen_look_up(lookup, library, PTXGEN_ENTRY_NAME(cuLaunchKernel), &driver->launch_kernel))
+    driver->sm = 0;
+    if (!driver->ctx_get_device || !driver->device_get_attribute || !driver->module_load_data_ex ||
+        !driver->module_get_function || !driver->module_unload || !driver->func_set_attribute ||
+        !driver->launch_kernel)
         return CUDA_ERROR_NOT_FOUND;
     result = driver->ctx_get_device(&device);
     if (result == CUDA_SUCCESS)
@@ -600,7 +679,43 @@ static inline CUresult ptxgen_load_kernel(const ptxgen_driver *driver, const ptx
     loaded->kernel = kernel;
     loaded->module = module;
     loaded->function = function;
+    loaded->is_new = 1;
     return CUDA_SUCCESS;
+}
+
+static inline void ptxgen_clear_error(ptxgen_load_error *error, const ptxgen_kernel *kernel)
+{
+    if (!error)
+        return;
+    error->kernel = kernel;
+    error->log[0] = '\0';
+}
+
+/* Loads, of kernels of one name, the newest that the device runs; nothing where one is loaded. */
+static inline CUresult ptxgen_load_newest(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+                                          const ptxgen_kernel *const *kernels, size_t count,
+                                          ptxgen_load_error *error)
+{
+    const ptxgen_kernel *kernel;
+    ptxgen_clear_error(error, kernels[0]);
+    if (!driver->sm)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (loaded->kernel)
+        return CUDA_SUCCESS;
+    kernel = ptxgen_named_in(kernels, count, kernels[0]->name, driver->sm);
+    if (!kernel)
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    ptxgen_clear_error(error, kernel);
+    return ptxgen_load_kernel(driver, kernel, loaded, error);
+}
+
+/* How many kernels have the name of the first: one for each target that it differs for. */
+static inline size_t ptxgen_same_name(const ptxgen_kernel *const *kernels, size_t count)
+{
+    size_t same = 1;
+    while (same < count && strcmp(kernels[same]->name, kernels[0]->name) == 0)
+        same++;
+    return same;
 }
 
 /* A kernel's place among the loaded ones: that of the first of its name in the table, or NULL. */
@@ -620,20 +735,32 @@ static inline CUresult ptxgen_load_in(const ptxgen_driver *driver, ptxgen_loaded
                                       const ptxgen_kernel *kernel, ptxgen_load_error *error)
 {
     ptxgen_loaded_kernel *place = ptxgen_loaded_in(loaded, kernels, count, kernel);
-    if (error) {
-        error->kernel = kernel;
-        error->log[0] = '\0';
-    }
+    size_t first = place ? (size_t)(place - loaded) : count;
+    ptxgen_clear_error(error, kernel);
     if (!driver->sm)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (!place)
         return CUDA_ERROR_NOT_FOUND;
-    if (place->kernel)
-        return CUDA_SUCCESS;
-    kernel = ptxgen_named_in(kernels, count, kernel->name, driver->sm);
-    if (!kernel)
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    return ptxgen_load_kernel(driver, kernel, place, error);
+    return ptxgen_load_newest(driver, place, kernels + first,
+                              ptxgen_same_name(kernels + first, count - first), error);
+}
+
+/* Unloads the new ones, or all. */
+static inline CUresult ptxgen_unload_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+                                        size_t count, int only_new)
+{
+    CUresult first = CUDA_SUCCESS;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        CUresult result;
+        if (!loaded[i].kernel || (only_new && !loaded[i].is_new))
+            continue;
+        result = driver->module_unload(loaded[i].module);
+        memset(&loaded[i], 0, sizeof loaded[i]);
+        if (first == CUDA_SUCCESS)
+            first = result;
+    }
+    return first;
 }
 
 static inline CUresult ptxgen_load_all_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
@@ -641,27 +768,18 @@ static inline CUresult ptxgen_load_all_in(const ptxgen_driver *driver, ptxgen_lo
                                           ptxgen_load_error *error)
 {
     CUresult result = driver->sm ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
-    size_t i;
-    if (error)
-        memset(error, 0, sizeof *error);
-    for (i = 0; i < count && result == CUDA_SUCCESS; i++)
+    size_t i, same;
+    ptxgen_clear_error(error, NULL);
+    for (i = 0; i < count; i++)
+        loaded[i].is_new = 0;
+    for (i = 0; i < count && result == CUDA_SUCCESS; i += same) {
+        same = ptxgen_same_name(kernels + i, count - i);
         if (kernels[i]->sm <= driver->sm)
-            result = ptxgen_load_in(driver, loaded, kernels, count, kernels[i], error);
-    return result;
-}
-
-static inline CUresult ptxgen_unload_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
-                                        size_t count)
-{
-    CUresult first = CUDA_SUCCESS;
-    size_t i;
-    for (i = 0; i < count; i++) {
-        CUresult result = loaded[i].kernel ? driver->module_unload(loaded[i].module) : CUDA_SUCCESS;
-        if (first == CUDA_SUCCESS)
-            first = result;
+            result = ptxgen_load_newest(driver, &loaded[i], kernels + i, same, error);
     }
-    memset(loaded, 0, count * sizeof *loaded);
-    return first;
+    if (result != CUDA_SUCCESS)
+        ptxgen_unload_in(driver, loaded, count, 1);
+    return result;
 }
 
 static inline int64_t *ptxgen_run_size(ptxgen_run *run, const char *name)
@@ -710,6 +828,7 @@ static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
     const ptxgen_kernel *kernel = loaded ? loaded->kernel : NULL;
     ptxgen_run run = { 0, 0, 0, 0 };
     unsigned grid[3], shared;
+    PTXGEN_ASSERT(kernel && "not loaded: see PREFIX_load");
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
     run.sm_count = driver->sm_count;
@@ -721,6 +840,40 @@ static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
     return driver->launch_kernel(loaded->function, grid[0], grid[1], grid[2], kernel->block[0],
                                  kernel->block[1], kernel->block[2], shared, stream, arguments,
                                  NULL);
+}
+
+/* Launches the steps of a pipeline in their order, on one stream. loaded are all kernels of its
+ * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory,
+ * pipeline->workspace bytes aligned to 16, that nothing else uses until the last step is done.
+ * Before the first launch it sees that all steps are loaded, else CUDA_ERROR_INVALID_HANDLE, and
+ * that there is a workspace where one is needed, else CUDA_ERROR_INVALID_VALUE. */
+static inline CUresult ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
+                                                 const ptxgen_loaded_kernel *loaded,
+                                                 const ptxgen_pipeline *pipeline, CUstream stream,
+                                                 void **arguments, CUdeviceptr workspace)
+{
+    CUresult result = CUDA_SUCCESS;
+    size_t s, i;
+    for (s = 0; s < pipeline->step_count; s++) {
+        PTXGEN_ASSERT(loaded[pipeline->steps[s].place].kernel && "not loaded: see PREFIX_load");
+        if (!loaded[pipeline->steps[s].place].kernel)
+            return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (pipeline->workspace && (workspace == 0 || workspace % 16 != 0))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (s = 0; s < pipeline->step_count && result == CUDA_SUCCESS; s++) {
+        const ptxgen_step *step = &pipeline->steps[s];
+        CUdeviceptr parts[PTXGEN_MOST_ARGUMENTS];
+        void *of_step[PTXGEN_MOST_ARGUMENTS];
+        for (i = 0; i < step->argument_count; i++) {
+            const ptxgen_argument *argument = &step->arguments[i];
+            parts[i] = workspace + argument->offset;
+            of_step[i] = argument->buffer == PTXGEN_WORKSPACE ? (void *)&parts[i]
+                                                              : arguments[argument->buffer];
+        }
+        result = ptxgen_launch(driver, &loaded[step->place], stream, of_step);
+    }
+    return result;
 }
 
 #ifdef __cplusplus
@@ -741,11 +894,14 @@ typedef struct llama_cuda {
     ptxgen_loaded_kernel kernels[LLAMA_KERNEL_COUNT];
 } llama_cuda;
 
-/* Finds the entry points and asks for the device, see ptxgen_driver_init; loads nothing. */
+/* Finds the entry points and asks for the device; loads nothing. CUDA_ERROR_NOT_FOUND where the
+ * driver lacks an entry point, else what the driver says. A program that has the entry points
+ * already zeroes *cuda, puts them into cuda->driver and calls ptxgen_driver_ask(&cuda->driver). */
 static inline CUresult llama_cuda_init(llama_cuda *cuda, ptxgen_lookup lookup, void *library)
 {
     memset(cuda, 0, sizeof *cuda);
-    return ptxgen_driver_init(&cuda->driver, lookup, library);
+    ptxgen_driver_look_up(&cuda->driver, lookup, library);
+    return ptxgen_driver_ask(&cuda->driver);
 }
 
 /* Loads a kernel, for the device the best of those of its name; does nothing where it is loaded.
@@ -759,8 +915,8 @@ static inline CUresult llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
                           kernel, error);
 }
 
-/* Loads all kernels that the device is new enough for, up to the first that fails, which error
- * names. */
+/* Loads all kernels that the device is new enough for, or none: of one that fails, error has the
+ * kernel and the log, and what this call had loaded before it is unloaded. */
 static inline CUresult llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
 {
     return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, LLAMA_KERNEL_COUNT,
@@ -777,217 +933,398 @@ static inline const ptxgen_loaded_kernel *llama_loaded(llama_cuda *cuda,
 /* Unloads all kernels that are loaded. */
 static inline CUresult llama_unload(llama_cuda *cuda)
 {
-    return ptxgen_unload_in(&cuda->driver, cuda->kernels, LLAMA_KERNEL_COUNT);
+    return ptxgen_unload_in(&cuda->driver, cuda->kernels, LLAMA_KERNEL_COUNT, 0);
 }
 
-/* A launch function for each kernel, with its parameters; see ptxgen_launch for what it refuses.
- * Launches of a kernel made for several targets take the one that was loaded. */
+/* Launches a pipeline that llama_find_pipeline gave; see ptxgen_launch_pipeline_in. */
+static inline CUresult llama_launch_pipeline(const llama_cuda *cuda,
+                                                const ptxgen_pipeline *pipeline, CUstream stream,
+                                                void **arguments, CUdeviceptr workspace)
+{
+    return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, pipeline, stream, arguments,
+                                     workspace);
+}
+
+/* For each kernel a function that loads it, as llama_load does but without a look-up, and one
+ * that launches it, with its parameters; see ptxgen_launch for what that refuses. Launches of a
+ * kernel made for several targets take the one that was loaded. */
+
+static inline CUresult llama_f32_gemv_k4096_n256_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_f32_gemv_k4096_n256 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[0], kernels, 1, error);
+}
 
 /* y out f32[256], w in f32[1048576], x in f32[4096] */
 static inline CUresult llama_f32_gemv_k4096_n256_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[0], stream, arguments);
 }
 
+static inline CUresult llama_f32_gemv_dynamic_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_f32_gemv_dynamic };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[1], kernels, 1, error);
+}
+
 /* y out f32[n], w in f32[n*k], x in f32[k], k_dim in u32, n_dim in u32 */
 static inline CUresult llama_f32_gemv_dynamic_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x, uint32_t k_dim, uint32_t n_dim)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, uint32_t k_dim, uint32_t n_dim)
 {
     void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[1], stream, arguments);
 }
 
+static inline CUresult llama_q4k_gemv_k4096_n1024_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_q4k_gemv_k4096_n1024 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[2], kernels, 1, error);
+}
+
 /* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
 static inline CUresult llama_q4k_gemv_k4096_n1024_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[2], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n4096_w2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[3], kernels, 1, error);
+}
+
 /* y out f32[4096], w in q4_k[16777216], x in f32[4096] */
 static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w2_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[3], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n4096_w4 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[4], kernels, 1, error);
+}
+
 /* y out f32[4096], w in q4_k[16777216], x in f32[4096] */
 static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w4_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[4], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n1024_w2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[5], kernels, 1, error);
+}
+
 /* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
 static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w2_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[5], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n1024_w4 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[6], kernels, 1, error);
+}
+
 /* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
 static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w4_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[6], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n14336_w2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[7], kernels, 1, error);
+}
+
 /* y out f32[14336], w in q4_k[58720256], x in f32[4096] */
 static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w2_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[7], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n14336_w4 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[8], kernels, 1, error);
+}
+
 /* y out f32[14336], w in q4_k[58720256], x in f32[4096] */
 static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w4_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[8], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k14336_n4096_w2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[9], kernels, 1, error);
+}
+
 /* y out f32[4096], w in q4_k[58720256], x in f32[14336] */
 static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w2_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[9], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k14336_n4096_w4 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[10], kernels, 1, error);
+}
+
 /* y out f32[4096], w in q4_k[58720256], x in f32[14336] */
 static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w4_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[10], stream, arguments);
 }
 
+static inline CUresult llama_mwv_q4k_gemv_k4096_n128256_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n128256_w4 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[11], kernels, 1, error);
+}
+
 /* y out f32[128256], w in q4_k[525336576], x in f32[4096] */
 static inline CUresult llama_mwv_q4k_gemv_k4096_n128256_w4_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[11], stream, arguments);
 }
 
+static inline CUresult llama_q8_1_quantize_k4096_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k4096_m1_w4 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[12], kernels, 1, error);
+}
+
 /* q8 out q8_1[4096], x in f32[4096] */
 static inline CUresult llama_q8_1_quantize_k4096_m1_w4_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr q8, CUdeviceptr x)
+    CUdeviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments);
 }
 
+static inline CUresult llama_q8_1_quantize_k14336_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k14336_m1_w4 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[13], kernels, 1, error);
+}
+
 /* q8 out q8_1[14336], x in f32[14336] */
 static inline CUresult llama_q8_1_quantize_k14336_m1_w4_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr q8, CUdeviceptr x)
+    CUdeviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments);
 }
 
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
+}
+
 /* y out f32[4096], w in q4_k[16777216], x in q8_1[4096] */
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments);
 }
 
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[15], kernels, 1, error);
+}
+
 /* y out f32[1024], w in q4_k[4194304], x in q8_1[4096] */
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments);
 }
 
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[16], kernels, 1, error);
+}
+
 /* y out f32[14336], w in q4_k[58720256], x in q8_1[4096] */
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments);
 }
 
+static inline CUresult llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[17], kernels, 1, error);
+}
+
 /* y out f32[4096], w in q4_k[58720256], x in q8_1[14336] */
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x)
+    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments);
 }
 
-/* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608], seq_len in u32 */
+static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[18], kernels, 1, error);
+}
+
+/* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
+    seq_len in u32 */
 static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, uint32_t seq_len)
+    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments);
 }
 
-/* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608], seq_len in u32[1] */
+static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192_indirect };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[19], kernels, 1, error);
+}
+
+/* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
+    seq_len in u32[1] */
 static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr seq_len)
+    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments);
 }
 
-/* o out f32[4096], q in f32[4096], k in f16[8388608], v in f16[8388608], seq_len in u32 */
+static inline CUresult llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[20], kernels, 1, error);
+}
+
+/* o out f32[4096], q in f32[4096], k in f16[8388608], v in f16[8388608],
+    seq_len in u32 */
 static inline CUresult llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, uint32_t seq_len)
+    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments);
 }
 
-/* partials out f32[4325376], q in f32[16384], k in address[4], v in address[4], seq_lens in u32[4] */
+static inline CUresult llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[21], kernels, 1, error);
+}
+
+/* partials out f32[4325376], q in f32[16384], k in address[4], v in address[4],
+    seq_lens in u32[4] */
 static inline CUresult llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr partials, CUdeviceptr q, CUdeviceptr k, CUdeviceptr v, CUdeviceptr seq_lens)
+    CUdeviceptr partials, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments);
 }
 
+static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[22], kernels, 1, error);
+}
+
 /* o out f32[16384], partials in f32[4325376], seq_lens in u32[4] */
 static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_launch(
     const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, CUdeviceptr partials, CUdeviceptr seq_lens)
+    CUdeviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &o, &partials, &seq_lens };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments);
+}
+
+/* For each pipeline a function that loads the kernels of its steps, and one that launches them
+ * in their order; see ptxgen_launch_pipeline_in. */
+
+static inline CUresult llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result = llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(cuda, error);
+    if (result == CUDA_SUCCESS)
+        result = llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(cuda, error);
+    return result;
+}
+
+/* o out f32 (65536 bytes), q in f32 (65536 bytes), k in address (32 bytes),
+    v in address (32 bytes), seq_lens in u32 (16 bytes), workspace (17301504 bytes) */
+static inline CUresult llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_launch(
+    const llama_cuda *cuda, CUstream stream,
+    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens, CUdeviceptr workspace)
+{
+    void *arguments[] = { &o, &q, &k, &v, &seq_lens };
+    return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16,
+                                     stream, arguments, workspace);
 }
 
 #ifdef __cplusplus
@@ -998,96 +1335,348 @@ static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_l
 #if defined(LLAMA_KERNELS_IMPLEMENTATION) && !defined(LLAMA_KERNELS_IMPLEMENTED)
 #define LLAMA_KERNELS_IMPLEMENTED
 
+/* Why a query finds nothing, in words; the same in every header that ptxgen writes. */
+#ifndef PTXGEN_EXPLAIN
+#define PTXGEN_EXPLAIN
+
+/* Text that is cut where its buffer ends, and counted on. */
+typedef struct ptxgen_text {
+    char *bytes;
+    size_t size, length;
+} ptxgen_text;
+
+static inline void ptxgen_say(ptxgen_text *text, const char *words)
+{
+    for (; *words; words++, text->length++) {
+        if (text->length + 1 >= text->size)
+            continue;
+        text->bytes[text->length] = *words;
+        text->bytes[text->length + 1] = '\0';
+    }
+}
+
+static inline void ptxgen_say_number(ptxgen_text *text, const char *before, int64_t number)
+{
+    char digits[21];
+    size_t first = sizeof digits - 1;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    digits[first] = '\0';
+    do
+        digits[--first] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    ptxgen_say(text, before);
+    ptxgen_say(text, number < 0 ? "-" : "");
+    ptxgen_say(text, digits + first);
+}
+
+static inline const char *ptxgen_operation_name(ptxgen_operation operation)
+{
+    static const char *const names[] = {
+        "kernel",
+        "gemv",
+        "quantize",
+        "attention",
+        "batched_attention",
+        "attention_chunks",
+        "merge_chunks",
+        "gate_up",
+        "gate_up_swiglu",
+        "kv",
+        "rmsnorm_gemv",
+    };
+    return names[operation];
+}
+
+static inline const char *ptxgen_format_name(ptxgen_format format)
+{
+    static const char *const names[] = {
+        "none",
+        "f32",
+        "f16",
+        "bf16",
+        "u32",
+        "address",
+        "q4_0",
+        "q5_0",
+        "q8_0",
+        "q8_1",
+        "q4_k",
+        "q6_k",
+    };
+    return names[format];
+}
+
+/* How far a kernel's size is from the one wanted: 0 where it fits, else 1 to 10, by their ratio
+ * where it is built in. */
+static inline double ptxgen_size_distance(const ptxgen_config *key, int64_t wanted)
+{
+    double a = (double)wanted, b = key ? (double)key->value : 1, ratio;
+    if (ptxgen_takes(key, wanted))
+        return 0;
+    if (key && key->at_run_time)
+        return 1;
+    ratio = a > b ? a / PTXGEN_MAX(b, 1) : b / PTXGEN_MAX(a, 1);
+    return PTXGEN_MIN(ratio, 10);
+}
+
+/* How little a kernel has to do with a query; 0 where it fits. What a kernel computes weighs more
+ * than its formats, these more than family and device, all of them more than sizes. */
+static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_query *query)
+{
+    double sum = 0;
+    size_t i;
+    sum += query->op && query->op != kernel->operation ? 10000 : 0;
+    sum += query->weights && query->weights != kernel->weights ? 2000 : 0;
+    sum += query->activations && query->activations != kernel->activations ? 1000 : 0;
+    sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
+    sum += query->sm && query->sm < kernel->sm ? 100 : 0;
+    sum += !ptxgen_fits_epsilon(kernel, query->epsilon) ? 5 : 0;
+    for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
+        ptxgen_size size = ptxgen_query_size(query, i);
+        sum += ptxgen_size_distance(ptxgen_key(kernel->config, kernel->config_count, size.name),
+                                    size.wanted);
+    }
+    return sum;
+}
+
+/* "no gemv of family q4k_gemv with weights q4_k, k 4096, n 11008 for sm_80 was generated" */
+static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query)
+{
+    const char *before = " with ";
+    size_t i;
+    ptxgen_say(text, "no ");
+    ptxgen_say(text, ptxgen_operation_name(query->op));
+    if (query->family) {
+        ptxgen_say(text, " of family ");
+        ptxgen_say(text, query->family);
+    }
+    if (query->weights) {
+        ptxgen_say(text, before);
+        ptxgen_say(text, "weights ");
+        ptxgen_say(text, ptxgen_format_name(query->weights));
+        before = ", ";
+    }
+    if (query->activations) {
+        ptxgen_say(text, before);
+        ptxgen_say(text, "activations ");
+        ptxgen_say(text, ptxgen_format_name(query->activations));
+        before = ", ";
+    }
+    for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
+        ptxgen_size size = ptxgen_query_size(query, i);
+        if (!size.wanted)
+            continue;
+        ptxgen_say(text, before);
+        ptxgen_say(text, size.name);
+        ptxgen_say_number(text, " ", size.wanted);
+        before = ", ";
+    }
+    if (query->epsilon > 0) {
+        ptxgen_say(text, before);
+        ptxgen_say(text, "that epsilon");
+    }
+    if (query->sm)
+        ptxgen_say_number(text, " for sm_", (int64_t)query->sm);
+    ptxgen_say(text, " was generated");
+}
+
+/* "n is 14336", or what the kernel takes at run time. */
+static inline void ptxgen_say_size(ptxgen_text *text, const ptxgen_config *key, const char *name)
+{
+    ptxgen_say(text, name);
+    if (!key) {
+        ptxgen_say(text, " is 1");
+    } else if (!key->at_run_time) {
+        ptxgen_say_number(text, " is ", key->value);
+    } else {
+        ptxgen_say_number(text, " is a multiple of ", key->multiple_of);
+        ptxgen_say_number(text, " from ", key->min);
+        ptxgen_say_number(text, " to ", key->max);
+    }
+}
+
+/* The first of a list stands in a parenthesis that it opens, the others behind a comma. */
+static inline const char *ptxgen_say_next(ptxgen_text *text, const char *before, const char *what,
+                                          const char *value)
+{
+    ptxgen_say(text, before);
+    ptxgen_say(text, what);
+    ptxgen_say(text, value);
+    return ", ";
+}
+
+/* "q4k_gemv_k4096_n14336 (n is 14336)": a kernel and what of it is not as wanted. */
+static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *kernel,
+                                     const ptxgen_query *query)
+{
+    const char *before = " (";
+    size_t i;
+    ptxgen_say(text, kernel->name);
+    if (query->op && query->op != kernel->operation)
+        before = ptxgen_say_next(text, before, "computes ",
+                                 ptxgen_operation_name(kernel->operation));
+    if (query->family && strcmp(query->family, kernel->family) != 0)
+        before = ptxgen_say_next(text, before, "family is ", kernel->family);
+    if (query->weights && query->weights != kernel->weights)
+        before = ptxgen_say_next(text, before, "weights are ", ptxgen_format_name(kernel->weights));
+    if (query->activations && query->activations != kernel->activations)
+        before = ptxgen_say_next(text, before, "activations are ",
+                                 ptxgen_format_name(kernel->activations));
+    for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
+        ptxgen_size size = ptxgen_query_size(query, i);
+        const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, size.name);
+        if (ptxgen_takes(key, size.wanted))
+            continue;
+        before = ptxgen_say_next(text, before, "", "");
+        ptxgen_say_size(text, key, size.name);
+    }
+    if (!ptxgen_fits_epsilon(kernel, query->epsilon))
+        before = ptxgen_say_next(text, before, "epsilon is another", "");
+    if (query->sm && query->sm < kernel->sm) {
+        before = ptxgen_say_next(text, before, "needs ", "sm_");
+        ptxgen_say_number(text, "", (int64_t)kernel->sm);
+    }
+    if (*before == ',')
+        ptxgen_say(text, ")");
+}
+
+static inline size_t ptxgen_explain_in(const ptxgen_kernel *const *kernels, size_t count,
+                                       const ptxgen_query *query, char *bytes, size_t size)
+{
+    const ptxgen_kernel *nearest = ptxgen_find_in(kernels, count, query);
+    ptxgen_text text = { NULL, 0, 0 };
+    double least = 0;
+    size_t i;
+    text.bytes = bytes;
+    text.size = size;
+    if (size)
+        bytes[0] = '\0';
+    if (nearest) {
+        ptxgen_say(&text, nearest->name);
+        ptxgen_say(&text, " fits");
+        return text.length;
+    }
+    for (i = 0; i < count; i++) {
+        double distance = ptxgen_distance(kernels[i], query);
+        if (nearest && distance >= least)
+            continue;
+        nearest = kernels[i];
+        least = distance;
+    }
+    ptxgen_say_query(&text, query);
+    if (nearest) {
+        ptxgen_say(&text, "; nearest: ");
+        ptxgen_say_kernel(&text, nearest, query);
+    }
+    return text.length;
+}
+#endif /* PTXGEN_EXPLAIN */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* PTX longer than the 4095 characters that C99 promises to take; every compiler takes 65535. */
+/* PTX is longer than the 4095 characters that C99 promises to take. */
 #ifdef __GNUC__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 #endif
 
-static const char llama_f32_gemv_k4096_n256_ptx[] =
-    "// f32_gemv  k=4096 n=256  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 32  grid 256\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry f32_gemv_k4096_n256(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 32, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<3>;\n"
-    "    .reg .b32   %r<5>;\n"
-    "    .reg .f32   %f<44>;\n"
-    "    .reg .b64   %rd<8>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %tid.x;\n"
-    "    mov.u32             %r2, %ctaid.x;                          // row\n"
-    "    mul.lo.u32          %r3, %r1, 4;                            // column\n"
-    "    mad.wide.u32        %rd4, %r3, 4, %rd3;\n"
-    "    mad.wide.u32        %rd5, %r2, 16384, %rd2;                 // &w[row]\n"
-    "    mad.wide.u32        %rd6, %r3, 4, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r4, 0;                                 // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n"
-    "    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n"
-    "    fma.rn.f32          %f1, %f2, %f6, %f1;\n"
-    "    fma.rn.f32          %f1, %f3, %f7, %f1;\n"
-    "    fma.rn.f32          %f1, %f4, %f8, %f1;\n"
-    "    fma.rn.f32          %f1, %f5, %f9, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n"
-    "    ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n"
-    "    fma.rn.f32          %f1, %f10, %f14, %f1;\n"
-    "    fma.rn.f32          %f1, %f11, %f15, %f1;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f1;\n"
-    "    fma.rn.f32          %f1, %f13, %f17, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n"
-    "    ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n"
-    "    fma.rn.f32          %f1, %f18, %f22, %f1;\n"
-    "    fma.rn.f32          %f1, %f19, %f23, %f1;\n"
-    "    fma.rn.f32          %f1, %f20, %f24, %f1;\n"
-    "    fma.rn.f32          %f1, %f21, %f25, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n"
-    "    fma.rn.f32          %f1, %f26, %f30, %f1;\n"
-    "    fma.rn.f32          %f1, %f27, %f31, %f1;\n"
-    "    fma.rn.f32          %f1, %f28, %f32, %f1;\n"
-    "    fma.rn.f32          %f1, %f29, %f33, %f1;\n"
-    "    add.u64             %rd6, %rd6, 2048;\n"
-    "    add.u64             %rd4, %rd4, 2048;\n"
-    "    add.u32             %r4, %r4, 1;\n"
-    "    setp.lt.u32         %p1, %r4, 8;\n"
-    "    @%p1 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f34, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f1, %f34;\n"
-    "    shfl.sync.bfly.b32  %f36, %f35, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f35, %f36;\n"
-    "    shfl.sync.bfly.b32  %f38, %f37, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f37, %f38;\n"
-    "    shfl.sync.bfly.b32  %f40, %f39, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f39, %f40;\n"
-    "    shfl.sync.bfly.b32  %f42, %f41, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f41, %f42;\n"
-    "    setp.eq.u32         %p2, %r1, 0;\n"
-    "    @!%p2 bra           $skip;\n"
-    "    mad.wide.u32        %rd7, %r2, 4, %rd1;\n"
-    "    st.global.f32       [%rd7], %f43;\n"
-    "\n"
-    "$skip:\n"
-    "    ret;\n"
-    "}\n";
+static void llama_grid_0(const ptxgen_run *run, unsigned grid[3])
+{
+    grid[0] = (unsigned)(run->n);
+    grid[1] = (unsigned)(1);
+    grid[2] = (unsigned)(1);
+}
+
+static void llama_grid_1(const ptxgen_run *run, unsigned grid[3])
+{
+    grid[0] = (unsigned)(PTXGEN_MIN(run->n, run->sm_count * 16));
+    grid[1] = (unsigned)(1);
+    grid[2] = (unsigned)(1);
+}
+
+static const char llama_f32_gemv_k4096_n256_ptx[] = "\
+// f32_gemv  k=4096 n=256  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 256\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry f32_gemv_k4096_n256(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<3>;\n\
+    .reg .b32   %r<5>;\n\
+    .reg .f32   %f<44>;\n\
+    .reg .b64   %rd<8>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // row\n\
+    mul.lo.u32          %r3, %r1, 4;                            // column\n\
+    mad.wide.u32        %rd4, %r3, 4, %rd3;\n\
+    mad.wide.u32        %rd5, %r2, 16384, %rd2;                 // &w[row]\n\
+    mad.wide.u32        %rd6, %r3, 4, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r4, 0;                                 // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n\
+    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n\
+    fma.rn.f32          %f1, %f2, %f6, %f1;\n\
+    fma.rn.f32          %f1, %f3, %f7, %f1;\n\
+    fma.rn.f32          %f1, %f4, %f8, %f1;\n\
+    fma.rn.f32          %f1, %f5, %f9, %f1;\n\
+    ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n\
+    ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n\
+    fma.rn.f32          %f1, %f10, %f14, %f1;\n\
+    fma.rn.f32          %f1, %f11, %f15, %f1;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f1;\n\
+    fma.rn.f32          %f1, %f13, %f17, %f1;\n\
+    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n\
+    ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n\
+    fma.rn.f32          %f1, %f18, %f22, %f1;\n\
+    fma.rn.f32          %f1, %f19, %f23, %f1;\n\
+    fma.rn.f32          %f1, %f20, %f24, %f1;\n\
+    fma.rn.f32          %f1, %f21, %f25, %f1;\n\
+    ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n\
+    fma.rn.f32          %f1, %f26, %f30, %f1;\n\
+    fma.rn.f32          %f1, %f27, %f31, %f1;\n\
+    fma.rn.f32          %f1, %f28, %f32, %f1;\n\
+    fma.rn.f32          %f1, %f29, %f33, %f1;\n\
+    add.u64             %rd6, %rd6, 2048;\n\
+    add.u64             %rd4, %rd4, 2048;\n\
+    add.u32             %r4, %r4, 1;\n\
+    setp.lt.u32         %p1, %r4, 8;\n\
+    @%p1 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f34, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f1, %f34;\n\
+    shfl.sync.bfly.b32  %f36, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f35, %f36;\n\
+    shfl.sync.bfly.b32  %f38, %f37, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f37, %f38;\n\
+    shfl.sync.bfly.b32  %f40, %f39, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f39, %f40;\n\
+    shfl.sync.bfly.b32  %f42, %f41, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f41, %f42;\n\
+    setp.eq.u32         %p2, %r1, 0;\n\
+    @!%p2 bra           $skip;\n\
+    mad.wide.u32        %rd7, %r2, 4, %rd1;\n\
+    st.global.f32       [%rd7], %f43;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_f32_gemv_k4096_n256_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 1024, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 4194304, "n*k*4", 16 },
@@ -1115,115 +1704,116 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_f32_gemv_dynamic_ptx[] =
-    "// f32_gemv  dims=dynamic  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 32  grid n\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry f32_gemv_dynamic(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x,\n"
-    "    .param .u32 k_dim,\n"
-    "    .param .u32 n_dim)\n"
-    ".reqntid 32, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<6>;\n"
-    "    .reg .b32   %r<10>;\n"
-    "    .reg .f32   %f<52>;\n"
-    "    .reg .b64   %rd<8>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    ld.param.u32        %r1, [k_dim];                           // k_dim\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    mov.u32             %r3, %ctaid.x;                          // row\n"
-    "    mul.lo.u32          %r4, %r2, 4;                            // column\n"
-    "    mad.wide.u32        %rd4, %r4, 4, %rd3;\n"
-    "    mul.lo.u32          %r5, %r1, 4;\n"
-    "    mad.wide.u32        %rd5, %r3, %r5, %rd2;                   // &w[row]\n"
-    "    mad.wide.u32        %rd6, %r4, 4, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    shr.u32             %r6, %r1, 9;\n"
-    "    mov.u32             %r7, 0;                                 // turn\n"
-    "    setp.lt.u32         %p1, %r7, %r6;\n"
-    "    @!%p1 bra           $turn_done;\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n"
-    "    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n"
-    "    fma.rn.f32          %f1, %f2, %f6, %f1;\n"
-    "    fma.rn.f32          %f1, %f3, %f7, %f1;\n"
-    "    fma.rn.f32          %f1, %f4, %f8, %f1;\n"
-    "    fma.rn.f32          %f1, %f5, %f9, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n"
-    "    ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n"
-    "    fma.rn.f32          %f1, %f10, %f14, %f1;\n"
-    "    fma.rn.f32          %f1, %f11, %f15, %f1;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f1;\n"
-    "    fma.rn.f32          %f1, %f13, %f17, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n"
-    "    ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n"
-    "    fma.rn.f32          %f1, %f18, %f22, %f1;\n"
-    "    fma.rn.f32          %f1, %f19, %f23, %f1;\n"
-    "    fma.rn.f32          %f1, %f20, %f24, %f1;\n"
-    "    fma.rn.f32          %f1, %f21, %f25, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n"
-    "    fma.rn.f32          %f1, %f26, %f30, %f1;\n"
-    "    fma.rn.f32          %f1, %f27, %f31, %f1;\n"
-    "    fma.rn.f32          %f1, %f28, %f32, %f1;\n"
-    "    fma.rn.f32          %f1, %f29, %f33, %f1;\n"
-    "    add.u64             %rd6, %rd6, 2048;\n"
-    "    add.u64             %rd4, %rd4, 2048;\n"
-    "    add.u32             %r7, %r7, 1;\n"
-    "    setp.lt.u32         %p2, %r7, %r6;\n"
-    "    @%p2 bra            $turn_loop;\n"
-    "\n"
-    "$turn_done:\n"
-    "    mul.lo.u32          %r8, %r6, 512;\n"
-    "    add.u32             %r9, %r4, %r8;\n"
-    "    setp.lt.u32         %p3, %r9, %r1;\n"
-    "    @!%p3 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:                                                     // 4 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.f32 {%f34, %f35, %f36, %f37}, [%rd6];\n"
-    "    ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd4];\n"
-    "    fma.rn.f32          %f1, %f34, %f38, %f1;\n"
-    "    fma.rn.f32          %f1, %f35, %f39, %f1;\n"
-    "    fma.rn.f32          %f1, %f36, %f40, %f1;\n"
-    "    fma.rn.f32          %f1, %f37, %f41, %f1;\n"
-    "    add.u64             %rd6, %rd6, 512;\n"
-    "    add.u64             %rd4, %rd4, 512;\n"
-    "    add.u32             %r9, %r9, 128;\n"
-    "    setp.lt.u32         %p4, %r9, %r1;\n"
-    "    @%p4 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shfl.sync.bfly.b32  %f42, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f1, %f42;\n"
-    "    shfl.sync.bfly.b32  %f44, %f43, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f43, %f44;\n"
-    "    shfl.sync.bfly.b32  %f46, %f45, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f45, %f46;\n"
-    "    shfl.sync.bfly.b32  %f48, %f47, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f47, %f48;\n"
-    "    shfl.sync.bfly.b32  %f50, %f49, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f51, %f49, %f50;\n"
-    "    setp.eq.u32         %p5, %r2, 0;\n"
-    "    @!%p5 bra           $skip;\n"
-    "    mad.wide.u32        %rd7, %r3, 4, %rd1;\n"
-    "    st.global.f32       [%rd7], %f51;\n"
-    "\n"
-    "$skip:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_f32_gemv_dynamic_ptx[] = "\
+// f32_gemv  dims=dynamic  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid n\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry f32_gemv_dynamic(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x,\n\
+    .param .u32 k_dim,\n\
+    .param .u32 n_dim)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<6>;\n\
+    .reg .b32   %r<10>;\n\
+    .reg .f32   %f<52>;\n\
+    .reg .b64   %rd<8>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    ld.param.u32        %r1, [k_dim];                           // k_dim\n\
+    mov.u32             %r2, %tid.x;\n\
+    mov.u32             %r3, %ctaid.x;                          // row\n\
+    mul.lo.u32          %r4, %r2, 4;                            // column\n\
+    mad.wide.u32        %rd4, %r4, 4, %rd3;\n\
+    mul.lo.u32          %r5, %r1, 4;\n\
+    mad.wide.u32        %rd5, %r3, %r5, %rd2;                   // &w[row]\n\
+    mad.wide.u32        %rd6, %r4, 4, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    shr.u32             %r6, %r1, 9;\n\
+    mov.u32             %r7, 0;                                 // turn\n\
+    setp.lt.u32         %p1, %r7, %r6;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n\
+    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n\
+    fma.rn.f32          %f1, %f2, %f6, %f1;\n\
+    fma.rn.f32          %f1, %f3, %f7, %f1;\n\
+    fma.rn.f32          %f1, %f4, %f8, %f1;\n\
+    fma.rn.f32          %f1, %f5, %f9, %f1;\n\
+    ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n\
+    ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n\
+    fma.rn.f32          %f1, %f10, %f14, %f1;\n\
+    fma.rn.f32          %f1, %f11, %f15, %f1;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f1;\n\
+    fma.rn.f32          %f1, %f13, %f17, %f1;\n\
+    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n\
+    ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n\
+    fma.rn.f32          %f1, %f18, %f22, %f1;\n\
+    fma.rn.f32          %f1, %f19, %f23, %f1;\n\
+    fma.rn.f32          %f1, %f20, %f24, %f1;\n\
+    fma.rn.f32          %f1, %f21, %f25, %f1;\n\
+    ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n\
+    fma.rn.f32          %f1, %f26, %f30, %f1;\n\
+    fma.rn.f32          %f1, %f27, %f31, %f1;\n\
+    fma.rn.f32          %f1, %f28, %f32, %f1;\n\
+    fma.rn.f32          %f1, %f29, %f33, %f1;\n\
+    add.u64             %rd6, %rd6, 2048;\n\
+    add.u64             %rd4, %rd4, 2048;\n\
+    add.u32             %r7, %r7, 1;\n\
+    setp.lt.u32         %p2, %r7, %r6;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+    mul.lo.u32          %r8, %r6, 512;\n\
+    add.u32             %r9, %r4, %r8;\n\
+    setp.lt.u32         %p3, %r9, %r1;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 4 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.f32 {%f34, %f35, %f36, %f37}, [%rd6];\n\
+    ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd4];\n\
+    fma.rn.f32          %f1, %f34, %f38, %f1;\n\
+    fma.rn.f32          %f1, %f35, %f39, %f1;\n\
+    fma.rn.f32          %f1, %f36, %f40, %f1;\n\
+    fma.rn.f32          %f1, %f37, %f41, %f1;\n\
+    add.u64             %rd6, %rd6, 512;\n\
+    add.u64             %rd4, %rd4, 512;\n\
+    add.u32             %r9, %r9, 128;\n\
+    setp.lt.u32         %p4, %r9, %r1;\n\
+    @%p4 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shfl.sync.bfly.b32  %f42, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f1, %f42;\n\
+    shfl.sync.bfly.b32  %f44, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f43, %f44;\n\
+    shfl.sync.bfly.b32  %f46, %f45, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f45, %f46;\n\
+    shfl.sync.bfly.b32  %f48, %f47, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f47, %f48;\n\
+    shfl.sync.bfly.b32  %f50, %f49, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f51, %f49, %f50;\n\
+    setp.eq.u32         %p5, %r2, 0;\n\
+    @!%p5 bra           $skip;\n\
+    mad.wide.u32        %rd7, %r3, 4, %rd1;\n\
+    st.global.f32       [%rd7], %f51;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_f32_gemv_dynamic_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 0, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 0, "n*k*4", 16 },
@@ -1242,7 +1832,7 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_dynamic_params, 5,
-    { 32, 1, 1 }, { 0, 0, 0 }, llama_f32_gemv_dynamic_grid, /* block, grid, grid_at */
+    { 32, 1, 1 }, { 0, 0, 0 }, llama_grid_0, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     0, 0, 1, /* k, n, m */
     1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -1253,139 +1843,140 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     NULL, /* chosen_by */
 };
 
-static const char llama_q4k_gemv_k4096_n1024_ptx[] =
-    "// q4k_gemv  k=4096 n=1024  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 32  grid 1024\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry q4k_gemv_k4096_n1024(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 32, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<5>;\n"
-    "    .reg .b16   %h<3>;\n"
-    "    .reg .b32   %r<40>;\n"
-    "    .reg .f32   %f<55>;\n"
-    "    .reg .b64   %rd<10>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.lo.u32          %r3, %r2, 4, 16;\n"
-    "    cvt.u64.u32         %rd5, %r3;\n"
-    "    add.u64             %rd6, %rd4, %rd5;\n"
-    "    shr.u32             %r4, %r2, 3;                            // chunk\n"
-    "    and.b32             %r5, %r2, 7;\n"
-    "    mul.lo.u32          %r6, %r5, 4;\n"
-    "    mad.lo.u32          %r7, %r4, 64, %r6;\n"
-    "    mad.wide.u32        %rd7, %r7, 4, %rd3;\n"
-    "    and.b32             %r8, %r4, 1;\n"
-    "    setp.ne.u32         %p1, %r8, 0;\n"
-    "    selp.u32            %r9, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r4, 2;\n"
-    "    selp.u32            %r10, 2, 0, %p2;\n"
-    "    selp.u32            %r11, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r12, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd8, %rd4;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r13, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 8 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r14, %r15, %r16, %r17}, [%rd8];\n"
-    "    mov.b32             {%h1, %h2}, %r14;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    shr.u32             %r18, %r17, 4;\n"
-    "    prmt.b32            %r19, %r17, %r18, %r9;\n"
-    "    prmt.b32            %r20, %r15, %r16, %r9;\n"
-    "    shr.u32             %r21, %r20, %r10;\n"
-    "    and.b32             %r22, %r21, %r11;\n"
-    "    lop3.b32            %r23, %r19, %r12, %r22, 0xEA;\n"
-    "    bfe.u32             %r24, %r23, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f3, %r24;\n"
-    "    mul.f32             %f4, %f2, %f3;\n"
-    "    ld.global.nc.u8     %r25, [%rd6+3];\n"
-    "    shr.u32             %r26, %r25, 4;\n"
-    "    cvt.rn.f32.u32      %f5, %r26;\n"
-    "    cvt.f32.f16         %f6, %h2;\n"
-    "    neg.f32             %f7, %f6;\n"
-    "    shr.u32             %r27, %r23, 24;\n"
-    "    cvt.rn.f32.u32      %f8, %r27;\n"
-    "    mul.f32             %f9, %f7, %f8;\n"
-    "    fma.rn.f32          %f10, %f4, %f5, %f9;\n"
-    "    ld.global.nc.v4.f32 {%f11, %f12, %f13, %f14}, [%rd7+128];\n"
-    "    ld.global.nc.u8     %r28, [%rd6+2];\n"
-    "    shr.u32             %r29, %r28, 4;\n"
-    "    cvt.rn.f32.u32      %f15, %r29;\n"
-    "    fma.rn.f32          %f16, %f4, %f15, %f9;\n"
-    "    ld.global.nc.u8     %r30, [%rd6+1];\n"
-    "    shr.u32             %r31, %r30, 4;\n"
-    "    cvt.rn.f32.u32      %f17, %r31;\n"
-    "    fma.rn.f32          %f18, %f4, %f17, %f9;\n"
-    "    ld.global.nc.u8     %r32, [%rd6];\n"
-    "    shr.u32             %r33, %r32, 4;\n"
-    "    cvt.rn.f32.u32      %f19, %r33;\n"
-    "    fma.rn.f32          %f20, %f4, %f19, %f9;\n"
-    "    and.b32             %r34, %r23, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f21, %r34;\n"
-    "    mul.f32             %f22, %f2, %f21;\n"
-    "    and.b32             %r35, %r25, 15;\n"
-    "    cvt.rn.f32.u32      %f23, %r35;\n"
-    "    neg.f32             %f24, %f6;\n"
-    "    bfe.u32             %r36, %r23, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f25, %r36;\n"
-    "    mul.f32             %f26, %f24, %f25;\n"
-    "    fma.rn.f32          %f27, %f22, %f23, %f26;\n"
-    "    ld.global.nc.v4.f32 {%f28, %f29, %f30, %f31}, [%rd7];\n"
-    "    and.b32             %r37, %r28, 15;\n"
-    "    cvt.rn.f32.u32      %f32, %r37;\n"
-    "    fma.rn.f32          %f33, %f22, %f32, %f26;\n"
-    "    and.b32             %r38, %r30, 15;\n"
-    "    cvt.rn.f32.u32      %f34, %r38;\n"
-    "    fma.rn.f32          %f35, %f22, %f34, %f26;\n"
-    "    and.b32             %r39, %r32, 15;\n"
-    "    cvt.rn.f32.u32      %f36, %r39;\n"
-    "    fma.rn.f32          %f37, %f22, %f36, %f26;\n"
-    "    fma.rn.f32          %f38, %f37, %f28, %f1;\n"
-    "    fma.rn.f32          %f39, %f35, %f29, %f38;\n"
-    "    fma.rn.f32          %f40, %f33, %f30, %f39;\n"
-    "    fma.rn.f32          %f41, %f27, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f20, %f11, %f41;\n"
-    "    fma.rn.f32          %f43, %f18, %f12, %f42;\n"
-    "    fma.rn.f32          %f44, %f16, %f13, %f43;\n"
-    "    fma.rn.f32          %f1, %f10, %f14, %f44;\n"
-    "    add.u64             %rd8, %rd8, 144;\n"
-    "    add.u64             %rd6, %rd6, 144;\n"
-    "    add.u64             %rd7, %rd7, 1024;\n"
-    "    add.u32             %r13, %r13, 1;\n"
-    "    setp.lt.u32         %p3, %r13, 16;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f45, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f1, %f45;\n"
-    "    shfl.sync.bfly.b32  %f47, %f46, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f46, %f47;\n"
-    "    shfl.sync.bfly.b32  %f49, %f48, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f48, %f49;\n"
-    "    shfl.sync.bfly.b32  %f51, %f50, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f52, %f50, %f51;\n"
-    "    shfl.sync.bfly.b32  %f53, %f52, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f54, %f52, %f53;\n"
-    "    setp.eq.u32         %p4, %r2, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mad.wide.u32        %rd9, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd9], %f54;\n"
-    "\n"
-    "$skip:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_q4k_gemv_k4096_n1024_ptx[] = "\
+// q4k_gemv  k=4096 n=1024  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 1024\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q4k_gemv_k4096_n1024(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<5>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<40>;\n\
+    .reg .f32   %f<55>;\n\
+    .reg .b64   %rd<10>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.lo.u32          %r3, %r2, 4, 16;\n\
+    cvt.u64.u32         %rd5, %r3;\n\
+    add.u64             %rd6, %rd4, %rd5;\n\
+    shr.u32             %r4, %r2, 3;                            // chunk\n\
+    and.b32             %r5, %r2, 7;\n\
+    mul.lo.u32          %r6, %r5, 4;\n\
+    mad.lo.u32          %r7, %r4, 64, %r6;\n\
+    mad.wide.u32        %rd7, %r7, 4, %rd3;\n\
+    and.b32             %r8, %r4, 1;\n\
+    setp.ne.u32         %p1, %r8, 0;\n\
+    selp.u32            %r9, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r4, 2;\n\
+    selp.u32            %r10, 2, 0, %p2;\n\
+    selp.u32            %r11, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r12, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd8, %rd4;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r13, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 8 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r14, %r15, %r16, %r17}, [%rd8];\n\
+    mov.b32             {%h1, %h2}, %r14;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    shr.u32             %r18, %r17, 4;\n\
+    prmt.b32            %r19, %r17, %r18, %r9;\n\
+    prmt.b32            %r20, %r15, %r16, %r9;\n\
+    shr.u32             %r21, %r20, %r10;\n\
+    and.b32             %r22, %r21, %r11;\n\
+    lop3.b32            %r23, %r19, %r12, %r22, 0xEA;\n\
+    bfe.u32             %r24, %r23, 8, 8;\n\
+    cvt.rn.f32.u32      %f3, %r24;\n\
+    mul.f32             %f4, %f2, %f3;\n\
+    ld.global.nc.u8     %r25, [%rd6+3];\n\
+    shr.u32             %r26, %r25, 4;\n\
+    cvt.rn.f32.u32      %f5, %r26;\n\
+    cvt.f32.f16         %f6, %h2;\n\
+    neg.f32             %f7, %f6;\n\
+    shr.u32             %r27, %r23, 24;\n\
+    cvt.rn.f32.u32      %f8, %r27;\n\
+    mul.f32             %f9, %f7, %f8;\n\
+    fma.rn.f32          %f10, %f4, %f5, %f9;\n\
+    ld.global.nc.v4.f32 {%f11, %f12, %f13, %f14}, [%rd7+128];\n\
+    ld.global.nc.u8     %r28, [%rd6+2];\n\
+    shr.u32             %r29, %r28, 4;\n\
+    cvt.rn.f32.u32      %f15, %r29;\n\
+    fma.rn.f32          %f16, %f4, %f15, %f9;\n\
+    ld.global.nc.u8     %r30, [%rd6+1];\n\
+    shr.u32             %r31, %r30, 4;\n\
+    cvt.rn.f32.u32      %f17, %r31;\n\
+    fma.rn.f32          %f18, %f4, %f17, %f9;\n\
+    ld.global.nc.u8     %r32, [%rd6];\n\
+    shr.u32             %r33, %r32, 4;\n\
+    cvt.rn.f32.u32      %f19, %r33;\n\
+    fma.rn.f32          %f20, %f4, %f19, %f9;\n\
+    and.b32             %r34, %r23, 0xFF;\n\
+    cvt.rn.f32.u32      %f21, %r34;\n\
+    mul.f32             %f22, %f2, %f21;\n\
+    and.b32             %r35, %r25, 15;\n\
+    cvt.rn.f32.u32      %f23, %r35;\n\
+    neg.f32             %f24, %f6;\n\
+    bfe.u32             %r36, %r23, 16, 8;\n\
+    cvt.rn.f32.u32      %f25, %r36;\n\
+    mul.f32             %f26, %f24, %f25;\n\
+    fma.rn.f32          %f27, %f22, %f23, %f26;\n\
+    ld.global.nc.v4.f32 {%f28, %f29, %f30, %f31}, [%rd7];\n\
+    and.b32             %r37, %r28, 15;\n\
+    cvt.rn.f32.u32      %f32, %r37;\n\
+    fma.rn.f32          %f33, %f22, %f32, %f26;\n\
+    and.b32             %r38, %r30, 15;\n\
+    cvt.rn.f32.u32      %f34, %r38;\n\
+    fma.rn.f32          %f35, %f22, %f34, %f26;\n\
+    and.b32             %r39, %r32, 15;\n\
+    cvt.rn.f32.u32      %f36, %r39;\n\
+    fma.rn.f32          %f37, %f22, %f36, %f26;\n\
+    fma.rn.f32          %f38, %f37, %f28, %f1;\n\
+    fma.rn.f32          %f39, %f35, %f29, %f38;\n\
+    fma.rn.f32          %f40, %f33, %f30, %f39;\n\
+    fma.rn.f32          %f41, %f27, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f20, %f11, %f41;\n\
+    fma.rn.f32          %f43, %f18, %f12, %f42;\n\
+    fma.rn.f32          %f44, %f16, %f13, %f43;\n\
+    fma.rn.f32          %f1, %f10, %f14, %f44;\n\
+    add.u64             %rd8, %rd8, 144;\n\
+    add.u64             %rd6, %rd6, 144;\n\
+    add.u64             %rd7, %rd7, 1024;\n\
+    add.u32             %r13, %r13, 1;\n\
+    setp.lt.u32         %p3, %r13, 16;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f45, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f1, %f45;\n\
+    shfl.sync.bfly.b32  %f47, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f46, %f47;\n\
+    shfl.sync.bfly.b32  %f49, %f48, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f48, %f49;\n\
+    shfl.sync.bfly.b32  %f51, %f50, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f52, %f50, %f51;\n\
+    shfl.sync.bfly.b32  %f53, %f52, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f54, %f52, %f53;\n\
+    setp.eq.u32         %p4, %r2, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mad.wide.u32        %rd9, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd9], %f54;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_q4k_gemv_k4096_n1024_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 2359296, "n*k/256*144", 16 },
@@ -1414,235 +2005,238 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k4096_n4096_w2_ptx[] =
-    "// mwv_q4k_gemv  k=4096 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 64  grid 4096\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k4096_n4096_w2(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 64, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<105>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[2];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+288];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 576;\n"
-    "    add.u64             %rd7, %rd7, 576;\n"
-    "    add.u64             %rd8, %rd8, 4096;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 4;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 2;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f102, %f103;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f104, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f104;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k4096_n4096_w2_ptx[] = "\
+// mwv_q4k_gemv  k=4096 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 64  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n4096_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 4;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n4096_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 9437184, "n*k/256*144", 16 },
@@ -1671,237 +2265,240 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k4096_n4096_w4_ptx[] =
-    "// mwv_q4k_gemv  k=4096 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 128  grid 4096\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k4096_n4096_w4(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<107>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[4];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+576];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 1152;\n"
-    "    add.u64             %rd7, %rd7, 1152;\n"
-    "    add.u64             %rd8, %rd8, 8192;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 2;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 4;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f104, %f102, %f103;\n"
-    "    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f104, %f105;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f106, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f106;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k4096_n4096_w4_ptx[] = "\
+// mwv_q4k_gemv  k=4096 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n4096_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n4096_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 9437184, "n*k/256*144", 16 },
@@ -1930,235 +2527,238 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k4096_n1024_w2_ptx[] =
-    "// mwv_q4k_gemv  k=4096 n=1024 num_warps=2  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 64  grid 1024\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k4096_n1024_w2(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 64, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<105>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[2];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+288];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 576;\n"
-    "    add.u64             %rd7, %rd7, 576;\n"
-    "    add.u64             %rd8, %rd8, 4096;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 4;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 2;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f102, %f103;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f104, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f104;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k4096_n1024_w2_ptx[] = "\
+// mwv_q4k_gemv  k=4096 n=1024 num_warps=2  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 64  grid 1024\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n1024_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 4;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n1024_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 2359296, "n*k/256*144", 16 },
@@ -2187,237 +2787,240 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k4096_n1024_w4_ptx[] =
-    "// mwv_q4k_gemv  k=4096 n=1024 num_warps=4  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 128  grid 1024\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k4096_n1024_w4(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<107>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[4];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+576];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 1152;\n"
-    "    add.u64             %rd7, %rd7, 1152;\n"
-    "    add.u64             %rd8, %rd8, 8192;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 2;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 4;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f104, %f102, %f103;\n"
-    "    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f104, %f105;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f106, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f106;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k4096_n1024_w4_ptx[] = "\
+// mwv_q4k_gemv  k=4096 n=1024 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 1024\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n1024_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n1024_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 2359296, "n*k/256*144", 16 },
@@ -2446,235 +3049,238 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k4096_n14336_w2_ptx[] =
-    "// mwv_q4k_gemv  k=4096 n=14336 num_warps=2  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 64  grid 14336\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k4096_n14336_w2(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 64, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<105>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[2];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+288];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 576;\n"
-    "    add.u64             %rd7, %rd7, 576;\n"
-    "    add.u64             %rd8, %rd8, 4096;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 4;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 2;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f102, %f103;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f104, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f104;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k4096_n14336_w2_ptx[] = "\
+// mwv_q4k_gemv  k=4096 n=14336 num_warps=2  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 64  grid 14336\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n14336_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 4;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n14336_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 57344, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 33030144, "n*k/256*144", 16 },
@@ -2703,237 +3309,240 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k4096_n14336_w4_ptx[] =
-    "// mwv_q4k_gemv  k=4096 n=14336 num_warps=4  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 128  grid 14336\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k4096_n14336_w4(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<107>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[4];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+576];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 1152;\n"
-    "    add.u64             %rd7, %rd7, 1152;\n"
-    "    add.u64             %rd8, %rd8, 8192;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 2;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 4;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f104, %f102, %f103;\n"
-    "    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f104, %f105;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f106, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f106;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k4096_n14336_w4_ptx[] = "\
+// mwv_q4k_gemv  k=4096 n=14336 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 14336\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n14336_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n14336_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 57344, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 33030144, "n*k/256*144", 16 },
@@ -2962,235 +3571,238 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k14336_n4096_w2_ptx[] =
-    "// mwv_q4k_gemv  k=14336 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 64  grid 4096\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k14336_n4096_w2(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 64, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<105>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[2];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 8064, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+288];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 576;\n"
-    "    add.u64             %rd7, %rd7, 576;\n"
-    "    add.u64             %rd8, %rd8, 4096;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 14;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 2;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f102, %f103;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f104, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f104;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k14336_n4096_w2_ptx[] = "\
+// mwv_q4k_gemv  k=14336 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 64  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k14336_n4096_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 8064, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 14;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k14336_n4096_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 33030144, "n*k/256*144", 16 },
@@ -3219,237 +3831,240 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k14336_n4096_w4_ptx[] =
-    "// mwv_q4k_gemv  k=14336 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 128  grid 4096\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k14336_n4096_w4(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<107>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[4];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 8064, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+576];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 1152;\n"
-    "    add.u64             %rd7, %rd7, 1152;\n"
-    "    add.u64             %rd8, %rd8, 8192;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 7;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 4;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f104, %f102, %f103;\n"
-    "    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f104, %f105;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f106, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f106;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k14336_n4096_w4_ptx[] = "\
+// mwv_q4k_gemv  k=14336 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k14336_n4096_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 8064, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 7;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k14336_n4096_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 33030144, "n*k/256*144", 16 },
@@ -3478,237 +4093,240 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_q4k_gemv_k4096_n128256_w4_ptx[] =
-    "// mwv_q4k_gemv  k=4096 n=128256 num_warps=4  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 128  grid 128256\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_q4k_gemv_k4096_n128256_w4(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b16   %h<5>;\n"
-    "    .reg .b32   %r<75>;\n"
-    "    .reg .f32   %f<107>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "    .shared .align 16 .b32 partial[4];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;                          // row\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n"
-    "    mad.wide.u32        %rd5, %r3, 144, %rd4;\n"
-    "    mad.lo.u32          %r5, %r4, 4, 16;\n"
-    "    cvt.u64.u32         %rd6, %r5;\n"
-    "    add.u64             %rd7, %rd5, %rd6;\n"
-    "    shr.u32             %r6, %r4, 3;                            // chunk\n"
-    "    and.b32             %r7, %r4, 7;\n"
-    "    mul.lo.u32          %r8, %r7, 4;\n"
-    "    mad.lo.u32          %r9, %r6, 64, %r8;\n"
-    "    mad.lo.u32          %r10, %r3, 256, %r9;\n"
-    "    mad.wide.u32        %rd8, %r10, 4, %rd3;\n"
-    "    and.b32             %r11, %r6, 1;\n"
-    "    setp.ne.u32         %p1, %r11, 0;\n"
-    "    selp.u32            %r12, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r6, 2;\n"
-    "    selp.u32            %r13, 2, 0, %p2;\n"
-    "    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u64             %rd9, %rd5;\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mov.u32             %r16, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n"
-    "    mov.b32             {%h1, %h2}, %r17;\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    mul.f32             %f3, %f2, 0f41800000;\n"
-    "    shr.u32             %r21, %r20, 4;\n"
-    "    prmt.b32            %r22, %r20, %r21, %r12;\n"
-    "    prmt.b32            %r23, %r18, %r19, %r12;\n"
-    "    shr.u32             %r24, %r23, %r13;\n"
-    "    and.b32             %r25, %r24, %r14;\n"
-    "    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n"
-    "    bfe.u32             %r27, %r26, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f4, %r27;\n"
-    "    mul.f32             %f5, %f3, %f4;\n"
-    "    ld.global.nc.u32    %r28, [%rd7];\n"
-    "    shr.u32             %r29, %r28, 1;\n"
-    "    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f6, %r31;\n"
-    "    cvt.f32.f16         %f7, %h2;\n"
-    "    neg.f32             %f8, %f7;\n"
-    "    shr.u32             %r32, %r26, 24;\n"
-    "    cvt.rn.f32.u32      %f9, %r32;\n"
-    "    neg.f32             %f10, %f5;\n"
-    "    fma.rn.f32          %f11, %f8, %f9, %f10;\n"
-    "    fma.rn.f32          %f12, %f5, %f6, %f11;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n"
-    "    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f17, %r33;\n"
-    "    fma.rn.f32          %f18, %f5, %f17, %f11;\n"
-    "    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f19, %r34;\n"
-    "    fma.rn.f32          %f20, %f5, %f19, %f11;\n"
-    "    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f21, %r35;\n"
-    "    fma.rn.f32          %f22, %f5, %f21, %f11;\n"
-    "    and.b32             %r36, %r26, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r36;\n"
-    "    mul.f32             %f24, %f3, %f23;\n"
-    "    shl.b32             %r37, %r28, 3;\n"
-    "    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f25, %r39;\n"
-    "    bfe.u32             %r40, %r26, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f26, %r40;\n"
-    "    neg.f32             %f27, %f24;\n"
-    "    fma.rn.f32          %f28, %f8, %f26, %f27;\n"
-    "    fma.rn.f32          %f29, %f24, %f25, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n"
-    "    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f34, %r41;\n"
-    "    fma.rn.f32          %f35, %f24, %f34, %f28;\n"
-    "    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f36, %r42;\n"
-    "    fma.rn.f32          %f37, %f24, %f36, %f28;\n"
-    "    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f38, %r43;\n"
-    "    fma.rn.f32          %f39, %f24, %f38, %f28;\n"
-    "    fma.rn.f32          %f40, %f39, %f30, %f1;\n"
-    "    fma.rn.f32          %f41, %f37, %f31, %f40;\n"
-    "    fma.rn.f32          %f42, %f35, %f32, %f41;\n"
-    "    fma.rn.f32          %f43, %f29, %f33, %f42;\n"
-    "    fma.rn.f32          %f44, %f22, %f13, %f43;\n"
-    "    fma.rn.f32          %f45, %f20, %f14, %f44;\n"
-    "    fma.rn.f32          %f46, %f18, %f15, %f45;\n"
-    "    fma.rn.f32          %f1, %f12, %f16, %f46;\n"
-    "    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n"
-    "    mov.b32             {%h3, %h4}, %r44;\n"
-    "    cvt.f32.f16         %f47, %h3;\n"
-    "    mul.f32             %f48, %f47, 0f41800000;\n"
-    "    shr.u32             %r48, %r47, 4;\n"
-    "    prmt.b32            %r49, %r47, %r48, %r12;\n"
-    "    prmt.b32            %r50, %r45, %r46, %r12;\n"
-    "    shr.u32             %r51, %r50, %r13;\n"
-    "    and.b32             %r52, %r51, %r14;\n"
-    "    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n"
-    "    bfe.u32             %r54, %r53, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f49, %r54;\n"
-    "    mul.f32             %f50, %f48, %f49;\n"
-    "    ld.global.nc.u32    %r55, [%rd7+576];\n"
-    "    shr.u32             %r56, %r55, 1;\n"
-    "    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f51, %r58;\n"
-    "    cvt.f32.f16         %f52, %h4;\n"
-    "    neg.f32             %f53, %f52;\n"
-    "    shr.u32             %r59, %r53, 24;\n"
-    "    cvt.rn.f32.u32      %f54, %r59;\n"
-    "    neg.f32             %f55, %f50;\n"
-    "    fma.rn.f32          %f56, %f53, %f54, %f55;\n"
-    "    fma.rn.f32          %f57, %f50, %f51, %f56;\n"
-    "    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n"
-    "    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f62, %r60;\n"
-    "    fma.rn.f32          %f63, %f50, %f62, %f56;\n"
-    "    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f64, %r61;\n"
-    "    fma.rn.f32          %f65, %f50, %f64, %f56;\n"
-    "    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f66, %r62;\n"
-    "    fma.rn.f32          %f67, %f50, %f66, %f56;\n"
-    "    and.b32             %r63, %r53, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f68, %r63;\n"
-    "    mul.f32             %f69, %f48, %f68;\n"
-    "    shl.b32             %r64, %r55, 3;\n"
-    "    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n"
-    "    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n"
-    "    mov.b32             %f70, %r66;\n"
-    "    bfe.u32             %r67, %r53, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f71, %r67;\n"
-    "    neg.f32             %f72, %f69;\n"
-    "    fma.rn.f32          %f73, %f53, %f71, %f72;\n"
-    "    fma.rn.f32          %f74, %f69, %f70, %f73;\n"
-    "    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n"
-    "    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n"
-    "    mov.b32             %f79, %r68;\n"
-    "    fma.rn.f32          %f80, %f69, %f79, %f73;\n"
-    "    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n"
-    "    mov.b32             %f81, %r69;\n"
-    "    fma.rn.f32          %f82, %f69, %f81, %f73;\n"
-    "    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n"
-    "    mov.b32             %f83, %r70;\n"
-    "    fma.rn.f32          %f84, %f69, %f83, %f73;\n"
-    "    fma.rn.f32          %f85, %f84, %f75, %f1;\n"
-    "    fma.rn.f32          %f86, %f82, %f76, %f85;\n"
-    "    fma.rn.f32          %f87, %f80, %f77, %f86;\n"
-    "    fma.rn.f32          %f88, %f74, %f78, %f87;\n"
-    "    fma.rn.f32          %f89, %f67, %f58, %f88;\n"
-    "    fma.rn.f32          %f90, %f65, %f59, %f89;\n"
-    "    fma.rn.f32          %f91, %f63, %f60, %f90;\n"
-    "    fma.rn.f32          %f1, %f57, %f61, %f91;\n"
-    "    add.u64             %rd9, %rd9, 1152;\n"
-    "    add.u64             %rd7, %rd7, 1152;\n"
-    "    add.u64             %rd8, %rd8, 8192;\n"
-    "    add.u32             %r16, %r16, 1;\n"
-    "    setp.lt.u32         %p3, %r16, 2;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f1, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f97, %f95, %f96;\n"
-    "    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f99, %f97, %f98;\n"
-    "    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f101, %f99, %f100;\n"
-    "    setp.eq.u32         %p4, %r4, 0;\n"
-    "    @!%p4 bra           $skip;\n"
-    "    mov.u32             %r71, partial;                          // partial\n"
-    "    mad.lo.u32          %r72, %r3, 4, %r71;\n"
-    "    st.shared.f32       [%r72], %f101;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f102, 0f00000000;\n"
-    "    setp.eq.u32         %p5, %r3, 0;\n"
-    "    @!%p5 bra           $skip_3;\n"
-    "    setp.lt.u32         %p6, %r4, 4;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    mov.u32             %r73, partial;                          // partial\n"
-    "    mad.lo.u32          %r74, %r4, 4, %r73;\n"
-    "    ld.shared.f32       %f102, [%r74];\n"
-    "\n"
-    "$skip_2:\n"
-    "    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f104, %f102, %f103;\n"
-    "    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f102, %f104, %f105;\n"
-    "\n"
-    "$skip_3:\n"
-    "    mov.f32             %f106, %f102;\n"
-    "    setp.eq.u32         %p7, %r2, 0;\n"
-    "    @!%p7 bra           $skip_4;\n"
-    "    mad.wide.u32        %rd10, %r1, 4, %rd1;\n"
-    "    st.global.f32       [%rd10], %f106;\n"
-    "\n"
-    "$skip_4:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_q4k_gemv_k4096_n128256_w4_ptx[] = "\
+// mwv_q4k_gemv  k=4096 n=128256 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 128256\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n128256_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n128256_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 513024, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 295501824, "n*k/256*144", 16 },
@@ -3737,91 +4355,92 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] =
-    "// q8_1_quantize  k=4096 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n"
-    "// ptxgen 0.1.0  block 128  grid 32\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry q8_1_quantize_k4096_m1_w4(\n"
-    "    .param .u64 q8,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 32\n"
-    "{\n"
-    "    .reg .pred  %p<6>;\n"
-    "    .reg .b16   %h<3>;\n"
-    "    .reg .b32   %r<21>;\n"
-    "    .reg .f32   %f<21>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [q8];\n"
-    "    ld.param.u64        %rd2, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.lo.u32          %r5, %r1, 4, %r3;                       // block\n"
-    "    setp.ge.u32         %p1, %r5, 128;\n"
-    "    @%p1 ret;\n"
-    "    mul.wide.u32        %rd3, %r5, 32;\n"
-    "    cvt.u64.u32         %rd4, %r4;\n"
-    "    add.u64             %rd5, %rd3, %rd4;\n"
-    "    shl.b64             %rd6, %rd5, 2;\n"
-    "    add.u64             %rd7, %rd2, %rd6;\n"
-    "    ld.global.nc.f32    %f1, [%rd7];\n"
-    "    abs.f32             %f2, %f1;\n"
-    "    shfl.sync.bfly.b32  %f3, %f2, 16, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f4, %f2, %f3;\n"
-    "    shfl.sync.bfly.b32  %f5, %f4, 8, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f6, %f4, %f5;\n"
-    "    shfl.sync.bfly.b32  %f7, %f6, 4, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f8, %f6, %f7;\n"
-    "    shfl.sync.bfly.b32  %f9, %f8, 2, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f10, %f8, %f9;\n"
-    "    shfl.sync.bfly.b32  %f11, %f10, 1, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f12, %f10, %f11;\n"
-    "    div.rn.f32          %f13, %f12, 0f42FE0000;\n"
-    "    mad.wide.u32        %rd8, %r5, 36, %rd1;\n"
-    "    rcp.rn.f32          %f14, %f13;\n"
-    "    setp.eq.f32         %p2, %f13, 0f00000000;\n"
-    "    selp.f32            %f15, 0f00000000, %f14, %p2;\n"
-    "    mul.f32             %f16, %f1, %f15;\n"
-    "    cvt.rzi.s32.f32     %r6, %f16;\n"
-    "    cvt.rn.f32.s32      %f17, %r6;\n"
-    "    sub.f32             %f18, %f16, %f17;\n"
-    "    setp.ge.f32         %p3, %f18, 0f3F000000;\n"
-    "    selp.s32            %r7, 1, 0, %p3;\n"
-    "    add.s32             %r8, %r6, %r7;\n"
-    "    setp.le.f32         %p4, %f18, 0fBF000000;\n"
-    "    selp.s32            %r9, -1, 0, %p4;\n"
-    "    add.s32             %r10, %r8, %r9;\n"
-    "    shfl.sync.bfly.b32  %r11, %r10, 16, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r12, %r10, %r11;\n"
-    "    shfl.sync.bfly.b32  %r13, %r12, 8, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r14, %r12, %r13;\n"
-    "    shfl.sync.bfly.b32  %r15, %r14, 4, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r16, %r14, %r15;\n"
-    "    shfl.sync.bfly.b32  %r17, %r16, 2, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r18, %r16, %r17;\n"
-    "    shfl.sync.bfly.b32  %r19, %r18, 1, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r20, %r18, %r19;\n"
-    "    cvt.rn.f32.s32      %f19, %r20;\n"
-    "    mul.f32             %f20, %f19, %f13;\n"
-    "    cvt.u64.u32         %rd9, %r4;\n"
-    "    add.u64             %rd10, %rd8, %rd9;\n"
-    "    st.global.s8        [%rd10+4], %r10;\n"
-    "    setp.eq.u32         %p5, %r4, 0;\n"
-    "    @!%p5 bra           $skip;\n"
-    "    cvt.rn.f16.f32      %h1, %f13;\n"
-    "    st.global.b16       [%rd8], %h1;\n"
-    "    cvt.rn.f16.f32      %h2, %f20;\n"
-    "    st.global.b16       [%rd8+2], %h2;\n"
-    "\n"
-    "$skip:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] = "\
+// q8_1_quantize  k=4096 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n\
+// ptxgen 0.1.0  block 128  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q8_1_quantize_k4096_m1_w4(\n\
+    .param .u64 q8,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 32\n\
+{\n\
+    .reg .pred  %p<6>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<21>;\n\
+    .reg .f32   %f<21>;\n\
+    .reg .b64   %rd<11>;\n\
+\n\
+    ld.param.u64        %rd1, [q8];\n\
+    ld.param.u64        %rd2, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.lo.u32          %r5, %r1, 4, %r3;                       // block\n\
+    setp.ge.u32         %p1, %r5, 128;\n\
+    @%p1 ret;\n\
+    mul.wide.u32        %rd3, %r5, 32;\n\
+    cvt.u64.u32         %rd4, %r4;\n\
+    add.u64             %rd5, %rd3, %rd4;\n\
+    shl.b64             %rd6, %rd5, 2;\n\
+    add.u64             %rd7, %rd2, %rd6;\n\
+    ld.global.nc.f32    %f1, [%rd7];\n\
+    abs.f32             %f2, %f1;\n\
+    shfl.sync.bfly.b32  %f3, %f2, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f4, %f2, %f3;\n\
+    shfl.sync.bfly.b32  %f5, %f4, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f6, %f4, %f5;\n\
+    shfl.sync.bfly.b32  %f7, %f6, 4, 31, 0xFFFFFFFF;\n\
+    max.f32             %f8, %f6, %f7;\n\
+    shfl.sync.bfly.b32  %f9, %f8, 2, 31, 0xFFFFFFFF;\n\
+    max.f32             %f10, %f8, %f9;\n\
+    shfl.sync.bfly.b32  %f11, %f10, 1, 31, 0xFFFFFFFF;\n\
+    max.f32             %f12, %f10, %f11;\n\
+    div.rn.f32          %f13, %f12, 0f42FE0000;\n\
+    mad.wide.u32        %rd8, %r5, 36, %rd1;\n\
+    rcp.rn.f32          %f14, %f13;\n\
+    setp.eq.f32         %p2, %f13, 0f00000000;\n\
+    selp.f32            %f15, 0f00000000, %f14, %p2;\n\
+    mul.f32             %f16, %f1, %f15;\n\
+    cvt.rzi.s32.f32     %r6, %f16;\n\
+    cvt.rn.f32.s32      %f17, %r6;\n\
+    sub.f32             %f18, %f16, %f17;\n\
+    setp.ge.f32         %p3, %f18, 0f3F000000;\n\
+    selp.s32            %r7, 1, 0, %p3;\n\
+    add.s32             %r8, %r6, %r7;\n\
+    setp.le.f32         %p4, %f18, 0fBF000000;\n\
+    selp.s32            %r9, -1, 0, %p4;\n\
+    add.s32             %r10, %r8, %r9;\n\
+    shfl.sync.bfly.b32  %r11, %r10, 16, 31, 0xFFFFFFFF;\n\
+    add.s32             %r12, %r10, %r11;\n\
+    shfl.sync.bfly.b32  %r13, %r12, 8, 31, 0xFFFFFFFF;\n\
+    add.s32             %r14, %r12, %r13;\n\
+    shfl.sync.bfly.b32  %r15, %r14, 4, 31, 0xFFFFFFFF;\n\
+    add.s32             %r16, %r14, %r15;\n\
+    shfl.sync.bfly.b32  %r17, %r16, 2, 31, 0xFFFFFFFF;\n\
+    add.s32             %r18, %r16, %r17;\n\
+    shfl.sync.bfly.b32  %r19, %r18, 1, 31, 0xFFFFFFFF;\n\
+    add.s32             %r20, %r18, %r19;\n\
+    cvt.rn.f32.s32      %f19, %r20;\n\
+    mul.f32             %f20, %f19, %f13;\n\
+    cvt.u64.u32         %rd9, %r4;\n\
+    add.u64             %rd10, %rd8, %rd9;\n\
+    st.global.s8        [%rd10+4], %r10;\n\
+    setp.eq.u32         %p5, %r4, 0;\n\
+    @!%p5 bra           $skip;\n\
+    cvt.rn.f16.f32      %h1, %f13;\n\
+    st.global.b16       [%rd8], %h1;\n\
+    cvt.rn.f16.f32      %h2, %f20;\n\
+    st.global.b16       [%rd8+2], %h2;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_q8_1_quantize_k4096_m1_w4_params[] = {
     { "q8", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_Q8_1, 4608, "m*k/32*36", 4 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 4 },
@@ -3849,91 +4468,92 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] =
-    "// q8_1_quantize  k=14336 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n"
-    "// ptxgen 0.1.0  block 128  grid 112\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry q8_1_quantize_k14336_m1_w4(\n"
-    "    .param .u64 q8,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 32\n"
-    "{\n"
-    "    .reg .pred  %p<6>;\n"
-    "    .reg .b16   %h<3>;\n"
-    "    .reg .b32   %r<21>;\n"
-    "    .reg .f32   %f<21>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [q8];\n"
-    "    ld.param.u64        %rd2, [x];\n"
-    "    mov.u32             %r1, %ctaid.x;\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    shr.u32             %r3, %r2, 5;                            // warp\n"
-    "    and.b32             %r4, %r2, 31;                           // lane\n"
-    "    mad.lo.u32          %r5, %r1, 4, %r3;                       // block\n"
-    "    setp.ge.u32         %p1, %r5, 448;\n"
-    "    @%p1 ret;\n"
-    "    mul.wide.u32        %rd3, %r5, 32;\n"
-    "    cvt.u64.u32         %rd4, %r4;\n"
-    "    add.u64             %rd5, %rd3, %rd4;\n"
-    "    shl.b64             %rd6, %rd5, 2;\n"
-    "    add.u64             %rd7, %rd2, %rd6;\n"
-    "    ld.global.nc.f32    %f1, [%rd7];\n"
-    "    abs.f32             %f2, %f1;\n"
-    "    shfl.sync.bfly.b32  %f3, %f2, 16, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f4, %f2, %f3;\n"
-    "    shfl.sync.bfly.b32  %f5, %f4, 8, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f6, %f4, %f5;\n"
-    "    shfl.sync.bfly.b32  %f7, %f6, 4, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f8, %f6, %f7;\n"
-    "    shfl.sync.bfly.b32  %f9, %f8, 2, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f10, %f8, %f9;\n"
-    "    shfl.sync.bfly.b32  %f11, %f10, 1, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f12, %f10, %f11;\n"
-    "    div.rn.f32          %f13, %f12, 0f42FE0000;\n"
-    "    mad.wide.u32        %rd8, %r5, 36, %rd1;\n"
-    "    rcp.rn.f32          %f14, %f13;\n"
-    "    setp.eq.f32         %p2, %f13, 0f00000000;\n"
-    "    selp.f32            %f15, 0f00000000, %f14, %p2;\n"
-    "    mul.f32             %f16, %f1, %f15;\n"
-    "    cvt.rzi.s32.f32     %r6, %f16;\n"
-    "    cvt.rn.f32.s32      %f17, %r6;\n"
-    "    sub.f32             %f18, %f16, %f17;\n"
-    "    setp.ge.f32         %p3, %f18, 0f3F000000;\n"
-    "    selp.s32            %r7, 1, 0, %p3;\n"
-    "    add.s32             %r8, %r6, %r7;\n"
-    "    setp.le.f32         %p4, %f18, 0fBF000000;\n"
-    "    selp.s32            %r9, -1, 0, %p4;\n"
-    "    add.s32             %r10, %r8, %r9;\n"
-    "    shfl.sync.bfly.b32  %r11, %r10, 16, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r12, %r10, %r11;\n"
-    "    shfl.sync.bfly.b32  %r13, %r12, 8, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r14, %r12, %r13;\n"
-    "    shfl.sync.bfly.b32  %r15, %r14, 4, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r16, %r14, %r15;\n"
-    "    shfl.sync.bfly.b32  %r17, %r16, 2, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r18, %r16, %r17;\n"
-    "    shfl.sync.bfly.b32  %r19, %r18, 1, 31, 0xFFFFFFFF;\n"
-    "    add.s32             %r20, %r18, %r19;\n"
-    "    cvt.rn.f32.s32      %f19, %r20;\n"
-    "    mul.f32             %f20, %f19, %f13;\n"
-    "    cvt.u64.u32         %rd9, %r4;\n"
-    "    add.u64             %rd10, %rd8, %rd9;\n"
-    "    st.global.s8        [%rd10+4], %r10;\n"
-    "    setp.eq.u32         %p5, %r4, 0;\n"
-    "    @!%p5 bra           $skip;\n"
-    "    cvt.rn.f16.f32      %h1, %f13;\n"
-    "    st.global.b16       [%rd8], %h1;\n"
-    "    cvt.rn.f16.f32      %h2, %f20;\n"
-    "    st.global.b16       [%rd8+2], %h2;\n"
-    "\n"
-    "$skip:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] = "\
+// q8_1_quantize  k=14336 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n\
+// ptxgen 0.1.0  block 128  grid 112\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q8_1_quantize_k14336_m1_w4(\n\
+    .param .u64 q8,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 32\n\
+{\n\
+    .reg .pred  %p<6>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<21>;\n\
+    .reg .f32   %f<21>;\n\
+    .reg .b64   %rd<11>;\n\
+\n\
+    ld.param.u64        %rd1, [q8];\n\
+    ld.param.u64        %rd2, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.lo.u32          %r5, %r1, 4, %r3;                       // block\n\
+    setp.ge.u32         %p1, %r5, 448;\n\
+    @%p1 ret;\n\
+    mul.wide.u32        %rd3, %r5, 32;\n\
+    cvt.u64.u32         %rd4, %r4;\n\
+    add.u64             %rd5, %rd3, %rd4;\n\
+    shl.b64             %rd6, %rd5, 2;\n\
+    add.u64             %rd7, %rd2, %rd6;\n\
+    ld.global.nc.f32    %f1, [%rd7];\n\
+    abs.f32             %f2, %f1;\n\
+    shfl.sync.bfly.b32  %f3, %f2, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f4, %f2, %f3;\n\
+    shfl.sync.bfly.b32  %f5, %f4, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f6, %f4, %f5;\n\
+    shfl.sync.bfly.b32  %f7, %f6, 4, 31, 0xFFFFFFFF;\n\
+    max.f32             %f8, %f6, %f7;\n\
+    shfl.sync.bfly.b32  %f9, %f8, 2, 31, 0xFFFFFFFF;\n\
+    max.f32             %f10, %f8, %f9;\n\
+    shfl.sync.bfly.b32  %f11, %f10, 1, 31, 0xFFFFFFFF;\n\
+    max.f32             %f12, %f10, %f11;\n\
+    div.rn.f32          %f13, %f12, 0f42FE0000;\n\
+    mad.wide.u32        %rd8, %r5, 36, %rd1;\n\
+    rcp.rn.f32          %f14, %f13;\n\
+    setp.eq.f32         %p2, %f13, 0f00000000;\n\
+    selp.f32            %f15, 0f00000000, %f14, %p2;\n\
+    mul.f32             %f16, %f1, %f15;\n\
+    cvt.rzi.s32.f32     %r6, %f16;\n\
+    cvt.rn.f32.s32      %f17, %r6;\n\
+    sub.f32             %f18, %f16, %f17;\n\
+    setp.ge.f32         %p3, %f18, 0f3F000000;\n\
+    selp.s32            %r7, 1, 0, %p3;\n\
+    add.s32             %r8, %r6, %r7;\n\
+    setp.le.f32         %p4, %f18, 0fBF000000;\n\
+    selp.s32            %r9, -1, 0, %p4;\n\
+    add.s32             %r10, %r8, %r9;\n\
+    shfl.sync.bfly.b32  %r11, %r10, 16, 31, 0xFFFFFFFF;\n\
+    add.s32             %r12, %r10, %r11;\n\
+    shfl.sync.bfly.b32  %r13, %r12, 8, 31, 0xFFFFFFFF;\n\
+    add.s32             %r14, %r12, %r13;\n\
+    shfl.sync.bfly.b32  %r15, %r14, 4, 31, 0xFFFFFFFF;\n\
+    add.s32             %r16, %r14, %r15;\n\
+    shfl.sync.bfly.b32  %r17, %r16, 2, 31, 0xFFFFFFFF;\n\
+    add.s32             %r18, %r16, %r17;\n\
+    shfl.sync.bfly.b32  %r19, %r18, 1, 31, 0xFFFFFFFF;\n\
+    add.s32             %r20, %r18, %r19;\n\
+    cvt.rn.f32.s32      %f19, %r20;\n\
+    mul.f32             %f20, %f19, %f13;\n\
+    cvt.u64.u32         %rd9, %r4;\n\
+    add.u64             %rd10, %rd8, %rd9;\n\
+    st.global.s8        [%rd10+4], %r10;\n\
+    setp.eq.u32         %p5, %r4, 0;\n\
+    @!%p5 bra           $skip;\n\
+    cvt.rn.f16.f32      %h1, %f13;\n\
+    st.global.b16       [%rd8], %h1;\n\
+    cvt.rn.f16.f32      %h2, %f20;\n\
+    st.global.b16       [%rd8+2], %h2;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_q8_1_quantize_k14336_m1_w4_params[] = {
     { "q8", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_Q8_1, 16128, "m*k/32*36", 4 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 57344, "m*k*4", 4 },
@@ -3961,322 +4581,325 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] =
-    "// mwv_dp4a_q4k_gemv  k=4096 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_dp4a_q4k_gemv_k4096_n4096_w3(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 96, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<11>;\n"
-    "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<128>;\n"
-    "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<17>;\n"
-    "    .shared .align 16 .b32 partial[6];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %tid.x;\n"
-    "    and.b32             %r2, %r1, 31;                           // lane\n"
-    "    mov.u32             %r3, %ctaid.x;\n"
-    "    shr.u32             %r4, %r1, 5;                            // warp\n"
-    "    mov.u32             %r5, %nctaid.x;\n"
-    "    shr.u32             %r6, %r2, 4;\n"
-    "    and.b32             %r7, %r2, 15;\n"
-    "    shr.u32             %r8, %r7, 2;                            // chunk\n"
-    "    mul.lo.u32          %r9, %r8, 2;\n"
-    "    and.b32             %r10, %r2, 3;\n"
-    "    mul.lo.u32          %r11, %r10, 8;\n"
-    "    mad.lo.u32          %r12, %r7, 8, 16;\n"
-    "    and.b32             %r13, %r8, 1;\n"
-    "    setp.ne.u32         %p1, %r13, 0;\n"
-    "    selp.u32            %r14, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r8, 2;\n"
-    "    selp.u32            %r15, 2, 0, %p2;\n"
-    "    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u32             %r18, 0;\n"
-    "    setp.lt.u32         %p3, %r3, 4096;\n"
-    "    @!%p3 bra           $row_done;\n"
-    "\n"
-    "$row_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mad.lo.u32          %r19, %r4, 2, %r6;\n"
-    "    mul.lo.u32          %r20, %r9, 36;\n"
-    "    mad.lo.u32          %r21, %r19, 288, %r20;\n"
-    "    cvt.u64.u32         %rd5, %r21;\n"
-    "    add.u64             %rd6, %rd3, %rd5;\n"
-    "    cvt.u64.u32         %rd7, %r11;\n"
-    "    add.u64             %rd8, %rd6, %rd7;\n"
-    "    mov.u64             %rd9, %rd6;\n"
-    "    mad.wide.u32        %rd10, %r19, 144, %rd4;\n"
-    "    cvt.u64.u32         %rd11, %r12;\n"
-    "    add.u64             %rd12, %rd10, %rd11;\n"
-    "    mov.u64             %rd13, %rd10;\n"
-    "    ld.global.nc.b16    %h1, [%rd9+36];\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n"
-    "    mov.b32             {%h2, %h3}, %r22;\n"
-    "    cvt.f32.f16         %f3, %h3;\n"
-    "    neg.f32             %f4, %f3;\n"
-    "    shr.u32             %r26, %r25, 4;\n"
-    "    prmt.b32            %r27, %r25, %r26, %r14;\n"
-    "    prmt.b32            %r28, %r23, %r24, %r14;\n"
-    "    shr.u32             %r29, %r28, %r15;\n"
-    "    and.b32             %r30, %r29, %r16;\n"
-    "    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n"
-    "    shr.u32             %r32, %r31, 24;\n"
-    "    cvt.rn.f32.u32      %f5, %r32;\n"
-    "    mul.f32             %f6, %f4, %f5;\n"
-    "    ld.global.nc.s32    %r33, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r34, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n"
-    "    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n"
-    "    mov.b32             %f7, %r36;\n"
-    "    sub.f32             %f8, %f7, 0f4B400000;\n"
-    "    cvt.f32.f16         %f9, %h2;\n"
-    "    mul.f32             %f10, %f9, 0f3D800000;\n"
-    "    bfe.u32             %r37, %r31, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f11, %r37;\n"
-    "    mul.f32             %f12, %f10, %f11;\n"
-    "    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n"
-    "    and.b32             %r40, %r39, 0xF0F0F0F0;\n"
-    "    and.b32             %r41, %r38, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n"
-    "    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n"
-    "    mov.b32             %f13, %r43;\n"
-    "    sub.f32             %f14, %f13, 0f4B400000;\n"
-    "    mul.f32             %f15, %f12, %f14;\n"
-    "    fma.rn.f32          %f16, %f6, %f8, %f15;\n"
-    "    ld.global.nc.b16    %h4, [%rd9];\n"
-    "    cvt.f32.f16         %f17, %h4;\n"
-    "    neg.f32             %f18, %f3;\n"
-    "    bfe.u32             %r44, %r31, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f19, %r44;\n"
-    "    mul.f32             %f20, %f18, %f19;\n"
-    "    ld.global.nc.s32    %r45, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r46, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n"
-    "    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n"
-    "    mov.b32             %f21, %r48;\n"
-    "    sub.f32             %f22, %f21, 0f4B400000;\n"
-    "    and.b32             %r49, %r31, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r49;\n"
-    "    mul.f32             %f24, %f9, %f23;\n"
-    "    and.b32             %r50, %r39, 0x0F0F0F0F;\n"
-    "    and.b32             %r51, %r38, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n"
-    "    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n"
-    "    mov.b32             %f25, %r53;\n"
-    "    sub.f32             %f26, %f25, 0f4B400000;\n"
-    "    mul.f32             %f27, %f24, %f26;\n"
-    "    fma.rn.f32          %f28, %f20, %f22, %f27;\n"
-    "    fma.rn.f32          %f29, %f17, %f28, %f1;\n"
-    "    fma.rn.f32          %f1, %f2, %f16, %f29;\n"
-    "    ld.global.nc.b16    %h5, [%rd9+1764];\n"
-    "    cvt.f32.f16         %f30, %h5;\n"
-    "    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n"
-    "    mov.b32             {%h6, %h7}, %r54;\n"
-    "    cvt.f32.f16         %f31, %h7;\n"
-    "    neg.f32             %f32, %f31;\n"
-    "    shr.u32             %r58, %r57, 4;\n"
-    "    prmt.b32            %r59, %r57, %r58, %r14;\n"
-    "    prmt.b32            %r60, %r55, %r56, %r14;\n"
-    "    shr.u32             %r61, %r60, %r15;\n"
-    "    and.b32             %r62, %r61, %r16;\n"
-    "    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n"
-    "    shr.u32             %r64, %r63, 24;\n"
-    "    cvt.rn.f32.u32      %f33, %r64;\n"
-    "    mul.f32             %f34, %f32, %f33;\n"
-    "    ld.global.nc.s32    %r65, [%rd8+1772];\n"
-    "    ld.global.nc.s32    %r66, [%rd8+1768];\n"
-    "    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n"
-    "    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n"
-    "    mov.b32             %f35, %r68;\n"
-    "    sub.f32             %f36, %f35, 0f4B400000;\n"
-    "    cvt.f32.f16         %f37, %h6;\n"
-    "    mul.f32             %f38, %f37, 0f3D800000;\n"
-    "    bfe.u32             %r69, %r63, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f39, %r69;\n"
-    "    mul.f32             %f40, %f38, %f39;\n"
-    "    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n"
-    "    and.b32             %r72, %r71, 0xF0F0F0F0;\n"
-    "    and.b32             %r73, %r70, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n"
-    "    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n"
-    "    mov.b32             %f41, %r75;\n"
-    "    sub.f32             %f42, %f41, 0f4B400000;\n"
-    "    mul.f32             %f43, %f40, %f42;\n"
-    "    fma.rn.f32          %f44, %f34, %f36, %f43;\n"
-    "    ld.global.nc.b16    %h8, [%rd9+1728];\n"
-    "    cvt.f32.f16         %f45, %h8;\n"
-    "    neg.f32             %f46, %f31;\n"
-    "    bfe.u32             %r76, %r63, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f47, %r76;\n"
-    "    mul.f32             %f48, %f46, %f47;\n"
-    "    ld.global.nc.s32    %r77, [%rd8+1736];\n"
-    "    ld.global.nc.s32    %r78, [%rd8+1732];\n"
-    "    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n"
-    "    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n"
-    "    mov.b32             %f49, %r80;\n"
-    "    sub.f32             %f50, %f49, 0f4B400000;\n"
-    "    and.b32             %r81, %r63, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f51, %r81;\n"
-    "    mul.f32             %f52, %f37, %f51;\n"
-    "    and.b32             %r82, %r71, 0x0F0F0F0F;\n"
-    "    and.b32             %r83, %r70, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n"
-    "    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n"
-    "    mov.b32             %f53, %r85;\n"
-    "    sub.f32             %f54, %f53, 0f4B400000;\n"
-    "    mul.f32             %f55, %f52, %f54;\n"
-    "    fma.rn.f32          %f56, %f48, %f50, %f55;\n"
-    "    fma.rn.f32          %f57, %f45, %f56, %f1;\n"
-    "    fma.rn.f32          %f1, %f30, %f44, %f57;\n"
-    "    add.u64             %rd9, %rd9, 3456;\n"
-    "    add.u64             %rd8, %rd8, 3456;\n"
-    "    add.u64             %rd13, %rd13, 1728;\n"
-    "    add.u64             %rd12, %rd12, 1728;\n"
-    "    add.u32             %r86, %r19, 12;\n"
-    "    setp.lt.u32         %p4, %r86, 16;\n"
-    "    @!%p4 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.b16    %h9, [%rd9+36];\n"
-    "    cvt.f32.f16         %f58, %h9;\n"
-    "    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n"
-    "    mov.b32             {%h10, %h11}, %r87;\n"
-    "    cvt.f32.f16         %f59, %h11;\n"
-    "    neg.f32             %f60, %f59;\n"
-    "    shr.u32             %r91, %r90, 4;\n"
-    "    prmt.b32            %r92, %r90, %r91, %r14;\n"
-    "    prmt.b32            %r93, %r88, %r89, %r14;\n"
-    "    shr.u32             %r94, %r93, %r15;\n"
-    "    and.b32             %r95, %r94, %r16;\n"
-    "    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n"
-    "    shr.u32             %r97, %r96, 24;\n"
-    "    cvt.rn.f32.u32      %f61, %r97;\n"
-    "    mul.f32             %f62, %f60, %f61;\n"
-    "    ld.global.nc.s32    %r98, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r99, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n"
-    "    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n"
-    "    mov.b32             %f63, %r101;\n"
-    "    sub.f32             %f64, %f63, 0f4B400000;\n"
-    "    cvt.f32.f16         %f65, %h10;\n"
-    "    mul.f32             %f66, %f65, 0f3D800000;\n"
-    "    bfe.u32             %r102, %r96, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f67, %r102;\n"
-    "    mul.f32             %f68, %f66, %f67;\n"
-    "    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n"
-    "    and.b32             %r105, %r104, 0xF0F0F0F0;\n"
-    "    and.b32             %r106, %r103, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n"
-    "    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n"
-    "    mov.b32             %f69, %r108;\n"
-    "    sub.f32             %f70, %f69, 0f4B400000;\n"
-    "    mul.f32             %f71, %f68, %f70;\n"
-    "    fma.rn.f32          %f72, %f62, %f64, %f71;\n"
-    "    ld.global.nc.b16    %h12, [%rd9];\n"
-    "    cvt.f32.f16         %f73, %h12;\n"
-    "    neg.f32             %f74, %f59;\n"
-    "    bfe.u32             %r109, %r96, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f75, %r109;\n"
-    "    mul.f32             %f76, %f74, %f75;\n"
-    "    ld.global.nc.s32    %r110, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r111, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n"
-    "    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n"
-    "    mov.b32             %f77, %r113;\n"
-    "    sub.f32             %f78, %f77, 0f4B400000;\n"
-    "    and.b32             %r114, %r96, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f79, %r114;\n"
-    "    mul.f32             %f80, %f65, %f79;\n"
-    "    and.b32             %r115, %r104, 0x0F0F0F0F;\n"
-    "    and.b32             %r116, %r103, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n"
-    "    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n"
-    "    mov.b32             %f81, %r118;\n"
-    "    sub.f32             %f82, %f81, 0f4B400000;\n"
-    "    mul.f32             %f83, %f80, %f82;\n"
-    "    fma.rn.f32          %f84, %f76, %f78, %f83;\n"
-    "    fma.rn.f32          %f85, %f73, %f84, %f1;\n"
-    "    fma.rn.f32          %f1, %f58, %f72, %f85;\n"
-    "    add.u64             %rd9, %rd9, 1728;\n"
-    "    add.u64             %rd8, %rd8, 1728;\n"
-    "    add.u64             %rd13, %rd13, 864;\n"
-    "    add.u64             %rd12, %rd12, 864;\n"
-    "    add.u32             %r86, %r86, 6;\n"
-    "    setp.lt.u32         %p5, %r86, 16;\n"
-    "    @%p5 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shr.u32             %r119, %r2, 5;\n"
-    "    and.b32             %r120, %r2, 31;\n"
-    "    setp.eq.u32         %p6, %r120, 0;\n"
-    "    selp.u32            %r121, %r119, 1, %p6;\n"
-    "    mov.u32             %r122, partial;                         // partial\n"
-    "    add.u32             %r123, %r122, %r18;\n"
-    "    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f1, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f91, %f89, %f90;\n"
-    "    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f91, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    setp.lt.u32         %p7, %r121, 1;\n"
-    "    @!%p7 bra           $skip;\n"
-    "    mad.lo.u32          %r124, %r4, 1, %r121;\n"
-    "    mad.lo.u32          %r125, %r124, 4, %r123;\n"
-    "    st.shared.f32       [%r125], %f95;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f96, 0f00000000;\n"
-    "    setp.lt.u32         %p8, %r1, 1;\n"
-    "    @!%p8 bra           $skip_2;\n"
-    "    mad.lo.u32          %r126, %r1, 4, %r123;\n"
-    "    ld.shared.f32       %f97, [%r126];\n"
-    "    add.f32             %f96, %f96, %f97;\n"
-    "    ld.shared.f32       %f98, [%r126+4];\n"
-    "    add.f32             %f96, %f96, %f98;\n"
-    "    ld.shared.f32       %f99, [%r126+8];\n"
-    "    add.f32             %f96, %f96, %f99;\n"
-    "\n"
-    "$skip_2:\n"
-    "    mov.f32             %f100, %f96;\n"
-    "    xor.b32             %r18, %r18, 12;\n"
-    "    setp.lt.u32         %p9, %r1, 1;\n"
-    "    @!%p9 bra           $skip_3;\n"
-    "    add.u32             %r127, %r3, %r1;\n"
-    "    cvt.u64.u32         %rd14, %r127;\n"
-    "    shl.b64             %rd15, %rd14, 2;\n"
-    "    add.u64             %rd16, %rd1, %rd15;\n"
-    "    st.global.f32       [%rd16], %f100;\n"
-    "\n"
-    "$skip_3:\n"
-    "    add.u32             %r3, %r3, %r5;\n"
-    "    setp.lt.u32         %p10, %r3, 4096;\n"
-    "    @%p10 bra           $row_loop;\n"
-    "\n"
-    "$row_done:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] = "\
+// mwv_dp4a_q4k_gemv  k=4096 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k4096_n4096_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<11>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<128>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 4096;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r22;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r26, %r25, 4;\n\
+    prmt.b32            %r27, %r25, %r26, %r14;\n\
+    prmt.b32            %r28, %r23, %r24, %r14;\n\
+    shr.u32             %r29, %r28, %r15;\n\
+    and.b32             %r30, %r29, %r16;\n\
+    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n\
+    shr.u32             %r32, %r31, 24;\n\
+    cvt.rn.f32.u32      %f5, %r32;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r33, [%rd8+44];\n\
+    ld.global.nc.s32    %r34, [%rd8+40];\n\
+    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n\
+    mov.b32             %f7, %r36;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r37, %r31, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r37;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
+    and.b32             %r40, %r39, 0xF0F0F0F0;\n\
+    and.b32             %r41, %r38, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n\
+    mov.b32             %f13, %r43;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r44, %r31, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r44;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r45, [%rd8+8];\n\
+    ld.global.nc.s32    %r46, [%rd8+4];\n\
+    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n\
+    mov.b32             %f21, %r48;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r49, %r31, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r49;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r50, %r39, 0x0F0F0F0F;\n\
+    and.b32             %r51, %r38, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n\
+    mov.b32             %f25, %r53;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r54;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r58, %r57, 4;\n\
+    prmt.b32            %r59, %r57, %r58, %r14;\n\
+    prmt.b32            %r60, %r55, %r56, %r14;\n\
+    shr.u32             %r61, %r60, %r15;\n\
+    and.b32             %r62, %r61, %r16;\n\
+    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n\
+    shr.u32             %r64, %r63, 24;\n\
+    cvt.rn.f32.u32      %f33, %r64;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r65, [%rd8+1772];\n\
+    ld.global.nc.s32    %r66, [%rd8+1768];\n\
+    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n\
+    mov.b32             %f35, %r68;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r69, %r63, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r69;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n\
+    and.b32             %r72, %r71, 0xF0F0F0F0;\n\
+    and.b32             %r73, %r70, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n\
+    mov.b32             %f41, %r75;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r76, %r63, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r76;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r77, [%rd8+1736];\n\
+    ld.global.nc.s32    %r78, [%rd8+1732];\n\
+    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n\
+    mov.b32             %f49, %r80;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r81, %r63, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r81;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r82, %r71, 0x0F0F0F0F;\n\
+    and.b32             %r83, %r70, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n\
+    mov.b32             %f53, %r85;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r86, %r19, 12;\n\
+    setp.lt.u32         %p4, %r86, 16;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
+"
+"\
+    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r87;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r91, %r90, 4;\n\
+    prmt.b32            %r92, %r90, %r91, %r14;\n\
+    prmt.b32            %r93, %r88, %r89, %r14;\n\
+    shr.u32             %r94, %r93, %r15;\n\
+    and.b32             %r95, %r94, %r16;\n\
+    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n\
+    shr.u32             %r97, %r96, 24;\n\
+    cvt.rn.f32.u32      %f61, %r97;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r98, [%rd8+44];\n\
+    ld.global.nc.s32    %r99, [%rd8+40];\n\
+    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n\
+    mov.b32             %f63, %r101;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r102, %r96, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r102;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n\
+    and.b32             %r105, %r104, 0xF0F0F0F0;\n\
+    and.b32             %r106, %r103, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n\
+    mov.b32             %f69, %r108;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r109, %r96, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r109;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r110, [%rd8+8];\n\
+    ld.global.nc.s32    %r111, [%rd8+4];\n\
+    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n\
+    mov.b32             %f77, %r113;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r114, %r96, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r114;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r115, %r104, 0x0F0F0F0F;\n\
+    and.b32             %r116, %r103, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n\
+    mov.b32             %f81, %r118;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r86, %r86, 6;\n\
+    setp.lt.u32         %p5, %r86, 16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r119, %r2, 5;\n\
+    and.b32             %r120, %r2, 31;\n\
+    setp.eq.u32         %p6, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p6;\n\
+    mov.u32             %r122, partial;                         // partial\n\
+    add.u32             %r123, %r122, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p7, %r121, 1;\n\
+    @!%p7 bra           $skip;\n\
+    mad.lo.u32          %r124, %r4, 1, %r121;\n\
+    mad.lo.u32          %r125, %r124, 4, %r123;\n\
+    st.shared.f32       [%r125], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p8, %r1, 1;\n\
+    @!%p8 bra           $skip_2;\n\
+    mad.lo.u32          %r126, %r1, 4, %r123;\n\
+    ld.shared.f32       %f97, [%r126];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r126+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r126+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_3;\n\
+    add.u32             %r127, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r127;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p10, %r3, 4096;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 9437184, "n*k/256*144", 16 },
@@ -4294,7 +4917,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_grid, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -4305,322 +4928,325 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] =
-    "// mwv_dp4a_q4k_gemv  k=4096 n=1024 num_warps=3  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_dp4a_q4k_gemv_k4096_n1024_w3(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 96, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<11>;\n"
-    "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<128>;\n"
-    "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<17>;\n"
-    "    .shared .align 16 .b32 partial[6];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %tid.x;\n"
-    "    and.b32             %r2, %r1, 31;                           // lane\n"
-    "    mov.u32             %r3, %ctaid.x;\n"
-    "    shr.u32             %r4, %r1, 5;                            // warp\n"
-    "    mov.u32             %r5, %nctaid.x;\n"
-    "    shr.u32             %r6, %r2, 4;\n"
-    "    and.b32             %r7, %r2, 15;\n"
-    "    shr.u32             %r8, %r7, 2;                            // chunk\n"
-    "    mul.lo.u32          %r9, %r8, 2;\n"
-    "    and.b32             %r10, %r2, 3;\n"
-    "    mul.lo.u32          %r11, %r10, 8;\n"
-    "    mad.lo.u32          %r12, %r7, 8, 16;\n"
-    "    and.b32             %r13, %r8, 1;\n"
-    "    setp.ne.u32         %p1, %r13, 0;\n"
-    "    selp.u32            %r14, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r8, 2;\n"
-    "    selp.u32            %r15, 2, 0, %p2;\n"
-    "    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u32             %r18, 0;\n"
-    "    setp.lt.u32         %p3, %r3, 1024;\n"
-    "    @!%p3 bra           $row_done;\n"
-    "\n"
-    "$row_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mad.lo.u32          %r19, %r4, 2, %r6;\n"
-    "    mul.lo.u32          %r20, %r9, 36;\n"
-    "    mad.lo.u32          %r21, %r19, 288, %r20;\n"
-    "    cvt.u64.u32         %rd5, %r21;\n"
-    "    add.u64             %rd6, %rd3, %rd5;\n"
-    "    cvt.u64.u32         %rd7, %r11;\n"
-    "    add.u64             %rd8, %rd6, %rd7;\n"
-    "    mov.u64             %rd9, %rd6;\n"
-    "    mad.wide.u32        %rd10, %r19, 144, %rd4;\n"
-    "    cvt.u64.u32         %rd11, %r12;\n"
-    "    add.u64             %rd12, %rd10, %rd11;\n"
-    "    mov.u64             %rd13, %rd10;\n"
-    "    ld.global.nc.b16    %h1, [%rd9+36];\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n"
-    "    mov.b32             {%h2, %h3}, %r22;\n"
-    "    cvt.f32.f16         %f3, %h3;\n"
-    "    neg.f32             %f4, %f3;\n"
-    "    shr.u32             %r26, %r25, 4;\n"
-    "    prmt.b32            %r27, %r25, %r26, %r14;\n"
-    "    prmt.b32            %r28, %r23, %r24, %r14;\n"
-    "    shr.u32             %r29, %r28, %r15;\n"
-    "    and.b32             %r30, %r29, %r16;\n"
-    "    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n"
-    "    shr.u32             %r32, %r31, 24;\n"
-    "    cvt.rn.f32.u32      %f5, %r32;\n"
-    "    mul.f32             %f6, %f4, %f5;\n"
-    "    ld.global.nc.s32    %r33, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r34, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n"
-    "    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n"
-    "    mov.b32             %f7, %r36;\n"
-    "    sub.f32             %f8, %f7, 0f4B400000;\n"
-    "    cvt.f32.f16         %f9, %h2;\n"
-    "    mul.f32             %f10, %f9, 0f3D800000;\n"
-    "    bfe.u32             %r37, %r31, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f11, %r37;\n"
-    "    mul.f32             %f12, %f10, %f11;\n"
-    "    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n"
-    "    and.b32             %r40, %r39, 0xF0F0F0F0;\n"
-    "    and.b32             %r41, %r38, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n"
-    "    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n"
-    "    mov.b32             %f13, %r43;\n"
-    "    sub.f32             %f14, %f13, 0f4B400000;\n"
-    "    mul.f32             %f15, %f12, %f14;\n"
-    "    fma.rn.f32          %f16, %f6, %f8, %f15;\n"
-    "    ld.global.nc.b16    %h4, [%rd9];\n"
-    "    cvt.f32.f16         %f17, %h4;\n"
-    "    neg.f32             %f18, %f3;\n"
-    "    bfe.u32             %r44, %r31, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f19, %r44;\n"
-    "    mul.f32             %f20, %f18, %f19;\n"
-    "    ld.global.nc.s32    %r45, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r46, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n"
-    "    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n"
-    "    mov.b32             %f21, %r48;\n"
-    "    sub.f32             %f22, %f21, 0f4B400000;\n"
-    "    and.b32             %r49, %r31, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r49;\n"
-    "    mul.f32             %f24, %f9, %f23;\n"
-    "    and.b32             %r50, %r39, 0x0F0F0F0F;\n"
-    "    and.b32             %r51, %r38, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n"
-    "    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n"
-    "    mov.b32             %f25, %r53;\n"
-    "    sub.f32             %f26, %f25, 0f4B400000;\n"
-    "    mul.f32             %f27, %f24, %f26;\n"
-    "    fma.rn.f32          %f28, %f20, %f22, %f27;\n"
-    "    fma.rn.f32          %f29, %f17, %f28, %f1;\n"
-    "    fma.rn.f32          %f1, %f2, %f16, %f29;\n"
-    "    ld.global.nc.b16    %h5, [%rd9+1764];\n"
-    "    cvt.f32.f16         %f30, %h5;\n"
-    "    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n"
-    "    mov.b32             {%h6, %h7}, %r54;\n"
-    "    cvt.f32.f16         %f31, %h7;\n"
-    "    neg.f32             %f32, %f31;\n"
-    "    shr.u32             %r58, %r57, 4;\n"
-    "    prmt.b32            %r59, %r57, %r58, %r14;\n"
-    "    prmt.b32            %r60, %r55, %r56, %r14;\n"
-    "    shr.u32             %r61, %r60, %r15;\n"
-    "    and.b32             %r62, %r61, %r16;\n"
-    "    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n"
-    "    shr.u32             %r64, %r63, 24;\n"
-    "    cvt.rn.f32.u32      %f33, %r64;\n"
-    "    mul.f32             %f34, %f32, %f33;\n"
-    "    ld.global.nc.s32    %r65, [%rd8+1772];\n"
-    "    ld.global.nc.s32    %r66, [%rd8+1768];\n"
-    "    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n"
-    "    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n"
-    "    mov.b32             %f35, %r68;\n"
-    "    sub.f32             %f36, %f35, 0f4B400000;\n"
-    "    cvt.f32.f16         %f37, %h6;\n"
-    "    mul.f32             %f38, %f37, 0f3D800000;\n"
-    "    bfe.u32             %r69, %r63, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f39, %r69;\n"
-    "    mul.f32             %f40, %f38, %f39;\n"
-    "    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n"
-    "    and.b32             %r72, %r71, 0xF0F0F0F0;\n"
-    "    and.b32             %r73, %r70, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n"
-    "    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n"
-    "    mov.b32             %f41, %r75;\n"
-    "    sub.f32             %f42, %f41, 0f4B400000;\n"
-    "    mul.f32             %f43, %f40, %f42;\n"
-    "    fma.rn.f32          %f44, %f34, %f36, %f43;\n"
-    "    ld.global.nc.b16    %h8, [%rd9+1728];\n"
-    "    cvt.f32.f16         %f45, %h8;\n"
-    "    neg.f32             %f46, %f31;\n"
-    "    bfe.u32             %r76, %r63, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f47, %r76;\n"
-    "    mul.f32             %f48, %f46, %f47;\n"
-    "    ld.global.nc.s32    %r77, [%rd8+1736];\n"
-    "    ld.global.nc.s32    %r78, [%rd8+1732];\n"
-    "    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n"
-    "    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n"
-    "    mov.b32             %f49, %r80;\n"
-    "    sub.f32             %f50, %f49, 0f4B400000;\n"
-    "    and.b32             %r81, %r63, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f51, %r81;\n"
-    "    mul.f32             %f52, %f37, %f51;\n"
-    "    and.b32             %r82, %r71, 0x0F0F0F0F;\n"
-    "    and.b32             %r83, %r70, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n"
-    "    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n"
-    "    mov.b32             %f53, %r85;\n"
-    "    sub.f32             %f54, %f53, 0f4B400000;\n"
-    "    mul.f32             %f55, %f52, %f54;\n"
-    "    fma.rn.f32          %f56, %f48, %f50, %f55;\n"
-    "    fma.rn.f32          %f57, %f45, %f56, %f1;\n"
-    "    fma.rn.f32          %f1, %f30, %f44, %f57;\n"
-    "    add.u64             %rd9, %rd9, 3456;\n"
-    "    add.u64             %rd8, %rd8, 3456;\n"
-    "    add.u64             %rd13, %rd13, 1728;\n"
-    "    add.u64             %rd12, %rd12, 1728;\n"
-    "    add.u32             %r86, %r19, 12;\n"
-    "    setp.lt.u32         %p4, %r86, 16;\n"
-    "    @!%p4 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.b16    %h9, [%rd9+36];\n"
-    "    cvt.f32.f16         %f58, %h9;\n"
-    "    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n"
-    "    mov.b32             {%h10, %h11}, %r87;\n"
-    "    cvt.f32.f16         %f59, %h11;\n"
-    "    neg.f32             %f60, %f59;\n"
-    "    shr.u32             %r91, %r90, 4;\n"
-    "    prmt.b32            %r92, %r90, %r91, %r14;\n"
-    "    prmt.b32            %r93, %r88, %r89, %r14;\n"
-    "    shr.u32             %r94, %r93, %r15;\n"
-    "    and.b32             %r95, %r94, %r16;\n"
-    "    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n"
-    "    shr.u32             %r97, %r96, 24;\n"
-    "    cvt.rn.f32.u32      %f61, %r97;\n"
-    "    mul.f32             %f62, %f60, %f61;\n"
-    "    ld.global.nc.s32    %r98, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r99, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n"
-    "    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n"
-    "    mov.b32             %f63, %r101;\n"
-    "    sub.f32             %f64, %f63, 0f4B400000;\n"
-    "    cvt.f32.f16         %f65, %h10;\n"
-    "    mul.f32             %f66, %f65, 0f3D800000;\n"
-    "    bfe.u32             %r102, %r96, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f67, %r102;\n"
-    "    mul.f32             %f68, %f66, %f67;\n"
-    "    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n"
-    "    and.b32             %r105, %r104, 0xF0F0F0F0;\n"
-    "    and.b32             %r106, %r103, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n"
-    "    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n"
-    "    mov.b32             %f69, %r108;\n"
-    "    sub.f32             %f70, %f69, 0f4B400000;\n"
-    "    mul.f32             %f71, %f68, %f70;\n"
-    "    fma.rn.f32          %f72, %f62, %f64, %f71;\n"
-    "    ld.global.nc.b16    %h12, [%rd9];\n"
-    "    cvt.f32.f16         %f73, %h12;\n"
-    "    neg.f32             %f74, %f59;\n"
-    "    bfe.u32             %r109, %r96, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f75, %r109;\n"
-    "    mul.f32             %f76, %f74, %f75;\n"
-    "    ld.global.nc.s32    %r110, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r111, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n"
-    "    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n"
-    "    mov.b32             %f77, %r113;\n"
-    "    sub.f32             %f78, %f77, 0f4B400000;\n"
-    "    and.b32             %r114, %r96, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f79, %r114;\n"
-    "    mul.f32             %f80, %f65, %f79;\n"
-    "    and.b32             %r115, %r104, 0x0F0F0F0F;\n"
-    "    and.b32             %r116, %r103, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n"
-    "    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n"
-    "    mov.b32             %f81, %r118;\n"
-    "    sub.f32             %f82, %f81, 0f4B400000;\n"
-    "    mul.f32             %f83, %f80, %f82;\n"
-    "    fma.rn.f32          %f84, %f76, %f78, %f83;\n"
-    "    fma.rn.f32          %f85, %f73, %f84, %f1;\n"
-    "    fma.rn.f32          %f1, %f58, %f72, %f85;\n"
-    "    add.u64             %rd9, %rd9, 1728;\n"
-    "    add.u64             %rd8, %rd8, 1728;\n"
-    "    add.u64             %rd13, %rd13, 864;\n"
-    "    add.u64             %rd12, %rd12, 864;\n"
-    "    add.u32             %r86, %r86, 6;\n"
-    "    setp.lt.u32         %p5, %r86, 16;\n"
-    "    @%p5 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shr.u32             %r119, %r2, 5;\n"
-    "    and.b32             %r120, %r2, 31;\n"
-    "    setp.eq.u32         %p6, %r120, 0;\n"
-    "    selp.u32            %r121, %r119, 1, %p6;\n"
-    "    mov.u32             %r122, partial;                         // partial\n"
-    "    add.u32             %r123, %r122, %r18;\n"
-    "    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f1, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f91, %f89, %f90;\n"
-    "    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f91, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    setp.lt.u32         %p7, %r121, 1;\n"
-    "    @!%p7 bra           $skip;\n"
-    "    mad.lo.u32          %r124, %r4, 1, %r121;\n"
-    "    mad.lo.u32          %r125, %r124, 4, %r123;\n"
-    "    st.shared.f32       [%r125], %f95;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f96, 0f00000000;\n"
-    "    setp.lt.u32         %p8, %r1, 1;\n"
-    "    @!%p8 bra           $skip_2;\n"
-    "    mad.lo.u32          %r126, %r1, 4, %r123;\n"
-    "    ld.shared.f32       %f97, [%r126];\n"
-    "    add.f32             %f96, %f96, %f97;\n"
-    "    ld.shared.f32       %f98, [%r126+4];\n"
-    "    add.f32             %f96, %f96, %f98;\n"
-    "    ld.shared.f32       %f99, [%r126+8];\n"
-    "    add.f32             %f96, %f96, %f99;\n"
-    "\n"
-    "$skip_2:\n"
-    "    mov.f32             %f100, %f96;\n"
-    "    xor.b32             %r18, %r18, 12;\n"
-    "    setp.lt.u32         %p9, %r1, 1;\n"
-    "    @!%p9 bra           $skip_3;\n"
-    "    add.u32             %r127, %r3, %r1;\n"
-    "    cvt.u64.u32         %rd14, %r127;\n"
-    "    shl.b64             %rd15, %rd14, 2;\n"
-    "    add.u64             %rd16, %rd1, %rd15;\n"
-    "    st.global.f32       [%rd16], %f100;\n"
-    "\n"
-    "$skip_3:\n"
-    "    add.u32             %r3, %r3, %r5;\n"
-    "    setp.lt.u32         %p10, %r3, 1024;\n"
-    "    @%p10 bra           $row_loop;\n"
-    "\n"
-    "$row_done:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] = "\
+// mwv_dp4a_q4k_gemv  k=4096 n=1024 num_warps=3  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k4096_n1024_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<11>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<128>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 1024;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r22;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r26, %r25, 4;\n\
+    prmt.b32            %r27, %r25, %r26, %r14;\n\
+    prmt.b32            %r28, %r23, %r24, %r14;\n\
+    shr.u32             %r29, %r28, %r15;\n\
+    and.b32             %r30, %r29, %r16;\n\
+    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n\
+    shr.u32             %r32, %r31, 24;\n\
+    cvt.rn.f32.u32      %f5, %r32;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r33, [%rd8+44];\n\
+    ld.global.nc.s32    %r34, [%rd8+40];\n\
+    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n\
+    mov.b32             %f7, %r36;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r37, %r31, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r37;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
+    and.b32             %r40, %r39, 0xF0F0F0F0;\n\
+    and.b32             %r41, %r38, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n\
+    mov.b32             %f13, %r43;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r44, %r31, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r44;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r45, [%rd8+8];\n\
+    ld.global.nc.s32    %r46, [%rd8+4];\n\
+    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n\
+    mov.b32             %f21, %r48;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r49, %r31, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r49;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r50, %r39, 0x0F0F0F0F;\n\
+    and.b32             %r51, %r38, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n\
+    mov.b32             %f25, %r53;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r54;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r58, %r57, 4;\n\
+    prmt.b32            %r59, %r57, %r58, %r14;\n\
+    prmt.b32            %r60, %r55, %r56, %r14;\n\
+    shr.u32             %r61, %r60, %r15;\n\
+    and.b32             %r62, %r61, %r16;\n\
+    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n\
+    shr.u32             %r64, %r63, 24;\n\
+    cvt.rn.f32.u32      %f33, %r64;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r65, [%rd8+1772];\n\
+    ld.global.nc.s32    %r66, [%rd8+1768];\n\
+    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n\
+    mov.b32             %f35, %r68;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r69, %r63, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r69;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n\
+    and.b32             %r72, %r71, 0xF0F0F0F0;\n\
+    and.b32             %r73, %r70, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n\
+    mov.b32             %f41, %r75;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r76, %r63, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r76;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r77, [%rd8+1736];\n\
+    ld.global.nc.s32    %r78, [%rd8+1732];\n\
+    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n\
+    mov.b32             %f49, %r80;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r81, %r63, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r81;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r82, %r71, 0x0F0F0F0F;\n\
+    and.b32             %r83, %r70, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n\
+    mov.b32             %f53, %r85;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r86, %r19, 12;\n\
+    setp.lt.u32         %p4, %r86, 16;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
+"
+"\
+    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r87;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r91, %r90, 4;\n\
+    prmt.b32            %r92, %r90, %r91, %r14;\n\
+    prmt.b32            %r93, %r88, %r89, %r14;\n\
+    shr.u32             %r94, %r93, %r15;\n\
+    and.b32             %r95, %r94, %r16;\n\
+    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n\
+    shr.u32             %r97, %r96, 24;\n\
+    cvt.rn.f32.u32      %f61, %r97;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r98, [%rd8+44];\n\
+    ld.global.nc.s32    %r99, [%rd8+40];\n\
+    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n\
+    mov.b32             %f63, %r101;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r102, %r96, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r102;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n\
+    and.b32             %r105, %r104, 0xF0F0F0F0;\n\
+    and.b32             %r106, %r103, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n\
+    mov.b32             %f69, %r108;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r109, %r96, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r109;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r110, [%rd8+8];\n\
+    ld.global.nc.s32    %r111, [%rd8+4];\n\
+    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n\
+    mov.b32             %f77, %r113;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r114, %r96, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r114;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r115, %r104, 0x0F0F0F0F;\n\
+    and.b32             %r116, %r103, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n\
+    mov.b32             %f81, %r118;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r86, %r86, 6;\n\
+    setp.lt.u32         %p5, %r86, 16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r119, %r2, 5;\n\
+    and.b32             %r120, %r2, 31;\n\
+    setp.eq.u32         %p6, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p6;\n\
+    mov.u32             %r122, partial;                         // partial\n\
+    add.u32             %r123, %r122, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p7, %r121, 1;\n\
+    @!%p7 bra           $skip;\n\
+    mad.lo.u32          %r124, %r4, 1, %r121;\n\
+    mad.lo.u32          %r125, %r124, 4, %r123;\n\
+    st.shared.f32       [%r125], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p8, %r1, 1;\n\
+    @!%p8 bra           $skip_2;\n\
+    mad.lo.u32          %r126, %r1, 4, %r123;\n\
+    ld.shared.f32       %f97, [%r126];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r126+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r126+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_3;\n\
+    add.u32             %r127, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r127;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p10, %r3, 1024;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 2359296, "n*k/256*144", 16 },
@@ -4638,7 +5264,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_grid, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 1024, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -4649,322 +5275,325 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] =
-    "// mwv_dp4a_q4k_gemv  k=4096 n=14336 num_warps=3  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_dp4a_q4k_gemv_k4096_n14336_w3(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 96, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<11>;\n"
-    "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<128>;\n"
-    "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<17>;\n"
-    "    .shared .align 16 .b32 partial[6];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %tid.x;\n"
-    "    and.b32             %r2, %r1, 31;                           // lane\n"
-    "    mov.u32             %r3, %ctaid.x;\n"
-    "    shr.u32             %r4, %r1, 5;                            // warp\n"
-    "    mov.u32             %r5, %nctaid.x;\n"
-    "    shr.u32             %r6, %r2, 4;\n"
-    "    and.b32             %r7, %r2, 15;\n"
-    "    shr.u32             %r8, %r7, 2;                            // chunk\n"
-    "    mul.lo.u32          %r9, %r8, 2;\n"
-    "    and.b32             %r10, %r2, 3;\n"
-    "    mul.lo.u32          %r11, %r10, 8;\n"
-    "    mad.lo.u32          %r12, %r7, 8, 16;\n"
-    "    and.b32             %r13, %r8, 1;\n"
-    "    setp.ne.u32         %p1, %r13, 0;\n"
-    "    selp.u32            %r14, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r8, 2;\n"
-    "    selp.u32            %r15, 2, 0, %p2;\n"
-    "    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u32             %r18, 0;\n"
-    "    setp.lt.u32         %p3, %r3, 14336;\n"
-    "    @!%p3 bra           $row_done;\n"
-    "\n"
-    "$row_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mad.lo.u32          %r19, %r4, 2, %r6;\n"
-    "    mul.lo.u32          %r20, %r9, 36;\n"
-    "    mad.lo.u32          %r21, %r19, 288, %r20;\n"
-    "    cvt.u64.u32         %rd5, %r21;\n"
-    "    add.u64             %rd6, %rd3, %rd5;\n"
-    "    cvt.u64.u32         %rd7, %r11;\n"
-    "    add.u64             %rd8, %rd6, %rd7;\n"
-    "    mov.u64             %rd9, %rd6;\n"
-    "    mad.wide.u32        %rd10, %r19, 144, %rd4;\n"
-    "    cvt.u64.u32         %rd11, %r12;\n"
-    "    add.u64             %rd12, %rd10, %rd11;\n"
-    "    mov.u64             %rd13, %rd10;\n"
-    "    ld.global.nc.b16    %h1, [%rd9+36];\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n"
-    "    mov.b32             {%h2, %h3}, %r22;\n"
-    "    cvt.f32.f16         %f3, %h3;\n"
-    "    neg.f32             %f4, %f3;\n"
-    "    shr.u32             %r26, %r25, 4;\n"
-    "    prmt.b32            %r27, %r25, %r26, %r14;\n"
-    "    prmt.b32            %r28, %r23, %r24, %r14;\n"
-    "    shr.u32             %r29, %r28, %r15;\n"
-    "    and.b32             %r30, %r29, %r16;\n"
-    "    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n"
-    "    shr.u32             %r32, %r31, 24;\n"
-    "    cvt.rn.f32.u32      %f5, %r32;\n"
-    "    mul.f32             %f6, %f4, %f5;\n"
-    "    ld.global.nc.s32    %r33, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r34, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n"
-    "    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n"
-    "    mov.b32             %f7, %r36;\n"
-    "    sub.f32             %f8, %f7, 0f4B400000;\n"
-    "    cvt.f32.f16         %f9, %h2;\n"
-    "    mul.f32             %f10, %f9, 0f3D800000;\n"
-    "    bfe.u32             %r37, %r31, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f11, %r37;\n"
-    "    mul.f32             %f12, %f10, %f11;\n"
-    "    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n"
-    "    and.b32             %r40, %r39, 0xF0F0F0F0;\n"
-    "    and.b32             %r41, %r38, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n"
-    "    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n"
-    "    mov.b32             %f13, %r43;\n"
-    "    sub.f32             %f14, %f13, 0f4B400000;\n"
-    "    mul.f32             %f15, %f12, %f14;\n"
-    "    fma.rn.f32          %f16, %f6, %f8, %f15;\n"
-    "    ld.global.nc.b16    %h4, [%rd9];\n"
-    "    cvt.f32.f16         %f17, %h4;\n"
-    "    neg.f32             %f18, %f3;\n"
-    "    bfe.u32             %r44, %r31, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f19, %r44;\n"
-    "    mul.f32             %f20, %f18, %f19;\n"
-    "    ld.global.nc.s32    %r45, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r46, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n"
-    "    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n"
-    "    mov.b32             %f21, %r48;\n"
-    "    sub.f32             %f22, %f21, 0f4B400000;\n"
-    "    and.b32             %r49, %r31, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r49;\n"
-    "    mul.f32             %f24, %f9, %f23;\n"
-    "    and.b32             %r50, %r39, 0x0F0F0F0F;\n"
-    "    and.b32             %r51, %r38, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n"
-    "    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n"
-    "    mov.b32             %f25, %r53;\n"
-    "    sub.f32             %f26, %f25, 0f4B400000;\n"
-    "    mul.f32             %f27, %f24, %f26;\n"
-    "    fma.rn.f32          %f28, %f20, %f22, %f27;\n"
-    "    fma.rn.f32          %f29, %f17, %f28, %f1;\n"
-    "    fma.rn.f32          %f1, %f2, %f16, %f29;\n"
-    "    ld.global.nc.b16    %h5, [%rd9+1764];\n"
-    "    cvt.f32.f16         %f30, %h5;\n"
-    "    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n"
-    "    mov.b32             {%h6, %h7}, %r54;\n"
-    "    cvt.f32.f16         %f31, %h7;\n"
-    "    neg.f32             %f32, %f31;\n"
-    "    shr.u32             %r58, %r57, 4;\n"
-    "    prmt.b32            %r59, %r57, %r58, %r14;\n"
-    "    prmt.b32            %r60, %r55, %r56, %r14;\n"
-    "    shr.u32             %r61, %r60, %r15;\n"
-    "    and.b32             %r62, %r61, %r16;\n"
-    "    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n"
-    "    shr.u32             %r64, %r63, 24;\n"
-    "    cvt.rn.f32.u32      %f33, %r64;\n"
-    "    mul.f32             %f34, %f32, %f33;\n"
-    "    ld.global.nc.s32    %r65, [%rd8+1772];\n"
-    "    ld.global.nc.s32    %r66, [%rd8+1768];\n"
-    "    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n"
-    "    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n"
-    "    mov.b32             %f35, %r68;\n"
-    "    sub.f32             %f36, %f35, 0f4B400000;\n"
-    "    cvt.f32.f16         %f37, %h6;\n"
-    "    mul.f32             %f38, %f37, 0f3D800000;\n"
-    "    bfe.u32             %r69, %r63, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f39, %r69;\n"
-    "    mul.f32             %f40, %f38, %f39;\n"
-    "    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n"
-    "    and.b32             %r72, %r71, 0xF0F0F0F0;\n"
-    "    and.b32             %r73, %r70, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n"
-    "    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n"
-    "    mov.b32             %f41, %r75;\n"
-    "    sub.f32             %f42, %f41, 0f4B400000;\n"
-    "    mul.f32             %f43, %f40, %f42;\n"
-    "    fma.rn.f32          %f44, %f34, %f36, %f43;\n"
-    "    ld.global.nc.b16    %h8, [%rd9+1728];\n"
-    "    cvt.f32.f16         %f45, %h8;\n"
-    "    neg.f32             %f46, %f31;\n"
-    "    bfe.u32             %r76, %r63, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f47, %r76;\n"
-    "    mul.f32             %f48, %f46, %f47;\n"
-    "    ld.global.nc.s32    %r77, [%rd8+1736];\n"
-    "    ld.global.nc.s32    %r78, [%rd8+1732];\n"
-    "    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n"
-    "    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n"
-    "    mov.b32             %f49, %r80;\n"
-    "    sub.f32             %f50, %f49, 0f4B400000;\n"
-    "    and.b32             %r81, %r63, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f51, %r81;\n"
-    "    mul.f32             %f52, %f37, %f51;\n"
-    "    and.b32             %r82, %r71, 0x0F0F0F0F;\n"
-    "    and.b32             %r83, %r70, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n"
-    "    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n"
-    "    mov.b32             %f53, %r85;\n"
-    "    sub.f32             %f54, %f53, 0f4B400000;\n"
-    "    mul.f32             %f55, %f52, %f54;\n"
-    "    fma.rn.f32          %f56, %f48, %f50, %f55;\n"
-    "    fma.rn.f32          %f57, %f45, %f56, %f1;\n"
-    "    fma.rn.f32          %f1, %f30, %f44, %f57;\n"
-    "    add.u64             %rd9, %rd9, 3456;\n"
-    "    add.u64             %rd8, %rd8, 3456;\n"
-    "    add.u64             %rd13, %rd13, 1728;\n"
-    "    add.u64             %rd12, %rd12, 1728;\n"
-    "    add.u32             %r86, %r19, 12;\n"
-    "    setp.lt.u32         %p4, %r86, 16;\n"
-    "    @!%p4 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.b16    %h9, [%rd9+36];\n"
-    "    cvt.f32.f16         %f58, %h9;\n"
-    "    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n"
-    "    mov.b32             {%h10, %h11}, %r87;\n"
-    "    cvt.f32.f16         %f59, %h11;\n"
-    "    neg.f32             %f60, %f59;\n"
-    "    shr.u32             %r91, %r90, 4;\n"
-    "    prmt.b32            %r92, %r90, %r91, %r14;\n"
-    "    prmt.b32            %r93, %r88, %r89, %r14;\n"
-    "    shr.u32             %r94, %r93, %r15;\n"
-    "    and.b32             %r95, %r94, %r16;\n"
-    "    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n"
-    "    shr.u32             %r97, %r96, 24;\n"
-    "    cvt.rn.f32.u32      %f61, %r97;\n"
-    "    mul.f32             %f62, %f60, %f61;\n"
-    "    ld.global.nc.s32    %r98, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r99, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n"
-    "    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n"
-    "    mov.b32             %f63, %r101;\n"
-    "    sub.f32             %f64, %f63, 0f4B400000;\n"
-    "    cvt.f32.f16         %f65, %h10;\n"
-    "    mul.f32             %f66, %f65, 0f3D800000;\n"
-    "    bfe.u32             %r102, %r96, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f67, %r102;\n"
-    "    mul.f32             %f68, %f66, %f67;\n"
-    "    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n"
-    "    and.b32             %r105, %r104, 0xF0F0F0F0;\n"
-    "    and.b32             %r106, %r103, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n"
-    "    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n"
-    "    mov.b32             %f69, %r108;\n"
-    "    sub.f32             %f70, %f69, 0f4B400000;\n"
-    "    mul.f32             %f71, %f68, %f70;\n"
-    "    fma.rn.f32          %f72, %f62, %f64, %f71;\n"
-    "    ld.global.nc.b16    %h12, [%rd9];\n"
-    "    cvt.f32.f16         %f73, %h12;\n"
-    "    neg.f32             %f74, %f59;\n"
-    "    bfe.u32             %r109, %r96, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f75, %r109;\n"
-    "    mul.f32             %f76, %f74, %f75;\n"
-    "    ld.global.nc.s32    %r110, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r111, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n"
-    "    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n"
-    "    mov.b32             %f77, %r113;\n"
-    "    sub.f32             %f78, %f77, 0f4B400000;\n"
-    "    and.b32             %r114, %r96, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f79, %r114;\n"
-    "    mul.f32             %f80, %f65, %f79;\n"
-    "    and.b32             %r115, %r104, 0x0F0F0F0F;\n"
-    "    and.b32             %r116, %r103, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n"
-    "    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n"
-    "    mov.b32             %f81, %r118;\n"
-    "    sub.f32             %f82, %f81, 0f4B400000;\n"
-    "    mul.f32             %f83, %f80, %f82;\n"
-    "    fma.rn.f32          %f84, %f76, %f78, %f83;\n"
-    "    fma.rn.f32          %f85, %f73, %f84, %f1;\n"
-    "    fma.rn.f32          %f1, %f58, %f72, %f85;\n"
-    "    add.u64             %rd9, %rd9, 1728;\n"
-    "    add.u64             %rd8, %rd8, 1728;\n"
-    "    add.u64             %rd13, %rd13, 864;\n"
-    "    add.u64             %rd12, %rd12, 864;\n"
-    "    add.u32             %r86, %r86, 6;\n"
-    "    setp.lt.u32         %p5, %r86, 16;\n"
-    "    @%p5 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shr.u32             %r119, %r2, 5;\n"
-    "    and.b32             %r120, %r2, 31;\n"
-    "    setp.eq.u32         %p6, %r120, 0;\n"
-    "    selp.u32            %r121, %r119, 1, %p6;\n"
-    "    mov.u32             %r122, partial;                         // partial\n"
-    "    add.u32             %r123, %r122, %r18;\n"
-    "    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f1, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f91, %f89, %f90;\n"
-    "    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f91, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    setp.lt.u32         %p7, %r121, 1;\n"
-    "    @!%p7 bra           $skip;\n"
-    "    mad.lo.u32          %r124, %r4, 1, %r121;\n"
-    "    mad.lo.u32          %r125, %r124, 4, %r123;\n"
-    "    st.shared.f32       [%r125], %f95;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f96, 0f00000000;\n"
-    "    setp.lt.u32         %p8, %r1, 1;\n"
-    "    @!%p8 bra           $skip_2;\n"
-    "    mad.lo.u32          %r126, %r1, 4, %r123;\n"
-    "    ld.shared.f32       %f97, [%r126];\n"
-    "    add.f32             %f96, %f96, %f97;\n"
-    "    ld.shared.f32       %f98, [%r126+4];\n"
-    "    add.f32             %f96, %f96, %f98;\n"
-    "    ld.shared.f32       %f99, [%r126+8];\n"
-    "    add.f32             %f96, %f96, %f99;\n"
-    "\n"
-    "$skip_2:\n"
-    "    mov.f32             %f100, %f96;\n"
-    "    xor.b32             %r18, %r18, 12;\n"
-    "    setp.lt.u32         %p9, %r1, 1;\n"
-    "    @!%p9 bra           $skip_3;\n"
-    "    add.u32             %r127, %r3, %r1;\n"
-    "    cvt.u64.u32         %rd14, %r127;\n"
-    "    shl.b64             %rd15, %rd14, 2;\n"
-    "    add.u64             %rd16, %rd1, %rd15;\n"
-    "    st.global.f32       [%rd16], %f100;\n"
-    "\n"
-    "$skip_3:\n"
-    "    add.u32             %r3, %r3, %r5;\n"
-    "    setp.lt.u32         %p10, %r3, 14336;\n"
-    "    @%p10 bra           $row_loop;\n"
-    "\n"
-    "$row_done:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] = "\
+// mwv_dp4a_q4k_gemv  k=4096 n=14336 num_warps=3  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k4096_n14336_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<11>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<128>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 14336;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r22;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r26, %r25, 4;\n\
+    prmt.b32            %r27, %r25, %r26, %r14;\n\
+    prmt.b32            %r28, %r23, %r24, %r14;\n\
+    shr.u32             %r29, %r28, %r15;\n\
+    and.b32             %r30, %r29, %r16;\n\
+    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n\
+    shr.u32             %r32, %r31, 24;\n\
+    cvt.rn.f32.u32      %f5, %r32;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r33, [%rd8+44];\n\
+    ld.global.nc.s32    %r34, [%rd8+40];\n\
+    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n\
+    mov.b32             %f7, %r36;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r37, %r31, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r37;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
+    and.b32             %r40, %r39, 0xF0F0F0F0;\n\
+    and.b32             %r41, %r38, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n\
+    mov.b32             %f13, %r43;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r44, %r31, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r44;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r45, [%rd8+8];\n\
+    ld.global.nc.s32    %r46, [%rd8+4];\n\
+    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n\
+    mov.b32             %f21, %r48;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r49, %r31, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r49;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r50, %r39, 0x0F0F0F0F;\n\
+    and.b32             %r51, %r38, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n\
+    mov.b32             %f25, %r53;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r54;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r58, %r57, 4;\n\
+    prmt.b32            %r59, %r57, %r58, %r14;\n\
+    prmt.b32            %r60, %r55, %r56, %r14;\n\
+    shr.u32             %r61, %r60, %r15;\n\
+    and.b32             %r62, %r61, %r16;\n\
+    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n\
+    shr.u32             %r64, %r63, 24;\n\
+    cvt.rn.f32.u32      %f33, %r64;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r65, [%rd8+1772];\n\
+    ld.global.nc.s32    %r66, [%rd8+1768];\n\
+    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n\
+    mov.b32             %f35, %r68;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r69, %r63, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r69;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n\
+    and.b32             %r72, %r71, 0xF0F0F0F0;\n\
+    and.b32             %r73, %r70, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n\
+    mov.b32             %f41, %r75;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r76, %r63, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r76;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r77, [%rd8+1736];\n\
+    ld.global.nc.s32    %r78, [%rd8+1732];\n\
+    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n\
+    mov.b32             %f49, %r80;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r81, %r63, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r81;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r82, %r71, 0x0F0F0F0F;\n\
+    and.b32             %r83, %r70, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n\
+    mov.b32             %f53, %r85;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r86, %r19, 12;\n\
+    setp.lt.u32         %p4, %r86, 16;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
+"
+"\
+    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r87;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r91, %r90, 4;\n\
+    prmt.b32            %r92, %r90, %r91, %r14;\n\
+    prmt.b32            %r93, %r88, %r89, %r14;\n\
+    shr.u32             %r94, %r93, %r15;\n\
+    and.b32             %r95, %r94, %r16;\n\
+    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n\
+    shr.u32             %r97, %r96, 24;\n\
+    cvt.rn.f32.u32      %f61, %r97;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r98, [%rd8+44];\n\
+    ld.global.nc.s32    %r99, [%rd8+40];\n\
+    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n\
+    mov.b32             %f63, %r101;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r102, %r96, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r102;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n\
+    and.b32             %r105, %r104, 0xF0F0F0F0;\n\
+    and.b32             %r106, %r103, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n\
+    mov.b32             %f69, %r108;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r109, %r96, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r109;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r110, [%rd8+8];\n\
+    ld.global.nc.s32    %r111, [%rd8+4];\n\
+    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n\
+    mov.b32             %f77, %r113;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r114, %r96, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r114;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r115, %r104, 0x0F0F0F0F;\n\
+    and.b32             %r116, %r103, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n\
+    mov.b32             %f81, %r118;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r86, %r86, 6;\n\
+    setp.lt.u32         %p5, %r86, 16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r119, %r2, 5;\n\
+    and.b32             %r120, %r2, 31;\n\
+    setp.eq.u32         %p6, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p6;\n\
+    mov.u32             %r122, partial;                         // partial\n\
+    add.u32             %r123, %r122, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p7, %r121, 1;\n\
+    @!%p7 bra           $skip;\n\
+    mad.lo.u32          %r124, %r4, 1, %r121;\n\
+    mad.lo.u32          %r125, %r124, 4, %r123;\n\
+    st.shared.f32       [%r125], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p8, %r1, 1;\n\
+    @!%p8 bra           $skip_2;\n\
+    mad.lo.u32          %r126, %r1, 4, %r123;\n\
+    ld.shared.f32       %f97, [%r126];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r126+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r126+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_3;\n\
+    add.u32             %r127, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r127;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p10, %r3, 14336;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 57344, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 33030144, "n*k/256*144", 16 },
@@ -4982,7 +5611,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_grid, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 14336, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -4993,329 +5622,332 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] =
-    "// mwv_dp4a_q4k_gemv  k=14336 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n"
-    "// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry mwv_dp4a_q4k_gemv_k14336_n4096_w3(\n"
-    "    .param .u64 y,\n"
-    "    .param .u64 w,\n"
-    "    .param .u64 x)\n"
-    ".reqntid 96, 1, 1\n"
-    ".maxnreg 64\n"
-    "{\n"
-    "    .reg .pred  %p<12>;\n"
-    "    .reg .b16   %h<13>;\n"
-    "    .reg .b32   %r<129>;\n"
-    "    .reg .f32   %f<101>;\n"
-    "    .reg .b64   %rd<17>;\n"
-    "    .shared .align 16 .b32 partial[6];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [y];\n"
-    "    ld.param.u64        %rd2, [w];\n"
-    "    ld.param.u64        %rd3, [x];\n"
-    "    mov.u32             %r1, %tid.x;\n"
-    "    and.b32             %r2, %r1, 31;                           // lane\n"
-    "    mov.u32             %r3, %ctaid.x;\n"
-    "    shr.u32             %r4, %r1, 5;                            // warp\n"
-    "    mov.u32             %r5, %nctaid.x;\n"
-    "    shr.u32             %r6, %r2, 4;\n"
-    "    and.b32             %r7, %r2, 15;\n"
-    "    shr.u32             %r8, %r7, 2;                            // chunk\n"
-    "    mul.lo.u32          %r9, %r8, 2;\n"
-    "    and.b32             %r10, %r2, 3;\n"
-    "    mul.lo.u32          %r11, %r10, 8;\n"
-    "    mad.lo.u32          %r12, %r7, 8, 16;\n"
-    "    and.b32             %r13, %r8, 1;\n"
-    "    setp.ne.u32         %p1, %r13, 0;\n"
-    "    selp.u32            %r14, 0x7632, 0x5410, %p1;\n"
-    "    setp.ge.u32         %p2, %r8, 2;\n"
-    "    selp.u32            %r15, 2, 0, %p2;\n"
-    "    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n"
-    "    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n"
-    "    mov.u32             %r18, 0;\n"
-    "    setp.lt.u32         %p3, %r3, 4096;\n"
-    "    @!%p3 bra           $row_done;\n"
-    "\n"
-    "$row_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    mad.wide.u32        %rd4, %r3, 8064, %rd2;                  // &w[row]\n"
-    "    mov.f32             %f1, 0f00000000;\n"
-    "    mad.lo.u32          %r19, %r4, 2, %r6;\n"
-    "    mul.lo.u32          %r20, %r9, 36;\n"
-    "    mad.lo.u32          %r21, %r19, 288, %r20;\n"
-    "    cvt.u64.u32         %rd5, %r21;\n"
-    "    add.u64             %rd6, %rd3, %rd5;\n"
-    "    cvt.u64.u32         %rd7, %r11;\n"
-    "    add.u64             %rd8, %rd6, %rd7;\n"
-    "    mov.u64             %rd9, %rd6;\n"
-    "    mad.wide.u32        %rd10, %r19, 144, %rd4;\n"
-    "    cvt.u64.u32         %rd11, %r12;\n"
-    "    add.u64             %rd12, %rd10, %rd11;\n"
-    "    mov.u64             %rd13, %rd10;\n"
-    "    mov.u32             %r22, 0;                                // turn\n"
-    "\n"
-    "$turn_loop:                                                     // 32 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.b16    %h1, [%rd9+36];\n"
-    "    cvt.f32.f16         %f2, %h1;\n"
-    "    ld.global.nc.v4.u32 {%r23, %r24, %r25, %r26}, [%rd13];\n"
-    "    mov.b32             {%h2, %h3}, %r23;\n"
-    "    cvt.f32.f16         %f3, %h3;\n"
-    "    neg.f32             %f4, %f3;\n"
-    "    shr.u32             %r27, %r26, 4;\n"
-    "    prmt.b32            %r28, %r26, %r27, %r14;\n"
-    "    prmt.b32            %r29, %r24, %r25, %r14;\n"
-    "    shr.u32             %r30, %r29, %r15;\n"
-    "    and.b32             %r31, %r30, %r16;\n"
-    "    lop3.b32            %r32, %r28, %r17, %r31, 0xEA;\n"
-    "    shr.u32             %r33, %r32, 24;\n"
-    "    cvt.rn.f32.u32      %f5, %r33;\n"
-    "    mul.f32             %f6, %f4, %f5;\n"
-    "    ld.global.nc.s32    %r34, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r35, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r36, 0x01010101, %r35, 1262485504;\n"
-    "    dp4a.u32.s32        %r37, 0x01010101, %r34, %r36;\n"
-    "    mov.b32             %f7, %r37;\n"
-    "    sub.f32             %f8, %f7, 0f4B400000;\n"
-    "    cvt.f32.f16         %f9, %h2;\n"
-    "    mul.f32             %f10, %f9, 0f3D800000;\n"
-    "    bfe.u32             %r38, %r32, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f11, %r38;\n"
-    "    mul.f32             %f12, %f10, %f11;\n"
-    "    ld.global.nc.v2.u32 {%r39, %r40}, [%rd12];\n"
-    "    and.b32             %r41, %r40, 0xF0F0F0F0;\n"
-    "    and.b32             %r42, %r39, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r43, %r42, %r35, 1262485504;\n"
-    "    dp4a.u32.s32        %r44, %r41, %r34, %r43;\n"
-    "    mov.b32             %f13, %r44;\n"
-    "    sub.f32             %f14, %f13, 0f4B400000;\n"
-    "    mul.f32             %f15, %f12, %f14;\n"
-    "    fma.rn.f32          %f16, %f6, %f8, %f15;\n"
-    "    ld.global.nc.b16    %h4, [%rd9];\n"
-    "    cvt.f32.f16         %f17, %h4;\n"
-    "    neg.f32             %f18, %f3;\n"
-    "    bfe.u32             %r45, %r32, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f19, %r45;\n"
-    "    mul.f32             %f20, %f18, %f19;\n"
-    "    ld.global.nc.s32    %r46, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r47, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r48, 0x01010101, %r47, 1262485504;\n"
-    "    dp4a.u32.s32        %r49, 0x01010101, %r46, %r48;\n"
-    "    mov.b32             %f21, %r49;\n"
-    "    sub.f32             %f22, %f21, 0f4B400000;\n"
-    "    and.b32             %r50, %r32, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f23, %r50;\n"
-    "    mul.f32             %f24, %f9, %f23;\n"
-    "    and.b32             %r51, %r40, 0x0F0F0F0F;\n"
-    "    and.b32             %r52, %r39, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r53, %r52, %r47, 1262485504;\n"
-    "    dp4a.u32.s32        %r54, %r51, %r46, %r53;\n"
-    "    mov.b32             %f25, %r54;\n"
-    "    sub.f32             %f26, %f25, 0f4B400000;\n"
-    "    mul.f32             %f27, %f24, %f26;\n"
-    "    fma.rn.f32          %f28, %f20, %f22, %f27;\n"
-    "    fma.rn.f32          %f29, %f17, %f28, %f1;\n"
-    "    fma.rn.f32          %f1, %f2, %f16, %f29;\n"
-    "    ld.global.nc.b16    %h5, [%rd9+1764];\n"
-    "    cvt.f32.f16         %f30, %h5;\n"
-    "    ld.global.nc.v4.u32 {%r55, %r56, %r57, %r58}, [%rd13+864];\n"
-    "    mov.b32             {%h6, %h7}, %r55;\n"
-    "    cvt.f32.f16         %f31, %h7;\n"
-    "    neg.f32             %f32, %f31;\n"
-    "    shr.u32             %r59, %r58, 4;\n"
-    "    prmt.b32            %r60, %r58, %r59, %r14;\n"
-    "    prmt.b32            %r61, %r56, %r57, %r14;\n"
-    "    shr.u32             %r62, %r61, %r15;\n"
-    "    and.b32             %r63, %r62, %r16;\n"
-    "    lop3.b32            %r64, %r60, %r17, %r63, 0xEA;\n"
-    "    shr.u32             %r65, %r64, 24;\n"
-    "    cvt.rn.f32.u32      %f33, %r65;\n"
-    "    mul.f32             %f34, %f32, %f33;\n"
-    "    ld.global.nc.s32    %r66, [%rd8+1772];\n"
-    "    ld.global.nc.s32    %r67, [%rd8+1768];\n"
-    "    dp4a.u32.s32        %r68, 0x01010101, %r67, 1262485504;\n"
-    "    dp4a.u32.s32        %r69, 0x01010101, %r66, %r68;\n"
-    "    mov.b32             %f35, %r69;\n"
-    "    sub.f32             %f36, %f35, 0f4B400000;\n"
-    "    cvt.f32.f16         %f37, %h6;\n"
-    "    mul.f32             %f38, %f37, 0f3D800000;\n"
-    "    bfe.u32             %r70, %r64, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f39, %r70;\n"
-    "    mul.f32             %f40, %f38, %f39;\n"
-    "    ld.global.nc.v2.u32 {%r71, %r72}, [%rd12+864];\n"
-    "    and.b32             %r73, %r72, 0xF0F0F0F0;\n"
-    "    and.b32             %r74, %r71, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r75, %r74, %r67, 1262485504;\n"
-    "    dp4a.u32.s32        %r76, %r73, %r66, %r75;\n"
-    "    mov.b32             %f41, %r76;\n"
-    "    sub.f32             %f42, %f41, 0f4B400000;\n"
-    "    mul.f32             %f43, %f40, %f42;\n"
-    "    fma.rn.f32          %f44, %f34, %f36, %f43;\n"
-    "    ld.global.nc.b16    %h8, [%rd9+1728];\n"
-    "    cvt.f32.f16         %f45, %h8;\n"
-    "    neg.f32             %f46, %f31;\n"
-    "    bfe.u32             %r77, %r64, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f47, %r77;\n"
-    "    mul.f32             %f48, %f46, %f47;\n"
-    "    ld.global.nc.s32    %r78, [%rd8+1736];\n"
-    "    ld.global.nc.s32    %r79, [%rd8+1732];\n"
-    "    dp4a.u32.s32        %r80, 0x01010101, %r79, 1262485504;\n"
-    "    dp4a.u32.s32        %r81, 0x01010101, %r78, %r80;\n"
-    "    mov.b32             %f49, %r81;\n"
-    "    sub.f32             %f50, %f49, 0f4B400000;\n"
-    "    and.b32             %r82, %r64, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f51, %r82;\n"
-    "    mul.f32             %f52, %f37, %f51;\n"
-    "    and.b32             %r83, %r72, 0x0F0F0F0F;\n"
-    "    and.b32             %r84, %r71, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r85, %r84, %r79, 1262485504;\n"
-    "    dp4a.u32.s32        %r86, %r83, %r78, %r85;\n"
-    "    mov.b32             %f53, %r86;\n"
-    "    sub.f32             %f54, %f53, 0f4B400000;\n"
-    "    mul.f32             %f55, %f52, %f54;\n"
-    "    fma.rn.f32          %f56, %f48, %f50, %f55;\n"
-    "    fma.rn.f32          %f57, %f45, %f56, %f1;\n"
-    "    fma.rn.f32          %f1, %f30, %f44, %f57;\n"
-    "    add.u64             %rd9, %rd9, 3456;\n"
-    "    add.u64             %rd8, %rd8, 3456;\n"
-    "    add.u64             %rd13, %rd13, 1728;\n"
-    "    add.u64             %rd12, %rd12, 1728;\n"
-    "    add.u32             %r22, %r22, 1;\n"
-    "    setp.lt.u32         %p4, %r22, 4;\n"
-    "    @%p4 bra            $turn_loop;\n"
-    "    add.u32             %r87, %r19, 48;\n"
-    "    setp.lt.u32         %p5, %r87, 56;\n"
-    "    @!%p5 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:                                                     // 16 weights a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    ld.global.nc.b16    %h9, [%rd9+36];\n"
-    "    cvt.f32.f16         %f58, %h9;\n"
-    "    ld.global.nc.v4.u32 {%r88, %r89, %r90, %r91}, [%rd13];\n"
-    "    mov.b32             {%h10, %h11}, %r88;\n"
-    "    cvt.f32.f16         %f59, %h11;\n"
-    "    neg.f32             %f60, %f59;\n"
-    "    shr.u32             %r92, %r91, 4;\n"
-    "    prmt.b32            %r93, %r91, %r92, %r14;\n"
-    "    prmt.b32            %r94, %r89, %r90, %r14;\n"
-    "    shr.u32             %r95, %r94, %r15;\n"
-    "    and.b32             %r96, %r95, %r16;\n"
-    "    lop3.b32            %r97, %r93, %r17, %r96, 0xEA;\n"
-    "    shr.u32             %r98, %r97, 24;\n"
-    "    cvt.rn.f32.u32      %f61, %r98;\n"
-    "    mul.f32             %f62, %f60, %f61;\n"
-    "    ld.global.nc.s32    %r99, [%rd8+44];\n"
-    "    ld.global.nc.s32    %r100, [%rd8+40];\n"
-    "    dp4a.u32.s32        %r101, 0x01010101, %r100, 1262485504;\n"
-    "    dp4a.u32.s32        %r102, 0x01010101, %r99, %r101;\n"
-    "    mov.b32             %f63, %r102;\n"
-    "    sub.f32             %f64, %f63, 0f4B400000;\n"
-    "    cvt.f32.f16         %f65, %h10;\n"
-    "    mul.f32             %f66, %f65, 0f3D800000;\n"
-    "    bfe.u32             %r103, %r97, 8, 8;\n"
-    "    cvt.rn.f32.u32      %f67, %r103;\n"
-    "    mul.f32             %f68, %f66, %f67;\n"
-    "    ld.global.nc.v2.u32 {%r104, %r105}, [%rd12];\n"
-    "    and.b32             %r106, %r105, 0xF0F0F0F0;\n"
-    "    and.b32             %r107, %r104, 0xF0F0F0F0;\n"
-    "    dp4a.u32.s32        %r108, %r107, %r100, 1262485504;\n"
-    "    dp4a.u32.s32        %r109, %r106, %r99, %r108;\n"
-    "    mov.b32             %f69, %r109;\n"
-    "    sub.f32             %f70, %f69, 0f4B400000;\n"
-    "    mul.f32             %f71, %f68, %f70;\n"
-    "    fma.rn.f32          %f72, %f62, %f64, %f71;\n"
-    "    ld.global.nc.b16    %h12, [%rd9];\n"
-    "    cvt.f32.f16         %f73, %h12;\n"
-    "    neg.f32             %f74, %f59;\n"
-    "    bfe.u32             %r110, %r97, 16, 8;\n"
-    "    cvt.rn.f32.u32      %f75, %r110;\n"
-    "    mul.f32             %f76, %f74, %f75;\n"
-    "    ld.global.nc.s32    %r111, [%rd8+8];\n"
-    "    ld.global.nc.s32    %r112, [%rd8+4];\n"
-    "    dp4a.u32.s32        %r113, 0x01010101, %r112, 1262485504;\n"
-    "    dp4a.u32.s32        %r114, 0x01010101, %r111, %r113;\n"
-    "    mov.b32             %f77, %r114;\n"
-    "    sub.f32             %f78, %f77, 0f4B400000;\n"
-    "    and.b32             %r115, %r97, 0xFF;\n"
-    "    cvt.rn.f32.u32      %f79, %r115;\n"
-    "    mul.f32             %f80, %f65, %f79;\n"
-    "    and.b32             %r116, %r105, 0x0F0F0F0F;\n"
-    "    and.b32             %r117, %r104, 0x0F0F0F0F;\n"
-    "    dp4a.u32.s32        %r118, %r117, %r112, 1262485504;\n"
-    "    dp4a.u32.s32        %r119, %r116, %r111, %r118;\n"
-    "    mov.b32             %f81, %r119;\n"
-    "    sub.f32             %f82, %f81, 0f4B400000;\n"
-    "    mul.f32             %f83, %f80, %f82;\n"
-    "    fma.rn.f32          %f84, %f76, %f78, %f83;\n"
-    "    fma.rn.f32          %f85, %f73, %f84, %f1;\n"
-    "    fma.rn.f32          %f1, %f58, %f72, %f85;\n"
-    "    add.u64             %rd9, %rd9, 1728;\n"
-    "    add.u64             %rd8, %rd8, 1728;\n"
-    "    add.u64             %rd13, %rd13, 864;\n"
-    "    add.u64             %rd12, %rd12, 864;\n"
-    "    add.u32             %r87, %r87, 6;\n"
-    "    setp.lt.u32         %p6, %r87, 56;\n"
-    "    @%p6 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shr.u32             %r120, %r2, 5;\n"
-    "    and.b32             %r121, %r2, 31;\n"
-    "    setp.eq.u32         %p7, %r121, 0;\n"
-    "    selp.u32            %r122, %r120, 1, %p7;\n"
-    "    mov.u32             %r123, partial;                         // partial\n"
-    "    add.u32             %r124, %r123, %r18;\n"
-    "    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f1, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f91, %f89, %f90;\n"
-    "    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f93, %f91, %f92;\n"
-    "    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f95, %f93, %f94;\n"
-    "    setp.lt.u32         %p8, %r122, 1;\n"
-    "    @!%p8 bra           $skip;\n"
-    "    mad.lo.u32          %r125, %r4, 1, %r122;\n"
-    "    mad.lo.u32          %r126, %r125, 4, %r124;\n"
-    "    st.shared.f32       [%r126], %f95;\n"
-    "\n"
-    "$skip:\n"
-    "    bar.sync            0;\n"
-    "    mov.f32             %f96, 0f00000000;\n"
-    "    setp.lt.u32         %p9, %r1, 1;\n"
-    "    @!%p9 bra           $skip_2;\n"
-    "    mad.lo.u32          %r127, %r1, 4, %r124;\n"
-    "    ld.shared.f32       %f97, [%r127];\n"
-    "    add.f32             %f96, %f96, %f97;\n"
-    "    ld.shared.f32       %f98, [%r127+4];\n"
-    "    add.f32             %f96, %f96, %f98;\n"
-    "    ld.shared.f32       %f99, [%r127+8];\n"
-    "    add.f32             %f96, %f96, %f99;\n"
-    "\n"
-    "$skip_2:\n"
-    "    mov.f32             %f100, %f96;\n"
-    "    xor.b32             %r18, %r18, 12;\n"
-    "    setp.lt.u32         %p10, %r1, 1;\n"
-    "    @!%p10 bra          $skip_3;\n"
-    "    add.u32             %r128, %r3, %r1;\n"
-    "    cvt.u64.u32         %rd14, %r128;\n"
-    "    shl.b64             %rd15, %rd14, 2;\n"
-    "    add.u64             %rd16, %rd1, %rd15;\n"
-    "    st.global.f32       [%rd16], %f100;\n"
-    "\n"
-    "$skip_3:\n"
-    "    add.u32             %r3, %r3, %r5;\n"
-    "    setp.lt.u32         %p11, %r3, 4096;\n"
-    "    @%p11 bra           $row_loop;\n"
-    "\n"
-    "$row_done:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] = "\
+// mwv_dp4a_q4k_gemv  k=14336 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k14336_n4096_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<12>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<129>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 4096;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 8064, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    mov.u32             %r22, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 32 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r23, %r24, %r25, %r26}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r23;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r27, %r26, 4;\n\
+    prmt.b32            %r28, %r26, %r27, %r14;\n\
+    prmt.b32            %r29, %r24, %r25, %r14;\n\
+    shr.u32             %r30, %r29, %r15;\n\
+    and.b32             %r31, %r30, %r16;\n\
+    lop3.b32            %r32, %r28, %r17, %r31, 0xEA;\n\
+    shr.u32             %r33, %r32, 24;\n\
+    cvt.rn.f32.u32      %f5, %r33;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r34, [%rd8+44];\n\
+    ld.global.nc.s32    %r35, [%rd8+40];\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r35, 1262485504;\n\
+    dp4a.u32.s32        %r37, 0x01010101, %r34, %r36;\n\
+    mov.b32             %f7, %r37;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r38, %r32, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r38;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r39, %r40}, [%rd12];\n\
+    and.b32             %r41, %r40, 0xF0F0F0F0;\n\
+    and.b32             %r42, %r39, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r43, %r42, %r35, 1262485504;\n\
+    dp4a.u32.s32        %r44, %r41, %r34, %r43;\n\
+    mov.b32             %f13, %r44;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r45, %r32, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r45;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r46, [%rd8+8];\n\
+    ld.global.nc.s32    %r47, [%rd8+4];\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r47, 1262485504;\n\
+    dp4a.u32.s32        %r49, 0x01010101, %r46, %r48;\n\
+    mov.b32             %f21, %r49;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r50, %r32, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r50;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r51, %r40, 0x0F0F0F0F;\n\
+    and.b32             %r52, %r39, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r53, %r52, %r47, 1262485504;\n\
+    dp4a.u32.s32        %r54, %r51, %r46, %r53;\n\
+    mov.b32             %f25, %r54;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r55, %r56, %r57, %r58}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r55;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r59, %r58, 4;\n\
+    prmt.b32            %r60, %r58, %r59, %r14;\n\
+    prmt.b32            %r61, %r56, %r57, %r14;\n\
+    shr.u32             %r62, %r61, %r15;\n\
+    and.b32             %r63, %r62, %r16;\n\
+    lop3.b32            %r64, %r60, %r17, %r63, 0xEA;\n\
+    shr.u32             %r65, %r64, 24;\n\
+    cvt.rn.f32.u32      %f33, %r65;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r66, [%rd8+1772];\n\
+    ld.global.nc.s32    %r67, [%rd8+1768];\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r67, 1262485504;\n\
+    dp4a.u32.s32        %r69, 0x01010101, %r66, %r68;\n\
+    mov.b32             %f35, %r69;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r70, %r64, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r70;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r71, %r72}, [%rd12+864];\n\
+    and.b32             %r73, %r72, 0xF0F0F0F0;\n\
+    and.b32             %r74, %r71, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r75, %r74, %r67, 1262485504;\n\
+    dp4a.u32.s32        %r76, %r73, %r66, %r75;\n\
+    mov.b32             %f41, %r76;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r77, %r64, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r77;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r78, [%rd8+1736];\n\
+    ld.global.nc.s32    %r79, [%rd8+1732];\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r79, 1262485504;\n\
+    dp4a.u32.s32        %r81, 0x01010101, %r78, %r80;\n\
+    mov.b32             %f49, %r81;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r82, %r64, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r82;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r83, %r72, 0x0F0F0F0F;\n\
+    and.b32             %r84, %r71, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r85, %r84, %r79, 1262485504;\n\
+    dp4a.u32.s32        %r86, %r83, %r78, %r85;\n\
+    mov.b32             %f53, %r86;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r22, %r22, 1;\n\
+    setp.lt.u32         %p4, %r22, 4;\n\
+    @%p4 bra            $turn_loop;\n\
+    add.u32             %r87, %r19, 48;\n\
+"
+"\
+    setp.lt.u32         %p5, %r87, 56;\n\
+    @!%p5 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
+    ld.global.nc.v4.u32 {%r88, %r89, %r90, %r91}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r88;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r92, %r91, 4;\n\
+    prmt.b32            %r93, %r91, %r92, %r14;\n\
+    prmt.b32            %r94, %r89, %r90, %r14;\n\
+    shr.u32             %r95, %r94, %r15;\n\
+    and.b32             %r96, %r95, %r16;\n\
+    lop3.b32            %r97, %r93, %r17, %r96, 0xEA;\n\
+    shr.u32             %r98, %r97, 24;\n\
+    cvt.rn.f32.u32      %f61, %r98;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r99, [%rd8+44];\n\
+    ld.global.nc.s32    %r100, [%rd8+40];\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r100, 1262485504;\n\
+    dp4a.u32.s32        %r102, 0x01010101, %r99, %r101;\n\
+    mov.b32             %f63, %r102;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r103, %r97, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r103;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r104, %r105}, [%rd12];\n\
+    and.b32             %r106, %r105, 0xF0F0F0F0;\n\
+    and.b32             %r107, %r104, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r108, %r107, %r100, 1262485504;\n\
+    dp4a.u32.s32        %r109, %r106, %r99, %r108;\n\
+    mov.b32             %f69, %r109;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r110, %r97, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r110;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r111, [%rd8+8];\n\
+    ld.global.nc.s32    %r112, [%rd8+4];\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r112, 1262485504;\n\
+    dp4a.u32.s32        %r114, 0x01010101, %r111, %r113;\n\
+    mov.b32             %f77, %r114;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r115, %r97, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r115;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r116, %r105, 0x0F0F0F0F;\n\
+    and.b32             %r117, %r104, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r118, %r117, %r112, 1262485504;\n\
+    dp4a.u32.s32        %r119, %r116, %r111, %r118;\n\
+    mov.b32             %f81, %r119;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r87, %r87, 6;\n\
+    setp.lt.u32         %p6, %r87, 56;\n\
+    @%p6 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r120, %r2, 5;\n\
+    and.b32             %r121, %r2, 31;\n\
+    setp.eq.u32         %p7, %r121, 0;\n\
+    selp.u32            %r122, %r120, 1, %p7;\n\
+    mov.u32             %r123, partial;                         // partial\n\
+    add.u32             %r124, %r123, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p8, %r122, 1;\n\
+    @!%p8 bra           $skip;\n\
+    mad.lo.u32          %r125, %r4, 1, %r122;\n\
+    mad.lo.u32          %r126, %r125, 4, %r124;\n\
+    st.shared.f32       [%r126], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_2;\n\
+    mad.lo.u32          %r127, %r1, 4, %r124;\n\
+    ld.shared.f32       %f97, [%r127];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r127+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r127+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p10, %r1, 1;\n\
+    @!%p10 bra          $skip_3;\n\
+    add.u32             %r128, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r128;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p11, %r3, 4096;\n\
+    @%p11 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q4_K, 33030144, "n*k/256*144", 16 },
@@ -5333,7 +5965,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_grid, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     14336, 4096, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -5344,458 +5976,463 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] =
-    "// incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192  o[h] = softmax(q[h] K' scale) V\n"
-    "// ptxgen 0.1.0  block 32  grid 32\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry incremental_attention_d128_h32_kv8_s8192(\n"
-    "    .param .u64 o,\n"
-    "    .param .u64 q,\n"
-    "    .param .u64 k,\n"
-    "    .param .u64 v,\n"
-    "    .param .u32 seq_len)\n"
-    ".reqntid 32, 1, 1\n"
-    ".maxnreg 96\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b32   %r<14>;\n"
-    "    .reg .f32   %f<289>;\n"
-    "    .reg .b64   %rd<20>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [o];\n"
-    "    ld.param.u64        %rd2, [q];\n"
-    "    ld.param.u64        %rd3, [k];\n"
-    "    ld.param.u64        %rd4, [v];\n"
-    "    ld.param.u32        %r1, [seq_len];\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    mov.u32             %r3, %ctaid.x;                          // head\n"
-    "    and.b32             %r4, %r2, 7;                            // piece\n"
-    "    shr.u32             %r5, %r2, 3;                            // group\n"
-    "    mad.wide.u32        %rd5, %r3, 512, %rd2;\n"
-    "    mad.wide.u32        %rd6, %r4, 16, %rd5;\n"
-    "    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n"
-    "    mul.f32             %f5, %f1, 0f3E0293EE;\n"
-    "    mul.f32             %f6, %f2, 0f3E0293EE;\n"
-    "    mul.f32             %f7, %f3, 0f3E0293EE;\n"
-    "    mul.f32             %f8, %f4, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+128];\n"
-    "    mul.f32             %f13, %f9, 0f3E0293EE;\n"
-    "    mul.f32             %f14, %f10, 0f3E0293EE;\n"
-    "    mul.f32             %f15, %f11, 0f3E0293EE;\n"
-    "    mul.f32             %f16, %f12, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n"
-    "    mul.f32             %f21, %f17, 0f3E0293EE;\n"
-    "    mul.f32             %f22, %f18, 0f3E0293EE;\n"
-    "    mul.f32             %f23, %f19, 0f3E0293EE;\n"
-    "    mul.f32             %f24, %f20, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+384];\n"
-    "    mul.f32             %f29, %f25, 0f3E0293EE;\n"
-    "    mul.f32             %f30, %f26, 0f3E0293EE;\n"
-    "    mul.f32             %f31, %f27, 0f3E0293EE;\n"
-    "    mul.f32             %f32, %f28, 0f3E0293EE;\n"
-    "    mov.f32             %f33, 0fFF7FFFFF;\n"
-    "    mov.f32             %f34, 0f00000000;\n"
-    "    mov.f32             %f35, 0f00000000;\n"
-    "    mov.f32             %f36, 0f00000000;\n"
-    "    mov.f32             %f37, 0f00000000;\n"
-    "    mov.f32             %f38, 0f00000000;\n"
-    "    mov.f32             %f39, 0f00000000;\n"
-    "    mov.f32             %f40, 0f00000000;\n"
-    "    mov.f32             %f41, 0f00000000;\n"
-    "    mov.f32             %f42, 0f00000000;\n"
-    "    mov.f32             %f43, 0f00000000;\n"
-    "    mov.f32             %f44, 0f00000000;\n"
-    "    mov.f32             %f45, 0f00000000;\n"
-    "    mov.f32             %f46, 0f00000000;\n"
-    "    mov.f32             %f47, 0f00000000;\n"
-    "    mov.f32             %f48, 0f00000000;\n"
-    "    mov.f32             %f49, 0f00000000;\n"
-    "    mov.f32             %f50, 0f00000000;\n"
-    "    shr.u32             %r6, %r3, 2;                            // kv_head\n"
-    "    mul.wide.u32        %rd7, %r6, 8192;\n"
-    "    mul.lo.u64          %rd8, %rd7, 512;\n"
-    "    add.u64             %rd9, %rd4, %rd8;\n"
-    "    mul.wide.u32        %rd10, %r4, 16;\n"
-    "    add.u64             %rd11, %rd3, %rd8;\n"
-    "    min.u32             %r7, %r1, 8192;                         // seq_len\n"
-    "    shr.u32             %r8, %r7, 3;\n"
-    "    mov.u64             %rd12, 0;\n"
-    "    mov.u64             %rd13, 0;\n"
-    "    add.u64             %rd14, %rd9, %rd10;\n"
-    "    mul.wide.u32        %rd15, %r5, 512;\n"
-    "    add.u64             %rd16, %rd11, %rd10;\n"
-    "    add.u64             %rd12, %rd16, %rd15;\n"
-    "    add.u64             %rd13, %rd14, %rd15;\n"
-    "    mov.u32             %r9, 0;                                 // turn\n"
-    "    setp.lt.u32         %p1, %r9, %r8;\n"
-    "    @!%p1 bra           $turn_done;\n"
-    "\n"
-    "$turn_loop:                                                     // 64 elements a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f51, %f33;\n"
-    "    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd12+384];\n"
-    "    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd12+256];\n"
-    "    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+128];\n"
-    "    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd12];\n"
-    "    mul.f32             %f68, %f5, %f64;\n"
-    "    fma.rn.f32          %f69, %f6, %f65, %f68;\n"
-    "    fma.rn.f32          %f70, %f7, %f66, %f69;\n"
-    "    fma.rn.f32          %f71, %f8, %f67, %f70;\n"
-    "    fma.rn.f32          %f72, %f13, %f60, %f71;\n"
-    "    fma.rn.f32          %f73, %f14, %f61, %f72;\n"
-    "    fma.rn.f32          %f74, %f15, %f62, %f73;\n"
-    "    fma.rn.f32          %f75, %f16, %f63, %f74;\n"
-    "    fma.rn.f32          %f76, %f21, %f56, %f75;\n"
-    "    fma.rn.f32          %f77, %f22, %f57, %f76;\n"
-    "    fma.rn.f32          %f78, %f23, %f58, %f77;\n"
-    "    fma.rn.f32          %f79, %f24, %f59, %f78;\n"
-    "    fma.rn.f32          %f80, %f29, %f52, %f79;\n"
-    "    fma.rn.f32          %f81, %f30, %f53, %f80;\n"
-    "    fma.rn.f32          %f82, %f31, %f54, %f81;\n"
-    "    fma.rn.f32          %f83, %f32, %f55, %f82;\n"
-    "    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f85, %f83, %f84;\n"
-    "    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f85, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    max.f32             %f90, %f51, %f89;\n"
-    "    ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd12+2432];\n"
-    "    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd12+2304];\n"
-    "    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd12+2176];\n"
-    "    ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd12+2048];\n"
-    "    mul.f32             %f107, %f5, %f103;\n"
-    "    fma.rn.f32          %f108, %f6, %f104, %f107;\n"
-    "    fma.rn.f32          %f109, %f7, %f105, %f108;\n"
-    "    fma.rn.f32          %f110, %f8, %f106, %f109;\n"
-    "    fma.rn.f32          %f111, %f13, %f99, %f110;\n"
-    "    fma.rn.f32          %f112, %f14, %f100, %f111;\n"
-    "    fma.rn.f32          %f113, %f15, %f101, %f112;\n"
-    "    fma.rn.f32          %f114, %f16, %f102, %f113;\n"
-    "    fma.rn.f32          %f115, %f21, %f95, %f114;\n"
-    "    fma.rn.f32          %f116, %f22, %f96, %f115;\n"
-    "    fma.rn.f32          %f117, %f23, %f97, %f116;\n"
-    "    fma.rn.f32          %f118, %f24, %f98, %f117;\n"
-    "    fma.rn.f32          %f119, %f29, %f91, %f118;\n"
-    "    fma.rn.f32          %f120, %f30, %f92, %f119;\n"
-    "    fma.rn.f32          %f121, %f31, %f93, %f120;\n"
-    "    fma.rn.f32          %f122, %f32, %f94, %f121;\n"
-    "    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f124, %f122, %f123;\n"
-    "    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f126, %f124, %f125;\n"
-    "    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f128, %f126, %f127;\n"
-    "    max.f32             %f129, %f90, %f128;\n"
-    "    ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd13];\n"
-    "    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd13+128];\n"
-    "    ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd13+256];\n"
-    "    ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd13+384];\n"
-    "    ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd13+2048];\n"
-    "    ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd13+2176];\n"
-    "    ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd13+2304];\n"
-    "    ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd13+2432];\n"
-    "    mov.f32             %f33, %f129;\n"
-    "    sub.f32             %f162, %f51, %f129;\n"
-    "    ex2.approx.ftz.f32  %f163, %f162;\n"
-    "    mul.f32             %f34, %f34, %f163;\n"
-    "    mul.f32             %f35, %f35, %f163;\n"
-    "    mul.f32             %f36, %f36, %f163;\n"
-    "    mul.f32             %f37, %f37, %f163;\n"
-    "    mul.f32             %f38, %f38, %f163;\n"
-    "    mul.f32             %f39, %f39, %f163;\n"
-    "    mul.f32             %f40, %f40, %f163;\n"
-    "    mul.f32             %f41, %f41, %f163;\n"
-    "    mul.f32             %f42, %f42, %f163;\n"
-    "    mul.f32             %f43, %f43, %f163;\n"
-    "    mul.f32             %f44, %f44, %f163;\n"
-    "    mul.f32             %f45, %f45, %f163;\n"
-    "    mul.f32             %f46, %f46, %f163;\n"
-    "    mul.f32             %f47, %f47, %f163;\n"
-    "    mul.f32             %f48, %f48, %f163;\n"
-    "    mul.f32             %f49, %f49, %f163;\n"
-    "    mul.f32             %f50, %f50, %f163;\n"
-    "    sub.f32             %f164, %f89, %f33;\n"
-    "    ex2.approx.ftz.f32  %f165, %f164;\n"
-    "    add.f32             %f34, %f34, %f165;\n"
-    "    fma.rn.f32          %f35, %f165, %f130, %f35;\n"
-    "    fma.rn.f32          %f36, %f165, %f131, %f36;\n"
-    "    fma.rn.f32          %f37, %f165, %f132, %f37;\n"
-    "    fma.rn.f32          %f38, %f165, %f133, %f38;\n"
-    "    fma.rn.f32          %f39, %f165, %f134, %f39;\n"
-    "    fma.rn.f32          %f40, %f165, %f135, %f40;\n"
-    "    fma.rn.f32          %f41, %f165, %f136, %f41;\n"
-    "    fma.rn.f32          %f42, %f165, %f137, %f42;\n"
-    "    fma.rn.f32          %f43, %f165, %f138, %f43;\n"
-    "    fma.rn.f32          %f44, %f165, %f139, %f44;\n"
-    "    fma.rn.f32          %f45, %f165, %f140, %f45;\n"
-    "    fma.rn.f32          %f46, %f165, %f141, %f46;\n"
-    "    fma.rn.f32          %f47, %f165, %f142, %f47;\n"
-    "    fma.rn.f32          %f48, %f165, %f143, %f48;\n"
-    "    fma.rn.f32          %f49, %f165, %f144, %f49;\n"
-    "    fma.rn.f32          %f50, %f165, %f145, %f50;\n"
-    "    sub.f32             %f166, %f128, %f33;\n"
-    "    ex2.approx.ftz.f32  %f167, %f166;\n"
-    "    add.f32             %f34, %f34, %f167;\n"
-    "    fma.rn.f32          %f35, %f167, %f146, %f35;\n"
-    "    fma.rn.f32          %f36, %f167, %f147, %f36;\n"
-    "    fma.rn.f32          %f37, %f167, %f148, %f37;\n"
-    "    fma.rn.f32          %f38, %f167, %f149, %f38;\n"
-    "    fma.rn.f32          %f39, %f167, %f150, %f39;\n"
-    "    fma.rn.f32          %f40, %f167, %f151, %f40;\n"
-    "    fma.rn.f32          %f41, %f167, %f152, %f41;\n"
-    "    fma.rn.f32          %f42, %f167, %f153, %f42;\n"
-    "    fma.rn.f32          %f43, %f167, %f154, %f43;\n"
-    "    fma.rn.f32          %f44, %f167, %f155, %f44;\n"
-    "    fma.rn.f32          %f45, %f167, %f156, %f45;\n"
-    "    fma.rn.f32          %f46, %f167, %f157, %f46;\n"
-    "    fma.rn.f32          %f47, %f167, %f158, %f47;\n"
-    "    fma.rn.f32          %f48, %f167, %f159, %f48;\n"
-    "    fma.rn.f32          %f49, %f167, %f160, %f49;\n"
-    "    fma.rn.f32          %f50, %f167, %f161, %f50;\n"
-    "    add.u64             %rd12, %rd12, 4096;\n"
-    "    add.u64             %rd13, %rd13, 4096;\n"
-    "    add.u32             %r9, %r9, 1;\n"
-    "    setp.lt.u32         %p2, %r9, %r8;\n"
-    "    @%p2 bra            $turn_loop;\n"
-    "\n"
-    "$turn_done:\n"
-    "    mad.lo.u32          %r10, %r8, 8, 0;\n"
-    "    setp.lt.u32         %p3, %r10, %r7;\n"
-    "    @!%p3 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    add.u32             %r11, %r10, %r5;\n"
-    "    sub.u32             %r12, %r7, 1;\n"
-    "    min.u32             %r13, %r11, %r12;\n"
-    "    mul.wide.u32        %rd17, %r13, 512;\n"
-    "    setp.le.u32         %p4, %r11, %r12;\n"
-    "    add.u64             %rd12, %rd16, %rd17;\n"
-    "    add.u64             %rd13, %rd14, %rd17;\n"
-    "    mov.f32             %f168, %f33;\n"
-    "    ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd12+384];\n"
-    "    ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd12+256];\n"
-    "    ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd12+128];\n"
-    "    ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd12];\n"
-    "    mul.f32             %f185, %f5, %f181;\n"
-    "    fma.rn.f32          %f186, %f6, %f182, %f185;\n"
-    "    fma.rn.f32          %f187, %f7, %f183, %f186;\n"
-    "    fma.rn.f32          %f188, %f8, %f184, %f187;\n"
-    "    fma.rn.f32          %f189, %f13, %f177, %f188;\n"
-    "    fma.rn.f32          %f190, %f14, %f178, %f189;\n"
-    "    fma.rn.f32          %f191, %f15, %f179, %f190;\n"
-    "    fma.rn.f32          %f192, %f16, %f180, %f191;\n"
-    "    fma.rn.f32          %f193, %f21, %f173, %f192;\n"
-    "    fma.rn.f32          %f194, %f22, %f174, %f193;\n"
-    "    fma.rn.f32          %f195, %f23, %f175, %f194;\n"
-    "    fma.rn.f32          %f196, %f24, %f176, %f195;\n"
-    "    fma.rn.f32          %f197, %f29, %f169, %f196;\n"
-    "    fma.rn.f32          %f198, %f30, %f170, %f197;\n"
-    "    fma.rn.f32          %f199, %f31, %f171, %f198;\n"
-    "    fma.rn.f32          %f200, %f32, %f172, %f199;\n"
-    "    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f202, %f200, %f201;\n"
-    "    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f204, %f202, %f203;\n"
-    "    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f206, %f204, %f205;\n"
-    "    selp.f32            %f207, %f206, 0fFF800000, %p4;\n"
-    "    max.f32             %f208, %f168, %f207;\n"
-    "    ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd13];\n"
-    "    ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd13+128];\n"
-    "    ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd13+256];\n"
-    "    ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd13+384];\n"
-    "    mov.f32             %f33, %f208;\n"
-    "    sub.f32             %f225, %f168, %f208;\n"
-    "    ex2.approx.ftz.f32  %f226, %f225;\n"
-    "    mul.f32             %f34, %f34, %f226;\n"
-    "    mul.f32             %f35, %f35, %f226;\n"
-    "    mul.f32             %f36, %f36, %f226;\n"
-    "    mul.f32             %f37, %f37, %f226;\n"
-    "    mul.f32             %f38, %f38, %f226;\n"
-    "    mul.f32             %f39, %f39, %f226;\n"
-    "    mul.f32             %f40, %f40, %f226;\n"
-    "    mul.f32             %f41, %f41, %f226;\n"
-    "    mul.f32             %f42, %f42, %f226;\n"
-    "    mul.f32             %f43, %f43, %f226;\n"
-    "    mul.f32             %f44, %f44, %f226;\n"
-    "    mul.f32             %f45, %f45, %f226;\n"
-    "    mul.f32             %f46, %f46, %f226;\n"
-    "    mul.f32             %f47, %f47, %f226;\n"
-    "    mul.f32             %f48, %f48, %f226;\n"
-    "    mul.f32             %f49, %f49, %f226;\n"
-    "    mul.f32             %f50, %f50, %f226;\n"
-    "    sub.f32             %f227, %f207, %f33;\n"
-    "    ex2.approx.ftz.f32  %f228, %f227;\n"
-    "    add.f32             %f34, %f34, %f228;\n"
-    "    fma.rn.f32          %f35, %f228, %f209, %f35;\n"
-    "    fma.rn.f32          %f36, %f228, %f210, %f36;\n"
-    "    fma.rn.f32          %f37, %f228, %f211, %f37;\n"
-    "    fma.rn.f32          %f38, %f228, %f212, %f38;\n"
-    "    fma.rn.f32          %f39, %f228, %f213, %f39;\n"
-    "    fma.rn.f32          %f40, %f228, %f214, %f40;\n"
-    "    fma.rn.f32          %f41, %f228, %f215, %f41;\n"
-    "    fma.rn.f32          %f42, %f228, %f216, %f42;\n"
-    "    fma.rn.f32          %f43, %f228, %f217, %f43;\n"
-    "    fma.rn.f32          %f44, %f228, %f218, %f44;\n"
-    "    fma.rn.f32          %f45, %f228, %f219, %f45;\n"
-    "    fma.rn.f32          %f46, %f228, %f220, %f46;\n"
-    "    fma.rn.f32          %f47, %f228, %f221, %f47;\n"
-    "    fma.rn.f32          %f48, %f228, %f222, %f48;\n"
-    "    fma.rn.f32          %f49, %f228, %f223, %f49;\n"
-    "    fma.rn.f32          %f50, %f228, %f224, %f50;\n"
-    "    add.u32             %r10, %r10, 4;\n"
-    "    setp.lt.u32         %p5, %r10, %r7;\n"
-    "    @%p5 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f230, %f33, %f229;\n"
-    "    sub.f32             %f231, %f33, %f230;\n"
-    "    ex2.approx.ftz.f32  %f232, %f231;\n"
-    "    mul.f32             %f34, %f34, %f232;\n"
-    "    mul.f32             %f35, %f35, %f232;\n"
-    "    mul.f32             %f36, %f36, %f232;\n"
-    "    mul.f32             %f37, %f37, %f232;\n"
-    "    mul.f32             %f38, %f38, %f232;\n"
-    "    mul.f32             %f39, %f39, %f232;\n"
-    "    mul.f32             %f40, %f40, %f232;\n"
-    "    mul.f32             %f41, %f41, %f232;\n"
-    "    mul.f32             %f42, %f42, %f232;\n"
-    "    mul.f32             %f43, %f43, %f232;\n"
-    "    mul.f32             %f44, %f44, %f232;\n"
-    "    mul.f32             %f45, %f45, %f232;\n"
-    "    mul.f32             %f46, %f46, %f232;\n"
-    "    mul.f32             %f47, %f47, %f232;\n"
-    "    mul.f32             %f48, %f48, %f232;\n"
-    "    mul.f32             %f49, %f49, %f232;\n"
-    "    mul.f32             %f50, %f50, %f232;\n"
-    "    mov.f32             %f33, %f230;\n"
-    "    shfl.sync.bfly.b32  %f233, %f34, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f233;\n"
-    "    shfl.sync.bfly.b32  %f234, %f35, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f234;\n"
-    "    shfl.sync.bfly.b32  %f235, %f36, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f235;\n"
-    "    shfl.sync.bfly.b32  %f236, %f37, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f236;\n"
-    "    shfl.sync.bfly.b32  %f237, %f38, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f237;\n"
-    "    shfl.sync.bfly.b32  %f238, %f39, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f238;\n"
-    "    shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f239;\n"
-    "    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f240;\n"
-    "    shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f241;\n"
-    "    shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f242;\n"
-    "    shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f243;\n"
-    "    shfl.sync.bfly.b32  %f244, %f45, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f244;\n"
-    "    shfl.sync.bfly.b32  %f245, %f46, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f245;\n"
-    "    shfl.sync.bfly.b32  %f246, %f47, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f246;\n"
-    "    shfl.sync.bfly.b32  %f247, %f48, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f247;\n"
-    "    shfl.sync.bfly.b32  %f248, %f49, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f248;\n"
-    "    shfl.sync.bfly.b32  %f249, %f50, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f249;\n"
-    "    shfl.sync.bfly.b32  %f250, %f33, 16, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f251, %f33, %f250;\n"
-    "    sub.f32             %f252, %f33, %f251;\n"
-    "    ex2.approx.ftz.f32  %f253, %f252;\n"
-    "    mul.f32             %f34, %f34, %f253;\n"
-    "    mul.f32             %f35, %f35, %f253;\n"
-    "    mul.f32             %f36, %f36, %f253;\n"
-    "    mul.f32             %f37, %f37, %f253;\n"
-    "    mul.f32             %f38, %f38, %f253;\n"
-    "    mul.f32             %f39, %f39, %f253;\n"
-    "    mul.f32             %f40, %f40, %f253;\n"
-    "    mul.f32             %f41, %f41, %f253;\n"
-    "    mul.f32             %f42, %f42, %f253;\n"
-    "    mul.f32             %f43, %f43, %f253;\n"
-    "    mul.f32             %f44, %f44, %f253;\n"
-    "    mul.f32             %f45, %f45, %f253;\n"
-    "    mul.f32             %f46, %f46, %f253;\n"
-    "    mul.f32             %f47, %f47, %f253;\n"
-    "    mul.f32             %f48, %f48, %f253;\n"
-    "    mul.f32             %f49, %f49, %f253;\n"
-    "    mul.f32             %f50, %f50, %f253;\n"
-    "    mov.f32             %f33, %f251;\n"
-    "    shfl.sync.bfly.b32  %f254, %f34, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f254;\n"
-    "    shfl.sync.bfly.b32  %f255, %f35, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f255;\n"
-    "    shfl.sync.bfly.b32  %f256, %f36, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f256;\n"
-    "    shfl.sync.bfly.b32  %f257, %f37, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f257;\n"
-    "    shfl.sync.bfly.b32  %f258, %f38, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f258;\n"
-    "    shfl.sync.bfly.b32  %f259, %f39, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f259;\n"
-    "    shfl.sync.bfly.b32  %f260, %f40, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f260;\n"
-    "    shfl.sync.bfly.b32  %f261, %f41, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f261;\n"
-    "    shfl.sync.bfly.b32  %f262, %f42, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f262;\n"
-    "    shfl.sync.bfly.b32  %f263, %f43, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f263;\n"
-    "    shfl.sync.bfly.b32  %f264, %f44, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f264;\n"
-    "    shfl.sync.bfly.b32  %f265, %f45, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f265;\n"
-    "    shfl.sync.bfly.b32  %f266, %f46, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f266;\n"
-    "    shfl.sync.bfly.b32  %f267, %f47, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f267;\n"
-    "    shfl.sync.bfly.b32  %f268, %f48, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f268;\n"
-    "    shfl.sync.bfly.b32  %f269, %f49, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f269;\n"
-    "    shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f270;\n"
-    "    rcp.rn.f32          %f271, %f34;\n"
-    "    setp.gt.f32         %p6, %f34, 0f00000000;\n"
-    "    selp.f32            %f272, %f271, 0f00000000, %p6;\n"
-    "    mad.wide.u32        %rd18, %r3, 512, %rd1;\n"
-    "    mad.wide.u32        %rd19, %r4, 16, %rd18;\n"
-    "    setp.eq.u32         %p7, %r5, 0;\n"
-    "    @!%p7 bra           $skip;\n"
-    "    mul.f32             %f273, %f35, %f272;\n"
-    "    mul.f32             %f274, %f36, %f272;\n"
-    "    mul.f32             %f275, %f37, %f272;\n"
-    "    mul.f32             %f276, %f38, %f272;\n"
-    "    st.global.v4.f32    [%rd19], {%f273, %f274, %f275, %f276};\n"
-    "    mul.f32             %f277, %f39, %f272;\n"
-    "    mul.f32             %f278, %f40, %f272;\n"
-    "    mul.f32             %f279, %f41, %f272;\n"
-    "    mul.f32             %f280, %f42, %f272;\n"
-    "    st.global.v4.f32    [%rd19+128], {%f277, %f278, %f279, %f280};\n"
-    "    mul.f32             %f281, %f43, %f272;\n"
-    "    mul.f32             %f282, %f44, %f272;\n"
-    "    mul.f32             %f283, %f45, %f272;\n"
-    "    mul.f32             %f284, %f46, %f272;\n"
-    "    st.global.v4.f32    [%rd19+256], {%f281, %f282, %f283, %f284};\n"
-    "    mul.f32             %f285, %f47, %f272;\n"
-    "    mul.f32             %f286, %f48, %f272;\n"
-    "    mul.f32             %f287, %f49, %f272;\n"
-    "    mul.f32             %f288, %f50, %f272;\n"
-    "    st.global.v4.f32    [%rd19+384], {%f285, %f286, %f287, %f288};\n"
-    "\n"
-    "$skip:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
+// incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192  o[h] = softmax(q[h] K' scale) V\n\
+// ptxgen 0.1.0  block 32  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry incremental_attention_d128_h32_kv8_s8192(\n\
+    .param .u64 o,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u32 seq_len)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b32   %r<14>;\n\
+    .reg .f32   %f<289>;\n\
+    .reg .b64   %rd<20>;\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u32        %r1, [seq_len];\n\
+    mov.u32             %r2, %tid.x;\n\
+    mov.u32             %r3, %ctaid.x;                          // head\n\
+    and.b32             %r4, %r2, 7;                            // piece\n\
+    shr.u32             %r5, %r2, 3;                            // group\n\
+    mad.wide.u32        %rd5, %r3, 512, %rd2;\n\
+    mad.wide.u32        %rd6, %r4, 16, %rd5;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+128];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+384];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    shr.u32             %r6, %r3, 2;                            // kv_head\n\
+    mul.wide.u32        %rd7, %r6, 8192;\n\
+    mul.lo.u64          %rd8, %rd7, 512;\n\
+    add.u64             %rd9, %rd4, %rd8;\n\
+    mul.wide.u32        %rd10, %r4, 16;\n\
+    add.u64             %rd11, %rd3, %rd8;\n\
+    min.u32             %r7, %r1, 8192;                         // seq_len\n\
+    shr.u32             %r8, %r7, 3;\n\
+    mov.u64             %rd12, 0;\n\
+    mov.u64             %rd13, 0;\n\
+    add.u64             %rd14, %rd9, %rd10;\n\
+    mul.wide.u32        %rd15, %r5, 512;\n\
+    add.u64             %rd16, %rd11, %rd10;\n\
+    add.u64             %rd12, %rd16, %rd15;\n\
+    add.u64             %rd13, %rd14, %rd15;\n\
+    mov.u32             %r9, 0;                                 // turn\n\
+    setp.lt.u32         %p1, %r9, %r8;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 64 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd12+384];\n\
+    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd12+256];\n\
+    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+128];\n\
+    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd12];\n\
+    mul.f32             %f68, %f5, %f64;\n\
+    fma.rn.f32          %f69, %f6, %f65, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f66, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f67, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f60, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f61, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f62, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f63, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f56, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f57, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f58, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f59, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f52, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f53, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f54, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f55, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd12+2432];\n\
+    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd12+2304];\n\
+    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd12+2176];\n\
+    ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd12+2048];\n\
+    mul.f32             %f107, %f5, %f103;\n\
+    fma.rn.f32          %f108, %f6, %f104, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f105, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f106, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f99, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f100, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f101, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f102, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f95, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f96, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f97, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f98, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f91, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f92, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f93, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f94, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd13];\n\
+    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd13+384];\n\
+    ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd13+2048];\n\
+    ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd13+2176];\n\
+    ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd13+2304];\n\
+    ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd13+2432];\n\
+    mov.f32             %f33, %f129;\n\
+    sub.f32             %f162, %f51, %f129;\n\
+    ex2.approx.ftz.f32  %f163, %f162;\n\
+    mul.f32             %f34, %f34, %f163;\n\
+    mul.f32             %f35, %f35, %f163;\n\
+    mul.f32             %f36, %f36, %f163;\n\
+    mul.f32             %f37, %f37, %f163;\n\
+    mul.f32             %f38, %f38, %f163;\n\
+    mul.f32             %f39, %f39, %f163;\n\
+    mul.f32             %f40, %f40, %f163;\n\
+    mul.f32             %f41, %f41, %f163;\n\
+    mul.f32             %f42, %f42, %f163;\n\
+    mul.f32             %f43, %f43, %f163;\n\
+    mul.f32             %f44, %f44, %f163;\n\
+    mul.f32             %f45, %f45, %f163;\n\
+    mul.f32             %f46, %f46, %f163;\n\
+    mul.f32             %f47, %f47, %f163;\n\
+    mul.f32             %f48, %f48, %f163;\n\
+    mul.f32             %f49, %f49, %f163;\n\
+    mul.f32             %f50, %f50, %f163;\n\
+    sub.f32             %f164, %f89, %f33;\n\
+    ex2.approx.ftz.f32  %f165, %f164;\n\
+    add.f32             %f34, %f34, %f165;\n\
+"
+"\
+    fma.rn.f32          %f35, %f165, %f130, %f35;\n\
+    fma.rn.f32          %f36, %f165, %f131, %f36;\n\
+    fma.rn.f32          %f37, %f165, %f132, %f37;\n\
+    fma.rn.f32          %f38, %f165, %f133, %f38;\n\
+    fma.rn.f32          %f39, %f165, %f134, %f39;\n\
+    fma.rn.f32          %f40, %f165, %f135, %f40;\n\
+    fma.rn.f32          %f41, %f165, %f136, %f41;\n\
+    fma.rn.f32          %f42, %f165, %f137, %f42;\n\
+    fma.rn.f32          %f43, %f165, %f138, %f43;\n\
+    fma.rn.f32          %f44, %f165, %f139, %f44;\n\
+    fma.rn.f32          %f45, %f165, %f140, %f45;\n\
+    fma.rn.f32          %f46, %f165, %f141, %f46;\n\
+    fma.rn.f32          %f47, %f165, %f142, %f47;\n\
+    fma.rn.f32          %f48, %f165, %f143, %f48;\n\
+    fma.rn.f32          %f49, %f165, %f144, %f49;\n\
+    fma.rn.f32          %f50, %f165, %f145, %f50;\n\
+    sub.f32             %f166, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f167, %f166;\n\
+    add.f32             %f34, %f34, %f167;\n\
+    fma.rn.f32          %f35, %f167, %f146, %f35;\n\
+    fma.rn.f32          %f36, %f167, %f147, %f36;\n\
+    fma.rn.f32          %f37, %f167, %f148, %f37;\n\
+    fma.rn.f32          %f38, %f167, %f149, %f38;\n\
+    fma.rn.f32          %f39, %f167, %f150, %f39;\n\
+    fma.rn.f32          %f40, %f167, %f151, %f40;\n\
+    fma.rn.f32          %f41, %f167, %f152, %f41;\n\
+    fma.rn.f32          %f42, %f167, %f153, %f42;\n\
+    fma.rn.f32          %f43, %f167, %f154, %f43;\n\
+    fma.rn.f32          %f44, %f167, %f155, %f44;\n\
+    fma.rn.f32          %f45, %f167, %f156, %f45;\n\
+    fma.rn.f32          %f46, %f167, %f157, %f46;\n\
+    fma.rn.f32          %f47, %f167, %f158, %f47;\n\
+    fma.rn.f32          %f48, %f167, %f159, %f48;\n\
+    fma.rn.f32          %f49, %f167, %f160, %f49;\n\
+    fma.rn.f32          %f50, %f167, %f161, %f50;\n\
+    add.u64             %rd12, %rd12, 4096;\n\
+    add.u64             %rd13, %rd13, 4096;\n\
+    add.u32             %r9, %r9, 1;\n\
+    setp.lt.u32         %p2, %r9, %r8;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+    mad.lo.u32          %r10, %r8, 8, 0;\n\
+    setp.lt.u32         %p3, %r10, %r7;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r11, %r10, %r5;\n\
+    sub.u32             %r12, %r7, 1;\n\
+    min.u32             %r13, %r11, %r12;\n\
+    mul.wide.u32        %rd17, %r13, 512;\n\
+    setp.le.u32         %p4, %r11, %r12;\n\
+    add.u64             %rd12, %rd16, %rd17;\n\
+    add.u64             %rd13, %rd14, %rd17;\n\
+    mov.f32             %f168, %f33;\n\
+    ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd12+384];\n\
+    ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd12+256];\n\
+    ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd12+128];\n\
+    ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd12];\n\
+    mul.f32             %f185, %f5, %f181;\n\
+    fma.rn.f32          %f186, %f6, %f182, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f183, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f184, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f177, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f178, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f179, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f180, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f173, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f174, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f175, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f176, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f169, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f170, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f171, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f172, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    selp.f32            %f207, %f206, 0fFF800000, %p4;\n\
+    max.f32             %f208, %f168, %f207;\n\
+    ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd13];\n\
+    ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd13+384];\n\
+    mov.f32             %f33, %f208;\n\
+    sub.f32             %f225, %f168, %f208;\n\
+    ex2.approx.ftz.f32  %f226, %f225;\n\
+    mul.f32             %f34, %f34, %f226;\n\
+    mul.f32             %f35, %f35, %f226;\n\
+    mul.f32             %f36, %f36, %f226;\n\
+    mul.f32             %f37, %f37, %f226;\n\
+    mul.f32             %f38, %f38, %f226;\n\
+    mul.f32             %f39, %f39, %f226;\n\
+    mul.f32             %f40, %f40, %f226;\n\
+    mul.f32             %f41, %f41, %f226;\n\
+    mul.f32             %f42, %f42, %f226;\n\
+    mul.f32             %f43, %f43, %f226;\n\
+    mul.f32             %f44, %f44, %f226;\n\
+    mul.f32             %f45, %f45, %f226;\n\
+    mul.f32             %f46, %f46, %f226;\n\
+    mul.f32             %f47, %f47, %f226;\n\
+    mul.f32             %f48, %f48, %f226;\n\
+    mul.f32             %f49, %f49, %f226;\n\
+    mul.f32             %f50, %f50, %f226;\n\
+    sub.f32             %f227, %f207, %f33;\n\
+    ex2.approx.ftz.f32  %f228, %f227;\n\
+    add.f32             %f34, %f34, %f228;\n\
+    fma.rn.f32          %f35, %f228, %f209, %f35;\n\
+    fma.rn.f32          %f36, %f228, %f210, %f36;\n\
+    fma.rn.f32          %f37, %f228, %f211, %f37;\n\
+    fma.rn.f32          %f38, %f228, %f212, %f38;\n\
+    fma.rn.f32          %f39, %f228, %f213, %f39;\n\
+    fma.rn.f32          %f40, %f228, %f214, %f40;\n\
+    fma.rn.f32          %f41, %f228, %f215, %f41;\n\
+    fma.rn.f32          %f42, %f228, %f216, %f42;\n\
+    fma.rn.f32          %f43, %f228, %f217, %f43;\n\
+    fma.rn.f32          %f44, %f228, %f218, %f44;\n\
+    fma.rn.f32          %f45, %f228, %f219, %f45;\n\
+    fma.rn.f32          %f46, %f228, %f220, %f46;\n\
+    fma.rn.f32          %f47, %f228, %f221, %f47;\n\
+    fma.rn.f32          %f48, %f228, %f222, %f48;\n\
+    fma.rn.f32          %f49, %f228, %f223, %f49;\n\
+    fma.rn.f32          %f50, %f228, %f224, %f50;\n\
+    add.u32             %r10, %r10, 4;\n\
+    setp.lt.u32         %p5, %r10, %r7;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f230, %f33, %f229;\n\
+    sub.f32             %f231, %f33, %f230;\n\
+    ex2.approx.ftz.f32  %f232, %f231;\n\
+    mul.f32             %f34, %f34, %f232;\n\
+    mul.f32             %f35, %f35, %f232;\n\
+    mul.f32             %f36, %f36, %f232;\n\
+    mul.f32             %f37, %f37, %f232;\n\
+    mul.f32             %f38, %f38, %f232;\n\
+    mul.f32             %f39, %f39, %f232;\n\
+    mul.f32             %f40, %f40, %f232;\n\
+    mul.f32             %f41, %f41, %f232;\n\
+    mul.f32             %f42, %f42, %f232;\n\
+    mul.f32             %f43, %f43, %f232;\n\
+    mul.f32             %f44, %f44, %f232;\n\
+    mul.f32             %f45, %f45, %f232;\n\
+    mul.f32             %f46, %f46, %f232;\n\
+    mul.f32             %f47, %f47, %f232;\n\
+    mul.f32             %f48, %f48, %f232;\n\
+    mul.f32             %f49, %f49, %f232;\n\
+    mul.f32             %f50, %f50, %f232;\n\
+    mov.f32             %f33, %f230;\n\
+    shfl.sync.bfly.b32  %f233, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f233;\n\
+    shfl.sync.bfly.b32  %f234, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f234;\n\
+    shfl.sync.bfly.b32  %f235, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f235;\n\
+    shfl.sync.bfly.b32  %f236, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f236;\n\
+    shfl.sync.bfly.b32  %f237, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f237;\n\
+    shfl.sync.bfly.b32  %f238, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f238;\n\
+    shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f239;\n\
+    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f240;\n\
+    shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f241;\n\
+    shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
+"
+"\
+    add.f32             %f43, %f43, %f242;\n\
+    shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f243;\n\
+    shfl.sync.bfly.b32  %f244, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f244;\n\
+    shfl.sync.bfly.b32  %f245, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f245;\n\
+    shfl.sync.bfly.b32  %f246, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f246;\n\
+    shfl.sync.bfly.b32  %f247, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f247;\n\
+    shfl.sync.bfly.b32  %f248, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f248;\n\
+    shfl.sync.bfly.b32  %f249, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f249;\n\
+    shfl.sync.bfly.b32  %f250, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f251, %f33, %f250;\n\
+    sub.f32             %f252, %f33, %f251;\n\
+    ex2.approx.ftz.f32  %f253, %f252;\n\
+    mul.f32             %f34, %f34, %f253;\n\
+    mul.f32             %f35, %f35, %f253;\n\
+    mul.f32             %f36, %f36, %f253;\n\
+    mul.f32             %f37, %f37, %f253;\n\
+    mul.f32             %f38, %f38, %f253;\n\
+    mul.f32             %f39, %f39, %f253;\n\
+    mul.f32             %f40, %f40, %f253;\n\
+    mul.f32             %f41, %f41, %f253;\n\
+    mul.f32             %f42, %f42, %f253;\n\
+    mul.f32             %f43, %f43, %f253;\n\
+    mul.f32             %f44, %f44, %f253;\n\
+    mul.f32             %f45, %f45, %f253;\n\
+    mul.f32             %f46, %f46, %f253;\n\
+    mul.f32             %f47, %f47, %f253;\n\
+    mul.f32             %f48, %f48, %f253;\n\
+    mul.f32             %f49, %f49, %f253;\n\
+    mul.f32             %f50, %f50, %f253;\n\
+    mov.f32             %f33, %f251;\n\
+    shfl.sync.bfly.b32  %f254, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f254;\n\
+    shfl.sync.bfly.b32  %f255, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f255;\n\
+    shfl.sync.bfly.b32  %f256, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f256;\n\
+    shfl.sync.bfly.b32  %f257, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f257;\n\
+    shfl.sync.bfly.b32  %f258, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f258;\n\
+    shfl.sync.bfly.b32  %f259, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f259;\n\
+    shfl.sync.bfly.b32  %f260, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f260;\n\
+    shfl.sync.bfly.b32  %f261, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f261;\n\
+    shfl.sync.bfly.b32  %f262, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f262;\n\
+    shfl.sync.bfly.b32  %f263, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f263;\n\
+    shfl.sync.bfly.b32  %f264, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f264;\n\
+    shfl.sync.bfly.b32  %f265, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f265;\n\
+    shfl.sync.bfly.b32  %f266, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f266;\n\
+    shfl.sync.bfly.b32  %f267, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f267;\n\
+    shfl.sync.bfly.b32  %f268, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f268;\n\
+    shfl.sync.bfly.b32  %f269, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f269;\n\
+    shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f270;\n\
+    rcp.rn.f32          %f271, %f34;\n\
+    setp.gt.f32         %p6, %f34, 0f00000000;\n\
+    selp.f32            %f272, %f271, 0f00000000, %p6;\n\
+    mad.wide.u32        %rd18, %r3, 512, %rd1;\n\
+    mad.wide.u32        %rd19, %r4, 16, %rd18;\n\
+    setp.eq.u32         %p7, %r5, 0;\n\
+    @!%p7 bra           $skip;\n\
+    mul.f32             %f273, %f35, %f272;\n\
+    mul.f32             %f274, %f36, %f272;\n\
+    mul.f32             %f275, %f37, %f272;\n\
+    mul.f32             %f276, %f38, %f272;\n\
+    st.global.v4.f32    [%rd19], {%f273, %f274, %f275, %f276};\n\
+    mul.f32             %f277, %f39, %f272;\n\
+    mul.f32             %f278, %f40, %f272;\n\
+    mul.f32             %f279, %f41, %f272;\n\
+    mul.f32             %f280, %f42, %f272;\n\
+    st.global.v4.f32    [%rd19+128], {%f277, %f278, %f279, %f280};\n\
+    mul.f32             %f281, %f43, %f272;\n\
+    mul.f32             %f282, %f44, %f272;\n\
+    mul.f32             %f283, %f45, %f272;\n\
+    mul.f32             %f284, %f46, %f272;\n\
+    st.global.v4.f32    [%rd19+256], {%f281, %f282, %f283, %f284};\n\
+    mul.f32             %f285, %f47, %f272;\n\
+    mul.f32             %f286, %f48, %f272;\n\
+    mul.f32             %f287, %f49, %f272;\n\
+    mul.f32             %f288, %f50, %f272;\n\
+    st.global.v4.f32    [%rd19+384], {%f285, %f286, %f287, %f288};\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_incremental_attention_d128_h32_kv8_s8192_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
     { "q", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
@@ -5831,459 +6468,464 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] =
-    "// incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192 seq_len=indirect  o[h] = softmax(q[h] K' scale) V\n"
-    "// ptxgen 0.1.0  block 32  grid 32\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry incremental_attention_d128_h32_kv8_s8192_indirect(\n"
-    "    .param .u64 o,\n"
-    "    .param .u64 q,\n"
-    "    .param .u64 k,\n"
-    "    .param .u64 v,\n"
-    "    .param .u64 seq_len)\n"
-    ".reqntid 32, 1, 1\n"
-    ".maxnreg 96\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b32   %r<14>;\n"
-    "    .reg .f32   %f<289>;\n"
-    "    .reg .b64   %rd<21>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [o];\n"
-    "    ld.param.u64        %rd2, [q];\n"
-    "    ld.param.u64        %rd3, [k];\n"
-    "    ld.param.u64        %rd4, [v];\n"
-    "    ld.param.u64        %rd5, [seq_len];\n"
-    "    mov.u32             %r1, %tid.x;\n"
-    "    mov.u32             %r2, %ctaid.x;                          // head\n"
-    "    and.b32             %r3, %r1, 7;                            // piece\n"
-    "    shr.u32             %r4, %r1, 3;                            // group\n"
-    "    mad.wide.u32        %rd6, %r2, 512, %rd2;\n"
-    "    mad.wide.u32        %rd7, %r3, 16, %rd6;\n"
-    "    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd7];\n"
-    "    mul.f32             %f5, %f1, 0f3E0293EE;\n"
-    "    mul.f32             %f6, %f2, 0f3E0293EE;\n"
-    "    mul.f32             %f7, %f3, 0f3E0293EE;\n"
-    "    mul.f32             %f8, %f4, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd7+128];\n"
-    "    mul.f32             %f13, %f9, 0f3E0293EE;\n"
-    "    mul.f32             %f14, %f10, 0f3E0293EE;\n"
-    "    mul.f32             %f15, %f11, 0f3E0293EE;\n"
-    "    mul.f32             %f16, %f12, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd7+256];\n"
-    "    mul.f32             %f21, %f17, 0f3E0293EE;\n"
-    "    mul.f32             %f22, %f18, 0f3E0293EE;\n"
-    "    mul.f32             %f23, %f19, 0f3E0293EE;\n"
-    "    mul.f32             %f24, %f20, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd7+384];\n"
-    "    mul.f32             %f29, %f25, 0f3E0293EE;\n"
-    "    mul.f32             %f30, %f26, 0f3E0293EE;\n"
-    "    mul.f32             %f31, %f27, 0f3E0293EE;\n"
-    "    mul.f32             %f32, %f28, 0f3E0293EE;\n"
-    "    mov.f32             %f33, 0fFF7FFFFF;\n"
-    "    mov.f32             %f34, 0f00000000;\n"
-    "    mov.f32             %f35, 0f00000000;\n"
-    "    mov.f32             %f36, 0f00000000;\n"
-    "    mov.f32             %f37, 0f00000000;\n"
-    "    mov.f32             %f38, 0f00000000;\n"
-    "    mov.f32             %f39, 0f00000000;\n"
-    "    mov.f32             %f40, 0f00000000;\n"
-    "    mov.f32             %f41, 0f00000000;\n"
-    "    mov.f32             %f42, 0f00000000;\n"
-    "    mov.f32             %f43, 0f00000000;\n"
-    "    mov.f32             %f44, 0f00000000;\n"
-    "    mov.f32             %f45, 0f00000000;\n"
-    "    mov.f32             %f46, 0f00000000;\n"
-    "    mov.f32             %f47, 0f00000000;\n"
-    "    mov.f32             %f48, 0f00000000;\n"
-    "    mov.f32             %f49, 0f00000000;\n"
-    "    mov.f32             %f50, 0f00000000;\n"
-    "    shr.u32             %r5, %r2, 2;                            // kv_head\n"
-    "    mul.wide.u32        %rd8, %r5, 8192;\n"
-    "    mul.lo.u64          %rd9, %rd8, 512;\n"
-    "    add.u64             %rd10, %rd4, %rd9;\n"
-    "    mul.wide.u32        %rd11, %r3, 16;\n"
-    "    add.u64             %rd12, %rd3, %rd9;\n"
-    "    ld.global.u32       %r6, [%rd5];\n"
-    "    min.u32             %r7, %r6, 8192;                         // seq_len\n"
-    "    shr.u32             %r8, %r7, 3;\n"
-    "    mov.u64             %rd13, 0;\n"
-    "    mov.u64             %rd14, 0;\n"
-    "    add.u64             %rd15, %rd10, %rd11;\n"
-    "    mul.wide.u32        %rd16, %r4, 512;\n"
-    "    add.u64             %rd17, %rd12, %rd11;\n"
-    "    add.u64             %rd13, %rd17, %rd16;\n"
-    "    add.u64             %rd14, %rd15, %rd16;\n"
-    "    mov.u32             %r9, 0;                                 // turn\n"
-    "    setp.lt.u32         %p1, %r9, %r8;\n"
-    "    @!%p1 bra           $turn_done;\n"
-    "\n"
-    "$turn_loop:                                                     // 64 elements a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f51, %f33;\n"
-    "    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd13+384];\n"
-    "    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd13+256];\n"
-    "    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd13+128];\n"
-    "    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd13];\n"
-    "    mul.f32             %f68, %f5, %f64;\n"
-    "    fma.rn.f32          %f69, %f6, %f65, %f68;\n"
-    "    fma.rn.f32          %f70, %f7, %f66, %f69;\n"
-    "    fma.rn.f32          %f71, %f8, %f67, %f70;\n"
-    "    fma.rn.f32          %f72, %f13, %f60, %f71;\n"
-    "    fma.rn.f32          %f73, %f14, %f61, %f72;\n"
-    "    fma.rn.f32          %f74, %f15, %f62, %f73;\n"
-    "    fma.rn.f32          %f75, %f16, %f63, %f74;\n"
-    "    fma.rn.f32          %f76, %f21, %f56, %f75;\n"
-    "    fma.rn.f32          %f77, %f22, %f57, %f76;\n"
-    "    fma.rn.f32          %f78, %f23, %f58, %f77;\n"
-    "    fma.rn.f32          %f79, %f24, %f59, %f78;\n"
-    "    fma.rn.f32          %f80, %f29, %f52, %f79;\n"
-    "    fma.rn.f32          %f81, %f30, %f53, %f80;\n"
-    "    fma.rn.f32          %f82, %f31, %f54, %f81;\n"
-    "    fma.rn.f32          %f83, %f32, %f55, %f82;\n"
-    "    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f85, %f83, %f84;\n"
-    "    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f85, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    max.f32             %f90, %f51, %f89;\n"
-    "    ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd13+2432];\n"
-    "    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd13+2304];\n"
-    "    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd13+2176];\n"
-    "    ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd13+2048];\n"
-    "    mul.f32             %f107, %f5, %f103;\n"
-    "    fma.rn.f32          %f108, %f6, %f104, %f107;\n"
-    "    fma.rn.f32          %f109, %f7, %f105, %f108;\n"
-    "    fma.rn.f32          %f110, %f8, %f106, %f109;\n"
-    "    fma.rn.f32          %f111, %f13, %f99, %f110;\n"
-    "    fma.rn.f32          %f112, %f14, %f100, %f111;\n"
-    "    fma.rn.f32          %f113, %f15, %f101, %f112;\n"
-    "    fma.rn.f32          %f114, %f16, %f102, %f113;\n"
-    "    fma.rn.f32          %f115, %f21, %f95, %f114;\n"
-    "    fma.rn.f32          %f116, %f22, %f96, %f115;\n"
-    "    fma.rn.f32          %f117, %f23, %f97, %f116;\n"
-    "    fma.rn.f32          %f118, %f24, %f98, %f117;\n"
-    "    fma.rn.f32          %f119, %f29, %f91, %f118;\n"
-    "    fma.rn.f32          %f120, %f30, %f92, %f119;\n"
-    "    fma.rn.f32          %f121, %f31, %f93, %f120;\n"
-    "    fma.rn.f32          %f122, %f32, %f94, %f121;\n"
-    "    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f124, %f122, %f123;\n"
-    "    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f126, %f124, %f125;\n"
-    "    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f128, %f126, %f127;\n"
-    "    max.f32             %f129, %f90, %f128;\n"
-    "    ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd14];\n"
-    "    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd14+128];\n"
-    "    ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd14+256];\n"
-    "    ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd14+384];\n"
-    "    ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd14+2048];\n"
-    "    ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd14+2176];\n"
-    "    ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd14+2304];\n"
-    "    ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd14+2432];\n"
-    "    mov.f32             %f33, %f129;\n"
-    "    sub.f32             %f162, %f51, %f129;\n"
-    "    ex2.approx.ftz.f32  %f163, %f162;\n"
-    "    mul.f32             %f34, %f34, %f163;\n"
-    "    mul.f32             %f35, %f35, %f163;\n"
-    "    mul.f32             %f36, %f36, %f163;\n"
-    "    mul.f32             %f37, %f37, %f163;\n"
-    "    mul.f32             %f38, %f38, %f163;\n"
-    "    mul.f32             %f39, %f39, %f163;\n"
-    "    mul.f32             %f40, %f40, %f163;\n"
-    "    mul.f32             %f41, %f41, %f163;\n"
-    "    mul.f32             %f42, %f42, %f163;\n"
-    "    mul.f32             %f43, %f43, %f163;\n"
-    "    mul.f32             %f44, %f44, %f163;\n"
-    "    mul.f32             %f45, %f45, %f163;\n"
-    "    mul.f32             %f46, %f46, %f163;\n"
-    "    mul.f32             %f47, %f47, %f163;\n"
-    "    mul.f32             %f48, %f48, %f163;\n"
-    "    mul.f32             %f49, %f49, %f163;\n"
-    "    mul.f32             %f50, %f50, %f163;\n"
-    "    sub.f32             %f164, %f89, %f33;\n"
-    "    ex2.approx.ftz.f32  %f165, %f164;\n"
-    "    add.f32             %f34, %f34, %f165;\n"
-    "    fma.rn.f32          %f35, %f165, %f130, %f35;\n"
-    "    fma.rn.f32          %f36, %f165, %f131, %f36;\n"
-    "    fma.rn.f32          %f37, %f165, %f132, %f37;\n"
-    "    fma.rn.f32          %f38, %f165, %f133, %f38;\n"
-    "    fma.rn.f32          %f39, %f165, %f134, %f39;\n"
-    "    fma.rn.f32          %f40, %f165, %f135, %f40;\n"
-    "    fma.rn.f32          %f41, %f165, %f136, %f41;\n"
-    "    fma.rn.f32          %f42, %f165, %f137, %f42;\n"
-    "    fma.rn.f32          %f43, %f165, %f138, %f43;\n"
-    "    fma.rn.f32          %f44, %f165, %f139, %f44;\n"
-    "    fma.rn.f32          %f45, %f165, %f140, %f45;\n"
-    "    fma.rn.f32          %f46, %f165, %f141, %f46;\n"
-    "    fma.rn.f32          %f47, %f165, %f142, %f47;\n"
-    "    fma.rn.f32          %f48, %f165, %f143, %f48;\n"
-    "    fma.rn.f32          %f49, %f165, %f144, %f49;\n"
-    "    fma.rn.f32          %f50, %f165, %f145, %f50;\n"
-    "    sub.f32             %f166, %f128, %f33;\n"
-    "    ex2.approx.ftz.f32  %f167, %f166;\n"
-    "    add.f32             %f34, %f34, %f167;\n"
-    "    fma.rn.f32          %f35, %f167, %f146, %f35;\n"
-    "    fma.rn.f32          %f36, %f167, %f147, %f36;\n"
-    "    fma.rn.f32          %f37, %f167, %f148, %f37;\n"
-    "    fma.rn.f32          %f38, %f167, %f149, %f38;\n"
-    "    fma.rn.f32          %f39, %f167, %f150, %f39;\n"
-    "    fma.rn.f32          %f40, %f167, %f151, %f40;\n"
-    "    fma.rn.f32          %f41, %f167, %f152, %f41;\n"
-    "    fma.rn.f32          %f42, %f167, %f153, %f42;\n"
-    "    fma.rn.f32          %f43, %f167, %f154, %f43;\n"
-    "    fma.rn.f32          %f44, %f167, %f155, %f44;\n"
-    "    fma.rn.f32          %f45, %f167, %f156, %f45;\n"
-    "    fma.rn.f32          %f46, %f167, %f157, %f46;\n"
-    "    fma.rn.f32          %f47, %f167, %f158, %f47;\n"
-    "    fma.rn.f32          %f48, %f167, %f159, %f48;\n"
-    "    fma.rn.f32          %f49, %f167, %f160, %f49;\n"
-    "    fma.rn.f32          %f50, %f167, %f161, %f50;\n"
-    "    add.u64             %rd13, %rd13, 4096;\n"
-    "    add.u64             %rd14, %rd14, 4096;\n"
-    "    add.u32             %r9, %r9, 1;\n"
-    "    setp.lt.u32         %p2, %r9, %r8;\n"
-    "    @%p2 bra            $turn_loop;\n"
-    "\n"
-    "$turn_done:\n"
-    "    mad.lo.u32          %r10, %r8, 8, 0;\n"
-    "    setp.lt.u32         %p3, %r10, %r7;\n"
-    "    @!%p3 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    add.u32             %r11, %r10, %r4;\n"
-    "    sub.u32             %r12, %r7, 1;\n"
-    "    min.u32             %r13, %r11, %r12;\n"
-    "    mul.wide.u32        %rd18, %r13, 512;\n"
-    "    setp.le.u32         %p4, %r11, %r12;\n"
-    "    add.u64             %rd13, %rd17, %rd18;\n"
-    "    add.u64             %rd14, %rd15, %rd18;\n"
-    "    mov.f32             %f168, %f33;\n"
-    "    ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd13+384];\n"
-    "    ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd13+256];\n"
-    "    ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd13+128];\n"
-    "    ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd13];\n"
-    "    mul.f32             %f185, %f5, %f181;\n"
-    "    fma.rn.f32          %f186, %f6, %f182, %f185;\n"
-    "    fma.rn.f32          %f187, %f7, %f183, %f186;\n"
-    "    fma.rn.f32          %f188, %f8, %f184, %f187;\n"
-    "    fma.rn.f32          %f189, %f13, %f177, %f188;\n"
-    "    fma.rn.f32          %f190, %f14, %f178, %f189;\n"
-    "    fma.rn.f32          %f191, %f15, %f179, %f190;\n"
-    "    fma.rn.f32          %f192, %f16, %f180, %f191;\n"
-    "    fma.rn.f32          %f193, %f21, %f173, %f192;\n"
-    "    fma.rn.f32          %f194, %f22, %f174, %f193;\n"
-    "    fma.rn.f32          %f195, %f23, %f175, %f194;\n"
-    "    fma.rn.f32          %f196, %f24, %f176, %f195;\n"
-    "    fma.rn.f32          %f197, %f29, %f169, %f196;\n"
-    "    fma.rn.f32          %f198, %f30, %f170, %f197;\n"
-    "    fma.rn.f32          %f199, %f31, %f171, %f198;\n"
-    "    fma.rn.f32          %f200, %f32, %f172, %f199;\n"
-    "    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f202, %f200, %f201;\n"
-    "    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f204, %f202, %f203;\n"
-    "    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f206, %f204, %f205;\n"
-    "    selp.f32            %f207, %f206, 0fFF800000, %p4;\n"
-    "    max.f32             %f208, %f168, %f207;\n"
-    "    ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd14];\n"
-    "    ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd14+128];\n"
-    "    ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd14+256];\n"
-    "    ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd14+384];\n"
-    "    mov.f32             %f33, %f208;\n"
-    "    sub.f32             %f225, %f168, %f208;\n"
-    "    ex2.approx.ftz.f32  %f226, %f225;\n"
-    "    mul.f32             %f34, %f34, %f226;\n"
-    "    mul.f32             %f35, %f35, %f226;\n"
-    "    mul.f32             %f36, %f36, %f226;\n"
-    "    mul.f32             %f37, %f37, %f226;\n"
-    "    mul.f32             %f38, %f38, %f226;\n"
-    "    mul.f32             %f39, %f39, %f226;\n"
-    "    mul.f32             %f40, %f40, %f226;\n"
-    "    mul.f32             %f41, %f41, %f226;\n"
-    "    mul.f32             %f42, %f42, %f226;\n"
-    "    mul.f32             %f43, %f43, %f226;\n"
-    "    mul.f32             %f44, %f44, %f226;\n"
-    "    mul.f32             %f45, %f45, %f226;\n"
-    "    mul.f32             %f46, %f46, %f226;\n"
-    "    mul.f32             %f47, %f47, %f226;\n"
-    "    mul.f32             %f48, %f48, %f226;\n"
-    "    mul.f32             %f49, %f49, %f226;\n"
-    "    mul.f32             %f50, %f50, %f226;\n"
-    "    sub.f32             %f227, %f207, %f33;\n"
-    "    ex2.approx.ftz.f32  %f228, %f227;\n"
-    "    add.f32             %f34, %f34, %f228;\n"
-    "    fma.rn.f32          %f35, %f228, %f209, %f35;\n"
-    "    fma.rn.f32          %f36, %f228, %f210, %f36;\n"
-    "    fma.rn.f32          %f37, %f228, %f211, %f37;\n"
-    "    fma.rn.f32          %f38, %f228, %f212, %f38;\n"
-    "    fma.rn.f32          %f39, %f228, %f213, %f39;\n"
-    "    fma.rn.f32          %f40, %f228, %f214, %f40;\n"
-    "    fma.rn.f32          %f41, %f228, %f215, %f41;\n"
-    "    fma.rn.f32          %f42, %f228, %f216, %f42;\n"
-    "    fma.rn.f32          %f43, %f228, %f217, %f43;\n"
-    "    fma.rn.f32          %f44, %f228, %f218, %f44;\n"
-    "    fma.rn.f32          %f45, %f228, %f219, %f45;\n"
-    "    fma.rn.f32          %f46, %f228, %f220, %f46;\n"
-    "    fma.rn.f32          %f47, %f228, %f221, %f47;\n"
-    "    fma.rn.f32          %f48, %f228, %f222, %f48;\n"
-    "    fma.rn.f32          %f49, %f228, %f223, %f49;\n"
-    "    fma.rn.f32          %f50, %f228, %f224, %f50;\n"
-    "    add.u32             %r10, %r10, 4;\n"
-    "    setp.lt.u32         %p5, %r10, %r7;\n"
-    "    @%p5 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f230, %f33, %f229;\n"
-    "    sub.f32             %f231, %f33, %f230;\n"
-    "    ex2.approx.ftz.f32  %f232, %f231;\n"
-    "    mul.f32             %f34, %f34, %f232;\n"
-    "    mul.f32             %f35, %f35, %f232;\n"
-    "    mul.f32             %f36, %f36, %f232;\n"
-    "    mul.f32             %f37, %f37, %f232;\n"
-    "    mul.f32             %f38, %f38, %f232;\n"
-    "    mul.f32             %f39, %f39, %f232;\n"
-    "    mul.f32             %f40, %f40, %f232;\n"
-    "    mul.f32             %f41, %f41, %f232;\n"
-    "    mul.f32             %f42, %f42, %f232;\n"
-    "    mul.f32             %f43, %f43, %f232;\n"
-    "    mul.f32             %f44, %f44, %f232;\n"
-    "    mul.f32             %f45, %f45, %f232;\n"
-    "    mul.f32             %f46, %f46, %f232;\n"
-    "    mul.f32             %f47, %f47, %f232;\n"
-    "    mul.f32             %f48, %f48, %f232;\n"
-    "    mul.f32             %f49, %f49, %f232;\n"
-    "    mul.f32             %f50, %f50, %f232;\n"
-    "    mov.f32             %f33, %f230;\n"
-    "    shfl.sync.bfly.b32  %f233, %f34, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f233;\n"
-    "    shfl.sync.bfly.b32  %f234, %f35, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f234;\n"
-    "    shfl.sync.bfly.b32  %f235, %f36, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f235;\n"
-    "    shfl.sync.bfly.b32  %f236, %f37, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f236;\n"
-    "    shfl.sync.bfly.b32  %f237, %f38, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f237;\n"
-    "    shfl.sync.bfly.b32  %f238, %f39, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f238;\n"
-    "    shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f239;\n"
-    "    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f240;\n"
-    "    shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f241;\n"
-    "    shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f242;\n"
-    "    shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f243;\n"
-    "    shfl.sync.bfly.b32  %f244, %f45, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f244;\n"
-    "    shfl.sync.bfly.b32  %f245, %f46, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f245;\n"
-    "    shfl.sync.bfly.b32  %f246, %f47, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f246;\n"
-    "    shfl.sync.bfly.b32  %f247, %f48, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f247;\n"
-    "    shfl.sync.bfly.b32  %f248, %f49, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f248;\n"
-    "    shfl.sync.bfly.b32  %f249, %f50, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f249;\n"
-    "    shfl.sync.bfly.b32  %f250, %f33, 16, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f251, %f33, %f250;\n"
-    "    sub.f32             %f252, %f33, %f251;\n"
-    "    ex2.approx.ftz.f32  %f253, %f252;\n"
-    "    mul.f32             %f34, %f34, %f253;\n"
-    "    mul.f32             %f35, %f35, %f253;\n"
-    "    mul.f32             %f36, %f36, %f253;\n"
-    "    mul.f32             %f37, %f37, %f253;\n"
-    "    mul.f32             %f38, %f38, %f253;\n"
-    "    mul.f32             %f39, %f39, %f253;\n"
-    "    mul.f32             %f40, %f40, %f253;\n"
-    "    mul.f32             %f41, %f41, %f253;\n"
-    "    mul.f32             %f42, %f42, %f253;\n"
-    "    mul.f32             %f43, %f43, %f253;\n"
-    "    mul.f32             %f44, %f44, %f253;\n"
-    "    mul.f32             %f45, %f45, %f253;\n"
-    "    mul.f32             %f46, %f46, %f253;\n"
-    "    mul.f32             %f47, %f47, %f253;\n"
-    "    mul.f32             %f48, %f48, %f253;\n"
-    "    mul.f32             %f49, %f49, %f253;\n"
-    "    mul.f32             %f50, %f50, %f253;\n"
-    "    mov.f32             %f33, %f251;\n"
-    "    shfl.sync.bfly.b32  %f254, %f34, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f254;\n"
-    "    shfl.sync.bfly.b32  %f255, %f35, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f255;\n"
-    "    shfl.sync.bfly.b32  %f256, %f36, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f256;\n"
-    "    shfl.sync.bfly.b32  %f257, %f37, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f257;\n"
-    "    shfl.sync.bfly.b32  %f258, %f38, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f258;\n"
-    "    shfl.sync.bfly.b32  %f259, %f39, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f259;\n"
-    "    shfl.sync.bfly.b32  %f260, %f40, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f260;\n"
-    "    shfl.sync.bfly.b32  %f261, %f41, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f261;\n"
-    "    shfl.sync.bfly.b32  %f262, %f42, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f262;\n"
-    "    shfl.sync.bfly.b32  %f263, %f43, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f263;\n"
-    "    shfl.sync.bfly.b32  %f264, %f44, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f264;\n"
-    "    shfl.sync.bfly.b32  %f265, %f45, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f265;\n"
-    "    shfl.sync.bfly.b32  %f266, %f46, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f266;\n"
-    "    shfl.sync.bfly.b32  %f267, %f47, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f267;\n"
-    "    shfl.sync.bfly.b32  %f268, %f48, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f268;\n"
-    "    shfl.sync.bfly.b32  %f269, %f49, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f269;\n"
-    "    shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f270;\n"
-    "    rcp.rn.f32          %f271, %f34;\n"
-    "    setp.gt.f32         %p6, %f34, 0f00000000;\n"
-    "    selp.f32            %f272, %f271, 0f00000000, %p6;\n"
-    "    mad.wide.u32        %rd19, %r2, 512, %rd1;\n"
-    "    mad.wide.u32        %rd20, %r3, 16, %rd19;\n"
-    "    setp.eq.u32         %p7, %r4, 0;\n"
-    "    @!%p7 bra           $skip;\n"
-    "    mul.f32             %f273, %f35, %f272;\n"
-    "    mul.f32             %f274, %f36, %f272;\n"
-    "    mul.f32             %f275, %f37, %f272;\n"
-    "    mul.f32             %f276, %f38, %f272;\n"
-    "    st.global.v4.f32    [%rd20], {%f273, %f274, %f275, %f276};\n"
-    "    mul.f32             %f277, %f39, %f272;\n"
-    "    mul.f32             %f278, %f40, %f272;\n"
-    "    mul.f32             %f279, %f41, %f272;\n"
-    "    mul.f32             %f280, %f42, %f272;\n"
-    "    st.global.v4.f32    [%rd20+128], {%f277, %f278, %f279, %f280};\n"
-    "    mul.f32             %f281, %f43, %f272;\n"
-    "    mul.f32             %f282, %f44, %f272;\n"
-    "    mul.f32             %f283, %f45, %f272;\n"
-    "    mul.f32             %f284, %f46, %f272;\n"
-    "    st.global.v4.f32    [%rd20+256], {%f281, %f282, %f283, %f284};\n"
-    "    mul.f32             %f285, %f47, %f272;\n"
-    "    mul.f32             %f286, %f48, %f272;\n"
-    "    mul.f32             %f287, %f49, %f272;\n"
-    "    mul.f32             %f288, %f50, %f272;\n"
-    "    st.global.v4.f32    [%rd20+384], {%f285, %f286, %f287, %f288};\n"
-    "\n"
-    "$skip:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] = "\
+// incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192 seq_len=indirect  o[h] = softmax(q[h] K' scale) V\n\
+// ptxgen 0.1.0  block 32  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry incremental_attention_d128_h32_kv8_s8192_indirect(\n\
+    .param .u64 o,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u64 seq_len)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b32   %r<14>;\n\
+    .reg .f32   %f<289>;\n\
+    .reg .b64   %rd<21>;\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u64        %rd5, [seq_len];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // head\n\
+    and.b32             %r3, %r1, 7;                            // piece\n\
+    shr.u32             %r4, %r1, 3;                            // group\n\
+    mad.wide.u32        %rd6, %r2, 512, %rd2;\n\
+    mad.wide.u32        %rd7, %r3, 16, %rd6;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd7];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd7+128];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd7+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd7+384];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    shr.u32             %r5, %r2, 2;                            // kv_head\n\
+    mul.wide.u32        %rd8, %r5, 8192;\n\
+    mul.lo.u64          %rd9, %rd8, 512;\n\
+    add.u64             %rd10, %rd4, %rd9;\n\
+    mul.wide.u32        %rd11, %r3, 16;\n\
+    add.u64             %rd12, %rd3, %rd9;\n\
+    ld.global.u32       %r6, [%rd5];\n\
+    min.u32             %r7, %r6, 8192;                         // seq_len\n\
+    shr.u32             %r8, %r7, 3;\n\
+    mov.u64             %rd13, 0;\n\
+    mov.u64             %rd14, 0;\n\
+    add.u64             %rd15, %rd10, %rd11;\n\
+    mul.wide.u32        %rd16, %r4, 512;\n\
+    add.u64             %rd17, %rd12, %rd11;\n\
+    add.u64             %rd13, %rd17, %rd16;\n\
+    add.u64             %rd14, %rd15, %rd16;\n\
+    mov.u32             %r9, 0;                                 // turn\n\
+    setp.lt.u32         %p1, %r9, %r8;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 64 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd13+384];\n\
+    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd13];\n\
+    mul.f32             %f68, %f5, %f64;\n\
+    fma.rn.f32          %f69, %f6, %f65, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f66, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f67, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f60, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f61, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f62, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f63, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f56, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f57, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f58, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f59, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f52, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f53, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f54, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f55, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd13+2432];\n\
+    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd13+2304];\n\
+    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd13+2176];\n\
+    ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd13+2048];\n\
+    mul.f32             %f107, %f5, %f103;\n\
+    fma.rn.f32          %f108, %f6, %f104, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f105, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f106, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f99, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f100, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f101, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f102, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f95, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f96, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f97, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f98, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f91, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f92, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f93, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f94, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd14];\n\
+    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd14+128];\n\
+    ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd14+256];\n\
+    ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd14+384];\n\
+    ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd14+2048];\n\
+    ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd14+2176];\n\
+    ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd14+2304];\n\
+    ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd14+2432];\n\
+    mov.f32             %f33, %f129;\n\
+    sub.f32             %f162, %f51, %f129;\n\
+    ex2.approx.ftz.f32  %f163, %f162;\n\
+    mul.f32             %f34, %f34, %f163;\n\
+    mul.f32             %f35, %f35, %f163;\n\
+    mul.f32             %f36, %f36, %f163;\n\
+    mul.f32             %f37, %f37, %f163;\n\
+    mul.f32             %f38, %f38, %f163;\n\
+    mul.f32             %f39, %f39, %f163;\n\
+    mul.f32             %f40, %f40, %f163;\n\
+    mul.f32             %f41, %f41, %f163;\n\
+    mul.f32             %f42, %f42, %f163;\n\
+    mul.f32             %f43, %f43, %f163;\n\
+    mul.f32             %f44, %f44, %f163;\n\
+    mul.f32             %f45, %f45, %f163;\n\
+    mul.f32             %f46, %f46, %f163;\n\
+    mul.f32             %f47, %f47, %f163;\n\
+    mul.f32             %f48, %f48, %f163;\n\
+    mul.f32             %f49, %f49, %f163;\n\
+    mul.f32             %f50, %f50, %f163;\n\
+    sub.f32             %f164, %f89, %f33;\n\
+"
+"\
+    ex2.approx.ftz.f32  %f165, %f164;\n\
+    add.f32             %f34, %f34, %f165;\n\
+    fma.rn.f32          %f35, %f165, %f130, %f35;\n\
+    fma.rn.f32          %f36, %f165, %f131, %f36;\n\
+    fma.rn.f32          %f37, %f165, %f132, %f37;\n\
+    fma.rn.f32          %f38, %f165, %f133, %f38;\n\
+    fma.rn.f32          %f39, %f165, %f134, %f39;\n\
+    fma.rn.f32          %f40, %f165, %f135, %f40;\n\
+    fma.rn.f32          %f41, %f165, %f136, %f41;\n\
+    fma.rn.f32          %f42, %f165, %f137, %f42;\n\
+    fma.rn.f32          %f43, %f165, %f138, %f43;\n\
+    fma.rn.f32          %f44, %f165, %f139, %f44;\n\
+    fma.rn.f32          %f45, %f165, %f140, %f45;\n\
+    fma.rn.f32          %f46, %f165, %f141, %f46;\n\
+    fma.rn.f32          %f47, %f165, %f142, %f47;\n\
+    fma.rn.f32          %f48, %f165, %f143, %f48;\n\
+    fma.rn.f32          %f49, %f165, %f144, %f49;\n\
+    fma.rn.f32          %f50, %f165, %f145, %f50;\n\
+    sub.f32             %f166, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f167, %f166;\n\
+    add.f32             %f34, %f34, %f167;\n\
+    fma.rn.f32          %f35, %f167, %f146, %f35;\n\
+    fma.rn.f32          %f36, %f167, %f147, %f36;\n\
+    fma.rn.f32          %f37, %f167, %f148, %f37;\n\
+    fma.rn.f32          %f38, %f167, %f149, %f38;\n\
+    fma.rn.f32          %f39, %f167, %f150, %f39;\n\
+    fma.rn.f32          %f40, %f167, %f151, %f40;\n\
+    fma.rn.f32          %f41, %f167, %f152, %f41;\n\
+    fma.rn.f32          %f42, %f167, %f153, %f42;\n\
+    fma.rn.f32          %f43, %f167, %f154, %f43;\n\
+    fma.rn.f32          %f44, %f167, %f155, %f44;\n\
+    fma.rn.f32          %f45, %f167, %f156, %f45;\n\
+    fma.rn.f32          %f46, %f167, %f157, %f46;\n\
+    fma.rn.f32          %f47, %f167, %f158, %f47;\n\
+    fma.rn.f32          %f48, %f167, %f159, %f48;\n\
+    fma.rn.f32          %f49, %f167, %f160, %f49;\n\
+    fma.rn.f32          %f50, %f167, %f161, %f50;\n\
+    add.u64             %rd13, %rd13, 4096;\n\
+    add.u64             %rd14, %rd14, 4096;\n\
+    add.u32             %r9, %r9, 1;\n\
+    setp.lt.u32         %p2, %r9, %r8;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+    mad.lo.u32          %r10, %r8, 8, 0;\n\
+    setp.lt.u32         %p3, %r10, %r7;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r11, %r10, %r4;\n\
+    sub.u32             %r12, %r7, 1;\n\
+    min.u32             %r13, %r11, %r12;\n\
+    mul.wide.u32        %rd18, %r13, 512;\n\
+    setp.le.u32         %p4, %r11, %r12;\n\
+    add.u64             %rd13, %rd17, %rd18;\n\
+    add.u64             %rd14, %rd15, %rd18;\n\
+    mov.f32             %f168, %f33;\n\
+    ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd13+384];\n\
+    ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd13];\n\
+    mul.f32             %f185, %f5, %f181;\n\
+    fma.rn.f32          %f186, %f6, %f182, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f183, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f184, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f177, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f178, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f179, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f180, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f173, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f174, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f175, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f176, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f169, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f170, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f171, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f172, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    selp.f32            %f207, %f206, 0fFF800000, %p4;\n\
+    max.f32             %f208, %f168, %f207;\n\
+    ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd14];\n\
+    ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd14+128];\n\
+    ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd14+256];\n\
+    ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd14+384];\n\
+    mov.f32             %f33, %f208;\n\
+    sub.f32             %f225, %f168, %f208;\n\
+    ex2.approx.ftz.f32  %f226, %f225;\n\
+    mul.f32             %f34, %f34, %f226;\n\
+    mul.f32             %f35, %f35, %f226;\n\
+    mul.f32             %f36, %f36, %f226;\n\
+    mul.f32             %f37, %f37, %f226;\n\
+    mul.f32             %f38, %f38, %f226;\n\
+    mul.f32             %f39, %f39, %f226;\n\
+    mul.f32             %f40, %f40, %f226;\n\
+    mul.f32             %f41, %f41, %f226;\n\
+    mul.f32             %f42, %f42, %f226;\n\
+    mul.f32             %f43, %f43, %f226;\n\
+    mul.f32             %f44, %f44, %f226;\n\
+    mul.f32             %f45, %f45, %f226;\n\
+    mul.f32             %f46, %f46, %f226;\n\
+    mul.f32             %f47, %f47, %f226;\n\
+    mul.f32             %f48, %f48, %f226;\n\
+    mul.f32             %f49, %f49, %f226;\n\
+    mul.f32             %f50, %f50, %f226;\n\
+    sub.f32             %f227, %f207, %f33;\n\
+    ex2.approx.ftz.f32  %f228, %f227;\n\
+    add.f32             %f34, %f34, %f228;\n\
+    fma.rn.f32          %f35, %f228, %f209, %f35;\n\
+    fma.rn.f32          %f36, %f228, %f210, %f36;\n\
+    fma.rn.f32          %f37, %f228, %f211, %f37;\n\
+    fma.rn.f32          %f38, %f228, %f212, %f38;\n\
+    fma.rn.f32          %f39, %f228, %f213, %f39;\n\
+    fma.rn.f32          %f40, %f228, %f214, %f40;\n\
+    fma.rn.f32          %f41, %f228, %f215, %f41;\n\
+    fma.rn.f32          %f42, %f228, %f216, %f42;\n\
+    fma.rn.f32          %f43, %f228, %f217, %f43;\n\
+    fma.rn.f32          %f44, %f228, %f218, %f44;\n\
+    fma.rn.f32          %f45, %f228, %f219, %f45;\n\
+    fma.rn.f32          %f46, %f228, %f220, %f46;\n\
+    fma.rn.f32          %f47, %f228, %f221, %f47;\n\
+    fma.rn.f32          %f48, %f228, %f222, %f48;\n\
+    fma.rn.f32          %f49, %f228, %f223, %f49;\n\
+    fma.rn.f32          %f50, %f228, %f224, %f50;\n\
+    add.u32             %r10, %r10, 4;\n\
+    setp.lt.u32         %p5, %r10, %r7;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f230, %f33, %f229;\n\
+    sub.f32             %f231, %f33, %f230;\n\
+    ex2.approx.ftz.f32  %f232, %f231;\n\
+    mul.f32             %f34, %f34, %f232;\n\
+    mul.f32             %f35, %f35, %f232;\n\
+    mul.f32             %f36, %f36, %f232;\n\
+    mul.f32             %f37, %f37, %f232;\n\
+    mul.f32             %f38, %f38, %f232;\n\
+    mul.f32             %f39, %f39, %f232;\n\
+    mul.f32             %f40, %f40, %f232;\n\
+    mul.f32             %f41, %f41, %f232;\n\
+    mul.f32             %f42, %f42, %f232;\n\
+    mul.f32             %f43, %f43, %f232;\n\
+    mul.f32             %f44, %f44, %f232;\n\
+    mul.f32             %f45, %f45, %f232;\n\
+    mul.f32             %f46, %f46, %f232;\n\
+    mul.f32             %f47, %f47, %f232;\n\
+    mul.f32             %f48, %f48, %f232;\n\
+    mul.f32             %f49, %f49, %f232;\n\
+    mul.f32             %f50, %f50, %f232;\n\
+    mov.f32             %f33, %f230;\n\
+    shfl.sync.bfly.b32  %f233, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f233;\n\
+    shfl.sync.bfly.b32  %f234, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f234;\n\
+    shfl.sync.bfly.b32  %f235, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f235;\n\
+    shfl.sync.bfly.b32  %f236, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f236;\n\
+    shfl.sync.bfly.b32  %f237, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f237;\n\
+    shfl.sync.bfly.b32  %f238, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f238;\n\
+    shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f239;\n\
+    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f240;\n\
+    shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f241;\n\
+"
+"\
+    shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f242;\n\
+    shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f243;\n\
+    shfl.sync.bfly.b32  %f244, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f244;\n\
+    shfl.sync.bfly.b32  %f245, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f245;\n\
+    shfl.sync.bfly.b32  %f246, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f246;\n\
+    shfl.sync.bfly.b32  %f247, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f247;\n\
+    shfl.sync.bfly.b32  %f248, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f248;\n\
+    shfl.sync.bfly.b32  %f249, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f249;\n\
+    shfl.sync.bfly.b32  %f250, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f251, %f33, %f250;\n\
+    sub.f32             %f252, %f33, %f251;\n\
+    ex2.approx.ftz.f32  %f253, %f252;\n\
+    mul.f32             %f34, %f34, %f253;\n\
+    mul.f32             %f35, %f35, %f253;\n\
+    mul.f32             %f36, %f36, %f253;\n\
+    mul.f32             %f37, %f37, %f253;\n\
+    mul.f32             %f38, %f38, %f253;\n\
+    mul.f32             %f39, %f39, %f253;\n\
+    mul.f32             %f40, %f40, %f253;\n\
+    mul.f32             %f41, %f41, %f253;\n\
+    mul.f32             %f42, %f42, %f253;\n\
+    mul.f32             %f43, %f43, %f253;\n\
+    mul.f32             %f44, %f44, %f253;\n\
+    mul.f32             %f45, %f45, %f253;\n\
+    mul.f32             %f46, %f46, %f253;\n\
+    mul.f32             %f47, %f47, %f253;\n\
+    mul.f32             %f48, %f48, %f253;\n\
+    mul.f32             %f49, %f49, %f253;\n\
+    mul.f32             %f50, %f50, %f253;\n\
+    mov.f32             %f33, %f251;\n\
+    shfl.sync.bfly.b32  %f254, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f254;\n\
+    shfl.sync.bfly.b32  %f255, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f255;\n\
+    shfl.sync.bfly.b32  %f256, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f256;\n\
+    shfl.sync.bfly.b32  %f257, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f257;\n\
+    shfl.sync.bfly.b32  %f258, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f258;\n\
+    shfl.sync.bfly.b32  %f259, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f259;\n\
+    shfl.sync.bfly.b32  %f260, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f260;\n\
+    shfl.sync.bfly.b32  %f261, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f261;\n\
+    shfl.sync.bfly.b32  %f262, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f262;\n\
+    shfl.sync.bfly.b32  %f263, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f263;\n\
+    shfl.sync.bfly.b32  %f264, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f264;\n\
+    shfl.sync.bfly.b32  %f265, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f265;\n\
+    shfl.sync.bfly.b32  %f266, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f266;\n\
+    shfl.sync.bfly.b32  %f267, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f267;\n\
+    shfl.sync.bfly.b32  %f268, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f268;\n\
+    shfl.sync.bfly.b32  %f269, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f269;\n\
+    shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f270;\n\
+    rcp.rn.f32          %f271, %f34;\n\
+    setp.gt.f32         %p6, %f34, 0f00000000;\n\
+    selp.f32            %f272, %f271, 0f00000000, %p6;\n\
+    mad.wide.u32        %rd19, %r2, 512, %rd1;\n\
+    mad.wide.u32        %rd20, %r3, 16, %rd19;\n\
+    setp.eq.u32         %p7, %r4, 0;\n\
+    @!%p7 bra           $skip;\n\
+    mul.f32             %f273, %f35, %f272;\n\
+    mul.f32             %f274, %f36, %f272;\n\
+    mul.f32             %f275, %f37, %f272;\n\
+    mul.f32             %f276, %f38, %f272;\n\
+    st.global.v4.f32    [%rd20], {%f273, %f274, %f275, %f276};\n\
+    mul.f32             %f277, %f39, %f272;\n\
+    mul.f32             %f278, %f40, %f272;\n\
+    mul.f32             %f279, %f41, %f272;\n\
+    mul.f32             %f280, %f42, %f272;\n\
+    st.global.v4.f32    [%rd20+128], {%f277, %f278, %f279, %f280};\n\
+    mul.f32             %f281, %f43, %f272;\n\
+    mul.f32             %f282, %f44, %f272;\n\
+    mul.f32             %f283, %f45, %f272;\n\
+    mul.f32             %f284, %f46, %f272;\n\
+    st.global.v4.f32    [%rd20+256], {%f281, %f282, %f283, %f284};\n\
+    mul.f32             %f285, %f47, %f272;\n\
+    mul.f32             %f286, %f48, %f272;\n\
+    mul.f32             %f287, %f49, %f272;\n\
+    mul.f32             %f288, %f50, %f272;\n\
+    st.global.v4.f32    [%rd20+384], {%f285, %f286, %f287, %f288};\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_incremental_attention_d128_h32_kv8_s8192_indirect_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
     { "q", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
@@ -6319,942 +6961,953 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     NULL, /* chosen_by */
 };
 
-static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] =
-    "// multi_warp_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192 num_warps=4 kv_type=f16  o[h] = softmax(q[h] K' scale) V\n"
-    "// ptxgen 0.1.0  block 128  grid 32\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry multi_warp_attention_d128_h32_kv8_s8192_w4_f16(\n"
-    "    .param .u64 o,\n"
-    "    .param .u64 q,\n"
-    "    .param .u64 k,\n"
-    "    .param .u64 v,\n"
-    "    .param .u32 seq_len)\n"
-    ".reqntid 128, 1, 1\n"
-    ".maxnreg 96\n"
-    "{\n"
-    "    .reg .pred  %p<12>;\n"
-    "    .reg .b16   %h<321>;\n"
-    "    .reg .b32   %r<112>;\n"
-    "    .reg .f32   %f<444>;\n"
-    "    .reg .b64   %rd<20>;\n"
-    "    .shared .align 16 .b32 partials[528];\n"
-    "\n"
-    "    ld.param.u64        %rd1, [o];\n"
-    "    ld.param.u64        %rd2, [q];\n"
-    "    ld.param.u64        %rd3, [k];\n"
-    "    ld.param.u64        %rd4, [v];\n"
-    "    ld.param.u32        %r1, [seq_len];\n"
-    "    mov.u32             %r2, %tid.x;\n"
-    "    and.b32             %r3, %r2, 31;                           // lane\n"
-    "    mov.u32             %r4, %ctaid.x;                          // head\n"
-    "    shr.u32             %r5, %r2, 5;                            // warp\n"
-    "    and.b32             %r6, %r3, 7;                            // piece\n"
-    "    shr.u32             %r7, %r3, 3;                            // group\n"
-    "    mad.wide.u32        %rd5, %r4, 512, %rd2;\n"
-    "    mad.wide.u32        %rd6, %r6, 32, %rd5;\n"
-    "    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n"
-    "    mul.f32             %f5, %f1, 0f3E0293EE;\n"
-    "    mul.f32             %f6, %f2, 0f3E0293EE;\n"
-    "    mul.f32             %f7, %f3, 0f3E0293EE;\n"
-    "    mul.f32             %f8, %f4, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+16];\n"
-    "    mul.f32             %f13, %f9, 0f3E0293EE;\n"
-    "    mul.f32             %f14, %f10, 0f3E0293EE;\n"
-    "    mul.f32             %f15, %f11, 0f3E0293EE;\n"
-    "    mul.f32             %f16, %f12, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n"
-    "    mul.f32             %f21, %f17, 0f3E0293EE;\n"
-    "    mul.f32             %f22, %f18, 0f3E0293EE;\n"
-    "    mul.f32             %f23, %f19, 0f3E0293EE;\n"
-    "    mul.f32             %f24, %f20, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+272];\n"
-    "    mul.f32             %f29, %f25, 0f3E0293EE;\n"
-    "    mul.f32             %f30, %f26, 0f3E0293EE;\n"
-    "    mul.f32             %f31, %f27, 0f3E0293EE;\n"
-    "    mul.f32             %f32, %f28, 0f3E0293EE;\n"
-    "    mov.f32             %f33, 0fFF7FFFFF;\n"
-    "    mov.f32             %f34, 0f00000000;\n"
-    "    mov.f32             %f35, 0f00000000;\n"
-    "    mov.f32             %f36, 0f00000000;\n"
-    "    mov.f32             %f37, 0f00000000;\n"
-    "    mov.f32             %f38, 0f00000000;\n"
-    "    mov.f32             %f39, 0f00000000;\n"
-    "    mov.f32             %f40, 0f00000000;\n"
-    "    mov.f32             %f41, 0f00000000;\n"
-    "    mov.f32             %f42, 0f00000000;\n"
-    "    mov.f32             %f43, 0f00000000;\n"
-    "    mov.f32             %f44, 0f00000000;\n"
-    "    mov.f32             %f45, 0f00000000;\n"
-    "    mov.f32             %f46, 0f00000000;\n"
-    "    mov.f32             %f47, 0f00000000;\n"
-    "    mov.f32             %f48, 0f00000000;\n"
-    "    mov.f32             %f49, 0f00000000;\n"
-    "    mov.f32             %f50, 0f00000000;\n"
-    "    shr.u32             %r8, %r4, 2;                            // kv_head\n"
-    "    mul.wide.u32        %rd7, %r8, 8192;\n"
-    "    mul.lo.u64          %rd8, %rd7, 256;\n"
-    "    add.u64             %rd9, %rd4, %rd8;\n"
-    "    mul.wide.u32        %rd10, %r6, 16;\n"
-    "    min.u32             %r9, %r1, 8192;                         // seq_len\n"
-    "    add.u32             %r10, %r9, 255;\n"
-    "    shr.u32             %r11, %r10, 8;\n"
-    "    mul.lo.u32          %r12, %r11, 64;\n"
-    "    mad.lo.u32          %r13, %r5, %r12, 0;\n"
-    "    min.u32             %r14, %r13, %r9;\n"
-    "    add.u64             %rd11, %rd3, %rd8;\n"
-    "    add.u32             %r15, %r14, %r12;\n"
-    "    min.u32             %r16, %r15, %r9;\n"
-    "    sub.u32             %r17, %r16, %r14;\n"
-    "    shr.u32             %r18, %r17, 4;\n"
-    "    mov.u64             %rd12, 0;\n"
-    "    mov.u64             %rd13, 0;\n"
-    "    add.u64             %rd14, %rd9, %rd10;\n"
-    "    add.u32             %r19, %r14, %r7;\n"
-    "    mul.wide.u32        %rd15, %r19, 256;\n"
-    "    add.u64             %rd16, %rd11, %rd10;\n"
-    "    add.u64             %rd12, %rd16, %rd15;\n"
-    "    add.u64             %rd13, %rd14, %rd15;\n"
-    "    mov.u32             %r20, 0;                                // turn\n"
-    "    setp.lt.u32         %p1, %r20, %r18;\n"
-    "    @!%p1 bra           $turn_done;\n"
-    "\n"
-    "$turn_loop:                                                     // 128 elements a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f51, %f33;\n"
-    "    ld.global.nc.v4.u32 {%r21, %r22, %r23, %r24}, [%rd12+128];\n"
-    "    mov.b32             {%h1, %h2}, %r24;\n"
-    "    cvt.f32.f16         %f52, %h2;\n"
-    "    mov.b32             {%h3, %h4}, %r24;\n"
-    "    cvt.f32.f16         %f53, %h3;\n"
-    "    mov.b32             {%h5, %h6}, %r23;\n"
-    "    cvt.f32.f16         %f54, %h6;\n"
-    "    mov.b32             {%h7, %h8}, %r23;\n"
-    "    cvt.f32.f16         %f55, %h7;\n"
-    "    mov.b32             {%h9, %h10}, %r22;\n"
-    "    cvt.f32.f16         %f56, %h10;\n"
-    "    mov.b32             {%h11, %h12}, %r22;\n"
-    "    cvt.f32.f16         %f57, %h11;\n"
-    "    mov.b32             {%h13, %h14}, %r21;\n"
-    "    cvt.f32.f16         %f58, %h14;\n"
-    "    mov.b32             {%h15, %h16}, %r21;\n"
-    "    cvt.f32.f16         %f59, %h15;\n"
-    "    ld.global.nc.v4.u32 {%r25, %r26, %r27, %r28}, [%rd12];\n"
-    "    mov.b32             {%h17, %h18}, %r28;\n"
-    "    cvt.f32.f16         %f60, %h18;\n"
-    "    mov.b32             {%h19, %h20}, %r28;\n"
-    "    cvt.f32.f16         %f61, %h19;\n"
-    "    mov.b32             {%h21, %h22}, %r27;\n"
-    "    cvt.f32.f16         %f62, %h22;\n"
-    "    mov.b32             {%h23, %h24}, %r27;\n"
-    "    cvt.f32.f16         %f63, %h23;\n"
-    "    mov.b32             {%h25, %h26}, %r26;\n"
-    "    cvt.f32.f16         %f64, %h26;\n"
-    "    mov.b32             {%h27, %h28}, %r26;\n"
-    "    cvt.f32.f16         %f65, %h27;\n"
-    "    mov.b32             {%h29, %h30}, %r25;\n"
-    "    cvt.f32.f16         %f66, %h30;\n"
-    "    mov.b32             {%h31, %h32}, %r25;\n"
-    "    cvt.f32.f16         %f67, %h31;\n"
-    "    mul.f32             %f68, %f5, %f67;\n"
-    "    fma.rn.f32          %f69, %f6, %f66, %f68;\n"
-    "    fma.rn.f32          %f70, %f7, %f65, %f69;\n"
-    "    fma.rn.f32          %f71, %f8, %f64, %f70;\n"
-    "    fma.rn.f32          %f72, %f13, %f63, %f71;\n"
-    "    fma.rn.f32          %f73, %f14, %f62, %f72;\n"
-    "    fma.rn.f32          %f74, %f15, %f61, %f73;\n"
-    "    fma.rn.f32          %f75, %f16, %f60, %f74;\n"
-    "    fma.rn.f32          %f76, %f21, %f59, %f75;\n"
-    "    fma.rn.f32          %f77, %f22, %f58, %f76;\n"
-    "    fma.rn.f32          %f78, %f23, %f57, %f77;\n"
-    "    fma.rn.f32          %f79, %f24, %f56, %f78;\n"
-    "    fma.rn.f32          %f80, %f29, %f55, %f79;\n"
-    "    fma.rn.f32          %f81, %f30, %f54, %f80;\n"
-    "    fma.rn.f32          %f82, %f31, %f53, %f81;\n"
-    "    fma.rn.f32          %f83, %f32, %f52, %f82;\n"
-    "    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f85, %f83, %f84;\n"
-    "    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f85, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    max.f32             %f90, %f51, %f89;\n"
-    "    ld.global.nc.v4.u32 {%r29, %r30, %r31, %r32}, [%rd12+1152];\n"
-    "    mov.b32             {%h33, %h34}, %r32;\n"
-    "    cvt.f32.f16         %f91, %h34;\n"
-    "    mov.b32             {%h35, %h36}, %r32;\n"
-    "    cvt.f32.f16         %f92, %h35;\n"
-    "    mov.b32             {%h37, %h38}, %r31;\n"
-    "    cvt.f32.f16         %f93, %h38;\n"
-    "    mov.b32             {%h39, %h40}, %r31;\n"
-    "    cvt.f32.f16         %f94, %h39;\n"
-    "    mov.b32             {%h41, %h42}, %r30;\n"
-    "    cvt.f32.f16         %f95, %h42;\n"
-    "    mov.b32             {%h43, %h44}, %r30;\n"
-    "    cvt.f32.f16         %f96, %h43;\n"
-    "    mov.b32             {%h45, %h46}, %r29;\n"
-    "    cvt.f32.f16         %f97, %h46;\n"
-    "    mov.b32             {%h47, %h48}, %r29;\n"
-    "    cvt.f32.f16         %f98, %h47;\n"
-    "    ld.global.nc.v4.u32 {%r33, %r34, %r35, %r36}, [%rd12+1024];\n"
-    "    mov.b32             {%h49, %h50}, %r36;\n"
-    "    cvt.f32.f16         %f99, %h50;\n"
-    "    mov.b32             {%h51, %h52}, %r36;\n"
-    "    cvt.f32.f16         %f100, %h51;\n"
-    "    mov.b32             {%h53, %h54}, %r35;\n"
-    "    cvt.f32.f16         %f101, %h54;\n"
-    "    mov.b32             {%h55, %h56}, %r35;\n"
-    "    cvt.f32.f16         %f102, %h55;\n"
-    "    mov.b32             {%h57, %h58}, %r34;\n"
-    "    cvt.f32.f16         %f103, %h58;\n"
-    "    mov.b32             {%h59, %h60}, %r34;\n"
-    "    cvt.f32.f16         %f104, %h59;\n"
-    "    mov.b32             {%h61, %h62}, %r33;\n"
-    "    cvt.f32.f16         %f105, %h62;\n"
-    "    mov.b32             {%h63, %h64}, %r33;\n"
-    "    cvt.f32.f16         %f106, %h63;\n"
-    "    mul.f32             %f107, %f5, %f106;\n"
-    "    fma.rn.f32          %f108, %f6, %f105, %f107;\n"
-    "    fma.rn.f32          %f109, %f7, %f104, %f108;\n"
-    "    fma.rn.f32          %f110, %f8, %f103, %f109;\n"
-    "    fma.rn.f32          %f111, %f13, %f102, %f110;\n"
-    "    fma.rn.f32          %f112, %f14, %f101, %f111;\n"
-    "    fma.rn.f32          %f113, %f15, %f100, %f112;\n"
-    "    fma.rn.f32          %f114, %f16, %f99, %f113;\n"
-    "    fma.rn.f32          %f115, %f21, %f98, %f114;\n"
-    "    fma.rn.f32          %f116, %f22, %f97, %f115;\n"
-    "    fma.rn.f32          %f117, %f23, %f96, %f116;\n"
-    "    fma.rn.f32          %f118, %f24, %f95, %f117;\n"
-    "    fma.rn.f32          %f119, %f29, %f94, %f118;\n"
-    "    fma.rn.f32          %f120, %f30, %f93, %f119;\n"
-    "    fma.rn.f32          %f121, %f31, %f92, %f120;\n"
-    "    fma.rn.f32          %f122, %f32, %f91, %f121;\n"
-    "    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f124, %f122, %f123;\n"
-    "    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f126, %f124, %f125;\n"
-    "    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f128, %f126, %f127;\n"
-    "    max.f32             %f129, %f90, %f128;\n"
-    "    ld.global.nc.v4.u32 {%r37, %r38, %r39, %r40}, [%rd12+2176];\n"
-    "    mov.b32             {%h65, %h66}, %r40;\n"
-    "    cvt.f32.f16         %f130, %h66;\n"
-    "    mov.b32             {%h67, %h68}, %r40;\n"
-    "    cvt.f32.f16         %f131, %h67;\n"
-    "    mov.b32             {%h69, %h70}, %r39;\n"
-    "    cvt.f32.f16         %f132, %h70;\n"
-    "    mov.b32             {%h71, %h72}, %r39;\n"
-    "    cvt.f32.f16         %f133, %h71;\n"
-    "    mov.b32             {%h73, %h74}, %r38;\n"
-    "    cvt.f32.f16         %f134, %h74;\n"
-    "    mov.b32             {%h75, %h76}, %r38;\n"
-    "    cvt.f32.f16         %f135, %h75;\n"
-    "    mov.b32             {%h77, %h78}, %r37;\n"
-    "    cvt.f32.f16         %f136, %h78;\n"
-    "    mov.b32             {%h79, %h80}, %r37;\n"
-    "    cvt.f32.f16         %f137, %h79;\n"
-    "    ld.global.nc.v4.u32 {%r41, %r42, %r43, %r44}, [%rd12+2048];\n"
-    "    mov.b32             {%h81, %h82}, %r44;\n"
-    "    cvt.f32.f16         %f138, %h82;\n"
-    "    mov.b32             {%h83, %h84}, %r44;\n"
-    "    cvt.f32.f16         %f139, %h83;\n"
-    "    mov.b32             {%h85, %h86}, %r43;\n"
-    "    cvt.f32.f16         %f140, %h86;\n"
-    "    mov.b32             {%h87, %h88}, %r43;\n"
-    "    cvt.f32.f16         %f141, %h87;\n"
-    "    mov.b32             {%h89, %h90}, %r42;\n"
-    "    cvt.f32.f16         %f142, %h90;\n"
-    "    mov.b32             {%h91, %h92}, %r42;\n"
-    "    cvt.f32.f16         %f143, %h91;\n"
-    "    mov.b32             {%h93, %h94}, %r41;\n"
-    "    cvt.f32.f16         %f144, %h94;\n"
-    "    mov.b32             {%h95, %h96}, %r41;\n"
-    "    cvt.f32.f16         %f145, %h95;\n"
-    "    mul.f32             %f146, %f5, %f145;\n"
-    "    fma.rn.f32          %f147, %f6, %f144, %f146;\n"
-    "    fma.rn.f32          %f148, %f7, %f143, %f147;\n"
-    "    fma.rn.f32          %f149, %f8, %f142, %f148;\n"
-    "    fma.rn.f32          %f150, %f13, %f141, %f149;\n"
-    "    fma.rn.f32          %f151, %f14, %f140, %f150;\n"
-    "    fma.rn.f32          %f152, %f15, %f139, %f151;\n"
-    "    fma.rn.f32          %f153, %f16, %f138, %f152;\n"
-    "    fma.rn.f32          %f154, %f21, %f137, %f153;\n"
-    "    fma.rn.f32          %f155, %f22, %f136, %f154;\n"
-    "    fma.rn.f32          %f156, %f23, %f135, %f155;\n"
-    "    fma.rn.f32          %f157, %f24, %f134, %f156;\n"
-    "    fma.rn.f32          %f158, %f29, %f133, %f157;\n"
-    "    fma.rn.f32          %f159, %f30, %f132, %f158;\n"
-    "    fma.rn.f32          %f160, %f31, %f131, %f159;\n"
-    "    fma.rn.f32          %f161, %f32, %f130, %f160;\n"
-    "    shfl.sync.bfly.b32  %f162, %f161, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f163, %f161, %f162;\n"
-    "    shfl.sync.bfly.b32  %f164, %f163, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f165, %f163, %f164;\n"
-    "    shfl.sync.bfly.b32  %f166, %f165, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f167, %f165, %f166;\n"
-    "    max.f32             %f168, %f129, %f167;\n"
-    "    ld.global.nc.v4.u32 {%r45, %r46, %r47, %r48}, [%rd12+3200];\n"
-    "    mov.b32             {%h97, %h98}, %r48;\n"
-    "    cvt.f32.f16         %f169, %h98;\n"
-    "    mov.b32             {%h99, %h100}, %r48;\n"
-    "    cvt.f32.f16         %f170, %h99;\n"
-    "    mov.b32             {%h101, %h102}, %r47;\n"
-    "    cvt.f32.f16         %f171, %h102;\n"
-    "    mov.b32             {%h103, %h104}, %r47;\n"
-    "    cvt.f32.f16         %f172, %h103;\n"
-    "    mov.b32             {%h105, %h106}, %r46;\n"
-    "    cvt.f32.f16         %f173, %h106;\n"
-    "    mov.b32             {%h107, %h108}, %r46;\n"
-    "    cvt.f32.f16         %f174, %h107;\n"
-    "    mov.b32             {%h109, %h110}, %r45;\n"
-    "    cvt.f32.f16         %f175, %h110;\n"
-    "    mov.b32             {%h111, %h112}, %r45;\n"
-    "    cvt.f32.f16         %f176, %h111;\n"
-    "    ld.global.nc.v4.u32 {%r49, %r50, %r51, %r52}, [%rd12+3072];\n"
-    "    mov.b32             {%h113, %h114}, %r52;\n"
-    "    cvt.f32.f16         %f177, %h114;\n"
-    "    mov.b32             {%h115, %h116}, %r52;\n"
-    "    cvt.f32.f16         %f178, %h115;\n"
-    "    mov.b32             {%h117, %h118}, %r51;\n"
-    "    cvt.f32.f16         %f179, %h118;\n"
-    "    mov.b32             {%h119, %h120}, %r51;\n"
-    "    cvt.f32.f16         %f180, %h119;\n"
-    "    mov.b32             {%h121, %h122}, %r50;\n"
-    "    cvt.f32.f16         %f181, %h122;\n"
-    "    mov.b32             {%h123, %h124}, %r50;\n"
-    "    cvt.f32.f16         %f182, %h123;\n"
-    "    mov.b32             {%h125, %h126}, %r49;\n"
-    "    cvt.f32.f16         %f183, %h126;\n"
-    "    mov.b32             {%h127, %h128}, %r49;\n"
-    "    cvt.f32.f16         %f184, %h127;\n"
-    "    mul.f32             %f185, %f5, %f184;\n"
-    "    fma.rn.f32          %f186, %f6, %f183, %f185;\n"
-    "    fma.rn.f32          %f187, %f7, %f182, %f186;\n"
-    "    fma.rn.f32          %f188, %f8, %f181, %f187;\n"
-    "    fma.rn.f32          %f189, %f13, %f180, %f188;\n"
-    "    fma.rn.f32          %f190, %f14, %f179, %f189;\n"
-    "    fma.rn.f32          %f191, %f15, %f178, %f190;\n"
-    "    fma.rn.f32          %f192, %f16, %f177, %f191;\n"
-    "    fma.rn.f32          %f193, %f21, %f176, %f192;\n"
-    "    fma.rn.f32          %f194, %f22, %f175, %f193;\n"
-    "    fma.rn.f32          %f195, %f23, %f174, %f194;\n"
-    "    fma.rn.f32          %f196, %f24, %f173, %f195;\n"
-    "    fma.rn.f32          %f197, %f29, %f172, %f196;\n"
-    "    fma.rn.f32          %f198, %f30, %f171, %f197;\n"
-    "    fma.rn.f32          %f199, %f31, %f170, %f198;\n"
-    "    fma.rn.f32          %f200, %f32, %f169, %f199;\n"
-    "    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f202, %f200, %f201;\n"
-    "    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f204, %f202, %f203;\n"
-    "    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f206, %f204, %f205;\n"
-    "    max.f32             %f207, %f168, %f206;\n"
-    "    ld.global.nc.v4.u32 {%r53, %r54, %r55, %r56}, [%rd13];\n"
-    "    ld.global.nc.v4.u32 {%r57, %r58, %r59, %r60}, [%rd13+128];\n"
-    "    ld.global.nc.v4.u32 {%r61, %r62, %r63, %r64}, [%rd13+1024];\n"
-    "    ld.global.nc.v4.u32 {%r65, %r66, %r67, %r68}, [%rd13+1152];\n"
-    "    ld.global.nc.v4.u32 {%r69, %r70, %r71, %r72}, [%rd13+2048];\n"
-    "    ld.global.nc.v4.u32 {%r73, %r74, %r75, %r76}, [%rd13+2176];\n"
-    "    ld.global.nc.v4.u32 {%r77, %r78, %r79, %r80}, [%rd13+3072];\n"
-    "    ld.global.nc.v4.u32 {%r81, %r82, %r83, %r84}, [%rd13+3200];\n"
-    "    mov.f32             %f33, %f207;\n"
-    "    sub.f32             %f208, %f51, %f207;\n"
-    "    ex2.approx.ftz.f32  %f209, %f208;\n"
-    "    mul.f32             %f34, %f34, %f209;\n"
-    "    mul.f32             %f35, %f35, %f209;\n"
-    "    mul.f32             %f36, %f36, %f209;\n"
-    "    mul.f32             %f37, %f37, %f209;\n"
-    "    mul.f32             %f38, %f38, %f209;\n"
-    "    mul.f32             %f39, %f39, %f209;\n"
-    "    mul.f32             %f40, %f40, %f209;\n"
-    "    mul.f32             %f41, %f41, %f209;\n"
-    "    mul.f32             %f42, %f42, %f209;\n"
-    "    mul.f32             %f43, %f43, %f209;\n"
-    "    mul.f32             %f44, %f44, %f209;\n"
-    "    mul.f32             %f45, %f45, %f209;\n"
-    "    mul.f32             %f46, %f46, %f209;\n"
-    "    mul.f32             %f47, %f47, %f209;\n"
-    "    mul.f32             %f48, %f48, %f209;\n"
-    "    mul.f32             %f49, %f49, %f209;\n"
-    "    mul.f32             %f50, %f50, %f209;\n"
-    "    sub.f32             %f210, %f89, %f33;\n"
-    "    ex2.approx.ftz.f32  %f211, %f210;\n"
-    "    add.f32             %f34, %f34, %f211;\n"
-    "    mov.b32             {%h129, %h130}, %r53;\n"
-    "    cvt.f32.f16         %f212, %h130;\n"
-    "    mov.b32             {%h131, %h132}, %r54;\n"
-    "    cvt.f32.f16         %f213, %h131;\n"
-    "    mov.b32             {%h133, %h134}, %r54;\n"
-    "    cvt.f32.f16         %f214, %h134;\n"
-    "    mov.b32             {%h135, %h136}, %r55;\n"
-    "    cvt.f32.f16         %f215, %h135;\n"
-    "    mov.b32             {%h137, %h138}, %r55;\n"
-    "    cvt.f32.f16         %f216, %h138;\n"
-    "    mov.b32             {%h139, %h140}, %r56;\n"
-    "    cvt.f32.f16         %f217, %h139;\n"
-    "    mov.b32             {%h141, %h142}, %r56;\n"
-    "    cvt.f32.f16         %f218, %h142;\n"
-    "    mov.b32             {%h143, %h144}, %r57;\n"
-    "    cvt.f32.f16         %f219, %h143;\n"
-    "    mov.b32             {%h145, %h146}, %r57;\n"
-    "    cvt.f32.f16         %f220, %h146;\n"
-    "    mov.b32             {%h147, %h148}, %r58;\n"
-    "    cvt.f32.f16         %f221, %h147;\n"
-    "    mov.b32             {%h149, %h150}, %r58;\n"
-    "    cvt.f32.f16         %f222, %h150;\n"
-    "    mov.b32             {%h151, %h152}, %r59;\n"
-    "    cvt.f32.f16         %f223, %h151;\n"
-    "    mov.b32             {%h153, %h154}, %r59;\n"
-    "    cvt.f32.f16         %f224, %h154;\n"
-    "    mov.b32             {%h155, %h156}, %r60;\n"
-    "    cvt.f32.f16         %f225, %h155;\n"
-    "    mov.b32             {%h157, %h158}, %r60;\n"
-    "    cvt.f32.f16         %f226, %h158;\n"
-    "    mov.b32             {%h159, %h160}, %r53;\n"
-    "    cvt.f32.f16         %f227, %h159;\n"
-    "    fma.rn.f32          %f35, %f211, %f227, %f35;\n"
-    "    fma.rn.f32          %f36, %f211, %f212, %f36;\n"
-    "    fma.rn.f32          %f37, %f211, %f213, %f37;\n"
-    "    fma.rn.f32          %f38, %f211, %f214, %f38;\n"
-    "    fma.rn.f32          %f39, %f211, %f215, %f39;\n"
-    "    fma.rn.f32          %f40, %f211, %f216, %f40;\n"
-    "    fma.rn.f32          %f41, %f211, %f217, %f41;\n"
-    "    fma.rn.f32          %f42, %f211, %f218, %f42;\n"
-    "    fma.rn.f32          %f43, %f211, %f219, %f43;\n"
-    "    fma.rn.f32          %f44, %f211, %f220, %f44;\n"
-    "    fma.rn.f32          %f45, %f211, %f221, %f45;\n"
-    "    fma.rn.f32          %f46, %f211, %f222, %f46;\n"
-    "    fma.rn.f32          %f47, %f211, %f223, %f47;\n"
-    "    fma.rn.f32          %f48, %f211, %f224, %f48;\n"
-    "    fma.rn.f32          %f49, %f211, %f225, %f49;\n"
-    "    fma.rn.f32          %f50, %f211, %f226, %f50;\n"
-    "    sub.f32             %f228, %f128, %f33;\n"
-    "    ex2.approx.ftz.f32  %f229, %f228;\n"
-    "    add.f32             %f34, %f34, %f229;\n"
-    "    mov.b32             {%h161, %h162}, %r61;\n"
-    "    cvt.f32.f16         %f230, %h162;\n"
-    "    mov.b32             {%h163, %h164}, %r62;\n"
-    "    cvt.f32.f16         %f231, %h163;\n"
-    "    mov.b32             {%h165, %h166}, %r62;\n"
-    "    cvt.f32.f16         %f232, %h166;\n"
-    "    mov.b32             {%h167, %h168}, %r63;\n"
-    "    cvt.f32.f16         %f233, %h167;\n"
-    "    mov.b32             {%h169, %h170}, %r63;\n"
-    "    cvt.f32.f16         %f234, %h170;\n"
-    "    mov.b32             {%h171, %h172}, %r64;\n"
-    "    cvt.f32.f16         %f235, %h171;\n"
-    "    mov.b32             {%h173, %h174}, %r64;\n"
-    "    cvt.f32.f16         %f236, %h174;\n"
-    "    mov.b32             {%h175, %h176}, %r65;\n"
-    "    cvt.f32.f16         %f237, %h175;\n"
-    "    mov.b32             {%h177, %h178}, %r65;\n"
-    "    cvt.f32.f16         %f238, %h178;\n"
-    "    mov.b32             {%h179, %h180}, %r66;\n"
-    "    cvt.f32.f16         %f239, %h179;\n"
-    "    mov.b32             {%h181, %h182}, %r66;\n"
-    "    cvt.f32.f16         %f240, %h182;\n"
-    "    mov.b32             {%h183, %h184}, %r67;\n"
-    "    cvt.f32.f16         %f241, %h183;\n"
-    "    mov.b32             {%h185, %h186}, %r67;\n"
-    "    cvt.f32.f16         %f242, %h186;\n"
-    "    mov.b32             {%h187, %h188}, %r68;\n"
-    "    cvt.f32.f16         %f243, %h187;\n"
-    "    mov.b32             {%h189, %h190}, %r68;\n"
-    "    cvt.f32.f16         %f244, %h190;\n"
-    "    mov.b32             {%h191, %h192}, %r61;\n"
-    "    cvt.f32.f16         %f245, %h191;\n"
-    "    fma.rn.f32          %f35, %f229, %f245, %f35;\n"
-    "    fma.rn.f32          %f36, %f229, %f230, %f36;\n"
-    "    fma.rn.f32          %f37, %f229, %f231, %f37;\n"
-    "    fma.rn.f32          %f38, %f229, %f232, %f38;\n"
-    "    fma.rn.f32          %f39, %f229, %f233, %f39;\n"
-    "    fma.rn.f32          %f40, %f229, %f234, %f40;\n"
-    "    fma.rn.f32          %f41, %f229, %f235, %f41;\n"
-    "    fma.rn.f32          %f42, %f229, %f236, %f42;\n"
-    "    fma.rn.f32          %f43, %f229, %f237, %f43;\n"
-    "    fma.rn.f32          %f44, %f229, %f238, %f44;\n"
-    "    fma.rn.f32          %f45, %f229, %f239, %f45;\n"
-    "    fma.rn.f32          %f46, %f229, %f240, %f46;\n"
-    "    fma.rn.f32          %f47, %f229, %f241, %f47;\n"
-    "    fma.rn.f32          %f48, %f229, %f242, %f48;\n"
-    "    fma.rn.f32          %f49, %f229, %f243, %f49;\n"
-    "    fma.rn.f32          %f50, %f229, %f244, %f50;\n"
-    "    sub.f32             %f246, %f167, %f33;\n"
-    "    ex2.approx.ftz.f32  %f247, %f246;\n"
-    "    add.f32             %f34, %f34, %f247;\n"
-    "    mov.b32             {%h193, %h194}, %r69;\n"
-    "    cvt.f32.f16         %f248, %h194;\n"
-    "    mov.b32             {%h195, %h196}, %r70;\n"
-    "    cvt.f32.f16         %f249, %h195;\n"
-    "    mov.b32             {%h197, %h198}, %r70;\n"
-    "    cvt.f32.f16         %f250, %h198;\n"
-    "    mov.b32             {%h199, %h200}, %r71;\n"
-    "    cvt.f32.f16         %f251, %h199;\n"
-    "    mov.b32             {%h201, %h202}, %r71;\n"
-    "    cvt.f32.f16         %f252, %h202;\n"
-    "    mov.b32             {%h203, %h204}, %r72;\n"
-    "    cvt.f32.f16         %f253, %h203;\n"
-    "    mov.b32             {%h205, %h206}, %r72;\n"
-    "    cvt.f32.f16         %f254, %h206;\n"
-    "    mov.b32             {%h207, %h208}, %r73;\n"
-    "    cvt.f32.f16         %f255, %h207;\n"
-    "    mov.b32             {%h209, %h210}, %r73;\n"
-    "    cvt.f32.f16         %f256, %h210;\n"
-    "    mov.b32             {%h211, %h212}, %r74;\n"
-    "    cvt.f32.f16         %f257, %h211;\n"
-    "    mov.b32             {%h213, %h214}, %r74;\n"
-    "    cvt.f32.f16         %f258, %h214;\n"
-    "    mov.b32             {%h215, %h216}, %r75;\n"
-    "    cvt.f32.f16         %f259, %h215;\n"
-    "    mov.b32             {%h217, %h218}, %r75;\n"
-    "    cvt.f32.f16         %f260, %h218;\n"
-    "    mov.b32             {%h219, %h220}, %r76;\n"
-    "    cvt.f32.f16         %f261, %h219;\n"
-    "    mov.b32             {%h221, %h222}, %r76;\n"
-    "    cvt.f32.f16         %f262, %h222;\n"
-    "    mov.b32             {%h223, %h224}, %r69;\n"
-    "    cvt.f32.f16         %f263, %h223;\n"
-    "    fma.rn.f32          %f35, %f247, %f263, %f35;\n"
-    "    fma.rn.f32          %f36, %f247, %f248, %f36;\n"
-    "    fma.rn.f32          %f37, %f247, %f249, %f37;\n"
-    "    fma.rn.f32          %f38, %f247, %f250, %f38;\n"
-    "    fma.rn.f32          %f39, %f247, %f251, %f39;\n"
-    "    fma.rn.f32          %f40, %f247, %f252, %f40;\n"
-    "    fma.rn.f32          %f41, %f247, %f253, %f41;\n"
-    "    fma.rn.f32          %f42, %f247, %f254, %f42;\n"
-    "    fma.rn.f32          %f43, %f247, %f255, %f43;\n"
-    "    fma.rn.f32          %f44, %f247, %f256, %f44;\n"
-    "    fma.rn.f32          %f45, %f247, %f257, %f45;\n"
-    "    fma.rn.f32          %f46, %f247, %f258, %f46;\n"
-    "    fma.rn.f32          %f47, %f247, %f259, %f47;\n"
-    "    fma.rn.f32          %f48, %f247, %f260, %f48;\n"
-    "    fma.rn.f32          %f49, %f247, %f261, %f49;\n"
-    "    fma.rn.f32          %f50, %f247, %f262, %f50;\n"
-    "    sub.f32             %f264, %f206, %f33;\n"
-    "    ex2.approx.ftz.f32  %f265, %f264;\n"
-    "    add.f32             %f34, %f34, %f265;\n"
-    "    mov.b32             {%h225, %h226}, %r77;\n"
-    "    cvt.f32.f16         %f266, %h226;\n"
-    "    mov.b32             {%h227, %h228}, %r78;\n"
-    "    cvt.f32.f16         %f267, %h227;\n"
-    "    mov.b32             {%h229, %h230}, %r78;\n"
-    "    cvt.f32.f16         %f268, %h230;\n"
-    "    mov.b32             {%h231, %h232}, %r79;\n"
-    "    cvt.f32.f16         %f269, %h231;\n"
-    "    mov.b32             {%h233, %h234}, %r79;\n"
-    "    cvt.f32.f16         %f270, %h234;\n"
-    "    mov.b32             {%h235, %h236}, %r80;\n"
-    "    cvt.f32.f16         %f271, %h235;\n"
-    "    mov.b32             {%h237, %h238}, %r80;\n"
-    "    cvt.f32.f16         %f272, %h238;\n"
-    "    mov.b32             {%h239, %h240}, %r81;\n"
-    "    cvt.f32.f16         %f273, %h239;\n"
-    "    mov.b32             {%h241, %h242}, %r81;\n"
-    "    cvt.f32.f16         %f274, %h242;\n"
-    "    mov.b32             {%h243, %h244}, %r82;\n"
-    "    cvt.f32.f16         %f275, %h243;\n"
-    "    mov.b32             {%h245, %h246}, %r82;\n"
-    "    cvt.f32.f16         %f276, %h246;\n"
-    "    mov.b32             {%h247, %h248}, %r83;\n"
-    "    cvt.f32.f16         %f277, %h247;\n"
-    "    mov.b32             {%h249, %h250}, %r83;\n"
-    "    cvt.f32.f16         %f278, %h250;\n"
-    "    mov.b32             {%h251, %h252}, %r84;\n"
-    "    cvt.f32.f16         %f279, %h251;\n"
-    "    mov.b32             {%h253, %h254}, %r84;\n"
-    "    cvt.f32.f16         %f280, %h254;\n"
-    "    mov.b32             {%h255, %h256}, %r77;\n"
-    "    cvt.f32.f16         %f281, %h255;\n"
-    "    fma.rn.f32          %f35, %f265, %f281, %f35;\n"
-    "    fma.rn.f32          %f36, %f265, %f266, %f36;\n"
-    "    fma.rn.f32          %f37, %f265, %f267, %f37;\n"
-    "    fma.rn.f32          %f38, %f265, %f268, %f38;\n"
-    "    fma.rn.f32          %f39, %f265, %f269, %f39;\n"
-    "    fma.rn.f32          %f40, %f265, %f270, %f40;\n"
-    "    fma.rn.f32          %f41, %f265, %f271, %f41;\n"
-    "    fma.rn.f32          %f42, %f265, %f272, %f42;\n"
-    "    fma.rn.f32          %f43, %f265, %f273, %f43;\n"
-    "    fma.rn.f32          %f44, %f265, %f274, %f44;\n"
-    "    fma.rn.f32          %f45, %f265, %f275, %f45;\n"
-    "    fma.rn.f32          %f46, %f265, %f276, %f46;\n"
-    "    fma.rn.f32          %f47, %f265, %f277, %f47;\n"
-    "    fma.rn.f32          %f48, %f265, %f278, %f48;\n"
-    "    fma.rn.f32          %f49, %f265, %f279, %f49;\n"
-    "    fma.rn.f32          %f50, %f265, %f280, %f50;\n"
-    "    add.u64             %rd12, %rd12, 4096;\n"
-    "    add.u64             %rd13, %rd13, 4096;\n"
-    "    add.u32             %r20, %r20, 1;\n"
-    "    setp.lt.u32         %p2, %r20, %r18;\n"
-    "    @%p2 bra            $turn_loop;\n"
-    "\n"
-    "$turn_done:\n"
-    "    mad.lo.u32          %r85, %r18, 16, %r14;\n"
-    "    setp.lt.u32         %p3, %r85, %r16;\n"
-    "    @!%p3 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    add.u32             %r86, %r85, %r7;\n"
-    "    sub.u32             %r87, %r16, 1;\n"
-    "    min.u32             %r88, %r86, %r87;\n"
-    "    mul.wide.u32        %rd17, %r88, 256;\n"
-    "    setp.le.u32         %p4, %r86, %r87;\n"
-    "    add.u64             %rd12, %rd16, %rd17;\n"
-    "    add.u64             %rd13, %rd14, %rd17;\n"
-    "    mov.f32             %f282, %f33;\n"
-    "    ld.global.nc.v4.u32 {%r89, %r90, %r91, %r92}, [%rd12+128];\n"
-    "    mov.b32             {%h257, %h258}, %r92;\n"
-    "    cvt.f32.f16         %f283, %h258;\n"
-    "    mov.b32             {%h259, %h260}, %r92;\n"
-    "    cvt.f32.f16         %f284, %h259;\n"
-    "    mov.b32             {%h261, %h262}, %r91;\n"
-    "    cvt.f32.f16         %f285, %h262;\n"
-    "    mov.b32             {%h263, %h264}, %r91;\n"
-    "    cvt.f32.f16         %f286, %h263;\n"
-    "    mov.b32             {%h265, %h266}, %r90;\n"
-    "    cvt.f32.f16         %f287, %h266;\n"
-    "    mov.b32             {%h267, %h268}, %r90;\n"
-    "    cvt.f32.f16         %f288, %h267;\n"
-    "    mov.b32             {%h269, %h270}, %r89;\n"
-    "    cvt.f32.f16         %f289, %h270;\n"
-    "    mov.b32             {%h271, %h272}, %r89;\n"
-    "    cvt.f32.f16         %f290, %h271;\n"
-    "    ld.global.nc.v4.u32 {%r93, %r94, %r95, %r96}, [%rd12];\n"
-    "    mov.b32             {%h273, %h274}, %r96;\n"
-    "    cvt.f32.f16         %f291, %h274;\n"
-    "    mov.b32             {%h275, %h276}, %r96;\n"
-    "    cvt.f32.f16         %f292, %h275;\n"
-    "    mov.b32             {%h277, %h278}, %r95;\n"
-    "    cvt.f32.f16         %f293, %h278;\n"
-    "    mov.b32             {%h279, %h280}, %r95;\n"
-    "    cvt.f32.f16         %f294, %h279;\n"
-    "    mov.b32             {%h281, %h282}, %r94;\n"
-    "    cvt.f32.f16         %f295, %h282;\n"
-    "    mov.b32             {%h283, %h284}, %r94;\n"
-    "    cvt.f32.f16         %f296, %h283;\n"
-    "    mov.b32             {%h285, %h286}, %r93;\n"
-    "    cvt.f32.f16         %f297, %h286;\n"
-    "    mov.b32             {%h287, %h288}, %r93;\n"
-    "    cvt.f32.f16         %f298, %h287;\n"
-    "    mul.f32             %f299, %f5, %f298;\n"
-    "    fma.rn.f32          %f300, %f6, %f297, %f299;\n"
-    "    fma.rn.f32          %f301, %f7, %f296, %f300;\n"
-    "    fma.rn.f32          %f302, %f8, %f295, %f301;\n"
-    "    fma.rn.f32          %f303, %f13, %f294, %f302;\n"
-    "    fma.rn.f32          %f304, %f14, %f293, %f303;\n"
-    "    fma.rn.f32          %f305, %f15, %f292, %f304;\n"
-    "    fma.rn.f32          %f306, %f16, %f291, %f305;\n"
-    "    fma.rn.f32          %f307, %f21, %f290, %f306;\n"
-    "    fma.rn.f32          %f308, %f22, %f289, %f307;\n"
-    "    fma.rn.f32          %f309, %f23, %f288, %f308;\n"
-    "    fma.rn.f32          %f310, %f24, %f287, %f309;\n"
-    "    fma.rn.f32          %f311, %f29, %f286, %f310;\n"
-    "    fma.rn.f32          %f312, %f30, %f285, %f311;\n"
-    "    fma.rn.f32          %f313, %f31, %f284, %f312;\n"
-    "    fma.rn.f32          %f314, %f32, %f283, %f313;\n"
-    "    shfl.sync.bfly.b32  %f315, %f314, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f316, %f314, %f315;\n"
-    "    shfl.sync.bfly.b32  %f317, %f316, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f318, %f316, %f317;\n"
-    "    shfl.sync.bfly.b32  %f319, %f318, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f320, %f318, %f319;\n"
-    "    selp.f32            %f321, %f320, 0fFF800000, %p4;\n"
-    "    max.f32             %f322, %f282, %f321;\n"
-    "    ld.global.nc.v4.u32 {%r97, %r98, %r99, %r100}, [%rd13];\n"
-    "    ld.global.nc.v4.u32 {%r101, %r102, %r103, %r104}, [%rd13+128];\n"
-    "    mov.f32             %f33, %f322;\n"
-    "    sub.f32             %f323, %f282, %f322;\n"
-    "    ex2.approx.ftz.f32  %f324, %f323;\n"
-    "    mul.f32             %f34, %f34, %f324;\n"
-    "    mul.f32             %f35, %f35, %f324;\n"
-    "    mul.f32             %f36, %f36, %f324;\n"
-    "    mul.f32             %f37, %f37, %f324;\n"
-    "    mul.f32             %f38, %f38, %f324;\n"
-    "    mul.f32             %f39, %f39, %f324;\n"
-    "    mul.f32             %f40, %f40, %f324;\n"
-    "    mul.f32             %f41, %f41, %f324;\n"
-    "    mul.f32             %f42, %f42, %f324;\n"
-    "    mul.f32             %f43, %f43, %f324;\n"
-    "    mul.f32             %f44, %f44, %f324;\n"
-    "    mul.f32             %f45, %f45, %f324;\n"
-    "    mul.f32             %f46, %f46, %f324;\n"
-    "    mul.f32             %f47, %f47, %f324;\n"
-    "    mul.f32             %f48, %f48, %f324;\n"
-    "    mul.f32             %f49, %f49, %f324;\n"
-    "    mul.f32             %f50, %f50, %f324;\n"
-    "    sub.f32             %f325, %f321, %f33;\n"
-    "    ex2.approx.ftz.f32  %f326, %f325;\n"
-    "    add.f32             %f34, %f34, %f326;\n"
-    "    mov.b32             {%h289, %h290}, %r97;\n"
-    "    cvt.f32.f16         %f327, %h290;\n"
-    "    mov.b32             {%h291, %h292}, %r98;\n"
-    "    cvt.f32.f16         %f328, %h291;\n"
-    "    mov.b32             {%h293, %h294}, %r98;\n"
-    "    cvt.f32.f16         %f329, %h294;\n"
-    "    mov.b32             {%h295, %h296}, %r99;\n"
-    "    cvt.f32.f16         %f330, %h295;\n"
-    "    mov.b32             {%h297, %h298}, %r99;\n"
-    "    cvt.f32.f16         %f331, %h298;\n"
-    "    mov.b32             {%h299, %h300}, %r100;\n"
-    "    cvt.f32.f16         %f332, %h299;\n"
-    "    mov.b32             {%h301, %h302}, %r100;\n"
-    "    cvt.f32.f16         %f333, %h302;\n"
-    "    mov.b32             {%h303, %h304}, %r101;\n"
-    "    cvt.f32.f16         %f334, %h303;\n"
-    "    mov.b32             {%h305, %h306}, %r101;\n"
-    "    cvt.f32.f16         %f335, %h306;\n"
-    "    mov.b32             {%h307, %h308}, %r102;\n"
-    "    cvt.f32.f16         %f336, %h307;\n"
-    "    mov.b32             {%h309, %h310}, %r102;\n"
-    "    cvt.f32.f16         %f337, %h310;\n"
-    "    mov.b32             {%h311, %h312}, %r103;\n"
-    "    cvt.f32.f16         %f338, %h311;\n"
-    "    mov.b32             {%h313, %h314}, %r103;\n"
-    "    cvt.f32.f16         %f339, %h314;\n"
-    "    mov.b32             {%h315, %h316}, %r104;\n"
-    "    cvt.f32.f16         %f340, %h315;\n"
-    "    mov.b32             {%h317, %h318}, %r104;\n"
-    "    cvt.f32.f16         %f341, %h318;\n"
-    "    mov.b32             {%h319, %h320}, %r97;\n"
-    "    cvt.f32.f16         %f342, %h319;\n"
-    "    fma.rn.f32          %f35, %f326, %f342, %f35;\n"
-    "    fma.rn.f32          %f36, %f326, %f327, %f36;\n"
-    "    fma.rn.f32          %f37, %f326, %f328, %f37;\n"
-    "    fma.rn.f32          %f38, %f326, %f329, %f38;\n"
-    "    fma.rn.f32          %f39, %f326, %f330, %f39;\n"
-    "    fma.rn.f32          %f40, %f326, %f331, %f40;\n"
-    "    fma.rn.f32          %f41, %f326, %f332, %f41;\n"
-    "    fma.rn.f32          %f42, %f326, %f333, %f42;\n"
-    "    fma.rn.f32          %f43, %f326, %f334, %f43;\n"
-    "    fma.rn.f32          %f44, %f326, %f335, %f44;\n"
-    "    fma.rn.f32          %f45, %f326, %f336, %f45;\n"
-    "    fma.rn.f32          %f46, %f326, %f337, %f46;\n"
-    "    fma.rn.f32          %f47, %f326, %f338, %f47;\n"
-    "    fma.rn.f32          %f48, %f326, %f339, %f48;\n"
-    "    fma.rn.f32          %f49, %f326, %f340, %f49;\n"
-    "    fma.rn.f32          %f50, %f326, %f341, %f50;\n"
-    "    add.u32             %r85, %r85, 4;\n"
-    "    setp.lt.u32         %p5, %r85, %r16;\n"
-    "    @%p5 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f344, %f33, %f343;\n"
-    "    sub.f32             %f345, %f33, %f344;\n"
-    "    ex2.approx.ftz.f32  %f346, %f345;\n"
-    "    mul.f32             %f34, %f34, %f346;\n"
-    "    mul.f32             %f35, %f35, %f346;\n"
-    "    mul.f32             %f36, %f36, %f346;\n"
-    "    mul.f32             %f37, %f37, %f346;\n"
-    "    mul.f32             %f38, %f38, %f346;\n"
-    "    mul.f32             %f39, %f39, %f346;\n"
-    "    mul.f32             %f40, %f40, %f346;\n"
-    "    mul.f32             %f41, %f41, %f346;\n"
-    "    mul.f32             %f42, %f42, %f346;\n"
-    "    mul.f32             %f43, %f43, %f346;\n"
-    "    mul.f32             %f44, %f44, %f346;\n"
-    "    mul.f32             %f45, %f45, %f346;\n"
-    "    mul.f32             %f46, %f46, %f346;\n"
-    "    mul.f32             %f47, %f47, %f346;\n"
-    "    mul.f32             %f48, %f48, %f346;\n"
-    "    mul.f32             %f49, %f49, %f346;\n"
-    "    mul.f32             %f50, %f50, %f346;\n"
-    "    mov.f32             %f33, %f344;\n"
-    "    shfl.sync.bfly.b32  %f347, %f34, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f347;\n"
-    "    shfl.sync.bfly.b32  %f348, %f35, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f348;\n"
-    "    shfl.sync.bfly.b32  %f349, %f36, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f349;\n"
-    "    shfl.sync.bfly.b32  %f350, %f37, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f350;\n"
-    "    shfl.sync.bfly.b32  %f351, %f38, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f351;\n"
-    "    shfl.sync.bfly.b32  %f352, %f39, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f352;\n"
-    "    shfl.sync.bfly.b32  %f353, %f40, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f353;\n"
-    "    shfl.sync.bfly.b32  %f354, %f41, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f354;\n"
-    "    shfl.sync.bfly.b32  %f355, %f42, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f355;\n"
-    "    shfl.sync.bfly.b32  %f356, %f43, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f356;\n"
-    "    shfl.sync.bfly.b32  %f357, %f44, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f357;\n"
-    "    shfl.sync.bfly.b32  %f358, %f45, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f358;\n"
-    "    shfl.sync.bfly.b32  %f359, %f46, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f359;\n"
-    "    shfl.sync.bfly.b32  %f360, %f47, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f360;\n"
-    "    shfl.sync.bfly.b32  %f361, %f48, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f361;\n"
-    "    shfl.sync.bfly.b32  %f362, %f49, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f362;\n"
-    "    shfl.sync.bfly.b32  %f363, %f50, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f363;\n"
-    "    shfl.sync.bfly.b32  %f364, %f33, 16, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f365, %f33, %f364;\n"
-    "    sub.f32             %f366, %f33, %f365;\n"
-    "    ex2.approx.ftz.f32  %f367, %f366;\n"
-    "    mul.f32             %f34, %f34, %f367;\n"
-    "    mul.f32             %f35, %f35, %f367;\n"
-    "    mul.f32             %f36, %f36, %f367;\n"
-    "    mul.f32             %f37, %f37, %f367;\n"
-    "    mul.f32             %f38, %f38, %f367;\n"
-    "    mul.f32             %f39, %f39, %f367;\n"
-    "    mul.f32             %f40, %f40, %f367;\n"
-    "    mul.f32             %f41, %f41, %f367;\n"
-    "    mul.f32             %f42, %f42, %f367;\n"
-    "    mul.f32             %f43, %f43, %f367;\n"
-    "    mul.f32             %f44, %f44, %f367;\n"
-    "    mul.f32             %f45, %f45, %f367;\n"
-    "    mul.f32             %f46, %f46, %f367;\n"
-    "    mul.f32             %f47, %f47, %f367;\n"
-    "    mul.f32             %f48, %f48, %f367;\n"
-    "    mul.f32             %f49, %f49, %f367;\n"
-    "    mul.f32             %f50, %f50, %f367;\n"
-    "    mov.f32             %f33, %f365;\n"
-    "    shfl.sync.bfly.b32  %f368, %f34, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f368;\n"
-    "    shfl.sync.bfly.b32  %f369, %f35, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f369;\n"
-    "    shfl.sync.bfly.b32  %f370, %f36, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f370;\n"
-    "    shfl.sync.bfly.b32  %f371, %f37, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f371;\n"
-    "    shfl.sync.bfly.b32  %f372, %f38, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f372;\n"
-    "    shfl.sync.bfly.b32  %f373, %f39, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f373;\n"
-    "    shfl.sync.bfly.b32  %f374, %f40, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f374;\n"
-    "    shfl.sync.bfly.b32  %f375, %f41, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f375;\n"
-    "    shfl.sync.bfly.b32  %f376, %f42, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f376;\n"
-    "    shfl.sync.bfly.b32  %f377, %f43, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f377;\n"
-    "    shfl.sync.bfly.b32  %f378, %f44, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f378;\n"
-    "    shfl.sync.bfly.b32  %f379, %f45, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f379;\n"
-    "    shfl.sync.bfly.b32  %f380, %f46, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f380;\n"
-    "    shfl.sync.bfly.b32  %f381, %f47, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f381;\n"
-    "    shfl.sync.bfly.b32  %f382, %f48, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f382;\n"
-    "    shfl.sync.bfly.b32  %f383, %f49, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f383;\n"
-    "    shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f384;\n"
-    "    mov.u32             %r105, partials;                        // partials\n"
-    "    mad.lo.u32          %r106, %r5, 528, %r105;\n"
-    "    mul.lo.u32          %r107, %r6, 32;\n"
-    "    add.u32             %r108, %r106, %r107;\n"
-    "    setp.eq.u32         %p6, %r7, 0;\n"
-    "    @!%p6 bra           $skip_2;\n"
-    "    st.shared.v4.f32    [%r108], {%f35, %f36, %f37, %f38};\n"
-    "    st.shared.v4.f32    [%r108+16], {%f39, %f40, %f41, %f42};\n"
-    "    st.shared.v4.f32    [%r108+256], {%f43, %f44, %f45, %f46};\n"
-    "    st.shared.v4.f32    [%r108+272], {%f47, %f48, %f49, %f50};\n"
-    "    setp.eq.u32         %p7, %r6, 0;\n"
-    "    @!%p7 bra           $skip;\n"
-    "    st.shared.v4.f32    [%r106+512], {%f33, %f34, 0f00000000, 0f00000000};\n"
-    "\n"
-    "$skip:\n"
-    "\n"
-    "$skip_2:\n"
-    "    bar.sync            0;\n"
-    "    setp.eq.u32         %p8, %r5, 0;\n"
-    "    @!%p8 bra           $skip_3;\n"
-    "    mov.u32             %r109, %r3;                             // piece\n"
-    "    setp.lt.u32         %p9, %r109, 32;\n"
-    "    @!%p9 bra           $piece_done;\n"
-    "\n"
-    "$piece_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f385, 0fFF7FFFFF;\n"
-    "    mov.f32             %f386, 0f00000000;\n"
-    "    mov.f32             %f387, 0f00000000;\n"
-    "    mov.f32             %f388, 0f00000000;\n"
-    "    mov.f32             %f389, 0f00000000;\n"
-    "    mov.f32             %f390, 0f00000000;\n"
-    "    mov.f32             %f391, %f385;\n"
-    "    ld.shared.v4.f32    {%f392, %f393, %f394, %f395}, [partials+512];\n"
-    "    max.f32             %f396, %f391, %f392;\n"
-    "    ld.shared.v4.f32    {%f397, %f398, %f399, %f400}, [partials+1040];\n"
-    "    max.f32             %f401, %f396, %f397;\n"
-    "    ld.shared.v4.f32    {%f402, %f403, %f404, %f405}, [partials+1568];\n"
-    "    max.f32             %f406, %f401, %f402;\n"
-    "    ld.shared.v4.f32    {%f407, %f408, %f409, %f410}, [partials+2096];\n"
-    "    max.f32             %f411, %f406, %f407;\n"
-    "    mov.u32             %r110, partials;                        // partials\n"
-    "    mad.lo.u32          %r111, %r109, 16, %r110;\n"
-    "    ld.shared.v4.f32    {%f412, %f413, %f414, %f415}, [%r111];\n"
-    "    ld.shared.v4.f32    {%f416, %f417, %f418, %f419}, [%r111+528];\n"
-    "    ld.shared.v4.f32    {%f420, %f421, %f422, %f423}, [%r111+1056];\n"
-    "    ld.shared.v4.f32    {%f424, %f425, %f426, %f427}, [%r111+1584];\n"
-    "    mov.f32             %f385, %f411;\n"
-    "    sub.f32             %f428, %f391, %f411;\n"
-    "    ex2.approx.ftz.f32  %f429, %f428;\n"
-    "    mul.f32             %f386, %f386, %f429;\n"
-    "    mul.f32             %f387, %f387, %f429;\n"
-    "    mul.f32             %f388, %f388, %f429;\n"
-    "    mul.f32             %f389, %f389, %f429;\n"
-    "    mul.f32             %f390, %f390, %f429;\n"
-    "    sub.f32             %f430, %f392, %f385;\n"
-    "    ex2.approx.ftz.f32  %f431, %f430;\n"
-    "    fma.rn.f32          %f386, %f431, %f393, %f386;\n"
-    "    fma.rn.f32          %f387, %f431, %f412, %f387;\n"
-    "    fma.rn.f32          %f388, %f431, %f413, %f388;\n"
-    "    fma.rn.f32          %f389, %f431, %f414, %f389;\n"
-    "    fma.rn.f32          %f390, %f431, %f415, %f390;\n"
-    "    sub.f32             %f432, %f397, %f385;\n"
-    "    ex2.approx.ftz.f32  %f433, %f432;\n"
-    "    fma.rn.f32          %f386, %f433, %f398, %f386;\n"
-    "    fma.rn.f32          %f387, %f433, %f416, %f387;\n"
-    "    fma.rn.f32          %f388, %f433, %f417, %f388;\n"
-    "    fma.rn.f32          %f389, %f433, %f418, %f389;\n"
-    "    fma.rn.f32          %f390, %f433, %f419, %f390;\n"
-    "    sub.f32             %f434, %f402, %f385;\n"
-    "    ex2.approx.ftz.f32  %f435, %f434;\n"
-    "    fma.rn.f32          %f386, %f435, %f403, %f386;\n"
-    "    fma.rn.f32          %f387, %f435, %f420, %f387;\n"
-    "    fma.rn.f32          %f388, %f435, %f421, %f388;\n"
-    "    fma.rn.f32          %f389, %f435, %f422, %f389;\n"
-    "    fma.rn.f32          %f390, %f435, %f423, %f390;\n"
-    "    sub.f32             %f436, %f407, %f385;\n"
-    "    ex2.approx.ftz.f32  %f437, %f436;\n"
-    "    fma.rn.f32          %f386, %f437, %f408, %f386;\n"
-    "    fma.rn.f32          %f387, %f437, %f424, %f387;\n"
-    "    fma.rn.f32          %f388, %f437, %f425, %f388;\n"
-    "    fma.rn.f32          %f389, %f437, %f426, %f389;\n"
-    "    fma.rn.f32          %f390, %f437, %f427, %f390;\n"
-    "    rcp.rn.f32          %f438, %f386;\n"
-    "    setp.gt.f32         %p10, %f386, 0f00000000;\n"
-    "    selp.f32            %f439, %f438, 0f00000000, %p10;\n"
-    "    mul.f32             %f440, %f387, %f439;\n"
-    "    mul.f32             %f441, %f388, %f439;\n"
-    "    mul.f32             %f442, %f389, %f439;\n"
-    "    mul.f32             %f443, %f390, %f439;\n"
-    "    mad.wide.u32        %rd18, %r4, 512, %rd1;\n"
-    "    mad.wide.u32        %rd19, %r109, 16, %rd18;\n"
-    "    st.global.v4.f32    [%rd19], {%f440, %f441, %f442, %f443};\n"
-    "    add.u32             %r109, %r109, 32;\n"
-    "    setp.lt.u32         %p11, %r109, 32;\n"
-    "    @%p11 bra           $piece_loop;\n"
-    "\n"
-    "$piece_done:\n"
-    "\n"
-    "$skip_3:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "\
+// multi_warp_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192 num_warps=4 kv_type=f16  o[h] = softmax(q[h] K' scale) V\n\
+// ptxgen 0.1.0  block 128  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry multi_warp_attention_d128_h32_kv8_s8192_w4_f16(\n\
+    .param .u64 o,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u32 seq_len)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<12>;\n\
+    .reg .b16   %h<321>;\n\
+    .reg .b32   %r<112>;\n\
+    .reg .f32   %f<444>;\n\
+    .reg .b64   %rd<20>;\n\
+    .shared .align 16 .b32 partials[528];\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u32        %r1, [seq_len];\n\
+    mov.u32             %r2, %tid.x;\n\
+    and.b32             %r3, %r2, 31;                           // lane\n\
+    mov.u32             %r4, %ctaid.x;                          // head\n\
+    shr.u32             %r5, %r2, 5;                            // warp\n\
+    and.b32             %r6, %r3, 7;                            // piece\n\
+    shr.u32             %r7, %r3, 3;                            // group\n\
+    mad.wide.u32        %rd5, %r4, 512, %rd2;\n\
+    mad.wide.u32        %rd6, %r6, 32, %rd5;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+16];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+272];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    shr.u32             %r8, %r4, 2;                            // kv_head\n\
+    mul.wide.u32        %rd7, %r8, 8192;\n\
+    mul.lo.u64          %rd8, %rd7, 256;\n\
+    add.u64             %rd9, %rd4, %rd8;\n\
+    mul.wide.u32        %rd10, %r6, 16;\n\
+    min.u32             %r9, %r1, 8192;                         // seq_len\n\
+    add.u32             %r10, %r9, 255;\n\
+    shr.u32             %r11, %r10, 8;\n\
+    mul.lo.u32          %r12, %r11, 64;\n\
+    mad.lo.u32          %r13, %r5, %r12, 0;\n\
+    min.u32             %r14, %r13, %r9;\n\
+    add.u64             %rd11, %rd3, %rd8;\n\
+    add.u32             %r15, %r14, %r12;\n\
+    min.u32             %r16, %r15, %r9;\n\
+    sub.u32             %r17, %r16, %r14;\n\
+    shr.u32             %r18, %r17, 4;\n\
+    mov.u64             %rd12, 0;\n\
+    mov.u64             %rd13, 0;\n\
+    add.u64             %rd14, %rd9, %rd10;\n\
+    add.u32             %r19, %r14, %r7;\n\
+    mul.wide.u32        %rd15, %r19, 256;\n\
+    add.u64             %rd16, %rd11, %rd10;\n\
+    add.u64             %rd12, %rd16, %rd15;\n\
+    add.u64             %rd13, %rd14, %rd15;\n\
+    mov.u32             %r20, 0;                                // turn\n\
+    setp.lt.u32         %p1, %r20, %r18;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 128 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.u32 {%r21, %r22, %r23, %r24}, [%rd12+128];\n\
+    mov.b32             {%h1, %h2}, %r24;\n\
+    cvt.f32.f16         %f52, %h2;\n\
+    mov.b32             {%h3, %h4}, %r24;\n\
+    cvt.f32.f16         %f53, %h3;\n\
+    mov.b32             {%h5, %h6}, %r23;\n\
+    cvt.f32.f16         %f54, %h6;\n\
+    mov.b32             {%h7, %h8}, %r23;\n\
+    cvt.f32.f16         %f55, %h7;\n\
+    mov.b32             {%h9, %h10}, %r22;\n\
+    cvt.f32.f16         %f56, %h10;\n\
+    mov.b32             {%h11, %h12}, %r22;\n\
+    cvt.f32.f16         %f57, %h11;\n\
+    mov.b32             {%h13, %h14}, %r21;\n\
+    cvt.f32.f16         %f58, %h14;\n\
+    mov.b32             {%h15, %h16}, %r21;\n\
+    cvt.f32.f16         %f59, %h15;\n\
+    ld.global.nc.v4.u32 {%r25, %r26, %r27, %r28}, [%rd12];\n\
+    mov.b32             {%h17, %h18}, %r28;\n\
+    cvt.f32.f16         %f60, %h18;\n\
+    mov.b32             {%h19, %h20}, %r28;\n\
+    cvt.f32.f16         %f61, %h19;\n\
+    mov.b32             {%h21, %h22}, %r27;\n\
+    cvt.f32.f16         %f62, %h22;\n\
+    mov.b32             {%h23, %h24}, %r27;\n\
+    cvt.f32.f16         %f63, %h23;\n\
+    mov.b32             {%h25, %h26}, %r26;\n\
+    cvt.f32.f16         %f64, %h26;\n\
+    mov.b32             {%h27, %h28}, %r26;\n\
+    cvt.f32.f16         %f65, %h27;\n\
+    mov.b32             {%h29, %h30}, %r25;\n\
+    cvt.f32.f16         %f66, %h30;\n\
+    mov.b32             {%h31, %h32}, %r25;\n\
+    cvt.f32.f16         %f67, %h31;\n\
+    mul.f32             %f68, %f5, %f67;\n\
+    fma.rn.f32          %f69, %f6, %f66, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f65, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f64, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f63, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f62, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f61, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f60, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f59, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f58, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f57, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f56, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f55, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f54, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f53, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f52, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.u32 {%r29, %r30, %r31, %r32}, [%rd12+1152];\n\
+    mov.b32             {%h33, %h34}, %r32;\n\
+    cvt.f32.f16         %f91, %h34;\n\
+    mov.b32             {%h35, %h36}, %r32;\n\
+    cvt.f32.f16         %f92, %h35;\n\
+    mov.b32             {%h37, %h38}, %r31;\n\
+    cvt.f32.f16         %f93, %h38;\n\
+    mov.b32             {%h39, %h40}, %r31;\n\
+    cvt.f32.f16         %f94, %h39;\n\
+    mov.b32             {%h41, %h42}, %r30;\n\
+    cvt.f32.f16         %f95, %h42;\n\
+    mov.b32             {%h43, %h44}, %r30;\n\
+    cvt.f32.f16         %f96, %h43;\n\
+    mov.b32             {%h45, %h46}, %r29;\n\
+    cvt.f32.f16         %f97, %h46;\n\
+    mov.b32             {%h47, %h48}, %r29;\n\
+    cvt.f32.f16         %f98, %h47;\n\
+    ld.global.nc.v4.u32 {%r33, %r34, %r35, %r36}, [%rd12+1024];\n\
+    mov.b32             {%h49, %h50}, %r36;\n\
+    cvt.f32.f16         %f99, %h50;\n\
+    mov.b32             {%h51, %h52}, %r36;\n\
+    cvt.f32.f16         %f100, %h51;\n\
+    mov.b32             {%h53, %h54}, %r35;\n\
+    cvt.f32.f16         %f101, %h54;\n\
+    mov.b32             {%h55, %h56}, %r35;\n\
+    cvt.f32.f16         %f102, %h55;\n\
+    mov.b32             {%h57, %h58}, %r34;\n\
+"
+"\
+    cvt.f32.f16         %f103, %h58;\n\
+    mov.b32             {%h59, %h60}, %r34;\n\
+    cvt.f32.f16         %f104, %h59;\n\
+    mov.b32             {%h61, %h62}, %r33;\n\
+    cvt.f32.f16         %f105, %h62;\n\
+    mov.b32             {%h63, %h64}, %r33;\n\
+    cvt.f32.f16         %f106, %h63;\n\
+    mul.f32             %f107, %f5, %f106;\n\
+    fma.rn.f32          %f108, %f6, %f105, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f104, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f103, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f102, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f101, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f100, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f99, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f98, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f97, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f96, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f95, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f94, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f93, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f92, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f91, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.u32 {%r37, %r38, %r39, %r40}, [%rd12+2176];\n\
+    mov.b32             {%h65, %h66}, %r40;\n\
+    cvt.f32.f16         %f130, %h66;\n\
+    mov.b32             {%h67, %h68}, %r40;\n\
+    cvt.f32.f16         %f131, %h67;\n\
+    mov.b32             {%h69, %h70}, %r39;\n\
+    cvt.f32.f16         %f132, %h70;\n\
+    mov.b32             {%h71, %h72}, %r39;\n\
+    cvt.f32.f16         %f133, %h71;\n\
+    mov.b32             {%h73, %h74}, %r38;\n\
+    cvt.f32.f16         %f134, %h74;\n\
+    mov.b32             {%h75, %h76}, %r38;\n\
+    cvt.f32.f16         %f135, %h75;\n\
+    mov.b32             {%h77, %h78}, %r37;\n\
+    cvt.f32.f16         %f136, %h78;\n\
+    mov.b32             {%h79, %h80}, %r37;\n\
+    cvt.f32.f16         %f137, %h79;\n\
+    ld.global.nc.v4.u32 {%r41, %r42, %r43, %r44}, [%rd12+2048];\n\
+    mov.b32             {%h81, %h82}, %r44;\n\
+    cvt.f32.f16         %f138, %h82;\n\
+    mov.b32             {%h83, %h84}, %r44;\n\
+    cvt.f32.f16         %f139, %h83;\n\
+    mov.b32             {%h85, %h86}, %r43;\n\
+    cvt.f32.f16         %f140, %h86;\n\
+    mov.b32             {%h87, %h88}, %r43;\n\
+    cvt.f32.f16         %f141, %h87;\n\
+    mov.b32             {%h89, %h90}, %r42;\n\
+    cvt.f32.f16         %f142, %h90;\n\
+    mov.b32             {%h91, %h92}, %r42;\n\
+    cvt.f32.f16         %f143, %h91;\n\
+    mov.b32             {%h93, %h94}, %r41;\n\
+    cvt.f32.f16         %f144, %h94;\n\
+    mov.b32             {%h95, %h96}, %r41;\n\
+    cvt.f32.f16         %f145, %h95;\n\
+    mul.f32             %f146, %f5, %f145;\n\
+    fma.rn.f32          %f147, %f6, %f144, %f146;\n\
+    fma.rn.f32          %f148, %f7, %f143, %f147;\n\
+    fma.rn.f32          %f149, %f8, %f142, %f148;\n\
+    fma.rn.f32          %f150, %f13, %f141, %f149;\n\
+    fma.rn.f32          %f151, %f14, %f140, %f150;\n\
+    fma.rn.f32          %f152, %f15, %f139, %f151;\n\
+    fma.rn.f32          %f153, %f16, %f138, %f152;\n\
+    fma.rn.f32          %f154, %f21, %f137, %f153;\n\
+    fma.rn.f32          %f155, %f22, %f136, %f154;\n\
+    fma.rn.f32          %f156, %f23, %f135, %f155;\n\
+    fma.rn.f32          %f157, %f24, %f134, %f156;\n\
+    fma.rn.f32          %f158, %f29, %f133, %f157;\n\
+    fma.rn.f32          %f159, %f30, %f132, %f158;\n\
+    fma.rn.f32          %f160, %f31, %f131, %f159;\n\
+    fma.rn.f32          %f161, %f32, %f130, %f160;\n\
+    shfl.sync.bfly.b32  %f162, %f161, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f163, %f161, %f162;\n\
+    shfl.sync.bfly.b32  %f164, %f163, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f165, %f163, %f164;\n\
+    shfl.sync.bfly.b32  %f166, %f165, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f167, %f165, %f166;\n\
+    max.f32             %f168, %f129, %f167;\n\
+    ld.global.nc.v4.u32 {%r45, %r46, %r47, %r48}, [%rd12+3200];\n\
+    mov.b32             {%h97, %h98}, %r48;\n\
+    cvt.f32.f16         %f169, %h98;\n\
+    mov.b32             {%h99, %h100}, %r48;\n\
+    cvt.f32.f16         %f170, %h99;\n\
+    mov.b32             {%h101, %h102}, %r47;\n\
+    cvt.f32.f16         %f171, %h102;\n\
+    mov.b32             {%h103, %h104}, %r47;\n\
+    cvt.f32.f16         %f172, %h103;\n\
+    mov.b32             {%h105, %h106}, %r46;\n\
+    cvt.f32.f16         %f173, %h106;\n\
+    mov.b32             {%h107, %h108}, %r46;\n\
+    cvt.f32.f16         %f174, %h107;\n\
+    mov.b32             {%h109, %h110}, %r45;\n\
+    cvt.f32.f16         %f175, %h110;\n\
+    mov.b32             {%h111, %h112}, %r45;\n\
+    cvt.f32.f16         %f176, %h111;\n\
+    ld.global.nc.v4.u32 {%r49, %r50, %r51, %r52}, [%rd12+3072];\n\
+    mov.b32             {%h113, %h114}, %r52;\n\
+    cvt.f32.f16         %f177, %h114;\n\
+    mov.b32             {%h115, %h116}, %r52;\n\
+    cvt.f32.f16         %f178, %h115;\n\
+    mov.b32             {%h117, %h118}, %r51;\n\
+    cvt.f32.f16         %f179, %h118;\n\
+    mov.b32             {%h119, %h120}, %r51;\n\
+    cvt.f32.f16         %f180, %h119;\n\
+    mov.b32             {%h121, %h122}, %r50;\n\
+    cvt.f32.f16         %f181, %h122;\n\
+    mov.b32             {%h123, %h124}, %r50;\n\
+    cvt.f32.f16         %f182, %h123;\n\
+    mov.b32             {%h125, %h126}, %r49;\n\
+    cvt.f32.f16         %f183, %h126;\n\
+    mov.b32             {%h127, %h128}, %r49;\n\
+    cvt.f32.f16         %f184, %h127;\n\
+    mul.f32             %f185, %f5, %f184;\n\
+    fma.rn.f32          %f186, %f6, %f183, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f182, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f181, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f180, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f179, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f178, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f177, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f176, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f175, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f174, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f173, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f172, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f171, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f170, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f169, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    max.f32             %f207, %f168, %f206;\n\
+    ld.global.nc.v4.u32 {%r53, %r54, %r55, %r56}, [%rd13];\n\
+    ld.global.nc.v4.u32 {%r57, %r58, %r59, %r60}, [%rd13+128];\n\
+    ld.global.nc.v4.u32 {%r61, %r62, %r63, %r64}, [%rd13+1024];\n\
+    ld.global.nc.v4.u32 {%r65, %r66, %r67, %r68}, [%rd13+1152];\n\
+    ld.global.nc.v4.u32 {%r69, %r70, %r71, %r72}, [%rd13+2048];\n\
+    ld.global.nc.v4.u32 {%r73, %r74, %r75, %r76}, [%rd13+2176];\n\
+    ld.global.nc.v4.u32 {%r77, %r78, %r79, %r80}, [%rd13+3072];\n\
+    ld.global.nc.v4.u32 {%r81, %r82, %r83, %r84}, [%rd13+3200];\n\
+    mov.f32             %f33, %f207;\n\
+    sub.f32             %f208, %f51, %f207;\n\
+    ex2.approx.ftz.f32  %f209, %f208;\n\
+    mul.f32             %f34, %f34, %f209;\n\
+    mul.f32             %f35, %f35, %f209;\n\
+    mul.f32             %f36, %f36, %f209;\n\
+    mul.f32             %f37, %f37, %f209;\n\
+    mul.f32             %f38, %f38, %f209;\n\
+    mul.f32             %f39, %f39, %f209;\n\
+    mul.f32             %f40, %f40, %f209;\n\
+    mul.f32             %f41, %f41, %f209;\n\
+    mul.f32             %f42, %f42, %f209;\n\
+    mul.f32             %f43, %f43, %f209;\n\
+    mul.f32             %f44, %f44, %f209;\n\
+    mul.f32             %f45, %f45, %f209;\n\
+    mul.f32             %f46, %f46, %f209;\n\
+    mul.f32             %f47, %f47, %f209;\n\
+    mul.f32             %f48, %f48, %f209;\n\
+    mul.f32             %f49, %f49, %f209;\n\
+    mul.f32             %f50, %f50, %f209;\n\
+"
+"\
+    sub.f32             %f210, %f89, %f33;\n\
+    ex2.approx.ftz.f32  %f211, %f210;\n\
+    add.f32             %f34, %f34, %f211;\n\
+    mov.b32             {%h129, %h130}, %r53;\n\
+    cvt.f32.f16         %f212, %h130;\n\
+    mov.b32             {%h131, %h132}, %r54;\n\
+    cvt.f32.f16         %f213, %h131;\n\
+    mov.b32             {%h133, %h134}, %r54;\n\
+    cvt.f32.f16         %f214, %h134;\n\
+    mov.b32             {%h135, %h136}, %r55;\n\
+    cvt.f32.f16         %f215, %h135;\n\
+    mov.b32             {%h137, %h138}, %r55;\n\
+    cvt.f32.f16         %f216, %h138;\n\
+    mov.b32             {%h139, %h140}, %r56;\n\
+    cvt.f32.f16         %f217, %h139;\n\
+    mov.b32             {%h141, %h142}, %r56;\n\
+    cvt.f32.f16         %f218, %h142;\n\
+    mov.b32             {%h143, %h144}, %r57;\n\
+    cvt.f32.f16         %f219, %h143;\n\
+    mov.b32             {%h145, %h146}, %r57;\n\
+    cvt.f32.f16         %f220, %h146;\n\
+    mov.b32             {%h147, %h148}, %r58;\n\
+    cvt.f32.f16         %f221, %h147;\n\
+    mov.b32             {%h149, %h150}, %r58;\n\
+    cvt.f32.f16         %f222, %h150;\n\
+    mov.b32             {%h151, %h152}, %r59;\n\
+    cvt.f32.f16         %f223, %h151;\n\
+    mov.b32             {%h153, %h154}, %r59;\n\
+    cvt.f32.f16         %f224, %h154;\n\
+    mov.b32             {%h155, %h156}, %r60;\n\
+    cvt.f32.f16         %f225, %h155;\n\
+    mov.b32             {%h157, %h158}, %r60;\n\
+    cvt.f32.f16         %f226, %h158;\n\
+    mov.b32             {%h159, %h160}, %r53;\n\
+    cvt.f32.f16         %f227, %h159;\n\
+    fma.rn.f32          %f35, %f211, %f227, %f35;\n\
+    fma.rn.f32          %f36, %f211, %f212, %f36;\n\
+    fma.rn.f32          %f37, %f211, %f213, %f37;\n\
+    fma.rn.f32          %f38, %f211, %f214, %f38;\n\
+    fma.rn.f32          %f39, %f211, %f215, %f39;\n\
+    fma.rn.f32          %f40, %f211, %f216, %f40;\n\
+    fma.rn.f32          %f41, %f211, %f217, %f41;\n\
+    fma.rn.f32          %f42, %f211, %f218, %f42;\n\
+    fma.rn.f32          %f43, %f211, %f219, %f43;\n\
+    fma.rn.f32          %f44, %f211, %f220, %f44;\n\
+    fma.rn.f32          %f45, %f211, %f221, %f45;\n\
+    fma.rn.f32          %f46, %f211, %f222, %f46;\n\
+    fma.rn.f32          %f47, %f211, %f223, %f47;\n\
+    fma.rn.f32          %f48, %f211, %f224, %f48;\n\
+    fma.rn.f32          %f49, %f211, %f225, %f49;\n\
+    fma.rn.f32          %f50, %f211, %f226, %f50;\n\
+    sub.f32             %f228, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f229, %f228;\n\
+    add.f32             %f34, %f34, %f229;\n\
+    mov.b32             {%h161, %h162}, %r61;\n\
+    cvt.f32.f16         %f230, %h162;\n\
+    mov.b32             {%h163, %h164}, %r62;\n\
+    cvt.f32.f16         %f231, %h163;\n\
+    mov.b32             {%h165, %h166}, %r62;\n\
+    cvt.f32.f16         %f232, %h166;\n\
+    mov.b32             {%h167, %h168}, %r63;\n\
+    cvt.f32.f16         %f233, %h167;\n\
+    mov.b32             {%h169, %h170}, %r63;\n\
+    cvt.f32.f16         %f234, %h170;\n\
+    mov.b32             {%h171, %h172}, %r64;\n\
+    cvt.f32.f16         %f235, %h171;\n\
+    mov.b32             {%h173, %h174}, %r64;\n\
+    cvt.f32.f16         %f236, %h174;\n\
+    mov.b32             {%h175, %h176}, %r65;\n\
+    cvt.f32.f16         %f237, %h175;\n\
+    mov.b32             {%h177, %h178}, %r65;\n\
+    cvt.f32.f16         %f238, %h178;\n\
+    mov.b32             {%h179, %h180}, %r66;\n\
+    cvt.f32.f16         %f239, %h179;\n\
+    mov.b32             {%h181, %h182}, %r66;\n\
+    cvt.f32.f16         %f240, %h182;\n\
+    mov.b32             {%h183, %h184}, %r67;\n\
+    cvt.f32.f16         %f241, %h183;\n\
+    mov.b32             {%h185, %h186}, %r67;\n\
+    cvt.f32.f16         %f242, %h186;\n\
+    mov.b32             {%h187, %h188}, %r68;\n\
+    cvt.f32.f16         %f243, %h187;\n\
+    mov.b32             {%h189, %h190}, %r68;\n\
+    cvt.f32.f16         %f244, %h190;\n\
+    mov.b32             {%h191, %h192}, %r61;\n\
+    cvt.f32.f16         %f245, %h191;\n\
+    fma.rn.f32          %f35, %f229, %f245, %f35;\n\
+    fma.rn.f32          %f36, %f229, %f230, %f36;\n\
+    fma.rn.f32          %f37, %f229, %f231, %f37;\n\
+    fma.rn.f32          %f38, %f229, %f232, %f38;\n\
+    fma.rn.f32          %f39, %f229, %f233, %f39;\n\
+    fma.rn.f32          %f40, %f229, %f234, %f40;\n\
+    fma.rn.f32          %f41, %f229, %f235, %f41;\n\
+    fma.rn.f32          %f42, %f229, %f236, %f42;\n\
+    fma.rn.f32          %f43, %f229, %f237, %f43;\n\
+    fma.rn.f32          %f44, %f229, %f238, %f44;\n\
+    fma.rn.f32          %f45, %f229, %f239, %f45;\n\
+    fma.rn.f32          %f46, %f229, %f240, %f46;\n\
+    fma.rn.f32          %f47, %f229, %f241, %f47;\n\
+    fma.rn.f32          %f48, %f229, %f242, %f48;\n\
+    fma.rn.f32          %f49, %f229, %f243, %f49;\n\
+    fma.rn.f32          %f50, %f229, %f244, %f50;\n\
+    sub.f32             %f246, %f167, %f33;\n\
+    ex2.approx.ftz.f32  %f247, %f246;\n\
+    add.f32             %f34, %f34, %f247;\n\
+    mov.b32             {%h193, %h194}, %r69;\n\
+    cvt.f32.f16         %f248, %h194;\n\
+    mov.b32             {%h195, %h196}, %r70;\n\
+    cvt.f32.f16         %f249, %h195;\n\
+    mov.b32             {%h197, %h198}, %r70;\n\
+    cvt.f32.f16         %f250, %h198;\n\
+    mov.b32             {%h199, %h200}, %r71;\n\
+    cvt.f32.f16         %f251, %h199;\n\
+    mov.b32             {%h201, %h202}, %r71;\n\
+    cvt.f32.f16         %f252, %h202;\n\
+    mov.b32             {%h203, %h204}, %r72;\n\
+    cvt.f32.f16         %f253, %h203;\n\
+    mov.b32             {%h205, %h206}, %r72;\n\
+    cvt.f32.f16         %f254, %h206;\n\
+    mov.b32             {%h207, %h208}, %r73;\n\
+    cvt.f32.f16         %f255, %h207;\n\
+    mov.b32             {%h209, %h210}, %r73;\n\
+    cvt.f32.f16         %f256, %h210;\n\
+    mov.b32             {%h211, %h212}, %r74;\n\
+    cvt.f32.f16         %f257, %h211;\n\
+    mov.b32             {%h213, %h214}, %r74;\n\
+    cvt.f32.f16         %f258, %h214;\n\
+    mov.b32             {%h215, %h216}, %r75;\n\
+    cvt.f32.f16         %f259, %h215;\n\
+    mov.b32             {%h217, %h218}, %r75;\n\
+    cvt.f32.f16         %f260, %h218;\n\
+    mov.b32             {%h219, %h220}, %r76;\n\
+    cvt.f32.f16         %f261, %h219;\n\
+    mov.b32             {%h221, %h222}, %r76;\n\
+    cvt.f32.f16         %f262, %h222;\n\
+    mov.b32             {%h223, %h224}, %r69;\n\
+    cvt.f32.f16         %f263, %h223;\n\
+    fma.rn.f32          %f35, %f247, %f263, %f35;\n\
+    fma.rn.f32          %f36, %f247, %f248, %f36;\n\
+    fma.rn.f32          %f37, %f247, %f249, %f37;\n\
+    fma.rn.f32          %f38, %f247, %f250, %f38;\n\
+    fma.rn.f32          %f39, %f247, %f251, %f39;\n\
+    fma.rn.f32          %f40, %f247, %f252, %f40;\n\
+    fma.rn.f32          %f41, %f247, %f253, %f41;\n\
+    fma.rn.f32          %f42, %f247, %f254, %f42;\n\
+    fma.rn.f32          %f43, %f247, %f255, %f43;\n\
+    fma.rn.f32          %f44, %f247, %f256, %f44;\n\
+    fma.rn.f32          %f45, %f247, %f257, %f45;\n\
+    fma.rn.f32          %f46, %f247, %f258, %f46;\n\
+    fma.rn.f32          %f47, %f247, %f259, %f47;\n\
+    fma.rn.f32          %f48, %f247, %f260, %f48;\n\
+    fma.rn.f32          %f49, %f247, %f261, %f49;\n\
+    fma.rn.f32          %f50, %f247, %f262, %f50;\n\
+    sub.f32             %f264, %f206, %f33;\n\
+    ex2.approx.ftz.f32  %f265, %f264;\n\
+    add.f32             %f34, %f34, %f265;\n\
+    mov.b32             {%h225, %h226}, %r77;\n\
+    cvt.f32.f16         %f266, %h226;\n\
+    mov.b32             {%h227, %h228}, %r78;\n\
+    cvt.f32.f16         %f267, %h227;\n\
+    mov.b32             {%h229, %h230}, %r78;\n\
+    cvt.f32.f16         %f268, %h230;\n\
+    mov.b32             {%h231, %h232}, %r79;\n\
+    cvt.f32.f16         %f269, %h231;\n\
+    mov.b32             {%h233, %h234}, %r79;\n\
+    cvt.f32.f16         %f270, %h234;\n\
+    mov.b32             {%h235, %h236}, %r80;\n\
+    cvt.f32.f16         %f271, %h235;\n\
+    mov.b32             {%h237, %h238}, %r80;\n\
+    cvt.f32.f16         %f272, %h238;\n\
+    mov.b32             {%h239, %h240}, %r81;\n\
+    cvt.f32.f16         %f273, %h239;\n\
+    mov.b32             {%h241, %h242}, %r81;\n\
+    cvt.f32.f16         %f274, %h242;\n\
+    mov.b32             {%h243, %h244}, %r82;\n\
+    cvt.f32.f16         %f275, %h243;\n\
+    mov.b32             {%h245, %h246}, %r82;\n\
+    cvt.f32.f16         %f276, %h246;\n\
+    mov.b32             {%h247, %h248}, %r83;\n\
+    cvt.f32.f16         %f277, %h247;\n\
+    mov.b32             {%h249, %h250}, %r83;\n\
+"
+"\
+    cvt.f32.f16         %f278, %h250;\n\
+    mov.b32             {%h251, %h252}, %r84;\n\
+    cvt.f32.f16         %f279, %h251;\n\
+    mov.b32             {%h253, %h254}, %r84;\n\
+    cvt.f32.f16         %f280, %h254;\n\
+    mov.b32             {%h255, %h256}, %r77;\n\
+    cvt.f32.f16         %f281, %h255;\n\
+    fma.rn.f32          %f35, %f265, %f281, %f35;\n\
+    fma.rn.f32          %f36, %f265, %f266, %f36;\n\
+    fma.rn.f32          %f37, %f265, %f267, %f37;\n\
+    fma.rn.f32          %f38, %f265, %f268, %f38;\n\
+    fma.rn.f32          %f39, %f265, %f269, %f39;\n\
+    fma.rn.f32          %f40, %f265, %f270, %f40;\n\
+    fma.rn.f32          %f41, %f265, %f271, %f41;\n\
+    fma.rn.f32          %f42, %f265, %f272, %f42;\n\
+    fma.rn.f32          %f43, %f265, %f273, %f43;\n\
+    fma.rn.f32          %f44, %f265, %f274, %f44;\n\
+    fma.rn.f32          %f45, %f265, %f275, %f45;\n\
+    fma.rn.f32          %f46, %f265, %f276, %f46;\n\
+    fma.rn.f32          %f47, %f265, %f277, %f47;\n\
+    fma.rn.f32          %f48, %f265, %f278, %f48;\n\
+    fma.rn.f32          %f49, %f265, %f279, %f49;\n\
+    fma.rn.f32          %f50, %f265, %f280, %f50;\n\
+    add.u64             %rd12, %rd12, 4096;\n\
+    add.u64             %rd13, %rd13, 4096;\n\
+    add.u32             %r20, %r20, 1;\n\
+    setp.lt.u32         %p2, %r20, %r18;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+    mad.lo.u32          %r85, %r18, 16, %r14;\n\
+    setp.lt.u32         %p3, %r85, %r16;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r86, %r85, %r7;\n\
+    sub.u32             %r87, %r16, 1;\n\
+    min.u32             %r88, %r86, %r87;\n\
+    mul.wide.u32        %rd17, %r88, 256;\n\
+    setp.le.u32         %p4, %r86, %r87;\n\
+    add.u64             %rd12, %rd16, %rd17;\n\
+    add.u64             %rd13, %rd14, %rd17;\n\
+    mov.f32             %f282, %f33;\n\
+    ld.global.nc.v4.u32 {%r89, %r90, %r91, %r92}, [%rd12+128];\n\
+    mov.b32             {%h257, %h258}, %r92;\n\
+    cvt.f32.f16         %f283, %h258;\n\
+    mov.b32             {%h259, %h260}, %r92;\n\
+    cvt.f32.f16         %f284, %h259;\n\
+    mov.b32             {%h261, %h262}, %r91;\n\
+    cvt.f32.f16         %f285, %h262;\n\
+    mov.b32             {%h263, %h264}, %r91;\n\
+    cvt.f32.f16         %f286, %h263;\n\
+    mov.b32             {%h265, %h266}, %r90;\n\
+    cvt.f32.f16         %f287, %h266;\n\
+    mov.b32             {%h267, %h268}, %r90;\n\
+    cvt.f32.f16         %f288, %h267;\n\
+    mov.b32             {%h269, %h270}, %r89;\n\
+    cvt.f32.f16         %f289, %h270;\n\
+    mov.b32             {%h271, %h272}, %r89;\n\
+    cvt.f32.f16         %f290, %h271;\n\
+    ld.global.nc.v4.u32 {%r93, %r94, %r95, %r96}, [%rd12];\n\
+    mov.b32             {%h273, %h274}, %r96;\n\
+    cvt.f32.f16         %f291, %h274;\n\
+    mov.b32             {%h275, %h276}, %r96;\n\
+    cvt.f32.f16         %f292, %h275;\n\
+    mov.b32             {%h277, %h278}, %r95;\n\
+    cvt.f32.f16         %f293, %h278;\n\
+    mov.b32             {%h279, %h280}, %r95;\n\
+    cvt.f32.f16         %f294, %h279;\n\
+    mov.b32             {%h281, %h282}, %r94;\n\
+    cvt.f32.f16         %f295, %h282;\n\
+    mov.b32             {%h283, %h284}, %r94;\n\
+    cvt.f32.f16         %f296, %h283;\n\
+    mov.b32             {%h285, %h286}, %r93;\n\
+    cvt.f32.f16         %f297, %h286;\n\
+    mov.b32             {%h287, %h288}, %r93;\n\
+    cvt.f32.f16         %f298, %h287;\n\
+    mul.f32             %f299, %f5, %f298;\n\
+    fma.rn.f32          %f300, %f6, %f297, %f299;\n\
+    fma.rn.f32          %f301, %f7, %f296, %f300;\n\
+    fma.rn.f32          %f302, %f8, %f295, %f301;\n\
+    fma.rn.f32          %f303, %f13, %f294, %f302;\n\
+    fma.rn.f32          %f304, %f14, %f293, %f303;\n\
+    fma.rn.f32          %f305, %f15, %f292, %f304;\n\
+    fma.rn.f32          %f306, %f16, %f291, %f305;\n\
+    fma.rn.f32          %f307, %f21, %f290, %f306;\n\
+    fma.rn.f32          %f308, %f22, %f289, %f307;\n\
+    fma.rn.f32          %f309, %f23, %f288, %f308;\n\
+    fma.rn.f32          %f310, %f24, %f287, %f309;\n\
+    fma.rn.f32          %f311, %f29, %f286, %f310;\n\
+    fma.rn.f32          %f312, %f30, %f285, %f311;\n\
+    fma.rn.f32          %f313, %f31, %f284, %f312;\n\
+    fma.rn.f32          %f314, %f32, %f283, %f313;\n\
+    shfl.sync.bfly.b32  %f315, %f314, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f316, %f314, %f315;\n\
+    shfl.sync.bfly.b32  %f317, %f316, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f318, %f316, %f317;\n\
+    shfl.sync.bfly.b32  %f319, %f318, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f320, %f318, %f319;\n\
+    selp.f32            %f321, %f320, 0fFF800000, %p4;\n\
+    max.f32             %f322, %f282, %f321;\n\
+    ld.global.nc.v4.u32 {%r97, %r98, %r99, %r100}, [%rd13];\n\
+    ld.global.nc.v4.u32 {%r101, %r102, %r103, %r104}, [%rd13+128];\n\
+    mov.f32             %f33, %f322;\n\
+    sub.f32             %f323, %f282, %f322;\n\
+    ex2.approx.ftz.f32  %f324, %f323;\n\
+    mul.f32             %f34, %f34, %f324;\n\
+    mul.f32             %f35, %f35, %f324;\n\
+    mul.f32             %f36, %f36, %f324;\n\
+    mul.f32             %f37, %f37, %f324;\n\
+    mul.f32             %f38, %f38, %f324;\n\
+    mul.f32             %f39, %f39, %f324;\n\
+    mul.f32             %f40, %f40, %f324;\n\
+    mul.f32             %f41, %f41, %f324;\n\
+    mul.f32             %f42, %f42, %f324;\n\
+    mul.f32             %f43, %f43, %f324;\n\
+    mul.f32             %f44, %f44, %f324;\n\
+    mul.f32             %f45, %f45, %f324;\n\
+    mul.f32             %f46, %f46, %f324;\n\
+    mul.f32             %f47, %f47, %f324;\n\
+    mul.f32             %f48, %f48, %f324;\n\
+    mul.f32             %f49, %f49, %f324;\n\
+    mul.f32             %f50, %f50, %f324;\n\
+    sub.f32             %f325, %f321, %f33;\n\
+    ex2.approx.ftz.f32  %f326, %f325;\n\
+    add.f32             %f34, %f34, %f326;\n\
+    mov.b32             {%h289, %h290}, %r97;\n\
+    cvt.f32.f16         %f327, %h290;\n\
+    mov.b32             {%h291, %h292}, %r98;\n\
+    cvt.f32.f16         %f328, %h291;\n\
+    mov.b32             {%h293, %h294}, %r98;\n\
+    cvt.f32.f16         %f329, %h294;\n\
+    mov.b32             {%h295, %h296}, %r99;\n\
+    cvt.f32.f16         %f330, %h295;\n\
+    mov.b32             {%h297, %h298}, %r99;\n\
+    cvt.f32.f16         %f331, %h298;\n\
+    mov.b32             {%h299, %h300}, %r100;\n\
+    cvt.f32.f16         %f332, %h299;\n\
+    mov.b32             {%h301, %h302}, %r100;\n\
+    cvt.f32.f16         %f333, %h302;\n\
+    mov.b32             {%h303, %h304}, %r101;\n\
+    cvt.f32.f16         %f334, %h303;\n\
+    mov.b32             {%h305, %h306}, %r101;\n\
+    cvt.f32.f16         %f335, %h306;\n\
+    mov.b32             {%h307, %h308}, %r102;\n\
+    cvt.f32.f16         %f336, %h307;\n\
+    mov.b32             {%h309, %h310}, %r102;\n\
+    cvt.f32.f16         %f337, %h310;\n\
+    mov.b32             {%h311, %h312}, %r103;\n\
+    cvt.f32.f16         %f338, %h311;\n\
+    mov.b32             {%h313, %h314}, %r103;\n\
+    cvt.f32.f16         %f339, %h314;\n\
+    mov.b32             {%h315, %h316}, %r104;\n\
+    cvt.f32.f16         %f340, %h315;\n\
+    mov.b32             {%h317, %h318}, %r104;\n\
+    cvt.f32.f16         %f341, %h318;\n\
+    mov.b32             {%h319, %h320}, %r97;\n\
+    cvt.f32.f16         %f342, %h319;\n\
+    fma.rn.f32          %f35, %f326, %f342, %f35;\n\
+    fma.rn.f32          %f36, %f326, %f327, %f36;\n\
+    fma.rn.f32          %f37, %f326, %f328, %f37;\n\
+    fma.rn.f32          %f38, %f326, %f329, %f38;\n\
+    fma.rn.f32          %f39, %f326, %f330, %f39;\n\
+    fma.rn.f32          %f40, %f326, %f331, %f40;\n\
+    fma.rn.f32          %f41, %f326, %f332, %f41;\n\
+    fma.rn.f32          %f42, %f326, %f333, %f42;\n\
+    fma.rn.f32          %f43, %f326, %f334, %f43;\n\
+    fma.rn.f32          %f44, %f326, %f335, %f44;\n\
+    fma.rn.f32          %f45, %f326, %f336, %f45;\n\
+    fma.rn.f32          %f46, %f326, %f337, %f46;\n\
+    fma.rn.f32          %f47, %f326, %f338, %f47;\n\
+    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
+    fma.rn.f32          %f49, %f326, %f340, %f49;\n\
+    fma.rn.f32          %f50, %f326, %f341, %f50;\n\
+    add.u32             %r85, %r85, 4;\n\
+    setp.lt.u32         %p5, %r85, %r16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f344, %f33, %f343;\n\
+"
+"\
+    sub.f32             %f345, %f33, %f344;\n\
+    ex2.approx.ftz.f32  %f346, %f345;\n\
+    mul.f32             %f34, %f34, %f346;\n\
+    mul.f32             %f35, %f35, %f346;\n\
+    mul.f32             %f36, %f36, %f346;\n\
+    mul.f32             %f37, %f37, %f346;\n\
+    mul.f32             %f38, %f38, %f346;\n\
+    mul.f32             %f39, %f39, %f346;\n\
+    mul.f32             %f40, %f40, %f346;\n\
+    mul.f32             %f41, %f41, %f346;\n\
+    mul.f32             %f42, %f42, %f346;\n\
+    mul.f32             %f43, %f43, %f346;\n\
+    mul.f32             %f44, %f44, %f346;\n\
+    mul.f32             %f45, %f45, %f346;\n\
+    mul.f32             %f46, %f46, %f346;\n\
+    mul.f32             %f47, %f47, %f346;\n\
+    mul.f32             %f48, %f48, %f346;\n\
+    mul.f32             %f49, %f49, %f346;\n\
+    mul.f32             %f50, %f50, %f346;\n\
+    mov.f32             %f33, %f344;\n\
+    shfl.sync.bfly.b32  %f347, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f347;\n\
+    shfl.sync.bfly.b32  %f348, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f348;\n\
+    shfl.sync.bfly.b32  %f349, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f349;\n\
+    shfl.sync.bfly.b32  %f350, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f350;\n\
+    shfl.sync.bfly.b32  %f351, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f351;\n\
+    shfl.sync.bfly.b32  %f352, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f352;\n\
+    shfl.sync.bfly.b32  %f353, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f353;\n\
+    shfl.sync.bfly.b32  %f354, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f354;\n\
+    shfl.sync.bfly.b32  %f355, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f355;\n\
+    shfl.sync.bfly.b32  %f356, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f356;\n\
+    shfl.sync.bfly.b32  %f357, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f357;\n\
+    shfl.sync.bfly.b32  %f358, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f358;\n\
+    shfl.sync.bfly.b32  %f359, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f359;\n\
+    shfl.sync.bfly.b32  %f360, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f360;\n\
+    shfl.sync.bfly.b32  %f361, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f361;\n\
+    shfl.sync.bfly.b32  %f362, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f362;\n\
+    shfl.sync.bfly.b32  %f363, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f363;\n\
+    shfl.sync.bfly.b32  %f364, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f365, %f33, %f364;\n\
+    sub.f32             %f366, %f33, %f365;\n\
+    ex2.approx.ftz.f32  %f367, %f366;\n\
+    mul.f32             %f34, %f34, %f367;\n\
+    mul.f32             %f35, %f35, %f367;\n\
+    mul.f32             %f36, %f36, %f367;\n\
+    mul.f32             %f37, %f37, %f367;\n\
+    mul.f32             %f38, %f38, %f367;\n\
+    mul.f32             %f39, %f39, %f367;\n\
+    mul.f32             %f40, %f40, %f367;\n\
+    mul.f32             %f41, %f41, %f367;\n\
+    mul.f32             %f42, %f42, %f367;\n\
+    mul.f32             %f43, %f43, %f367;\n\
+    mul.f32             %f44, %f44, %f367;\n\
+    mul.f32             %f45, %f45, %f367;\n\
+    mul.f32             %f46, %f46, %f367;\n\
+    mul.f32             %f47, %f47, %f367;\n\
+    mul.f32             %f48, %f48, %f367;\n\
+    mul.f32             %f49, %f49, %f367;\n\
+    mul.f32             %f50, %f50, %f367;\n\
+    mov.f32             %f33, %f365;\n\
+    shfl.sync.bfly.b32  %f368, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f368;\n\
+    shfl.sync.bfly.b32  %f369, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f369;\n\
+    shfl.sync.bfly.b32  %f370, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f370;\n\
+    shfl.sync.bfly.b32  %f371, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f371;\n\
+    shfl.sync.bfly.b32  %f372, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f372;\n\
+    shfl.sync.bfly.b32  %f373, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f373;\n\
+    shfl.sync.bfly.b32  %f374, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f374;\n\
+    shfl.sync.bfly.b32  %f375, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f375;\n\
+    shfl.sync.bfly.b32  %f376, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f376;\n\
+    shfl.sync.bfly.b32  %f377, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f377;\n\
+    shfl.sync.bfly.b32  %f378, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f378;\n\
+    shfl.sync.bfly.b32  %f379, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f379;\n\
+    shfl.sync.bfly.b32  %f380, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f380;\n\
+    shfl.sync.bfly.b32  %f381, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f381;\n\
+    shfl.sync.bfly.b32  %f382, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f382;\n\
+    shfl.sync.bfly.b32  %f383, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f383;\n\
+    shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f384;\n\
+    mov.u32             %r105, partials;                        // partials\n\
+    mad.lo.u32          %r106, %r5, 528, %r105;\n\
+    mul.lo.u32          %r107, %r6, 32;\n\
+    add.u32             %r108, %r106, %r107;\n\
+    setp.eq.u32         %p6, %r7, 0;\n\
+    @!%p6 bra           $skip_2;\n\
+    st.shared.v4.f32    [%r108], {%f35, %f36, %f37, %f38};\n\
+    st.shared.v4.f32    [%r108+16], {%f39, %f40, %f41, %f42};\n\
+    st.shared.v4.f32    [%r108+256], {%f43, %f44, %f45, %f46};\n\
+    st.shared.v4.f32    [%r108+272], {%f47, %f48, %f49, %f50};\n\
+    setp.eq.u32         %p7, %r6, 0;\n\
+    @!%p7 bra           $skip;\n\
+    st.shared.v4.f32    [%r106+512], {%f33, %f34, 0f00000000, 0f00000000};\n\
+\n\
+$skip:\n\
+\n\
+$skip_2:\n\
+    bar.sync            0;\n\
+    setp.eq.u32         %p8, %r5, 0;\n\
+    @!%p8 bra           $skip_3;\n\
+    mov.u32             %r109, %r3;                             // piece\n\
+    setp.lt.u32         %p9, %r109, 32;\n\
+    @!%p9 bra           $piece_done;\n\
+\n\
+$piece_loop:\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f385, 0fFF7FFFFF;\n\
+    mov.f32             %f386, 0f00000000;\n\
+    mov.f32             %f387, 0f00000000;\n\
+    mov.f32             %f388, 0f00000000;\n\
+    mov.f32             %f389, 0f00000000;\n\
+    mov.f32             %f390, 0f00000000;\n\
+    mov.f32             %f391, %f385;\n\
+    ld.shared.v4.f32    {%f392, %f393, %f394, %f395}, [partials+512];\n\
+    max.f32             %f396, %f391, %f392;\n\
+    ld.shared.v4.f32    {%f397, %f398, %f399, %f400}, [partials+1040];\n\
+    max.f32             %f401, %f396, %f397;\n\
+    ld.shared.v4.f32    {%f402, %f403, %f404, %f405}, [partials+1568];\n\
+    max.f32             %f406, %f401, %f402;\n\
+    ld.shared.v4.f32    {%f407, %f408, %f409, %f410}, [partials+2096];\n\
+    max.f32             %f411, %f406, %f407;\n\
+    mov.u32             %r110, partials;                        // partials\n\
+    mad.lo.u32          %r111, %r109, 16, %r110;\n\
+    ld.shared.v4.f32    {%f412, %f413, %f414, %f415}, [%r111];\n\
+    ld.shared.v4.f32    {%f416, %f417, %f418, %f419}, [%r111+528];\n\
+    ld.shared.v4.f32    {%f420, %f421, %f422, %f423}, [%r111+1056];\n\
+    ld.shared.v4.f32    {%f424, %f425, %f426, %f427}, [%r111+1584];\n\
+    mov.f32             %f385, %f411;\n\
+    sub.f32             %f428, %f391, %f411;\n\
+    ex2.approx.ftz.f32  %f429, %f428;\n\
+    mul.f32             %f386, %f386, %f429;\n\
+    mul.f32             %f387, %f387, %f429;\n\
+    mul.f32             %f388, %f388, %f429;\n\
+    mul.f32             %f389, %f389, %f429;\n\
+    mul.f32             %f390, %f390, %f429;\n\
+    sub.f32             %f430, %f392, %f385;\n\
+    ex2.approx.ftz.f32  %f431, %f430;\n\
+    fma.rn.f32          %f386, %f431, %f393, %f386;\n\
+    fma.rn.f32          %f387, %f431, %f412, %f387;\n\
+    fma.rn.f32          %f388, %f431, %f413, %f388;\n\
+    fma.rn.f32          %f389, %f431, %f414, %f389;\n\
+    fma.rn.f32          %f390, %f431, %f415, %f390;\n\
+"
+"\
+    sub.f32             %f432, %f397, %f385;\n\
+    ex2.approx.ftz.f32  %f433, %f432;\n\
+    fma.rn.f32          %f386, %f433, %f398, %f386;\n\
+    fma.rn.f32          %f387, %f433, %f416, %f387;\n\
+    fma.rn.f32          %f388, %f433, %f417, %f388;\n\
+    fma.rn.f32          %f389, %f433, %f418, %f389;\n\
+    fma.rn.f32          %f390, %f433, %f419, %f390;\n\
+    sub.f32             %f434, %f402, %f385;\n\
+    ex2.approx.ftz.f32  %f435, %f434;\n\
+    fma.rn.f32          %f386, %f435, %f403, %f386;\n\
+    fma.rn.f32          %f387, %f435, %f420, %f387;\n\
+    fma.rn.f32          %f388, %f435, %f421, %f388;\n\
+    fma.rn.f32          %f389, %f435, %f422, %f389;\n\
+    fma.rn.f32          %f390, %f435, %f423, %f390;\n\
+    sub.f32             %f436, %f407, %f385;\n\
+    ex2.approx.ftz.f32  %f437, %f436;\n\
+    fma.rn.f32          %f386, %f437, %f408, %f386;\n\
+    fma.rn.f32          %f387, %f437, %f424, %f387;\n\
+    fma.rn.f32          %f388, %f437, %f425, %f388;\n\
+    fma.rn.f32          %f389, %f437, %f426, %f389;\n\
+    fma.rn.f32          %f390, %f437, %f427, %f390;\n\
+    rcp.rn.f32          %f438, %f386;\n\
+    setp.gt.f32         %p10, %f386, 0f00000000;\n\
+    selp.f32            %f439, %f438, 0f00000000, %p10;\n\
+    mul.f32             %f440, %f387, %f439;\n\
+    mul.f32             %f441, %f388, %f439;\n\
+    mul.f32             %f442, %f389, %f439;\n\
+    mul.f32             %f443, %f390, %f439;\n\
+    mad.wide.u32        %rd18, %r4, 512, %rd1;\n\
+    mad.wide.u32        %rd19, %r109, 16, %rd18;\n\
+    st.global.v4.f32    [%rd19], {%f440, %f441, %f442, %f443};\n\
+    add.u32             %r109, %r109, 32;\n\
+    setp.lt.u32         %p11, %r109, 32;\n\
+    @%p11 bra           $piece_loop;\n\
+\n\
+$piece_done:\n\
+\n\
+$skip_3:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
     { "q", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
@@ -7291,866 +7944,875 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     NULL, /* chosen_by */
 };
 
-static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx[] =
-    "// flash_decoding_chunk  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=32768 m=4 chunk_size=128 kv_type=f16  partials[m,h,c] = sum over chunk c of exp(s-max) V[m], max, sum of exp(s-max)\n"
-    "// ptxgen 0.1.0  block 32  grid 32, 4, 256\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16(\n"
-    "    .param .u64 partials,\n"
-    "    .param .u64 q,\n"
-    "    .param .u64 k,\n"
-    "    .param .u64 v,\n"
-    "    .param .u64 seq_lens)\n"
-    ".reqntid 32, 1, 1\n"
-    ".maxnreg 96\n"
-    "{\n"
-    "    .reg .pred  %p<9>;\n"
-    "    .reg .b16   %h<321>;\n"
-    "    .reg .b32   %r<104>;\n"
-    "    .reg .f32   %f<385>;\n"
-    "    .reg .b64   %rd<29>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [partials];\n"
-    "    ld.param.u64        %rd2, [q];\n"
-    "    ld.param.u64        %rd3, [k];\n"
-    "    ld.param.u64        %rd4, [v];\n"
-    "    ld.param.u64        %rd5, [seq_lens];\n"
-    "    mov.u32             %r1, %ctaid.y;                          // sequence\n"
-    "    mov.u32             %r2, %ctaid.x;                          // head\n"
-    "    mov.u32             %r3, %ctaid.z;                          // chunk\n"
-    "    mov.u32             %r4, %tid.x;\n"
-    "    mad.lo.u32          %r5, %r1, 32, %r2;\n"
-    "    mad.wide.u32        %rd6, %r1, 4, %rd5;\n"
-    "    ld.global.nc.u32    %r6, [%rd6];\n"
-    "    min.u32             %r7, %r6, 32768;                        // seq_len\n"
-    "    mul.lo.u32          %r8, %r3, 128;\n"
-    "    add.u32             %r9, %r8, 128;\n"
-    "    min.u32             %r10, %r7, %r9;\n"
-    "    max.u32             %r11, %r8, 0;\n"
-    "    mul.wide.u32        %rd7, %r5, 256;\n"
-    "    mad.lo.u64          %rd8, %rd7, 528, %rd1;\n"
-    "    setp.ge.u32         %p1, %r11, %r10;\n"
-    "    @%p1 ret;\n"
-    "    and.b32             %r12, %r4, 7;                           // piece\n"
-    "    shr.u32             %r13, %r4, 3;                           // group\n"
-    "    mad.wide.u32        %rd9, %r5, 512, %rd2;\n"
-    "    mad.wide.u32        %rd10, %r12, 32, %rd9;\n"
-    "    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd10];\n"
-    "    mul.f32             %f5, %f1, 0f3E0293EE;\n"
-    "    mul.f32             %f6, %f2, 0f3E0293EE;\n"
-    "    mul.f32             %f7, %f3, 0f3E0293EE;\n"
-    "    mul.f32             %f8, %f4, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd10+16];\n"
-    "    mul.f32             %f13, %f9, 0f3E0293EE;\n"
-    "    mul.f32             %f14, %f10, 0f3E0293EE;\n"
-    "    mul.f32             %f15, %f11, 0f3E0293EE;\n"
-    "    mul.f32             %f16, %f12, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+256];\n"
-    "    mul.f32             %f21, %f17, 0f3E0293EE;\n"
-    "    mul.f32             %f22, %f18, 0f3E0293EE;\n"
-    "    mul.f32             %f23, %f19, 0f3E0293EE;\n"
-    "    mul.f32             %f24, %f20, 0f3E0293EE;\n"
-    "    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd10+272];\n"
-    "    mul.f32             %f29, %f25, 0f3E0293EE;\n"
-    "    mul.f32             %f30, %f26, 0f3E0293EE;\n"
-    "    mul.f32             %f31, %f27, 0f3E0293EE;\n"
-    "    mul.f32             %f32, %f28, 0f3E0293EE;\n"
-    "    mov.f32             %f33, 0fFF7FFFFF;\n"
-    "    mov.f32             %f34, 0f00000000;\n"
-    "    mov.f32             %f35, 0f00000000;\n"
-    "    mov.f32             %f36, 0f00000000;\n"
-    "    mov.f32             %f37, 0f00000000;\n"
-    "    mov.f32             %f38, 0f00000000;\n"
-    "    mov.f32             %f39, 0f00000000;\n"
-    "    mov.f32             %f40, 0f00000000;\n"
-    "    mov.f32             %f41, 0f00000000;\n"
-    "    mov.f32             %f42, 0f00000000;\n"
-    "    mov.f32             %f43, 0f00000000;\n"
-    "    mov.f32             %f44, 0f00000000;\n"
-    "    mov.f32             %f45, 0f00000000;\n"
-    "    mov.f32             %f46, 0f00000000;\n"
-    "    mov.f32             %f47, 0f00000000;\n"
-    "    mov.f32             %f48, 0f00000000;\n"
-    "    mov.f32             %f49, 0f00000000;\n"
-    "    mov.f32             %f50, 0f00000000;\n"
-    "    mad.wide.u32        %rd11, %r1, 8, %rd4;\n"
-    "    ld.global.nc.u64    %rd12, [%rd11];\n"
-    "    shr.u32             %r14, %r2, 2;                           // kv_head\n"
-    "    mul.wide.u32        %rd13, %r14, 32768;\n"
-    "    mul.lo.u64          %rd14, %rd13, 256;\n"
-    "    add.u64             %rd15, %rd12, %rd14;\n"
-    "    mul.wide.u32        %rd16, %r12, 16;\n"
-    "    mad.wide.u32        %rd17, %r1, 8, %rd3;\n"
-    "    ld.global.nc.u64    %rd18, [%rd17];\n"
-    "    add.u64             %rd19, %rd18, %rd14;\n"
-    "    sub.u32             %r15, %r10, %r11;\n"
-    "    shr.u32             %r16, %r15, 4;\n"
-    "    mov.u64             %rd20, 0;\n"
-    "    mov.u64             %rd21, 0;\n"
-    "    add.u64             %rd22, %rd15, %rd16;\n"
-    "    add.u32             %r17, %r11, %r13;\n"
-    "    mul.wide.u32        %rd23, %r17, 256;\n"
-    "    add.u64             %rd24, %rd19, %rd16;\n"
-    "    add.u64             %rd20, %rd24, %rd23;\n"
-    "    add.u64             %rd21, %rd22, %rd23;\n"
-    "    mov.u32             %r18, 0;                                // turn\n"
-    "    setp.lt.u32         %p2, %r18, %r16;\n"
-    "    @!%p2 bra           $turn_done;\n"
-    "\n"
-    "$turn_loop:                                                     // 128 elements a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f51, %f33;\n"
-    "    ld.global.nc.v4.u32 {%r19, %r20, %r21, %r22}, [%rd20+128];\n"
-    "    mov.b32             {%h1, %h2}, %r22;\n"
-    "    cvt.f32.f16         %f52, %h2;\n"
-    "    mov.b32             {%h3, %h4}, %r22;\n"
-    "    cvt.f32.f16         %f53, %h3;\n"
-    "    mov.b32             {%h5, %h6}, %r21;\n"
-    "    cvt.f32.f16         %f54, %h6;\n"
-    "    mov.b32             {%h7, %h8}, %r21;\n"
-    "    cvt.f32.f16         %f55, %h7;\n"
-    "    mov.b32             {%h9, %h10}, %r20;\n"
-    "    cvt.f32.f16         %f56, %h10;\n"
-    "    mov.b32             {%h11, %h12}, %r20;\n"
-    "    cvt.f32.f16         %f57, %h11;\n"
-    "    mov.b32             {%h13, %h14}, %r19;\n"
-    "    cvt.f32.f16         %f58, %h14;\n"
-    "    mov.b32             {%h15, %h16}, %r19;\n"
-    "    cvt.f32.f16         %f59, %h15;\n"
-    "    ld.global.nc.v4.u32 {%r23, %r24, %r25, %r26}, [%rd20];\n"
-    "    mov.b32             {%h17, %h18}, %r26;\n"
-    "    cvt.f32.f16         %f60, %h18;\n"
-    "    mov.b32             {%h19, %h20}, %r26;\n"
-    "    cvt.f32.f16         %f61, %h19;\n"
-    "    mov.b32             {%h21, %h22}, %r25;\n"
-    "    cvt.f32.f16         %f62, %h22;\n"
-    "    mov.b32             {%h23, %h24}, %r25;\n"
-    "    cvt.f32.f16         %f63, %h23;\n"
-    "    mov.b32             {%h25, %h26}, %r24;\n"
-    "    cvt.f32.f16         %f64, %h26;\n"
-    "    mov.b32             {%h27, %h28}, %r24;\n"
-    "    cvt.f32.f16         %f65, %h27;\n"
-    "    mov.b32             {%h29, %h30}, %r23;\n"
-    "    cvt.f32.f16         %f66, %h30;\n"
-    "    mov.b32             {%h31, %h32}, %r23;\n"
-    "    cvt.f32.f16         %f67, %h31;\n"
-    "    mul.f32             %f68, %f5, %f67;\n"
-    "    fma.rn.f32          %f69, %f6, %f66, %f68;\n"
-    "    fma.rn.f32          %f70, %f7, %f65, %f69;\n"
-    "    fma.rn.f32          %f71, %f8, %f64, %f70;\n"
-    "    fma.rn.f32          %f72, %f13, %f63, %f71;\n"
-    "    fma.rn.f32          %f73, %f14, %f62, %f72;\n"
-    "    fma.rn.f32          %f74, %f15, %f61, %f73;\n"
-    "    fma.rn.f32          %f75, %f16, %f60, %f74;\n"
-    "    fma.rn.f32          %f76, %f21, %f59, %f75;\n"
-    "    fma.rn.f32          %f77, %f22, %f58, %f76;\n"
-    "    fma.rn.f32          %f78, %f23, %f57, %f77;\n"
-    "    fma.rn.f32          %f79, %f24, %f56, %f78;\n"
-    "    fma.rn.f32          %f80, %f29, %f55, %f79;\n"
-    "    fma.rn.f32          %f81, %f30, %f54, %f80;\n"
-    "    fma.rn.f32          %f82, %f31, %f53, %f81;\n"
-    "    fma.rn.f32          %f83, %f32, %f52, %f82;\n"
-    "    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f85, %f83, %f84;\n"
-    "    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f87, %f85, %f86;\n"
-    "    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f89, %f87, %f88;\n"
-    "    max.f32             %f90, %f51, %f89;\n"
-    "    ld.global.nc.v4.u32 {%r27, %r28, %r29, %r30}, [%rd20+1152];\n"
-    "    mov.b32             {%h33, %h34}, %r30;\n"
-    "    cvt.f32.f16         %f91, %h34;\n"
-    "    mov.b32             {%h35, %h36}, %r30;\n"
-    "    cvt.f32.f16         %f92, %h35;\n"
-    "    mov.b32             {%h37, %h38}, %r29;\n"
-    "    cvt.f32.f16         %f93, %h38;\n"
-    "    mov.b32             {%h39, %h40}, %r29;\n"
-    "    cvt.f32.f16         %f94, %h39;\n"
-    "    mov.b32             {%h41, %h42}, %r28;\n"
-    "    cvt.f32.f16         %f95, %h42;\n"
-    "    mov.b32             {%h43, %h44}, %r28;\n"
-    "    cvt.f32.f16         %f96, %h43;\n"
-    "    mov.b32             {%h45, %h46}, %r27;\n"
-    "    cvt.f32.f16         %f97, %h46;\n"
-    "    mov.b32             {%h47, %h48}, %r27;\n"
-    "    cvt.f32.f16         %f98, %h47;\n"
-    "    ld.global.nc.v4.u32 {%r31, %r32, %r33, %r34}, [%rd20+1024];\n"
-    "    mov.b32             {%h49, %h50}, %r34;\n"
-    "    cvt.f32.f16         %f99, %h50;\n"
-    "    mov.b32             {%h51, %h52}, %r34;\n"
-    "    cvt.f32.f16         %f100, %h51;\n"
-    "    mov.b32             {%h53, %h54}, %r33;\n"
-    "    cvt.f32.f16         %f101, %h54;\n"
-    "    mov.b32             {%h55, %h56}, %r33;\n"
-    "    cvt.f32.f16         %f102, %h55;\n"
-    "    mov.b32             {%h57, %h58}, %r32;\n"
-    "    cvt.f32.f16         %f103, %h58;\n"
-    "    mov.b32             {%h59, %h60}, %r32;\n"
-    "    cvt.f32.f16         %f104, %h59;\n"
-    "    mov.b32             {%h61, %h62}, %r31;\n"
-    "    cvt.f32.f16         %f105, %h62;\n"
-    "    mov.b32             {%h63, %h64}, %r31;\n"
-    "    cvt.f32.f16         %f106, %h63;\n"
-    "    mul.f32             %f107, %f5, %f106;\n"
-    "    fma.rn.f32          %f108, %f6, %f105, %f107;\n"
-    "    fma.rn.f32          %f109, %f7, %f104, %f108;\n"
-    "    fma.rn.f32          %f110, %f8, %f103, %f109;\n"
-    "    fma.rn.f32          %f111, %f13, %f102, %f110;\n"
-    "    fma.rn.f32          %f112, %f14, %f101, %f111;\n"
-    "    fma.rn.f32          %f113, %f15, %f100, %f112;\n"
-    "    fma.rn.f32          %f114, %f16, %f99, %f113;\n"
-    "    fma.rn.f32          %f115, %f21, %f98, %f114;\n"
-    "    fma.rn.f32          %f116, %f22, %f97, %f115;\n"
-    "    fma.rn.f32          %f117, %f23, %f96, %f116;\n"
-    "    fma.rn.f32          %f118, %f24, %f95, %f117;\n"
-    "    fma.rn.f32          %f119, %f29, %f94, %f118;\n"
-    "    fma.rn.f32          %f120, %f30, %f93, %f119;\n"
-    "    fma.rn.f32          %f121, %f31, %f92, %f120;\n"
-    "    fma.rn.f32          %f122, %f32, %f91, %f121;\n"
-    "    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f124, %f122, %f123;\n"
-    "    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f126, %f124, %f125;\n"
-    "    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f128, %f126, %f127;\n"
-    "    max.f32             %f129, %f90, %f128;\n"
-    "    ld.global.nc.v4.u32 {%r35, %r36, %r37, %r38}, [%rd20+2176];\n"
-    "    mov.b32             {%h65, %h66}, %r38;\n"
-    "    cvt.f32.f16         %f130, %h66;\n"
-    "    mov.b32             {%h67, %h68}, %r38;\n"
-    "    cvt.f32.f16         %f131, %h67;\n"
-    "    mov.b32             {%h69, %h70}, %r37;\n"
-    "    cvt.f32.f16         %f132, %h70;\n"
-    "    mov.b32             {%h71, %h72}, %r37;\n"
-    "    cvt.f32.f16         %f133, %h71;\n"
-    "    mov.b32             {%h73, %h74}, %r36;\n"
-    "    cvt.f32.f16         %f134, %h74;\n"
-    "    mov.b32             {%h75, %h76}, %r36;\n"
-    "    cvt.f32.f16         %f135, %h75;\n"
-    "    mov.b32             {%h77, %h78}, %r35;\n"
-    "    cvt.f32.f16         %f136, %h78;\n"
-    "    mov.b32             {%h79, %h80}, %r35;\n"
-    "    cvt.f32.f16         %f137, %h79;\n"
-    "    ld.global.nc.v4.u32 {%r39, %r40, %r41, %r42}, [%rd20+2048];\n"
-    "    mov.b32             {%h81, %h82}, %r42;\n"
-    "    cvt.f32.f16         %f138, %h82;\n"
-    "    mov.b32             {%h83, %h84}, %r42;\n"
-    "    cvt.f32.f16         %f139, %h83;\n"
-    "    mov.b32             {%h85, %h86}, %r41;\n"
-    "    cvt.f32.f16         %f140, %h86;\n"
-    "    mov.b32             {%h87, %h88}, %r41;\n"
-    "    cvt.f32.f16         %f141, %h87;\n"
-    "    mov.b32             {%h89, %h90}, %r40;\n"
-    "    cvt.f32.f16         %f142, %h90;\n"
-    "    mov.b32             {%h91, %h92}, %r40;\n"
-    "    cvt.f32.f16         %f143, %h91;\n"
-    "    mov.b32             {%h93, %h94}, %r39;\n"
-    "    cvt.f32.f16         %f144, %h94;\n"
-    "    mov.b32             {%h95, %h96}, %r39;\n"
-    "    cvt.f32.f16         %f145, %h95;\n"
-    "    mul.f32             %f146, %f5, %f145;\n"
-    "    fma.rn.f32          %f147, %f6, %f144, %f146;\n"
-    "    fma.rn.f32          %f148, %f7, %f143, %f147;\n"
-    "    fma.rn.f32          %f149, %f8, %f142, %f148;\n"
-    "    fma.rn.f32          %f150, %f13, %f141, %f149;\n"
-    "    fma.rn.f32          %f151, %f14, %f140, %f150;\n"
-    "    fma.rn.f32          %f152, %f15, %f139, %f151;\n"
-    "    fma.rn.f32          %f153, %f16, %f138, %f152;\n"
-    "    fma.rn.f32          %f154, %f21, %f137, %f153;\n"
-    "    fma.rn.f32          %f155, %f22, %f136, %f154;\n"
-    "    fma.rn.f32          %f156, %f23, %f135, %f155;\n"
-    "    fma.rn.f32          %f157, %f24, %f134, %f156;\n"
-    "    fma.rn.f32          %f158, %f29, %f133, %f157;\n"
-    "    fma.rn.f32          %f159, %f30, %f132, %f158;\n"
-    "    fma.rn.f32          %f160, %f31, %f131, %f159;\n"
-    "    fma.rn.f32          %f161, %f32, %f130, %f160;\n"
-    "    shfl.sync.bfly.b32  %f162, %f161, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f163, %f161, %f162;\n"
-    "    shfl.sync.bfly.b32  %f164, %f163, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f165, %f163, %f164;\n"
-    "    shfl.sync.bfly.b32  %f166, %f165, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f167, %f165, %f166;\n"
-    "    max.f32             %f168, %f129, %f167;\n"
-    "    ld.global.nc.v4.u32 {%r43, %r44, %r45, %r46}, [%rd20+3200];\n"
-    "    mov.b32             {%h97, %h98}, %r46;\n"
-    "    cvt.f32.f16         %f169, %h98;\n"
-    "    mov.b32             {%h99, %h100}, %r46;\n"
-    "    cvt.f32.f16         %f170, %h99;\n"
-    "    mov.b32             {%h101, %h102}, %r45;\n"
-    "    cvt.f32.f16         %f171, %h102;\n"
-    "    mov.b32             {%h103, %h104}, %r45;\n"
-    "    cvt.f32.f16         %f172, %h103;\n"
-    "    mov.b32             {%h105, %h106}, %r44;\n"
-    "    cvt.f32.f16         %f173, %h106;\n"
-    "    mov.b32             {%h107, %h108}, %r44;\n"
-    "    cvt.f32.f16         %f174, %h107;\n"
-    "    mov.b32             {%h109, %h110}, %r43;\n"
-    "    cvt.f32.f16         %f175, %h110;\n"
-    "    mov.b32             {%h111, %h112}, %r43;\n"
-    "    cvt.f32.f16         %f176, %h111;\n"
-    "    ld.global.nc.v4.u32 {%r47, %r48, %r49, %r50}, [%rd20+3072];\n"
-    "    mov.b32             {%h113, %h114}, %r50;\n"
-    "    cvt.f32.f16         %f177, %h114;\n"
-    "    mov.b32             {%h115, %h116}, %r50;\n"
-    "    cvt.f32.f16         %f178, %h115;\n"
-    "    mov.b32             {%h117, %h118}, %r49;\n"
-    "    cvt.f32.f16         %f179, %h118;\n"
-    "    mov.b32             {%h119, %h120}, %r49;\n"
-    "    cvt.f32.f16         %f180, %h119;\n"
-    "    mov.b32             {%h121, %h122}, %r48;\n"
-    "    cvt.f32.f16         %f181, %h122;\n"
-    "    mov.b32             {%h123, %h124}, %r48;\n"
-    "    cvt.f32.f16         %f182, %h123;\n"
-    "    mov.b32             {%h125, %h126}, %r47;\n"
-    "    cvt.f32.f16         %f183, %h126;\n"
-    "    mov.b32             {%h127, %h128}, %r47;\n"
-    "    cvt.f32.f16         %f184, %h127;\n"
-    "    mul.f32             %f185, %f5, %f184;\n"
-    "    fma.rn.f32          %f186, %f6, %f183, %f185;\n"
-    "    fma.rn.f32          %f187, %f7, %f182, %f186;\n"
-    "    fma.rn.f32          %f188, %f8, %f181, %f187;\n"
-    "    fma.rn.f32          %f189, %f13, %f180, %f188;\n"
-    "    fma.rn.f32          %f190, %f14, %f179, %f189;\n"
-    "    fma.rn.f32          %f191, %f15, %f178, %f190;\n"
-    "    fma.rn.f32          %f192, %f16, %f177, %f191;\n"
-    "    fma.rn.f32          %f193, %f21, %f176, %f192;\n"
-    "    fma.rn.f32          %f194, %f22, %f175, %f193;\n"
-    "    fma.rn.f32          %f195, %f23, %f174, %f194;\n"
-    "    fma.rn.f32          %f196, %f24, %f173, %f195;\n"
-    "    fma.rn.f32          %f197, %f29, %f172, %f196;\n"
-    "    fma.rn.f32          %f198, %f30, %f171, %f197;\n"
-    "    fma.rn.f32          %f199, %f31, %f170, %f198;\n"
-    "    fma.rn.f32          %f200, %f32, %f169, %f199;\n"
-    "    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f202, %f200, %f201;\n"
-    "    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f204, %f202, %f203;\n"
-    "    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f206, %f204, %f205;\n"
-    "    max.f32             %f207, %f168, %f206;\n"
-    "    ld.global.nc.v4.u32 {%r51, %r52, %r53, %r54}, [%rd21];\n"
-    "    ld.global.nc.v4.u32 {%r55, %r56, %r57, %r58}, [%rd21+128];\n"
-    "    ld.global.nc.v4.u32 {%r59, %r60, %r61, %r62}, [%rd21+1024];\n"
-    "    ld.global.nc.v4.u32 {%r63, %r64, %r65, %r66}, [%rd21+1152];\n"
-    "    ld.global.nc.v4.u32 {%r67, %r68, %r69, %r70}, [%rd21+2048];\n"
-    "    ld.global.nc.v4.u32 {%r71, %r72, %r73, %r74}, [%rd21+2176];\n"
-    "    ld.global.nc.v4.u32 {%r75, %r76, %r77, %r78}, [%rd21+3072];\n"
-    "    ld.global.nc.v4.u32 {%r79, %r80, %r81, %r82}, [%rd21+3200];\n"
-    "    mov.f32             %f33, %f207;\n"
-    "    sub.f32             %f208, %f51, %f207;\n"
-    "    ex2.approx.ftz.f32  %f209, %f208;\n"
-    "    mul.f32             %f34, %f34, %f209;\n"
-    "    mul.f32             %f35, %f35, %f209;\n"
-    "    mul.f32             %f36, %f36, %f209;\n"
-    "    mul.f32             %f37, %f37, %f209;\n"
-    "    mul.f32             %f38, %f38, %f209;\n"
-    "    mul.f32             %f39, %f39, %f209;\n"
-    "    mul.f32             %f40, %f40, %f209;\n"
-    "    mul.f32             %f41, %f41, %f209;\n"
-    "    mul.f32             %f42, %f42, %f209;\n"
-    "    mul.f32             %f43, %f43, %f209;\n"
-    "    mul.f32             %f44, %f44, %f209;\n"
-    "    mul.f32             %f45, %f45, %f209;\n"
-    "    mul.f32             %f46, %f46, %f209;\n"
-    "    mul.f32             %f47, %f47, %f209;\n"
-    "    mul.f32             %f48, %f48, %f209;\n"
-    "    mul.f32             %f49, %f49, %f209;\n"
-    "    mul.f32             %f50, %f50, %f209;\n"
-    "    sub.f32             %f210, %f89, %f33;\n"
-    "    ex2.approx.ftz.f32  %f211, %f210;\n"
-    "    add.f32             %f34, %f34, %f211;\n"
-    "    mov.b32             {%h129, %h130}, %r51;\n"
-    "    cvt.f32.f16         %f212, %h130;\n"
-    "    mov.b32             {%h131, %h132}, %r52;\n"
-    "    cvt.f32.f16         %f213, %h131;\n"
-    "    mov.b32             {%h133, %h134}, %r52;\n"
-    "    cvt.f32.f16         %f214, %h134;\n"
-    "    mov.b32             {%h135, %h136}, %r53;\n"
-    "    cvt.f32.f16         %f215, %h135;\n"
-    "    mov.b32             {%h137, %h138}, %r53;\n"
-    "    cvt.f32.f16         %f216, %h138;\n"
-    "    mov.b32             {%h139, %h140}, %r54;\n"
-    "    cvt.f32.f16         %f217, %h139;\n"
-    "    mov.b32             {%h141, %h142}, %r54;\n"
-    "    cvt.f32.f16         %f218, %h142;\n"
-    "    mov.b32             {%h143, %h144}, %r55;\n"
-    "    cvt.f32.f16         %f219, %h143;\n"
-    "    mov.b32             {%h145, %h146}, %r55;\n"
-    "    cvt.f32.f16         %f220, %h146;\n"
-    "    mov.b32             {%h147, %h148}, %r56;\n"
-    "    cvt.f32.f16         %f221, %h147;\n"
-    "    mov.b32             {%h149, %h150}, %r56;\n"
-    "    cvt.f32.f16         %f222, %h150;\n"
-    "    mov.b32             {%h151, %h152}, %r57;\n"
-    "    cvt.f32.f16         %f223, %h151;\n"
-    "    mov.b32             {%h153, %h154}, %r57;\n"
-    "    cvt.f32.f16         %f224, %h154;\n"
-    "    mov.b32             {%h155, %h156}, %r58;\n"
-    "    cvt.f32.f16         %f225, %h155;\n"
-    "    mov.b32             {%h157, %h158}, %r58;\n"
-    "    cvt.f32.f16         %f226, %h158;\n"
-    "    mov.b32             {%h159, %h160}, %r51;\n"
-    "    cvt.f32.f16         %f227, %h159;\n"
-    "    fma.rn.f32          %f35, %f211, %f227, %f35;\n"
-    "    fma.rn.f32          %f36, %f211, %f212, %f36;\n"
-    "    fma.rn.f32          %f37, %f211, %f213, %f37;\n"
-    "    fma.rn.f32          %f38, %f211, %f214, %f38;\n"
-    "    fma.rn.f32          %f39, %f211, %f215, %f39;\n"
-    "    fma.rn.f32          %f40, %f211, %f216, %f40;\n"
-    "    fma.rn.f32          %f41, %f211, %f217, %f41;\n"
-    "    fma.rn.f32          %f42, %f211, %f218, %f42;\n"
-    "    fma.rn.f32          %f43, %f211, %f219, %f43;\n"
-    "    fma.rn.f32          %f44, %f211, %f220, %f44;\n"
-    "    fma.rn.f32          %f45, %f211, %f221, %f45;\n"
-    "    fma.rn.f32          %f46, %f211, %f222, %f46;\n"
-    "    fma.rn.f32          %f47, %f211, %f223, %f47;\n"
-    "    fma.rn.f32          %f48, %f211, %f224, %f48;\n"
-    "    fma.rn.f32          %f49, %f211, %f225, %f49;\n"
-    "    fma.rn.f32          %f50, %f211, %f226, %f50;\n"
-    "    sub.f32             %f228, %f128, %f33;\n"
-    "    ex2.approx.ftz.f32  %f229, %f228;\n"
-    "    add.f32             %f34, %f34, %f229;\n"
-    "    mov.b32             {%h161, %h162}, %r59;\n"
-    "    cvt.f32.f16         %f230, %h162;\n"
-    "    mov.b32             {%h163, %h164}, %r60;\n"
-    "    cvt.f32.f16         %f231, %h163;\n"
-    "    mov.b32             {%h165, %h166}, %r60;\n"
-    "    cvt.f32.f16         %f232, %h166;\n"
-    "    mov.b32             {%h167, %h168}, %r61;\n"
-    "    cvt.f32.f16         %f233, %h167;\n"
-    "    mov.b32             {%h169, %h170}, %r61;\n"
-    "    cvt.f32.f16         %f234, %h170;\n"
-    "    mov.b32             {%h171, %h172}, %r62;\n"
-    "    cvt.f32.f16         %f235, %h171;\n"
-    "    mov.b32             {%h173, %h174}, %r62;\n"
-    "    cvt.f32.f16         %f236, %h174;\n"
-    "    mov.b32             {%h175, %h176}, %r63;\n"
-    "    cvt.f32.f16         %f237, %h175;\n"
-    "    mov.b32             {%h177, %h178}, %r63;\n"
-    "    cvt.f32.f16         %f238, %h178;\n"
-    "    mov.b32             {%h179, %h180}, %r64;\n"
-    "    cvt.f32.f16         %f239, %h179;\n"
-    "    mov.b32             {%h181, %h182}, %r64;\n"
-    "    cvt.f32.f16         %f240, %h182;\n"
-    "    mov.b32             {%h183, %h184}, %r65;\n"
-    "    cvt.f32.f16         %f241, %h183;\n"
-    "    mov.b32             {%h185, %h186}, %r65;\n"
-    "    cvt.f32.f16         %f242, %h186;\n"
-    "    mov.b32             {%h187, %h188}, %r66;\n"
-    "    cvt.f32.f16         %f243, %h187;\n"
-    "    mov.b32             {%h189, %h190}, %r66;\n"
-    "    cvt.f32.f16         %f244, %h190;\n"
-    "    mov.b32             {%h191, %h192}, %r59;\n"
-    "    cvt.f32.f16         %f245, %h191;\n"
-    "    fma.rn.f32          %f35, %f229, %f245, %f35;\n"
-    "    fma.rn.f32          %f36, %f229, %f230, %f36;\n"
-    "    fma.rn.f32          %f37, %f229, %f231, %f37;\n"
-    "    fma.rn.f32          %f38, %f229, %f232, %f38;\n"
-    "    fma.rn.f32          %f39, %f229, %f233, %f39;\n"
-    "    fma.rn.f32          %f40, %f229, %f234, %f40;\n"
-    "    fma.rn.f32          %f41, %f229, %f235, %f41;\n"
-    "    fma.rn.f32          %f42, %f229, %f236, %f42;\n"
-    "    fma.rn.f32          %f43, %f229, %f237, %f43;\n"
-    "    fma.rn.f32          %f44, %f229, %f238, %f44;\n"
-    "    fma.rn.f32          %f45, %f229, %f239, %f45;\n"
-    "    fma.rn.f32          %f46, %f229, %f240, %f46;\n"
-    "    fma.rn.f32          %f47, %f229, %f241, %f47;\n"
-    "    fma.rn.f32          %f48, %f229, %f242, %f48;\n"
-    "    fma.rn.f32          %f49, %f229, %f243, %f49;\n"
-    "    fma.rn.f32          %f50, %f229, %f244, %f50;\n"
-    "    sub.f32             %f246, %f167, %f33;\n"
-    "    ex2.approx.ftz.f32  %f247, %f246;\n"
-    "    add.f32             %f34, %f34, %f247;\n"
-    "    mov.b32             {%h193, %h194}, %r67;\n"
-    "    cvt.f32.f16         %f248, %h194;\n"
-    "    mov.b32             {%h195, %h196}, %r68;\n"
-    "    cvt.f32.f16         %f249, %h195;\n"
-    "    mov.b32             {%h197, %h198}, %r68;\n"
-    "    cvt.f32.f16         %f250, %h198;\n"
-    "    mov.b32             {%h199, %h200}, %r69;\n"
-    "    cvt.f32.f16         %f251, %h199;\n"
-    "    mov.b32             {%h201, %h202}, %r69;\n"
-    "    cvt.f32.f16         %f252, %h202;\n"
-    "    mov.b32             {%h203, %h204}, %r70;\n"
-    "    cvt.f32.f16         %f253, %h203;\n"
-    "    mov.b32             {%h205, %h206}, %r70;\n"
-    "    cvt.f32.f16         %f254, %h206;\n"
-    "    mov.b32             {%h207, %h208}, %r71;\n"
-    "    cvt.f32.f16         %f255, %h207;\n"
-    "    mov.b32             {%h209, %h210}, %r71;\n"
-    "    cvt.f32.f16         %f256, %h210;\n"
-    "    mov.b32             {%h211, %h212}, %r72;\n"
-    "    cvt.f32.f16         %f257, %h211;\n"
-    "    mov.b32             {%h213, %h214}, %r72;\n"
-    "    cvt.f32.f16         %f258, %h214;\n"
-    "    mov.b32             {%h215, %h216}, %r73;\n"
-    "    cvt.f32.f16         %f259, %h215;\n"
-    "    mov.b32             {%h217, %h218}, %r73;\n"
-    "    cvt.f32.f16         %f260, %h218;\n"
-    "    mov.b32             {%h219, %h220}, %r74;\n"
-    "    cvt.f32.f16         %f261, %h219;\n"
-    "    mov.b32             {%h221, %h222}, %r74;\n"
-    "    cvt.f32.f16         %f262, %h222;\n"
-    "    mov.b32             {%h223, %h224}, %r67;\n"
-    "    cvt.f32.f16         %f263, %h223;\n"
-    "    fma.rn.f32          %f35, %f247, %f263, %f35;\n"
-    "    fma.rn.f32          %f36, %f247, %f248, %f36;\n"
-    "    fma.rn.f32          %f37, %f247, %f249, %f37;\n"
-    "    fma.rn.f32          %f38, %f247, %f250, %f38;\n"
-    "    fma.rn.f32          %f39, %f247, %f251, %f39;\n"
-    "    fma.rn.f32          %f40, %f247, %f252, %f40;\n"
-    "    fma.rn.f32          %f41, %f247, %f253, %f41;\n"
-    "    fma.rn.f32          %f42, %f247, %f254, %f42;\n"
-    "    fma.rn.f32          %f43, %f247, %f255, %f43;\n"
-    "    fma.rn.f32          %f44, %f247, %f256, %f44;\n"
-    "    fma.rn.f32          %f45, %f247, %f257, %f45;\n"
-    "    fma.rn.f32          %f46, %f247, %f258, %f46;\n"
-    "    fma.rn.f32          %f47, %f247, %f259, %f47;\n"
-    "    fma.rn.f32          %f48, %f247, %f260, %f48;\n"
-    "    fma.rn.f32          %f49, %f247, %f261, %f49;\n"
-    "    fma.rn.f32          %f50, %f247, %f262, %f50;\n"
-    "    sub.f32             %f264, %f206, %f33;\n"
-    "    ex2.approx.ftz.f32  %f265, %f264;\n"
-    "    add.f32             %f34, %f34, %f265;\n"
-    "    mov.b32             {%h225, %h226}, %r75;\n"
-    "    cvt.f32.f16         %f266, %h226;\n"
-    "    mov.b32             {%h227, %h228}, %r76;\n"
-    "    cvt.f32.f16         %f267, %h227;\n"
-    "    mov.b32             {%h229, %h230}, %r76;\n"
-    "    cvt.f32.f16         %f268, %h230;\n"
-    "    mov.b32             {%h231, %h232}, %r77;\n"
-    "    cvt.f32.f16         %f269, %h231;\n"
-    "    mov.b32             {%h233, %h234}, %r77;\n"
-    "    cvt.f32.f16         %f270, %h234;\n"
-    "    mov.b32             {%h235, %h236}, %r78;\n"
-    "    cvt.f32.f16         %f271, %h235;\n"
-    "    mov.b32             {%h237, %h238}, %r78;\n"
-    "    cvt.f32.f16         %f272, %h238;\n"
-    "    mov.b32             {%h239, %h240}, %r79;\n"
-    "    cvt.f32.f16         %f273, %h239;\n"
-    "    mov.b32             {%h241, %h242}, %r79;\n"
-    "    cvt.f32.f16         %f274, %h242;\n"
-    "    mov.b32             {%h243, %h244}, %r80;\n"
-    "    cvt.f32.f16         %f275, %h243;\n"
-    "    mov.b32             {%h245, %h246}, %r80;\n"
-    "    cvt.f32.f16         %f276, %h246;\n"
-    "    mov.b32             {%h247, %h248}, %r81;\n"
-    "    cvt.f32.f16         %f277, %h247;\n"
-    "    mov.b32             {%h249, %h250}, %r81;\n"
-    "    cvt.f32.f16         %f278, %h250;\n"
-    "    mov.b32             {%h251, %h252}, %r82;\n"
-    "    cvt.f32.f16         %f279, %h251;\n"
-    "    mov.b32             {%h253, %h254}, %r82;\n"
-    "    cvt.f32.f16         %f280, %h254;\n"
-    "    mov.b32             {%h255, %h256}, %r75;\n"
-    "    cvt.f32.f16         %f281, %h255;\n"
-    "    fma.rn.f32          %f35, %f265, %f281, %f35;\n"
-    "    fma.rn.f32          %f36, %f265, %f266, %f36;\n"
-    "    fma.rn.f32          %f37, %f265, %f267, %f37;\n"
-    "    fma.rn.f32          %f38, %f265, %f268, %f38;\n"
-    "    fma.rn.f32          %f39, %f265, %f269, %f39;\n"
-    "    fma.rn.f32          %f40, %f265, %f270, %f40;\n"
-    "    fma.rn.f32          %f41, %f265, %f271, %f41;\n"
-    "    fma.rn.f32          %f42, %f265, %f272, %f42;\n"
-    "    fma.rn.f32          %f43, %f265, %f273, %f43;\n"
-    "    fma.rn.f32          %f44, %f265, %f274, %f44;\n"
-    "    fma.rn.f32          %f45, %f265, %f275, %f45;\n"
-    "    fma.rn.f32          %f46, %f265, %f276, %f46;\n"
-    "    fma.rn.f32          %f47, %f265, %f277, %f47;\n"
-    "    fma.rn.f32          %f48, %f265, %f278, %f48;\n"
-    "    fma.rn.f32          %f49, %f265, %f279, %f49;\n"
-    "    fma.rn.f32          %f50, %f265, %f280, %f50;\n"
-    "    add.u64             %rd20, %rd20, 4096;\n"
-    "    add.u64             %rd21, %rd21, 4096;\n"
-    "    add.u32             %r18, %r18, 1;\n"
-    "    setp.lt.u32         %p3, %r18, %r16;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "\n"
-    "$turn_done:\n"
-    "    mad.lo.u32          %r83, %r16, 16, %r11;\n"
-    "    setp.lt.u32         %p4, %r83, %r10;\n"
-    "    @!%p4 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    add.u32             %r84, %r83, %r13;\n"
-    "    sub.u32             %r85, %r10, 1;\n"
-    "    min.u32             %r86, %r84, %r85;\n"
-    "    mul.wide.u32        %rd25, %r86, 256;\n"
-    "    setp.le.u32         %p5, %r84, %r85;\n"
-    "    add.u64             %rd20, %rd24, %rd25;\n"
-    "    add.u64             %rd21, %rd22, %rd25;\n"
-    "    mov.f32             %f282, %f33;\n"
-    "    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd20+128];\n"
-    "    mov.b32             {%h257, %h258}, %r90;\n"
-    "    cvt.f32.f16         %f283, %h258;\n"
-    "    mov.b32             {%h259, %h260}, %r90;\n"
-    "    cvt.f32.f16         %f284, %h259;\n"
-    "    mov.b32             {%h261, %h262}, %r89;\n"
-    "    cvt.f32.f16         %f285, %h262;\n"
-    "    mov.b32             {%h263, %h264}, %r89;\n"
-    "    cvt.f32.f16         %f286, %h263;\n"
-    "    mov.b32             {%h265, %h266}, %r88;\n"
-    "    cvt.f32.f16         %f287, %h266;\n"
-    "    mov.b32             {%h267, %h268}, %r88;\n"
-    "    cvt.f32.f16         %f288, %h267;\n"
-    "    mov.b32             {%h269, %h270}, %r87;\n"
-    "    cvt.f32.f16         %f289, %h270;\n"
-    "    mov.b32             {%h271, %h272}, %r87;\n"
-    "    cvt.f32.f16         %f290, %h271;\n"
-    "    ld.global.nc.v4.u32 {%r91, %r92, %r93, %r94}, [%rd20];\n"
-    "    mov.b32             {%h273, %h274}, %r94;\n"
-    "    cvt.f32.f16         %f291, %h274;\n"
-    "    mov.b32             {%h275, %h276}, %r94;\n"
-    "    cvt.f32.f16         %f292, %h275;\n"
-    "    mov.b32             {%h277, %h278}, %r93;\n"
-    "    cvt.f32.f16         %f293, %h278;\n"
-    "    mov.b32             {%h279, %h280}, %r93;\n"
-    "    cvt.f32.f16         %f294, %h279;\n"
-    "    mov.b32             {%h281, %h282}, %r92;\n"
-    "    cvt.f32.f16         %f295, %h282;\n"
-    "    mov.b32             {%h283, %h284}, %r92;\n"
-    "    cvt.f32.f16         %f296, %h283;\n"
-    "    mov.b32             {%h285, %h286}, %r91;\n"
-    "    cvt.f32.f16         %f297, %h286;\n"
-    "    mov.b32             {%h287, %h288}, %r91;\n"
-    "    cvt.f32.f16         %f298, %h287;\n"
-    "    mul.f32             %f299, %f5, %f298;\n"
-    "    fma.rn.f32          %f300, %f6, %f297, %f299;\n"
-    "    fma.rn.f32          %f301, %f7, %f296, %f300;\n"
-    "    fma.rn.f32          %f302, %f8, %f295, %f301;\n"
-    "    fma.rn.f32          %f303, %f13, %f294, %f302;\n"
-    "    fma.rn.f32          %f304, %f14, %f293, %f303;\n"
-    "    fma.rn.f32          %f305, %f15, %f292, %f304;\n"
-    "    fma.rn.f32          %f306, %f16, %f291, %f305;\n"
-    "    fma.rn.f32          %f307, %f21, %f290, %f306;\n"
-    "    fma.rn.f32          %f308, %f22, %f289, %f307;\n"
-    "    fma.rn.f32          %f309, %f23, %f288, %f308;\n"
-    "    fma.rn.f32          %f310, %f24, %f287, %f309;\n"
-    "    fma.rn.f32          %f311, %f29, %f286, %f310;\n"
-    "    fma.rn.f32          %f312, %f30, %f285, %f311;\n"
-    "    fma.rn.f32          %f313, %f31, %f284, %f312;\n"
-    "    fma.rn.f32          %f314, %f32, %f283, %f313;\n"
-    "    shfl.sync.bfly.b32  %f315, %f314, 4, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f316, %f314, %f315;\n"
-    "    shfl.sync.bfly.b32  %f317, %f316, 2, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f318, %f316, %f317;\n"
-    "    shfl.sync.bfly.b32  %f319, %f318, 1, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f320, %f318, %f319;\n"
-    "    selp.f32            %f321, %f320, 0fFF800000, %p5;\n"
-    "    max.f32             %f322, %f282, %f321;\n"
-    "    ld.global.nc.v4.u32 {%r95, %r96, %r97, %r98}, [%rd21];\n"
-    "    ld.global.nc.v4.u32 {%r99, %r100, %r101, %r102}, [%rd21+128];\n"
-    "    mov.f32             %f33, %f322;\n"
-    "    sub.f32             %f323, %f282, %f322;\n"
-    "    ex2.approx.ftz.f32  %f324, %f323;\n"
-    "    mul.f32             %f34, %f34, %f324;\n"
-    "    mul.f32             %f35, %f35, %f324;\n"
-    "    mul.f32             %f36, %f36, %f324;\n"
-    "    mul.f32             %f37, %f37, %f324;\n"
-    "    mul.f32             %f38, %f38, %f324;\n"
-    "    mul.f32             %f39, %f39, %f324;\n"
-    "    mul.f32             %f40, %f40, %f324;\n"
-    "    mul.f32             %f41, %f41, %f324;\n"
-    "    mul.f32             %f42, %f42, %f324;\n"
-    "    mul.f32             %f43, %f43, %f324;\n"
-    "    mul.f32             %f44, %f44, %f324;\n"
-    "    mul.f32             %f45, %f45, %f324;\n"
-    "    mul.f32             %f46, %f46, %f324;\n"
-    "    mul.f32             %f47, %f47, %f324;\n"
-    "    mul.f32             %f48, %f48, %f324;\n"
-    "    mul.f32             %f49, %f49, %f324;\n"
-    "    mul.f32             %f50, %f50, %f324;\n"
-    "    sub.f32             %f325, %f321, %f33;\n"
-    "    ex2.approx.ftz.f32  %f326, %f325;\n"
-    "    add.f32             %f34, %f34, %f326;\n"
-    "    mov.b32             {%h289, %h290}, %r95;\n"
-    "    cvt.f32.f16         %f327, %h290;\n"
-    "    mov.b32             {%h291, %h292}, %r96;\n"
-    "    cvt.f32.f16         %f328, %h291;\n"
-    "    mov.b32             {%h293, %h294}, %r96;\n"
-    "    cvt.f32.f16         %f329, %h294;\n"
-    "    mov.b32             {%h295, %h296}, %r97;\n"
-    "    cvt.f32.f16         %f330, %h295;\n"
-    "    mov.b32             {%h297, %h298}, %r97;\n"
-    "    cvt.f32.f16         %f331, %h298;\n"
-    "    mov.b32             {%h299, %h300}, %r98;\n"
-    "    cvt.f32.f16         %f332, %h299;\n"
-    "    mov.b32             {%h301, %h302}, %r98;\n"
-    "    cvt.f32.f16         %f333, %h302;\n"
-    "    mov.b32             {%h303, %h304}, %r99;\n"
-    "    cvt.f32.f16         %f334, %h303;\n"
-    "    mov.b32             {%h305, %h306}, %r99;\n"
-    "    cvt.f32.f16         %f335, %h306;\n"
-    "    mov.b32             {%h307, %h308}, %r100;\n"
-    "    cvt.f32.f16         %f336, %h307;\n"
-    "    mov.b32             {%h309, %h310}, %r100;\n"
-    "    cvt.f32.f16         %f337, %h310;\n"
-    "    mov.b32             {%h311, %h312}, %r101;\n"
-    "    cvt.f32.f16         %f338, %h311;\n"
-    "    mov.b32             {%h313, %h314}, %r101;\n"
-    "    cvt.f32.f16         %f339, %h314;\n"
-    "    mov.b32             {%h315, %h316}, %r102;\n"
-    "    cvt.f32.f16         %f340, %h315;\n"
-    "    mov.b32             {%h317, %h318}, %r102;\n"
-    "    cvt.f32.f16         %f341, %h318;\n"
-    "    mov.b32             {%h319, %h320}, %r95;\n"
-    "    cvt.f32.f16         %f342, %h319;\n"
-    "    fma.rn.f32          %f35, %f326, %f342, %f35;\n"
-    "    fma.rn.f32          %f36, %f326, %f327, %f36;\n"
-    "    fma.rn.f32          %f37, %f326, %f328, %f37;\n"
-    "    fma.rn.f32          %f38, %f326, %f329, %f38;\n"
-    "    fma.rn.f32          %f39, %f326, %f330, %f39;\n"
-    "    fma.rn.f32          %f40, %f326, %f331, %f40;\n"
-    "    fma.rn.f32          %f41, %f326, %f332, %f41;\n"
-    "    fma.rn.f32          %f42, %f326, %f333, %f42;\n"
-    "    fma.rn.f32          %f43, %f326, %f334, %f43;\n"
-    "    fma.rn.f32          %f44, %f326, %f335, %f44;\n"
-    "    fma.rn.f32          %f45, %f326, %f336, %f45;\n"
-    "    fma.rn.f32          %f46, %f326, %f337, %f46;\n"
-    "    fma.rn.f32          %f47, %f326, %f338, %f47;\n"
-    "    fma.rn.f32          %f48, %f326, %f339, %f48;\n"
-    "    fma.rn.f32          %f49, %f326, %f340, %f49;\n"
-    "    fma.rn.f32          %f50, %f326, %f341, %f50;\n"
-    "    add.u32             %r83, %r83, 4;\n"
-    "    setp.lt.u32         %p6, %r83, %r10;\n"
-    "    @%p6 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f344, %f33, %f343;\n"
-    "    sub.f32             %f345, %f33, %f344;\n"
-    "    ex2.approx.ftz.f32  %f346, %f345;\n"
-    "    mul.f32             %f34, %f34, %f346;\n"
-    "    mul.f32             %f35, %f35, %f346;\n"
-    "    mul.f32             %f36, %f36, %f346;\n"
-    "    mul.f32             %f37, %f37, %f346;\n"
-    "    mul.f32             %f38, %f38, %f346;\n"
-    "    mul.f32             %f39, %f39, %f346;\n"
-    "    mul.f32             %f40, %f40, %f346;\n"
-    "    mul.f32             %f41, %f41, %f346;\n"
-    "    mul.f32             %f42, %f42, %f346;\n"
-    "    mul.f32             %f43, %f43, %f346;\n"
-    "    mul.f32             %f44, %f44, %f346;\n"
-    "    mul.f32             %f45, %f45, %f346;\n"
-    "    mul.f32             %f46, %f46, %f346;\n"
-    "    mul.f32             %f47, %f47, %f346;\n"
-    "    mul.f32             %f48, %f48, %f346;\n"
-    "    mul.f32             %f49, %f49, %f346;\n"
-    "    mul.f32             %f50, %f50, %f346;\n"
-    "    mov.f32             %f33, %f344;\n"
-    "    shfl.sync.bfly.b32  %f347, %f34, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f347;\n"
-    "    shfl.sync.bfly.b32  %f348, %f35, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f348;\n"
-    "    shfl.sync.bfly.b32  %f349, %f36, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f349;\n"
-    "    shfl.sync.bfly.b32  %f350, %f37, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f350;\n"
-    "    shfl.sync.bfly.b32  %f351, %f38, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f351;\n"
-    "    shfl.sync.bfly.b32  %f352, %f39, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f352;\n"
-    "    shfl.sync.bfly.b32  %f353, %f40, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f353;\n"
-    "    shfl.sync.bfly.b32  %f354, %f41, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f354;\n"
-    "    shfl.sync.bfly.b32  %f355, %f42, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f355;\n"
-    "    shfl.sync.bfly.b32  %f356, %f43, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f356;\n"
-    "    shfl.sync.bfly.b32  %f357, %f44, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f357;\n"
-    "    shfl.sync.bfly.b32  %f358, %f45, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f358;\n"
-    "    shfl.sync.bfly.b32  %f359, %f46, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f359;\n"
-    "    shfl.sync.bfly.b32  %f360, %f47, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f360;\n"
-    "    shfl.sync.bfly.b32  %f361, %f48, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f361;\n"
-    "    shfl.sync.bfly.b32  %f362, %f49, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f362;\n"
-    "    shfl.sync.bfly.b32  %f363, %f50, 8, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f363;\n"
-    "    shfl.sync.bfly.b32  %f364, %f33, 16, 31, 0xFFFFFFFF;\n"
-    "    max.f32             %f365, %f33, %f364;\n"
-    "    sub.f32             %f366, %f33, %f365;\n"
-    "    ex2.approx.ftz.f32  %f367, %f366;\n"
-    "    mul.f32             %f34, %f34, %f367;\n"
-    "    mul.f32             %f35, %f35, %f367;\n"
-    "    mul.f32             %f36, %f36, %f367;\n"
-    "    mul.f32             %f37, %f37, %f367;\n"
-    "    mul.f32             %f38, %f38, %f367;\n"
-    "    mul.f32             %f39, %f39, %f367;\n"
-    "    mul.f32             %f40, %f40, %f367;\n"
-    "    mul.f32             %f41, %f41, %f367;\n"
-    "    mul.f32             %f42, %f42, %f367;\n"
-    "    mul.f32             %f43, %f43, %f367;\n"
-    "    mul.f32             %f44, %f44, %f367;\n"
-    "    mul.f32             %f45, %f45, %f367;\n"
-    "    mul.f32             %f46, %f46, %f367;\n"
-    "    mul.f32             %f47, %f47, %f367;\n"
-    "    mul.f32             %f48, %f48, %f367;\n"
-    "    mul.f32             %f49, %f49, %f367;\n"
-    "    mul.f32             %f50, %f50, %f367;\n"
-    "    mov.f32             %f33, %f365;\n"
-    "    shfl.sync.bfly.b32  %f368, %f34, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f34, %f34, %f368;\n"
-    "    shfl.sync.bfly.b32  %f369, %f35, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f35, %f35, %f369;\n"
-    "    shfl.sync.bfly.b32  %f370, %f36, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f36, %f36, %f370;\n"
-    "    shfl.sync.bfly.b32  %f371, %f37, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f37, %f37, %f371;\n"
-    "    shfl.sync.bfly.b32  %f372, %f38, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f38, %f38, %f372;\n"
-    "    shfl.sync.bfly.b32  %f373, %f39, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f39, %f39, %f373;\n"
-    "    shfl.sync.bfly.b32  %f374, %f40, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f40, %f40, %f374;\n"
-    "    shfl.sync.bfly.b32  %f375, %f41, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f41, %f41, %f375;\n"
-    "    shfl.sync.bfly.b32  %f376, %f42, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f42, %f42, %f376;\n"
-    "    shfl.sync.bfly.b32  %f377, %f43, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f43, %f43, %f377;\n"
-    "    shfl.sync.bfly.b32  %f378, %f44, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f44, %f44, %f378;\n"
-    "    shfl.sync.bfly.b32  %f379, %f45, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f45, %f45, %f379;\n"
-    "    shfl.sync.bfly.b32  %f380, %f46, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f46, %f46, %f380;\n"
-    "    shfl.sync.bfly.b32  %f381, %f47, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f47, %f47, %f381;\n"
-    "    shfl.sync.bfly.b32  %f382, %f48, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f48, %f48, %f382;\n"
-    "    shfl.sync.bfly.b32  %f383, %f49, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f49, %f49, %f383;\n"
-    "    shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n"
-    "    add.f32             %f50, %f50, %f384;\n"
-    "    mad.wide.u32        %rd26, %r3, 528, %rd8;\n"
-    "    mul.lo.u32          %r103, %r12, 32;\n"
-    "    cvt.u64.u32         %rd27, %r103;\n"
-    "    add.u64             %rd28, %rd26, %rd27;\n"
-    "    setp.eq.u32         %p7, %r13, 0;\n"
-    "    @!%p7 bra           $skip_2;\n"
-    "    st.global.v4.f32    [%rd28], {%f35, %f36, %f37, %f38};\n"
-    "    st.global.v4.f32    [%rd28+16], {%f39, %f40, %f41, %f42};\n"
-    "    st.global.v4.f32    [%rd28+256], {%f43, %f44, %f45, %f46};\n"
-    "    st.global.v4.f32    [%rd28+272], {%f47, %f48, %f49, %f50};\n"
-    "    setp.eq.u32         %p8, %r12, 0;\n"
-    "    @!%p8 bra           $skip;\n"
-    "    st.global.v4.f32    [%rd26+512], {%f33, %f34, 0f00000000, 0f00000000};\n"
-    "\n"
-    "$skip:\n"
-    "\n"
-    "$skip_2:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx[] = "\
+// flash_decoding_chunk  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=32768 m=4 chunk_size=128 kv_type=f16  partials[m,h,c] = sum over chunk c of exp(s-max) V[m], max, sum of exp(s-max)\n\
+// ptxgen 0.1.0  block 32  grid 32, 4, 256\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16(\n\
+    .param .u64 partials,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u64 seq_lens)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<9>;\n\
+    .reg .b16   %h<321>;\n\
+    .reg .b32   %r<104>;\n\
+    .reg .f32   %f<385>;\n\
+    .reg .b64   %rd<29>;\n\
+\n\
+    ld.param.u64        %rd1, [partials];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u64        %rd5, [seq_lens];\n\
+    mov.u32             %r1, %ctaid.y;                          // sequence\n\
+    mov.u32             %r2, %ctaid.x;                          // head\n\
+    mov.u32             %r3, %ctaid.z;                          // chunk\n\
+    mov.u32             %r4, %tid.x;\n\
+    mad.lo.u32          %r5, %r1, 32, %r2;\n\
+    mad.wide.u32        %rd6, %r1, 4, %rd5;\n\
+    ld.global.nc.u32    %r6, [%rd6];\n\
+    min.u32             %r7, %r6, 32768;                        // seq_len\n\
+    mul.lo.u32          %r8, %r3, 128;\n\
+    add.u32             %r9, %r8, 128;\n\
+    min.u32             %r10, %r7, %r9;\n\
+    max.u32             %r11, %r8, 0;\n\
+    mul.wide.u32        %rd7, %r5, 256;\n\
+    mad.lo.u64          %rd8, %rd7, 528, %rd1;\n\
+    setp.ge.u32         %p1, %r11, %r10;\n\
+    @%p1 ret;\n\
+    and.b32             %r12, %r4, 7;                           // piece\n\
+    shr.u32             %r13, %r4, 3;                           // group\n\
+    mad.wide.u32        %rd9, %r5, 512, %rd2;\n\
+    mad.wide.u32        %rd10, %r12, 32, %rd9;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd10];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd10+16];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd10+272];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    mad.wide.u32        %rd11, %r1, 8, %rd4;\n\
+    ld.global.nc.u64    %rd12, [%rd11];\n\
+    shr.u32             %r14, %r2, 2;                           // kv_head\n\
+    mul.wide.u32        %rd13, %r14, 32768;\n\
+    mul.lo.u64          %rd14, %rd13, 256;\n\
+    add.u64             %rd15, %rd12, %rd14;\n\
+    mul.wide.u32        %rd16, %r12, 16;\n\
+    mad.wide.u32        %rd17, %r1, 8, %rd3;\n\
+    ld.global.nc.u64    %rd18, [%rd17];\n\
+    add.u64             %rd19, %rd18, %rd14;\n\
+    sub.u32             %r15, %r10, %r11;\n\
+    shr.u32             %r16, %r15, 4;\n\
+    mov.u64             %rd20, 0;\n\
+    mov.u64             %rd21, 0;\n\
+    add.u64             %rd22, %rd15, %rd16;\n\
+    add.u32             %r17, %r11, %r13;\n\
+    mul.wide.u32        %rd23, %r17, 256;\n\
+    add.u64             %rd24, %rd19, %rd16;\n\
+    add.u64             %rd20, %rd24, %rd23;\n\
+    add.u64             %rd21, %rd22, %rd23;\n\
+    mov.u32             %r18, 0;                                // turn\n\
+    setp.lt.u32         %p2, %r18, %r16;\n\
+    @!%p2 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 128 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.u32 {%r19, %r20, %r21, %r22}, [%rd20+128];\n\
+    mov.b32             {%h1, %h2}, %r22;\n\
+    cvt.f32.f16         %f52, %h2;\n\
+    mov.b32             {%h3, %h4}, %r22;\n\
+    cvt.f32.f16         %f53, %h3;\n\
+    mov.b32             {%h5, %h6}, %r21;\n\
+    cvt.f32.f16         %f54, %h6;\n\
+    mov.b32             {%h7, %h8}, %r21;\n\
+    cvt.f32.f16         %f55, %h7;\n\
+    mov.b32             {%h9, %h10}, %r20;\n\
+    cvt.f32.f16         %f56, %h10;\n\
+    mov.b32             {%h11, %h12}, %r20;\n\
+    cvt.f32.f16         %f57, %h11;\n\
+    mov.b32             {%h13, %h14}, %r19;\n\
+    cvt.f32.f16         %f58, %h14;\n\
+    mov.b32             {%h15, %h16}, %r19;\n\
+    cvt.f32.f16         %f59, %h15;\n\
+    ld.global.nc.v4.u32 {%r23, %r24, %r25, %r26}, [%rd20];\n\
+    mov.b32             {%h17, %h18}, %r26;\n\
+    cvt.f32.f16         %f60, %h18;\n\
+    mov.b32             {%h19, %h20}, %r26;\n\
+    cvt.f32.f16         %f61, %h19;\n\
+    mov.b32             {%h21, %h22}, %r25;\n\
+    cvt.f32.f16         %f62, %h22;\n\
+    mov.b32             {%h23, %h24}, %r25;\n\
+    cvt.f32.f16         %f63, %h23;\n\
+    mov.b32             {%h25, %h26}, %r24;\n\
+    cvt.f32.f16         %f64, %h26;\n\
+    mov.b32             {%h27, %h28}, %r24;\n\
+    cvt.f32.f16         %f65, %h27;\n\
+    mov.b32             {%h29, %h30}, %r23;\n\
+    cvt.f32.f16         %f66, %h30;\n\
+    mov.b32             {%h31, %h32}, %r23;\n\
+    cvt.f32.f16         %f67, %h31;\n\
+    mul.f32             %f68, %f5, %f67;\n\
+    fma.rn.f32          %f69, %f6, %f66, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f65, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f64, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f63, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f62, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f61, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f60, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f59, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f58, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f57, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f56, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f55, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f54, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f53, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f52, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.u32 {%r27, %r28, %r29, %r30}, [%rd20+1152];\n\
+    mov.b32             {%h33, %h34}, %r30;\n\
+    cvt.f32.f16         %f91, %h34;\n\
+    mov.b32             {%h35, %h36}, %r30;\n\
+    cvt.f32.f16         %f92, %h35;\n\
+    mov.b32             {%h37, %h38}, %r29;\n\
+    cvt.f32.f16         %f93, %h38;\n\
+    mov.b32             {%h39, %h40}, %r29;\n\
+    cvt.f32.f16         %f94, %h39;\n\
+    mov.b32             {%h41, %h42}, %r28;\n\
+    cvt.f32.f16         %f95, %h42;\n\
+    mov.b32             {%h43, %h44}, %r28;\n\
+    cvt.f32.f16         %f96, %h43;\n\
+    mov.b32             {%h45, %h46}, %r27;\n\
+    cvt.f32.f16         %f97, %h46;\n\
+    mov.b32             {%h47, %h48}, %r27;\n\
+    cvt.f32.f16         %f98, %h47;\n\
+    ld.global.nc.v4.u32 {%r31, %r32, %r33, %r34}, [%rd20+1024];\n\
+"
+"\
+    mov.b32             {%h49, %h50}, %r34;\n\
+    cvt.f32.f16         %f99, %h50;\n\
+    mov.b32             {%h51, %h52}, %r34;\n\
+    cvt.f32.f16         %f100, %h51;\n\
+    mov.b32             {%h53, %h54}, %r33;\n\
+    cvt.f32.f16         %f101, %h54;\n\
+    mov.b32             {%h55, %h56}, %r33;\n\
+    cvt.f32.f16         %f102, %h55;\n\
+    mov.b32             {%h57, %h58}, %r32;\n\
+    cvt.f32.f16         %f103, %h58;\n\
+    mov.b32             {%h59, %h60}, %r32;\n\
+    cvt.f32.f16         %f104, %h59;\n\
+    mov.b32             {%h61, %h62}, %r31;\n\
+    cvt.f32.f16         %f105, %h62;\n\
+    mov.b32             {%h63, %h64}, %r31;\n\
+    cvt.f32.f16         %f106, %h63;\n\
+    mul.f32             %f107, %f5, %f106;\n\
+    fma.rn.f32          %f108, %f6, %f105, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f104, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f103, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f102, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f101, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f100, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f99, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f98, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f97, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f96, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f95, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f94, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f93, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f92, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f91, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.u32 {%r35, %r36, %r37, %r38}, [%rd20+2176];\n\
+    mov.b32             {%h65, %h66}, %r38;\n\
+    cvt.f32.f16         %f130, %h66;\n\
+    mov.b32             {%h67, %h68}, %r38;\n\
+    cvt.f32.f16         %f131, %h67;\n\
+    mov.b32             {%h69, %h70}, %r37;\n\
+    cvt.f32.f16         %f132, %h70;\n\
+    mov.b32             {%h71, %h72}, %r37;\n\
+    cvt.f32.f16         %f133, %h71;\n\
+    mov.b32             {%h73, %h74}, %r36;\n\
+    cvt.f32.f16         %f134, %h74;\n\
+    mov.b32             {%h75, %h76}, %r36;\n\
+    cvt.f32.f16         %f135, %h75;\n\
+    mov.b32             {%h77, %h78}, %r35;\n\
+    cvt.f32.f16         %f136, %h78;\n\
+    mov.b32             {%h79, %h80}, %r35;\n\
+    cvt.f32.f16         %f137, %h79;\n\
+    ld.global.nc.v4.u32 {%r39, %r40, %r41, %r42}, [%rd20+2048];\n\
+    mov.b32             {%h81, %h82}, %r42;\n\
+    cvt.f32.f16         %f138, %h82;\n\
+    mov.b32             {%h83, %h84}, %r42;\n\
+    cvt.f32.f16         %f139, %h83;\n\
+    mov.b32             {%h85, %h86}, %r41;\n\
+    cvt.f32.f16         %f140, %h86;\n\
+    mov.b32             {%h87, %h88}, %r41;\n\
+    cvt.f32.f16         %f141, %h87;\n\
+    mov.b32             {%h89, %h90}, %r40;\n\
+    cvt.f32.f16         %f142, %h90;\n\
+    mov.b32             {%h91, %h92}, %r40;\n\
+    cvt.f32.f16         %f143, %h91;\n\
+    mov.b32             {%h93, %h94}, %r39;\n\
+    cvt.f32.f16         %f144, %h94;\n\
+    mov.b32             {%h95, %h96}, %r39;\n\
+    cvt.f32.f16         %f145, %h95;\n\
+    mul.f32             %f146, %f5, %f145;\n\
+    fma.rn.f32          %f147, %f6, %f144, %f146;\n\
+    fma.rn.f32          %f148, %f7, %f143, %f147;\n\
+    fma.rn.f32          %f149, %f8, %f142, %f148;\n\
+    fma.rn.f32          %f150, %f13, %f141, %f149;\n\
+    fma.rn.f32          %f151, %f14, %f140, %f150;\n\
+    fma.rn.f32          %f152, %f15, %f139, %f151;\n\
+    fma.rn.f32          %f153, %f16, %f138, %f152;\n\
+    fma.rn.f32          %f154, %f21, %f137, %f153;\n\
+    fma.rn.f32          %f155, %f22, %f136, %f154;\n\
+    fma.rn.f32          %f156, %f23, %f135, %f155;\n\
+    fma.rn.f32          %f157, %f24, %f134, %f156;\n\
+    fma.rn.f32          %f158, %f29, %f133, %f157;\n\
+    fma.rn.f32          %f159, %f30, %f132, %f158;\n\
+    fma.rn.f32          %f160, %f31, %f131, %f159;\n\
+    fma.rn.f32          %f161, %f32, %f130, %f160;\n\
+    shfl.sync.bfly.b32  %f162, %f161, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f163, %f161, %f162;\n\
+    shfl.sync.bfly.b32  %f164, %f163, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f165, %f163, %f164;\n\
+    shfl.sync.bfly.b32  %f166, %f165, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f167, %f165, %f166;\n\
+    max.f32             %f168, %f129, %f167;\n\
+    ld.global.nc.v4.u32 {%r43, %r44, %r45, %r46}, [%rd20+3200];\n\
+    mov.b32             {%h97, %h98}, %r46;\n\
+    cvt.f32.f16         %f169, %h98;\n\
+    mov.b32             {%h99, %h100}, %r46;\n\
+    cvt.f32.f16         %f170, %h99;\n\
+    mov.b32             {%h101, %h102}, %r45;\n\
+    cvt.f32.f16         %f171, %h102;\n\
+    mov.b32             {%h103, %h104}, %r45;\n\
+    cvt.f32.f16         %f172, %h103;\n\
+    mov.b32             {%h105, %h106}, %r44;\n\
+    cvt.f32.f16         %f173, %h106;\n\
+    mov.b32             {%h107, %h108}, %r44;\n\
+    cvt.f32.f16         %f174, %h107;\n\
+    mov.b32             {%h109, %h110}, %r43;\n\
+    cvt.f32.f16         %f175, %h110;\n\
+    mov.b32             {%h111, %h112}, %r43;\n\
+    cvt.f32.f16         %f176, %h111;\n\
+    ld.global.nc.v4.u32 {%r47, %r48, %r49, %r50}, [%rd20+3072];\n\
+    mov.b32             {%h113, %h114}, %r50;\n\
+    cvt.f32.f16         %f177, %h114;\n\
+    mov.b32             {%h115, %h116}, %r50;\n\
+    cvt.f32.f16         %f178, %h115;\n\
+    mov.b32             {%h117, %h118}, %r49;\n\
+    cvt.f32.f16         %f179, %h118;\n\
+    mov.b32             {%h119, %h120}, %r49;\n\
+    cvt.f32.f16         %f180, %h119;\n\
+    mov.b32             {%h121, %h122}, %r48;\n\
+    cvt.f32.f16         %f181, %h122;\n\
+    mov.b32             {%h123, %h124}, %r48;\n\
+    cvt.f32.f16         %f182, %h123;\n\
+    mov.b32             {%h125, %h126}, %r47;\n\
+    cvt.f32.f16         %f183, %h126;\n\
+    mov.b32             {%h127, %h128}, %r47;\n\
+    cvt.f32.f16         %f184, %h127;\n\
+    mul.f32             %f185, %f5, %f184;\n\
+    fma.rn.f32          %f186, %f6, %f183, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f182, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f181, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f180, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f179, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f178, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f177, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f176, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f175, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f174, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f173, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f172, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f171, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f170, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f169, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    max.f32             %f207, %f168, %f206;\n\
+    ld.global.nc.v4.u32 {%r51, %r52, %r53, %r54}, [%rd21];\n\
+    ld.global.nc.v4.u32 {%r55, %r56, %r57, %r58}, [%rd21+128];\n\
+    ld.global.nc.v4.u32 {%r59, %r60, %r61, %r62}, [%rd21+1024];\n\
+    ld.global.nc.v4.u32 {%r63, %r64, %r65, %r66}, [%rd21+1152];\n\
+    ld.global.nc.v4.u32 {%r67, %r68, %r69, %r70}, [%rd21+2048];\n\
+    ld.global.nc.v4.u32 {%r71, %r72, %r73, %r74}, [%rd21+2176];\n\
+    ld.global.nc.v4.u32 {%r75, %r76, %r77, %r78}, [%rd21+3072];\n\
+    ld.global.nc.v4.u32 {%r79, %r80, %r81, %r82}, [%rd21+3200];\n\
+    mov.f32             %f33, %f207;\n\
+    sub.f32             %f208, %f51, %f207;\n\
+    ex2.approx.ftz.f32  %f209, %f208;\n\
+    mul.f32             %f34, %f34, %f209;\n\
+    mul.f32             %f35, %f35, %f209;\n\
+    mul.f32             %f36, %f36, %f209;\n\
+    mul.f32             %f37, %f37, %f209;\n\
+    mul.f32             %f38, %f38, %f209;\n\
+    mul.f32             %f39, %f39, %f209;\n\
+    mul.f32             %f40, %f40, %f209;\n\
+    mul.f32             %f41, %f41, %f209;\n\
+"
+"\
+    mul.f32             %f42, %f42, %f209;\n\
+    mul.f32             %f43, %f43, %f209;\n\
+    mul.f32             %f44, %f44, %f209;\n\
+    mul.f32             %f45, %f45, %f209;\n\
+    mul.f32             %f46, %f46, %f209;\n\
+    mul.f32             %f47, %f47, %f209;\n\
+    mul.f32             %f48, %f48, %f209;\n\
+    mul.f32             %f49, %f49, %f209;\n\
+    mul.f32             %f50, %f50, %f209;\n\
+    sub.f32             %f210, %f89, %f33;\n\
+    ex2.approx.ftz.f32  %f211, %f210;\n\
+    add.f32             %f34, %f34, %f211;\n\
+    mov.b32             {%h129, %h130}, %r51;\n\
+    cvt.f32.f16         %f212, %h130;\n\
+    mov.b32             {%h131, %h132}, %r52;\n\
+    cvt.f32.f16         %f213, %h131;\n\
+    mov.b32             {%h133, %h134}, %r52;\n\
+    cvt.f32.f16         %f214, %h134;\n\
+    mov.b32             {%h135, %h136}, %r53;\n\
+    cvt.f32.f16         %f215, %h135;\n\
+    mov.b32             {%h137, %h138}, %r53;\n\
+    cvt.f32.f16         %f216, %h138;\n\
+    mov.b32             {%h139, %h140}, %r54;\n\
+    cvt.f32.f16         %f217, %h139;\n\
+    mov.b32             {%h141, %h142}, %r54;\n\
+    cvt.f32.f16         %f218, %h142;\n\
+    mov.b32             {%h143, %h144}, %r55;\n\
+    cvt.f32.f16         %f219, %h143;\n\
+    mov.b32             {%h145, %h146}, %r55;\n\
+    cvt.f32.f16         %f220, %h146;\n\
+    mov.b32             {%h147, %h148}, %r56;\n\
+    cvt.f32.f16         %f221, %h147;\n\
+    mov.b32             {%h149, %h150}, %r56;\n\
+    cvt.f32.f16         %f222, %h150;\n\
+    mov.b32             {%h151, %h152}, %r57;\n\
+    cvt.f32.f16         %f223, %h151;\n\
+    mov.b32             {%h153, %h154}, %r57;\n\
+    cvt.f32.f16         %f224, %h154;\n\
+    mov.b32             {%h155, %h156}, %r58;\n\
+    cvt.f32.f16         %f225, %h155;\n\
+    mov.b32             {%h157, %h158}, %r58;\n\
+    cvt.f32.f16         %f226, %h158;\n\
+    mov.b32             {%h159, %h160}, %r51;\n\
+    cvt.f32.f16         %f227, %h159;\n\
+    fma.rn.f32          %f35, %f211, %f227, %f35;\n\
+    fma.rn.f32          %f36, %f211, %f212, %f36;\n\
+    fma.rn.f32          %f37, %f211, %f213, %f37;\n\
+    fma.rn.f32          %f38, %f211, %f214, %f38;\n\
+    fma.rn.f32          %f39, %f211, %f215, %f39;\n\
+    fma.rn.f32          %f40, %f211, %f216, %f40;\n\
+    fma.rn.f32          %f41, %f211, %f217, %f41;\n\
+    fma.rn.f32          %f42, %f211, %f218, %f42;\n\
+    fma.rn.f32          %f43, %f211, %f219, %f43;\n\
+    fma.rn.f32          %f44, %f211, %f220, %f44;\n\
+    fma.rn.f32          %f45, %f211, %f221, %f45;\n\
+    fma.rn.f32          %f46, %f211, %f222, %f46;\n\
+    fma.rn.f32          %f47, %f211, %f223, %f47;\n\
+    fma.rn.f32          %f48, %f211, %f224, %f48;\n\
+    fma.rn.f32          %f49, %f211, %f225, %f49;\n\
+    fma.rn.f32          %f50, %f211, %f226, %f50;\n\
+    sub.f32             %f228, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f229, %f228;\n\
+    add.f32             %f34, %f34, %f229;\n\
+    mov.b32             {%h161, %h162}, %r59;\n\
+    cvt.f32.f16         %f230, %h162;\n\
+    mov.b32             {%h163, %h164}, %r60;\n\
+    cvt.f32.f16         %f231, %h163;\n\
+    mov.b32             {%h165, %h166}, %r60;\n\
+    cvt.f32.f16         %f232, %h166;\n\
+    mov.b32             {%h167, %h168}, %r61;\n\
+    cvt.f32.f16         %f233, %h167;\n\
+    mov.b32             {%h169, %h170}, %r61;\n\
+    cvt.f32.f16         %f234, %h170;\n\
+    mov.b32             {%h171, %h172}, %r62;\n\
+    cvt.f32.f16         %f235, %h171;\n\
+    mov.b32             {%h173, %h174}, %r62;\n\
+    cvt.f32.f16         %f236, %h174;\n\
+    mov.b32             {%h175, %h176}, %r63;\n\
+    cvt.f32.f16         %f237, %h175;\n\
+    mov.b32             {%h177, %h178}, %r63;\n\
+    cvt.f32.f16         %f238, %h178;\n\
+    mov.b32             {%h179, %h180}, %r64;\n\
+    cvt.f32.f16         %f239, %h179;\n\
+    mov.b32             {%h181, %h182}, %r64;\n\
+    cvt.f32.f16         %f240, %h182;\n\
+    mov.b32             {%h183, %h184}, %r65;\n\
+    cvt.f32.f16         %f241, %h183;\n\
+    mov.b32             {%h185, %h186}, %r65;\n\
+    cvt.f32.f16         %f242, %h186;\n\
+    mov.b32             {%h187, %h188}, %r66;\n\
+    cvt.f32.f16         %f243, %h187;\n\
+    mov.b32             {%h189, %h190}, %r66;\n\
+    cvt.f32.f16         %f244, %h190;\n\
+    mov.b32             {%h191, %h192}, %r59;\n\
+    cvt.f32.f16         %f245, %h191;\n\
+    fma.rn.f32          %f35, %f229, %f245, %f35;\n\
+    fma.rn.f32          %f36, %f229, %f230, %f36;\n\
+    fma.rn.f32          %f37, %f229, %f231, %f37;\n\
+    fma.rn.f32          %f38, %f229, %f232, %f38;\n\
+    fma.rn.f32          %f39, %f229, %f233, %f39;\n\
+    fma.rn.f32          %f40, %f229, %f234, %f40;\n\
+    fma.rn.f32          %f41, %f229, %f235, %f41;\n\
+    fma.rn.f32          %f42, %f229, %f236, %f42;\n\
+    fma.rn.f32          %f43, %f229, %f237, %f43;\n\
+    fma.rn.f32          %f44, %f229, %f238, %f44;\n\
+    fma.rn.f32          %f45, %f229, %f239, %f45;\n\
+    fma.rn.f32          %f46, %f229, %f240, %f46;\n\
+    fma.rn.f32          %f47, %f229, %f241, %f47;\n\
+    fma.rn.f32          %f48, %f229, %f242, %f48;\n\
+    fma.rn.f32          %f49, %f229, %f243, %f49;\n\
+    fma.rn.f32          %f50, %f229, %f244, %f50;\n\
+    sub.f32             %f246, %f167, %f33;\n\
+    ex2.approx.ftz.f32  %f247, %f246;\n\
+    add.f32             %f34, %f34, %f247;\n\
+    mov.b32             {%h193, %h194}, %r67;\n\
+    cvt.f32.f16         %f248, %h194;\n\
+    mov.b32             {%h195, %h196}, %r68;\n\
+    cvt.f32.f16         %f249, %h195;\n\
+    mov.b32             {%h197, %h198}, %r68;\n\
+    cvt.f32.f16         %f250, %h198;\n\
+    mov.b32             {%h199, %h200}, %r69;\n\
+    cvt.f32.f16         %f251, %h199;\n\
+    mov.b32             {%h201, %h202}, %r69;\n\
+    cvt.f32.f16         %f252, %h202;\n\
+    mov.b32             {%h203, %h204}, %r70;\n\
+    cvt.f32.f16         %f253, %h203;\n\
+    mov.b32             {%h205, %h206}, %r70;\n\
+    cvt.f32.f16         %f254, %h206;\n\
+    mov.b32             {%h207, %h208}, %r71;\n\
+    cvt.f32.f16         %f255, %h207;\n\
+    mov.b32             {%h209, %h210}, %r71;\n\
+    cvt.f32.f16         %f256, %h210;\n\
+    mov.b32             {%h211, %h212}, %r72;\n\
+    cvt.f32.f16         %f257, %h211;\n\
+    mov.b32             {%h213, %h214}, %r72;\n\
+    cvt.f32.f16         %f258, %h214;\n\
+    mov.b32             {%h215, %h216}, %r73;\n\
+    cvt.f32.f16         %f259, %h215;\n\
+    mov.b32             {%h217, %h218}, %r73;\n\
+    cvt.f32.f16         %f260, %h218;\n\
+    mov.b32             {%h219, %h220}, %r74;\n\
+    cvt.f32.f16         %f261, %h219;\n\
+    mov.b32             {%h221, %h222}, %r74;\n\
+    cvt.f32.f16         %f262, %h222;\n\
+    mov.b32             {%h223, %h224}, %r67;\n\
+    cvt.f32.f16         %f263, %h223;\n\
+    fma.rn.f32          %f35, %f247, %f263, %f35;\n\
+    fma.rn.f32          %f36, %f247, %f248, %f36;\n\
+    fma.rn.f32          %f37, %f247, %f249, %f37;\n\
+    fma.rn.f32          %f38, %f247, %f250, %f38;\n\
+    fma.rn.f32          %f39, %f247, %f251, %f39;\n\
+    fma.rn.f32          %f40, %f247, %f252, %f40;\n\
+    fma.rn.f32          %f41, %f247, %f253, %f41;\n\
+    fma.rn.f32          %f42, %f247, %f254, %f42;\n\
+    fma.rn.f32          %f43, %f247, %f255, %f43;\n\
+    fma.rn.f32          %f44, %f247, %f256, %f44;\n\
+    fma.rn.f32          %f45, %f247, %f257, %f45;\n\
+    fma.rn.f32          %f46, %f247, %f258, %f46;\n\
+    fma.rn.f32          %f47, %f247, %f259, %f47;\n\
+    fma.rn.f32          %f48, %f247, %f260, %f48;\n\
+    fma.rn.f32          %f49, %f247, %f261, %f49;\n\
+    fma.rn.f32          %f50, %f247, %f262, %f50;\n\
+    sub.f32             %f264, %f206, %f33;\n\
+    ex2.approx.ftz.f32  %f265, %f264;\n\
+    add.f32             %f34, %f34, %f265;\n\
+    mov.b32             {%h225, %h226}, %r75;\n\
+    cvt.f32.f16         %f266, %h226;\n\
+    mov.b32             {%h227, %h228}, %r76;\n\
+    cvt.f32.f16         %f267, %h227;\n\
+    mov.b32             {%h229, %h230}, %r76;\n\
+    cvt.f32.f16         %f268, %h230;\n\
+    mov.b32             {%h231, %h232}, %r77;\n\
+    cvt.f32.f16         %f269, %h231;\n\
+    mov.b32             {%h233, %h234}, %r77;\n\
+    cvt.f32.f16         %f270, %h234;\n\
+    mov.b32             {%h235, %h236}, %r78;\n\
+    cvt.f32.f16         %f271, %h235;\n\
+    mov.b32             {%h237, %h238}, %r78;\n\
+    cvt.f32.f16         %f272, %h238;\n\
+    mov.b32             {%h239, %h240}, %r79;\n\
+    cvt.f32.f16         %f273, %h239;\n\
+"
+"\
+    mov.b32             {%h241, %h242}, %r79;\n\
+    cvt.f32.f16         %f274, %h242;\n\
+    mov.b32             {%h243, %h244}, %r80;\n\
+    cvt.f32.f16         %f275, %h243;\n\
+    mov.b32             {%h245, %h246}, %r80;\n\
+    cvt.f32.f16         %f276, %h246;\n\
+    mov.b32             {%h247, %h248}, %r81;\n\
+    cvt.f32.f16         %f277, %h247;\n\
+    mov.b32             {%h249, %h250}, %r81;\n\
+    cvt.f32.f16         %f278, %h250;\n\
+    mov.b32             {%h251, %h252}, %r82;\n\
+    cvt.f32.f16         %f279, %h251;\n\
+    mov.b32             {%h253, %h254}, %r82;\n\
+    cvt.f32.f16         %f280, %h254;\n\
+    mov.b32             {%h255, %h256}, %r75;\n\
+    cvt.f32.f16         %f281, %h255;\n\
+    fma.rn.f32          %f35, %f265, %f281, %f35;\n\
+    fma.rn.f32          %f36, %f265, %f266, %f36;\n\
+    fma.rn.f32          %f37, %f265, %f267, %f37;\n\
+    fma.rn.f32          %f38, %f265, %f268, %f38;\n\
+    fma.rn.f32          %f39, %f265, %f269, %f39;\n\
+    fma.rn.f32          %f40, %f265, %f270, %f40;\n\
+    fma.rn.f32          %f41, %f265, %f271, %f41;\n\
+    fma.rn.f32          %f42, %f265, %f272, %f42;\n\
+    fma.rn.f32          %f43, %f265, %f273, %f43;\n\
+    fma.rn.f32          %f44, %f265, %f274, %f44;\n\
+    fma.rn.f32          %f45, %f265, %f275, %f45;\n\
+    fma.rn.f32          %f46, %f265, %f276, %f46;\n\
+    fma.rn.f32          %f47, %f265, %f277, %f47;\n\
+    fma.rn.f32          %f48, %f265, %f278, %f48;\n\
+    fma.rn.f32          %f49, %f265, %f279, %f49;\n\
+    fma.rn.f32          %f50, %f265, %f280, %f50;\n\
+    add.u64             %rd20, %rd20, 4096;\n\
+    add.u64             %rd21, %rd21, 4096;\n\
+    add.u32             %r18, %r18, 1;\n\
+    setp.lt.u32         %p3, %r18, %r16;\n\
+    @%p3 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+    mad.lo.u32          %r83, %r16, 16, %r11;\n\
+    setp.lt.u32         %p4, %r83, %r10;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r84, %r83, %r13;\n\
+    sub.u32             %r85, %r10, 1;\n\
+    min.u32             %r86, %r84, %r85;\n\
+    mul.wide.u32        %rd25, %r86, 256;\n\
+    setp.le.u32         %p5, %r84, %r85;\n\
+    add.u64             %rd20, %rd24, %rd25;\n\
+    add.u64             %rd21, %rd22, %rd25;\n\
+    mov.f32             %f282, %f33;\n\
+    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd20+128];\n\
+    mov.b32             {%h257, %h258}, %r90;\n\
+    cvt.f32.f16         %f283, %h258;\n\
+    mov.b32             {%h259, %h260}, %r90;\n\
+    cvt.f32.f16         %f284, %h259;\n\
+    mov.b32             {%h261, %h262}, %r89;\n\
+    cvt.f32.f16         %f285, %h262;\n\
+    mov.b32             {%h263, %h264}, %r89;\n\
+    cvt.f32.f16         %f286, %h263;\n\
+    mov.b32             {%h265, %h266}, %r88;\n\
+    cvt.f32.f16         %f287, %h266;\n\
+    mov.b32             {%h267, %h268}, %r88;\n\
+    cvt.f32.f16         %f288, %h267;\n\
+    mov.b32             {%h269, %h270}, %r87;\n\
+    cvt.f32.f16         %f289, %h270;\n\
+    mov.b32             {%h271, %h272}, %r87;\n\
+    cvt.f32.f16         %f290, %h271;\n\
+    ld.global.nc.v4.u32 {%r91, %r92, %r93, %r94}, [%rd20];\n\
+    mov.b32             {%h273, %h274}, %r94;\n\
+    cvt.f32.f16         %f291, %h274;\n\
+    mov.b32             {%h275, %h276}, %r94;\n\
+    cvt.f32.f16         %f292, %h275;\n\
+    mov.b32             {%h277, %h278}, %r93;\n\
+    cvt.f32.f16         %f293, %h278;\n\
+    mov.b32             {%h279, %h280}, %r93;\n\
+    cvt.f32.f16         %f294, %h279;\n\
+    mov.b32             {%h281, %h282}, %r92;\n\
+    cvt.f32.f16         %f295, %h282;\n\
+    mov.b32             {%h283, %h284}, %r92;\n\
+    cvt.f32.f16         %f296, %h283;\n\
+    mov.b32             {%h285, %h286}, %r91;\n\
+    cvt.f32.f16         %f297, %h286;\n\
+    mov.b32             {%h287, %h288}, %r91;\n\
+    cvt.f32.f16         %f298, %h287;\n\
+    mul.f32             %f299, %f5, %f298;\n\
+    fma.rn.f32          %f300, %f6, %f297, %f299;\n\
+    fma.rn.f32          %f301, %f7, %f296, %f300;\n\
+    fma.rn.f32          %f302, %f8, %f295, %f301;\n\
+    fma.rn.f32          %f303, %f13, %f294, %f302;\n\
+    fma.rn.f32          %f304, %f14, %f293, %f303;\n\
+    fma.rn.f32          %f305, %f15, %f292, %f304;\n\
+    fma.rn.f32          %f306, %f16, %f291, %f305;\n\
+    fma.rn.f32          %f307, %f21, %f290, %f306;\n\
+    fma.rn.f32          %f308, %f22, %f289, %f307;\n\
+    fma.rn.f32          %f309, %f23, %f288, %f308;\n\
+    fma.rn.f32          %f310, %f24, %f287, %f309;\n\
+    fma.rn.f32          %f311, %f29, %f286, %f310;\n\
+    fma.rn.f32          %f312, %f30, %f285, %f311;\n\
+    fma.rn.f32          %f313, %f31, %f284, %f312;\n\
+    fma.rn.f32          %f314, %f32, %f283, %f313;\n\
+    shfl.sync.bfly.b32  %f315, %f314, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f316, %f314, %f315;\n\
+    shfl.sync.bfly.b32  %f317, %f316, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f318, %f316, %f317;\n\
+    shfl.sync.bfly.b32  %f319, %f318, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f320, %f318, %f319;\n\
+    selp.f32            %f321, %f320, 0fFF800000, %p5;\n\
+    max.f32             %f322, %f282, %f321;\n\
+    ld.global.nc.v4.u32 {%r95, %r96, %r97, %r98}, [%rd21];\n\
+    ld.global.nc.v4.u32 {%r99, %r100, %r101, %r102}, [%rd21+128];\n\
+    mov.f32             %f33, %f322;\n\
+    sub.f32             %f323, %f282, %f322;\n\
+    ex2.approx.ftz.f32  %f324, %f323;\n\
+    mul.f32             %f34, %f34, %f324;\n\
+    mul.f32             %f35, %f35, %f324;\n\
+    mul.f32             %f36, %f36, %f324;\n\
+    mul.f32             %f37, %f37, %f324;\n\
+    mul.f32             %f38, %f38, %f324;\n\
+    mul.f32             %f39, %f39, %f324;\n\
+    mul.f32             %f40, %f40, %f324;\n\
+    mul.f32             %f41, %f41, %f324;\n\
+    mul.f32             %f42, %f42, %f324;\n\
+    mul.f32             %f43, %f43, %f324;\n\
+    mul.f32             %f44, %f44, %f324;\n\
+    mul.f32             %f45, %f45, %f324;\n\
+    mul.f32             %f46, %f46, %f324;\n\
+    mul.f32             %f47, %f47, %f324;\n\
+    mul.f32             %f48, %f48, %f324;\n\
+    mul.f32             %f49, %f49, %f324;\n\
+    mul.f32             %f50, %f50, %f324;\n\
+    sub.f32             %f325, %f321, %f33;\n\
+    ex2.approx.ftz.f32  %f326, %f325;\n\
+    add.f32             %f34, %f34, %f326;\n\
+    mov.b32             {%h289, %h290}, %r95;\n\
+    cvt.f32.f16         %f327, %h290;\n\
+    mov.b32             {%h291, %h292}, %r96;\n\
+    cvt.f32.f16         %f328, %h291;\n\
+    mov.b32             {%h293, %h294}, %r96;\n\
+    cvt.f32.f16         %f329, %h294;\n\
+    mov.b32             {%h295, %h296}, %r97;\n\
+    cvt.f32.f16         %f330, %h295;\n\
+    mov.b32             {%h297, %h298}, %r97;\n\
+    cvt.f32.f16         %f331, %h298;\n\
+    mov.b32             {%h299, %h300}, %r98;\n\
+    cvt.f32.f16         %f332, %h299;\n\
+    mov.b32             {%h301, %h302}, %r98;\n\
+    cvt.f32.f16         %f333, %h302;\n\
+    mov.b32             {%h303, %h304}, %r99;\n\
+    cvt.f32.f16         %f334, %h303;\n\
+    mov.b32             {%h305, %h306}, %r99;\n\
+    cvt.f32.f16         %f335, %h306;\n\
+    mov.b32             {%h307, %h308}, %r100;\n\
+    cvt.f32.f16         %f336, %h307;\n\
+    mov.b32             {%h309, %h310}, %r100;\n\
+    cvt.f32.f16         %f337, %h310;\n\
+    mov.b32             {%h311, %h312}, %r101;\n\
+    cvt.f32.f16         %f338, %h311;\n\
+    mov.b32             {%h313, %h314}, %r101;\n\
+    cvt.f32.f16         %f339, %h314;\n\
+    mov.b32             {%h315, %h316}, %r102;\n\
+    cvt.f32.f16         %f340, %h315;\n\
+    mov.b32             {%h317, %h318}, %r102;\n\
+    cvt.f32.f16         %f341, %h318;\n\
+    mov.b32             {%h319, %h320}, %r95;\n\
+    cvt.f32.f16         %f342, %h319;\n\
+    fma.rn.f32          %f35, %f326, %f342, %f35;\n\
+    fma.rn.f32          %f36, %f326, %f327, %f36;\n\
+    fma.rn.f32          %f37, %f326, %f328, %f37;\n\
+    fma.rn.f32          %f38, %f326, %f329, %f38;\n\
+    fma.rn.f32          %f39, %f326, %f330, %f39;\n\
+    fma.rn.f32          %f40, %f326, %f331, %f40;\n\
+    fma.rn.f32          %f41, %f326, %f332, %f41;\n\
+    fma.rn.f32          %f42, %f326, %f333, %f42;\n\
+    fma.rn.f32          %f43, %f326, %f334, %f43;\n\
+    fma.rn.f32          %f44, %f326, %f335, %f44;\n\
+    fma.rn.f32          %f45, %f326, %f336, %f45;\n\
+    fma.rn.f32          %f46, %f326, %f337, %f46;\n\
+    fma.rn.f32          %f47, %f326, %f338, %f47;\n\
+"
+"\
+    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
+    fma.rn.f32          %f49, %f326, %f340, %f49;\n\
+    fma.rn.f32          %f50, %f326, %f341, %f50;\n\
+    add.u32             %r83, %r83, 4;\n\
+    setp.lt.u32         %p6, %r83, %r10;\n\
+    @%p6 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f344, %f33, %f343;\n\
+    sub.f32             %f345, %f33, %f344;\n\
+    ex2.approx.ftz.f32  %f346, %f345;\n\
+    mul.f32             %f34, %f34, %f346;\n\
+    mul.f32             %f35, %f35, %f346;\n\
+    mul.f32             %f36, %f36, %f346;\n\
+    mul.f32             %f37, %f37, %f346;\n\
+    mul.f32             %f38, %f38, %f346;\n\
+    mul.f32             %f39, %f39, %f346;\n\
+    mul.f32             %f40, %f40, %f346;\n\
+    mul.f32             %f41, %f41, %f346;\n\
+    mul.f32             %f42, %f42, %f346;\n\
+    mul.f32             %f43, %f43, %f346;\n\
+    mul.f32             %f44, %f44, %f346;\n\
+    mul.f32             %f45, %f45, %f346;\n\
+    mul.f32             %f46, %f46, %f346;\n\
+    mul.f32             %f47, %f47, %f346;\n\
+    mul.f32             %f48, %f48, %f346;\n\
+    mul.f32             %f49, %f49, %f346;\n\
+    mul.f32             %f50, %f50, %f346;\n\
+    mov.f32             %f33, %f344;\n\
+    shfl.sync.bfly.b32  %f347, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f347;\n\
+    shfl.sync.bfly.b32  %f348, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f348;\n\
+    shfl.sync.bfly.b32  %f349, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f349;\n\
+    shfl.sync.bfly.b32  %f350, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f350;\n\
+    shfl.sync.bfly.b32  %f351, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f351;\n\
+    shfl.sync.bfly.b32  %f352, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f352;\n\
+    shfl.sync.bfly.b32  %f353, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f353;\n\
+    shfl.sync.bfly.b32  %f354, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f354;\n\
+    shfl.sync.bfly.b32  %f355, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f355;\n\
+    shfl.sync.bfly.b32  %f356, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f356;\n\
+    shfl.sync.bfly.b32  %f357, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f357;\n\
+    shfl.sync.bfly.b32  %f358, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f358;\n\
+    shfl.sync.bfly.b32  %f359, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f359;\n\
+    shfl.sync.bfly.b32  %f360, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f360;\n\
+    shfl.sync.bfly.b32  %f361, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f361;\n\
+    shfl.sync.bfly.b32  %f362, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f362;\n\
+    shfl.sync.bfly.b32  %f363, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f363;\n\
+    shfl.sync.bfly.b32  %f364, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f365, %f33, %f364;\n\
+    sub.f32             %f366, %f33, %f365;\n\
+    ex2.approx.ftz.f32  %f367, %f366;\n\
+    mul.f32             %f34, %f34, %f367;\n\
+    mul.f32             %f35, %f35, %f367;\n\
+    mul.f32             %f36, %f36, %f367;\n\
+    mul.f32             %f37, %f37, %f367;\n\
+    mul.f32             %f38, %f38, %f367;\n\
+    mul.f32             %f39, %f39, %f367;\n\
+    mul.f32             %f40, %f40, %f367;\n\
+    mul.f32             %f41, %f41, %f367;\n\
+    mul.f32             %f42, %f42, %f367;\n\
+    mul.f32             %f43, %f43, %f367;\n\
+    mul.f32             %f44, %f44, %f367;\n\
+    mul.f32             %f45, %f45, %f367;\n\
+    mul.f32             %f46, %f46, %f367;\n\
+    mul.f32             %f47, %f47, %f367;\n\
+    mul.f32             %f48, %f48, %f367;\n\
+    mul.f32             %f49, %f49, %f367;\n\
+    mul.f32             %f50, %f50, %f367;\n\
+    mov.f32             %f33, %f365;\n\
+    shfl.sync.bfly.b32  %f368, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f368;\n\
+    shfl.sync.bfly.b32  %f369, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f369;\n\
+    shfl.sync.bfly.b32  %f370, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f370;\n\
+    shfl.sync.bfly.b32  %f371, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f371;\n\
+    shfl.sync.bfly.b32  %f372, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f372;\n\
+    shfl.sync.bfly.b32  %f373, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f373;\n\
+    shfl.sync.bfly.b32  %f374, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f374;\n\
+    shfl.sync.bfly.b32  %f375, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f375;\n\
+    shfl.sync.bfly.b32  %f376, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f376;\n\
+    shfl.sync.bfly.b32  %f377, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f377;\n\
+    shfl.sync.bfly.b32  %f378, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f378;\n\
+    shfl.sync.bfly.b32  %f379, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f379;\n\
+    shfl.sync.bfly.b32  %f380, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f380;\n\
+    shfl.sync.bfly.b32  %f381, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f381;\n\
+    shfl.sync.bfly.b32  %f382, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f382;\n\
+    shfl.sync.bfly.b32  %f383, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f383;\n\
+    shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f384;\n\
+    mad.wide.u32        %rd26, %r3, 528, %rd8;\n\
+    mul.lo.u32          %r103, %r12, 32;\n\
+    cvt.u64.u32         %rd27, %r103;\n\
+    add.u64             %rd28, %rd26, %rd27;\n\
+    setp.eq.u32         %p7, %r13, 0;\n\
+    @!%p7 bra           $skip_2;\n\
+    st.global.v4.f32    [%rd28], {%f35, %f36, %f37, %f38};\n\
+    st.global.v4.f32    [%rd28+16], {%f39, %f40, %f41, %f42};\n\
+    st.global.v4.f32    [%rd28+256], {%f43, %f44, %f45, %f46};\n\
+    st.global.v4.f32    [%rd28+272], {%f47, %f48, %f49, %f50};\n\
+    setp.eq.u32         %p8, %r12, 0;\n\
+    @!%p8 bra           $skip;\n\
+    st.global.v4.f32    [%rd26+512], {%f33, %f34, 0f00000000, 0f00000000};\n\
+\n\
+$skip:\n\
+\n\
+$skip_2:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params[] = {
     { "partials", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 17301504, "(m*num_heads*ceil_div(max_seq_len, chunk_size)*(head_dim+4))*4", 16 },
     { "q", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 65536, "m*num_heads*head_dim*4", 16 },
@@ -8188,204 +8850,207 @@ const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 =
     NULL, /* chosen_by */
 };
 
-static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] =
-    "// flash_decoding_reduce  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=32768 m=4 chunk_size=128  o[m,h] = sum over c of partials[m,h,c]\n"
-    "// ptxgen 0.1.0  block 32  grid 32, 4\n"
-    ".version 6.3\n"
-    ".target sm_75\n"
-    ".address_size 64\n"
-    "\n"
-    ".visible .entry flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128(\n"
-    "    .param .u64 o,\n"
-    "    .param .u64 partials,\n"
-    "    .param .u64 seq_lens)\n"
-    ".reqntid 32, 1, 1\n"
-    ".maxnreg 96\n"
-    "{\n"
-    "    .reg .pred  %p<8>;\n"
-    "    .reg .b32   %r<12>;\n"
-    "    .reg .f32   %f<118>;\n"
-    "    .reg .b64   %rd<11>;\n"
-    "\n"
-    "    ld.param.u64        %rd1, [o];\n"
-    "    ld.param.u64        %rd2, [partials];\n"
-    "    ld.param.u64        %rd3, [seq_lens];\n"
-    "    mov.u32             %r1, %ctaid.y;                          // sequence\n"
-    "    mov.u32             %r2, %ctaid.x;                          // head\n"
-    "    mov.u32             %r3, %tid.x;\n"
-    "    mad.lo.u32          %r4, %r1, 32, %r2;\n"
-    "    mul.wide.u32        %rd4, %r4, 256;\n"
-    "    mad.lo.u64          %rd5, %rd4, 528, %rd2;\n"
-    "    mad.wide.u32        %rd6, %r1, 4, %rd3;\n"
-    "    ld.global.nc.u32    %r5, [%rd6];\n"
-    "    min.u32             %r6, %r5, 32768;                        // seq_len\n"
-    "    add.u32             %r7, %r6, 127;\n"
-    "    shr.u32             %r8, %r7, 7;\n"
-    "    setp.lt.u32         %p1, %r3, 32;\n"
-    "    @!%p1 bra           $piece_done;\n"
-    "\n"
-    "$piece_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f1, 0fFF7FFFFF;\n"
-    "    mov.f32             %f2, 0f00000000;\n"
-    "    mov.f32             %f3, 0f00000000;\n"
-    "    mov.f32             %f4, 0f00000000;\n"
-    "    mov.f32             %f5, 0f00000000;\n"
-    "    mov.f32             %f6, 0f00000000;\n"
-    "    mov.u64             %rd7, %rd5;\n"
-    "    mad.wide.u32        %rd8, %r3, 16, %rd5;\n"
-    "    shr.u32             %r9, %r8, 3;\n"
-    "    mov.u32             %r10, 0;                                // turn\n"
-    "    setp.lt.u32         %p2, %r10, %r9;\n"
-    "    @!%p2 bra           $turn_done;\n"
-    "\n"
-    "$turn_loop:                                                     // 32 elements a lane\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f7, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f8, %f9, %f10, %f11}, [%rd7+512];\n"
-    "    max.f32             %f12, %f7, %f8;\n"
-    "    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd7+1040];\n"
-    "    max.f32             %f17, %f12, %f13;\n"
-    "    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd7+1568];\n"
-    "    max.f32             %f22, %f17, %f18;\n"
-    "    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd7+2096];\n"
-    "    max.f32             %f27, %f22, %f23;\n"
-    "    ld.global.nc.v4.f32 {%f28, %f29, %f30, %f31}, [%rd7+2624];\n"
-    "    max.f32             %f32, %f27, %f28;\n"
-    "    ld.global.nc.v4.f32 {%f33, %f34, %f35, %f36}, [%rd7+3152];\n"
-    "    max.f32             %f37, %f32, %f33;\n"
-    "    ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd7+3680];\n"
-    "    max.f32             %f42, %f37, %f38;\n"
-    "    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd7+4208];\n"
-    "    max.f32             %f47, %f42, %f43;\n"
-    "    ld.global.nc.v4.f32 {%f48, %f49, %f50, %f51}, [%rd8];\n"
-    "    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd8+528];\n"
-    "    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd8+1056];\n"
-    "    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd8+1584];\n"
-    "    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd8+2112];\n"
-    "    ld.global.nc.v4.f32 {%f68, %f69, %f70, %f71}, [%rd8+2640];\n"
-    "    ld.global.nc.v4.f32 {%f72, %f73, %f74, %f75}, [%rd8+3168];\n"
-    "    ld.global.nc.v4.f32 {%f76, %f77, %f78, %f79}, [%rd8+3696];\n"
-    "    mov.f32             %f1, %f47;\n"
-    "    sub.f32             %f80, %f7, %f47;\n"
-    "    ex2.approx.ftz.f32  %f81, %f80;\n"
-    "    mul.f32             %f2, %f2, %f81;\n"
-    "    mul.f32             %f3, %f3, %f81;\n"
-    "    mul.f32             %f4, %f4, %f81;\n"
-    "    mul.f32             %f5, %f5, %f81;\n"
-    "    mul.f32             %f6, %f6, %f81;\n"
-    "    sub.f32             %f82, %f8, %f1;\n"
-    "    ex2.approx.ftz.f32  %f83, %f82;\n"
-    "    fma.rn.f32          %f2, %f83, %f9, %f2;\n"
-    "    fma.rn.f32          %f3, %f83, %f48, %f3;\n"
-    "    fma.rn.f32          %f4, %f83, %f49, %f4;\n"
-    "    fma.rn.f32          %f5, %f83, %f50, %f5;\n"
-    "    fma.rn.f32          %f6, %f83, %f51, %f6;\n"
-    "    sub.f32             %f84, %f13, %f1;\n"
-    "    ex2.approx.ftz.f32  %f85, %f84;\n"
-    "    fma.rn.f32          %f2, %f85, %f14, %f2;\n"
-    "    fma.rn.f32          %f3, %f85, %f52, %f3;\n"
-    "    fma.rn.f32          %f4, %f85, %f53, %f4;\n"
-    "    fma.rn.f32          %f5, %f85, %f54, %f5;\n"
-    "    fma.rn.f32          %f6, %f85, %f55, %f6;\n"
-    "    sub.f32             %f86, %f18, %f1;\n"
-    "    ex2.approx.ftz.f32  %f87, %f86;\n"
-    "    fma.rn.f32          %f2, %f87, %f19, %f2;\n"
-    "    fma.rn.f32          %f3, %f87, %f56, %f3;\n"
-    "    fma.rn.f32          %f4, %f87, %f57, %f4;\n"
-    "    fma.rn.f32          %f5, %f87, %f58, %f5;\n"
-    "    fma.rn.f32          %f6, %f87, %f59, %f6;\n"
-    "    sub.f32             %f88, %f23, %f1;\n"
-    "    ex2.approx.ftz.f32  %f89, %f88;\n"
-    "    fma.rn.f32          %f2, %f89, %f24, %f2;\n"
-    "    fma.rn.f32          %f3, %f89, %f60, %f3;\n"
-    "    fma.rn.f32          %f4, %f89, %f61, %f4;\n"
-    "    fma.rn.f32          %f5, %f89, %f62, %f5;\n"
-    "    fma.rn.f32          %f6, %f89, %f63, %f6;\n"
-    "    sub.f32             %f90, %f28, %f1;\n"
-    "    ex2.approx.ftz.f32  %f91, %f90;\n"
-    "    fma.rn.f32          %f2, %f91, %f29, %f2;\n"
-    "    fma.rn.f32          %f3, %f91, %f64, %f3;\n"
-    "    fma.rn.f32          %f4, %f91, %f65, %f4;\n"
-    "    fma.rn.f32          %f5, %f91, %f66, %f5;\n"
-    "    fma.rn.f32          %f6, %f91, %f67, %f6;\n"
-    "    sub.f32             %f92, %f33, %f1;\n"
-    "    ex2.approx.ftz.f32  %f93, %f92;\n"
-    "    fma.rn.f32          %f2, %f93, %f34, %f2;\n"
-    "    fma.rn.f32          %f3, %f93, %f68, %f3;\n"
-    "    fma.rn.f32          %f4, %f93, %f69, %f4;\n"
-    "    fma.rn.f32          %f5, %f93, %f70, %f5;\n"
-    "    fma.rn.f32          %f6, %f93, %f71, %f6;\n"
-    "    sub.f32             %f94, %f38, %f1;\n"
-    "    ex2.approx.ftz.f32  %f95, %f94;\n"
-    "    fma.rn.f32          %f2, %f95, %f39, %f2;\n"
-    "    fma.rn.f32          %f3, %f95, %f72, %f3;\n"
-    "    fma.rn.f32          %f4, %f95, %f73, %f4;\n"
-    "    fma.rn.f32          %f5, %f95, %f74, %f5;\n"
-    "    fma.rn.f32          %f6, %f95, %f75, %f6;\n"
-    "    sub.f32             %f96, %f43, %f1;\n"
-    "    ex2.approx.ftz.f32  %f97, %f96;\n"
-    "    fma.rn.f32          %f2, %f97, %f44, %f2;\n"
-    "    fma.rn.f32          %f3, %f97, %f76, %f3;\n"
-    "    fma.rn.f32          %f4, %f97, %f77, %f4;\n"
-    "    fma.rn.f32          %f5, %f97, %f78, %f5;\n"
-    "    fma.rn.f32          %f6, %f97, %f79, %f6;\n"
-    "    add.u64             %rd7, %rd7, 4224;\n"
-    "    add.u64             %rd8, %rd8, 4224;\n"
-    "    add.u32             %r10, %r10, 1;\n"
-    "    setp.lt.u32         %p3, %r10, %r9;\n"
-    "    @%p3 bra            $turn_loop;\n"
-    "\n"
-    "$turn_done:\n"
-    "    mul.lo.u32          %r11, %r9, 8;\n"
-    "    setp.lt.u32         %p4, %r11, %r8;\n"
-    "    @!%p4 bra           $rest_done;\n"
-    "\n"
-    "$rest_loop:\n"
-    "    .pragma \"nounroll\";\n"
-    "    mov.f32             %f98, %f1;\n"
-    "    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd7+512];\n"
-    "    max.f32             %f103, %f98, %f99;\n"
-    "    ld.global.nc.v4.f32 {%f104, %f105, %f106, %f107}, [%rd8];\n"
-    "    mov.f32             %f1, %f103;\n"
-    "    sub.f32             %f108, %f98, %f103;\n"
-    "    ex2.approx.ftz.f32  %f109, %f108;\n"
-    "    mul.f32             %f2, %f2, %f109;\n"
-    "    mul.f32             %f3, %f3, %f109;\n"
-    "    mul.f32             %f4, %f4, %f109;\n"
-    "    mul.f32             %f5, %f5, %f109;\n"
-    "    mul.f32             %f6, %f6, %f109;\n"
-    "    sub.f32             %f110, %f99, %f1;\n"
-    "    ex2.approx.ftz.f32  %f111, %f110;\n"
-    "    fma.rn.f32          %f2, %f111, %f100, %f2;\n"
-    "    fma.rn.f32          %f3, %f111, %f104, %f3;\n"
-    "    fma.rn.f32          %f4, %f111, %f105, %f4;\n"
-    "    fma.rn.f32          %f5, %f111, %f106, %f5;\n"
-    "    fma.rn.f32          %f6, %f111, %f107, %f6;\n"
-    "    add.u64             %rd7, %rd7, 528;\n"
-    "    add.u64             %rd8, %rd8, 528;\n"
-    "    add.u32             %r11, %r11, 1;\n"
-    "    setp.lt.u32         %p5, %r11, %r8;\n"
-    "    @%p5 bra            $rest_loop;\n"
-    "\n"
-    "$rest_done:\n"
-    "    rcp.rn.f32          %f112, %f2;\n"
-    "    setp.gt.f32         %p6, %f2, 0f00000000;\n"
-    "    selp.f32            %f113, %f112, 0f00000000, %p6;\n"
-    "    mul.f32             %f114, %f3, %f113;\n"
-    "    mul.f32             %f115, %f4, %f113;\n"
-    "    mul.f32             %f116, %f5, %f113;\n"
-    "    mul.f32             %f117, %f6, %f113;\n"
-    "    mad.wide.u32        %rd9, %r4, 512, %rd1;\n"
-    "    mad.wide.u32        %rd10, %r3, 16, %rd9;\n"
-    "    st.global.v4.f32    [%rd10], {%f114, %f115, %f116, %f117};\n"
-    "    add.u32             %r3, %r3, 32;\n"
-    "    setp.lt.u32         %p7, %r3, 32;\n"
-    "    @%p7 bra            $piece_loop;\n"
-    "\n"
-    "$piece_done:\n"
-    "    ret;\n"
-    "}\n";
+static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] = "\
+// flash_decoding_reduce  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=32768 m=4 chunk_size=128  o[m,h] = sum over c of partials[m,h,c]\n\
+// ptxgen 0.1.0  block 32  grid 32, 4\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128(\n\
+    .param .u64 o,\n\
+    .param .u64 partials,\n\
+    .param .u64 seq_lens)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b32   %r<12>;\n\
+    .reg .f32   %f<118>;\n\
+    .reg .b64   %rd<11>;\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [partials];\n\
+    ld.param.u64        %rd3, [seq_lens];\n\
+    mov.u32             %r1, %ctaid.y;                          // sequence\n\
+    mov.u32             %r2, %ctaid.x;                          // head\n\
+    mov.u32             %r3, %tid.x;\n\
+    mad.lo.u32          %r4, %r1, 32, %r2;\n\
+    mul.wide.u32        %rd4, %r4, 256;\n\
+    mad.lo.u64          %rd5, %rd4, 528, %rd2;\n\
+    mad.wide.u32        %rd6, %r1, 4, %rd3;\n\
+    ld.global.nc.u32    %r5, [%rd6];\n\
+    min.u32             %r6, %r5, 32768;                        // seq_len\n\
+    add.u32             %r7, %r6, 127;\n\
+    shr.u32             %r8, %r7, 7;\n\
+    setp.lt.u32         %p1, %r3, 32;\n\
+    @!%p1 bra           $piece_done;\n\
+\n\
+$piece_loop:\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f1, 0fFF7FFFFF;\n\
+    mov.f32             %f2, 0f00000000;\n\
+    mov.f32             %f3, 0f00000000;\n\
+    mov.f32             %f4, 0f00000000;\n\
+    mov.f32             %f5, 0f00000000;\n\
+    mov.f32             %f6, 0f00000000;\n\
+    mov.u64             %rd7, %rd5;\n\
+    mad.wide.u32        %rd8, %r3, 16, %rd5;\n\
+    shr.u32             %r9, %r8, 3;\n\
+    mov.u32             %r10, 0;                                // turn\n\
+    setp.lt.u32         %p2, %r10, %r9;\n\
+    @!%p2 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 32 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f7, %f1;\n\
+    ld.global.nc.v4.f32 {%f8, %f9, %f10, %f11}, [%rd7+512];\n\
+    max.f32             %f12, %f7, %f8;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd7+1040];\n\
+    max.f32             %f17, %f12, %f13;\n\
+    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd7+1568];\n\
+    max.f32             %f22, %f17, %f18;\n\
+    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd7+2096];\n\
+    max.f32             %f27, %f22, %f23;\n\
+    ld.global.nc.v4.f32 {%f28, %f29, %f30, %f31}, [%rd7+2624];\n\
+    max.f32             %f32, %f27, %f28;\n\
+    ld.global.nc.v4.f32 {%f33, %f34, %f35, %f36}, [%rd7+3152];\n\
+    max.f32             %f37, %f32, %f33;\n\
+    ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd7+3680];\n\
+    max.f32             %f42, %f37, %f38;\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd7+4208];\n\
+    max.f32             %f47, %f42, %f43;\n\
+    ld.global.nc.v4.f32 {%f48, %f49, %f50, %f51}, [%rd8];\n\
+    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd8+528];\n\
+    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd8+1056];\n\
+    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd8+1584];\n\
+    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd8+2112];\n\
+    ld.global.nc.v4.f32 {%f68, %f69, %f70, %f71}, [%rd8+2640];\n\
+    ld.global.nc.v4.f32 {%f72, %f73, %f74, %f75}, [%rd8+3168];\n\
+    ld.global.nc.v4.f32 {%f76, %f77, %f78, %f79}, [%rd8+3696];\n\
+    mov.f32             %f1, %f47;\n\
+    sub.f32             %f80, %f7, %f47;\n\
+    ex2.approx.ftz.f32  %f81, %f80;\n\
+    mul.f32             %f2, %f2, %f81;\n\
+    mul.f32             %f3, %f3, %f81;\n\
+    mul.f32             %f4, %f4, %f81;\n\
+    mul.f32             %f5, %f5, %f81;\n\
+    mul.f32             %f6, %f6, %f81;\n\
+    sub.f32             %f82, %f8, %f1;\n\
+    ex2.approx.ftz.f32  %f83, %f82;\n\
+    fma.rn.f32          %f2, %f83, %f9, %f2;\n\
+    fma.rn.f32          %f3, %f83, %f48, %f3;\n\
+    fma.rn.f32          %f4, %f83, %f49, %f4;\n\
+    fma.rn.f32          %f5, %f83, %f50, %f5;\n\
+    fma.rn.f32          %f6, %f83, %f51, %f6;\n\
+    sub.f32             %f84, %f13, %f1;\n\
+    ex2.approx.ftz.f32  %f85, %f84;\n\
+    fma.rn.f32          %f2, %f85, %f14, %f2;\n\
+    fma.rn.f32          %f3, %f85, %f52, %f3;\n\
+    fma.rn.f32          %f4, %f85, %f53, %f4;\n\
+    fma.rn.f32          %f5, %f85, %f54, %f5;\n\
+    fma.rn.f32          %f6, %f85, %f55, %f6;\n\
+    sub.f32             %f86, %f18, %f1;\n\
+    ex2.approx.ftz.f32  %f87, %f86;\n\
+    fma.rn.f32          %f2, %f87, %f19, %f2;\n\
+    fma.rn.f32          %f3, %f87, %f56, %f3;\n\
+    fma.rn.f32          %f4, %f87, %f57, %f4;\n\
+    fma.rn.f32          %f5, %f87, %f58, %f5;\n\
+    fma.rn.f32          %f6, %f87, %f59, %f6;\n\
+    sub.f32             %f88, %f23, %f1;\n\
+    ex2.approx.ftz.f32  %f89, %f88;\n\
+    fma.rn.f32          %f2, %f89, %f24, %f2;\n\
+    fma.rn.f32          %f3, %f89, %f60, %f3;\n\
+    fma.rn.f32          %f4, %f89, %f61, %f4;\n\
+    fma.rn.f32          %f5, %f89, %f62, %f5;\n\
+    fma.rn.f32          %f6, %f89, %f63, %f6;\n\
+    sub.f32             %f90, %f28, %f1;\n\
+    ex2.approx.ftz.f32  %f91, %f90;\n\
+    fma.rn.f32          %f2, %f91, %f29, %f2;\n\
+    fma.rn.f32          %f3, %f91, %f64, %f3;\n\
+    fma.rn.f32          %f4, %f91, %f65, %f4;\n\
+    fma.rn.f32          %f5, %f91, %f66, %f5;\n\
+    fma.rn.f32          %f6, %f91, %f67, %f6;\n\
+    sub.f32             %f92, %f33, %f1;\n\
+    ex2.approx.ftz.f32  %f93, %f92;\n\
+    fma.rn.f32          %f2, %f93, %f34, %f2;\n\
+    fma.rn.f32          %f3, %f93, %f68, %f3;\n\
+    fma.rn.f32          %f4, %f93, %f69, %f4;\n\
+    fma.rn.f32          %f5, %f93, %f70, %f5;\n\
+    fma.rn.f32          %f6, %f93, %f71, %f6;\n\
+    sub.f32             %f94, %f38, %f1;\n\
+    ex2.approx.ftz.f32  %f95, %f94;\n\
+    fma.rn.f32          %f2, %f95, %f39, %f2;\n\
+    fma.rn.f32          %f3, %f95, %f72, %f3;\n\
+    fma.rn.f32          %f4, %f95, %f73, %f4;\n\
+    fma.rn.f32          %f5, %f95, %f74, %f5;\n\
+    fma.rn.f32          %f6, %f95, %f75, %f6;\n\
+    sub.f32             %f96, %f43, %f1;\n\
+    ex2.approx.ftz.f32  %f97, %f96;\n\
+    fma.rn.f32          %f2, %f97, %f44, %f2;\n\
+    fma.rn.f32          %f3, %f97, %f76, %f3;\n\
+    fma.rn.f32          %f4, %f97, %f77, %f4;\n\
+    fma.rn.f32          %f5, %f97, %f78, %f5;\n\
+    fma.rn.f32          %f6, %f97, %f79, %f6;\n\
+    add.u64             %rd7, %rd7, 4224;\n\
+    add.u64             %rd8, %rd8, 4224;\n\
+    add.u32             %r10, %r10, 1;\n\
+    setp.lt.u32         %p3, %r10, %r9;\n\
+    @%p3 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+    mul.lo.u32          %r11, %r9, 8;\n\
+    setp.lt.u32         %p4, %r11, %r8;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f98, %f1;\n\
+    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd7+512];\n\
+    max.f32             %f103, %f98, %f99;\n\
+    ld.global.nc.v4.f32 {%f104, %f105, %f106, %f107}, [%rd8];\n\
+    mov.f32             %f1, %f103;\n\
+    sub.f32             %f108, %f98, %f103;\n\
+    ex2.approx.ftz.f32  %f109, %f108;\n\
+    mul.f32             %f2, %f2, %f109;\n\
+    mul.f32             %f3, %f3, %f109;\n\
+    mul.f32             %f4, %f4, %f109;\n\
+    mul.f32             %f5, %f5, %f109;\n\
+    mul.f32             %f6, %f6, %f109;\n\
+    sub.f32             %f110, %f99, %f1;\n\
+    ex2.approx.ftz.f32  %f111, %f110;\n\
+    fma.rn.f32          %f2, %f111, %f100, %f2;\n\
+    fma.rn.f32          %f3, %f111, %f104, %f3;\n\
+    fma.rn.f32          %f4, %f111, %f105, %f4;\n\
+    fma.rn.f32          %f5, %f111, %f106, %f5;\n\
+    fma.rn.f32          %f6, %f111, %f107, %f6;\n\
+    add.u64             %rd7, %rd7, 528;\n\
+    add.u64             %rd8, %rd8, 528;\n\
+    add.u32             %r11, %r11, 1;\n\
+    setp.lt.u32         %p5, %r11, %r8;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    rcp.rn.f32          %f112, %f2;\n\
+    setp.gt.f32         %p6, %f2, 0f00000000;\n\
+    selp.f32            %f113, %f112, 0f00000000, %p6;\n\
+    mul.f32             %f114, %f3, %f113;\n\
+    mul.f32             %f115, %f4, %f113;\n\
+    mul.f32             %f116, %f5, %f113;\n\
+    mul.f32             %f117, %f6, %f113;\n\
+    mad.wide.u32        %rd9, %r4, 512, %rd1;\n\
+    mad.wide.u32        %rd10, %r3, 16, %rd9;\n\
+    st.global.v4.f32    [%rd10], {%f114, %f115, %f116, %f117};\n\
+    add.u32             %r3, %r3, 32;\n\
+    setp.lt.u32         %p7, %r3, 32;\n\
+"
+"\
+    @%p7 bra            $piece_loop;\n\
+\n\
+$piece_done:\n\
+    ret;\n\
+}\n\
+";
 static const ptxgen_param llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 65536, "m*num_heads*head_dim*4", 16 },
     { "partials", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 17301504, "(m*num_heads*ceil_div(max_seq_len, chunk_size)*(head_dim+4))*4", 16 },
@@ -8428,13 +9093,26 @@ static const ptxgen_param llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_b
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0[] = { { PTXGEN_WORKSPACE, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 } };
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1[] = { { 0, 0 }, { PTXGEN_WORKSPACE, 0 }, { 4, 0 } };
 static const ptxgen_step llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps[] = {
-    { "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0, 5 },
-    { "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1, 3 },
+    { "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", 21, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0, 5 },
+    { "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", 22, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1, 3 },
+};
+static const ptxgen_config llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config[] = {
+    { "head_dim", 128, 0, NULL, 0, 0, 0, 1 },
+    { "num_heads", 32, 0, NULL, 0, 0, 0, 1 },
+    { "num_kv_heads", 8, 0, NULL, 0, 0, 0, 1 },
+    { "max_seq_len", 32768, 0, NULL, 0, 0, 0, 1 },
+    { "m", 4, 0, NULL, 0, 0, 0, 1 },
+    { "chunk_size", 128, 0, NULL, 0, 0, 0, 1 },
+    { "kv_type", 1, 0, "f16", 0, 0, 0, 1 },
+    { "scale", 0, 0, NULL, 0, 0, 0, 1 },
+    { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+    { "window", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding", llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_buffers, 5, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps, 2,
     17301504, /* workspace */
     0, 0, 0, 4, /* k, n, n_kv, m */
+    llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config, 10,
 };
 
 
@@ -8478,6 +9156,16 @@ const size_t llama_pipeline_count = sizeof llama_pipelines / sizeof *llama_pipel
 const ptxgen_kernel *llama_named(const char *name, unsigned sm)
 {
     return ptxgen_named_in(llama_kernels, llama_kernel_count, name, sm);
+}
+
+const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query)
+{
+    return ptxgen_find_pipeline_in(llama_pipelines, llama_pipeline_count, query);
+}
+
+size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size)
+{
+    return ptxgen_explain_in(llama_kernels, llama_kernel_count, query, text, size);
 }
 
 const ptxgen_kernel *llama_find(const ptxgen_query *query)

@@ -179,6 +179,7 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
         .prefix = s->prefix,
         .targets = s->targets,
         .target_count = s->target_count,
+        .embed = s->embed,
         .kernels = kernels.items,
         .kernel_count = kernels.count,
         .pipelines = s->pipelines,

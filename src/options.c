@@ -15,6 +15,7 @@ enum { MAX_JOBS = 256, LONG_COLUMN = 6, HELP_COLUMN = 30 };
 enum {
     OPTION_TARGET = 256,
     OPTION_PREFIX,
+    OPTION_EMBED,
     OPTION_VALIDATE,
     OPTION_VERIFY,
     OPTION_SEED,
@@ -40,6 +41,8 @@ static const struct {
     { OPTION_TARGET, "target", required_argument, "LIST",
       "targets instead of the spec's: sm_80,sm_90" },
     { OPTION_PREFIX, "prefix", required_argument, "NAME", "C prefix instead of the spec's" },
+    { OPTION_EMBED, "embed", required_argument, "HOW",
+      "PTX in the header: string, c23 (#embed) or incbin" },
     { OPTION_VALIDATE, "validate", optional_argument, "PTXAS", "assemble every kernel with ptxas" },
     { OPTION_VERIFY, "verify", no_argument, NULL,
       "run every kernel on the CPU against its reference" },
@@ -141,6 +144,11 @@ static status take_option(command_line *o, int id, const char *argument)
         break;
     case OPTION_PREFIX:
         o->overrides.prefix = argument;
+        break;
+    case OPTION_EMBED:
+        if (!embedding_find(argument, &o->embed))
+            return wrong_usage("--embed takes string, c23 or incbin, not '%s'", argument);
+        o->overrides.embed = &o->embed;
         break;
     case OPTION_VALIDATE:
         o->validate = true;

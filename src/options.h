@@ -11,7 +11,8 @@ typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
 typedef struct command_line {
     const char *spec, *out, *depfile, *ptxas, *help_family, *init, *color;
-    spec_overrides overrides;
+    spec_overrides overrides; /* its embed points to embed */
+    embedding embed;
     uint64_t jobs, seed;
     unsigned dump; /* stages of generate_stage */
     bool validate, verify, print_outputs, list, quiet, verbose, help, version;

@@ -67,6 +67,34 @@ bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const 
     return ok;
 }
 
+bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
+                   const char **error)
+{
+    char part[READ_STEP];
+    const char *expected = bytes;
+    size_t left = size;
+    ssize_t got = 1;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return fail(a, error);
+    for (*holds = true; *holds && got != 0;) {
+        got = read(descriptor, part, sizeof part);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            break;
+        *holds = (size_t)got <= left && memcmp(part, expected, (size_t)got) == 0;
+        if (*holds) {
+            expected += got;
+            left -= (size_t)got;
+        }
+    }
+    *holds = *holds && left == 0;
+    bool ok = got >= 0 || fail(a, error);
+    close(descriptor);
+    return ok;
+}
+
 static bool write_all(int descriptor, const void *bytes, size_t size)
 {
     const char *next = bytes;

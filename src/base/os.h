@@ -20,6 +20,10 @@ _Noreturn void os_out_of_memory(size_t wanted);
  * A directory is an error. */
 bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error);
 
+/* Whether the file at path holds these bytes and no others. A directory is an error. */
+bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
+                   const char **error);
+
 /* Writes standard output or, given a path, puts a file there: under a temporary name in the same
  * folder, then renamed, so that a reader, or whoever comes after a killed run, sees the old file or
  * the new one, never a part. */

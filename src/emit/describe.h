@@ -5,7 +5,7 @@
 #include "base/strbuf.h"
 #include "gen/kernel.h"
 
-enum { PTXGEN_HEADER_ABI = 1 };
+enum { PTXGEN_HEADER_ABI = 2 };
 
 /* Figures that run-time values decide are -1. */
 typedef struct description {

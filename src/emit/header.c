@@ -1,5 +1,4 @@
-/* The constant text stands in templates/header.h.in and header_cuda.h.in; here their @PLACEHOLDERS@
- * are filled in. */
+/* The constant text stands in templates/header*.h.in; here their @PLACEHOLDERS@ are filled in. */
 #include "emit/emit.h"
 
 #include <inttypes.h>
@@ -55,6 +54,25 @@ static void print_formats(strbuf *out, const kernel_set *set)
     (void)set;
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         print_enumerator(out, formats[i].name);
+}
+
+static void print_name(strbuf *out, const char *name)
+{
+    strbuf_format(out, "        \"%s\",\n", name);
+}
+
+static void print_operation_names(strbuf *out, const kernel_set *set)
+{
+    (void)set;
+    for (size_t i = 0; i < OP_COUNT; i++)
+        print_name(out, operation_names[i]);
+}
+
+static void print_format_names(strbuf *out, const kernel_set *set)
+{
+    (void)set;
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        print_name(out, formats[i].name);
 }
 
 typedef struct family_count {
@@ -185,31 +203,6 @@ static void print_summary(strbuf *out, const kernel *k, const description *d)
     strbuf_put(out, ". */\n");
 }
 
-static void print_grid_function(strbuf *out, const char *identifier, const instance *in)
-{
-    strbuf_format(out,
-                  "static inline void %s_grid(const ptxgen_run *run, unsigned grid[3])\n"
-                  "{\n",
-                  identifier);
-    for (size_t i = 0; i < 3; i++) {
-        strbuf_format(out, "    grid[%zu] = (unsigned)(", i);
-        formula_print_c(out, in->family->launch.grid[i], in);
-        strbuf_put(out, ");\n");
-    }
-    strbuf_put(out, "}\n");
-}
-
-static void print_shared_function(strbuf *out, const char *identifier, const instance *in)
-{
-    strbuf_format(out,
-                  "static inline unsigned %s_shared(const ptxgen_run *run)\n"
-                  "{\n"
-                  "    return (unsigned)PTXGEN_MIN(",
-                  identifier);
-    formula_print_c(out, in->family->launch.dynamic_shared, in);
-    strbuf_put(out, ", UINT32_MAX);\n}\n");
-}
-
 static void print_declarations(strbuf *out, const kernel_set *set)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
@@ -218,10 +211,6 @@ static void print_declarations(strbuf *out, const kernel_set *set)
         description d = describe_kernel(out->arena, k);
         print_summary(out, k, &d);
         strbuf_format(out, "extern const ptxgen_kernel %s;\n", identifier);
-        if (!d.grid_fixed)
-            print_grid_function(out, identifier, k->instance);
-        if (d.dynamic_shared < 0)
-            print_shared_function(out, identifier, k->instance);
         strbuf_char(out, '\n');
     }
     print_pipeline_declarations(out, set);
@@ -229,8 +218,9 @@ static void print_declarations(strbuf *out, const kernel_set *set)
 
 static void print_data(strbuf *out, const kernel_set *set)
 {
+    const run_functions *at_run_time = print_run_functions(out, set);
     for (size_t i = 0; i < set->kernel_count; i++)
-        print_definitions(out, set, &set->kernels[i]);
+        print_definitions(out, set, &set->kernels[i], &at_run_time[i]);
     print_pipeline_definitions(out, set);
 }
 
@@ -243,6 +233,25 @@ static void print_table(strbuf *out, const kernel_set *set)
 static void print_cuda(strbuf *out, const kernel_set *set)
 {
     fill(out, template_header_cuda_h_in, set);
+}
+
+static void print_explain(strbuf *out, const kernel_set *set)
+{
+    fill(out, template_header_explain_h_in, set);
+}
+
+static void print_embedding(strbuf *out, const kernel_set *set)
+{
+    if (set->embed == EMBED_C23)
+        fill(out, template_header_c23_h_in, set);
+    else if (set->embed == EMBED_INCBIN)
+        fill(out, template_header_incbin_h_in, set);
+}
+
+static void print_most_arguments(strbuf *out, const kernel_set *set)
+{
+    (void)set;
+    strbuf_unsigned(out, MAX_PARAMS);
 }
 
 static void print_kernel_count(strbuf *out, const kernel_set *set)
@@ -278,8 +287,14 @@ static const placeholder placeholders[] = {
     { "@TABLE@", print_table },
     { "@PIPELINES@", print_pipeline_table },
     { "@CUDA@", print_cuda },
+    { "@EXPLAIN@", print_explain },
+    { "@EMBED@", print_embedding },
+    { "@OPERATION_NAMES@", print_operation_names },
+    { "@FORMAT_NAMES@", print_format_names },
+    { "@MOST_ARGUMENTS@", print_most_arguments },
     { "@KERNEL_COUNT@", print_kernel_count },
     { "@LAUNCHES@", print_launches },
+    { "@PIPELINE_LAUNCHES@", print_pipeline_launches },
     { "@FIRST@", print_first },
     { "@FIRST_ARGUMENTS@", print_first_arguments },
 };
@@ -308,7 +323,19 @@ static void fill(strbuf *out, const char *text, const kernel_set *set)
     }
 }
 
+/* Roughly what a header has beside its PTX, so that it is not copied while it grows. */
+enum { CONSTANT_BYTES = 64 * 1024, BYTES_A_KERNEL = 4096 };
+
+static size_t likely_size(const kernel_set *set)
+{
+    size_t size = CONSTANT_BYTES + set->kernel_count * BYTES_A_KERNEL;
+    for (size_t i = 0; set->embed == EMBED_STRING && i < set->kernel_count; i++)
+        size += set->kernels[i].ptx_length + set->kernels[i].ptx_length / 8;
+    return size;
+}
+
 void emit_header(strbuf *out, const kernel_set *set)
 {
+    strbuf_reserve(out, likely_size(set));
     fill(out, template_header_h_in, set);
 }

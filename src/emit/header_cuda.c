@@ -1,27 +1,79 @@
 /* A launch function packs its arguments for cuLaunchKernel and says which place among the loaded
  * kernels is its own; ptxgen_launch finds all else in the kernel's descriptor. An instance that has
  * kernels for several targets has one place, that of the first of them in the table.
+ *
+ * A load function names its kernels, and a launch function of a kernel names none: so a linker that
+ * leaves out what is not used leaves out what is not loaded.
  */
 #include "emit/header_cuda.h"
 
 #include <inttypes.h>
 
+#include "emit/header_data.h"
 #include "gen/formula.h"
 
-/* The parameters one after the other, with ", " between them. */
-static void print_each(strbuf *out, const instance *in,
-                       void (*print)(strbuf *out, const instance *in, const param *p))
+/* What a function is for: a kernel of this instance, or a pipeline. The instance gives the sizes.
+ */
+typedef struct callee {
+    const instance *in;
+    const char *id;
+    const param *params;
+    size_t count;
+    const int64_t *bytes; /* of a pipeline's buffers */
+    int64_t workspace;
+} callee;
+
+enum { FULL_LINE = 60 };
+
+/* The parameters one after the other, with a comma between them; line_start is where in out the
+ * present line starts. */
+static void print_each(strbuf *out, const callee *c, size_t line_start,
+                       void (*print)(strbuf *out, const callee *c, const param *p))
 {
-    param params[MAX_PARAMS];
-    size_t count = instance_params(out->arena, in, params);
-    for (size_t i = 0; i < count; i++) {
-        strbuf_put(out, i ? ", " : "");
-        print(out, in, &params[i]);
+    for (size_t i = 0; i < c->count; i++) {
+        if (i && out->length - line_start > FULL_LINE) {
+            strbuf_put(out, ",\n");
+            line_start = out->length;
+            strbuf_put(out, "    ");
+        } else if (i) {
+            strbuf_put(out, ", ");
+        }
+        print(out, c, &c->params[i]);
     }
 }
 
+static void print_parameter(strbuf *out, const callee *c, const param *p)
+{
+    (void)c;
+    strbuf_format(out, "%s %s",
+                  !param_is_pointer(p)   ? "uint32_t"
+                  : p->kind == PARAM_OUT ? "CUdeviceptr"
+                                         : "ptxgen_const_deviceptr",
+                  p->name);
+}
+
+static void print_name(strbuf *out, const callee *c, const param *p)
+{
+    (void)c;
+    strbuf_put(out, p->name);
+}
+
+static void print_address(strbuf *out, const callee *c, const param *p)
+{
+    (void)c;
+    strbuf_format(out, "&%s", p->name);
+}
+
+void print_arguments(strbuf *out, const instance *in)
+{
+    param params[MAX_PARAMS];
+    callee c = { .in = in, .params = params };
+    c.count = instance_params(out->arena, in, params);
+    print_each(out, &c, out->length, print_name);
+}
+
 /* "y out f32[4096]", "n_dim in u32". */
-static void print_role(strbuf *out, const instance *in, const param *p)
+static void print_role(strbuf *out, const callee *c, const param *p)
 {
     if (!param_is_pointer(p)) {
         strbuf_format(out, "%s in u32", p->name);
@@ -29,7 +81,7 @@ static void print_role(strbuf *out, const instance *in, const param *p)
     }
     strbuf_format(out, "%s %s %s[", p->name, p->kind == PARAM_OUT ? "out" : "in",
                   formats[p->format].name);
-    int64_t values = formula_value(p->values, in, NULL);
+    int64_t values = formula_value(p->values, c->in, NULL);
     if (values >= 0)
         strbuf_signed(out, values);
     else
@@ -37,44 +89,69 @@ static void print_role(strbuf *out, const instance *in, const param *p)
     strbuf_char(out, ']');
 }
 
-static void print_parameter(strbuf *out, const instance *in, const param *p)
+/* "q out f32 (16384 bytes)": a formula of a pipeline's buffer has the names of its step. */
+static void print_buffer(strbuf *out, const callee *c, const param *p)
 {
-    (void)in;
-    strbuf_format(out, "%s %s", param_is_pointer(p) ? "CUdeviceptr" : "uint32_t", p->name);
+    bool pointer = param_is_pointer(p);
+    strbuf_format(out, "%s %s %s", p->name, p->kind == PARAM_OUT ? "out" : "in",
+                  pointer ? formats[p->format].name : "u32");
+    if (pointer)
+        strbuf_format(out, " (%" PRId64 " bytes)", c->bytes[p - c->params]);
 }
 
-static void print_name(strbuf *out, const instance *in, const param *p)
+/* Outputs, weights, inputs, workspace, numbers. */
+static void print_parameters(strbuf *out, const callee *c)
 {
-    (void)in;
-    strbuf_put(out, p->name);
+    callee pointers = *c, numbers = *c;
+    pointers.count = 0;
+    while (pointers.count < c->count && param_is_pointer(&c->params[pointers.count]))
+        pointers.count++;
+    numbers.params += pointers.count;
+    numbers.count -= pointers.count;
+    print_each(out, &pointers, out->length, print_parameter);
+    strbuf_put(out, c->workspace ? ", CUdeviceptr workspace" : "");
+    strbuf_put(out, numbers.count ? ", " : "");
+    print_each(out, &numbers, out->length, print_parameter);
 }
 
-static void print_address(strbuf *out, const instance *in, const param *p)
+/* The head of a launch function and the array of its arguments. */
+static void print_launch_head(strbuf *out, const kernel_set *set, const callee *c)
 {
-    (void)in;
-    strbuf_format(out, "&%s", p->name);
-}
-
-void print_arguments(strbuf *out, const instance *in)
-{
-    print_each(out, in, print_name);
-}
-
-static void print_launch(strbuf *out, const kernel_set *set, const kernel *k)
-{
-    strbuf_put(out, "\n/* ");
-    print_each(out, k->instance, print_role);
     strbuf_format(out,
-                  " */\n"
                   "static inline CUresult %s_launch(\n"
                   "    const %s_cuda *cuda, CUstream stream,\n"
                   "    ",
-                  kernel_identifier(out->arena, set, k), set->prefix);
-    print_each(out, k->instance, print_parameter);
+                  c->id, set->prefix);
+    print_parameters(out, c);
     strbuf_put(out, ")\n{\n    void *arguments[] = { ");
-    print_each(out, k->instance, print_address);
+    print_each(out, c, out->length, print_address);
+    strbuf_put(out, " };\n");
+}
+
+/* count kernels of one instance from k on. */
+static void print_kernel(strbuf *out, const kernel_set *set, const kernel *k, size_t count)
+{
+    param params[MAX_PARAMS];
+    callee c = { .in = k->instance, .id = kernel_identifier(out->arena, set, k), .params = params };
+    c.count = instance_params(out->arena, k->instance, params);
+
+    strbuf_format(out,
+                  "\nstatic inline CUresult %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
+                  "{\n"
+                  "    static const ptxgen_kernel *const kernels[] = { ",
+                  c.id, set->prefix);
+    for (size_t i = 0; i < count; i++)
+        strbuf_format(out, "%s&%s", i ? ", " : "", kernel_identifier(out->arena, set, k + i));
     strbuf_format(out,
                   " };\n"
+                  "    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[%td], kernels, %zu, "
+                  "error);\n"
+                  "}\n\n/* ",
+                  k - set->kernels, count);
+    print_each(out, &c, out->length, print_role);
+    strbuf_put(out, " */\n");
+    print_launch_head(out, set, &c);
+    strbuf_format(out,
                   "    return ptxgen_launch(&cuda->driver, &cuda->kernels[%td], stream, "
                   "arguments);\n"
                   "}\n",
@@ -83,7 +160,54 @@ static void print_launch(strbuf *out, const kernel_set *set, const kernel *k)
 
 void print_launches(strbuf *out, const kernel_set *set)
 {
-    for (size_t i = 0; i < set->kernel_count; i++)
-        if (i == 0 || set->kernels[i].instance != set->kernels[i - 1].instance)
-            print_launch(out, set, &set->kernels[i]);
+    for (size_t i = 0, count; i < set->kernel_count; i += count) {
+        const kernel *k = &set->kernels[i];
+        count = 1;
+        while (i + count < set->kernel_count && k[count].instance == k->instance)
+            count++;
+        print_kernel(out, set, k, count);
+    }
+}
+
+static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p)
+{
+    pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
+    callee c = { .in = p->instance,
+                 .id = pipeline_identifier(out->arena, set, p),
+                 .params = buffers.params,
+                 .count = buffers.count,
+                 .bytes = buffers.bytes,
+                 .workspace = buffers.workspace };
+
+    strbuf_format(out,
+                  "\nstatic inline CUresult %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
+                  "{\n"
+                  "    CUresult result = CUDA_SUCCESS;\n",
+                  c.id, set->prefix);
+    for (size_t s = 0; s < p->step_count; s++)
+        strbuf_format(out,
+                      "    if (result == CUDA_SUCCESS)\n"
+                      "        result = %s_%s_load(cuda, error);\n",
+                      set->prefix, p->steps[s]->name);
+    strbuf_put(out, "    return result;\n}\n\n/* ");
+    print_each(out, &c, out->length, print_buffer);
+    if (c.workspace)
+        strbuf_format(out, ", workspace (%" PRId64 " bytes)", c.workspace);
+    strbuf_put(out, " */\n");
+    print_launch_head(out, set, &c);
+    strbuf_format(out,
+                  "    return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &%s,\n"
+                  "                                     stream, arguments, %s);\n"
+                  "}\n",
+                  c.id, c.workspace ? "workspace" : "0");
+}
+
+void print_pipeline_launches(strbuf *out, const kernel_set *set)
+{
+    if (set->pipeline_count)
+        strbuf_put(out,
+                   "\n/* For each pipeline a function that loads the kernels of its steps, and one "
+                   "that launches them\n * in their order; see ptxgen_launch_pipeline_in. */\n");
+    for (size_t i = 0; i < set->pipeline_count; i++)
+        print_pipeline(out, set, &set->pipelines[i]);
 }

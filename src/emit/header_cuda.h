@@ -1,11 +1,12 @@
-/* The typed launch functions of the header, one an instance: see templates/header_cuda.h.in for
- * what they call. */
+/* The typed functions of the header: to load and launch each instance, and each pipeline. See
+ * templates/header_cuda.h.in for what they call. */
 #ifndef PTXGEN_EMIT_HEADER_CUDA_H
 #define PTXGEN_EMIT_HEADER_CUDA_H
 
 #include "emit/describe.h"
 
 void print_launches(strbuf *out, const kernel_set *set);
+void print_pipeline_launches(strbuf *out, const kernel_set *set);
 
 /* The names of a kernel's parameters as a call passes them: "y, w, x". */
 void print_arguments(strbuf *out, const instance *in);

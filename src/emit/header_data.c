@@ -1,83 +1,15 @@
 /* Descriptors are initialised by position, since C++ before C++20 knows no designated initialisers;
- * their order is that of ptxgen_kernel in templates/header.h.in.
- *
- * PTX stands as one string literal a line. MSVC takes 16380 bytes in one literal and 65535 in a
- * concatenation; longer PTX becomes an array of characters.
- */
+ * their order is that of ptxgen_kernel in templates/header.h.in. */
 #include "emit/header_data.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, CHARACTERS_A_LINE = 12, WARP = 32 };
+enum { WARP = 32 };
 
 void print_upper(strbuf *out, const char *text)
 {
     for (; *text; text++)
         strbuf_char(out, *text >= 'a' && *text <= 'z' ? (char)(*text - 'a' + 'A') : *text);
-}
-
-static bool needs_escape(char c)
-{
-    return c < ' ' || c > '~' || c == '"' || c == '\\' || c == '?';
-}
-
-static void print_octal(strbuf *out, char c)
-{
-    unsigned byte = (unsigned char)c;
-    strbuf_format(out, "\\%u%u%u", byte >> 6, byte >> 3 & 7, byte & 7);
-}
-
-static void print_escaped(strbuf *out, char c)
-{
-    if (c == '\n')
-        strbuf_put(out, "\\n");
-    else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
-        strbuf_bytes(out, (char[]){ '\\', c }, 2);
-    else
-        print_octal(out, c);
-}
-
-static void print_as_string(strbuf *out, const char *text, size_t length)
-{
-    for (size_t at = 0; at < length;) {
-        const char *newline = memchr(text + at, '\n', length - at);
-        size_t end = newline ? (size_t)(newline - text) + 1 : length;
-        if (end - at > LONGEST_LITERAL)
-            end = at + LONGEST_LITERAL;
-        strbuf_put(out, "\n    \"");
-        while (at < end) {
-            size_t plain = at;
-            while (plain < end && !needs_escape(text[plain]))
-                plain++;
-            strbuf_bytes(out, text + at, plain - at);
-            if (plain < end)
-                print_escaped(out, text[plain++]);
-            at = plain;
-        }
-        strbuf_char(out, '"');
-    }
-}
-
-static void print_as_characters(strbuf *out, const char *text, size_t length)
-{
-    strbuf_put(out, " {");
-    for (size_t i = 0; i < length; i++) {
-        strbuf_put(out, i % CHARACTERS_A_LINE ? " '" : "\n    '");
-        print_octal(out, text[i]);
-        strbuf_put(out, "',");
-    }
-    strbuf_put(out, " '\\0'\n}");
-}
-
-static void print_ptx(strbuf *out, const char *id, const kernel *k)
-{
-    strbuf_format(out, "static const char %s_ptx[] =", id);
-    if (k->ptx_length <= LONGEST_STRING)
-        print_as_string(out, k->ptx, k->ptx_length);
-    else
-        print_as_characters(out, k->ptx, k->ptx_length);
-    strbuf_put(out, ";\n");
 }
 
 static void print_params(strbuf *out, const char *id, const description *d)
@@ -96,8 +28,7 @@ static void print_params(strbuf *out, const char *id, const description *d)
     strbuf_put(out, "};\n");
 }
 
-/* Returns how many entries the table has. */
-static size_t print_config(strbuf *out, const char *id, const instance *in)
+size_t print_config(strbuf *out, const char *id, const instance *in)
 {
     const key *first = in->family->keys, *k = first;
     strbuf_format(out, "static const ptxgen_config %s_config[] = {\n", id);
@@ -117,14 +48,15 @@ static size_t print_config(strbuf *out, const char *id, const instance *in)
     return (size_t)(k - first);
 }
 
-static void print_launch(strbuf *out, const char *id, const kernel *k, const description *d)
+static void print_launch(strbuf *out, const kernel *k, const description *d,
+                         const run_functions *at_run_time)
 {
     strbuf_format(out, "    { %" PRId64 ", 1, 1 }, ", d->block);
     if (d->grid_fixed)
         strbuf_format(out, "{ %" PRId64 ", %" PRId64 ", %" PRId64 " }, NULL,", d->grid[0],
                       d->grid[1], d->grid[2]);
     else
-        strbuf_format(out, "{ 0, 0, 0 }, %s_grid,", id);
+        strbuf_format(out, "{ 0, 0, 0 }, %s,", at_run_time->grid);
     strbuf_format(out,
                   " /* block, grid, grid_at */\n"
                   "    %zu, ",
@@ -132,7 +64,7 @@ static void print_launch(strbuf *out, const char *id, const kernel *k, const des
     if (d->dynamic_shared >= 0)
         strbuf_format(out, "%" PRId64 ", NULL,", d->dynamic_shared);
     else
-        strbuf_format(out, "0, %s_shared,", id);
+        strbuf_format(out, "0, %s,", at_run_time->shared);
     strbuf_put(out, " 0, /* shared_static, shared_dynamic, shared_at, workspace */\n");
 }
 
@@ -163,14 +95,15 @@ static void print_resources(strbuf *out, const kernel *k, const description *d)
                   blocks);
 }
 
-void print_definitions(strbuf *out, const kernel_set *set, const kernel *k)
+void print_definitions(strbuf *out, const kernel_set *set, const kernel *k,
+                       const run_functions *at_run_time)
 {
     const instance *in = k->instance;
     const family *f = in->family;
     const char *id = kernel_identifier(out->arena, set, k);
     description d = describe_kernel(out->arena, k);
 
-    print_ptx(out, id, k);
+    print_ptx(out, set, k);
     print_params(out, id, &d);
     size_t config_count = print_config(out, id, in);
 
@@ -183,7 +116,7 @@ void print_definitions(strbuf *out, const kernel_set *set, const kernel *k)
     print_upper(out, formats[f->activations].name);
     strbuf_format(out, ",\n    %u, %u, /* sm, isa */\n", k->target->sm, k->isa);
     strbuf_format(out, "    %s_params, %zu,\n", id, d.param_count);
-    print_launch(out, id, k, &d);
+    print_launch(out, k, &d, at_run_time);
     print_sizes(out, in, &d);
     strbuf_format(out, "    %s_config, %zu,\n", id, config_count);
     print_resources(out, k, &d);

@@ -5,21 +5,32 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *identifier(strbuf *out, const kernel_set *set, const pipeline *p)
+const char *pipeline_identifier(arena *a, const kernel_set *set, const pipeline *p)
 {
-    return arena_format(out->arena, "%s_%s", set->prefix, p->instance->name);
+    return arena_format(a, "%s_%s", set->prefix, p->instance->name);
+}
+
+/* "LLAMA_QKV_K4096_N4096_KV1024_WORKSPACE" */
+static void print_workspace_name(strbuf *out, const char *id)
+{
+    print_upper(out, id);
+    strbuf_put(out, "_WORKSPACE");
 }
 
 void print_pipeline_declarations(strbuf *out, const kernel_set *set)
 {
     for (size_t i = 0; i < set->pipeline_count; i++) {
         const pipeline *p = &set->pipelines[i];
+        const char *id = pipeline_identifier(out->arena, set, p);
+        int64_t workspace = pipeline_buffers_of(out->arena, p).workspace;
         strbuf_format(out, "/* %s. Steps: ", p->instance->family->computes);
         for (size_t s = 0; s < p->step_count; s++)
             strbuf_format(out, "%s%s", s ? ", " : "", p->steps[s]->name);
-        strbuf_format(out,
-                      ". Workspace %" PRId64 " bytes. */\nextern const ptxgen_pipeline %s;\n\n",
-                      pipeline_buffers_of(out->arena, p).workspace, identifier(out, set, p));
+        strbuf_format(out, ". Workspace %" PRId64 " bytes. */\nextern const ptxgen_pipeline %s;\n",
+                      workspace, id);
+        strbuf_put(out, "#define ");
+        print_workspace_name(out, id);
+        strbuf_format(out, " ((size_t)%" PRId64 ")\n\n", workspace);
     }
 }
 
@@ -28,11 +39,15 @@ static void print_buffers(strbuf *out, const char *id, const pipeline_buffers *b
     strbuf_format(out, "static const ptxgen_param %s_buffers[] = {\n", id);
     for (size_t i = 0; i < buffers->count; i++) {
         const param *p = &buffers->params[i];
-        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_%s, PTXGEN_", p->name,
-                      p->kind == PARAM_OUT ? "OUT" : "IN");
-        print_upper(out, formats[p->format].name);
-        strbuf_format(out, ", %" PRId64 ", \"%" PRId64 "\", %u },\n", buffers->bytes[i],
-                      buffers->bytes[i], p->align);
+        bool pointer = param_is_pointer(p);
+        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_%s, PTXGEN_", p->name,
+                      pointer ? "POINTER" : "U32", p->kind == PARAM_OUT ? "OUT" : "IN");
+        print_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
+        strbuf_format(out, ", %" PRId64 ", ", buffers->bytes[i]);
+        if (pointer)
+            strbuf_format(out, "\"%" PRId64 "\", %u },\n", buffers->bytes[i], p->align);
+        else
+            strbuf_format(out, "\"%s\", %zu },\n", p->size, sizeof(uint32_t));
     }
     strbuf_put(out, "};\n");
 }
@@ -63,9 +78,18 @@ static size_t print_arguments(strbuf *out, const char *id, const pipeline *p, si
     return count;
 }
 
+/* The place in the table of kernels of the first that an instance has. */
+static size_t kernel_place(const kernel_set *set, const instance *in)
+{
+    size_t at = 0;
+    while (set->kernels[at].instance != in)
+        at++;
+    return at;
+}
+
 static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p)
 {
-    const char *id = identifier(out, set, p);
+    const char *id = pipeline_identifier(out->arena, set, p);
     pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
     size_t counts[MAX_STEPS];
     print_buffers(out, id, &buffers);
@@ -73,18 +97,21 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
         counts[s] = print_arguments(out, id, p, s, &buffers);
     strbuf_format(out, "static const ptxgen_step %s_steps[] = {\n", id);
     for (size_t s = 0; s < p->step_count; s++)
-        strbuf_format(out, "    { \"%s\", %s_step_%zu, %zu },\n", p->steps[s]->name, id, s,
-                      counts[s]);
+        strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", p->steps[s]->name,
+                      kernel_place(set, p->steps[s]), id, s, counts[s]);
+    strbuf_put(out, "};\n");
     const instance *in = p->instance;
+    size_t config_count = print_config(out, id, in);
     strbuf_format(out,
-                  "};\nconst ptxgen_pipeline %s = {\n"
+                  "const ptxgen_pipeline %s = {\n"
                   "    \"%s\", \"%s\", %s_buffers, %zu, %s_steps, %zu,\n"
                   "    %" PRId64 ", /* workspace */\n"
                   "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", /* k, n, n_kv, m */\n"
+                  "    %s_config, %zu,\n"
                   "};\n\n",
                   id, in->name, in->family->name, id, buffers.count, id, p->step_count,
                   buffers.workspace, in->shape.k, in->shape.n, in->n_kv,
-                  family_key(in->family, "m") ? in->shape.m : 1);
+                  family_key(in->family, "m") ? in->shape.m : 1, id, config_count);
 }
 
 void print_pipeline_definitions(strbuf *out, const kernel_set *set)
@@ -96,5 +123,5 @@ void print_pipeline_definitions(strbuf *out, const kernel_set *set)
 void print_pipeline_table(strbuf *out, const kernel_set *set)
 {
     for (size_t i = 0; i < set->pipeline_count; i++)
-        strbuf_format(out, "    &%s,\n", identifier(out, set, &set->pipelines[i]));
+        strbuf_format(out, "    &%s,\n", pipeline_identifier(out->arena, set, &set->pipelines[i]));
 }

@@ -18,30 +18,16 @@ static void discard(const pending_files *pending, size_t first)
         os_discard(&pending->items[i]);
 }
 
-/* What stands at path can't be replaced when it is not a file that can be read: a folder, say. That
- * is found here, before anything is renamed. */
-static bool compare(arena *scratch, const char *path, const output_file *file, bool *same,
-                    const char **error)
-{
-    char *old;
-    size_t size;
-    *same = false;
-    if (!os_exists(path))
-        return true;
-    if (!os_read_file(scratch, path, &old, &size, error))
-        return false;
-    *same = size == file->size && memcmp(old, file->bytes, size) == 0;
-    return true;
-}
-
-static bool write_changed(arena *a, arena *scratch, const char *folder, const output_file *files,
-                          size_t count, pending_files *pending, diags *d)
+/* What stands at a file's path can't be replaced when it is not a file that can be read: a folder,
+ * say. That is found here, before anything is renamed. */
+static bool write_changed(arena *a, const char *folder, const output_file *files, size_t count,
+                          pending_files *pending, diags *d)
 {
     for (size_t i = 0; i < count; i++) {
         const char *path = arena_format(a, "%s/%s", folder, files[i].name), *error;
-        bool same;
-        arena_reset(scratch);
-        if (!compare(scratch, path, &files[i], &same, &error))
+        bool same = false;
+        if (os_exists(path) &&
+            !os_file_holds(a, path, files[i].bytes, files[i].size, &same, &error))
             return fail(d, path, error);
         if (same)
             continue;
@@ -62,10 +48,7 @@ bool emit_tree(arena *a, const char *folder, const output_file *files, size_t co
     if (!os_make_directories(a, folder, &error))
         return fail(d, folder, error);
 
-    arena *scratch = arena_new();
-    bool ok = write_changed(a, scratch, folder, files, count, &pending, d);
-    arena_free(scratch);
-    if (!ok) {
+    if (!write_changed(a, folder, files, count, &pending, d)) {
         discard(&pending, 0);
         return false;
     }

@@ -27,6 +27,7 @@ typedef struct parser {
     target_list targets;
     value_list dims; /* of [ptxgen] */
     bool has_dims;
+    embedding embed;
 } parser;
 
 static bool is_global(const section *s)
@@ -83,9 +84,21 @@ static void add_target(parser *p, const char *name, location where, const char *
     *VEC_PUSH(p->arena, &p->targets) = found;
 }
 
+static void read_embed(parser *p, const entry *e)
+{
+    if (e->items.count > 1)
+        diag_error(p->diags, DIAG_BAD_CHOICE, e->items.items[1].where,
+                   "embed is one word, not a list");
+    if (e->items.count && !embedding_find(e->items.items[0].text, &p->embed))
+        diag_error(p->diags, DIAG_BAD_CHOICE, e->items.items[0].where, "embed has no choice '%s'%s",
+                   e->items.items[0].text,
+                   suggestion(p->arena, e->items.items[0].text, embedding_names, EMBED_COUNT,
+                              "the choices are"));
+}
+
 static void read_global_key(parser *p, const entry *e)
 {
-    static const char *const keys[] = { "prefix", "targets", "dims" };
+    static const char *const keys[] = { "prefix", "targets", "dims", "embed" };
     if (strcmp(e->key, "prefix") == 0) {
         if (e->items.count > 1)
             diag_error(p->diags, DIAG_BAD_PREFIX, e->items.items[1].where,
@@ -98,6 +111,8 @@ static void read_global_key(parser *p, const entry *e)
     } else if (strcmp(e->key, dims_key.name) == 0) {
         values_read(p->arena, &dims_key, e, &p->dims, p->diags);
         p->has_dims = true;
+    } else if (strcmp(e->key, "embed") == 0) {
+        read_embed(p, e);
     } else {
         diag_error(p->diags, DIAG_UNKNOWN_KEY, e->where, "[ptxgen] has no key '%s'%s", e->key,
                    suggestion(p->arena, e->key, keys, sizeof keys / sizeof *keys, "its keys are"));
@@ -180,6 +195,8 @@ static void apply_overrides(parser *p, const spec_overrides *overrides)
                 break;
         }
     }
+    if (overrides && overrides->embed)
+        p->embed = *overrides->embed;
     if (!p->targets.count)
         *VEC_PUSH(p->arena, &p->targets) = target_find(DEFAULT_TARGET);
     qsort(p->targets.items, p->targets.count, sizeof *p->targets.items, by_age);
@@ -283,6 +300,7 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
     *out = (spec){ .prefix = p.prefix,
                    .targets = p.targets.items,
                    .target_count = p.targets.count,
+                   .embed = p.embed,
                    .instances = all.instances.items,
                    .instance_count = all.instances.count,
                    .pipelines = connected.items,

@@ -3,7 +3,7 @@
 #define PTXGEN_SPEC_SPEC_H
 
 #include "base/diag.h"
-#include "gen/pipeline.h"
+#include "gen/kernel.h"
 
 /* A line is as long as every build of inih takes: its buffer of 200 bytes less line end and NUL. */
 enum { SPEC_MAX_INSTANCES = 1000000, SPEC_MAX_LINE = 197 };
@@ -12,6 +12,7 @@ typedef struct spec {
     const char *prefix;           /* "ptxgen" where the spec names none */
     const target *const *targets; /* oldest first, no duplicates; sm_80 where the spec names none */
     size_t target_count;
+    embedding embed;
     instance *instances; /* in the order of the spec, each configuration once */
     size_t instance_count;
     const pipeline *pipelines; /* their steps are among the instances */
@@ -25,6 +26,7 @@ typedef struct spec {
 typedef struct spec_overrides {
     const char *prefix;
     const char *targets; /* "sm_80,sm_90" */
+    const embedding *embed;
 } spec_overrides;
 
 /* Parses the text of the spec called name ("kernels.ini", "<stdin>"). list holds the families and

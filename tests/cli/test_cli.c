@@ -131,6 +131,8 @@ static void every_option_does_what_it_says(void **state)
           "ptxgen: 2 kernels -> short/llama_kernels.h (4 files, 4 changed)\n", "" },
         { "--spec=right.ini --out=build --prefix=phi", 0,
           "ptxgen: 2 kernels -> build/phi_kernels.h (4 files, 2 changed)\n", "" },
+        { "--spec right.ini --out build --embed c23", 0,
+          "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 1 changed)\n", "" },
         { "--spec right.ini --out two --target sm_75,sm_90 --quiet", 0, "", "" },
         { "--spec right.ini --out build -v", 0, NULL, "" },
         { "--spec right.ini --print-outputs", 0,
@@ -219,6 +221,8 @@ static void wrong_usage_is_status_2_and_says_why(void **state)
         { "--spec right.ini --out build --target sm_81", 2, "",
           "ptxgen: error: --target 'sm_81' is not a target; did you mean 'sm_80'? "
           "[E019]\n" NOTHING_WRITTEN },
+        { "--spec right.ini --out build --embed text", 2, "",
+          "ptxgen: --embed takes string, c23 or incbin, not 'text'" TRY },
         { "--spec right.ini --out build --prefix 1", 2, "",
           "ptxgen: error: --prefix '1' is not a prefix: a prefix starts with a letter "
           "[E020]\n" NOTHING_WRITTEN },

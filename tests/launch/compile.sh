@@ -1,6 +1,7 @@
 #!/bin/sh
 # Headers with launch functions compile without a warning by every compiler at hand, with the
-# stand-in for cuda.h and, where CUDA is installed, with the real one; the program links no libcuda.
+# stand-in for cuda.h and, where CUDA is installed, with the real one; the program needs no libcuda,
+# and nothing in it exits or prints.
 #
 #     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/launch.ini
 #
@@ -51,6 +52,16 @@ for compiler in g++ clang++; do
     done
 done
 [ "$compiled" -gt 0 ] || exit 77
+
+cc -std=c11 -DFAKE_CUDA -I"$here" -I"$work" -c "$here/user.c" -o "$work/user.o"
+if command -v nm >/dev/null && nm -u "$work/user.o" | grep -E 'exit|print|puts|abort|assert|[^a-z]cu[A-Z]'; then
+    echo "FAILED: what a header must not call"
+    exit 1
+fi
+if command -v readelf >/dev/null && readelf -d "$work/user" | grep -q 'NEEDED.*libcuda'; then
+    echo "FAILED: needs libcuda"
+    exit 1
+fi
 
 if [ -n "$real" ]; then
     try cc c11 "$here/user.c" -isystem "$real" -DCUDA_API_PER_THREAD_DEFAULT_STREAM

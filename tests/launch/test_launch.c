@@ -1,179 +1,10 @@
-/* Launches through the header that ptxgen writes for launch.ini, on a driver that is not there:
- * fakes of its entry points record what they are called with. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "fake_cuda.h"
-
-#define ENGINE_KERNELS_IMPLEMENTATION
-#define ENGINE_WITH_CUDA
-#include "engine_kernels.h"
-
-enum { SM_COUNT = 20, SHARED_BLOCK = 65536, MOST_ARGUMENTS = 8, MOST_LOADS = 16 };
-
-static const CUstream STREAM = (CUstream)77;
-
-static struct fake_driver {
-    const char *missing;    /* an entry point that there is not */
-    const char *wrong_ptx;  /* a kernel's entry whose PTX the JIT refuses */
-    CUresult context;       /* what cuCtxGetDevice says */
-    CUresult set_attribute; /* what cuFuncSetAttribute says */
-    int sm;
-
-    unsigned loads, unloads, attributes, launches;
-    const char *entries[MOST_LOADS]; /* of the modules' functions, by load */
-    const char *allowed;             /* the entry that got allowed_shared */
-    int allowed_shared;
-
-    const char *entry;
-    unsigned grid[3], block[3], shared;
-    CUstream stream;
-    uint64_t arguments[MOST_ARGUMENTS];
-} fake;
-
-static CUresult ctx_get_device(CUdevice *device)
-{
-    *device = 3;
-    return fake.context;
-}
-
-static CUresult device_get_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
-{
-    assert_int_equal(device, 3);
-    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? SM_COUNT
-             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? fake.sm / 10
-             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? fake.sm % 10
-                                                                         : SHARED_BLOCK;
-    return CUDA_SUCCESS;
-}
-
-static CUresult module_load_data_ex(CUmodule *module, const void *image, unsigned option_count,
-                                    CUjit_option *options, void **values)
-{
-    fake.loads++;
-    if (fake.wrong_ptx && strstr(image, fake.wrong_ptx)) {
-        if (option_count == 2) {
-            assert_int_equal(options[0], CU_JIT_ERROR_LOG_BUFFER);
-            assert_int_equal(options[1], CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
-            assert_true((uintptr_t)values[1] >= sizeof "line 7");
-            memcpy(values[0], "line 7", sizeof "line 7");
-        }
-        return CUDA_ERROR_INVALID_PTX;
-    }
-    *module = (CUmodule)(uintptr_t)fake.loads;
-    return CUDA_SUCCESS;
-}
-
-static CUresult module_get_function(CUfunction *function, CUmodule module, const char *name)
-{
-    assert_true((uintptr_t)module < MOST_LOADS);
-    fake.entries[(uintptr_t)module] = name;
-    *function = (CUfunction)(void *)module;
-    return CUDA_SUCCESS;
-}
-
-static CUresult module_unload(CUmodule module)
-{
-    assert_non_null(module);
-    fake.unloads++;
-    return CUDA_SUCCESS;
-}
-
-static CUresult func_set_attribute(CUfunction function, CUfunction_attribute attribute, int value)
-{
-    assert_int_equal(attribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-    fake.attributes++;
-    fake.allowed = fake.entries[(uintptr_t)function];
-    fake.allowed_shared = value;
-    return fake.set_attribute;
-}
-
-/* What a driver knows of a function: how long its arguments are. */
-static void record_arguments(const ptxgen_kernel *kernel, void **arguments)
-{
-    memset(fake.arguments, 0, sizeof fake.arguments);
-    for (size_t i = 0; i < kernel->param_count; i++)
-        if (kernel->params[i].kind == PTXGEN_PARAM_POINTER)
-            fake.arguments[i] = *(CUdeviceptr *)arguments[i];
-        else
-            fake.arguments[i] = *(uint32_t *)arguments[i];
-}
-
-static CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y,
-                              unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                              unsigned shared, CUstream stream, void **arguments, void **extra)
-{
-    assert_null(extra);
-    fake.launches++;
-    fake.entry = fake.entries[(uintptr_t)function];
-    memcpy(fake.grid, (unsigned[]){ grid_x, grid_y, grid_z }, sizeof fake.grid);
-    memcpy(fake.block, (unsigned[]){ block_x, block_y, block_z }, sizeof fake.block);
-    fake.shared = shared;
-    fake.stream = stream;
-    record_arguments(engine_named(fake.entry, 0), arguments);
-    return CUDA_SUCCESS;
-}
-
-/* Is called as dlsym is. */
-static void *look_up(void *library, const char *name)
-{
-    static const struct {
-        const char *name;
-        void (*entry)(void);
-    } entries[] = {
-        { "cuCtxGetDevice", (void (*)(void))ctx_get_device },
-        { "cuDeviceGetAttribute", (void (*)(void))device_get_attribute },
-        { "cuModuleLoadDataEx", (void (*)(void))module_load_data_ex },
-        { "cuModuleGetFunction", (void (*)(void))module_get_function },
-        { "cuModuleUnload", (void (*)(void))module_unload },
-        { "cuFuncSetAttribute", (void (*)(void))func_set_attribute },
-        { "cuLaunchKernel", (void (*)(void))launch_kernel },
-    };
-    void *found = NULL;
-    assert_ptr_equal(library, &fake);
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
-        if (strcmp(name, entries[i].name) == 0 && (!fake.missing || strcmp(name, fake.missing)))
-            memcpy(&found, &entries[i].entry, sizeof found);
-    return found;
-}
-
-static CUresult init(engine_cuda *cuda)
-{
-    return engine_cuda_init(cuda, look_up, &fake);
-}
-
-static int set_up(void **state)
-{
-    static engine_cuda cuda;
-    fake = (struct fake_driver){ .sm = 90 };
-    *state = &cuda;
-    return init(&cuda) != CUDA_SUCCESS;
-}
-
-static int set_up_loaded(void **state)
-{
-    return set_up(state) || engine_load_all(*state, NULL) != CUDA_SUCCESS;
-}
+/* Loading and launching single kernels through a generated header. */
+#include "fake_driver.h"
 
 static void assert_launched(const char *entry, unsigned grid, unsigned block, unsigned shared)
 {
-    assert_int_equal(fake.launches, 1);
-    assert_string_equal(fake.entry, entry);
-    assert_memory_equal(fake.grid, ((unsigned[]){ grid, 1, 1 }), sizeof fake.grid);
-    assert_memory_equal(fake.block, ((unsigned[]){ block, 1, 1 }), sizeof fake.block);
-    assert_int_equal(fake.shared, shared);
-    assert_ptr_equal(fake.stream, STREAM);
-}
-
-static void assert_arguments(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
-{
-    assert_memory_equal(fake.arguments, ((uint64_t[MOST_ARGUMENTS]){ a, b, c, d, e }),
-                        sizeof fake.arguments);
+    assert_int_equal(thread.launches, 1);
+    assert_launch(0, entry, grid, block, shared);
 }
 
 static void a_fixed_grid_is_launched_with_arguments_in_order(void **state)
@@ -181,7 +12,7 @@ static void a_fixed_grid_is_launched_with_arguments_in_order(void **state)
     assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 0x104, 0x220, 0x330),
                      CUDA_SUCCESS);
     assert_launched("mwv_q4k_gemv_k512_n7_w4", 7, 128, 0);
-    assert_arguments(0x104, 0x220, 0x330, 0, 0);
+    assert_arguments(0, 0x104, 0x220, 0x330, 0, 0);
 }
 
 static void the_number_of_sms_decides_a_striding_grid(void **state)
@@ -197,7 +28,7 @@ static void run_time_sizes_decide_grid_and_shared_memory(void **state)
     assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9),
                      CUDA_SUCCESS);
     assert_launched("tiled_q4k_gemv_o4_dynamic", 3, 128, 4096);
-    assert_arguments(4, 16, 32, 1024, 9);
+    assert_arguments(0, 4, 16, 32, 1024, 9);
 }
 
 static void a_sequence_length_is_a_number_or_a_pointer(void **state)
@@ -206,15 +37,15 @@ static void a_sequence_length_is_a_number_or_a_pointer(void **state)
         engine_incremental_attention_d64_h8_kv2_s32_launch(*state, STREAM, 16, 32, 48, 64, 0),
         CUDA_SUCCESS);
     assert_launched("incremental_attention_d64_h8_kv2_s32", 8, 32, 0);
-    assert_arguments(16, 32, 48, 64, 0);
+    assert_arguments(0, 16, 32, 48, 64, 0);
 
-    fake.launches = 0;
+    thread.launches = 0;
     uint64_t far = UINT64_C(0x7f0000000004);
     assert_int_equal(engine_incremental_attention_d64_h8_kv2_s32_indirect_launch(*state, STREAM, 16,
                                                                                  32, 48, 64, far),
                      CUDA_SUCCESS);
     assert_launched("incremental_attention_d64_h8_kv2_s32_indirect", 8, 32, 0);
-    assert_arguments(16, 32, 48, 64, far);
+    assert_arguments(0, 16, 32, 48, 64, far);
 }
 
 static void sizes_that_a_kernel_does_not_take_are_refused(void **state)
@@ -227,7 +58,7 @@ static void sizes_that_a_kernel_does_not_take_are_refused(void **state)
         assert_int_equal(engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32,
                                                                wrong[i].k, wrong[i].n),
                          CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(fake.launches, 0);
+    assert_int_equal(thread.launches, 0);
     assert_int_equal(
         engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32, 256, 0x7fffffff),
         CUDA_SUCCESS);
@@ -243,10 +74,10 @@ static void more_shared_memory_than_a_block_can_have_is_refused(void **state)
     assert_int_equal(
         engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, wraps_to_1024_bytes, 9),
         CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(fake.launches, 0);
+    assert_int_equal(thread.launches, 0);
     assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, most, 9),
                      CUDA_SUCCESS);
-    assert_int_equal(fake.shared, SHARED_BLOCK);
+    assert_int_equal(thread.list[0].shared, SHARED_BLOCK);
 }
 
 static void pointers_that_are_missing_or_misaligned_are_refused(void **state)
@@ -258,14 +89,14 @@ static void pointers_that_are_missing_or_misaligned_are_refused(void **state)
         assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, wrong[i][0],
                                                                wrong[i][1], wrong[i][2]),
                          CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(fake.launches, 0);
+    assert_int_equal(thread.launches, 0);
 }
 
 static void a_kernel_that_is_not_loaded_is_refused(void **state)
 {
     assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
                      CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(fake.launches, 0);
+    assert_int_equal(thread.launches, 0);
 }
 
 static void one_kernel_is_loaded_once(void **state)
@@ -311,13 +142,64 @@ static void a_jit_failure_names_the_kernel_and_gives_its_log(void **state)
 {
     ptxgen_load_error error;
     fake.wrong_ptx = "mwv_dp4a_q4k_gemv_k256_n5000_w3";
-    assert_int_equal(engine_load_all(*state, &error), CUDA_ERROR_INVALID_PTX);
+    assert_int_equal(engine_load(*state, &engine_mwv_dp4a_q4k_gemv_k256_n5000_w3, &error),
+                     CUDA_ERROR_INVALID_PTX);
     assert_ptr_equal(error.kernel, &engine_mwv_dp4a_q4k_gemv_k256_n5000_w3);
     assert_string_equal(error.log, "line 7");
-    assert_int_equal(engine_load_all(*state, NULL), CUDA_ERROR_INVALID_PTX);
-    assert_int_equal(fake.loads, 4); /* the first two once, the third twice */
-    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_int_equal(engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_load(*state, NULL),
+                     CUDA_ERROR_INVALID_PTX);
+}
+
+static void all_kernels_are_loaded_or_none_that_was_not_there_before(void **state)
+{
+    ptxgen_load_error error;
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL), CUDA_SUCCESS);
+    fake.wrong_ptx = "tiled_q4k_gemv_k256_n9_o4";
+    assert_int_equal(engine_load_all(*state, &error), CUDA_ERROR_INVALID_PTX);
+    assert_ptr_equal(error.kernel, &engine_tiled_q4k_gemv_k256_n9_o4);
+    assert_string_equal(error.log, "line 7");
+    assert_int_equal(fake.loads, 4); /* the first before, then two, then the wrong one */
     assert_int_equal(fake.unloads, 2);
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_SUCCESS);
+    assert_int_equal(
+        engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(*state, STREAM, 0x104, 0x220, 0x334),
+        CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_int_equal(fake.unloads, 3);
+}
+
+static void a_kernel_that_is_named_loads_itself(void **state)
+{
+    ptxgen_load_error error;
+    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_load(*state, &error), CUDA_SUCCESS);
+    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_load(*state, NULL), CUDA_SUCCESS);
+    assert_int_equal(fake.loads, 1);
+    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9),
+                     CUDA_SUCCESS);
+    assert_launched("tiled_q4k_gemv_o4_dynamic", 3, 128, 4096);
+}
+
+static void an_assertion_stops_a_launch_of_what_is_not_loaded(void **state)
+{
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(fake.stops, 1);
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL), CUDA_SUCCESS);
+    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
+                     CUDA_SUCCESS);
+    assert_int_equal(fake.stops, 1);
+}
+
+static void entry_points_may_be_filled_in_by_hand(void **state)
+{
+    engine_cuda *cuda = *state, own = { .driver = { .ctx_get_device = ctx_get_device } };
+    assert_int_equal(ptxgen_driver_ask(&own.driver), CUDA_ERROR_NOT_FOUND);
+    own.driver = cuda->driver;
+    own.driver.sm = own.driver.sm_count = 0;
+    assert_int_equal(ptxgen_driver_ask(&own.driver), CUDA_SUCCESS);
+    assert_int_equal(own.driver.sm, 90);
+    assert_int_equal(own.driver.sm_count, SM_COUNT);
 }
 
 static void unloading_empties_the_table(void **state)
@@ -353,7 +235,7 @@ static void a_kernel_that_was_looked_up_is_launched_by_its_descriptor(void **sta
     assert_int_equal(ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x }),
                      CUDA_SUCCESS);
     assert_launched("mwv_q4k_gemv_k512_n7_w4", 7, 128, 0);
-    assert_arguments(4, 16, 32, 0, 0);
+    assert_arguments(0, 4, 16, 32, 0, 0);
 }
 
 static void of_several_targets_the_newest_that_the_device_runs_is_loaded(void **state)
@@ -423,6 +305,10 @@ int main(void)
         TEST(above_48_kib_of_shared_memory_is_allowed_while_loading),
         TEST(shared_memory_that_is_not_granted_leaves_nothing_loaded),
         TEST(a_jit_failure_names_the_kernel_and_gives_its_log),
+        TEST(all_kernels_are_loaded_or_none_that_was_not_there_before),
+        TEST(a_kernel_that_is_named_loads_itself),
+        TEST(an_assertion_stops_a_launch_of_what_is_not_loaded),
+        TEST(entry_points_may_be_filled_in_by_hand),
         TEST_LOADED(unloading_empties_the_table),
         TEST(what_was_not_generated_is_not_loaded),
         TEST_LOADED(a_kernel_that_was_looked_up_is_launched_by_its_descriptor),

@@ -12,7 +12,10 @@
 #include "emit/emit.h"
 #include "emit_sample.h"
 
-enum { LONG_PTX_LINES = 3000 };
+enum { LONG_PTX_LINES = 2250, SPLIT_PTX_LINES = 1200, LONG_LINE = 20000 };
+
+/* What MSVC takes in a string literal, and in several that follow each other. */
+enum { LITERAL_LIMIT = 16380, STRING_LIMIT = 65535 };
 
 static const char *header(arena *a, const char *prefix)
 {
@@ -80,13 +83,13 @@ static void kernels_for_newer_targets_have_names_of_their_own(void **state)
 static void a_launch_function_has_its_kernels_parameters(void **state)
 {
     const char *text = header(*state, "llama");
-    assert_has(text,
-               "/* y out f32[n], w in q4_k[n*k], x in f32[k], k_dim in u32, n_dim in u32 */\n"
-               "static inline CUresult llama_plain_gemv_dynamic_launch(\n"
-               "    const llama_cuda *cuda, CUstream stream,\n"
-               "    CUdeviceptr y, CUdeviceptr w, CUdeviceptr x, uint32_t k_dim, uint32_t n_dim)\n"
-               "{\n"
-               "    void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };\n");
+    assert_has(text, "/* y out f32[n], w in q4_k[n*k], x in f32[k], k_dim in u32, n_dim in u32 */\n"
+                     "static inline CUresult llama_plain_gemv_dynamic_launch(\n"
+                     "    const llama_cuda *cuda, CUstream stream,\n"
+                     "    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, "
+                     "uint32_t k_dim, uint32_t n_dim)\n"
+                     "{\n"
+                     "    void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };\n");
     assert_has(text,
                " *     r = llama_plain_gemv_k4096_n14336_w4_launch(&cuda, stream, y, w, x);\n");
 }
@@ -96,12 +99,62 @@ static void kernels_for_several_targets_have_one_launch_function(void **state)
     const char *text = header(*state, "llama");
     const char *first = strstr(text, "CUresult llama_plain_gemv_k4096_n14336_w4_launch(");
     const char *next = strstr(text, "CUresult llama_plain_gemv_dynamic_launch(");
+    assert_has(text,
+               "static inline CUresult llama_plain_gemv_k4096_n14336_w4_load(llama_cuda *cuda, "
+               "ptxgen_load_error *error)\n"
+               "{\n"
+               "    static const ptxgen_kernel *const kernels[] = { "
+               "&llama_plain_gemv_k4096_n14336_w4, "
+               "&llama_plain_gemv_k4096_n14336_w4_sm_80 };\n");
     assert_non_null(first);
     assert_non_null(next);
     assert_null(strstr(text, "_sm_80_launch"));
     assert_ptr_equal(strstr(first, "&cuda->kernels[0]"), strstr(first, "&cuda->kernels["));
     assert_ptr_equal(strstr(next, "&cuda->kernels[2]"), strstr(next, "&cuda->kernels["));
     assert_has(text, "enum { LLAMA_KERNEL_COUNT = 6 };\n");
+}
+
+static const family one_step = {
+    .name = "one_step",
+    .computes = "o = attention(q)",
+    .keys = (const key[]){ KEY_END },
+    .steps =
+        (const pipeline_step[]){
+            { .families = { "attention" },
+              .bind = { { "o", "result" }, { "q", WORKSPACE }, { "seq_len", "seq_len" } } },
+            { .n = NULL } },
+};
+static const instance one_step_step = {
+    .family = &attention,
+    .name = "attention_d64_h32_g8_s4096",
+    .shape = { .head_dim = 64, .num_heads = 32, .num_kv_heads = 8, .max_seq_len = 4096 }
+};
+static const instance one_step_instance = { .family = &one_step, .name = "one_step" };
+
+static void a_pipeline_takes_buffers_then_its_workspace_then_numbers(void **state)
+{
+    const pipeline p = { .instance = &one_step_instance,
+                         .steps = { &one_step_step },
+                         .step_count = 1 };
+    kernel kernels[SAMPLE_KERNELS];
+    const target *found[2];
+    kernel_set set = sample_set("llama", kernels, found);
+    kernels[SAMPLE_KERNELS - 1].instance = &one_step_step;
+    set.pipelines = &p;
+    set.pipeline_count = 1;
+    strbuf out = strbuf_new(*state);
+    emit_header(&out, &set);
+    assert_has(out.text, "#define LLAMA_ONE_STEP_WORKSPACE ((size_t)8192)\n");
+    assert_has(out.text,
+               "/* result out f32 (8192 bytes), seq_len in u32, workspace (8192 bytes) */\n"
+               "static inline CUresult llama_one_step_launch(\n"
+               "    const llama_cuda *cuda, CUstream stream,\n"
+               "    CUdeviceptr result, CUdeviceptr workspace, uint32_t seq_len)\n"
+               "{\n"
+               "    void *arguments[] = { &result, &seq_len };\n");
+    assert_has(out.text,
+               "llama_one_step_step_0[] = { { 0, 0 }, { PTXGEN_WORKSPACE, 0 }, { 1, 0 } };\n");
+    assert_has(out.text, "    { \"attention_d64_h32_g8_s4096\", 5, llama_one_step_step_0, 3 },\n");
 }
 
 static void no_placeholder_is_left_over(void **state)
@@ -128,7 +181,7 @@ static const char user[] =
     "int main(void)\n"
     "{\n"
     "    ptxgen_query q = { PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, 4096, 14336,\n"
-    "                       0, 0, 0, 0, 90, NULL, 0 };\n"
+    "                       0, 0, 0, 0, 90, NULL, 0, 0 };\n"
     "    ptxgen_run run = { 0, 0, 0, 20 };\n"
     "    unsigned grid[3];\n"
     "#line 1\n"
@@ -164,7 +217,14 @@ static const char user[] =
     "    CHECK(strncmp(llama_kernels[0]->ptx, \"// \\303\\251 \\\"quoted\\\" \\\\ back?\" "
     "\"?=sl\", 25) == "
     "0);\n"
-    "    CHECK(strlen(llama_kernels[5]->ptx) == llama_kernels[5]->ptx_length);\n"
+    "    for (size_t i = 0; i < llama_kernel_count; i++)\n"
+    "        CHECK(strlen(llama_kernels[i]->ptx) == llama_kernels[i]->ptx_length);\n"
+    "    CHECK(llama_kernels[4]->ptx_length > 3 * 16380 && llama_kernels[5]->ptx_length > 65535);\n"
+    "    CHECK(strncmp(llama_kernels[5]->ptx + llama_kernels[5]->ptx_length - 5, \"\\303\\251 "
+    "1;\", 5)"
+    " == 0);\n"
+    "    CHECK(strncmp(llama_kernels[4]->ptx + llama_kernels[4]->ptx_length - 5, \"xxx?\\n\", 5)"
+    " == 0);\n"
     "    CHECK(llama_kernels[0]->registers == 40 && llama_kernels[0]->blocks_per_sm == 8);\n"
     "    CHECK(llama_kernels[1]->registers == 0 && llama_kernels[1]->blocks_per_sm == 0);\n"
     "    CHECK(llama_kernels[0]->params[1].bytes == 33030144 &&\n"
@@ -186,22 +246,81 @@ static const char *temporary_folder(arena *a)
     return folder;
 }
 
-/* Two headers and the program. One PTX is longer than MSVC takes as a string. */
-static const char *write_program(arena *a)
+static void make_long(arena *a, kernel *k, int lines, const char *end)
+{
+    strbuf text = strbuf_new(a);
+    for (int i = 0; i < lines; i++)
+        strbuf_format(&text, "    add.u32 %%r%d, %%r%d, 1;\n", i, i);
+    strbuf_put(&text, end);
+    k->ptx = text.text;
+    k->ptx_length = text.length;
+}
+
+/* A header whose last two kernels are longer than MSVC takes as one literal, and at all. */
+static const char *long_header(arena *a)
 {
     kernel kernels[SAMPLE_KERNELS];
     const target *found[2];
     kernel_set set = sample_set("llama", kernels, found);
-    strbuf text = strbuf_new(a), out = strbuf_new(a);
-    for (int i = 0; i < LONG_PTX_LINES; i++)
-        strbuf_format(&text, "    add.u32 %%r%d, %%r%d, 1;\n", i, i);
-    kernels[SAMPLE_KERNELS - 1].ptx = text.text;
-    kernels[SAMPLE_KERNELS - 1].ptx_length = text.length;
+    char *line = arena_alloc(a, LONG_LINE);
+    memset(line, 'x', LONG_LINE);
+    memcpy(line + LONG_LINE - 3, "?\n", sizeof "?\n");
+    make_long(a, &kernels[4], SPLIT_PTX_LINES, line);
+    make_long(a, &kernels[5], LONG_PTX_LINES, "\303\251 1;");
+    strbuf out = strbuf_new(a);
     emit_header(&out, &set);
-    assert_has(out.text, "llama_attention_d64_h32_g8_s4096_indirect_ptx[] = {\n");
+    return out.text;
+}
+
+/* One past the literal that starts at text; its bytes go to *bytes. */
+static const char *skip_literal(const char *text, size_t *bytes)
+{
+    for (text++; *text != '"'; text++) {
+        if (strncmp(text, "\\\n", 2) == 0) {
+            text++;
+            continue;
+        }
+        if (*text == '\\')
+            text += text[1] >= '0' && text[1] <= '3' ? 3 : 1;
+        ++*bytes;
+    }
+    return text + 1;
+}
+
+static void no_string_is_longer_than_compilers_take(void **state)
+{
+    size_t literals = 0, together = 0, longest = 0;
+    for (const char *c = strstr(long_header(*state), "#define LLAMA_KERNELS_IMPLEMENTED"); *c;) {
+        if (strncmp(c, "/*", 2) == 0) {
+            c = strstr(c, "*/") + 2;
+        } else if (*c == '\'') {
+            c += c[1] == '\\' ? strcspn(c + 2, "'") + 3 : 3;
+        } else if (*c == '"') {
+            size_t bytes = 0;
+            c = skip_literal(c, &bytes);
+            assert_in_range(bytes, 0, LITERAL_LIMIT);
+            together += bytes;
+            longest = together > longest ? together : longest;
+            assert_in_range(together, 0, STRING_LIMIT - 1);
+            literals++;
+        } else {
+            if (!strchr(" \n", *c))
+                together = 0;
+            c++;
+        }
+    }
+    assert_in_range(literals, 10, 1000);
+    assert_in_range(longest, 3 * LITERAL_LIMIT, STRING_LIMIT);
+}
+
+/* Two headers and the program. */
+static const char *write_program(arena *a)
+{
+    const char *text = long_header(a);
+    assert_has(text, "llama_attention_d64_h32_g8_s4096_indirect_ptx[] = {\n");
 
     const char *folder = temporary_folder(a);
-    write(a, folder, "llama_kernels.h", out.text);
+    write(a, folder, "llama_kernels.h", text);
     write(a, folder, "ptxgen_kernels.h", header(a, "ptxgen"));
     write(a, folder, "user.c", user);
     write(a, folder, "user.cc", user);
@@ -248,9 +367,11 @@ static void it_compiles_without_a_warning_and_finds_what_fits(void **state)
         const char *compiler, *standard, *source;
     } ways[] = {
         { "gcc", "-std=c99", "user.c" },        { "gcc", "-std=c11", "user.c" },
-        { "g++", "-std=c++11", "user.cc" },     { "g++", "-std=c++17", "user.cc" },
+        { "gcc", "-std=c17", "user.c" },        { "g++", "-std=c++11", "user.cc" },
+        { "g++", "-std=c++17", "user.cc" },     { "g++", "-std=c++20", "user.cc" },
         { "clang", "-std=c99", "user.c" },      { "clang", "-std=c11", "user.c" },
-        { "clang++", "-std=c++11", "user.cc" }, { "clang++", "-std=c++17", "user.cc" },
+        { "clang", "-std=c17", "user.c" },      { "clang++", "-std=c++11", "user.cc" },
+        { "clang++", "-std=c++17", "user.cc" }, { "clang++", "-std=c++20", "user.cc" },
     };
     arena *a = *state;
     const char *folder = write_program(a);
@@ -297,8 +418,10 @@ int main(void)
         TEST(kernels_for_newer_targets_have_names_of_their_own),
         TEST(a_launch_function_has_its_kernels_parameters),
         TEST(kernels_for_several_targets_have_one_launch_function),
+        TEST(a_pipeline_takes_buffers_then_its_workspace_then_numbers),
         TEST(no_placeholder_is_left_over),
         TEST(the_same_set_gives_the_same_bytes),
+        TEST(no_string_is_longer_than_compilers_take),
         TEST(it_compiles_without_a_warning_and_finds_what_fits),
         TEST(headers_of_two_abis_do_not_mix),
     };

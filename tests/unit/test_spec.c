@@ -184,6 +184,20 @@ static void the_command_line_overrides_prefix_and_targets(void **state)
     arena_free(o.arena);
 }
 
+static void a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it(void **state)
+{
+    (void)state;
+    static const char text[] = "[ptxgen]\nembed = incbin\n[gemv]\nshape = 256x1\n";
+    outcome plain = parse("[gemv]\nshape = 256x1\n", NULL), said = parse(text, NULL);
+    outcome overridden = parse(text, &(spec_overrides){ .embed = &(embedding){ EMBED_C23 } });
+    assert_int_equal(plain.spec.embed, EMBED_STRING);
+    assert_int_equal(said.spec.embed, EMBED_INCBIN);
+    assert_int_equal(overridden.spec.embed, EMBED_C23);
+    arena_free(plain.arena);
+    arena_free(said.arena);
+    arena_free(overridden.arena);
+}
+
 static void the_limits_of_the_overriding_targets_hold(void **state)
 {
     (void)state;
@@ -287,6 +301,7 @@ int main(void)
         cmocka_unit_test(targets_come_oldest_first_and_once),
         cmocka_unit_test(what_the_spec_leaves_out_has_a_default),
         cmocka_unit_test(the_command_line_overrides_prefix_and_targets),
+        cmocka_unit_test(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it),
         cmocka_unit_test(the_limits_of_the_overriding_targets_hold),
         cmocka_unit_test(a_value_that_stands_twice_is_made_once_with_a_warning),
         cmocka_unit_test(an_instance_of_two_sections_is_made_once_with_a_note),

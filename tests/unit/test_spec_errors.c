@@ -341,6 +341,14 @@ static const wrong_spec wrong_specs[] = {
       "spec.ini:2:13: error: prefix is one name, not a list [E020]\n"
       "    2 | prefix = a, b\n"
       "      |             ^\n" },
+    { "embed wrong", SPEC("[ptxgen]\nembed = strings\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:9: error: embed has no choice 'strings'; did you mean 'string'? [E016]\n"
+      "    2 | embed = strings\n"
+      "      |         ^~~~~~~\n" },
+    { "embed a list", SPEC("[ptxgen]\nembed = string, c23\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:17: error: embed is one word, not a list [E016]\n"
+      "    2 | embed = string, c23\n"
+      "      |                 ^~~\n" },
     { "global dims wrong", SPEC("[ptxgen]\ndims = sometimes\n[gemv]\nshape = 256x1\n"),
       "spec.ini:2:8: error: dims has no choice 'sometimes'; the choices are static, dynamic [E016]\n"
       "    2 | dims = sometimes\n"

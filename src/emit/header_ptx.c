@@ -1,0 +1,134 @@
+/* A kernel's PTX as a NUL-terminated array of characters, in one of three ways.
+ *
+ * string: a literal with the text as it is, a backslash at the end of each line; that is one token,
+ * which compilers read faster than a literal a line. MSVC takes 16380 bytes in a literal and 65535
+ * in several that follow each other: longer text is split into literals, and beyond the second
+ * limit becomes a list of numbers.
+ *
+ * c23, incbin: the compiler reads the .ptx file. Its checksum stands in the header, so that
+ * whatever depends on the header is made anew when the file changes, also where the compiler
+ * reports no dependency on the file.
+ */
+#include "emit/header_data.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20 };
+
+static bool needs_escape(char c)
+{
+    return c < ' ' || c > '~' || c == '"' || c == '\\' || c == '?';
+}
+
+static void print_octal(strbuf *out, char c)
+{
+    unsigned byte = (unsigned char)c;
+    strbuf_format(out, "\\%u%u%u", byte >> 6, byte >> 3 & 7, byte & 7);
+}
+
+static void print_escaped(strbuf *out, char c)
+{
+    if (c == '\n')
+        strbuf_put(out, "\\n\\\n");
+    else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
+        strbuf_bytes(out, (char[]){ '\\', c }, 2);
+    else
+        print_octal(out, c);
+}
+
+static void print_text(strbuf *out, const char *text, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        size_t plain = at;
+        while (plain < length && !needs_escape(text[plain]))
+            plain++;
+        strbuf_bytes(out, text + at, plain - at);
+        if (plain < length)
+            print_escaped(out, text[plain++]);
+        at = plain;
+    }
+}
+
+/* As many whole lines as a literal takes; of a line longer than that, a part. */
+static size_t literal_length(const char *text, size_t length)
+{
+    if (length <= LONGEST_LITERAL)
+        return length;
+    size_t end = LONGEST_LITERAL;
+    while (end && text[end - 1] != '\n')
+        end--;
+    return end ? end : LONGEST_LITERAL;
+}
+
+static void print_as_string(strbuf *out, const char *text, size_t length)
+{
+    for (size_t at = 0; at < length || at == 0;) {
+        size_t taken = literal_length(text + at, length - at);
+        strbuf_put(out, at ? "\n\"\\\n" : " \"\\\n");
+        print_text(out, text + at, taken);
+        strbuf_char(out, '"');
+        at += taken ? taken : 1;
+    }
+    strbuf_put(out, ";\n");
+}
+
+/* Bytes that are no ASCII as character constants: in C++ a number above 127 narrows. */
+static void print_as_numbers(strbuf *out, const char *text, size_t length)
+{
+    strbuf_put(out, " {");
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if (i % NUMBERS_A_LINE == 0)
+            strbuf_put(out, "\n    ");
+        if (byte < 128) {
+            strbuf_unsigned(out, byte);
+        } else {
+            strbuf_char(out, '\'');
+            print_octal(out, text[i]);
+            strbuf_char(out, '\'');
+        }
+        strbuf_char(out, ',');
+    }
+    strbuf_put(out, "\n    0\n};\n");
+}
+
+/* 64-bit FNV-1a. */
+static uint64_t checksum(const char *bytes, size_t count)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void print_checksum(strbuf *out, const kernel *k)
+{
+    strbuf_format(out, "/* %s: %zu bytes, FNV-1a ", k->file, k->ptx_length);
+    strbuf_hex(out, checksum(k->ptx, k->ptx_length), 16);
+    strbuf_put(out, " */\n");
+}
+
+void print_ptx(strbuf *out, const kernel_set *set, const kernel *k)
+{
+    const char *id = kernel_identifier(out->arena, set, k);
+    switch (set->embed) {
+    case EMBED_C23:
+        print_checksum(out, k);
+        strbuf_format(out, "static const char %s_ptx[] = {\n#embed \"%s\" suffix(,)\n    0\n};\n",
+                      id, k->file);
+        break;
+    case EMBED_INCBIN:
+        print_checksum(out, k);
+        strbuf_format(out, "PTXGEN_INCBIN(%s_ptx, ", id);
+        print_upper(out, set->prefix);
+        strbuf_format(out, "_KERNELS_FOLDER \"%s\");\n", k->file);
+        break;
+    default:
+        strbuf_format(out, "static const char %s_ptx[] =", id);
+        if (k->ptx_length <= LONGEST_STRING)
+            print_as_string(out, k->ptx, k->ptx_length);
+        else
+            print_as_numbers(out, k->ptx, k->ptx_length);
+    }
+}

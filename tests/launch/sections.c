@@ -1,0 +1,27 @@
+/* A program that loads one kernel; with USE_PIPELINE those of a pipeline too, and with USE_ALL
+ * all. Without a driver every call fails, which is what main wants to see. */
+#include "fake_cuda.h"
+
+#define ENGINE_KERNELS_IMPLEMENTATION
+#define ENGINE_WITH_CUDA
+#include "engine_kernels.h"
+
+engine_cuda cuda; /* not static, so that compilers don't know that it stays empty */
+
+int main(void)
+{
+    if (engine_mwv_q4k_gemv_k512_n7_w4_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
+        engine_mwv_q4k_gemv_k512_n7_w4_launch(&cuda, NULL, 4, 16, 32) != CUDA_ERROR_INVALID_HANDLE)
+        return 1;
+#ifdef USE_PIPELINE
+    if (engine_qkv_k512_n256_kv64_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
+        engine_qkv_k512_n256_kv64_launch(&cuda, NULL, 16, 16, 16, 16, 16, 16, 16, 16) !=
+            CUDA_ERROR_INVALID_HANDLE)
+        return 2;
+#endif
+#ifdef USE_ALL
+    if (engine_load_all(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED)
+        return 3;
+#endif
+    return 0;
+}

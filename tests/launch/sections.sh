@@ -1,0 +1,53 @@
+#!/bin/sh
+# A program that names its kernels, and looks none up, has the PTX of these and of no others, where
+# it is compiled into sections and its linker leaves out unused ones.
+#
+#     PTXGEN=build/ptxgen tests/launch/sections.sh tests/launch/launch.ini
+#
+# Exits with 77 (skipped) where there is no compiler or the linker knows no --gc-sections.
+set -eu
+
+spec=$1
+here=$(cd "$(dirname "$1")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for way in string incbin; do
+    "$PTXGEN" -q --spec "$spec" --out "$work/$way" --embed "$way"
+done
+all=$(find "$work/string" -name '*.ptx' | wc -l)
+cp "$here/sections.c" "$work/sections.cc"
+sections='-ffunction-sections -fdata-sections -Wl,--gc-sections'
+echo 'int main(void) { return 0; }' >"$work/nothing.c"
+cc -Wl,--gc-sections "$work/nothing.c" -o "$work/nothing" 2>/dev/null || exit 77
+
+# The number of kernels whose PTX is in the program, its size in $size.
+has() {
+    expected=$1
+    shift
+    command -v "$1" >/dev/null || return 0
+    "$@" -I"$here" -o "$work/program"
+    found=$(grep -a -o '\.visible \.entry' "$work/program" | wc -l)
+    size=$(wc -c <"$work/program")
+    [ "$found" -eq "$expected" ] || { echo "FAILED: $found kernels, not $expected: $*"; exit 1; }
+    "$work/program" || { echo "FAILED: exit status $?: $*"; exit 1; }
+    echo "$found kernels, $size bytes: $(echo "$*" | sed "s|$work/||g; s|$here/||g")"
+}
+
+for way in string incbin; do
+    include=-I$work/$way
+    for compiler in gcc clang; do
+        has "$all" $compiler "$include" "$here/sections.c"
+        # shellcheck disable=SC2086
+        has 1 $compiler "$include" $sections "$here/sections.c"
+        # shellcheck disable=SC2086
+        has 1 $compiler "$include" -O2 $sections "$here/sections.c"
+        # shellcheck disable=SC2086
+        has 4 $compiler "$include" -O2 $sections -DUSE_PIPELINE "$here/sections.c"
+        # shellcheck disable=SC2086
+        has "$all" $compiler "$include" -O2 $sections -DUSE_ALL "$here/sections.c"
+    done
+    for compiler in g++ clang++; do
+        # shellcheck disable=SC2086
+        has 1 $compiler "$include" -O2 $sections "$work/sections.cc"
+    done
+done

@@ -1,0 +1,163 @@
+/* Pipelines and threads through a generated header. */
+#include "fake_driver.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { Q = 0x1000, K = 0x2000, V = 0x3000, WQ = 0x4000, WK = 0x5000, WV = 0x6000, X = 0x7000 };
+enum { WORKSPACE = 0x8000, QKV_STEPS = 3 };
+
+static CUresult launch_qkv(const engine_cuda *cuda, CUdeviceptr workspace)
+{
+    return engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV, X, workspace);
+}
+
+static void assert_qkv_launched(void)
+{
+    assert_int_equal(thread.launches, QKV_STEPS);
+    assert_launch(0, "q8_1_quantize_k512_m1_w4", 4, 128, 0);
+    assert_arguments(0, WORKSPACE, X, 0, 0, 0);
+    assert_launch(1, "hw_dp4a_q4k_gemv_k512_n256_w4", 256, 128, 0);
+    assert_arguments(1, Q, WQ, WORKSPACE, 0, 0);
+    assert_launch(2, "fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4", 64, 128, 0);
+    assert_arguments(2, K, V, WK, WV, WORKSPACE);
+}
+
+static void a_pipeline_loads_its_own_kernels(void **state)
+{
+    assert_int_equal(engine_qkv_k512_n256_kv64_load(*state, NULL), CUDA_SUCCESS);
+    assert_int_equal(fake.loads, QKV_STEPS);
+    assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_SUCCESS);
+    assert_qkv_launched();
+}
+
+static void one_call_launches_all_steps_in_order_with_their_buffers(void **state)
+{
+    assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_SUCCESS);
+    assert_qkv_launched();
+}
+
+static void a_pipeline_that_was_looked_up_is_launched_by_its_descriptor(void **state)
+{
+    static const ptxgen_query query = { .family = "qkv", .k = 512, .n = 256, .n_kv = 64 };
+    static const ptxgen_query wrong[] = { { .family = "qkv", .k = 512, .n = 256, .n_kv = 65 },
+                                          { .family = "qkv", .k = 256 },
+                                          { .family = "dp4a", .k = 512 } };
+    CUdeviceptr buffers[] = { Q, K, V, WQ, WK, WV, X };
+    const ptxgen_pipeline *pipeline = engine_find_pipeline(&query);
+    void *arguments[sizeof buffers / sizeof *buffers];
+    assert_ptr_equal(pipeline, &engine_qkv_k512_n256_kv64);
+    assert_int_equal(pipeline->buffer_count, sizeof buffers / sizeof *buffers);
+    for (size_t i = 0; i < pipeline->buffer_count; i++)
+        arguments[i] = &buffers[i];
+    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, WORKSPACE),
+                     CUDA_SUCCESS);
+    assert_qkv_launched();
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_null(engine_find_pipeline(&wrong[i]));
+}
+
+static void the_size_of_the_workspace_is_a_constant(void **state)
+{
+    (void)state;
+    static char bytes[ENGINE_QKV_K512_N256_KV64_WORKSPACE];
+    assert_int_equal(sizeof bytes, 512 / 32 * 36);
+    assert_int_equal(engine_qkv_k512_n256_kv64.workspace, sizeof bytes);
+}
+
+static void a_pipeline_is_refused_before_its_first_launch(void **state)
+{
+    engine_cuda *cuda = *state;
+    assert_int_equal(launch_qkv(cuda, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(launch_qkv(cuda, WORKSPACE + 8), CUDA_ERROR_INVALID_VALUE);
+    engine_loaded(cuda, &engine_fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4);
+    cuda->kernels[engine_qkv_k512_n256_kv64.steps[2].place].kernel = NULL;
+    assert_int_equal(launch_qkv(cuda, WORKSPACE), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(thread.launches, 0);
+    assert_int_equal(fake.stops, 1);
+}
+
+static void a_pipeline_stops_at_the_step_that_fails(void **state)
+{
+    fake.failing_launch = 2;
+    assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(thread.launches, 2);
+}
+
+/* Nothing but cuLaunchKernel is called: what a stream that is being captured takes. */
+static void launching_loads_and_asks_nothing(void **state)
+{
+    engine_cuda *cuda = *state;
+    ptxgen_driver *d = &cuda->driver;
+    d->ctx_get_device = NULL;
+    d->device_get_attribute = NULL;
+    d->module_load_data_ex = NULL;
+    d->module_get_function = NULL;
+    d->module_unload = NULL;
+    d->func_set_attribute = NULL;
+    assert_int_equal(launch_qkv(cuda, WORKSPACE), CUDA_SUCCESS);
+    assert_qkv_launched();
+}
+
+enum { THREADS = 4, ROUNDS = 1000 };
+
+/* A thread's device, and how many of its launches went wrong. */
+typedef struct user {
+    const engine_cuda *cuda;
+    CUdevice device;
+    unsigned wrong;
+} user;
+
+static void *launch_often(void *argument)
+{
+    user *u = argument;
+    thread.device = u->device;
+    for (unsigned i = 1; i <= ROUNDS; i++) {
+        const launched *l = &thread.list[0];
+        CUdeviceptr y = 4 * (CUdeviceptr)i;
+        thread.launches = 0;
+        if (engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(u->cuda, STREAM, y, 16, 32) !=
+                CUDA_SUCCESS ||
+            thread.launches != 1 || l->grid[0] != (unsigned)sm_count(u->device) * 16 ||
+            l->arguments[0] != y)
+            u->wrong++;
+    }
+    return NULL;
+}
+
+static void threads_launch_at_once_on_two_devices(void **state)
+{
+    static engine_cuda other;
+    user users[THREADS];
+    pthread_t threads[THREADS];
+    thread.device = DEVICE + 1;
+    assert_int_equal(init(&other), CUDA_SUCCESS);
+    assert_int_equal(engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_load(&other, NULL), CUDA_SUCCESS);
+    for (int i = 0; i < THREADS; i++) {
+        users[i] = (user){ .cuda = i % 2 ? &other : *state, .device = DEVICE + i % 2 };
+        if (pthread_create(&threads[i], NULL, launch_often, &users[i]) != 0)
+            abort();
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(users[i].wrong, 0);
+    }
+}
+
+#define TEST(name)        cmocka_unit_test_setup(name, set_up)
+#define TEST_LOADED(name) cmocka_unit_test_setup(name, set_up_loaded)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_pipeline_loads_its_own_kernels),
+        TEST_LOADED(one_call_launches_all_steps_in_order_with_their_buffers),
+        TEST_LOADED(a_pipeline_that_was_looked_up_is_launched_by_its_descriptor),
+        TEST(the_size_of_the_workspace_is_a_constant),
+        TEST_LOADED(a_pipeline_is_refused_before_its_first_launch),
+        TEST_LOADED(a_pipeline_stops_at_the_step_that_fails),
+        TEST_LOADED(launching_loads_and_asks_nothing),
+        TEST_LOADED(threads_launch_at_once_on_two_devices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
