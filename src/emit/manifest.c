@@ -3,6 +3,7 @@
 
 #include "base/os.h"
 #include "emit/describe.h"
+#include "emit/edited.h"
 #include "emit/emit.h"
 #include "gen/formula.h"
 
@@ -134,6 +135,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
     set_string(item, "family", in->family->name);
     set_string(item, "entry", in->name);
     set_string(item, "file", k->file);
+    set_string(item, "fnv1a64", ptx_checksum(a, k->ptx, k->ptx_length));
     set_string(item, "target", k->target->name);
     set_string(item, "isa", arena_format(a, "%u.%u", k->isa / 10, k->isa % 10));
     if (kernel_is_chosen(k))

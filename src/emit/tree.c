@@ -6,6 +6,12 @@
 
 typedef VEC(os_pending) pending_files;
 
+const char *path_in(arena *a, const char *folder, const char *name)
+{
+    size_t length = strlen(folder);
+    return arena_format(a, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
+}
+
 static bool fail(diags *d, const char *path, const char *error)
 {
     diag_error(d, DIAG_UNWRITABLE, (location){ .file = path }, "cannot write: %s", error);
@@ -38,7 +44,7 @@ static bool write_changed(arena *a, arena *scratch, const char *folder, const ou
                           size_t count, pending_files *pending, diags *d)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *path = arena_format(a, "%s/%s", folder, files[i].name), *error;
+        const char *path = path_in(a, folder, files[i].name), *error;
         bool same;
         arena_reset(scratch);
         if (!compare(scratch, path, &files[i], &same, &error))

@@ -2,7 +2,8 @@
  * every kind, sequence lengths of every kind. A new family in gen/registry.c is tested without a
  * line here: its keys say what can vary, its formats which golden data is its own.
  *
- * PTXGEN_TEST_FAMILY=NAME tests one family.
+ * PTXGEN_TEST_FAMILY=NAME tests one family; PTXGEN_TEST_DEVICE=GPU only the GPU, which then has to
+ * be there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -425,10 +426,13 @@ int main(void)
     arena *a = arena_new();
     device devices[DEVICES] = { { 0 }, { 0 } };
     const char *why = "", *only = getenv("PTXGEN_TEST_FAMILY");
+    const char *only_device = getenv("PTXGEN_TEST_DEVICE");
     device_open_emulator(a, &devices[0], &why);
     if (!device_open_cuda(a, &devices[1], &why)) {
         devices[1] = (device){ .name = "GPU" };
         print_message("# no tests on a GPU: %s\n", why);
+        if (only_device)
+            return 1;
     }
 
     VEC(struct CMUnitTest) tests = { 0 };
@@ -436,6 +440,7 @@ int main(void)
         for (const family *const *f = families; *f; f++)
             for (size_t i = 0; i < CHECK_COUNT; i++) {
                 if ((only && strcmp(only, (*f)->name) != 0) ||
+                    (only_device && strcmp(only_device, devices[d].name) != 0) ||
                     (checks[i].key && !has_key(*f, checks[i].key)))
                     continue;
                 subject *s = arena_alloc(a, sizeof *s);
