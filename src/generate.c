@@ -325,50 +325,84 @@ bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsign
     return d->errors == 0;
 }
 
+/* Kernels to prove, a result and an arena each. */
+typedef struct proof {
+    const kernel *kernel;
+    bool edited;
+    arena *arena;
+    verify_result result;
+} proof;
+
 typedef struct proofs {
-    const kernel_set *set;
     uint64_t seed;
-    arena **arenas;
-    verify_result *results;
+    proof *list;
     shown_work work;
 } proofs;
 
 static void prove(void *context, size_t i)
 {
     proofs *all = context;
-    all->results[i] = verify_kernel(all->arenas[i], &all->set->kernels[i], all->seed);
+    proof *one = &all->list[i];
+    one->result = verify_kernel(one->arena, one->kernel, all->seed);
     finished_one(&all->work);
 }
 
-bool generate_verify(arena *a, const kernel_set *set, uint64_t seed, unsigned jobs,
-                     const progress *show, verification *out, diags *d)
+/* A line of a kernel's file, without the blanks around it. */
+static location place_in_file(arena *a, const kernel *k, unsigned line)
 {
-    size_t count = set->kernel_count;
+    const char *text = k->ptx, *end = k->ptx + k->ptx_length;
+    for (unsigned i = 1; i < line && text < end; i++)
+        text += strcspn(text, "\n") + 1;
+    if (!line || text >= end)
+        return (location){ .file = k->file };
+    size_t length = strcspn(text, "\r\n"), indent = strspn(text, " \t");
+    return (location){
+        .file = k->file,
+        .text = arena_copy(a, text, length),
+        .line = line,
+        .column = (unsigned)indent + 1,
+        .length = (unsigned)strcspn(text + indent, ";\r\n"),
+    };
+}
+
+static void judge_proof(arena *a, const proof *p, verified *out, diags *d)
+{
+    const kernel *k = p->kernel;
+    const verify_result *r = &p->result;
+    *out = (verified){ k, r->right, r->blocks, r->instructions, r->worst };
+    if (!r->right)
+        diag_error(d, DIAG_VERIFY_FAILED,
+                   p->edited ? place_in_file(a, k, r->line) : k->instance->where, "%s for %s",
+                   r->message, k->target->name);
+    else if (p->edited)
+        diag_warning(d, DIAG_EDITED, (location){ .file = k->file },
+                     "edited since ptxgen wrote it: verified and kept as it stands; the header has "
+                     "the generated kernel");
+}
+
+bool generate_verify(arena *a, const kernel_set *set, const kernel_list *edited, uint64_t seed,
+                     unsigned jobs, const progress *show, verification *out, diags *d)
+{
+    size_t count = set->kernel_count + edited->count;
     proofs all = {
-        .set = set,
         .seed = seed,
-        .arenas = arena_alloc(a, count * sizeof *all.arenas),
-        .results = arena_zalloc(a, count * sizeof *all.results),
+        .list = arena_zalloc(a, count * sizeof *all.list),
         .work = { .show = show, .what = "verify", .total = count, .busy = ATOMIC_FLAG_INIT },
     };
-    for (size_t i = 0; i < count; i++)
-        all.arenas[i] = arena_new();
+    for (size_t i = 0; i < count; i++) {
+        bool generated = i < set->kernel_count;
+        all.list[i].kernel = generated ? &set->kernels[i] : &edited->items[i - set->kernel_count];
+        all.list[i].edited = !generated;
+        all.list[i].arena = arena_new();
+    }
     os_parallel(jobs, count, prove, &all);
 
-    *out = (verification){ .checked = count };
+    *out =
+        (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
     for (size_t i = 0; i < count; i++) {
-        const kernel *k = &set->kernels[i];
-        const verify_result *r = &all.results[i];
-        if (!r->right)
-            diag_error(d, DIAG_VERIFY_FAILED, k->instance->where, "%s (%s): %s", k->instance->name,
-                       k->file, r->message);
-        out->right += r->right;
-        out->instructions += r->instructions;
-        if (!out->worst_name || r->worst > out->worst) {
-            out->worst = r->worst;
-            out->worst_name = k->instance->name;
-        }
-        arena_free(all.arenas[i]);
+        judge_proof(a, &all.list[i], &out->kernels[i], d);
+        out->right += out->kernels[i].right;
+        arena_free(all.list[i].arena);
     }
     return d->errors == 0;
 }

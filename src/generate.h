@@ -3,6 +3,7 @@
 #ifndef PTXGEN_GENERATE_H
 #define PTXGEN_GENERATE_H
 
+#include "emit/edited.h"
 #include "emit/emit.h"
 #include "gen/kernel.h"
 #include "ptxas.h"
@@ -42,17 +43,23 @@ typedef struct validation {
 bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
                        const progress *show, validation *out, diags *d);
 
+/* What was found of one kernel. */
+typedef struct verified {
+    const kernel *kernel;
+    bool right;
+    uint64_t blocks, instructions; /* run; instructions of all threads */
+    double worst;                  /* largest error as a part of its bound */
+} verified;
+
 typedef struct verification {
+    verified *kernels; /* those of the set, then the edited ones */
     size_t right, checked;
-    double worst; /* as a part of its tolerance */
-    const char *worst_name;
-    uint64_t instructions;
 } verification;
 
-/* Runs every kernel on the emulator, on jobs threads. A wrong result is an error at the instance's
- * section. */
-bool generate_verify(arena *a, const kernel_set *set, uint64_t seed, unsigned jobs,
-                     const progress *show, verification *out, diags *d);
+/* Runs every kernel on the emulator, on jobs threads, and those that were edited as they stand in
+ * their files. A wrong result is an error at the instance's section or at a line of the file. */
+bool generate_verify(arena *a, const kernel_set *set, const kernel_list *edited, uint64_t seed,
+                     unsigned jobs, const progress *show, verification *out, diags *d);
 
 /* The files of a set, in a fixed order: the header, the manifest, the kernels. */
 void generate_files(arena *a, const kernel_set *set, output_files *files);

@@ -122,35 +122,81 @@ static bool validate(run *r, kernel_set *set, const progress *show)
     return true;
 }
 
-static bool verify(run *r, const kernel_set *set, const progress *show)
+/* "1,234,567", to end at a column. */
+static void put_count(strbuf *out, uint64_t count, int width)
+{
+    char text[32];
+    char *at = text + sizeof text - 1;
+    *at = '\0';
+    for (int digits = 0; count || !digits; count /= 10, digits++) {
+        if (digits && digits % 3 == 0)
+            *--at = ',';
+        *--at = (char)('0' + count % 10);
+    }
+    strbuf_format(out, "%*s", width, at);
+}
+
+/* Errors and bounds are relative to the sum of absolute terms; quantized outputs have steps of
+ * rounding instead. */
+static void put_error(strbuf *out, const verified *v)
+{
+    const family *f = v->kernel->instance->family;
+    bool quantized = false;
+    for (const param *p = f->params; p->name; p++)
+        quantized |= p->kind == PARAM_OUT && formats[p->format].block_values > 1;
+    if (quantized)
+        strbuf_format(out, "%15.2f  %10s", v->worst, "1 rounding");
+    else
+        strbuf_format(out, "%15.1e  %10.0e", v->worst * f->tolerance, f->tolerance);
+}
+
+static void put_verified(strbuf *out, const verification *v)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < v->checked; i++) {
+        size_t width = strlen(v->kernels[i].kernel->file);
+        widest = width > widest ? width : widest;
+    }
+    strbuf_format(out, "%-*s  %10s  %19s  %13s  %10s\n", (int)widest, "kernel", "blocks",
+                  "thread instructions", "largest error", "bound");
+    for (size_t i = 0; i < v->checked; i++) {
+        const verified *one = &v->kernels[i];
+        strbuf_format(out, "%-*s", (int)widest, one->kernel->file);
+        put_count(out, one->blocks, 12);
+        put_count(out, one->instructions, 21);
+        put_error(out, one);
+        strbuf_char(out, '\n');
+    }
+}
+
+static bool verify(run *r, const kernel_set *set, const kernel_list *edited, const progress *show)
 {
     const command_line *o = &r->options;
     verification v = { 0 };
-    if (!generate_verify(r->arena, set, o->seed, job_count(o), show, &v, &r->diags))
+    if (!generate_verify(r->arena, set, edited, o->seed, job_count(o), show, &v, &r->diags))
         return false;
+    const verified *worst = v.kernels;
+    for (size_t i = 1; i < v.checked; i++)
+        worst = v.kernels[i].worst > worst->worst ? &v.kernels[i] : worst;
+    if (o->verbose)
+        put_verified(&r->out, &v);
     size_t line = r->out.length;
     strbuf_put(&r->out, "verify");
     strbuf_pad(&r->out, line, SUMMARY_WIDTH);
     strbuf_format(&r->out, "%zu of %zu right, worst error %.2f of its bound (%s)\n", v.right,
-                  v.checked, v.worst, v.worst_name ? v.worst_name : "none");
+                  v.checked, worst->worst, worst->kernel->instance->name);
     return true;
 }
 
 /* Both checks, so that a run shows all that is wrong. */
-static bool check_kernels(run *r, kernel_set *set)
+static bool check_kernels(run *r, kernel_set *set, const kernel_list *edited)
 {
     const command_line *o = &r->options;
     static const progress terminal = { .step = show_progress };
     const progress *show = !o->quiet && os_is_terminal(STDERR) ? &terminal : NULL;
     bool accepted = !o->validate || validate(r, set, show);
-    bool right = !o->verify || verify(r, set, show);
+    bool right = !o->verify || verify(r, set, edited, show);
     return accepted && right;
-}
-
-static const char *output_path(arena *a, const char *folder, const char *name)
-{
-    size_t length = strlen(folder);
-    return arena_format(a, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
 }
 
 static bool write_depfile(run *r, const spec *s, const output_files *files)
@@ -158,7 +204,7 @@ static bool write_depfile(run *r, const spec *s, const output_files *files)
     const command_line *o = &r->options;
     /* The header stands for all outputs: Ninja refuses a depfile that names one it was not told of.
      */
-    const char *header = output_path(r->arena, o->out, files->items[0].name);
+    const char *header = path_in(r->arena, o->out, files->items[0].name);
     strbuf rule = strbuf_new(r->arena);
     emit_depfile(&rule, &header, 1, s->files, s->file_count);
 
@@ -172,6 +218,22 @@ static bool write_depfile(run *r, const spec *s, const output_files *files)
                          .size = rule.length };
     size_t changed;
     return emit_tree(r->arena, folder, &file, 1, &changed, &r->diags);
+}
+
+/* Takes the files that were edited out of those to write. */
+static void leave_edited(arena *a, output_files *files, const kernel_list *edited,
+                         const char *folder)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        const char *path = path_in(a, folder, files->items[i].name);
+        bool leave = false;
+        for (size_t e = 0; e < edited->count; e++)
+            leave |= strcmp(path, edited->items[e].file) == 0;
+        if (!leave)
+            files->items[kept++] = files->items[i];
+    }
+    files->count = kept;
 }
 
 static void put_kernels(strbuf *out, const kernel_set *set)
@@ -202,17 +264,21 @@ static void generate(run *r)
         generate_files(r->arena, &set, &files);
         for (size_t i = 0; i < files.count; i++)
             strbuf_format(&r->out, "%s\n",
-                          o->out ? output_path(r->arena, o->out, files.items[i].name)
+                          o->out ? path_in(r->arena, o->out, files.items[i].name)
                                  : files.items[i].name);
         return;
     }
-    if (!check_kernels(r, &set))
+    kernel_list edited = { 0 };
+    if (o->verify && o->out && !find_edited(r->arena, &set, o->out, &edited, &r->diags))
+        return;
+    if (!check_kernels(r, &set, &edited))
         return;
     if (o->verbose)
         put_kernels(&r->out, &set);
     if (o->out) {
         size_t changed;
         generate_files(r->arena, &set, &files);
+        leave_edited(r->arena, &files, &edited, o->out);
         r->wrote = emit_tree(r->arena, o->out, files.items, files.count, &changed, &r->diags);
         if (!r->wrote || (o->depfile && !write_depfile(r, &s, &files)))
             return;
@@ -221,7 +287,7 @@ static void generate(run *r)
             strbuf_format(&r->out, ", %zu pipeline%s", set.pipeline_count,
                           set.pipeline_count == 1 ? "" : "s");
         strbuf_format(&r->out, " -> %s (%zu files, %zu changed)\n",
-                      output_path(r->arena, o->out, files.items[0].name), files.count, changed);
+                      path_in(r->arena, o->out, files.items[0].name), files.count, changed);
     }
     if (o->quiet)
         r->out.length = 0;

@@ -45,7 +45,8 @@ static const struct {
       "PTX in the header: string, c23 (#embed) or incbin" },
     { OPTION_VALIDATE, "validate", optional_argument, "PTXAS", "assemble every kernel with ptxas" },
     { OPTION_VERIFY, "verify", no_argument, NULL,
-      "run every kernel on the CPU against its reference" },
+      "run every kernel on the CPU against its reference;\n"
+      "                              with --out, edited files are checked and kept" },
     { OPTION_SEED, "seed", required_argument, "N", "random inputs of --verify (default 1)" },
     { OPTION_DEPFILE, "depfile", required_argument, "FILE",
       "write a Makefile rule for Make and Ninja" },

@@ -18,8 +18,10 @@ enum {
     WHOLE_WORK = 20000000,  /* estimated thread-instructions up to which every block is run */
     SAMPLED_WORK = 4000000, /* up to which more blocks are sampled */
     MAX_BLOCKS = 16,
-    USUAL_SM_COUNT = 132, /* an H100's */
-    TURNS_A_BLOCK = 3,    /* of a grid-stride kernel, in the trial that makes it loop */
+    HANGING = 20,            /* times the estimate of a block's work: it hangs, */
+    HANGING_SMALL = 2000000, /* and that is at least so much */
+    USUAL_SM_COUNT = 132,    /* an H100's */
+    TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
     ODD_SEQ_LEN = 33,
 };
 
@@ -65,9 +67,20 @@ static const char *text_line(arena *a, const char *text, unsigned number)
     return arena_format(a, ": %.*s", (int)strcspn(text, "\n"), text);
 }
 
+/* The line with the kernel's name and what it requires of a launch. */
+static unsigned entry_line(const char *text)
+{
+    const char *entry = strstr(text, ".entry");
+    unsigned line = entry != NULL;
+    for (; entry && text < entry; text++)
+        line += *text == '\n';
+    return line;
+}
+
 static const char *fault_message(verifier *v, const emu_report *r)
 {
     arena *a = v->scratch;
+    v->result.line = r->line ? r->line : entry_line(v->kernel->ptx);
     const char *what = arena_format(a, "%s [%s]", r->message, emu_fault_name(r->fault));
     if (!r->line)
         return what;
@@ -129,15 +142,18 @@ static uint64_t rows_a_turn(const instance *in)
     return at_least_one(formula_value(in->family->launch.rows, in, NULL));
 }
 
-/* last_only: only the block that would be the first to leave a buffer at its end. */
-static block_choice choose_blocks(const trial *t, bool last_only)
+/* Of a grid that is large: the blocks that tell most, or one. The last would be the first to leave
+ * a buffer at its end. */
+typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
+
+static block_choice choose_blocks(const trial *t, selection which)
 {
     block_choice c = { .count = 0 };
     uint64_t work = estimated_work(t), grid = grid_size(t);
     if (work <= WHOLE_WORK)
         return c;
-    choose(&c, grid - 1);
-    if (last_only)
+    choose(&c, which == FIRST_BLOCK ? 0 : grid - 1);
+    if (which != SAMPLED_BLOCKS)
         return c;
     choose(&c, 0);
     uint64_t last_turn = (at_least_one(t->setup.shape.n) - 1) / rows_a_turn(t->instance);
@@ -217,6 +233,39 @@ static const char *unwritten(arena *a, const trial *t, size_t index, const uint8
                                             (unsigned long long)(missing * block_values));
 }
 
+static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
+                          const block_choice *c, uint64_t watch, emu_stats *stats,
+                          emu_report *report)
+{
+    emu_launch_config config = {
+        .module = v->module,
+        .entry = v->kernel->instance->name,
+        .grid = { t->grid[0], t->grid[1], t->grid[2] },
+        .block = { t->block, 1, 1 },
+        .dynamic_shared = t->dynamic_shared,
+        .params = d->pointers,
+        .param_count = t->param_count,
+        .blocks = c->count ? c->blocks : NULL,
+        .block_count = c->count,
+        .instruction_limit = HANGING * (estimated_work(t) / grid_size(t)) + HANGING_SMALL,
+        .watch = watch,
+    };
+    return emu_launch(d->memory, &config, stats, report);
+}
+
+/* Runs the trial again to find which line of the PTX stores to an address. Says so, after a word or
+ * two. */
+static const char *find_store(verifier *v, const trial *t, const device_params *d,
+                              const block_choice *c, const char *words, uint64_t address)
+{
+    emu_stats stats = { 0 };
+    emu_report report;
+    launch_blocks(v, t, d, c, address, &stats, &report);
+    v->result.line = stats.watched_line;
+    return arena_format(v->scratch, "%s PTX line %u%s", words, stats.watched_line,
+                        text_line(v->scratch, v->kernel->ptx, stats.watched_line));
+}
+
 static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
                          const block_choice *c, judgement *j)
 {
@@ -231,10 +280,41 @@ static bool judge_output(verifier *v, const trial *t, const device_params *d, si
             emu_read(d->memory, address, bytes + i * block_bytes, block_bytes);
     }
     const char *missing = unwritten(v->scratch, t, index, written, c);
+    const uint8_t *stored = memchr(written, true, blocks);
+    if (missing && stored) {
+        uint64_t address = d->addresses[index] + (uint64_t)(stored - written) * block_bytes;
+        missing = arena_format(v->scratch, "%s; %s", missing,
+                               find_store(v, t, d, c, "what is, is stored by", address));
+    }
     if (missing)
         return reject(v, t, missing);
     trial_judge(t, index, bytes, written, j);
     return true;
+}
+
+/* Where the element lies in its output. */
+static uint64_t element_offset(const trial_param *p, const judgement *j)
+{
+    uint64_t within = j->element % formats[p->param.format].block_values;
+    uint64_t block = format_bytes(p->param.format, j->element - within);
+    switch (*j->field) { /* a q8_1 block is d, s, and one byte a value */
+    case 's':
+        return block + sizeof(uint16_t);
+    case 'q':
+        return block + 2 * sizeof(uint16_t) + within;
+    default:
+        return block;
+    }
+}
+
+static const char *find_element(verifier *v, const trial *t, const device_params *d,
+                                const block_choice *c, const judgement *j)
+{
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.kind == PARAM_OUT && t->params[i].param.name == j->output)
+            return find_store(v, t, d, c, "stored by",
+                              d->addresses[i] + element_offset(&t->params[i], j));
+    return "";
 }
 
 static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
@@ -248,35 +328,24 @@ static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
     if (j.worst <= 1)
         return true;
     return reject(v, t,
-                  arena_format(v->scratch, "%s%s[%llu] is %.9g, expected %.9g: %.3g of its bound",
-                               j.field, j.output, (unsigned long long)j.element, j.got, j.expected,
-                               j.worst));
+                  arena_format(v->scratch,
+                               "%s%s[%llu] is %.9g, expected %.9g: %.3g of its bound, %s", j.field,
+                               j.output, (unsigned long long)j.element, j.got, j.expected, j.worst,
+                               find_element(v, t, d, c, &j)));
 }
 
-static bool run(verifier *v, const trial *t, device_params *d, bool last_only)
+static bool run(verifier *v, const trial *t, device_params *d, selection which)
 {
-    block_choice c = choose_blocks(t, last_only);
+    block_choice c = choose_blocks(t, which);
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         d->pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &d->addresses[i];
         if (p->param.kind == PARAM_OUT)
             emu_clear_written(d->memory, d->addresses[i]);
     }
-    emu_launch_config config = {
-        .module = v->module,
-        .entry = v->kernel->instance->name,
-        .grid = { t->grid[0], t->grid[1], t->grid[2] },
-        .block = { t->block, 1, 1 },
-        .dynamic_shared = t->dynamic_shared,
-        .params = d->pointers,
-        .param_count = t->param_count,
-        .blocks = c.count ? c.blocks : NULL,
-        .block_count = c.count,
-        .instruction_limit = 100 * estimated_work(t) + WHOLE_WORK,
-    };
     emu_stats stats = { 0 };
     emu_report report;
-    bool ended = emu_launch(d->memory, &config, &stats, &report);
+    bool ended = launch_blocks(v, t, d, &c, 0, &stats, &report);
     v->result.instructions += stats.thread_instructions;
     v->result.blocks += c.count ? c.count : grid_size(t);
     return ended ? judge_outputs(v, t, d, &c) : reject(v, t, fault_message(v, &report));
@@ -291,7 +360,7 @@ static bool run_lengths(verifier *v, trial *t, device_params *d)
             continue;
         trial_shorten(t, lengths[i]);
         spoil_next_positions(d, t, v->scratch);
-        if (!run(v, t, d, lengths[i] > longest))
+        if (!run(v, t, d, lengths[i] > longest ? LAST_BLOCK : SAMPLED_BLOCKS))
             return false;
     }
     return true;
@@ -300,7 +369,7 @@ static bool run_lengths(verifier *v, trial *t, device_params *d)
 static bool run_alone(verifier *v, trial *t, device_params *d)
 {
     spoil_next_positions(d, t, v->scratch);
-    return run(v, t, d, false);
+    return run(v, t, d, SAMPLED_BLOCKS);
 }
 
 static bool run_setup(verifier *v, const trial_setup *setup,
@@ -316,11 +385,24 @@ static bool run_setup(verifier *v, const trial_setup *setup,
     return right;
 }
 
+static bool run_first(verifier *v, trial *t, device_params *d)
+{
+    return run(v, t, d, FIRST_BLOCK);
+}
+
+/* With ordinary inputs, then with zeros, tiny and huge ones, which divide by zero, lose bits or
+ * overflow where a kernel does not take care; of these, a grid that is large runs one block. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
+    static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
-    return run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
+    bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
+    for (size_t i = 0; right && i < sizeof others / sizeof *others; i++) {
+        setup.kind = others[i];
+        right = run_setup(v, &setup, run_first);
+    }
+    return right;
 }
 
 /* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
@@ -353,7 +435,8 @@ static bool fixes_all_sizes(const instance *in)
     return true;
 }
 
-/* A size other than the built one: the smallest, then some that are odd multiples. */
+/* A size other than the built one: the smallest, then some that are odd multiples, and one that
+ * leaves no rest. */
 static int64_t other_size(const key *k, int64_t several)
 {
     int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
@@ -363,7 +446,7 @@ static int64_t other_size(const key *k, int64_t several)
 
 static bool run_other_sizes(verifier *v)
 {
-    static const int64_t columns[] = { 1, 3, 5 }, rows[] = { 1, 7, 33 };
+    static const int64_t columns[] = { 1, 3, 5, 32 }, rows[] = { 1, 7, 33, 2 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         instance other = *v->kernel->instance;
         for (const key *k = other.family->keys; k->name; k++)
@@ -382,6 +465,7 @@ static bool load(verifier *v)
     emu_report report;
     v->module = emu_load(v->scratch, k->ptx, k->ptx_length, &report);
     v->result.right = v->module != NULL;
+    v->result.line = v->module ? 0 : report.line;
     if (!v->module)
         v->result.message =
             arena_format(v->result_arena, "%s: PTX line %u%s: %s", k->instance->name, report.line,

@@ -12,7 +12,9 @@ typedef struct verify_result {
     uint64_t blocks; /* run */
     uint64_t instructions; /* thread-instructions */
     const char
-        *message; /* when not right: the worst element or the rule broken, and how to repeat it */
+        *message;  /* when not right: the worst element or the rule broken, and how to repeat it */
+    unsigned line; /* of the PTX text, from 1: where the rule was broken or the worst element
+                      stored; 0 where no line is to blame */
 } verify_result;
 
 /* Runs the cases that the kernel's instance asks for: its own size (first, last and sampled blocks

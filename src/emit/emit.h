@@ -24,6 +24,9 @@ void emit_manifest(strbuf *out, const kernel_set *set);
 void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
                   const char *const *inputs, size_t input_count);
 
+/* The path of a file in a folder. */
+const char *path_in(arena *a, const char *folder, const char *name);
+
 /* Puts files into a folder, made where missing. A file whose bytes are there already is not
  * touched. All new contents are written under temporary names first; only when every one is
  * complete are they renamed, so that a failure (a full disk, a folder that may not be written)

@@ -3,6 +3,7 @@
 
 #include "base/os.h"
 #include "emit/describe.h"
+#include "emit/edited.h"
 #include "emit/emit.h"
 #include "gen/formula.h"
 
@@ -160,6 +161,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
     set_value(item, "smem", shared);
     set_number(item, "workspace", 0);
     set_value(item, "ptxas", resources_json(&k->resources));
+    set_string(item, "fnv1a64", ptx_checksum(a, k->ptx, k->ptx_length));
     return item;
 }
 

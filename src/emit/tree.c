@@ -6,6 +6,12 @@
 
 typedef VEC(os_pending) pending_files;
 
+const char *path_in(arena *a, const char *folder, const char *name)
+{
+    size_t length = strlen(folder);
+    return arena_format(a, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
+}
+
 static bool fail(diags *d, const char *path, const char *error)
 {
     diag_error(d, DIAG_UNWRITABLE, (location){ .file = path }, "cannot write: %s", error);
@@ -24,7 +30,7 @@ static bool write_changed(arena *a, const char *folder, const output_file *files
                           pending_files *pending, diags *d)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *path = arena_format(a, "%s/%s", folder, files[i].name), *error;
+        const char *path = path_in(a, folder, files[i].name), *error;
         bool same = false;
         if (os_exists(path) &&
             !os_file_holds(a, path, files[i].bytes, files[i].size, &same, &error))

@@ -40,8 +40,8 @@ lane_mask access_split(addresses *a, ptx_space space, lane_mask mask)
     return in;
 }
 
-static bool check_alignment(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
-                            unsigned size, access_kind kind)
+bool access_is_aligned(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
+                       unsigned size, access_kind kind)
 {
     if (address % size == 0)
         return true;
@@ -78,7 +78,7 @@ static void report_miss(warp *w, const op *o, int lane, ptx_space space, uint64_
 allocation *access_global(warp *w, const op *o, int lane, uint64_t address, unsigned size,
                           access_kind kind)
 {
-    if (!check_alignment(w, o, lane, SPACE_GLOBAL, address, size, kind))
+    if (!access_is_aligned(w, o, lane, SPACE_GLOBAL, address, size, kind))
         return NULL;
     allocation *a = memory_find(w->machine->memory, address);
     if (!a) {
@@ -93,6 +93,10 @@ allocation *access_global(warp *w, const op *o, int lane, uint64_t address, unsi
             w, o, lane, EMU_OUT_OF_BOUNDS, address,
             "use after free: %u-byte global %s at 0x%llx in a freed allocation of %llu bytes", size,
             kind_names[kind], (ull)address, (ull)a->size);
+    } else if (o->space == SPACE_CONST && !(a->variable && a->read_only)) {
+        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
+                   "out of bounds: %u-byte constant %s at 0x%llx is in no .const variable", size,
+                   kind_names[kind], (ull)address);
     } else if (a->read_only && kind != ACCESS_LOAD) {
         warp_fault(w, o, lane, EMU_READ_ONLY, address,
                    "%u-byte global %s at 0x%llx in memory that is read-only", size,
@@ -178,6 +182,13 @@ static bool check_shared(warp *w, const op *o, int lane, uint64_t address, size_
             size, kind_names[kind], (ull)within, v->name);
         return false;
     }
+    if (problem == SHARED_PENDING) {
+        warp_fault(w, o, lane, EMU_RACE, address,
+                   "race: %u-byte shared %s at byte %llu of '%s', where a cp.async of thread %u of "
+                   "the block is under way",
+                   size, kind_names[kind], (ull)within, v->name, other);
+        return false;
+    }
     if (problem == SHARED_WRITE_AFTER_WRITE && same_store(w, o, lane, other))
         return true;
     if (other < MAX_WARPS * WARP_LANES)
@@ -214,7 +225,7 @@ static uint8_t *local_bytes(warp *w, const op *o, int lane, uint64_t address, un
 uint8_t *access_array(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
                       unsigned size, access_kind kind)
 {
-    if (!check_alignment(w, o, lane, space, address, size, kind))
+    if (!access_is_aligned(w, o, lane, space, address, size, kind))
         return NULL;
     const variable *v = find_array(w, o, lane, space, address, size, kind);
     if (!v)
@@ -233,7 +244,7 @@ uint8_t *access_array(warp *w, const op *o, int lane, ptx_space space, uint64_t 
 
 /* The single allocation that all lanes' accesses lie in, if they do and no lane needs a closer
  * look. */
-static allocation *common_allocation(const warp *w, const addresses *a, unsigned size,
+static allocation *common_allocation(const warp *w, const op *o, const addresses *a, unsigned size,
                                      access_kind kind)
 {
     uint64_t lowest = UINT64_MAX, highest = 0, any = 0;
@@ -243,7 +254,7 @@ static allocation *common_allocation(const warp *w, const addresses *a, unsigned
         any |= a->at[i];
     }
     allocation *found = memory_find(w->machine->memory, lowest);
-    if (any & (size - 1) || !found || found->freed || !found->bytes ||
+    if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed || !found->bytes ||
         (kind == ACCESS_LOAD ? found->initialised != NULL : found->read_only) ||
         !allocation_holds(found, lowest, highest - lowest + size))
         return NULL;
@@ -286,7 +297,7 @@ typedef uint64_t elements[MAX_VECTOR][WARP_LANES];
 static void load_global(warp *w, const op *o, const addresses *a, lane_mask mask, elements to)
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    const allocation *common = common_allocation(w, a, total, ACCESS_LOAD);
+    const allocation *common = common_allocation(w, o, a, total, ACCESS_LOAD);
     for (unsigned e = 0; common && e < o->vector; e++)
         load_lanes(common->bytes + e * size, a, common->address, size, to[e]);
     if (common)
@@ -356,10 +367,17 @@ static void load_from(warp *w, const op *o, ptx_space space, const addresses *a,
         store_results(w, o, loaded, mask);
 }
 
+static void note_watched(const machine *m, const op *o, uint64_t address, unsigned size)
+{
+    uint64_t watch = m->config->watch;
+    if (watch && m->stats && address <= watch && watch - address < size)
+        m->stats->watched_line = o->line;
+}
+
 static void store_global(warp *w, const op *o, const addresses *a, lane_mask mask, elements from)
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    allocation *common = common_allocation(w, a, total, ACCESS_STORE);
+    allocation *common = common_allocation(w, o, a, total, ACCESS_STORE);
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
@@ -370,6 +388,7 @@ static void store_global(warp *w, const op *o, const addresses *a, lane_mask mas
         for (unsigned e = 0; e < o->vector; e++)
             memcpy(bytes + e * size, &from[e][i], size);
         allocation_write(to, a->at[i], bytes, total);
+        note_watched(w->machine, o, a->at[i], total);
     }
 }
 
@@ -445,7 +464,7 @@ void exec_ld_param(warp *w, const op *o, lane_mask mask)
         uint64_t index = (a.at[i] >> PARAM_STRIDE_LOG2) - 1;
         uint64_t offset = a.at[i] & ((UINT64_C(1) << PARAM_STRIDE_LOG2) - 1);
         int lane = mask >> i & 1 ? i : lowest_lane(mask);
-        if (!check_alignment(w, o, lane, SPACE_PARAM, offset, total, ACCESS_LOAD))
+        if (!access_is_aligned(w, o, lane, SPACE_PARAM, offset, total, ACCESS_LOAD))
             return;
         const param *p = index < m->entry->params.count ? &m->entry->params.items[index] : NULL;
         if (!p || offset + total > p->size) {

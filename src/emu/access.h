@@ -22,6 +22,10 @@ lane_mask access_split(addresses *a, ptx_space space, lane_mask mask);
 void access_count(const warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
                   access_kind kind);
 
+/* False and a fault where an address is not a multiple of size. */
+bool access_is_aligned(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
+                       unsigned size, access_kind kind);
+
 /* The bytes of one lane's access to shared or local memory, or NULL and a fault. */
 uint8_t *access_array(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
                       unsigned size, access_kind kind);

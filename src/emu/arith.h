@@ -209,6 +209,11 @@ static inline float flush(float value, unsigned mods)
     return mods & MOD_FTZ && fabsf(value) < FLT_MIN ? copysignf(0, value) : value;
 }
 
+static inline double flush_double(double value, unsigned mods)
+{
+    return mods & MOD_FTZ && fabs(value) < DBL_MIN ? copysign(0, value) : value;
+}
+
 static inline float saturate(float value)
 {
     return value > 0 ? (value < 1 ? value : 1) : 0;

@@ -1,11 +1,19 @@
 /* atom and red: one lane after another, in the order of the lanes. */
 #include "emu/access.h"
-#include "emu/arith.h"
+#include "emu/halves.h"
 
 static u64 add_floats(ptx_type type, u64 a, u64 b)
 {
     u64 sum = 0;
-    if (type == TYPE_f32) {
+    if (type == TYPE_f16) {
+        sum = add_half((f16)a, (f16)b, 0);
+    } else if (type == TYPE_f16x2) {
+        sum = both2(add_half, (u32)a, (u32)b, 0);
+    } else if (type == TYPE_bf16) {
+        sum = add_bfloat((bf16)a, (bf16)b, 0);
+    } else if (type == TYPE_bf16x2) {
+        sum = both2(add_bfloat, (u32)a, (u32)b, 0);
+    } else if (type == TYPE_f32) {
         float x, y;
         memcpy(&x, &a, sizeof x);
         memcpy(&y, &b, sizeof y);

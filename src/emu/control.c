@@ -27,6 +27,15 @@ void warp_resume(warp *w)
     } while (!w->active || w->pc == w->reconverge);
 }
 
+static bool check_uniform(warp *w, const op *o, lane_mask others)
+{
+    if (o->uniform && others)
+        warp_fault(w, o, lowest_lane(others), EMU_BARRIER, 0,
+                   "marked .uni, and of the active lanes 0x%08x do not take it, such as this one",
+                   others);
+    return !o->uniform || !others;
+}
+
 void exec_bra(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
@@ -39,6 +48,8 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
         w->pc = o->target;
         return;
     }
+    if (!check_uniform(w, o, others))
+        return;
     /* Groups of lanes that wait their turn are disjoint, so that this leaves room for all. Where
      * there is no more for a meeting point, the lanes meet at the next one out. */
     bool room = w->depth + WARP_LANES < m->frames;
@@ -57,9 +68,17 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
     set_active(w, others);
 }
 
+void exec_table_miss(warp *w, const op *o, lane_mask mask)
+{
+    int lane = lowest_lane(mask);
+    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, 0, "brx.idx: its table has no target of index %u",
+               get_u32(source(w, o, 0), lane));
+}
+
 void exec_exit(warp *w, const op *o, lane_mask mask)
 {
-    (void)o;
+    if (!check_uniform(w, o, w->active & ~mask))
+        return;
     w->alive &= ~mask;
     set_active(w, w->active & ~mask);
     if (!w->active)
@@ -68,7 +87,9 @@ void exec_exit(warp *w, const op *o, lane_mask mask)
 
 void exec_trap(warp *w, const op *o, lane_mask mask)
 {
-    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
+    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0,
+               o->variant == TRAP_ASSERT ? "an assertion of the kernel failed"
+                                         : "the trap instruction was reached");
 }
 
 static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, unsigned expected)

@@ -5,7 +5,8 @@ enum {
     MAX_NESTING = 64,
     MAX_REGISTERS = 1 << 20,
     MAX_LOCAL_BYTES = 512 * 1024,
-    MAX_MODULE_BYTES = 1 << 28, /* of global and constant variables */
+    MAX_LOCAL_EXTENT = 2 * MAX_LOCAL_BYTES, /* with the gaps between the arrays */
+    MAX_MODULE_BYTES = 1 << 28,             /* of global and constant variables */
 };
 
 unsigned parser_line(const parser *p)
@@ -53,6 +54,25 @@ static ptx_type parse_type(parser *p)
     return type;
 }
 
+static const reg *declare_register(parser *p, const char *name, ptx_type type, unsigned line)
+{
+    symbol *s = parser_declare(p, name, SYMBOL_REG, line);
+    s->type = type;
+    s->index = (uint32_t)p->entry->regs.count;
+    uint32_t place =
+        type == TYPE_pred ? p->entry->predicate_count++ : parser_place(p, emu_type_bits(type));
+    reg *r = VEC_PUSH(p->arena, &p->entry->regs);
+    *r = (reg){ .name = name, .type = type, .place = place };
+    return r;
+}
+
+const reg *parser_register(parser *p)
+{
+    ptx_type type = parse_type(p);
+    unsigned line = parser_line(p);
+    return declare_register(p, lexer_expect_name(&p->lex, "a register's name"), type, line);
+}
+
 void parser_registers(parser *p)
 {
     ptx_type type = parse_type(p);
@@ -70,12 +90,7 @@ void parser_registers(parser *p)
             lexer_expect(&p->lex, ">");
             continue;
         }
-        symbol *s = parser_declare(p, name, SYMBOL_REG, line);
-        s->type = type;
-        s->index = (uint32_t)p->entry->regs.count;
-        uint32_t place =
-            type == TYPE_pred ? p->entry->predicate_count++ : parser_place(p, emu_type_bits(type));
-        *VEC_PUSH(p->arena, &p->entry->regs) = (reg){ .name = name, .type = type, .place = place };
+        declare_register(p, name, type, line);
     } while (lexer_accept(&p->lex, ","));
     lexer_expect(&p->lex, ";");
 }
@@ -150,12 +165,14 @@ static void place_variable(parser *p, variable *v, unsigned line)
         if (v->size > MAX_SHARED_BYTES || *end > SHARED_DYNAMIC_BASE)
             lexer_error(&p->lex, line, "'%s' does not fit shared memory of %d bytes", v->name,
                         MAX_SHARED_BYTES);
-    } else if (v->space == SPACE_LOCAL) {
+    } else if (v->space == SPACE_LOCAL || v->space == SPACE_PARAM) {
+        v->parameter = v->space == SPACE_PARAM;
+        v->space = SPACE_LOCAL;
         if (!e)
             lexer_error(&p->lex, line, "local memory is declared in an entry");
         v->offset = round_up(e->local.end, v->align > ARRAY_GAP ? v->align : ARRAY_GAP);
         e->local.end = v->offset + v->size + ARRAY_GAP;
-        if (v->size > MAX_LOCAL_BYTES || e->local.end > WINDOW_BYTES)
+        if (v->size > MAX_LOCAL_BYTES || e->local.end > LOCAL_BASE + MAX_LOCAL_EXTENT)
             lexer_error(&p->lex, line, "'%s' does not fit local memory of %d bytes", v->name,
                         MAX_LOCAL_BYTES);
         *VEC_PUSH(p->arena, &e->local.list) = v;
@@ -195,6 +212,9 @@ void parser_variables(parser *p, ptx_space space, bool external)
         v->align = align ? align : natural;
         v->dynamic = array && elements == 0 && external && space == SPACE_SHARED;
         v->size = elements * natural;
+        if (external && !v->dynamic)
+            lexer_error(l, line, "'%s' is defined in another module, which is not supported",
+                        v->name);
         bool in_memory = space == SPACE_GLOBAL || space == SPACE_CONST;
         if (v->size > MAX_MODULE_BYTES - p->global_bytes || (v->size == 0 && !v->dynamic))
             lexer_error(l, line, "'%s' cannot have %llu bytes", v->name,
@@ -231,7 +251,13 @@ bool parser_space(parser *p, ptx_space *space)
     return false;
 }
 
-void parser_param(parser *p)
+typedef struct param_declaration {
+    const char *name;
+    ptx_type type;
+    uint64_t size, align;
+} param_declaration;
+
+static param_declaration parse_param(parser *p)
 {
     lexer *l = &p->lex;
     unsigned line = parser_line(p);
@@ -250,13 +276,35 @@ void parser_param(parser *p)
     const char *name = lexer_expect_name(l, "a parameter's name");
     parse_dimensions(p, &elements);
     uint64_t size = elements * emu_type_bytes(type);
-    align = align ? align : emu_type_bytes(type);
-    uint64_t offset = align ? round_up(p->entry->param_bytes, align) : 0;
-    if (size == 0 || offset + size > MAX_PARAM_BYTES)
+    if (size == 0 || size > MAX_PARAM_BYTES)
         lexer_error(l, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all", name,
                     (unsigned long long)size, MAX_PARAM_BYTES);
-    parser_declare(p, name, SYMBOL_PARAM, line)->index = (uint32_t)p->entry->params.count;
+    return (param_declaration){ name, type, size, align ? align : emu_type_bytes(type) };
+}
+
+void parser_param(parser *p)
+{
+    unsigned line = parser_line(p);
+    param_declaration d = parse_param(p);
+    uint64_t offset = round_up(p->entry->param_bytes, d.align);
+    if (offset + d.size > MAX_PARAM_BYTES)
+        lexer_error(&p->lex, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all",
+                    d.name, (unsigned long long)d.size, MAX_PARAM_BYTES);
+    parser_declare(p, d.name, SYMBOL_PARAM, line)->index = (uint32_t)p->entry->params.count;
     *VEC_PUSH(p->arena, &p->entry->params) =
-        (param){ .name = name, .size = size, .offset = offset };
-    p->entry->param_bytes = offset + size;
+        (param){ .name = d.name, .size = (size_t)d.size, .offset = (size_t)offset };
+    p->entry->param_bytes = (size_t)(offset + d.size);
+}
+
+variable *parser_formal(parser *p, variable *given, ptx_type *type)
+{
+    unsigned line = parser_line(p);
+    param_declaration d = parse_param(p);
+    variable *v = arena_zalloc(p->arena, sizeof *v);
+    *v = (variable){ .name = d.name, .space = SPACE_PARAM, .size = d.size, .align = d.align };
+    *type = d.type;
+    if (!given)
+        place_variable(p, v, line);
+    parser_declare(p, d.name, SYMBOL_VARIABLE, line)->variable = given ? given : v;
+    return v;
 }

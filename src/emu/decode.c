@@ -141,7 +141,7 @@ static void decode_by_table(decoder *d)
     const symbol *known = symbols_find(&d->p->forms, full);
     size_t row = known ? known->index : find_row(d, full);
     if (!known)
-        symbols_add(&d->p->forms, d->p->arena, full, SYMBOL_FUNCTION)->index = (uint32_t)row;
+        symbols_add(&d->p->forms, d->p->arena, full, SYMBOL_FORM)->index = (uint32_t)row;
     if (row < lane_row_count)
         decode_lane(d, &lane_rows[row]);
     else
@@ -163,6 +163,10 @@ void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool g
         d.op.guard_not = guard_not;
     }
     decode_by_table(&d);
+    for (unsigned i = 0; i < in->operand_count; i++)
+        d.pairs -= in->operands[i].pair != NULL;
+    if (d.pairs)
+        decode_error(&d, "a second result behind '|' does not exist here");
     d.op.uses = (uint32_t)e->uses.count;
     for (unsigned i = 0; i < d.op.reads; i++)
         *VEC_PUSH(p->arena, &e->uses) = d.reads[i];

@@ -63,6 +63,8 @@ static void decode_comparison(decoder *d, unsigned results)
     bool combined = d->op.combine != COMBINE_NONE;
     decode_expect(d, results + 2 + combined, results + 2 + combined);
     d->op.type2 = (uint8_t)type;
+    if (d->op.mods & MOD_FTZ && type != TYPE_f32 && type != TYPE_f16)
+        decode_error(d, "'.ftz' does not go with this type");
     take_compare(d, type);
     decode_source(d, 0, results, type);
     decode_source(d, 1, results + 1, type);
@@ -76,7 +78,7 @@ void decode_setp(decoder *d)
     const operand *to = decode_operand(d, 0);
     decode_comparison(d, 1);
     d->op.dst[0] = decode_predicate_result(d, to);
-    d->op.dst[1] = decode_predicate_result(d, to->pair);
+    d->op.dst[1] = decode_pair_result(d, to);
     d->op.exec = exec_setp;
 }
 

@@ -73,6 +73,10 @@ static void check_space(decoder *d, unsigned index)
     if (!base || base->kind == OPERAND_REG)
         return;
     ptx_space declared = base->kind == OPERAND_PARAM ? SPACE_PARAM : base->variable->space;
+    if (space == SPACE_PARAM && base->kind == OPERAND_VARIABLE && base->variable->parameter) {
+        d->op.space = SPACE_LOCAL;
+        return;
+    }
     if (space == SPACE_GENERIC && (declared == SPACE_GLOBAL || declared == SPACE_CONST))
         return;
     if (space != declared)
@@ -110,14 +114,29 @@ static void take_vector(decoder *d, unsigned index, ptx_type type, bool result)
     }
 }
 
+/* .relaxed, .acquire and .release say among whom, nothing else does. */
+static void take_order(decoder *d)
+{
+    static const char *const orders[] = { "relaxed", "acquire", "release" };
+    static const char *const scopes[] = { "cta", "cluster", "gpu", "sys" };
+    bool ordered = instruction_which(d->in, orders, 3) < 3;
+    bool scoped = instruction_which(d->in, scopes, 4) < 4;
+    if (ordered && !scoped)
+        decode_error(d, "an ordered access names a scope, as in .gpu");
+    if (scoped && !ordered && !instruction_has(d->in, "mmio"))
+        decode_error(d, "a scope goes with .relaxed, .acquire or .release");
+    d->op.strong = ordered || instruction_has(d->in, "volatile");
+}
+
 void decode_ld(decoder *d)
 {
     ptx_type type = instruction_type(d->in);
+    if (instruction_has(d->in, "nc") && !instruction_has(d->in, "global"))
+        decode_error(d, "'.nc' goes with .global");
     decode_expect(d, 2, 2);
     d->op.space = (uint8_t)(strcmp(d->in->name, "ldu") ? space_of(d->in) : SPACE_GLOBAL);
     d->op.type = (uint8_t)type;
-    d->op.strong = instruction_has(d->in, "volatile") || instruction_has(d->in, "relaxed") ||
-                   instruction_has(d->in, "acquire");
+    take_order(d);
     take_vector(d, 0, type, true);
     decode_address(d, 0, 1);
     check_space(d, 1);
@@ -130,8 +149,7 @@ void decode_st(decoder *d)
     decode_expect(d, 2, 2);
     d->op.space = (uint8_t)space_of(d->in);
     d->op.type = (uint8_t)type;
-    d->op.strong = instruction_has(d->in, "volatile") || instruction_has(d->in, "relaxed") ||
-                   instruction_has(d->in, "release");
+    take_order(d);
     decode_address(d, 0, 0);
     check_space(d, 0);
     take_vector(d, 1, type, false);
@@ -144,13 +162,13 @@ void decode_atom(decoder *d)
         ptx_combine combine;
         const char *types;
     } allowed[] = {
-        { COMBINE_ADD, "u32 s32 u64 f32 f64" },
+        { COMBINE_ADD, "u32 s32 u64 f32 f64 f16 f16x2 bf16 bf16x2" },
         { COMBINE_MIN, "u32 s32 u64 s64" },
         { COMBINE_MAX, "u32 s32 u64 s64" },
         { COMBINE_INC, "u32" },
         { COMBINE_DEC, "u32" },
         { COMBINE_EXCH, "b32 b64" },
-        { COMBINE_CAS, "b32 b64" },
+        { COMBINE_CAS, "b16 b32 b64" },
         { COMBINE_AND, "b32 b64" },
         { COMBINE_OR, "b32 b64" },
         { COMBINE_XOR, "b32 b64" },
@@ -175,6 +193,57 @@ void decode_atom(decoder *d)
     if (d->op.combine == COMBINE_CAS)
         decode_source(d, 2, next + 2, type);
     d->op.exec = exec_atom;
+}
+
+/* cp.async.cg.shared.global [to], [from], size{, bytes to read or a predicate to read none} */
+void decode_async_copy(decoder *d)
+{
+    decode_expect(d, 3, 4);
+    const operand *size = decode_operand(d, 2);
+    if (size->kind != OPERAND_INTEGER || (size->bits != 4 && size->bits != 8 && size->bits != 16))
+        decode_error(d, "a copy is of 4, 8 or 16 bytes");
+    if (instruction_has(d->in, "cg") && size->bits != 16)
+        decode_error(d, "a copy past the first-level cache is of 16 bytes");
+    d->op.type = TYPE_b32;
+    d->op.vector = (uint8_t)(size->bits / 4);
+    d->op.space = SPACE_GLOBAL;
+    decode_address(d, 1, 1);
+    check_space(d, 1);
+    d->op.offset2 = d->op.offset;
+    d->op.variant = d->op.address64;
+    d->op.space = SPACE_SHARED;
+    decode_address(d, 0, 0);
+    check_space(d, 0);
+    const operand *last = d->in->operand_count == 4 ? decode_operand(d, 3) : size;
+    bool ignores = last->kind == OPERAND_REG && last->type == TYPE_pred;
+    d->op.combine = ignores ? ASYNC_IGNORE : ASYNC_SIZE;
+    if (ignores)
+        decode_predicate(d, 2, 3);
+    else
+        d->op.src[2] = decode_source_place(d, last, TYPE_u32, false);
+    d->op.exec = exec_async_copy;
+}
+
+void decode_async_commit(decoder *d)
+{
+    decode_expect(d, 0, 0);
+    d->op.exec = exec_async_commit;
+}
+
+void decode_async_wait(decoder *d)
+{
+    decode_expect(d, 1, 1);
+    if (decode_operand(d, 0)->kind != OPERAND_INTEGER)
+        decode_error(d, "the number of groups is a constant");
+    decode_source(d, 0, 0, TYPE_u32);
+    d->op.exec = exec_async_wait;
+}
+
+void decode_async_wait_all(decoder *d)
+{
+    decode_expect(d, 0, 0);
+    d->op.variant = 1;
+    d->op.exec = exec_async_wait;
 }
 
 void decode_cvta(decoder *d)

@@ -78,6 +78,10 @@ void decode_cvt(decoder *d)
     bool narrows = to_float && (!from_float || emu_type_bits(to) < emu_type_bits(from) ||
                                 (emu_type_bits(to) == emu_type_bits(from) && to != from));
     decode_expect(d, 2, 2);
+    if (d->op.mods & MOD_FTZ && to != TYPE_f32 && from != TYPE_f32)
+        decode_error(d, "'.ftz' goes with .f32");
+    if (d->op.mods & MOD_RELU && ((to != TYPE_f16 && to != TYPE_bf16) || from != TYPE_f32))
+        decode_error(d, "'.relu' goes with .f16 and .bf16 made of .f32");
     if (from_float && !to_float && !integral)
         decode_error(d, "a conversion to an integer needs .rni, .rzi, .rmi or .rpi");
     if (narrows && (!rounds || integral))

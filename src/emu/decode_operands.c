@@ -193,9 +193,15 @@ uint32_t decode_predicate_result(decoder *d, const operand *o)
 {
     if (!o || o->kind == OPERAND_SINK)
         return UINT32_MAX;
-    if (o->kind != OPERAND_REG || o->type != TYPE_pred)
+    if (o->kind != OPERAND_REG || o->type != TYPE_pred || o->negated)
         decode_error(d, "this result must be a predicate");
     return write_register(d, o->index);
+}
+
+uint32_t decode_pair_result(decoder *d, const operand *o)
+{
+    d->pairs += o->pair != NULL;
+    return decode_predicate_result(d, o->pair);
 }
 
 void decode_predicate(decoder *d, unsigned to, unsigned index)

@@ -9,7 +9,7 @@ void decode_shfl(decoder *d)
     const operand *to = decode_operand(d, 0);
     d->op.variant = (uint8_t)instruction_which(d->in, modes, 4);
     d->op.dst[0] = decode_result_place(d, to, TYPE_b32, false);
-    d->op.dst[1] = decode_predicate_result(d, to->pair);
+    d->op.dst[1] = decode_pair_result(d, to);
     for (unsigned i = 0; i < 4; i++)
         decode_source(d, i, i + 1, i == 0 ? TYPE_b32 : TYPE_u32);
     d->op.exec = exec_shfl;
@@ -37,7 +37,7 @@ void decode_match(decoder *d)
     d->op.variant = instruction_has(d->in, "all");
     d->op.type = (uint8_t)type;
     d->op.dst[0] = decode_result_place(d, to, TYPE_b32, false);
-    d->op.dst[1] = decode_predicate_result(d, to->pair);
+    d->op.dst[1] = d->op.variant ? decode_pair_result(d, to) : UINT32_MAX;
     decode_source(d, 0, 1, type);
     decode_source(d, 1, 2, TYPE_u32);
     d->op.exec = exec_match;
@@ -74,13 +74,23 @@ void decode_bra(decoder *d)
                                                              .op = (uint32_t)d->p->entry->ops.count,
                                                              .line = d->in->line };
     d->op.is_branch = d->op.ends = true;
+    d->op.uniform = instruction_has(d->in, "uni");
     d->op.exec = exec_bra;
+}
+
+/* What is left of brx.idx behind the comparisons with all its targets. */
+void decode_table_branch(decoder *d)
+{
+    decode_expect(d, 2, 2);
+    decode_source(d, 0, 0, TYPE_u32);
+    d->op.exec = exec_table_miss;
 }
 
 void decode_exit(decoder *d)
 {
     decode_expect(d, 0, 0);
     d->op.is_branch = d->op.ends = true;
+    d->op.uniform = instruction_has(d->in, "uni");
     d->op.exec = exec_exit;
 }
 

@@ -11,6 +11,7 @@ typedef struct decoder {
     const instruction *in;
     op op;
     uint32_t reads[MAX_READS], writes[MAX_WRITES]; /* registers, op.reads and op.writes of them */
+    unsigned pairs;                                /* operands of the form p|q that were taken */
 } decoder;
 
 _Noreturn void decode_error(decoder *d, const char *what);
@@ -39,6 +40,9 @@ uint32_t decode_result_place(decoder *d, const operand *o, ptx_type type, bool w
 
 /* A predicate result; UINT32_MAX where none is wanted. */
 uint32_t decode_predicate_result(decoder *d, const operand *o);
+
+/* The q of a result p|q; UINT32_MAX where there is none. */
+uint32_t decode_pair_result(decoder *d, const operand *o);
 
 /* Make operand index of the instruction the op's source or result to. */
 void decode_source(decoder *d, unsigned to, unsigned index, ptx_type type);

@@ -6,13 +6,27 @@
  * allocation has guard zones around it, so that an address formed by wrong arithmetic never lands
  * in another allocation.
  *
- * Where the PTX ISA leaves room, the emulator is strict: all lanes that a member mask names must
- * take part, ended ones too; all threads of a block must reach a barrier that names no thread
- * count; lanes of a warp do not see each other's shared memory before they synchronise. Calls are
- * not supported, nor are cp.async, mbarrier, clusters and tensor instructions.
+ * Where the PTX ISA leaves room, the emulator is strict:
+ * - All lanes that a member mask names must take part, ended ones too, and name the same mask.
+ * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
+ *   together, at barrier.sync without .aligned as well.
+ * - Accesses to shared memory by two threads, one of them a write, are a race unless something
+ *   orders them. A barrier orders all threads of the warps that take part. Within a warp,
+ *   bar.warp.sync, shfl, vote, match and redux order the lanes that their member mask names, and
+ *   no others. (The PTX ISA promises that of bar.warp.sync; on GPUs all of them do it.) Atomic
+ *   operations are no race among each other, nor are lanes that store the same value at once.
+ * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
+ *   threads not before a barrier after that.
+ *
+ * Calls are run, but for recursion and calls through a pointer. mbarrier, bulk copies, clusters and
+ * tensor instructions are not supported. What is not is an error of emu_load that names the line.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.
+ *
+ * Threads: nothing here is global. A loaded module is never changed and any number of threads may
+ * launch from it at the same time. An emu_memory belongs to one thread at a time, with all calls
+ * that take it, emu_launch included; who shares one between threads locks it.
  */
 #ifndef PTXGEN_EMU_EMU_H
 #define PTXGEN_EMU_EMU_H
@@ -38,8 +52,8 @@ typedef enum emu_fault {
                           written */
     EMU_RACE, /* two threads touch one shared-memory byte, one writing, with no barrier between */
     EMU_BARRIER, /* some threads of the block never reach a barrier others wait at, or divergent */
-    EMU_INACTIVE_LANE, /* a shuffle or vote names a lane that does not take part */
-    EMU_STACK,         /* call depth, or trap instruction reached */
+    EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part */
+    EMU_STACK,         /* a trap instruction was reached, or an assertion failed */
     EMU_LIMIT,         /* the instruction limit was reached: the kernel hangs */
 } emu_fault;
 
@@ -57,21 +71,42 @@ const char *emu_fault_name(emu_fault fault);
 /* Parses a PTX module. NULL and a report on an error. The module lives in the arena. */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
 
+/* What the head of a module says. */
+typedef struct emu_module_info {
+    unsigned target; /* 80 for sm_80 */
+    unsigned isa;    /* 70 for .version 7.0 */
+    size_t entry_count;
+    size_t constant_bytes; /* of all .const variables */
+} emu_module_info;
+void emu_module_describe(const emu_module *m, emu_module_info *info);
+
+/* The names of a module's entries in the order of the text; NULL for an index past the last. */
+const char *emu_entry_name(const emu_module *m, size_t index);
+
 /* What a loaded kernel declares; false when there is no entry of that name. */
 typedef struct emu_entry_info {
     unsigned param_count;
     size_t param_bytes;
     unsigned reqntid[3]; /* zeros where not declared */
+    unsigned maxntid[3]; /* the same */
     size_t shared_bytes; /* static */
+    size_t local_bytes;  /* of a thread */
+    /* 32-bit registers that hold live values at the same time where most do: about what ptxas
+     * allocates, which may spend more to hide latencies or fewer by reordering. */
+    unsigned live_registers;
 } emu_entry_info;
 bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
 
-/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. A memory is used by one
- * launch at a time; give each thread its own. */
+/* Where a parameter lies in the parameter buffer of a launch, in bytes; false when there is no such
+ * entry or parameter. */
+bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *offset, size_t *size);
+
+/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. */
 emu_memory *emu_memory_new(void);
 void emu_memory_free(emu_memory *m);
 
-/* size bytes without content: reading them before a write is a fault. */
+/* size bytes without content: reading them before a write is a fault. 0 when the host has not that
+ * much memory. */
 uint64_t emu_alloc(emu_memory *m, size_t size);
 
 /* An allocation over memory of the caller's, not copied, all initialised; read-only where so said.
@@ -83,14 +118,53 @@ uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
  * bytes are copied. */
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size);
 
+/* False, and nothing done, when address is not the start of a live allocation: one that was freed
+ * before (emu_find tells), an address inside of one, or of a module's variable. */
 bool emu_free(emu_memory *m, uint64_t address);
+
+/* The host's own access. False, and nothing done, where the range is not inside of one live
+ * allocation. The host may write what is read-only to kernels, .const variables among it. */
 bool emu_write(emu_memory *m, uint64_t address, const void *bytes, size_t size);
 bool emu_read(const emu_memory *m, uint64_t address, void *bytes, size_t size);
+
+/* count copies of an element (1 to 16 bytes) one behind another. */
+bool emu_fill(emu_memory *m, uint64_t address, const void *element, size_t element_size,
+              uint64_t count);
+
+/* From one place of device memory to another, which may overlap. Bytes that nothing has written
+ * stay so in the copy: a kernel that reads them there is at fault. */
+bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size);
 
 /* Whether a kernel (or emu_write) has written all of these bytes since emu_alloc or
  * emu_clear_written. */
 bool emu_written(const emu_memory *m, uint64_t address, size_t size);
 void emu_clear_written(emu_memory *m, uint64_t address);
+
+/* Whether all of these bytes have content: mapped, or written at any time since emu_alloc. */
+bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);
+
+typedef struct emu_allocation {
+    uint64_t address, size;
+    bool freed;    /* there is nothing any more; no other allocation will get these addresses */
+    bool variable; /* of a module */
+} emu_allocation;
+
+/* The allocation, live or freed, that address is inside of or, where none is, the one whose guard
+ * zone it is in (so that the caller can say by how much it missed). False: far from all. */
+bool emu_find(const emu_memory *m, uint64_t address, emu_allocation *found);
+
+/* What emu_alloc and the emu_map functions have given and emu_free has not taken back, in the order
+ * of allocation: leaks, when asked at the end. Fills list up to room; returns how many there are.
+ * total, where not NULL, is set to their bytes. */
+size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t *total);
+
+/* The .global or .const variable of a module in this memory, where each memory has its own copy;
+ * its content is what the text says until somebody writes it. False when there is no such name. */
+bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,
+                  size_t *size);
+
+/* Frees a module's variables in this memory; call it before the module's arena goes. */
+void emu_module_forget(emu_memory *m, const emu_module *module);
 
 typedef struct emu_launch_config {
     const emu_module *module;
@@ -103,6 +177,7 @@ typedef struct emu_launch_config {
     size_t block_count;
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
+    uint64_t watch; /* a global address whose stores are noted in emu_stats; 0: none */
 } emu_launch_config;
 
 typedef struct emu_stats {
@@ -110,6 +185,7 @@ typedef struct emu_stats {
     uint64_t global_load_bytes, global_store_bytes; /* as asked for by the lanes */
     uint64_t global_load_sectors;                   /* 32-byte sectors touched by warp-wide loads */
     uint64_t shared_bank_conflicts;                 /* extra passes over 32 banks of 4 bytes */
+    unsigned watched_line; /* PTX line of the last st to emu_launch_config.watch; 0: none */
 } emu_stats;
 
 /* Runs a kernel to its end. False and a report on a fault; what blocks wrote before stays written.

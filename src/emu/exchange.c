@@ -6,29 +6,58 @@
 #include "emu/arith.h"
 #include "emu/machine.h"
 
+/* Lanes that name one another meet. Usually that is the whole warp. */
+static void synchronise(warp *w, const op *o, lane_mask mask, int member_source)
+{
+    machine *m = w->machine;
+    for (lane_mask left = mask; left;) {
+        lane_mask members = get_u32(source(w, o, member_source), lowest_lane(left));
+        shared_warp_sync(&m->shared, m->arena, w->index, members, members == w->present);
+        left &= ~members;
+    }
+}
+
+/* The first lane that a mask names and whose own mask is another; WARP_LANES: there is none. */
+static int find_other_mask(const warp *w, const op *o, lane_mask members, int member_source)
+{
+    const lanes32 *masks = source(w, o, member_source);
+    int lane = 0;
+    while (lane < WARP_LANES && (!(members >> lane & 1) || masks->u32[lane] == members))
+        lane++;
+    return lane;
+}
+
+static bool check_members(warp *w, const op *o, lane_mask mask, int lane, int member_source)
+{
+    lane_mask members = get_u32(source(w, o, member_source), lane), absent = members & ~mask;
+    int other = find_other_mask(w, o, members & mask, member_source);
+    if (!(members >> lane & 1))
+        warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0, "lane %d is not in its own member mask 0x%08x",
+                   lane, members);
+    else if (absent)
+        warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
+                   "member mask 0x%08x names lane %d, which does not take part: it %s", members,
+                   lowest_lane(absent),
+                   !(w->present >> lowest_lane(absent) & 1) ? "is not in the block"
+                   : !(w->alive >> lowest_lane(absent) & 1) ? "has ended"
+                                                            : "is inactive");
+    else if (other < WARP_LANES)
+        warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
+                   "member mask 0x%08x names lane %d, whose own is 0x%08x", members, other,
+                   get_u32(source(w, o, member_source), other));
+    else
+        return true;
+    return false;
+}
+
 static bool members_take_part(warp *w, const op *o, lane_mask mask, int member_source)
 {
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        lane_mask members = get_u32(source(w, o, member_source), i);
-        if (!(members >> i & 1)) {
-            warp_fault(w, o, i, EMU_INACTIVE_LANE, 0,
-                       "lane %d is not in its own member mask 0x%08x", i, members);
+    /* Most often all lanes are active and name all lanes. */
+    bool whole = mask == ALL_LANES && find_other_mask(w, o, mask, member_source) == WARP_LANES;
+    for (int i = 0; !whole && i < WARP_LANES; i++)
+        if (mask >> i & 1 && !check_members(w, o, mask, i, member_source))
             return false;
-        }
-        if (members & ~mask) {
-            int absent = lowest_lane(members & ~mask);
-            warp_fault(w, o, i, EMU_INACTIVE_LANE, 0,
-                       "member mask 0x%08x names lane %d, which does not take part: it %s", members,
-                       absent,
-                       !(w->present >> absent & 1) ? "is not in the block"
-                       : !(w->alive >> absent & 1) ? "has ended"
-                                                   : "is inactive");
-            return false;
-        }
-    }
-    shared_warp_sync(&w->machine->shared, w->index);
+    synchronise(w, o, mask, member_source);
     return true;
 }
 

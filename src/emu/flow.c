@@ -1,6 +1,6 @@
 /* Basic blocks; immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy ("A
  * simple, fast dominance algorithm") on the reversed graph; and which registers are written on
- * every path that leads to a read, by iteration to a fixed point.
+ * every path that leads to a read, and how many are live at a time, by iteration to a fixed point.
  *
  * The ways of a branch meet at its immediate post-dominator. Where there is none because some path
  * returns early, they meet where those paths do that go on to the last return of the entry.
@@ -289,6 +289,68 @@ static void find_undefined_reads(graph *g)
     }
 }
 
+static uint32_t weight(const entry *e, uint32_t r)
+{
+    ptx_type type = e->regs.items[r].type;
+    return type == TYPE_pred ? 0 : emu_type_bits(type) == 64 ? 2 : 1;
+}
+
+static uint32_t registers_in(const entry *e, const bits *live, const uint64_t *words)
+{
+    uint32_t total = 0;
+    for (size_t w = 0; w < live->stride; w++)
+        for (uint32_t i = 0; words[w] && i < 64; i++)
+            total += words[w] >> i & 1 ? weight(e, (uint32_t)w * 64 + i) : 0;
+    return total;
+}
+
+/* Makes a register live or not; how many 32-bit registers more there are then. */
+static int32_t set_live(const entry *e, uint64_t *words, uint32_t r, bool live)
+{
+    if (bit_at(words, r) == live)
+        return 0;
+    words[r / 64] ^= UINT64_C(1) << r % 64;
+    return live ? (int32_t)weight(e, r) : -(int32_t)weight(e, r);
+}
+
+/* Backwards through a block: words, what is live at its end, becomes what is at its start. */
+static void live_through(const graph *g, uint32_t b, const bits *live, uint64_t *words)
+{
+    entry *e = g->entry;
+    uint32_t now = registers_in(e, live, words);
+    for (uint32_t i = g->blocks[b].end; i-- > g->blocks[b].first;) {
+        const op *o = &e->ops.items[i];
+        for (unsigned w = 0; w < o->writes && !is_guarded(o); w++)
+            now += (uint32_t)set_live(e, words, e->uses.items[o->uses + o->reads + w], false);
+        for (unsigned r = 0; r < o->reads; r++)
+            now += (uint32_t)set_live(e, words, e->uses.items[o->uses + r], true);
+        e->live_registers = now > e->live_registers ? now : e->live_registers;
+    }
+}
+
+/* Which registers are live at the start of each block, by iteration to a fixed point. */
+static void count_live_registers(graph *g)
+{
+    bits live = { .stride = (g->entry->regs.count + 63) / 64 + 1 };
+    size_t bytes = live.stride * sizeof *live.words;
+    live.words = arena_zalloc(g->arena, g->count * bytes);
+    uint64_t *words = arena_alloc(g->arena, bytes);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t b = g->count; b-- > 0;) {
+            memset(words, 0, bytes);
+            for (int s = 0; s < 2; s++) {
+                uint32_t next = g->blocks[b].successors[s];
+                for (size_t w = 0; next < g->count && w < live.stride; w++)
+                    words[w] |= live.words[next * live.stride + w];
+            }
+            live_through(g, b, &live, words);
+            changed |= memcmp(words, live.words + b * live.stride, bytes) != 0;
+            memcpy(live.words + b * live.stride, words, bytes);
+        }
+    }
+}
+
 void flow_analyse(entry *e)
 {
     arena *scratch = arena_new();
@@ -297,6 +359,7 @@ void flow_analyse(entry *e)
     find_last_exit(&g);
     find_meeting_points(&g);
     find_undefined_reads(&g);
+    count_live_registers(&g);
     keep_last_exit(&g);
     find_meeting_points(&g);
     arena_free(scratch);

@@ -6,7 +6,7 @@
 #include "emu/module.h"
 
 /* Sets reconverge of all branches, and check, mark and reg.tracked where some path reaches a read
- * of a register without writing it. */
+ * of a register without writing it, and live_registers of the entry. */
 void flow_analyse(entry *e);
 
 #endif

@@ -152,6 +152,7 @@ static void start_warp(machine *m, warp *w)
     w->present = count >= WARP_LANES ? ALL_LANES : (UINT32_C(1) << count) - 1;
     w->alive = w->present;
     w->carry = 0;
+    async_begin_block(m, w);
     w->pc = 0;
     w->depth = 0;
     w->reconverge = NO_TARGET;

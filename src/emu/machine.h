@@ -16,6 +16,15 @@ typedef struct frame {
     lane_mask mask;
 } frame;
 
+/* A cp.async that its thread has not waited for. */
+typedef struct async_copy {
+    struct async_copy *next;
+    size_t offset; /* in shared memory */
+    uint32_t group;
+    uint8_t lane, size;
+    uint8_t bytes[16];
+} async_copy;
+
 typedef enum warp_status { WARP_RUNS, WARP_WAITS, WARP_ENDED } warp_status;
 
 struct warp {
@@ -35,6 +44,8 @@ struct warp {
     const op *waits;  /* the instruction it waits at */
     frame *frames;
     uint32_t depth;
+    async_copy *copies;          /* the oldest first */
+    uint32_t groups[WARP_LANES]; /* that each lane has committed */
 };
 
 typedef struct barrier {
@@ -59,8 +70,9 @@ struct machine {
     uint8_t *local, *local_written; /* local_bytes a thread, one after another */
     size_t local_bytes;
     const uint8_t *params;
-    const uint64_t *globals;                         /* addresses of the module's variables */
-    uint32_t frames;                                 /* room for frames in each warp */
+    const uint64_t *globals; /* addresses of the module's variables */
+    uint32_t frames;         /* room for frames in each warp */
+    async_copy *spare_copies;
     uint64_t thread_instructions, warp_instructions; /* of the block */
     uint64_t limit;
 };
@@ -122,6 +134,10 @@ op_exec *exec_cvt_for(const op *o);
 /* access.c */
 op_exec exec_ld, exec_st, exec_ld_param;
 
+/* async.c */
+op_exec exec_async_copy, exec_async_commit, exec_async_wait;
+void async_begin_block(machine *m, warp *w);
+
 /* atomic.c */
 op_exec exec_atom;
 
@@ -129,6 +145,6 @@ op_exec exec_atom;
 op_exec exec_shfl, exec_vote, exec_match, exec_activemask, exec_redux;
 
 /* control.c */
-op_exec exec_bra, exec_exit, exec_trap, exec_bar, exec_bar_warp;
+op_exec exec_bra, exec_table_miss, exec_exit, exec_trap, exec_bar, exec_bar_warp;
 
 #endif

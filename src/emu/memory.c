@@ -6,11 +6,14 @@
 #include "base/os.h"
 #include "emu/module.h"
 
-enum { SLOT_LOG2 = 32, FIRST_SLOT = 0x7f00 };
+/* Slots start above all addresses of the host, so that no device address is also one of its. */
+enum { SLOT_LOG2 = 32, FIRST_SLOT = 0x10000 };
 #define GUARD_BYTES (UINT64_C(1) << 30)
+#define MOST_BYTES  (UINT64_C(1) << 44)
 
 typedef struct module_variables {
-    const emu_module *module;
+    const emu_module *module; /* NULL: forgotten */
+    size_t count;
     uint64_t *addresses;
 } module_variables;
 
@@ -20,70 +23,12 @@ struct emu_memory {
     VEC(module_variables) variables;
 };
 
-static void *allocate(size_t size)
-{
-    void *bytes = calloc(size ? size : 1, 1);
-    if (!bytes)
-        os_out_of_memory(size);
-    return bytes;
-}
-
-static size_t bitmap_bytes(uint64_t size)
-{
-    return (size_t)(size / 8 + 1);
-}
-
-static void set_bits(uint8_t *bits, uint64_t first, uint64_t count)
-{
-    for (; count && first % 8; first++, count--)
-        bits[first / 8] |= (uint8_t)(1 << first % 8);
-    memset(bits + first / 8, 0xff, (size_t)(count / 8));
-    first += count / 8 * 8;
-    if (count % 8)
-        bits[first / 8] |= (uint8_t)((1 << count % 8) - 1);
-}
-
-static bool bits_set(const uint8_t *bits, uint64_t first, uint64_t count)
-{
-    uint64_t end = first + count;
-    while (first < end)
-        if (first % 8 == 0 && end - first >= 8) {
-            if (bits[first / 8] != 0xff)
-                return false;
-            first += 8;
-        } else {
-            if (!(bits[first / 8] >> first % 8 & 1))
-                return false;
-            first++;
-        }
-    return true;
-}
-
 emu_memory *emu_memory_new(void)
 {
     arena *a = arena_new();
     emu_memory *m = arena_zalloc(a, sizeof *m);
     m->arena = a;
     return m;
-}
-
-static uint64_t page_count(const allocation *a)
-{
-    return a->size / PAGE_BYTES + 1;
-}
-
-static void release(allocation *a)
-{
-    if (a->owned)
-        free(a->bytes);
-    free(a->initialised);
-    free(a->written);
-    for (uint64_t i = 0; a->pages && i < page_count(a); i++)
-        free(a->pages[i]);
-    free(a->pages);
-    a->bytes = a->initialised = a->written = NULL;
-    a->pages = NULL;
-    a->freed = true;
 }
 
 void emu_memory_free(emu_memory *m)
@@ -94,7 +39,7 @@ void emu_memory_free(emu_memory *m)
     for (size_t i = 0; i < m->slots.count; i++) {
         allocation *a = m->slots.items[i];
         if (a != last && !a->freed)
-            release(a);
+            allocation_release(a);
         last = a;
     }
     arena_free(m->arena);
@@ -118,9 +63,12 @@ static allocation *add(emu_memory *m, uint64_t size)
 
 uint64_t emu_alloc(emu_memory *m, size_t size)
 {
+    uint8_t *bytes = size <= MOST_BYTES ? calloc(size ? size : 1, 1) : NULL;
+    if (!bytes)
+        return 0;
     allocation *a = add(m, size);
-    a->bytes = allocate(size);
-    a->initialised = allocate(bitmap_bytes(size));
+    a->bytes = bytes;
+    a->initialised = allocation_bitmap(size);
     a->owned = true;
     return a->address;
 }
@@ -138,7 +86,7 @@ uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes
     allocation *a = add(m, virtual_size);
     a->pattern = (const uint8_t *)arena_copy(m->arena, bytes, size);
     a->pattern_size = size;
-    a->pages = allocate((size_t)page_count(a) * sizeof(page *));
+    a->pages = allocation_pages(virtual_size);
     return a->address;
 }
 
@@ -157,65 +105,10 @@ static allocation *find_live(const emu_memory *m, uint64_t address, uint64_t siz
 bool emu_free(emu_memory *m, uint64_t address)
 {
     allocation *a = find_live(m, address, 0);
-    if (!a || a->address != address)
+    if (!a || a->address != address || a->variable)
         return false;
-    release(a);
+    allocation_release(a);
     return true;
-}
-
-static page *make_page(allocation *a, uint64_t index)
-{
-    page *p = a->pages[index];
-    if (!p) {
-        p = a->pages[index] = allocate(sizeof *p);
-        for (uint64_t i = 0; i < PAGE_BYTES; i++)
-            p->bytes[i] = a->pattern[(index * PAGE_BYTES + i) % a->pattern_size];
-    }
-    return p;
-}
-
-void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size)
-{
-    uint64_t offset = address - a->address;
-    if (a->bytes) {
-        memcpy(bytes, a->bytes + offset, size);
-        return;
-    }
-    uint8_t *to = bytes;
-    for (uint64_t i = offset; i < offset + size; i++) {
-        const page *p = a->pages[i / PAGE_BYTES];
-        *to++ = p ? p->bytes[i % PAGE_BYTES] : a->pattern[i % a->pattern_size];
-    }
-}
-
-void allocation_mark(allocation *a, uint64_t address, size_t size)
-{
-    if (!a->written)
-        a->written = allocate(bitmap_bytes(a->size));
-    set_bits(a->written, address - a->address, size);
-    if (a->initialised)
-        set_bits(a->initialised, address - a->address, size);
-}
-
-void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size)
-{
-    uint64_t offset = address - a->address;
-    if (a->bytes) {
-        memcpy(a->bytes + offset, bytes, size);
-        allocation_mark(a, address, size);
-        return;
-    }
-    const uint8_t *from = bytes;
-    for (uint64_t i = offset; i < offset + size; i++) {
-        page *p = make_page(a, i / PAGE_BYTES);
-        p->bytes[i % PAGE_BYTES] = *from++;
-        set_bits(p->written, i % PAGE_BYTES, 1);
-    }
-}
-
-bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size)
-{
-    return !a->initialised || bits_set(a->initialised, address - a->address, size);
 }
 
 bool emu_write(emu_memory *m, uint64_t address, const void *bytes, size_t size)
@@ -234,50 +127,145 @@ bool emu_read(const emu_memory *m, uint64_t address, void *bytes, size_t size)
     return a;
 }
 
+bool emu_fill(emu_memory *m, uint64_t address, const void *element, size_t element_size,
+              uint64_t count)
+{
+    uint8_t chunk[4096];
+    allocation *a = find_live(m, address, 0);
+    if (element_size == 0 || element_size > sizeof chunk || !a ||
+        count > (a->size - (address - a->address)) / element_size)
+        return false;
+    size_t whole = sizeof chunk / element_size * element_size;
+    for (size_t at = 0; at < whole; at += element_size)
+        memcpy(chunk + at, element, element_size);
+    for (uint64_t left = count * element_size, part; left; left -= part, address += part) {
+        part = left < whole ? left : whole;
+        allocation_write(a, address, chunk, (size_t)part);
+    }
+    return true;
+}
+
+bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size)
+{
+    const allocation *source = find_live(m, from, size);
+    allocation *target = find_live(m, to, size);
+    if (!source || !target)
+        return false;
+    if (target->initialised && !allocation_is_initialised(source, from, size)) {
+        allocation_copy(target, to, source, from, size);
+        return true;
+    }
+    arena *a = source->bytes ? NULL : arena_new();
+    uint8_t *bytes =
+        source->bytes ? source->bytes + (from - source->address) : arena_alloc(a, size);
+    if (!source->bytes)
+        allocation_read(source, from, bytes, size);
+    allocation_write(target, to, bytes, size);
+    if (a)
+        arena_free(a);
+    return true;
+}
+
 bool emu_written(const emu_memory *m, uint64_t address, size_t size)
 {
     const allocation *a = find_live(m, address, size);
-    if (!a)
-        return false;
-    uint64_t offset = address - a->address;
-    if (!a->pages)
-        return size == 0 || (a->written && bits_set(a->written, offset, size));
-    for (uint64_t i = offset; i < offset + size; i++) {
-        const page *p = a->pages[i / PAGE_BYTES];
-        if (!p || !bits_set(p->written, i % PAGE_BYTES, 1))
-            return false;
-    }
-    return true;
+    return a && allocation_is_written(a, address, size);
 }
 
 void emu_clear_written(emu_memory *m, uint64_t address)
 {
     allocation *a = find_live(m, address, 0);
-    if (!a)
-        return;
-    if (a->written)
-        memset(a->written, 0, bitmap_bytes(a->size));
-    for (uint64_t i = 0; a->pages && i < page_count(a); i++)
-        if (a->pages[i])
-            memset(a->pages[i]->written, 0, sizeof a->pages[i]->written);
+    if (a)
+        allocation_clear_written(a);
+}
+
+bool emu_initialised(const emu_memory *m, uint64_t address, size_t size)
+{
+    const allocation *a = find_live(m, address, size);
+    return a && allocation_is_initialised(a, address, size);
+}
+
+static emu_allocation describe(const allocation *a)
+{
+    return (emu_allocation){
+        .address = a->address, .size = a->size, .freed = a->freed, .variable = a->variable
+    };
+}
+
+bool emu_find(const emu_memory *m, uint64_t address, emu_allocation *found)
+{
+    const allocation *a = memory_find(m, address);
+    if (a)
+        *found = describe(a);
+    return a;
+}
+
+size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t *total)
+{
+    const allocation *last = NULL;
+    size_t count = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m->slots.count; i++) {
+        const allocation *a = m->slots.items[i];
+        if (a != last && !a->freed && !a->variable) {
+            if (count < room)
+                list[count] = describe(a);
+            count++;
+            bytes += a->size;
+        }
+        last = a;
+    }
+    if (total)
+        *total = bytes;
+    return count;
+}
+
+static module_variables *find_variables(const emu_memory *m, const emu_module *module)
+{
+    for (size_t i = 0; i < m->variables.count; i++)
+        if (m->variables.items[i].module == module)
+            return &m->variables.items[i];
+    return NULL;
 }
 
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
 {
-    for (size_t i = 0; i < m->variables.count; i++)
-        if (m->variables.items[i].module == module)
-            return m->variables.items[i].addresses;
+    const module_variables *known = find_variables(m, module);
+    if (known)
+        return known->addresses;
     size_t count = module->globals.count;
     uint64_t *addresses = arena_alloc(m->arena, (count + 1) * sizeof *addresses);
     for (size_t i = 0; i < count; i++) {
         const variable *v = module->globals.items[i];
-        allocation *a = add(m, v->size);
-        a->bytes = allocate((size_t)v->size);
-        memcpy(a->bytes, v->bytes, (size_t)v->size);
-        a->owned = true;
+        addresses[i] = emu_alloc(m, (size_t)v->size);
+        allocation *a = memory_find(m, addresses[i]);
+        if (!a)
+            os_out_of_memory((size_t)v->size);
+        allocation_write(a, addresses[i], v->bytes, (size_t)v->size);
         a->read_only = v->space == SPACE_CONST;
-        addresses[i] = a->address;
+        a->variable = true;
     }
-    *VEC_PUSH(m->arena, &m->variables) = (module_variables){ module, addresses };
+    *VEC_PUSH(m->arena, &m->variables) = (module_variables){ module, count, addresses };
     return addresses;
+}
+
+bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,
+                  size_t *size)
+{
+    for (size_t i = 0; i < module->globals.count; i++)
+        if (strcmp(module->globals.items[i]->name, name) == 0) {
+            *address = memory_variables(m, module)[i];
+            *size = (size_t)module->globals.items[i]->size;
+            return true;
+        }
+    return false;
+}
+
+void emu_module_forget(emu_memory *m, const emu_module *module)
+{
+    module_variables *known = find_variables(m, module);
+    for (size_t i = 0; known && i < known->count; i++)
+        allocation_release(memory_find(m, known->addresses[i]));
+    if (known)
+        known->module = NULL;
 }

@@ -18,7 +18,7 @@ typedef struct allocation {
     const uint8_t *pattern;
     uint64_t pattern_size;
     struct page **pages; /* of a pattern: those that were written */
-    bool read_only, freed, owned;
+    bool read_only, freed, owned, variable;
 } allocation;
 
 enum { PAGE_BYTES = 1 << 16 };
@@ -37,13 +37,25 @@ static inline bool allocation_holds(const allocation *a, uint64_t address, uint6
     return address - a->address <= a->size && size <= a->size - (address - a->address);
 }
 
+/* Gives back what an allocation holds; its addresses stay known as freed. */
+void allocation_release(allocation *a);
+
 /* Reads and writes that are known to be inside. */
 void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size);
 void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size);
 bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size);
 
-/* Notes that bytes of an allocation that is no pattern were written. */
-void allocation_mark(allocation *a, uint64_t address, size_t size);
+/* Copies bytes together with which of them are initialised, which not all of from are; to keeps
+ * account of its own. The two may overlap. */
+void allocation_copy(allocation *to, uint64_t address, const allocation *from,
+                     uint64_t from_address, size_t size);
+
+bool allocation_is_written(const allocation *a, uint64_t address, size_t size);
+void allocation_clear_written(allocation *a);
+
+/* Room for a bit a byte, all 0, and for the pages of a pattern, none of them there yet. */
+uint8_t *allocation_bitmap(uint64_t size);
+struct page **allocation_pages(uint64_t size);
 
 /* The addresses of a module's variables of global and constant memory, which come into being when
  * they are first asked for. */

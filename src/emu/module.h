@@ -92,6 +92,8 @@ typedef enum ptx_combine {
 enum { BAR_SYNC, BAR_ARRIVE, BAR_RED };
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM, VOTE_BALLOT };
+enum { TRAP_INSTRUCTION, TRAP_ASSERT };
+enum { ASYNC_SIZE, ASYNC_IGNORE }; /* op.combine: what the last operand of cp.async says */
 enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
 
 enum { MAX_VECTOR = 8 };
@@ -104,8 +106,9 @@ struct op {
     op_exec *exec;
     /* Byte offsets into a warp's register file; for predicates indices into its predicates. */
     uint32_t dst[MAX_VECTOR], src[MAX_VECTOR + 1];
-    int64_t offset; /* added to an address */
-    uint32_t guard; /* a predicate */
+    int64_t offset;  /* added to an address */
+    int64_t offset2; /* added to a second address */
+    uint32_t guard;  /* a predicate */
     uint32_t line;
     uint32_t target;     /* of a branch: the op it jumps to */
     uint32_t reconverge; /* of a branch: the op where its paths meet again, NO_TARGET for none */
@@ -118,6 +121,7 @@ struct op {
     bool ends;           /* control never goes to the next op of the text, unless guarded */
     bool address64;      /* the address register has 64 bits */
     bool pred_not;       /* the predicate operand is negated */
+    bool uniform;        /* .uni: all lanes that are active go the same way */
     bool strong;         /* .volatile, .relaxed, …: ordered by the memory model */
     uint8_t vector;      /* elements of a vector operand, at least 1 */
     uint8_t type, type2; /* ptx_type: of the result and of the source */
@@ -145,6 +149,7 @@ typedef struct variable {
     uint64_t size, align;
     uint64_t offset;      /* of shared and local arrays: its address in that space */
     bool dynamic;         /* extern .shared: its size is the launch's */
+    bool parameter;       /* of a call: .param, kept in local memory */
     const uint8_t *bytes; /* of global and constant variables: initial content, size bytes */
     uint32_t index;       /* of global and constant variables: its place in the module */
 } variable;
@@ -217,11 +222,13 @@ typedef struct entry {
     VEC(constant) constants;
     VEC(special_place) specials;
     uint32_t file_bytes, predicate_count, tracked_count;
+    uint32_t live_registers; /* as emu_entry_info has them */
 } entry;
 
 struct emu_module {
     VEC(entry *) entries;
     VEC(variable *) globals; /* of global and constant memory */
+    unsigned target, isa;    /* as emu_module_info has them */
 };
 
 static inline uint64_t round_up(uint64_t value, uint64_t align)

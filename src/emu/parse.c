@@ -2,7 +2,7 @@
 #include "emu/flow.h"
 #include "emu/parser.h"
 
-enum { MAX_SCOPES = 64, MAX_OPS = 1 << 22 };
+enum { MAX_SCOPES = 64, MAX_OPS = 1 << 20 };
 
 static void skip_line(parser *p)
 {
@@ -11,7 +11,7 @@ static void skip_line(parser *p)
         lexer_next(&p->lex);
 }
 
-static void skip_braces(parser *p)
+void parser_skip_braces(parser *p)
 {
     unsigned line = parser_line(p), depth = 0;
     do {
@@ -36,7 +36,7 @@ static bool parse_ignored(parser *p)
             lexer_next(l);
         if (!lexer_is(l, "{"))
             lexer_error(l, parser_line(p), "expected '{' before %s", lexer_shown(l));
-        skip_braces(p);
+        parser_skip_braces(p);
     } else if (lexer_accept_directive(l, "pragma")) {
         while (l->token.kind == TOKEN_STRING || lexer_is(l, ","))
             lexer_next(l);
@@ -52,6 +52,16 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
 {
     lexer *l = &p->lex;
     instruction in = { .line = line, .name = name };
+    if (p->entry->ops.count >= MAX_OPS)
+        lexer_error(l, line, "an entry has at most %d instructions", MAX_OPS);
+    if (strcmp(name, "call") == 0) {
+        parser_call(p, line, guard, guard_not);
+        return;
+    }
+    if (strcmp(name, "ret") == 0 && p->call) {
+        parser_return(p, line, guard, guard_not);
+        return;
+    }
     for (; l->token.kind == TOKEN_DIRECTIVE; lexer_next(l)) {
         if (in.modifier_count == MAX_MODIFIERS)
             lexer_error(l, line, "'%s' has too many modifiers", name);
@@ -65,9 +75,10 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
         } while (lexer_accept(l, ","));
     }
     lexer_expect(l, ";");
-    if (p->entry->ops.count == MAX_OPS)
-        lexer_error(l, line, "an entry has at most %d instructions", MAX_OPS);
-    decode_instruction(p, &in, guard, guard_not);
+    if (strcmp(name, "brx") == 0)
+        parser_table_branch(p, &in, guard, guard_not);
+    else
+        decode_instruction(p, &in, guard, guard_not);
 }
 
 static void parse_guarded(parser *p)
@@ -82,10 +93,10 @@ static void parse_guarded(parser *p)
     parse_instruction(p, lexer_expect_name(l, "an instruction"), line, o.index, not );
 }
 
-static void resolve_labels(parser *p)
+void parser_resolve_labels(parser *p, size_t first)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < p->references.count; i++) {
+    size_t kept = first;
+    for (size_t i = first; i < p->references.count; i++) {
         const reference *r = &p->references.items[i];
         const symbol *s = symbols_find(&p->symbols, r->label);
         if (s && s->kind == SYMBOL_LABEL && s->depth == p->symbols.depth)
@@ -98,10 +109,10 @@ static void resolve_labels(parser *p)
 
 static void parse_statement(parser *p);
 
-static void parse_body(parser *p)
+void parser_body(parser *p)
 {
     unsigned line = parser_line(p);
-    size_t opened = symbols_open(&p->symbols);
+    size_t opened = symbols_open(&p->symbols), references = p->references.count;
     if (p->symbols.depth > MAX_SCOPES)
         lexer_error(&p->lex, line, "scopes are nested too deeply");
     lexer_expect(&p->lex, "{");
@@ -111,7 +122,7 @@ static void parse_body(parser *p)
         parse_statement(p);
     }
     lexer_next(&p->lex);
-    resolve_labels(p);
+    parser_resolve_labels(p, references);
     symbols_close(&p->symbols, opened);
 }
 
@@ -121,23 +132,27 @@ static void parse_statement(parser *p)
     unsigned line = parser_line(p);
     ptx_space space;
     if (lexer_is(l, "{")) {
-        parse_body(p);
+        parser_body(p);
     } else if (lexer_accept(l, "@")) {
         parse_guarded(p);
     } else if (lexer_accept_directive(l, "reg")) {
         parser_registers(p);
     } else if (parser_space(p, &space)) {
         parser_variables(p, space, false);
+    } else if (lexer_accept_directive(l, "param")) {
+        parser_variables(p, SPACE_PARAM, false);
     } else if (lexer_accept_directive(l, "extern")) {
         if (!parser_space(p, &space))
             lexer_error(l, line, "expected a state space before %s", lexer_shown(l));
         parser_variables(p, space, true);
     } else if (l->token.kind == TOKEN_NAME) {
         const char *name = lexer_expect_name(l, "an instruction");
-        if (lexer_accept(l, ":"))
-            parser_declare(p, name, SYMBOL_LABEL, line)->index = (uint32_t)p->entry->ops.count;
-        else
+        if (!lexer_accept(l, ":"))
             parse_instruction(p, name, line, UINT32_MAX, false);
+        else if (lexer_accept_directive(l, "branchtargets"))
+            parser_targets(p, name, line);
+        else
+            parser_declare(p, name, SYMBOL_LABEL, line)->index = (uint32_t)p->entry->ops.count;
     } else if (!lexer_accept(l, ";") && !parse_ignored(p)) {
         lexer_error(l, line, "%s is not known here", lexer_shown(l));
     }
@@ -192,6 +207,7 @@ static void parse_entry(parser *p)
     memset(p->special_places, 0, sizeof p->special_places);
     p->constant_next.count = 0;
     p->registers = 0;
+    p->calls = 0;
     p->sink = parser_place(p, 64);
     if (module_entry(p->module, e->name))
         lexer_error(l, line, "'%s' is declared twice", e->name);
@@ -205,7 +221,7 @@ static void parse_entry(parser *p)
     }
     while (!lexer_is(l, "{"))
         parse_performance(p);
-    parse_body(p);
+    parser_body(p);
     if (p->references.count)
         lexer_error(l, p->references.items[0].line, "'%s' is not declared",
                     p->references.items[0].label);
@@ -219,19 +235,19 @@ static void parse_entry(parser *p)
     p->entry = NULL;
 }
 
-/* Functions are not run: a call to one is an error where it stands. */
-static void skip_function(parser *p)
+/* sm_80, sm_90a; other words are options. */
+static void parse_target(parser *p, const char *name)
 {
-    unsigned line = parser_line(p);
-    while (!lexer_accept(&p->lex, ";")) {
-        if (p->lex.token.kind == TOKEN_END)
-            lexer_error(&p->lex, line, "a function without a body");
-        if (lexer_is(&p->lex, "{")) {
-            skip_braces(p);
-            return;
-        }
-        lexer_next(&p->lex);
-    }
+    if (strncmp(name, "sm_", 3) == 0)
+        for (name += 3; *name >= '0' && *name <= '9' && p->module->target < 1000; name++)
+            p->module->target = p->module->target * 10 + (unsigned)(*name - '0');
+}
+
+static unsigned parse_minor_version(const char *version)
+{
+    return version[1] == '.' && version[2] >= '0' && version[2] <= '9'
+               ? (unsigned)(version[2] - '0')
+               : 0;
 }
 
 static void parse_header(parser *p)
@@ -242,11 +258,12 @@ static void parse_header(parser *p)
     const char *version = l->token.text;
     if (l->token.kind != TOKEN_FLOAT64 || version[0] < '3' || version[0] > '9')
         lexer_error(l, parser_line(p), "PTX ISA version %s is not known", lexer_shown(l));
+    p->module->isa = (unsigned)(version[0] - '0') * 10 + parse_minor_version(version);
     lexer_next(l);
     if (!lexer_accept_directive(l, "target"))
         lexer_error(l, parser_line(p), "expected '.target' before %s", lexer_shown(l));
     do
-        lexer_expect_name(l, "a target");
+        parse_target(p, lexer_expect_name(l, "a target"));
     while (lexer_accept(l, ","));
     if (lexer_accept_directive(l, "address_size")) {
         unsigned line = parser_line(p);
@@ -269,7 +286,7 @@ static void parse_module(parser *p)
         if (lexer_accept_directive(l, "entry"))
             parse_entry(p);
         else if (lexer_accept_directive(l, "func"))
-            skip_function(p);
+            parser_function(p);
         else if (parser_space(p, &space))
             parser_variables(p, space, external);
         else if (!parse_ignored(p))
@@ -298,28 +315,4 @@ emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *repo
     p->module = arena_zalloc(a, sizeof *p->module);
     p->shared_end = SHARED_STATIC_BASE;
     return parse_guarded_by_jump(p, text, length) ? p->module : NULL;
-}
-
-const entry *module_entry(const emu_module *m, const char *name)
-{
-    for (size_t i = 0; i < m->entries.count; i++)
-        if (strcmp(m->entries.items[i]->name, name) == 0)
-            return m->entries.items[i];
-    return NULL;
-}
-
-bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info)
-{
-    const entry *e = module_entry(m, name);
-    if (!e)
-        return false;
-    *info = (emu_entry_info){ .param_count = (unsigned)e->params.count,
-                              .param_bytes = e->param_bytes,
-                              .reqntid = { e->reqntid[0], e->reqntid[1], e->reqntid[2] } };
-    for (size_t i = 0; i < e->shared.list.count; i++) {
-        const variable *v = e->shared.list.items[i];
-        if (!v->dynamic)
-            info->shared_bytes = round_up(info->shared_bytes, v->align) + v->size;
-    }
-    return true;
 }

@@ -54,6 +54,12 @@ typedef struct reference {
     unsigned line;
 } reference;
 
+/* A function's text, from behind .func on. */
+typedef struct function {
+    const char *name;
+    lexer start;
+} function;
+
 typedef struct parser {
     lexer lex;
     arena *arena;
@@ -62,6 +68,9 @@ typedef struct parser {
     symbols symbols;
     symbols forms; /* instructions with their modifiers, and the row of the table each is */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
+    VEC(function) functions;
+    const struct call *call; /* whose body is being parsed, NULL in an entry's own */
+    uint32_t calls;          /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;
     uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
@@ -70,6 +79,26 @@ typedef struct parser {
     uint64_t global_bytes;                  /* declared in global and constant memory so far */
     uint64_t registers;                     /* declared in the entry so far */
 } parser;
+
+/* parse.c */
+
+/* { statements } with a scope of their own. */
+void parser_body(parser *p);
+
+/* Gives branches, from a reference on, the ops of the labels that the scope has. */
+void parser_resolve_labels(parser *p, size_t first);
+
+void parser_skip_braces(parser *p);
+
+/* expand.c */
+
+/* .func … behind .func: notes where a function stands that has a body. */
+void parser_function(parser *p);
+
+void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
+void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
+void parser_targets(parser *p, const char *name, unsigned line);
+void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool guard_not);
 
 /* operand.c */
 operand parser_operand(parser *p);
@@ -86,6 +115,9 @@ uint32_t parser_place(parser *p, unsigned bits);
 /* .reg .b32 %r<4>, %x; behind .reg */
 void parser_registers(parser *p);
 
+/* .b32 x behind .reg: a single one. Valid until the next is declared. */
+const reg *parser_register(parser *p);
+
 /* Goes past the name of a state space that variables are declared in, if there is one. */
 bool parser_space(parser *p, ptx_space *space);
 
@@ -94,6 +126,10 @@ void parser_variables(parser *p, ptx_space space, bool external);
 
 /* .param .u64 .ptr .global .align 16 name  or  .param .align 8 .b8 name[24] */
 void parser_param(parser *p);
+
+/* .param .align 8 .b8 name[24], a function's: a variable in local memory, or another name for the
+ * one given. The variable returned is the parameter as declared. */
+variable *parser_formal(parser *p, variable *given, ptx_type *type);
 
 symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned line);
 uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);

@@ -29,12 +29,48 @@ void shared_begin_block(shared_memory *s)
         s->warp_time[w] = s->now;
         for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
             s->seen[w][other] = s->now;
+        if (s->seen_lanes[w])
+            memset(s->seen_lanes[w], 0, sizeof *s->seen_lanes[w]);
     }
+    if (s->pending)
+        memset(s->pending, 0, s->size * sizeof *s->pending);
 }
 
-void shared_warp_sync(shared_memory *s, unsigned warp)
+/* What any of the lanes has seen, all of them have now. */
+static void meet(lanes_seen seen, uint32_t lanes, uint32_t now)
 {
-    s->warp_time[warp] = s->seen[warp][warp] = ++s->now;
+    uint32_t newest[LANES] = { 0 };
+    for (unsigned i = 0; i < LANES; i++)
+        for (unsigned other = 0; lanes >> i & 1 && other < LANES; other++)
+            newest[other] = seen[i][other] > newest[other] ? seen[i][other] : newest[other];
+    for (unsigned i = 0; i < LANES; i++)
+        for (unsigned other = 0; lanes >> i & 1 && other < LANES; other++)
+            seen[i][other] = lanes >> other & 1 ? now : newest[other];
+}
+
+void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all)
+{
+    s->warp_time[warp] = ++s->now;
+    if (all) {
+        s->seen[warp][warp] = s->now;
+        return;
+    }
+    if (!s->seen_lanes[warp])
+        s->seen_lanes[warp] = arena_zalloc(a, sizeof *s->seen_lanes[warp]);
+    meet(*s->seen_lanes[warp], lanes, s->now);
+}
+
+void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread)
+{
+    if (!s->pending)
+        s->pending = arena_zalloc(a, (s->size + 1) * sizeof *s->pending);
+    for (size_t i = offset; i < offset + size; i++)
+        s->pending[i] = (uint16_t)(thread + 1);
+}
+
+void shared_end_copy(shared_memory *s, size_t offset, size_t size)
+{
+    memset(s->pending + offset, 0, size * sizeof *s->pending);
 }
 
 void shared_barrier(shared_memory *s, uint32_t warps)
@@ -56,7 +92,20 @@ void shared_barrier(shared_memory *s, uint32_t warps)
 
 static bool has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
 {
-    return thread == other || time < s->seen[thread / LANES][other / LANES];
+    unsigned warp = thread / LANES;
+    if (thread == other || time < s->seen[warp][other / LANES])
+        return true;
+    return s->seen_lanes[warp] && other / LANES == warp &&
+           time < (*s->seen_lanes[warp])[thread % LANES][other % LANES];
+}
+
+/* Whether a thread has seen the reads of all lanes of its own warp but itself. */
+static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared_record *r)
+{
+    for (unsigned i = 0; i < LANES; i++)
+        if (r->reader_lanes >> i & 1 && !has_seen(s, thread, thread / LANES * LANES + i, r->read))
+            return false;
+    return true;
 }
 
 /* Whether a thread has seen all reads of a record but its own. */
@@ -66,7 +115,8 @@ static bool has_seen_reads(const shared_memory *s, unsigned thread, const shared
         return true;
     for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
         if (r->readers >> w & 1 && r->read >= s->seen[thread / LANES][w])
-            return false;
+            return w == thread / LANES && r->readers == UINT32_C(1) << w &&
+                   lanes_have_met(s, thread, r);
     return true;
 }
 
@@ -75,9 +125,11 @@ static void note_read(shared_memory *s, shared_record *r, unsigned thread)
     uint32_t now = s->warp_time[thread / LANES];
     if (has_seen_reads(s, thread, r)) {
         r->readers = UINT32_C(1) << thread / LANES;
+        r->reader_lanes = UINT32_C(1) << thread % LANES;
         r->reader = (uint16_t)thread;
     } else {
         r->readers |= UINT32_C(1) << thread / LANES;
+        r->reader_lanes |= UINT32_C(1) << thread % LANES;
         r->reader = MANY_READERS;
     }
     r->read = now > r->read ? now : r->read;
@@ -121,6 +173,11 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
                            shared_access access, unsigned *other)
 {
     shared_problem problem = SHARED_FINE;
+    for (size_t at = offset; s->pending && at < offset + size; at++)
+        if (s->pending[at]) {
+            *other = s->pending[at] - 1u;
+            return SHARED_PENDING;
+        }
     if (size < WORD)
         split_word(s, offset / WORD);
     for (size_t at = offset; at < offset + size && problem == SHARED_FINE;) {

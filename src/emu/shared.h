@@ -1,9 +1,10 @@
 /* Shared memory of a block, and the detection of races on it.
  *
- * Time is counted in synchronisations: every barrier, and every instruction that brings the lanes
- * of a warp together, starts a new time for the warps that take part. Every warp knows up to which
- * time it has seen the accesses of each other warp; an access that it has not seen and did not make
- * itself is concurrent with it. Every byte remembers who wrote it last and who read it last, and
+ * Time is counted in synchronisations: every barrier, and every instruction that brings lanes of a
+ * warp together, starts a new time for the warps that take part. Every warp knows up to which time
+ * it has seen the accesses of each other warp, and where only some lanes of it have met, every lane
+ * knows that of each other lane; an access that it has not seen and did not make itself is
+ * concurrent with it. Every byte remembers who wrote it last and who read it last, and
  * when. Most accesses are to whole aligned words, so one record stands for the four bytes of a word
  * until something touches only a part of it.
  *
@@ -24,9 +25,13 @@ enum { SHARED_MAX_WARPS = 32 };
 typedef struct shared_record {
     uint32_t written, read;  /* times; 0: not since the launch began */
     uint32_t readers;        /* warps that read at that time, a bit each */
+    uint32_t reader_lanes;   /* the lanes of all of them together */
     uint16_t writer, reader; /* threads; MANY_READERS where there is no single one */
     uint16_t atomic;         /* the last write was atomic */
 } shared_record;
+
+/* [lane][other] of one warp: accesses before this. */
+typedef uint32_t lanes_seen[32][32];
 
 typedef struct shared_memory {
     uint8_t *bytes;
@@ -36,6 +41,8 @@ typedef struct shared_memory {
     uint32_t now, began;    /* times: the current one, and that of the block's start */
     uint32_t warp_time[SHARED_MAX_WARPS];
     uint32_t seen[SHARED_MAX_WARPS][SHARED_MAX_WARPS]; /* [warp][other]: accesses before this */
+    lanes_seen *seen_lanes[SHARED_MAX_WARPS]; /* what some lanes have seen beyond it, or NULL */
+    uint16_t *pending; /* a byte: 1 + the thread that copies to it; NULL before the first copy */
     bool race_check;
 } shared_memory;
 
@@ -47,6 +54,7 @@ typedef enum shared_problem {
     SHARED_WRITE_AFTER_WRITE,
     SHARED_WRITE_AFTER_READ,
     SHARED_READ_AFTER_WRITE,
+    SHARED_PENDING, /* an asynchronous copy to these bytes has not been waited for */
 } shared_problem;
 
 void shared_start(shared_memory *s, arena *a, size_t size, bool race_check);
@@ -57,8 +65,13 @@ void shared_begin_block(shared_memory *s);
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                            shared_access access, unsigned *other);
 
-/* The lanes of a warp, and all warps of a set, come together. */
-void shared_warp_sync(shared_memory *s, unsigned warp);
+/* Between these two, no thread may touch the bytes. */
+void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread);
+void shared_end_copy(shared_memory *s, size_t offset, size_t size);
+
+/* Some lanes of a warp, or all warps of a set, come together. all: the lanes are all that the
+ * warp began with. */
+void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all);
 void shared_barrier(shared_memory *s, uint32_t warps);
 
 #endif

@@ -26,7 +26,8 @@ void symbols_close(symbols *s, size_t opened)
 symbol *symbols_find(symbols *s, const char *name)
 {
     for (uint32_t i = s->heads[bucket_of(name)]; i; i = s->list.items[i - 1].next)
-        if (strcmp(s->list.items[i - 1].name, name) == 0)
+        if ((s->list.items[i - 1].depth == 0 || s->list.items[i - 1].depth >= s->floor) &&
+            strcmp(s->list.items[i - 1].name, name) == 0)
             return &s->list.items[i - 1];
     return NULL;
 }

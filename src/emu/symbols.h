@@ -10,19 +10,21 @@ typedef enum symbol_kind {
     SYMBOL_VARIABLE,
     SYMBOL_PARAM,
     SYMBOL_LABEL,
-    SYMBOL_FUNCTION,
+    SYMBOL_TARGETS, /* a table of labels for brx */
+    SYMBOL_FORM,    /* an instruction with its modifiers */
 } symbol_kind;
 
 typedef struct symbol {
     const char *name;
     symbol_kind kind;
-    ptx_type type;      /* of registers */
-    uint32_t index;     /* of the register, parameter or op */
-    uint32_t count;     /* of a range */
-    uint32_t *members;  /* of a range: 1 + register index, 0 before the first use */
-    variable *variable; /* of a variable */
-    unsigned depth;     /* of the scope it was declared in */
-    uint32_t next;      /* the next older symbol of its bucket, plus 1 */
+    ptx_type type;             /* of registers */
+    uint32_t index;            /* of the register, parameter or op */
+    uint32_t count;            /* of a range, or of labels */
+    uint32_t *members;         /* of a range: 1 + register index, 0 before the first use */
+    variable *variable;        /* of a variable */
+    const char *const *labels; /* of a table */
+    unsigned depth;            /* of the scope it was declared in */
+    uint32_t next;             /* the next older symbol of its bucket, plus 1 */
 } symbol;
 
 enum { SYMBOL_BUCKETS = 1024 };
@@ -31,6 +33,7 @@ typedef struct symbols {
     VEC(symbol) list;
     uint32_t heads[SYMBOL_BUCKETS]; /* the newest symbol of a bucket, plus 1 */
     unsigned depth;
+    unsigned floor; /* scopes below this one are not seen, but for the module's, which is 0 */
 } symbols;
 
 /* Opens a scope; what is declared from here on is forgotten when it is closed. */

@@ -5,8 +5,9 @@
 #include "base/diag.h"
 #include "gen/kernel.h"
 
-/* A line is as long as every build of inih takes: its buffer of 200 bytes less line end and NUL. */
-enum { SPEC_MAX_INSTANCES = 1000000, SPEC_MAX_LINE = 197 };
+/* All kernels of a run are in memory at once, 25 KB each. A line is as long as every build of inih
+ * takes: its buffer of 200 bytes less line end and NUL. */
+enum { SPEC_MAX_INSTANCES = 10000, SPEC_MAX_LINE = 197 };
 
 typedef struct spec {
     const char *prefix;           /* "ptxgen" where the spec names none */

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/os.h"
+#include "emit/edited.h"
 
 static const char RIGHT[] = "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 512x4\n";
 
@@ -422,6 +423,104 @@ static void checks_report_their_figures(void **state)
     assert_non_null(strstr(o.out, "\nverify          2 of 2 right, worst error 0."));
 }
 
+static const char GEMV[] = "build/f32_gemv_k256_n3.ptx";
+
+/* Generates right.ini and edits a kernel's file with sed. Returns what then stands there. */
+static const char *edit_kernel(fixture *f, const char *sed)
+{
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    const char *before = read_text(f, GEMV);
+    assert_int_equal(shell(arena_format(f->arena, "sed -i '%s' %s", sed, GEMV)), 0);
+    const char *after = read_text(f, GEMV);
+    assert_string_not_equal(before, after);
+    return after;
+}
+
+static void verify_finds_the_error_in_an_edited_kernel_and_its_line(void **state)
+{
+    static const struct {
+        const char *sed, *line, *what;
+    } edits[] = {
+        { "s/%r4, 256;/%r4, 384;/", "ld.global.nc.v4.f32 {", "[out of bounds]" },
+        { "s/, 8, 31, 0x/, 4, 31, 0x/", "st.global.f32", ", stored by PTX line " },
+        { "s/fma.rn.f32/fmma.rn.f32/", "fmma.rn.f32", "fmma" },
+        { "s/mov.f32 .*0f00000000;//", "fma.rn.f32", "[undefined register]" },
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        const char *edited = edit_kernel(f, edits[i].sed);
+        outcome o = ptxgen(f, "--verify --spec right.ini --out build/");
+        assert_int_equal(o.status, 1);
+        unsigned line = 0;
+        assert_int_equal(sscanf(o.err, "build/f32_gemv_k256_n3.ptx:%u:5: error: ", &line), 1);
+        const char *named = edited;
+        for (unsigned l = 1; l < line; l++)
+            named = strchr(named, '\n') + 1;
+        assert_int_equal(strncmp(named + 4, edits[i].line, strlen(edits[i].line)), 0);
+        assert_non_null(strstr(o.err, edits[i].what));
+        assert_string_equal(read_text(f, GEMV), edited);
+    }
+}
+
+static void verify_keeps_a_right_edit_and_says_so(void **state)
+{
+    fixture *f = *state;
+    const char *edited = edit_kernel(f, "$ a // tuned by hand");
+    const char *header = read_text(f, "build/llama_kernels.h");
+    for (int i = 0; i < 2; i++) {
+        outcome o = ptxgen(f, "--verify --spec right.ini --out build");
+        assert_int_equal(o.status, 0);
+        assert_string_equal(o.err, "build/f32_gemv_k256_n3.ptx: warning: edited since ptxgen wrote "
+                                   "it: verified and kept as it stands; the header has the "
+                                   "generated kernel [E032]\n");
+        assert_non_null(strstr(o.out, "3 of 3 right"));
+        assert_string_equal(read_text(f, GEMV), edited);
+        assert_string_equal(read_text(f, "build/llama_kernels.h"), header);
+    }
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    assert_string_not_equal(read_text(f, GEMV), edited);
+}
+
+static void verify_rewrites_what_an_earlier_ptxgen_left(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+    const char *generated = read_text(f, GEMV);
+    const char *now = ptx_checksum(f->arena, generated, strlen(generated));
+    const char *stale = edit_kernel(f, "s/fma.rn.f32/sub.f32/; s/, %f1;/;/");
+    const char *then = ptx_checksum(f->arena, stale, strlen(stale));
+    assert_int_equal(
+        shell(arena_format(f->arena, "sed -i 's/%s/%s/' build/llama_kernels.json", now, then)), 0);
+    outcome o = ptxgen(f, "--verify --spec right.ini --out build");
+    assert_int_equal(o.status, 0);
+    assert_string_equal(o.err, "");
+    assert_string_equal(read_text(f, GEMV), generated);
+}
+
+static void a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands(void **state)
+{
+    fixture *f = *state;
+    edit_kernel(f, "s/fma.rn.f32/fmma.rn.f32/");
+    assert_int_equal(shell("echo '{' >build/llama_kernels.json"), 0);
+    assert_int_equal(ptxgen(f, "--verify --spec right.ini --out build").status, 1);
+    assert_int_equal(shell("rm build/llama_kernels.json"), 0);
+    assert_int_equal(ptxgen(f, "--verify --spec right.ini --out build").status, 1);
+}
+
+static void verify_shows_a_line_a_kernel_in_the_order_of_the_spec(void **state)
+{
+    fixture *f = *state;
+    outcome o = ptxgen(f, "--spec right.ini --verify -v -j1");
+    assert_int_equal(o.status, 0);
+    static const char expected[] =
+        "kernel                    blocks  thread instructions  largest error       bound\n"
+        "f32_gemv_k256_n3.ptx          12 ";
+    assert_int_equal(strncmp(o.out, expected, strlen(expected)), 0);
+    const char *second = strstr(o.out, "\nf32_gemv_k512_n4.ptx          16 ");
+    assert_true(second && second > strstr(o.out, "\nf32_gemv_k256_n3.ptx "));
+    assert_string_equal(ptxgen(f, "--spec right.ini --verify -v -j4").out, o.out);
+}
+
 static void the_starter_spec_is_right_and_large_enough(void **state)
 {
     fixture *f = *state;
@@ -459,6 +558,11 @@ int main(void)
         TEST(quiet_hides_warnings_but_no_errors),
         TEST(validation_without_ptxas_is_a_clear_error),
         TEST(checks_report_their_figures),
+        TEST(verify_finds_the_error_in_an_edited_kernel_and_its_line),
+        TEST(verify_keeps_a_right_edit_and_says_so),
+        TEST(verify_rewrites_what_an_earlier_ptxgen_left),
+        TEST(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands),
+        TEST(verify_shows_a_line_a_kernel_in_the_order_of_the_spec),
         TEST(the_starter_spec_is_right_and_large_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -217,10 +217,13 @@ int suite_main(const char *group, bool (*fits)(const family *f), const suite_che
     arena *a = arena_new();
     device devices[DEVICES] = { { 0 }, { 0 } };
     const char *why = "", *only = getenv("PTXGEN_TEST_FAMILY");
+    const char *only_device = getenv("PTXGEN_TEST_DEVICE");
     device_open_emulator(a, &devices[0], &why);
     if (!device_open_cuda(a, &devices[1], &why)) {
         devices[1] = (device){ .name = "GPU" };
         print_message("# no tests on a GPU: %s\n", why);
+        if (only_device)
+            return 1;
     }
 
     VEC(struct CMUnitTest) tests = { 0 };
@@ -228,6 +231,7 @@ int suite_main(const char *group, bool (*fits)(const family *f), const suite_che
         for (const family *const *f = families; *f; f++)
             for (size_t i = 0; fits(*f) && i < count; i++) {
                 if ((only && strcmp(only, (*f)->name) != 0) ||
+                    (only_device && strcmp(only_device, devices[d].name) != 0) ||
                     (checks[i].key && !family_key(*f, checks[i].key)))
                     continue;
                 test_state *t = arena_alloc(a, sizeof *t);

@@ -47,7 +47,8 @@ typedef struct suite_check {
 } suite_check;
 
 /* Runs every check for every family that fits on every device, as FAMILY_CHECK_on_the_DEVICE.
- * PTXGEN_TEST_FAMILY=NAME tests one family. Returns the number of failures. */
+ * PTXGEN_TEST_FAMILY=NAME tests one family, PTXGEN_TEST_DEVICE=GPU the GPU alone, which then has to
+ * be there. Returns the number of failures. */
 int suite_main(const char *group, bool (*fits)(const family *f), const suite_check *checks,
                size_t count);
 

@@ -1,49 +1,10 @@
 /* Every kind of fault, with the line, the thread and the words of its report. */
-#include "test_emu_run.h"
-
-typedef struct bad {
-    const char *body; /* starts on line BODY_LINE */
-    unsigned line;    /* counted from the body's first, 0 */
-    unsigned thread;
-    emu_fault fault;
-    const char *message; /* a part of it */
-    unsigned threads;
-} bad;
-
-static void check(const bad *b)
-{
-    static const uint32_t in[1024];
-    static const char kernel[] = KERNEL("@@");
-    char text[4096];
-    size_t head = (size_t)(strstr(kernel, "@@") - kernel);
-    snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, b->body, kernel + head + 2);
-    run r = {
-        .text = text, .threads = b->threads, .in = in, .in_size = sizeof in, .limit = 100000
-    };
-    bool good = run_kernel(&r);
-    if (good || r.report.fault != b->fault || r.report.line != BODY_LINE + b->line ||
-        r.report.thread[0] != b->thread || !strstr(r.message, b->message))
-        fail_msg("%s\n  gives %s, line %u, thread %u: %s\n  should %s, line %u, thread %u: %s",
-                 b->body, emu_fault_name(r.report.fault), r.report.line - BODY_LINE,
-                 r.report.thread[0], r.message, emu_fault_name(b->fault), b->line, b->thread,
-                 b->message);
-}
-
-#define TEST_FAULTS(name, ...)                                  \
-    static void name(void **state)                              \
-    {                                                           \
-        static const bad rows[] = { __VA_ARGS__ };              \
-        (void)state;                                            \
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) \
-            check(&rows[i]);                                    \
-    }
-
-#define TILE ".shared .align 4 .b8 tile[256];\nmov.u32 %r9, tile; mad.lo.u32 %r8, %t, 4, %r9;\n"
+#include "test_emu_bad.h"
 
 /* clang-format off */
 TEST_FAULTS(access_outside_of_memory_is_located_and_measured,
     { "add.u64 %l1, %in, 4096;\nld.global.u32 %r1, [%l1+8];", 1, 0, EMU_OUT_OF_BOUNDS,
-      "4-byte global load at 0x7f0140001008 is 8 bytes past the end of an allocation of 4096 bytes", 32 },
+      "4-byte global load at 0x1000140001008 is 8 bytes past the end of an allocation of 4096 bytes", 32 },
     { "mad.wide.u32 %l1, %t, 128, %in;\n\nld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%l1+512];", 2, 28,
       EMU_OUT_OF_BOUNDS, "16-byte global load", 32 },
     { "ld.global.u32 %r1, [%in+-4];", 0, 0, EMU_OUT_OF_BOUNDS, "4 bytes before the start of an allocation", 32 },
@@ -151,10 +112,35 @@ TEST_FAULTS(what_is_not_ptx_is_refused_where_it_stands,
     { "ld.global.u32 %r1, %in;", 0, 0, EMU_SYNTAX, "brackets", 32 },
     { "ld.global.u32 %r1, [out];", 0, 0, EMU_SYNTAX, "another state space", 32 },
     { "atom.global.add.s64 %l1, [%in], 1;", 0, 0, EMU_SYNTAX, "does not exist for this type", 32 },
+    { "set.eq.ftz.u32.u32 %r1, %t, 1;", 0, 0, EMU_SYNTAX, "'.ftz' does not go with this type", 32 },
+    { "setp.lt.ftz.f64 %p1, %d1, %d1;", 0, 0, EMU_SYNTAX, "'.ftz' does not go with this type", 32 },
+    { "cvt.ftz.f64.f16 %d1, %h1;", 0, 0, EMU_SYNTAX, "'.ftz' goes with .f32", 32 },
+    { "cvt.rzi.relu.s32.f32 %r1, %f1;", 0, 0, EMU_SYNTAX, "'.relu' goes with", 32 },
+    { "ld.shared.nc.u32 %r1, [%r2];", 0, 0, EMU_SYNTAX, "'.nc' goes with .global", 32 },
+    { "ld.relaxed.global.u32 %r1, [%in];", 0, 0, EMU_SYNTAX, "names a scope", 32 },
+    { "st.gpu.global.u32 [%out], %t;", 0, 0, EMU_SYNTAX, "a scope goes with", 32 },
+    { "vote.sync.any.pred %p1|%p2, %p3, -1;", 0, 0, EMU_SYNTAX, "a second result", 32 },
+    { "match.any.sync.b32 %r1|%p1, %t, -1;", 0, 0, EMU_SYNTAX, "a second result", 32 },
+    { "setp.eq.u32 !%p1, %t, 1;", 0, 0, EMU_SYNTAX, "must be a predicate", 32 },
+    { "add.f32.rn %f1, %f1, %f1;", 0, 0, EMU_SYNTAX, "not a form of add", 32 },
+    { "add.sat.u32 %r1, %t, 1;", 0, 0, EMU_SYNTAX, "not a form of add", 32 },
+    { "fma.f32 %f1, %f1, %f1, %f1;", 0, 0, EMU_SYNTAX, "not a form of fma", 32 },
+    { "min.xorsign.abs.f32 %f1, %f1, %f1;", 0, 0, EMU_SYNTAX, "not a form of min", 32 },
+    { "ld.global.L1::sometimes.u32 %r1, [%in];", 0, 0, EMU_SYNTAX, "not a form of ld", 32 },
+    { "shfl.bfly.b32 %r1, %t, 1, 31;", 0, 0, EMU_SYNTAX, "not a form of shfl", 32 },
+    { "fence.proxy.async;", 0, 0, EMU_SYNTAX, "not a form of fence", 32 },
+    { "cp.async.cg.shared.global [%r1], [%in], 4;", 0, 0, EMU_SYNTAX, "of 16 bytes", 32 },
+    { "cp.async.ca.shared.global [%r1], [%in], 12;", 0, 0, EMU_SYNTAX, "4, 8 or 16 bytes", 32 },
+    { "cp.async.bulk.commit_group;", 0, 0, EMU_SYNTAX, "not a form of cp", 32 },
+    { "mbarrier.init.shared.b64 [%r1], 1;", 0, 0, EMU_SYNTAX, "'mbarrier.init.shared.b64' is not known", 32 },
+    { "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 %r1, %r1, %r1;", 0, 0, EMU_SYNTAX, "is not known", 32 },
+    { "atom.global.add.f16 %h1, [%out], %h1;", 0, 0, EMU_SYNTAX, "not a form of atom", 32 },
+    { ".extern .global .b32 elsewhere;", 0, 0, EMU_SYNTAX, "defined in another module", 32 },
     { "@%r1 bra $x; $x:", 0, 0, EMU_SYNTAX, "a guard is a predicate register", 32 },
-    { "call foo;", 0, 0, EMU_SYNTAX, "'call' is not known", 32 },
+    { "call foo;", 0, 0, EMU_SYNTAX, "'foo' has no body in this module", 32 },
     { ".reg .q8 x;", 0, 0, EMU_SYNTAX, "expected a type before '.q8'", 32 },
     { ".shared .b8 huge[999999];", 0, 0, EMU_SYNTAX, "does not fit shared memory", 32 },
+    { ".local .b8 a[500000], b[500000];\n.local .b8 c[500000];", 1, 0, EMU_SYNTAX, "'c' does not fit local memory", 32 },
     { ".shared .align 3 .b8 s[4];", 0, 0, EMU_SYNTAX, "not a power of two", 32 },
     { "mov.f32 %f1, 0f3f80;", 0, 0, EMU_SYNTAX, "8 hexadecimal digits", 32 },
     { "mov.f32 %f1, 0.1234567890123456789012345;", 0, 0, EMU_SYNTAX, "not exact", 32 },

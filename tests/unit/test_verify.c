@@ -228,6 +228,38 @@ static void a_fault_s_message_shows_its_line_and_thread(void **state)
     check_wrong(*state, &gemv_instance, text, "thread 0");
 }
 
+static void a_wrong_result_s_message_shows_the_line_that_stores_it(void **state)
+{
+    arena *a = *state;
+    const char *text =
+        mutate(a, gemv_ptx, "fma.rn.f32 %f1, %f2, %f3, %f1", "add.f32 %f1, %f1, %f2");
+    check_wrong(a, &gemv_instance, text, ", stored by PTX line 42: st.global.f32 [%rd6], %f1;");
+    assert_int_equal(verify_text(a, &gemv_instance, text).line, 42);
+    text = mutate(a, gemv_ptx, "%r7, 100", "%r7, 99");
+    assert_int_equal(verify_text(a, &gemv_instance, text).line, 42);
+    text = mutate(a, gemv_ptx, ".reqntid 32", ".reqntid 64");
+    assert_int_equal(verify_text(a, &gemv_instance, text).line, 4);
+    assert_int_equal(verify_text(a, &gemv_instance, gemv_ptx).line, 0);
+}
+
+static void inputs_that_are_zero_tiny_or_huge_are_tried(void **state)
+{
+    arena *a = *state;
+    static const struct {
+        const char *to, *inputs;
+    } faults[] = {
+        { "%f1, %f2, %f3, %f1;\n    div.rn.f32 %f4, %f3, %f3;\n    fma.rn.f32 %f1, %f4, "
+          "0f00000000, %f1;",
+          "zero inputs" },
+        { "%f1, %f2, %f3, %f1;\n    mul.f32 %f4, %f2, 0f7E967699;\n    fma.rn.f32 %f1, %f4, "
+          "0f00000000, %f1;",
+          "huge inputs" },
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        check_wrong(a, &gemv_instance, mutate(a, gemv_ptx, "%f1, %f2, %f3, %f1;", faults[i].to),
+                    faults[i].inputs);
+}
+
 static const char *with_rows(arena *a, const char *rows)
 {
     return mutate(a, gemv_ptx, "%r7, 100", arena_format(a, "%%r7, %s", rows));
@@ -328,6 +360,8 @@ int main(void)
         TEST(every_fault_of_a_gemv_is_found_and_named),
         TEST(a_message_says_how_to_repeat_the_case),
         TEST(a_fault_s_message_shows_its_line_and_thread),
+        TEST(a_wrong_result_s_message_shows_the_line_that_stores_it),
+        TEST(inputs_that_are_zero_tiny_or_huge_are_tried),
         TEST(a_large_grid_is_sampled_at_its_start_and_end),
         TEST(dynamic_sizes_are_tried_with_others_than_the_built_one),
         TEST(sequence_lengths_at_the_edges_are_tried),

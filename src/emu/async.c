@@ -1,0 +1,123 @@
+/* cp.async: copies from global to shared memory that a thread begins and waits for later.
+ *
+ * What is read is read when the copy begins. The bytes in shared memory are written when the thread
+ * waits for the group of the copy; until then they belong to nobody, and any access to them is a
+ * race: the thread has not waited, or others have not met it at a barrier since it did.
+ */
+#include "emu/access.h"
+
+static async_copy *new_copy(machine *m)
+{
+    async_copy *c = m->spare_copies;
+    if (!c)
+        return arena_zalloc(m->arena, sizeof *c);
+    m->spare_copies = c->next;
+    return c;
+}
+
+static void drop_copy(machine *m, async_copy **at)
+{
+    async_copy *c = *at;
+    *at = c->next;
+    c->next = m->spare_copies;
+    m->spare_copies = c;
+}
+
+void async_begin_block(machine *m, warp *w)
+{
+    while (w->copies)
+        drop_copy(m, &w->copies);
+    memset(w->groups, 0, sizeof w->groups);
+}
+
+/* Reads the bytes that a copy has from global memory; the others are 0. */
+static bool read_source(warp *w, const op *o, int lane, u64 address, unsigned size, uint8_t *bytes)
+{
+    memset(bytes, 0, o->vector * 4u);
+    if (!access_is_aligned(w, o, lane, SPACE_GLOBAL, address, o->vector * 4u, ACCESS_LOAD))
+        return false;
+    unsigned step = size == o->vector * 4u ? size : 1;
+    for (unsigned at = 0; at < size; at += step) {
+        const allocation *a = access_global(w, o, lane, address + at, step, ACCESS_LOAD);
+        if (!a)
+            return false;
+        allocation_read(a, address + at, bytes + at, step);
+    }
+    return true;
+}
+
+/* The bytes to be read: all, as many as the fourth operand says, or none where its predicate
+ * holds. */
+static unsigned source_size(const warp *w, const op *o, int lane)
+{
+    unsigned size = o->vector * 4u;
+    if (o->combine == ASYNC_IGNORE)
+        return predicate(w, o->src[2], o->pred_not) >> lane & 1 ? 0 : size;
+    unsigned wanted = get_u32(source(w, o, 2), lane);
+    return wanted < size ? wanted : size;
+}
+
+void exec_async_copy(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    addresses to, from;
+    access_gather(w, o, mask, &to);
+    op second = *o;
+    second.src[0] = o->src[1];
+    second.offset = o->offset2;
+    second.address64 = o->variant;
+    access_gather(w, &second, mask, &from);
+    access_count(w, o, SPACE_GLOBAL, &from, mask, ACCESS_LOAD);
+    async_copy **end = &w->copies;
+    while (*end)
+        end = &(*end)->next;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        unsigned size = o->vector * 4u;
+        async_copy *c = new_copy(m);
+        *c = (async_copy){ .lane = (uint8_t)i, .size = (uint8_t)size, .group = w->groups[i] };
+        const uint8_t *bytes = NULL;
+        if (read_source(w, o, i, from.at[i], source_size(w, o, i), c->bytes))
+            bytes = access_array(w, o, i, SPACE_SHARED, to.at[i], size, ACCESS_STORE);
+        if (!bytes)
+            return;
+        c->offset = (size_t)(bytes - m->shared.bytes);
+        shared_begin_copy(&m->shared, m->arena, c->offset, size, thread_of(w, i));
+        *end = c;
+        end = &c->next;
+    }
+}
+
+static void finish_copy(warp *w, const async_copy *c)
+{
+    shared_memory *s = &w->machine->shared;
+    unsigned other;
+    shared_end_copy(s, c->offset, c->size);
+    for (unsigned done = 0; done < c->size; done += 8)
+        shared_note(s, c->offset + done, c->size < 8 ? c->size : 8, thread_of(w, c->lane),
+                    SHARED_WRITE, &other);
+    memcpy(s->bytes + c->offset, c->bytes, c->size);
+}
+
+void exec_async_commit(warp *w, const op *o, lane_mask mask)
+{
+    (void)o;
+    for (int i = 0; i < WARP_LANES; i++)
+        w->groups[i] += mask >> i & 1;
+}
+
+/* Finishes the copies of all groups but the newest so many. */
+void exec_async_wait(warp *w, const op *o, lane_mask mask)
+{
+    for (async_copy **at = &w->copies; *at;) {
+        const async_copy *c = *at;
+        u64 open = o->variant ? 0 : get_u32(source(w, o, 0), c->lane);
+        if (mask >> c->lane & 1 && (o->variant || c->group + open < w->groups[c->lane])) {
+            finish_copy(w, c);
+            drop_copy(w->machine, at);
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}

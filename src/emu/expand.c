@@ -1,0 +1,339 @@
+/* Instructions that are made of others when they are parsed: calls and jumps through a table.
+ *
+ * A call is the function's body put in its place, parsed anew from the text: its names in a scope
+ * of their own that does not see the caller's, its parameters bound to what the caller gives, its
+ * ret a jump behind the body. A .param variable of the caller is not copied: inside of the function
+ * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
+ * lanes meet again behind it, and a report shows the line inside of the function. Recursion and
+ * calls through a pointer have no such form and are refused. Of the functions that a driver has,
+ * there is the one that assert() calls.
+ *
+ * brx.idx is a comparison and a branch for each of the table's targets.
+ */
+#include "emu/decoder.h"
+
+enum { MAX_CALLS = 1 << 12, MAX_CALL_DEPTH = 64 };
+
+struct call {
+    const struct call *outer;
+    const char *function;
+    const char *end; /* the label behind the body */
+};
+
+/* A formal parameter and what the caller gives for it. */
+typedef struct binding {
+    operand formal, actual;
+    ptx_type type;
+    bool in_memory; /* .param, not .reg */
+    bool shared;    /* the formal stands for the caller's own .param variable */
+} binding;
+
+typedef VEC(operand) arguments;
+
+static void skip_parentheses(lexer *l)
+{
+    if (!lexer_accept(l, "("))
+        return;
+    while (!lexer_accept(l, ")")) {
+        if (l->token.kind == TOKEN_END)
+            lexer_error(l, l->token.line, "'(' without ')'");
+        lexer_next(l);
+    }
+}
+
+void parser_function(parser *p)
+{
+    lexer *l = &p->lex;
+    function f = { .start = *l };
+    skip_parentheses(l);
+    f.name = lexer_expect_name(l, "a function's name");
+    skip_parentheses(l);
+    while (!lexer_is(l, "{") && !lexer_is(l, ";")) {
+        if (l->token.kind == TOKEN_END)
+            lexer_error(l, l->token.line, "a function without a body");
+        lexer_next(l);
+    }
+    if (lexer_accept(l, ";"))
+        return;
+    parser_skip_braces(p);
+    *VEC_PUSH(p->arena, &p->functions) = f;
+}
+
+static const function *known_function(const parser *p, const char *name)
+{
+    for (size_t i = 0; i < p->functions.count; i++)
+        if (strcmp(p->functions.items[i].name, name) == 0)
+            return &p->functions.items[i];
+    return NULL;
+}
+
+/* The body may stand behind the call. */
+static const function *find_function(parser *p, const char *name)
+{
+    const function *f = known_function(p, name);
+    lexer here = p->lex;
+    while (!f && p->lex.token.kind != TOKEN_END)
+        if (lexer_accept_directive(&p->lex, "func")) {
+            parser_function(p);
+            f = known_function(p, name);
+        } else {
+            lexer_next(&p->lex);
+        }
+    p->lex = here;
+    return f;
+}
+
+static void parse_arguments(parser *p, arguments *a)
+{
+    lexer *l = &p->lex;
+    lexer_expect(l, "(");
+    if (lexer_accept(l, ")"))
+        return;
+    do {
+        operand o = parser_operand(p);
+        *VEC_PUSH(p->arena, a) = o;
+    } while (lexer_accept(l, ","));
+    lexer_expect(l, ")");
+}
+
+static void emit(parser *p, unsigned line, const char *name, const char *first, const char *second,
+                 operand to, operand from)
+{
+    instruction in = { .line = line,
+                       .name = name,
+                       .modifiers = { first, second },
+                       .modifier_count = second ? 2 : 1,
+                       .operands = { to, from },
+                       .operand_count = 2 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+}
+
+static operand address_of(binding *b)
+{
+    return (operand){ .kind = OPERAND_ADDRESS, .elements = &b->formal };
+}
+
+/* The type that moves any value of this size. */
+static const char *move_type(ptx_type type)
+{
+    switch (emu_type_bits(type)) {
+    case 1:
+        return "pred";
+    case 8:
+        return "b8";
+    case 16:
+        return "b16";
+    case 32:
+        return "b32";
+    default:
+        return "b64";
+    }
+}
+
+/* .reg .b32 x  or  .param .align 8 .b8 x[24]: declared in the function's scope. */
+static void parse_formal(parser *p, const operand *actual, unsigned line, binding *b)
+{
+    b->actual = *actual;
+    if (lexer_accept_directive(&p->lex, "reg")) {
+        const reg *r = parser_register(p);
+        b->type = r->type;
+        b->formal = (operand){ .kind = OPERAND_REG,
+                               .type = r->type,
+                               .index = (uint32_t)(r - p->entry->regs.items) };
+        return;
+    }
+    variable *given =
+        actual->kind == OPERAND_VARIABLE && actual->variable->parameter && actual->offset == 0
+            ? actual->variable
+            : NULL;
+    variable *v = parser_formal(p, given, &b->type);
+    if (given && given->size != v->size)
+        lexer_error(&p->lex, line, "'%s' has %llu bytes and the function's '%s' has %llu",
+                    given->name, (unsigned long long)given->size, v->name,
+                    (unsigned long long)v->size);
+    b->in_memory = true;
+    b->shared = given;
+    b->formal = (operand){ .kind = OPERAND_VARIABLE, .variable = given ? given : v };
+}
+
+static unsigned parse_formals(parser *p, const arguments *a, unsigned line, binding *bound,
+                              const char *what)
+{
+    unsigned count = 0;
+    if (lexer_accept(&p->lex, "(") && !lexer_accept(&p->lex, ")")) {
+        do {
+            if (count == a->count)
+                lexer_error(&p->lex, line, "the function has more %s than this call", what);
+            parse_formal(p, &a->items[count], line, &bound[count]);
+            count++;
+        } while (lexer_accept(&p->lex, ","));
+        lexer_expect(&p->lex, ")");
+    }
+    if (count != a->count)
+        lexer_error(&p->lex, line, "the function has %u %s and this call %u", count, what,
+                    (unsigned)a->count);
+    return count;
+}
+
+static void pass(parser *p, binding *b, unsigned line)
+{
+    if (b->in_memory && !b->shared)
+        emit(p, line, "st", "param", move_type(b->type), address_of(b), b->actual);
+    else if (!b->in_memory)
+        emit(p, line, "mov", move_type(b->type), NULL, b->formal, b->actual);
+}
+
+static void take_back(parser *p, binding *b, unsigned line)
+{
+    if (b->in_memory && !b->shared)
+        emit(p, line, "ld", "param", move_type(b->type), b->actual, address_of(b));
+    else if (!b->in_memory)
+        emit(p, line, "mov", move_type(b->type), NULL, b->actual, b->formal);
+}
+
+/* A branch to a label that is declared later. */
+static void emit_branch(parser *p, unsigned line, const char *label, uint32_t guard, bool negated,
+                        bool uniform)
+{
+    instruction in = { .line = line,
+                       .name = "bra",
+                       .modifiers = { "uni" },
+                       .modifier_count = uniform,
+                       .operands = { { .kind = OPERAND_LABEL, .name = label } },
+                       .operand_count = 1 };
+    decode_instruction(p, &in, guard, negated);
+}
+
+static void expand_function(parser *p, const function *f, const arguments *results,
+                            const arguments *given, unsigned line)
+{
+    binding *bound = arena_zalloc(p->arena, (results->count + given->count + 1) * sizeof *bound);
+    binding *outputs = bound + given->count;
+    const struct call *outer = p->call;
+    struct call call = { outer, f->name, arena_format(p->arena, "(end of call %u)", ++p->calls) };
+    unsigned depth = 0;
+    for (const struct call *c = outer; c; c = c->outer, depth++)
+        if (strcmp(c->function, f->name) == 0)
+            lexer_error(&p->lex, line, "'%s' calls itself, which is not supported", f->name);
+    if (depth == MAX_CALL_DEPTH || p->calls > MAX_CALLS)
+        lexer_error(&p->lex, line, "too many calls");
+
+    lexer back = p->lex;
+    size_t references = p->references.count, opened = symbols_open(&p->symbols);
+    unsigned floor = p->symbols.floor;
+    p->symbols.floor = p->symbols.depth;
+    p->call = &call;
+    p->lex = f->start;
+    unsigned output_count = parse_formals(p, results, line, outputs, "results");
+    lexer_next(&p->lex); /* its name */
+    unsigned count = parse_formals(p, given, line, bound, "arguments");
+    for (unsigned i = 0; i < count; i++)
+        pass(p, &bound[i], line);
+    while (!lexer_is(&p->lex, "{"))
+        lexer_next(&p->lex);
+    parser_body(p);
+    parser_declare(p, call.end, SYMBOL_LABEL, line)->index = (uint32_t)p->entry->ops.count;
+    parser_resolve_labels(p, references);
+    if (p->references.count > references)
+        lexer_error(&p->lex, p->references.items[references].line, "'%s' is not declared",
+                    p->references.items[references].label);
+    for (unsigned i = 0; i < output_count; i++)
+        take_back(p, &outputs[i], line);
+    symbols_close(&p->symbols, opened);
+    p->symbols.floor = floor;
+    p->call = outer;
+    p->lex = back;
+}
+
+/* call (results), function, (arguments); behind its modifiers */
+void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
+{
+    lexer *l = &p->lex;
+    arguments results = { 0 }, given = { 0 };
+    bool uniform = lexer_accept_directive(l, "uni");
+    if (lexer_is(l, "(")) {
+        parse_arguments(p, &results);
+        lexer_expect(l, ",");
+    }
+    const char *name = lexer_expect_name(l, "a function's name");
+    if (lexer_accept(l, ","))
+        parse_arguments(p, &given);
+    if (lexer_is(l, ",") || symbols_find(&p->symbols, name))
+        lexer_error(l, line, "a call through a pointer is not supported");
+    lexer_expect(l, ";");
+    const function *f = find_function(p, name);
+    if (!f && strcmp(name, "__assertfail") == 0) {
+        instruction trap = { .line = line, .name = "trap" };
+        decode_instruction(p, &trap, guard, guard_not);
+        p->entry->ops.items[p->entry->ops.count - 1].variant = TRAP_ASSERT;
+        return;
+    }
+    if (!f)
+        lexer_error(l, line, "the function '%s' has no body in this module", name);
+    size_t references = p->references.count, opened = symbols_open(&p->symbols);
+    const char *skipped = arena_format(p->arena, "(no call %u)", p->calls);
+    if (guard != UINT32_MAX)
+        emit_branch(p, line, skipped, guard, !guard_not, uniform);
+    expand_function(p, f, &results, &given, line);
+    parser_declare(p, skipped, SYMBOL_LABEL, line)->index = (uint32_t)p->entry->ops.count;
+    parser_resolve_labels(p, references);
+    symbols_close(&p->symbols, opened);
+}
+
+/* ret inside of a function */
+void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not)
+{
+    bool uniform = lexer_accept_directive(&p->lex, "uni");
+    lexer_expect(&p->lex, ";");
+    emit_branch(p, line, p->call->end, guard, guard_not, uniform);
+}
+
+/* name: .branchtargets a, b, c; behind the directive */
+void parser_targets(parser *p, const char *name, unsigned line)
+{
+    VEC(const char *) labels = { 0 };
+    do
+        *VEC_PUSH(p->arena, &labels) = lexer_expect_name(&p->lex, "a label");
+    while (lexer_accept(&p->lex, ","));
+    lexer_expect(&p->lex, ";");
+    symbol *s = parser_declare(p, name, SYMBOL_TARGETS, line);
+    s->labels = labels.items;
+    s->count = (uint32_t)labels.count;
+}
+
+/* Lanes whose index is none of the table's come to the instruction itself, which is an error. */
+void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool guard_not)
+{
+    const operand *index = &in->operands[0], *table = &in->operands[1];
+    const symbol *s = NULL;
+    if (in->operand_count == 2 && table->kind == OPERAND_LABEL)
+        s = symbols_find(&p->symbols, table->name);
+    if (!s || s->kind != SYMBOL_TARGETS)
+        lexer_error(&p->lex, in->line, "brx.idx takes an index and the name of a .branchtargets");
+    const char *const *labels = s->labels;
+    uint32_t count = s->count, hit = (uint32_t)p->entry->regs.count;
+    *VEC_PUSH(p->arena, &p->entry->regs) =
+        (reg){ .name = "(hit)", .type = TYPE_pred, .place = p->entry->predicate_count++ };
+    operand found = { .kind = OPERAND_REG, .type = TYPE_pred, .index = hit };
+    for (uint32_t i = 0; i < count; i++) {
+        instruction compare = {
+            .line = in->line,
+            .name = "setp",
+            .modifiers = { "eq", "u32" },
+            .modifier_count = 2,
+            .operands = { found, *index, { .kind = OPERAND_INTEGER, .bits = i } },
+            .operand_count = 3
+        };
+        if (guard != UINT32_MAX) {
+            compare.modifiers[1] = "and";
+            compare.modifiers[2] = "u32";
+            compare.modifier_count = 3;
+            compare.operands[compare.operand_count++] = (operand){
+                .kind = OPERAND_REG, .type = TYPE_pred, .index = guard, .negated = guard_not
+            };
+        }
+        decode_instruction(p, &compare, UINT32_MAX, false);
+        emit_branch(p, in->line, labels[i], hit, false, instruction_has(in, "uni"));
+    }
+    decode_instruction(p, in, guard, guard_not);
+}

@@ -1,0 +1,65 @@
+/* What may be asked about a parsed module. */
+#include "emu/module.h"
+
+const entry *module_entry(const emu_module *m, const char *name)
+{
+    for (size_t i = 0; i < m->entries.count; i++)
+        if (strcmp(m->entries.items[i]->name, name) == 0)
+            return m->entries.items[i];
+    return NULL;
+}
+
+void emu_module_describe(const emu_module *m, emu_module_info *info)
+{
+    *info =
+        (emu_module_info){ .target = m->target, .isa = m->isa, .entry_count = m->entries.count };
+    for (size_t i = 0; i < m->globals.count; i++) {
+        const variable *v = m->globals.items[i];
+        if (v->space == SPACE_CONST)
+            info->constant_bytes = round_up(info->constant_bytes, v->align) + (size_t)v->size;
+    }
+}
+
+const char *emu_entry_name(const emu_module *m, size_t index)
+{
+    return index < m->entries.count ? m->entries.items[index]->name : NULL;
+}
+
+/* Without the gaps that the emulator leaves between arrays. */
+static size_t packed_bytes(const variables *all)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        if (!v->dynamic && !v->parameter)
+            bytes = (size_t)(round_up(bytes, v->align) + v->size);
+    }
+    return bytes;
+}
+
+bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info)
+{
+    const entry *e = module_entry(m, name);
+    if (!e)
+        return false;
+    *info = (emu_entry_info){
+        .param_count = (unsigned)e->params.count,
+        .param_bytes = e->param_bytes,
+        .reqntid = { e->reqntid[0], e->reqntid[1], e->reqntid[2] },
+        .maxntid = { e->maxntid[0], e->maxntid[1], e->maxntid[2] },
+        .shared_bytes = packed_bytes(&e->shared),
+        .local_bytes = packed_bytes(&e->local),
+        .live_registers = e->live_registers,
+    };
+    return true;
+}
+
+bool emu_param(const emu_module *m, const char *name, size_t index, size_t *offset, size_t *size)
+{
+    const entry *e = module_entry(m, name);
+    if (!e || index >= e->params.count)
+        return false;
+    *offset = e->params.items[index].offset;
+    *size = e->params.items[index].size;
+    return true;
+}

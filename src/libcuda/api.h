@@ -1,0 +1,173 @@
+/* The CUDA driver API as far as this library implements it: its names, types and numbers.
+ *
+ * They are declared here so that the library builds where CUDA is not installed. Compiled with
+ * PTXGEN_REAL_CUDA_H, every file of the library takes them from <cuda.h> instead, and the compiler
+ * checks that both say the same: see tests/libcuda/agreement.sh.
+ *
+ * Names are those of the symbols that a program links (cuMemAlloc_v2); cuda.h maps what programs
+ * write (cuMemAlloc) to them.
+ */
+#ifndef PTXGEN_LIBCUDA_API_H
+#define PTXGEN_LIBCUDA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef PTXGEN_REAL_CUDA_H
+#define __CUDA_API_VERSION_INTERNAL /* declares all versions of a function, renames none */
+#include <cuda.h>
+#else
+
+#define CUDAAPI
+#define CUDA_CB
+#define CUDA_VERSION          13000
+
+enum {
+#define CONSTANT(name, value) name = value,
+#include "libcuda/constants.def"
+#undef CONSTANT
+};
+
+/* The driver's enumerations: all of them have the size of an int. */
+typedef unsigned CUresult, CUdevice_attribute, CUjit_option, CUfunction_attribute, CUmemorytype;
+typedef unsigned CUpointer_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUgraphNodeType;
+typedef unsigned CUgraphExecUpdateResult, CUdriverProcAddressQueryResult, CUlaunchAttributeID;
+typedef unsigned CUlimit, CUfunc_cache, CUmoduleLoadingMode, CUlibraryOption;
+
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef uint64_t cuuint64_t;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUkern_st *CUkernel;
+typedef struct CUarray_st *CUarray;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUexecAffinityParam_st CUexecAffinityParam;
+typedef struct CUctxCigParam_st CUctxCigParam;
+
+#define CU_STREAM_LEGACY               ((CUstream)0x1)
+#define CU_STREAM_PER_THREAD           ((CUstream)0x2)
+#define CU_LAUNCH_PARAM_END            ((void *)0x00)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x01)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)0x02)
+
+typedef void(CUDA_CB *CUhostFn)(void *data);
+typedef void(CUDA_CB *CUstreamCallback)(CUstream stream, CUresult status, void *data);
+typedef size_t(CUDA_CB *CUoccupancyB2DSize)(int block_size);
+
+typedef struct CUuuid_st {
+    char bytes[16];
+} CUuuid;
+
+typedef struct CUctxCreateParams_st {
+    CUexecAffinityParam *execAffinityParams;
+    int numExecAffinityParams;
+    CUctxCigParam *cigParams;
+} CUctxCreateParams;
+
+typedef union CUlaunchAttributeValue_union {
+    char pad[64];
+    int cooperative;
+    struct {
+        unsigned x, y, z;
+    } clusterDim;
+} CUlaunchAttributeValue;
+
+typedef struct CUlaunchAttribute_st {
+    CUlaunchAttributeID id;
+    char pad[4];
+    CUlaunchAttributeValue value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig_st {
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+} CUlaunchConfig;
+
+typedef struct CUDA_MEMCPY2D_st {
+    size_t srcXInBytes, srcY;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+} CUDA_MEMCPY2D;
+
+typedef struct CUDA_MEMCPY3D_st {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    void *reserved0;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    void *reserved1;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} CUDA_MEMCPY3D;
+
+typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+    CUkernel kern;
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct CUDA_MEMSET_NODE_PARAMS_st {
+    CUdeviceptr dst;
+    size_t pitch;
+    unsigned value, elementSize;
+    size_t width, height;
+} CUDA_MEMSET_NODE_PARAMS;
+
+typedef struct CUDA_HOST_NODE_PARAMS_st {
+    CUhostFn fn;
+    void *userData;
+} CUDA_HOST_NODE_PARAMS;
+
+typedef struct CUgraphEdgeData_st {
+    unsigned char from_port, to_port, type, reserved[5];
+} CUgraphEdgeData;
+
+typedef struct CUgraphExecUpdateResultInfo_st {
+    CUgraphExecUpdateResult result;
+    CUgraphNode errorNode, errorFromNode;
+} CUgraphExecUpdateResultInfo;
+
+#endif
+
+#define ENTRY(name, symbol, since, parameters) CUresult CUDAAPI symbol parameters;
+#include "libcuda/entry_points.def"
+#undef ENTRY
+
+/* cuda.h gives programs that are compiled for per-thread default streams other symbols. Streams do
+ * not run beside each other here, so that they are the same functions. */
+#define PER_THREAD_ALIAS(symbol, suffix) \
+    __typeof__(symbol) symbol##suffix __attribute__((alias(#symbol)))
+
+#endif

@@ -1,0 +1,209 @@
+#include "libcuda/capture.h"
+
+#include <stdlib.h>
+#include <threads.h>
+
+typedef struct capture {
+    CUgraph graph;
+    CUstream origin;
+    CUstreamCaptureMode mode;
+    thrd_t thread;
+    bool invalid;
+} capture;
+
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+static CUresult invalidate(capture *c, CUresult why)
+{
+    c->invalid = true;
+    return why;
+}
+
+CUresult capture_add(CUstream s, const work *w)
+{
+    capture *c = s->capture;
+    if (c->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    CUgraphNode node = graph_add(c->graph, s->tail.items, s->tail.count, w);
+    s->tail = node_list_of(c->graph, &node, 1);
+    return CUDA_SUCCESS;
+}
+
+CUresult capture_record(CUstream s, CUevent e)
+{
+    if (s->capture->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    e->captured = true;
+    e->capture = s->capture;
+    e->at = s->tail;
+    return CUDA_SUCCESS;
+}
+
+CUresult capture_wait(CUstream s, CUevent e)
+{
+    capture *c = s->capture;
+    if (!e->capture)
+        return invalidate(c, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    if (c && c != e->capture)
+        return invalidate(c, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    if (e->capture->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    s->capture = e->capture;
+    s->tail = c ? node_list_join(e->capture->graph, s->tail, e->at) : e->at;
+    return CUDA_SUCCESS;
+}
+
+/* As cuThreadExchangeStreamCaptureMode describes it. */
+static bool is_unsafe(const capture *c)
+{
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return false;
+    return thrd_equal(c->thread, thrd_current()) || (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                                                     c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult capture_refuses(CUcontext context)
+{
+    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
+        if (s->handle.context == context && s->capture && is_unsafe(s->capture))
+            return invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    return CUDA_SUCCESS;
+}
+
+CUresult capture_refuses_waiting(CUcontext context)
+{
+    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
+        if (s->handle.context == context && s->capture)
+            return invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    return CUDA_SUCCESS;
+}
+
+CUresult capture_refuses_legacy(CUcontext context)
+{
+    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
+        if (s->handle.context == context && s->capture && !(s->flags & CU_STREAM_NON_BLOCKING))
+            return invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    return CUDA_SUCCESS;
+}
+
+static CUresult begin(CUcontext context, CUstream named, CUstreamCaptureMode mode)
+{
+    CUstream s;
+    CUresult r = stream_find(context, named, &s);
+    if (r)
+        return r;
+    if (mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (s == context->null_stream)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (s->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    capture *c = calloc(1, sizeof *c);
+    CUgraph graph = c ? graph_new() : NULL;
+    if (!graph) {
+        free(c);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *c = (capture){ .graph = graph, .origin = s, .mode = mode, .thread = thrd_current() };
+    s->capture = c;
+    s->tail = (node_list){ 0 };
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return leave(r ? r : begin(c, s, mode));
+}
+
+/* Whether the origin waits for all that was done in other streams. */
+static bool is_joined(const capture *c)
+{
+    graph_mark_needed(c->graph, c->origin->tail);
+    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
+        for (size_t i = 0; s->capture == c && i < s->tail.count; i++)
+            if (!s->tail.items[i]->marked)
+                return false;
+    return true;
+}
+
+static void finish(capture *c)
+{
+    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
+        if (s->capture == c)
+            s->capture = NULL;
+    for (CUevent e = NULL; (e = handle_next(EVENT_HANDLE, e));)
+        if (e->capture == c)
+            e->capture = NULL;
+    free(c);
+}
+
+void capture_lose(CUstream s)
+{
+    capture *c = s->capture;
+    if (!c)
+        return;
+    invalidate(c, CUDA_SUCCESS);
+    if (c->origin == s) {
+        graph_free(c->graph);
+        finish(c);
+    }
+}
+
+static CUresult end(CUcontext context, CUstream named, CUgraph *graph)
+{
+    CUstream s;
+    CUresult r = graph ? stream_find(context, named, &s) : CUDA_ERROR_INVALID_VALUE;
+    if (r)
+        return r;
+    capture *c = s->capture;
+    if (!c)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (c->origin != s)
+        return invalidate(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+    if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !thrd_equal(c->thread, thrd_current()))
+        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    r = c->invalid      ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+        : !is_joined(c) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+                        : CUDA_SUCCESS;
+    *graph = r ? NULL : c->graph;
+    if (r)
+        graph_free(c->graph);
+    finish(c);
+    return r;
+}
+
+CUresult cuStreamEndCapture(CUstream s, CUgraph *graph)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return leave(r ? r : end(c, s, graph));
+}
+
+CUresult cuStreamIsCapturing(CUstream named, CUstreamCaptureStatus *status)
+{
+    CUstream s;
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    r = r ? r : status ? stream_find(c, named, &s) : CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *status = !s->capture           ? CU_STREAM_CAPTURE_STATUS_NONE
+                  : s->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                        : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return leave(r);
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUstreamCaptureMode before = thread_mode;
+    thread_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
+PER_THREAD_ALIAS(cuStreamBeginCapture_v2, _ptsz);
+PER_THREAD_ALIAS(cuStreamEndCapture, _ptsz);
+PER_THREAD_ALIAS(cuStreamIsCapturing, _ptsz);

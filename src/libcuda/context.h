@@ -1,0 +1,20 @@
+/* Contexts: what owns all other objects, and what each thread has as its current one. */
+#ifndef PTXGEN_LIBCUDA_CONTEXT_H
+#define PTXGEN_LIBCUDA_CONTEXT_H
+
+#include "libcuda/driver.h"
+
+struct CUctx_st {
+    handle handle;
+    CUresult failure; /* of the first kernel that failed: every later call returns it */
+    unsigned flags;
+    unsigned retained; /* of the primary context: 0 otherwise */
+    bool primary;
+    CUstream null_stream;   /* NULL and CU_STREAM_LEGACY */
+    CUstream thread_stream; /* CU_STREAM_PER_THREAD, of all threads */
+};
+
+/* The calling thread's, NULL where it has none or where it was destroyed. */
+CUcontext context_current(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* Graphs: nodes of work and what each depends on. */
+#ifndef PTXGEN_LIBCUDA_GRAPH_H
+#define PTXGEN_LIBCUDA_GRAPH_H
+
+#include "libcuda/work.h"
+
+typedef struct node_list {
+    CUgraphNode *items;
+    size_t count;
+} node_list;
+
+/* Nodes, lists and parameters live in the graph's arena. */
+struct CUgraphNode_st {
+    CUgraphNode next;
+    CUgraph graph;
+    work work;
+    node_list dependencies;
+    bool marked; /* by the function that walks the graph */
+};
+
+struct CUgraph_st {
+    handle handle;
+    arena *arena;
+    CUgraphNode first, last;
+    size_t count;
+};
+
+CUgraph graph_new(void);
+void graph_free(CUgraph g);
+
+/* Adds work that was checked. */
+CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, const work *w);
+
+node_list node_list_of(CUgraph g, const CUgraphNode *nodes, size_t count);
+node_list node_list_join(CUgraph g, node_list a, node_list b);
+
+/* Marks these nodes and all that they depend on, and no others. */
+void graph_mark_needed(CUgraph g, node_list nodes);
+
+/* All nodes, each behind those it depends on, otherwise as they were added. False where nodes
+ * depend on each other in a circle. */
+bool graph_order(CUgraph g, CUgraphNode *order);
+
+bool is_node(CUgraphNode node);
+
+#endif

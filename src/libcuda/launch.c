@@ -1,0 +1,250 @@
+/* Launches. A wrong one is refused with the driver's code and a line on standard error that says
+ * what is wrong. A kernel that breaks a rule stops; its context is then of no more use, as on a
+ * device, and the report says where it happened.
+ *
+ *   memory that is not there, or read-only      CUDA_ERROR_ILLEGAL_ADDRESS
+ *   an address that is no multiple of the size  CUDA_ERROR_MISALIGNED_ADDRESS
+ *   no end after 2^36 instructions of a block   CUDA_ERROR_LAUNCH_TIMEOUT
+ *   what a device would not notice: races, missing barriers, memory or registers read before
+ *   written, lanes that do not take part; and trap    CUDA_ERROR_LAUNCH_FAILED
+ */
+#include <string.h>
+
+#include "libcuda/module.h"
+#include "libcuda/stream.h"
+#include "libcuda/work.h"
+
+static CUresult code_of(emu_fault fault)
+{
+    switch (fault) {
+    case EMU_OUT_OF_BOUNDS:
+    case EMU_READ_ONLY:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case EMU_MISALIGNED:
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case EMU_LIMIT:
+        return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case EMU_BAD_LAUNCH:
+        return CUDA_ERROR_INVALID_VALUE;
+    default:
+        return CUDA_ERROR_LAUNCH_FAILED;
+    }
+}
+
+static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    return l->func ? l->func : (CUfunction)(void *)l->kern;
+}
+
+static bool is_same(const unsigned a[3], const unsigned b[3])
+{
+    return memcmp(a, b, 3 * sizeof *a) == 0;
+}
+
+static bool check_block(CUfunction f, const unsigned block[3])
+{
+    const unsigned *required = f->info.reqntid;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (required[0] && !is_same(required, block))
+        say("%s: block %u x %u x %u, and the kernel requires %u x %u x %u", f->name, block[0],
+            block[1], block[2], required[0], required[1], required[2]);
+    else if (!threads || threads > function_threads(f))
+        say("%s: block %u x %u x %u, and the kernel allows %u threads", f->name, block[0], block[1],
+            block[2], function_threads(f));
+    else
+        return true;
+    return false;
+}
+
+/* The pairs of CU_LAUNCH_PARAM_…: all parameters in one buffer. NULL where they are not that. */
+static const unsigned char *parameter_buffer(void **extra, size_t needed)
+{
+    const unsigned char *bytes = NULL;
+    size_t size = 0;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2)
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            bytes = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(size_t *)extra[1];
+        else
+            return NULL;
+    return size >= needed ? bytes : NULL;
+}
+
+CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    CUfunction f = function_of(l);
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!l->gridDimX || !l->gridDimY || !l->gridDimZ) {
+        say("%s: grid %u x %u x %u is empty", f->name, l->gridDimX, l->gridDimY, l->gridDimZ);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!check_block(f, (unsigned[]){ l->blockDimX, l->blockDimY, l->blockDimZ }))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (l->sharedMemBytes > f->dynamic_shared) {
+        say("%s: %u bytes of dynamic shared memory, and %zu are allowed; see "
+            "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
+            f->name, l->sharedMemBytes, f->dynamic_shared);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool both = l->kernelParams && l->extra;
+    bool given = l->kernelParams || !f->info.param_count ||
+                 (l->extra && parameter_buffer(l->extra, f->info.param_bytes));
+    if (both || !given) {
+        say("%s: %s", f->name,
+            both ? "kernelParams and extra are given" : "parameters are missing");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static const void **parameters(arena *a, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    const void **pointers = arena_alloc(a, (f->info.param_count + 1) * sizeof *pointers);
+    const unsigned char *bytes = l->extra ? parameter_buffer(l->extra, f->info.param_bytes) : NULL;
+    for (unsigned i = 0; i < f->info.param_count; i++) {
+        size_t offset, size;
+        emu_param(f->module->module, f->name, i, &offset, &size);
+        pointers[i] = bytes ? bytes + offset : l->kernelParams[i];
+    }
+    return pointers;
+}
+
+static void report_fault(CUfunction f, const emu_report *report)
+{
+    size_t length;
+    const char *line = module_line(f->module, report->line, &length);
+    if (report->fault == EMU_BAD_LAUNCH) {
+        say("%s: %s", f->name, report->message);
+        return;
+    }
+    say("%s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", f->name, report->line,
+        report->block[0], report->block[1], report->block[2], report->thread[0], report->thread[1],
+        report->thread[2], report->message);
+    if (length)
+        say("%7u | %.*s", report->line, (int)length, line);
+}
+
+CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    CUfunction f = function_of(l);
+    emu_report report;
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    arena *a = arena_new();
+    emu_launch_config config = {
+        .module = f->module->module,
+        .entry = f->name,
+        .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },
+        .block = { l->blockDimX, l->blockDimY, l->blockDimZ },
+        .dynamic_shared = l->sharedMemBytes,
+        .params = parameters(a, f, l),
+        .param_count = f->info.param_count,
+    };
+    bool ran = emu_launch(device_memory(), &config, NULL, &report);
+    arena_free(a);
+    if (ran)
+        return CUDA_SUCCESS;
+    report_fault(f, &report);
+    CUresult r = code_of(report.fault);
+    if (report.fault != EMU_BAD_LAUNCH)
+        c->failure = r;
+    return r;
+}
+
+static void take_sizes(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    void **values = kept->kernelParams;
+    *kept = *l;
+    kept->func = function_of(l);
+    kept->kern = NULL;
+    kept->kernelParams = values;
+    kept->extra = NULL;
+}
+
+static void take_values(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    CUfunction f = kept->func;
+    arena *a = arena_new();
+    const void **from = parameters(a, f, l);
+    for (unsigned i = 0; i < f->info.param_count; i++) {
+        size_t offset, size;
+        emu_param(f->module->module, f->name, i, &offset, &size);
+        memcpy(kept->kernelParams[i], from[i], size);
+    }
+    arena_free(a);
+}
+
+CUDA_KERNEL_NODE_PARAMS launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    CUDA_KERNEL_NODE_PARAMS kept = { 0 };
+    CUfunction f = function_of(l);
+    unsigned char *bytes = arena_alloc(a, f->info.param_bytes + 1);
+    kept.kernelParams = arena_alloc(a, (f->info.param_count + 1) * sizeof *kept.kernelParams);
+    for (unsigned i = 0; i < f->info.param_count; i++) {
+        size_t offset, size;
+        emu_param(f->module->module, f->name, i, &offset, &size);
+        kept.kernelParams[i] = bytes + offset;
+    }
+    launch_replace(&kept, l);
+    return kept;
+}
+
+void launch_replace(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    take_sizes(kept, l);
+    take_values(kept, l);
+}
+
+static CUresult submit(CUstream stream, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .as.launch = *l };
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return leave(r ? r : stream_submit(c, stream, &w));
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                        CUstream stream, void **params, void **extra)
+{
+    return submit(stream, &(CUDA_KERNEL_NODE_PARAMS){
+                              .func = f,
+                              .gridDimX = grid_x,
+                              .gridDimY = grid_y,
+                              .gridDimZ = grid_z,
+                              .blockDimX = block_x,
+                              .blockDimY = block_y,
+                              .blockDimZ = block_z,
+                              .sharedMemBytes = shared,
+                              .kernelParams = params,
+                              .extra = extra,
+                          });
+}
+
+/* Launch attributes are about order and caches, but for clusters, which the emulator has not. */
+static bool wants_clusters(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *a = &config->attrs[i];
+        if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+            a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z > 1)
+            return true;
+    }
+    return false;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+    if (!config || (config->numAttrs && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (wants_clusters(config))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
+                          config->blockDimX, config->blockDimY, config->blockDimZ,
+                          config->sharedMemBytes, config->hStream, params, extra);
+}
+
+PER_THREAD_ALIAS(cuLaunchKernel, _ptsz);
+PER_THREAD_ALIAS(cuLaunchKernelEx, _ptsz);

@@ -1,0 +1,25 @@
+/* Allocations of device memory, and host memory that kernels may use. */
+#ifndef PTXGEN_LIBCUDA_MEMORY_H
+#define PTXGEN_LIBCUDA_MEMORY_H
+
+#include "libcuda/context.h"
+
+typedef struct buffer {
+    handle handle;
+    uint64_t address; /* on the device */
+    size_t size;
+    void *host;      /* NULL: device memory */
+    bool registered; /* host memory of the program's own */
+    unsigned flags;
+} buffer;
+
+void buffer_destroy(buffer *b);
+
+/* The live buffer that a device address, or a host pointer, is inside of; NULL for none. */
+buffer *buffer_of_address(uint64_t address);
+buffer *buffer_of_host(const void *p);
+
+/* Says on standard error why size bytes at a device address are not all there. */
+void say_where(const char *what, uint64_t address, size_t size);
+
+#endif

@@ -1,0 +1,31 @@
+/* Modules and their functions. */
+#ifndef PTXGEN_LIBCUDA_MODULE_H
+#define PTXGEN_LIBCUDA_MODULE_H
+
+#include "libcuda/context.h"
+
+/* A library (cuLibraryLoadData) is a module, and a kernel of it a function. */
+struct CUmod_st {
+    handle handle;
+    arena *arena;
+    const char *text; /* the PTX */
+    emu_module *module;
+};
+
+struct CUfunc_st {
+    handle handle;
+    CUmodule module;
+    const char *name;
+    emu_entry_info info;
+    size_t dynamic_shared; /* bytes a launch may ask for: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_… */
+};
+
+void module_destroy(CUmodule m);
+
+/* A line of the PTX without leading white space; *length is 0 where there is none. */
+const char *module_line(CUmodule m, unsigned line, size_t *length);
+
+/* Threads that a block of a function may have. */
+unsigned function_threads(CUfunction f);
+
+#endif

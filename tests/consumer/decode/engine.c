@@ -1,0 +1,220 @@
+#define DECODE_KERNELS_IMPLEMENTATION
+#include "engine.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TRY(call)                   \
+    do {                            \
+        CUresult result = (call);   \
+        if (result != CUDA_SUCCESS) \
+            return result;          \
+    } while (0)
+
+/* add(x, y): x[i] += y[i]. An engine has kernels of its own beside the generated ones. */
+static const char ADD[] = ".version 6.3\n"
+                          ".target sm_75\n"
+                          ".address_size 64\n"
+                          ".visible .entry add(.param .u64 x, .param .u64 y)\n"
+                          "{\n"
+                          "    .reg .b32 %r<2>; .reg .b64 %rd<5>; .reg .f32 %f<4>;\n"
+                          "    ld.param.u64 %rd1, [x];\n"
+                          "    ld.param.u64 %rd2, [y];\n"
+                          "    mov.u32 %r1, %tid.x;\n"
+                          "    mad.wide.u32 %rd3, %r1, 4, %rd1;\n"
+                          "    mad.wide.u32 %rd4, %r1, 4, %rd2;\n"
+                          "    ld.global.f32 %f1, [%rd3];\n"
+                          "    ld.global.f32 %f2, [%rd4];\n"
+                          "    add.f32 %f3, %f1, %f2;\n"
+                          "    st.global.f32 [%rd3], %f3;\n"
+                          "    ret;\n"
+                          "}\n";
+
+static CUresult add_to_x(engine *e, CUdeviceptr y)
+{
+    void *arguments[] = { &e->x, &y };
+    return e->cuda.cuLaunchKernel(e->add, 1, 1, 1, HIDDEN, 1, 1, 0, e->stream, arguments, NULL);
+}
+
+/* The steps of a pipeline, one after another. */
+static CUresult run(engine *e, const ptxgen_pipeline *p, const CUdeviceptr *buffers)
+{
+    for (size_t i = 0; i < p->step_count; i++) {
+        const ptxgen_step *step = &p->steps[i];
+        const ptxgen_kernel *kernel = decode_named(step->kernel, e->kernels.driver.sm);
+        CUdeviceptr addresses[8];
+        void *arguments[8];
+        for (size_t a = 0; a < step->argument_count; a++) {
+            const ptxgen_argument *from = &step->arguments[a];
+            CUdeviceptr start =
+                from->buffer == PTXGEN_WORKSPACE ? e->workspace : buffers[from->buffer];
+            addresses[a] = start + from->offset;
+            arguments[a] = &addresses[a];
+        }
+        TRY(ptxgen_launch(&e->kernels.driver, decode_loaded(&e->kernels, kernel), e->stream,
+                          arguments));
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult enqueue_before_cache(engine *e)
+{
+    const CUdeviceptr qkv[] = {
+        e->q, e->k, e->v, e->weights[Q], e->weights[K], e->weights[V], e->x
+    };
+    return run(e, &decode_qkv_k256_n256_kv128, qkv);
+}
+
+static CUresult enqueue_after_cache(engine *e)
+{
+    const decode_cuda *kernels = &e->kernels;
+    const CUdeviceptr down[] = { e->y, e->weights[DOWN], e->gated };
+    TRY(decode_incremental_attention_d64_h4_kv2_s64_indirect_launch(
+        kernels, e->stream, e->mixed, e->q, e->keys, e->values, e->seq_len));
+    TRY(decode_mwv_q4k_gemv_k256_n256_w4_launch(kernels, e->stream, e->y, e->weights[OUTPUT],
+                                                e->mixed));
+    TRY(add_to_x(e, e->y));
+
+    TRY(decode_q8_1_quantize_k256_m1_w4_launch(kernels, e->stream, e->x8, e->x));
+    TRY(decode_fused_gate_up_swiglu_hw_dp4a_q4k_gemv_k256_n512_w4_launch(
+        kernels, e->stream, e->gated, e->weights[GATE], e->weights[UP], e->x8));
+    TRY(run(e, &decode_dp4a_k512_n256, down));
+    TRY(add_to_x(e, e->y));
+
+    return decode_fused_rmsnorm_q4k_gemv_k256_n320_launch(kernels, e->stream, e->logits,
+                                                          e->weights[WORD], e->x, e->gamma);
+}
+
+/* The cache is [kv_head][position][head_dim]: one row for each KV head. */
+static CUresult cache(engine *e, CUdeviceptr rows, CUdeviceptr to, unsigned position)
+{
+    const CUDA_MEMCPY2D copy = {
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+        .srcDevice = rows,
+        .srcPitch = HEAD_DIM * sizeof(float),
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = to + position * HEAD_DIM * sizeof(float),
+        .dstPitch = MAX_SEQ_LEN * HEAD_DIM * sizeof(float),
+        .WidthInBytes = HEAD_DIM * sizeof(float),
+        .Height = KV_HEADS,
+    };
+    return e->cuda.cuMemcpy2DAsync_v2(&copy, e->stream);
+}
+
+CUresult engine_step(engine *e, unsigned position, float x[HIDDEN], float logits[WORDS])
+{
+    const driver_api *cuda = &e->cuda;
+    uint32_t seq_len = position + 1;
+    TRY(cuda->cuMemcpyHtoD_v2(e->x, x, HIDDEN * sizeof *x));
+    TRY(cuda->cuMemcpyHtoD_v2(e->seq_len, &seq_len, sizeof seq_len));
+    TRY(cuda->cuGraphLaunch(e->before_cache, e->stream));
+    TRY(cache(e, e->k, e->keys, position));
+    TRY(cache(e, e->v, e->values, position));
+    TRY(cuda->cuGraphLaunch(e->after_cache, e->stream));
+    TRY(cuda->cuStreamSynchronize(e->stream));
+    TRY(cuda->cuMemcpyDtoH_v2(x, e->x, HIDDEN * sizeof *x));
+    return cuda->cuMemcpyDtoH_v2(logits, e->logits, WORDS * sizeof *logits);
+}
+
+static CUresult capture(engine *e, CUresult (*enqueue)(engine *), CUgraphExec *exec)
+{
+    const driver_api *cuda = &e->cuda;
+    CUgraph graph;
+    TRY(cuda->cuStreamBeginCapture_v2(e->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    CUresult enqueued = enqueue(e), ended = cuda->cuStreamEndCapture(e->stream, &graph);
+    TRY(enqueued);
+    TRY(ended);
+    CUresult result = cuda->cuGraphInstantiateWithFlags(exec, graph, 0);
+    cuda->cuGraphDestroy(graph);
+    return result;
+}
+
+static CUresult allocate(engine *e, CUdeviceptr *buffer, size_t bytes)
+{
+    TRY(e->cuda.cuMemAlloc_v2(buffer, bytes));
+    e->buffers[e->buffer_count++] = *buffer;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate_all(engine *e)
+{
+    size_t workspace = decode_qkv_k256_n256_kv128.workspace > decode_dp4a_k512_n256.workspace
+                           ? decode_qkv_k256_n256_kv128.workspace
+                           : decode_dp4a_k512_n256.workspace;
+    size_t cache_bytes = (size_t)KV_HEADS * MAX_SEQ_LEN * HEAD_DIM * sizeof(float);
+    size_t x8_bytes = (size_t)decode_q8_1_quantize_k256_m1_w4.params[0].bytes;
+    const struct {
+        CUdeviceptr *buffer;
+        size_t bytes;
+    } wanted[] = {
+        { &e->x, HIDDEN * sizeof(float) },
+        { &e->q, HIDDEN * sizeof(float) },
+        { &e->k, KV * sizeof(float) },
+        { &e->v, KV * sizeof(float) },
+        { &e->keys, cache_bytes },
+        { &e->values, cache_bytes },
+        { &e->mixed, HIDDEN * sizeof(float) },
+        { &e->y, HIDDEN * sizeof(float) },
+        { &e->x8, x8_bytes },
+        { &e->gated, FEED_FORWARD * sizeof(float) },
+        { &e->workspace, workspace },
+        { &e->logits, WORDS * sizeof(float) },
+        { &e->seq_len, sizeof(uint32_t) },
+        { &e->gamma, HIDDEN * sizeof(float) },
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        TRY(allocate(e, wanted[i].buffer, wanted[i].bytes));
+    return CUDA_SUCCESS;
+}
+
+static CUresult upload(engine *e, const model *m)
+{
+    for (int i = 0; i < MATRICES; i++) {
+        TRY(allocate(e, &e->weights[i], m->bytes[i]));
+        TRY(e->cuda.cuMemcpyHtoD_v2(e->weights[i], m->blocks[i], m->bytes[i]));
+    }
+    return e->cuda.cuMemcpyHtoD_v2(e->gamma, m->gamma, sizeof m->gamma);
+}
+
+static CUresult load_kernels(engine *e)
+{
+    ptxgen_load_error error;
+    TRY(e->cuda.cuModuleLoadData(&e->own, ADD));
+    TRY(e->cuda.cuModuleGetFunction(&e->add, e->own, "add"));
+    TRY(decode_cuda_init(&e->kernels, dlsym, e->cuda.library));
+    CUresult result = decode_load_all(&e->kernels, &error);
+    if (result != CUDA_SUCCESS)
+        fprintf(stderr, "%s: %s\n", error.kernel->name, error.log);
+    return result;
+}
+
+CUresult engine_open(engine *e, const model *m, char *name, int name_size)
+{
+    const driver_api *cuda = &e->cuda;
+    CUcontext context;
+    TRY(cuda->cuInit(0));
+    TRY(cuda->cuDeviceGet(&e->device, 0));
+    TRY(cuda->cuDeviceGetName(name, name_size, e->device));
+    TRY(cuda->cuDevicePrimaryCtxRetain(&context, e->device));
+    TRY(cuda->cuCtxSetCurrent(context));
+    TRY(cuda->cuStreamCreate(&e->stream, CU_STREAM_NON_BLOCKING));
+    TRY(load_kernels(e));
+    TRY(allocate_all(e));
+    TRY(upload(e, m));
+    TRY(capture(e, enqueue_before_cache, &e->before_cache));
+    return capture(e, enqueue_after_cache, &e->after_cache);
+}
+
+void engine_close(engine *e)
+{
+    const driver_api *cuda = &e->cuda;
+    cuda->cuGraphExecDestroy(e->before_cache);
+    cuda->cuGraphExecDestroy(e->after_cache);
+    for (unsigned i = 0; i < e->buffer_count; i++)
+        cuda->cuMemFree_v2(e->buffers[i]);
+    decode_unload(&e->kernels);
+    cuda->cuModuleUnload(e->own);
+    cuda->cuStreamDestroy_v2(e->stream);
+    cuda->cuDevicePrimaryCtxRelease_v2(e->device);
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Words for a fuzzer, one in quotes a line.
+#     dictionary.sh ptx FILE...   those in the emulator's tables: instructions, modifiers, directives
+#     dictionary.sh spec PTXGEN   families, keys and their words, as the tool names them
+set -eu
+what=$1
+shift
+
+# Strings with a blank are messages.
+table_words() {
+    grep -oh '"[^" ]*"' "$@" | grep -oE '%?[A-Za-z_][A-Za-z0-9_]+(::[A-Za-z0-9_]+)*'
+}
+
+spec_words() {
+    for family in $("$1" --list | cut -d ' ' -f 1); do
+        printf '[%s]\n' "$family"
+        "$1" --help-family "$family" | awk -F '  +' '
+            /^[a-z]/ { in_keys = /^keys/ }
+            in_keys { print $2; gsub(", ", "\n", $3); print $3 }'
+    done
+    printf '%s\n' '[ptxgen]' prefix targets sm_75 sm_120 shape '2^' .. 4kx1k
+}
+
+case $what in
+ptx) table_words "$@" ;;
+spec) spec_words "$@" ;;
+esac | LC_ALL=C sort -u | sed '/./s/.*/"&"/'

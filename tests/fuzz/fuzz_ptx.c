@@ -1,0 +1,114 @@
+/* Any bytes as PTX text: a located error, or a module whose entries run to an end or a report.
+ *
+ * What a kernel asks for is given where it is small: parameters of 8 bytes are addresses of
+ * buffers, those of 4 bytes a size that every generated kernel takes.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "emu/emu.h"
+#include "tests/fuzz/fuzz.h"
+
+enum {
+    BUFFER_BYTES = 64 * 1024,
+    SIZE_PARAM = 256,
+    DYNAMIC_SHARED = 4096,
+    MAX_LOCAL = 64 * 1024 * 1024, /* of a block; more only takes time */
+    THREADS = 40,                 /* a full warp and part of one, where the kernel leaves it open */
+    INSTRUCTIONS = 1 << 15,
+};
+
+static unsigned line_count(const uint8_t *text, size_t size)
+{
+    unsigned lines = 1;
+    for (size_t i = 0; i < size; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+static void check_report(const emu_report *r, unsigned lines)
+{
+    assert(r->message && *r->message);
+    assert(*emu_fault_name(r->fault));
+    assert(r->line <= lines);
+    assert(r->line || r->fault == EMU_BAD_LAUNCH);
+}
+
+/* A buffer of each kind in turn: results, to be written before they are read; read-only; both. */
+static uint64_t make_buffer(emu_memory *memory, size_t which, uint8_t *bytes)
+{
+    switch (which % 3) {
+    case 0:
+        return emu_alloc(memory, BUFFER_BYTES);
+    case 1:
+        return emu_map(memory, bytes, BUFFER_BYTES, true);
+    default:
+        return emu_map_pattern(memory, UINT64_C(1) << 33, bytes, BUFFER_BYTES);
+    }
+}
+
+static const void **make_params(arena *a, emu_memory *memory, const emu_module *module,
+                                const char *entry, size_t count)
+{
+    const void **params = arena_alloc(a, (count + 1) * sizeof *params);
+    uint8_t *bytes = arena_alloc(a, BUFFER_BYTES);
+    for (size_t i = 0; i < BUFFER_BYTES; i++)
+        bytes[i] = (uint8_t)(i % 61);
+    for (size_t i = 0; i < count; i++) {
+        size_t offset, size = 0;
+        bool known = emu_param(module, entry, i, &offset, &size);
+        assert(known && size);
+        uint64_t value = size == sizeof value ? make_buffer(memory, i, bytes) : SIZE_PARAM;
+        uint8_t *param = arena_zalloc(a, size > sizeof value ? size : sizeof value);
+        memcpy(param, &value, sizeof value);
+        params[i] = param;
+    }
+    return params;
+}
+
+static void launch(const emu_module *module, const char *entry, unsigned lines)
+{
+    emu_entry_info info;
+    bool known = emu_entry(module, entry, &info);
+    assert(known);
+    emu_launch_config config = { .module = module,
+                                 .entry = entry,
+                                 .grid = { 1, 1, 1 },
+                                 .block = { THREADS, 1, 1 },
+                                 .dynamic_shared = DYNAMIC_SHARED,
+                                 .param_count = info.param_count,
+                                 .instruction_limit = INSTRUCTIONS };
+    if (info.reqntid[0])
+        memcpy(config.block, info.reqntid, sizeof config.block);
+    uint64_t threads = (uint64_t)config.block[0] * config.block[1] * config.block[2];
+    if (threads * info.local_bytes > MAX_LOCAL)
+        return;
+
+    arena *a = arena_new();
+    emu_memory *memory = emu_memory_new();
+    emu_stats stats = { 0 };
+    emu_report report;
+    config.params = make_params(a, memory, module, entry, info.param_count);
+    bool good = emu_launch(memory, &config, &stats, &report);
+    assert(good == (report.fault == EMU_OK));
+    if (!good)
+        check_report(&report, lines);
+    emu_memory_free(memory);
+    arena_free(a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    arena *a = arena_new();
+    emu_report report;
+    unsigned lines = line_count(data, size);
+    emu_module *module = emu_load(a, (const char *)data, size, &report);
+    assert(!module == (report.fault == EMU_SYNTAX));
+    if (!module)
+        check_report(&report, lines);
+    const char *entry;
+    for (size_t i = 0; module && (entry = emu_entry_name(module, i)); i++)
+        launch(module, entry, lines);
+    arena_free(a);
+    return 0;
+}

@@ -1,0 +1,464 @@
+/* Devices, contexts, memory, modules and launches of the emulated driver, and the codes of what a
+ * program does wrong. */
+#define _POSIX_C_SOURCE 200809L
+#include "libcuda/driver_sample.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+static void calls_before_cuInit_are_refused(void **state)
+{
+    int count;
+    (void)state;
+    assert_int_equal(cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
+}
+
+static void an_unknown_target_is_no_device(void **state)
+{
+    (void)state;
+    setenv("PTXGEN_CUDA_TARGET", "sm_1", 1);
+    assert_int_equal(cuInit(0), CUDA_ERROR_NO_DEVICE);
+    unsetenv("PTXGEN_CUDA_TARGET");
+    assert_success(cuInit(0));
+}
+
+static void calls_without_a_context_are_refused(void **state)
+{
+    CUdeviceptr p;
+    (void)state;
+    assert_int_equal(cuMemAlloc_v2(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+static int attribute(CUdevice_attribute which)
+{
+    int value = -1;
+    assert_success(cuDeviceGetAttribute(&value, which, 0));
+    return value;
+}
+
+static void the_device_says_what_it_is(void **state)
+{
+    char name[64];
+    CUdevice device;
+    size_t bytes;
+    (void)state;
+    assert_success(cuDeviceGet(&device, 0));
+    assert_int_equal(cuDeviceGet(&device, 1), CUDA_ERROR_INVALID_DEVICE);
+    assert_success(cuDeviceGetName(name, sizeof name, device));
+    assert_string_equal(name, "ptxgen emulator (sm_90)");
+    assert_success(cuDeviceTotalMem_v2(&bytes, device));
+    assert_true(bytes >= (size_t)1 << 33);
+    assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 9);
+    assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), 0);
+    assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
+    assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 227 * 1024);
+    assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR), 2048);
+}
+
+static void errors_have_names_and_texts(void **state)
+{
+    const char *text;
+    (void)state;
+    assert_success(cuGetErrorName(CUDA_ERROR_MISALIGNED_ADDRESS, &text));
+    assert_string_equal(text, "CUDA_ERROR_MISALIGNED_ADDRESS");
+    assert_success(cuGetErrorString(CUDA_ERROR_MISALIGNED_ADDRESS, &text));
+    assert_string_equal(text, "misaligned address");
+    assert_int_equal(cuGetErrorName(12345, &text), CUDA_ERROR_INVALID_VALUE);
+    assert_null(text);
+}
+
+static void entry_points_are_found_by_version(void **state)
+{
+    union {
+        void *address;
+        CUresult (*create)(CUcontext *, unsigned, CUdevice);
+    } found;
+    CUdriverProcAddressQueryResult status;
+    (void)state;
+    assert_success(cuGetProcAddress_v2("cuCtxCreate", &found.address, 11000, 0, &status));
+    assert_int_equal(status, CU_GET_PROC_ADDRESS_SUCCESS);
+    assert_true(found.create == cuCtxCreate_v2);
+    assert_success(cuGetProcAddress_v2("cuLaunchKernelEx", &found.address, 11000, 0, &status));
+    assert_int_equal(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+    assert_null(found.address);
+    assert_success(cuGetProcAddress_v2("cuNothing", &found.address, 13000, 0, &status));
+    assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+}
+
+static void contexts_stack_up_and_take_their_objects_along(void **state)
+{
+    CUcontext inner, popped;
+    CUdeviceptr p;
+    CUevent event;
+    (void)state;
+    assert_success(cuCtxCreate_v4(&inner, NULL, 0, 0));
+    assert_success(cuMemAlloc_v2(&p, 16));
+    assert_success(cuEventCreate(&event, 0));
+    assert_success(cuCtxPopCurrent_v2(&popped));
+    assert_ptr_equal(popped, inner);
+    assert_success(cuCtxGetCurrent(&popped));
+    assert_ptr_equal(popped, context);
+    assert_success(cuCtxDestroy_v2(inner));
+    assert_int_equal(cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuMemsetD8_v2(p, 0, 16), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuCtxSetCurrent(inner), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+static void the_primary_context_lives_while_it_is_retained(void **state)
+{
+    CUcontext primary, again;
+    unsigned flags;
+    int active;
+    (void)state;
+    assert_success(cuDevicePrimaryCtxRetain(&primary, 0));
+    assert_success(cuDevicePrimaryCtxRetain(&again, 0));
+    assert_ptr_equal(primary, again);
+    assert_success(cuDevicePrimaryCtxRelease_v2(0));
+    assert_success(cuDevicePrimaryCtxGetState(0, &flags, &active));
+    assert_true(active);
+    assert_success(cuCtxPushCurrent_v2(primary));
+    assert_success(cuCtxSynchronize());
+    assert_success(cuDevicePrimaryCtxRelease_v2(0));
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_success(cuCtxPopCurrent_v2(NULL));
+    assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+static void memory_is_freed_once_and_counted(void **state)
+{
+    CUdeviceptr p, base;
+    size_t before, after, total, size;
+    (void)state;
+    assert_success(cuMemGetInfo_v2(&before, &total));
+    assert_success(cuMemAlloc_v2(&p, 1000));
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    assert_int_equal(before - after, 1000);
+    assert_success(cuMemGetAddressRange_v2(&base, &size, p + 999));
+    assert_true(base == p && size == 1000);
+    assert_int_equal(cuMemFree_v2(p + 4), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemFree_v2(p));
+    assert_int_equal(cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemFree_v2(0));
+    assert_int_equal(cuMemAlloc_v2(&p, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemAlloc_v2(&p, total + 1), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static void copies_stay_inside_of_allocations(void **state)
+{
+    unsigned char bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    CUdeviceptr p, q;
+    (void)state;
+    assert_success(cuMemAlloc_v2(&p, 8));
+    assert_success(cuMemAlloc_v2(&q, 8));
+    assert_success(cuMemcpyHtoD_v2(p, bytes, 8));
+    assert_success(cuMemcpyDtoD_v2(q, p + 2, 6));
+    assert_success(cuMemcpyDtoH_v2(bytes, q, 6));
+    assert_memory_equal(bytes, "\3\4\5\6\7\10\7\10", 8);
+    assert_success(cuMemcpy((CUdeviceptr)(uintptr_t)bytes, p, 8));
+    assert_memory_equal(bytes, "\1\2\3\4\5\6\7\10", 8);
+    assert_int_equal(cuMemcpyHtoD_v2(p + 1, bytes, 8), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemcpyDtoH_v2(bytes, p + 1, 8), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemcpyDtoD_v2(q, p, 9), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void a_box_of_rows_is_copied(void **state)
+{
+    unsigned char from[4][8], to[2][4];
+    CUdeviceptr p;
+    size_t pitch;
+    (void)state;
+    for (int i = 0; i < 32; i++)
+        from[i / 8][i % 8] = (unsigned char)i;
+    assert_success(cuMemAllocPitch_v2(&p, &pitch, 8, 4, 4));
+    assert_true(pitch >= 8 && pitch % 256 == 0);
+    CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = from,
+                           .srcPitch = 8,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = p,
+                           .dstPitch = pitch,
+                           .WidthInBytes = 8,
+                           .Height = 4 };
+    assert_success(cuMemcpy2D_v2(&copy));
+    copy = (CUDA_MEMCPY2D){ .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                            .srcDevice = p,
+                            .srcPitch = pitch,
+                            .srcXInBytes = 2,
+                            .srcY = 1,
+                            .dstMemoryType = CU_MEMORYTYPE_HOST,
+                            .dstHost = to,
+                            .dstPitch = 4,
+                            .WidthInBytes = 3,
+                            .Height = 2 };
+    memset(to, 0, sizeof to);
+    assert_success(cuMemcpy2D_v2(&copy));
+    assert_memory_equal(to, "\12\13\14\0\22\23\24\0", 8);
+    copy.dstPitch = 2;
+    assert_int_equal(cuMemcpy2D_v2(&copy), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void sets_write_elements_of_their_size(void **state)
+{
+    CUdeviceptr p = zeros();
+    (void)state;
+    assert_success(cuMemsetD8_v2(p, 0xab, 4));
+    assert_success(cuMemsetD16_v2(p + 4, 0x1234, 2));
+    assert_success(cuMemsetD32_v2(p + 8, 0xcafef00d, 1));
+    assert_int_equal(number(p, 0), 0xabababab);
+    assert_int_equal(number(p, 1), 0x12341234);
+    assert_int_equal(number(p, 2), 0xcafef00d);
+    assert_int_equal(number(p, 3), 0);
+    assert_int_equal(cuMemsetD32_v2(p + 2, 0, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemsetD32_v2(p, 0, NUMBERS + 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void kernels_reach_host_memory_by_its_device_address(void **state)
+{
+    uint32_t *host;
+    CUdeviceptr p;
+    unsigned type;
+    (void)state;
+    assert_success(cuMemHostAlloc((void **)&host, NUMBERS * sizeof *host, 0));
+    assert_success(cuMemHostGetDevicePointer_v2(&p, host, 0));
+    assert_success(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
+    assert_int_equal(type, CU_MEMORYTYPE_HOST);
+    host[31] = 1;
+    assert_success(add(load(ADD, "add"), NULL, p, 41));
+    assert_int_equal(host[31], 42);
+    assert_success(cuMemFreeHost(host));
+    assert_int_equal(cuMemFreeHost(host), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void wrong_ptx_is_refused_with_its_line(void **state)
+{
+    static const char wrong[] = PTX_HEAD ".visible .entry f()\n{\n    frobnicate.u32 1;\n}\n";
+    char log[200] = "";
+    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    void *values[] = { log, (void *)(uintptr_t)sizeof log };
+    CUmodule module;
+    (void)state;
+    assert_int_equal(cuModuleLoadDataEx(&module, wrong, 2, options, values),
+                     CUDA_ERROR_INVALID_PTX);
+    assert_non_null(strstr(log, "line 6"));
+    assert_non_null(strstr(log, "frobnicate"));
+    assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
+}
+
+static void ptx_for_newer_devices_is_refused(void **state)
+{
+    CUmodule module;
+    (void)state;
+    assert_int_equal(cuModuleLoadData(&module, ".version 8.7\n.target sm_120\n.address_size 64\n"),
+                     CUDA_ERROR_INVALID_PTX);
+    assert_int_equal(cuModuleLoadData(&module, ".version 9.9\n.target sm_80\n.address_size 64\n"),
+                     CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    assert_int_equal(cuModuleLoadData(&module, "\177ELF"), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_int_equal(cuModuleLoad(&module, "/nowhere/at/all.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+static void modules_have_functions_and_variables(void **state)
+{
+    static const char text[] = PTX_HEAD ".visible .global .align 4 .u32 table[3] = {7, 8, 9};\n"
+                                        ".visible .entry f()\n{\n    ret;\n}\n";
+    CUmodule module;
+    CUfunction f, again;
+    CUdeviceptr p;
+    size_t size;
+    (void)state;
+    assert_success(cuModuleLoadData(&module, text));
+    assert_success(cuModuleGetFunction(&f, module, "f"));
+    assert_success(cuModuleGetFunction(&again, module, "f"));
+    assert_ptr_equal(f, again);
+    assert_int_equal(cuModuleGetFunction(&again, module, "g"), CUDA_ERROR_NOT_FOUND);
+    assert_success(cuModuleGetGlobal_v2(&p, &size, module, "table"));
+    assert_int_equal(size, 12);
+    assert_int_equal(number(p, 2), 9);
+    assert_int_equal(cuModuleGetGlobal_v2(&p, &size, module, "chair"), CUDA_ERROR_NOT_FOUND);
+    assert_success(cuModuleUnload(module));
+    assert_int_equal(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+                     CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void functions_say_what_they_declare(void **state)
+{
+    CUfunction f = load(ADD, "add");
+    size_t offset, size;
+    int value;
+    (void)state;
+    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+    assert_int_equal(value, 32);
+    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, f));
+    assert_int_equal(value, 75);
+    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_BINARY_VERSION, f));
+    assert_int_equal(value, 90);
+    assert_success(cuFuncGetParamInfo(f, 1, &offset, &size));
+    assert_true(offset == 8 && size == 4);
+    assert_int_equal(cuFuncGetParamInfo(f, 2, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 32, 0));
+    assert_int_equal(value, 32);
+    assert_success(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 64, 0));
+    assert_int_equal(value, 0);
+}
+
+static void launches_of_a_wrong_shape_are_refused(void **state)
+{
+    CUfunction f = load(ADD, "add");
+    CUdeviceptr p = zeros();
+    uint32_t value = 1;
+    void *params[] = { &p, &value };
+    (void)state;
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, NULL, params, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLaunchKernel(f, 1, 70000, 1, 32, 1, 1, 0, NULL, params, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(number(p, 0), 0);
+    assert_success(cuCtxSynchronize());
+}
+
+static void shared_memory_above_48_kib_wants_asking(void **state)
+{
+    CUfunction f = load(ADD, "add");
+    CUdeviceptr p = zeros();
+    uint32_t value = 1;
+    void *params[] = { &p, &value };
+    (void)state;
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 50000, NULL, params, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(
+        cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024),
+        CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 50000));
+    assert_success(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 50000, NULL, params, NULL));
+    assert_int_equal(number(p, 31), 1);
+}
+
+static void parameters_may_come_in_one_buffer(void **state)
+{
+    struct {
+        CUdeviceptr p;
+        uint32_t value;
+    } params = { zeros(), 5 };
+    size_t size = 12;
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                      CU_LAUNCH_PARAM_END };
+    CUfunction f = load(ADD, "add");
+    (void)state;
+    assert_success(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
+    assert_int_equal(number(params.p, 7), 5);
+    size = 8;
+    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra),
+                     CUDA_ERROR_INVALID_VALUE);
+}
+
+static void a_fault_stays_until_the_context_goes(void **state)
+{
+    CUfunction f = load(ADD, "add");
+    CUdeviceptr p = zeros();
+    CUcontext other;
+    (void)state;
+    assert_int_equal(add(f, NULL, p + 4, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(add(f, NULL, p, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(cuMemFree_v2(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_success(cuCtxCreate_v4(&other, NULL, 0, 0));
+    assert_success(add(load(ADD, "add"), NULL, zeros(), 1));
+    assert_success(cuCtxDestroy_v2(other));
+}
+
+static void a_misaligned_access_has_its_own_code(void **state)
+{
+    (void)state;
+    assert_int_equal(add(load(ADD, "add"), NULL, zeros() + 2, 1), CUDA_ERROR_MISALIGNED_ADDRESS);
+}
+
+static void a_read_of_empty_memory_fails(void **state)
+{
+    CUdeviceptr p;
+    (void)state;
+    assert_success(cuMemAlloc_v2(&p, NUMBERS * sizeof(uint32_t)));
+    assert_int_equal(add(load(ADD, "add"), NULL, p, 1), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+enum { ADDITIONS = 50 };
+
+typedef struct adder {
+    CUfunction add;
+    CUdeviceptr shared; /* by all threads */
+    bool failed;
+} adder;
+
+/* In a thread of its own: what other threads do changes nothing for it. */
+static int add_many_times(void *data)
+{
+    adder *a = data;
+    CUdeviceptr own;
+    uint32_t value = 0;
+    CUresult r = cuCtxSetCurrent(context);
+    r = r ? r : cuMemAlloc_v2(&own, NUMBERS * sizeof value);
+    r = r ? r : cuMemsetD32_v2(own, 0, NUMBERS);
+    for (int i = 0; !r && i < ADDITIONS; i++)
+        r = add(a->add, NULL, own, 1) | add(a->add, NULL, a->shared, 1);
+    r = r ? r : cuMemcpyDtoH_v2(&value, own, sizeof value);
+    a->failed = r || value != ADDITIONS || cuMemFree_v2(own);
+    return 0;
+}
+
+static void threads_may_call_at_the_same_time(void **state)
+{
+    enum { THREADS = 4 };
+    thrd_t threads[THREADS];
+    adder adders[THREADS];
+    CUfunction f = load(ADD, "add");
+    CUdeviceptr shared = zeros();
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        adders[i] = (adder){ f, shared, true };
+        assert_int_equal(thrd_create(&threads[i], add_many_times, &adders[i]), thrd_success);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        thrd_join(threads[i], NULL);
+        assert_false(adders[i].failed);
+    }
+    assert_int_equal(number(shared, 0), THREADS * ADDITIONS);
+}
+
+#define IN_CONTEXT(test) cmocka_unit_test_setup_teardown(test, make_context, drop_context)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_before_cuInit_are_refused),
+        cmocka_unit_test(an_unknown_target_is_no_device),
+        cmocka_unit_test(calls_without_a_context_are_refused),
+        cmocka_unit_test(the_device_says_what_it_is),
+        cmocka_unit_test(errors_have_names_and_texts),
+        cmocka_unit_test(entry_points_are_found_by_version),
+        IN_CONTEXT(contexts_stack_up_and_take_their_objects_along),
+        IN_CONTEXT(the_primary_context_lives_while_it_is_retained),
+        IN_CONTEXT(memory_is_freed_once_and_counted),
+        IN_CONTEXT(copies_stay_inside_of_allocations),
+        IN_CONTEXT(a_box_of_rows_is_copied),
+        IN_CONTEXT(sets_write_elements_of_their_size),
+        IN_CONTEXT(kernels_reach_host_memory_by_its_device_address),
+        IN_CONTEXT(wrong_ptx_is_refused_with_its_line),
+        IN_CONTEXT(ptx_for_newer_devices_is_refused),
+        IN_CONTEXT(modules_have_functions_and_variables),
+        IN_CONTEXT(functions_say_what_they_declare),
+        IN_CONTEXT(launches_of_a_wrong_shape_are_refused),
+        IN_CONTEXT(shared_memory_above_48_kib_wants_asking),
+        IN_CONTEXT(parameters_may_come_in_one_buffer),
+        IN_CONTEXT(a_fault_stays_until_the_context_goes),
+        IN_CONTEXT(a_misaligned_access_has_its_own_code),
+        IN_CONTEXT(a_read_of_empty_memory_fails),
+        IN_CONTEXT(threads_may_call_at_the_same_time),
+    };
+    return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
+}

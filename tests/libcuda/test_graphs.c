@@ -1,0 +1,286 @@
+/* Streams, events, capture and graphs of the emulated driver, on a device of another target than
+ * the usual one. */
+#define _POSIX_C_SOURCE 200809L
+#include "libcuda/driver_sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a test of a graph starts from: a function, zeros to add to, and two streams. */
+typedef struct graph_test {
+    CUfunction add;
+    CUdeviceptr p;
+    CUstream stream, other;
+} graph_test;
+
+static graph_test start(void)
+{
+    graph_test t = { load(ADD, "add"), zeros(), NULL, NULL };
+    assert_success(cuStreamCreate(&t.stream, CU_STREAM_NON_BLOCKING));
+    assert_success(cuStreamCreate(&t.other, CU_STREAM_NON_BLOCKING));
+    return t;
+}
+
+static CUgraphExec instantiate(CUgraph graph)
+{
+    CUgraphExec exec;
+    assert_success(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    return exec;
+}
+
+static CUgraph end_capture(CUstream stream)
+{
+    CUgraph graph;
+    assert_success(cuStreamEndCapture(stream, &graph));
+    return graph;
+}
+
+static size_t node_count(CUgraph graph)
+{
+    size_t count;
+    assert_success(cuGraphGetNodes(graph, NULL, &count));
+    return count;
+}
+
+static void the_environment_chooses_the_target(void **state)
+{
+    int major, minor;
+    (void)state;
+    assert_success(cuDeviceComputeCapability(&major, &minor, 0));
+    assert_true(major == 8 && minor == 6);
+}
+
+static void events_tell_the_time_between_them(void **state)
+{
+    CUevent from, to, untimed;
+    float milliseconds = -1;
+    (void)state;
+    assert_success(cuEventCreate(&from, 0));
+    assert_success(cuEventCreate(&to, 0));
+    assert_success(cuEventCreate(&untimed, CU_EVENT_DISABLE_TIMING));
+    assert_success(cuEventRecord(from, NULL));
+    assert_success(cuEventRecord(untimed, NULL));
+    assert_int_equal(cuEventElapsedTime_v2(&milliseconds, from, to), CUDA_ERROR_INVALID_HANDLE);
+    assert_success(add(load(ADD, "add"), NULL, zeros(), 1));
+    assert_success(cuEventRecord(to, NULL));
+    assert_success(cuEventSynchronize(to));
+    assert_success(cuEventElapsedTime_v2(&milliseconds, from, to));
+    assert_true(milliseconds > 0 && milliseconds < 10000);
+    assert_int_equal(cuEventElapsedTime_v2(&milliseconds, from, untimed),
+                     CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void a_capture_runs_nothing_and_its_graph_runs_it_all(void **state)
+{
+    graph_test t = start();
+    uint32_t host = 100;
+    CUstreamCaptureStatus status;
+    (void)state;
+    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_success(cuStreamIsCapturing(t.stream, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    assert_success(cuMemcpyHtoDAsync_v2(t.p, &host, sizeof host, t.stream));
+    assert_success(add(t.add, t.stream, t.p, 7));
+    assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));
+    CUgraph graph = end_capture(t.stream);
+    assert_int_equal(node_count(graph), 3);
+    assert_int_equal(number(t.p, 0), 0);
+
+    CUgraphExec exec = instantiate(graph);
+    assert_success(cuGraphDestroy(graph));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_int_equal(number(t.p, 0), 107);
+    assert_int_equal(number(t.p, 1), 50);
+    assert_int_equal(number(t.p, 2), 7);
+    host = 200;
+    assert_success(cuGraphLaunch(exec, t.other));
+    assert_int_equal(number(t.p, 0), 207);
+    assert_int_equal(number(t.p, 2), 14);
+    assert_success(cuGraphExecDestroy(exec));
+    assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void streams_join_a_capture_by_events(void **state)
+{
+    graph_test t = start();
+    CUevent fork, join;
+    size_t edges = 0;
+    (void)state;
+    assert_success(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+    assert_success(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    assert_success(add(t.add, t.stream, t.p, 1));
+    assert_success(cuEventRecord(fork, t.stream));
+    assert_success(cuStreamWaitEvent(t.other, fork, 0));
+    assert_success(add(t.add, t.other, t.p, 10));
+    assert_success(add(t.add, t.stream, t.p, 100));
+    assert_success(cuEventRecord(join, t.other));
+    assert_success(cuStreamWaitEvent(t.stream, join, 0));
+    assert_success(add(t.add, t.stream, t.p, 1000));
+    CUgraph graph = end_capture(t.stream);
+    assert_int_equal(cuEventQuery(join), CUDA_ERROR_CAPTURED_EVENT);
+
+    CUgraphNode nodes[4];
+    size_t count = 4;
+    assert_success(cuGraphGetNodes(graph, nodes, &count));
+    assert_int_equal(count, 4);
+    assert_success(cuGraphNodeGetDependencies(nodes[3], NULL, &edges));
+    assert_int_equal(edges, 2);
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_int_equal(number(t.p, 0), 1111);
+}
+
+static void work_that_nobody_waits_for_spoils_a_capture(void **state)
+{
+    graph_test t = start();
+    CUevent fork;
+    CUgraph graph;
+    (void)state;
+    assert_success(cuEventCreate(&fork, 0));
+    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_success(cuEventRecord(fork, t.stream));
+    assert_success(cuStreamWaitEvent(t.other, fork, 0));
+    assert_success(add(t.add, t.other, t.p, 1));
+    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    assert_null(graph);
+    assert_success(add(t.add, t.other, t.p, 1));
+    assert_int_equal(number(t.p, 0), 1);
+}
+
+static void forbidden_calls_spoil_a_capture(void **state)
+{
+    graph_test t = start();
+    CUstream blocking;
+    CUdeviceptr p;
+    CUgraph graph;
+    (void)state;
+    assert_success(cuStreamCreate(&blocking, 0));
+    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_int_equal(cuMemAlloc_v2(&p, 4), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(add(t.add, t.stream, t.p, 1), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_success(cuMemAlloc_v2(&p, 4));
+    assert_int_equal(cuStreamSynchronize(t.stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+    assert_success(cuStreamBeginCapture_v2(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_int_equal(add(t.add, NULL, t.p, 1), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    assert_int_equal(cuStreamEndCapture(blocking, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+    assert_int_equal(cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_RELAXED),
+                     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_ILLEGAL_STATE);
+}
+
+static CUDA_KERNEL_NODE_PARAMS add_params(const graph_test *t, void **params)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){ .func = t->add,
+                                      .gridDimX = 1,
+                                      .gridDimY = 1,
+                                      .gridDimZ = 1,
+                                      .blockDimX = 32,
+                                      .blockDimY = 1,
+                                      .blockDimZ = 1,
+                                      .kernelParams = params };
+}
+
+static void nodes_run_behind_what_they_depend_on(void **state)
+{
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUDA_MEMSET_NODE_PARAMS set = {
+        .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
+    };
+    CUgraph graph;
+    CUgraphNode nodes[2];
+    (void)state;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &kernel));
+    assert_success(cuGraphAddMemsetNode(&nodes[1], graph, NULL, 0, &set, context));
+    assert_success(cuGraphAddDependencies_v2(graph, &nodes[1], &nodes[0], NULL, 1));
+    value = 6; /* a node has its own copy */
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_int_equal(number(t.p, 3), 1005);
+
+    CUgraphExec exec;
+    assert_success(cuGraphAddDependencies(graph, &nodes[0], &nodes[1], 1));
+    assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphDestroy(graph));
+}
+
+static void executable_graphs_take_new_parameters(void **state)
+{
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUgraph graph, changed;
+    CUgraphNode node;
+    CUgraphExecUpdateResultInfo info;
+    (void)state;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+    CUgraphExec exec = instantiate(graph);
+    value = 70;
+    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_int_equal(number(t.p, 0), 70);
+    kernel.blockDimX = 33;
+    assert_int_equal(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel),
+                     CUDA_ERROR_INVALID_VALUE);
+
+    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_success(add(t.add, t.stream, t.p, 900));
+    changed = end_capture(t.stream);
+    assert_success(cuGraphExecUpdate_v2(exec, changed, &info));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_int_equal(number(t.p, 0), 970);
+
+    assert_success(cuGraphAddEmptyNode(&node, changed, NULL, 0));
+    assert_int_equal(cuGraphExecUpdate_v2(exec, changed, &info),
+                     CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+}
+
+static void append(void *data)
+{
+    strcat(data, "x");
+}
+
+static void host_functions_run_in_their_place(void **state)
+{
+    graph_test t = start();
+    char text[8] = "";
+    (void)state;
+    assert_success(cuLaunchHostFunc(t.stream, append, text));
+    assert_string_equal(text, "x");
+    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_success(cuLaunchHostFunc(t.stream, append, text));
+    CUgraph graph = end_capture(t.stream);
+    assert_string_equal(text, "x");
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_string_equal(text, "xx");
+}
+
+#define IN_CONTEXT(test) cmocka_unit_test_setup_teardown(test, make_context, drop_context)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_CONTEXT(the_environment_chooses_the_target),
+        IN_CONTEXT(events_tell_the_time_between_them),
+        IN_CONTEXT(a_capture_runs_nothing_and_its_graph_runs_it_all),
+        IN_CONTEXT(streams_join_a_capture_by_events),
+        IN_CONTEXT(work_that_nobody_waits_for_spoils_a_capture),
+        IN_CONTEXT(forbidden_calls_spoil_a_capture),
+        IN_CONTEXT(nodes_run_behind_what_they_depend_on),
+        IN_CONTEXT(executable_graphs_take_new_parameters),
+        IN_CONTEXT(host_functions_run_in_their_place),
+    };
+    setenv("PTXGEN_CUDA_TARGET", "sm_86", 1);
+    return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
+}

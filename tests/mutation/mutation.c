@@ -1,0 +1,223 @@
+/* How many defects --verify finds: plants mutants in kernels of every family, verifies each, and
+ * reports which were caught.
+ *
+ *   mutation EQUIVALENT [SAMPLE [SEED [JOBS]]]
+ *
+ * EQUIVALENT is the list of mutants known to compute the same; SAMPLE 0 (the default) takes all
+ * mutants, another number that many, chosen by SEED. The report goes to standard output; the exit
+ * status is 1 where less than 95 % of the mutants that change behaviour are caught.
+ *
+ * A mutant that the emulator can't load is no mutant of a kernel and is left out. One that passes
+ * computes the same for certain where its line depends on thread and block numbers alone, whose
+ * values every trial of a small kernel goes through, and computes in all of them what the original
+ * does: a probe in its place traps where not. So does one whose line computes what nothing uses.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "emu/emu.h"
+#include "mutation/equivalent.h"
+#include "mutation/subjects.h"
+#include "ref/random.h"
+#include "verify.h"
+
+enum { LEAST_PERCENT = 95 };
+
+typedef enum fate { INVALID, CAUGHT, PROVEN, LISTED, SURVIVED, FATES } fate;
+
+typedef struct planted {
+    const kernel *kernel;
+    mutant mutant;
+    fate fate;
+    int reason; /* of LISTED */
+} planted;
+
+typedef VEC(planted) planted_list;
+
+typedef struct score {
+    const char *name;
+    size_t fates[FATES];
+} score;
+
+typedef VEC(score) score_list;
+
+typedef struct mutation_run {
+    const equivalence_list *equivalent;
+    planted_list list;
+} mutation_run;
+
+static bool passes(arena *a, const kernel *k, const char *text)
+{
+    kernel changed = *k;
+    changed.ptx = text;
+    changed.ptx_length = strlen(text);
+    return verify_kernel(a, &changed, 1).right;
+}
+
+static bool computes_the_same(arena *a, const kernel *k, const mutant *m)
+{
+    static const char spare[] = "    .reg .pred %mutant_p, %differs;\n    .reg .b32 %mutant_r;\n"
+                                "    .reg .b64 %mutant_rd;\n";
+    return result_is_unused(a, k->ptx, m->line) ||
+           (m->probe && depends_on_position_alone(a, k->ptx, m->line) &&
+            passes(a, k, replace_line(a, k->ptx, m->line, m->probe, spare)));
+}
+
+static void try_one(void *context, size_t i)
+{
+    mutation_run *r = context;
+    planted *p = &r->list.items[i];
+    const kernel *k = p->kernel;
+    arena *a = arena_new();
+    emu_report report;
+    const char *text = replace_line(a, k->ptx, p->mutant.line, p->mutant.after, "");
+    if (!emu_load(a, text, strlen(text), &report))
+        p->fate = INVALID;
+    else if (!passes(a, k, text))
+        p->fate = CAUGHT;
+    else if (computes_the_same(a, k, &p->mutant))
+        p->fate = PROVEN;
+    else if ((p->reason =
+                  find_equivalence(a, r->equivalent, k->instance->family->name, &p->mutant)) >= 0)
+        p->fate = LISTED;
+    else
+        p->fate = SURVIVED;
+    arena_free(a);
+}
+
+static void plant_all(arena *a, const subject_list *subjects, planted_list *out)
+{
+    for (size_t s = 0; s < subjects->count; s++) {
+        mutant_list mutants = { 0 };
+        plant_mutants(a, subjects->items[s].ptx, &mutants);
+        for (size_t i = 0; i < mutants.count; i++)
+            *VEC_PUSH(a, out) = (planted){ &subjects->items[s], mutants.items[i], INVALID, -1 };
+    }
+}
+
+/* Keeps so many, chosen by the seed. */
+static void keep_sample(planted_list *list, size_t count, uint64_t seed)
+{
+    random_source r = { seed };
+    for (size_t i = 0; i < count && i < list->count; i++) {
+        size_t other = i + random_below(&r, list->count - i);
+        planted moved = list->items[other];
+        list->items[other] = list->items[i];
+        list->items[i] = moved;
+    }
+    list->count = count < list->count ? count : list->count;
+}
+
+static score *score_of(arena *a, score_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
+    score *made = VEC_PUSH(a, list);
+    *made = (score){ .name = name };
+    return made;
+}
+
+static size_t changing(const score *s)
+{
+    return s->fates[CAUGHT] + s->fates[SURVIVED];
+}
+
+static void print_score(const score *s)
+{
+    size_t same = s->fates[PROVEN] + s->fates[LISTED], all = changing(s);
+    printf("| %s | %zu | %zu | %zu | %zu | %zu | %.1f %% |\n", s->name, all + same,
+           s->fates[CAUGHT], s->fates[PROVEN], s->fates[LISTED], s->fates[SURVIVED],
+           all ? 100.0 * (double)s->fates[CAUGHT] / (double)all : 100.0);
+}
+
+static void print_scores(const char *what, const score_list *list)
+{
+    printf("\n| %s | planted | caught | same, proven | same, listed | survived | caught of those "
+           "that change |\n|---|---|---|---|---|---|---|\n",
+           what);
+    for (size_t i = 0; i < list->count; i++)
+        print_score(&list->items[i]);
+}
+
+static void print_survivors(const planted_list *list)
+{
+    printf("\n## Survivors\n\n");
+    for (size_t i = 0; i < list->count; i++) {
+        const planted *p = &list->items[i];
+        if (p->fate == SURVIVED)
+            printf("- `%s` line %u, %s: `%s` became `%s`\n", p->kernel->instance->name,
+                   p->mutant.line, p->mutant.kind, p->mutant.before,
+                   *p->mutant.after ? p->mutant.after : "nothing");
+    }
+}
+
+/* all: shows also those that no mutant fits. */
+static void print_reasons(arena *a, const planted_list *list, const equivalence_list *equivalent,
+                          bool all)
+{
+    size_t *counts = arena_zalloc(a, (equivalent->count + 1) * sizeof *counts);
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].fate == LISTED)
+            counts[list->items[i].reason]++;
+    printf("\n## Listed as computing the same\n\n");
+    for (size_t i = 0; i < equivalent->count; i++) {
+        const equivalence *e = &equivalent->items[i];
+        if (counts[i] || all)
+            printf("- %zu of %s, %s, `%s`: %s\n", counts[i], e->family, e->kind, e->before,
+                   e->reason);
+    }
+}
+
+/* Prints the report. Returns the score of all. */
+static score report(arena *a, const mutation_run *r, bool all)
+{
+    score total = { .name = "all" };
+    score_list kinds = { 0 }, families_seen = { 0 };
+    for (const char *const *kind = mutant_kinds; *kind; kind++)
+        score_of(a, &kinds, *kind);
+    for (size_t i = 0; i < r->list.count; i++) {
+        const planted *p = &r->list.items[i];
+        total.fates[p->fate]++;
+        score_of(a, &kinds, p->mutant.kind)->fates[p->fate]++;
+        score_of(a, &families_seen, p->kernel->instance->family->name)->fates[p->fate]++;
+    }
+    print_scores("", &(score_list){ &total, 1, 1 });
+    print_scores("kind", &kinds);
+    print_scores("family", &families_seen);
+    print_survivors(&r->list);
+    print_reasons(a, &r->list, r->equivalent, all);
+    return total;
+}
+
+int main(int argc, char **argv)
+{
+    arena *a = arena_new();
+    subject_list subjects = { 0 };
+    equivalence_list equivalent = { 0 };
+    const char *error = "usage: mutation EQUIVALENT [SAMPLE [SEED [JOBS]]]";
+    char *text;
+    size_t size;
+    if (argc < 2 || argc > 5 || !os_read_file(a, argv[1], &text, &size, &error) ||
+        !read_equivalences(a, text, &equivalent, &error) || !make_subjects(a, &subjects, &error)) {
+        fprintf(stderr, "mutation: %s\n", error);
+        arena_free(a);
+        return 2;
+    }
+    size_t sample = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    mutation_run r = { .equivalent = &equivalent };
+    plant_all(a, &subjects, &r.list);
+    size_t possible = r.list.count;
+    if (sample)
+        keep_sample(&r.list, sample, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    os_parallel(argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 1, r.list.count, try_one, &r);
+
+    printf("# Mutation testing\n\n%zu kernels, %zu of %zu mutants tried.\n", subjects.count,
+           r.list.count, possible);
+    score total = report(a, &r, !sample);
+    bool enough = 100 * total.fates[CAUGHT] >= LEAST_PERCENT * changing(&total);
+    arena_free(a);
+    return enough ? 0 : 1;
+}

@@ -1,0 +1,21 @@
+/* What is mutated: kernels of every family of the registry, in small sizes. */
+#ifndef PTXGEN_TESTS_SUBJECTS_H
+#define PTXGEN_TESTS_SUBJECTS_H
+
+#include "gen/kernel.h"
+
+typedef VEC(kernel) subject_list;
+
+/* One kernel for each choice of a family's words (static and dynamic dims, direct and indirect
+ * sequence lengths). Sizes let every loop make several turns and leave a rest, and rows outnumber
+ * the blocks of a grid that strides. False and the reason where one can't be built. */
+bool make_subjects(arena *a, subject_list *out, const char **error);
+
+/* Whether a line of PTX depends on nothing but thread and block numbers, so that a run of all
+ * blocks tells all it ever does. PTX in which data decide a branch has no such lines. */
+bool depends_on_position_alone(arena *a, const char *text, unsigned line);
+
+/* Whether nothing comes of the result of a line, except perhaps itself. */
+bool result_is_unused(arena *a, const char *text, unsigned line);
+
+#endif

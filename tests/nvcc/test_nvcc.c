@@ -1,0 +1,665 @@
+/* PTX that nvcc made from CUDA C runs on the emulator and gives what the same computation gives in
+ * plain C. Nothing of it went through our builder. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/os.h"
+#include "emu/emu.h"
+
+enum { MAX_ELEMENTS = 8192 };
+
+typedef struct device {
+    arena *arena;
+    emu_memory *memory;
+    emu_module *module;
+    const char *kernel;
+} device;
+
+typedef struct extent {
+    unsigned grid[3], block[3];
+    size_t dynamic_shared;
+} extent;
+
+static device open_device(const char *kernel)
+{
+    const char *folder = getenv("PTXGEN_NVCC_PTX"), *error;
+    device d = { .arena = arena_new(), .memory = emu_memory_new(), .kernel = kernel };
+    char *text;
+    size_t length;
+    emu_report report;
+    assert_non_null(folder);
+    if (!os_read_file(d.arena, arena_format(d.arena, "%s/%s.ptx", folder, kernel), &text, &length,
+                      &error))
+        fail_msg("%s.ptx: %s", kernel, error);
+    d.module = emu_load(d.arena, text, length, &report);
+    if (!d.module)
+        fail_msg("%s.ptx:%u: %s", kernel, report.line, report.message);
+    return d;
+}
+
+static void close_device(device *d)
+{
+    emu_memory_free(d->memory);
+    arena_free(d->arena);
+}
+
+static uint64_t input(device *d, const void *bytes, size_t size)
+{
+    return emu_map(d->memory, (void *)(uintptr_t)bytes, size, true);
+}
+
+static uint64_t output(device *d, void *bytes, size_t size)
+{
+    return emu_map(d->memory, bytes, size, false);
+}
+
+static void launch(device *d, extent e, const void *const *params, size_t count)
+{
+    emu_report report;
+    emu_launch_config config = { .module = d->module,
+                                 .entry = d->kernel,
+                                 .dynamic_shared = e.dynamic_shared,
+                                 .params = params,
+                                 .param_count = count };
+    for (int i = 0; i < 3; i++) {
+        config.grid[i] = e.grid[i] ? e.grid[i] : 1;
+        config.block[i] = e.block[i] ? e.block[i] : 1;
+    }
+    if (!emu_launch(d->memory, &config, NULL, &report))
+        fail_msg("%s.ptx:%u: block %u thread %u: %s [%s]", d->kernel, report.line, report.block[0],
+                 report.thread[0], report.message, emu_fault_name(report.fault));
+}
+
+#define LAUNCH(d, e, ...)                                        \
+    do {                                                         \
+        const void *params_[] = { __VA_ARGS__ };                 \
+        launch(d, e, params_, sizeof params_ / sizeof *params_); \
+    } while (0)
+
+/* Relative to the value, and at least to 1. */
+static void expect_near(const char *what, double got, double expected, double tolerance, int at)
+{
+    double scale = fabs(expected) > 1 ? fabs(expected) : 1;
+    if (!(fabs(got - expected) <= tolerance * scale))
+        fail_msg("%s[%d] is %.9g and should be %.9g", what, at, got, expected);
+}
+
+static void expect_equal(const char *what, long long got, long long expected, int at)
+{
+    if (got != expected)
+        fail_msg("%s[%d] is %lld and should be %lld", what, at, got, expected);
+}
+
+/* Numbers that look random, the same in every run. */
+static uint32_t noise(uint32_t at)
+{
+    uint32_t x = at * 2654435761u + 12345u;
+    x ^= x >> 15;
+    x *= 2246822519u;
+    return x ^ x >> 13;
+}
+
+static void fill_floats(float *to, int count, float lowest, float highest)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = lowest + (highest - lowest) * (float)(noise((uint32_t)i) >> 8) * 0x1p-24f;
+}
+
+static void fill_integers(int *to, int count, int below)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = (int)(noise((uint32_t)i) % (uint32_t)below);
+}
+
+static float floats_a[MAX_ELEMENTS], floats_b[MAX_ELEMENTS], floats_out[MAX_ELEMENTS];
+static int integers[MAX_ELEMENTS], integers_out[MAX_ELEMENTS];
+
+static void vector_add(void **state)
+{
+    enum { N = 1000 };
+    int n = N;
+    (void)state;
+    device d = open_device("vector_add");
+    fill_floats(floats_a, N, -1, 1);
+    fill_floats(floats_b, N, 0, 9);
+    uint64_t sum = output(&d, floats_out, N * sizeof(float));
+    uint64_t a = input(&d, floats_a, N * sizeof(float)), b = input(&d, floats_b, N * sizeof(float));
+    LAUNCH(&d, ((extent){ .grid = { 3 }, .block = { 96 } }), &sum, &a, &b, &n);
+    for (int i = 0; i < N; i++)
+        expect_near("sum", (double)floats_out[i], (double)(floats_a[i] + floats_b[i]), 0, i);
+    close_device(&d);
+}
+
+static void block_sum(void **state)
+{
+    enum { N = 5000, BLOCKS = 3 };
+    int n = N;
+    double total = 0, expected = 0;
+    (void)state;
+    device d = open_device("block_sum");
+    fill_floats(floats_a, N, -1, 2);
+    uint64_t sums = output(&d, floats_out, BLOCKS * sizeof(float));
+    uint64_t values = input(&d, floats_a, N * sizeof(float));
+    LAUNCH(&d, ((extent){ .grid = { BLOCKS }, .block = { 256 } }), &sums, &values, &n);
+    for (int i = 0; i < BLOCKS; i++)
+        total += (double)floats_out[i];
+    for (int i = 0; i < N; i++)
+        expected += (double)floats_a[i];
+    expect_near("total", total, expected, 1e-6, 0);
+    close_device(&d);
+}
+
+static void gemv(void **state)
+{
+    enum { ROWS = 20, K = 100 };
+    int k = K;
+    (void)state;
+    device d = open_device("gemv");
+    fill_floats(floats_a, ROWS * K, -1, 1);
+    fill_floats(floats_b, K, -1, 1);
+    uint64_t y = output(&d, floats_out, ROWS * sizeof(float));
+    uint64_t w = input(&d, floats_a, ROWS * K * sizeof(float));
+    uint64_t x = input(&d, floats_b, K * sizeof(float));
+    LAUNCH(&d, ((extent){ .grid = { ROWS }, .block = { 32 } }), &y, &w, &x, &k);
+    for (int row = 0; row < ROWS; row++) {
+        double sum = 0;
+        for (int i = 0; i < K; i++)
+            sum += (double)floats_a[row * K + i] * (double)floats_b[i];
+        expect_near("y", (double)floats_out[row], sum, 1e-5, row);
+    }
+    close_device(&d);
+}
+
+static void int8_dot(void **state)
+{
+    enum { N = 300 };
+    static int8_t a[N][4], b[N][4];
+    static int16_t wide[N][2];
+    int n = N;
+    long long dot = 0, mixed = 0;
+    (void)state;
+    device d = open_device("int8_dot");
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < 4; j++) {
+            a[i][j] = (int8_t)noise((uint32_t)(8 * i + j));
+            b[i][j] = (int8_t)noise((uint32_t)(8 * i + 4 + j));
+            dot += a[i][j] * b[i][j];
+        }
+        for (int j = 0; j < 2; j++) {
+            wide[i][j] = (int16_t)noise((uint32_t)(9999 + 2 * i + j));
+            mixed += wide[i][j] * b[i][j];
+        }
+    }
+    uint64_t to = output(&d, integers_out, 2 * sizeof(int));
+    uint64_t at_a = input(&d, a, sizeof a), at_b = input(&d, b, sizeof b);
+    uint64_t at_wide = input(&d, wide, sizeof wide);
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &at_a, &at_b, &at_wide, &n);
+    expect_equal("dot", integers_out[0], dot, 0);
+    expect_equal("mixed", integers_out[1], mixed, 0);
+    close_device(&d);
+}
+
+/* The value of a binary floating-point number of 16 bits. */
+static double value_of(uint16_t bits, int mantissa_bits)
+{
+    int exponent_bits = 15 - mantissa_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1);
+    int mantissa = bits & ((1 << mantissa_bits) - 1);
+    double value = exponent
+                       ? ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits)
+                       : ldexp(mantissa, 1 - bias - mantissa_bits);
+    return bits >> 15 ? -value : value;
+}
+
+/* To the nearest number with so many bits behind the leading one; normal numbers only. */
+static double rounded(double value, int mantissa_bits)
+{
+    int exponent;
+    frexp(value, &exponent);
+    return ldexp(nearbyint(ldexp(value, mantissa_bits + 1 - exponent)),
+                 exponent - mantissa_bits - 1);
+}
+
+static void half_math(void **state)
+{
+    enum { HALF = 10 };
+    static uint16_t a[32], b[32], packed[32][2];
+    (void)state;
+    device d = open_device("half_math");
+    for (int i = 0; i < 32; i++) {
+        a[i] = (uint16_t)(0x3c00 + 5 * i);
+        b[i] = (uint16_t)(0x3bf0 + 7 * i);
+    }
+    uint64_t result = output(&d, floats_out, 32 * sizeof(float));
+    uint64_t at_packed = output(&d, packed, sizeof packed);
+    uint64_t at_a = input(&d, a, sizeof a), at_b = input(&d, b, sizeof b);
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &result, &at_packed, &at_a, &at_b);
+    for (int i = 0; i < 32; i++) {
+        double x[2] = { value_of(a[i], HALF), value_of(b[i], HALF) }, square[2];
+        for (int j = 0; j < 2; j++) {
+            square[j] = rounded(x[j] * x[j] - x[j], HALF);
+            double halved = x[j] / 2;
+            expect_near("packed", value_of(packed[i][j], HALF),
+                        square[j] > halved ? square[j] : halved, 0, i);
+        }
+        double third = rounded((double)(1.0f / 3 * (float)i), HALF);
+        expect_near("result", (double)floats_out[i],
+                    square[0] + square[1] + rounded(x[0] - x[1], HALF) + (x[0] < x[1] ? 100 : 0) +
+                        (i ? third : 0),
+                    1e-6, i);
+    }
+    close_device(&d);
+}
+
+static void bfloat16_math(void **state)
+{
+    enum { BFLOAT = 7 };
+    static uint16_t to_nearest[32], pairs[32][2];
+    (void)state;
+    device d = open_device("bfloat16_math");
+    fill_floats(floats_a, 33, 0.5f, 3);
+    uint64_t at_rounded = output(&d, to_nearest, sizeof to_nearest);
+    uint64_t at_pairs = output(&d, pairs, sizeof pairs);
+    uint64_t back = output(&d, floats_out, 32 * sizeof(float));
+    uint64_t values = input(&d, floats_a, 33 * sizeof(float));
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &at_rounded, &at_pairs, &back, &values);
+    for (int i = 0; i < 32; i++) {
+        double x = rounded((double)floats_a[i], BFLOAT),
+               next = rounded((double)floats_a[i + 1], BFLOAT);
+        expect_near("rounded", value_of(to_nearest[i], BFLOAT), x, 0, i);
+        expect_near("pairs.x", value_of(pairs[i][0], BFLOAT), rounded(x * x + x, BFLOAT), 0, i);
+        expect_near("pairs.y", value_of(pairs[i][1], BFLOAT), rounded(next * next + next, BFLOAT),
+                    0, i);
+        expect_near("back", (double)floats_out[i], rounded(x * x, BFLOAT) + x, 1e-7, i);
+    }
+    close_device(&d);
+}
+
+static void transpose(void **state)
+{
+    enum { N = 64 };
+    int n = N;
+    (void)state;
+    device d = open_device("transpose");
+    fill_floats(floats_a, N * N, 0, 1);
+    uint64_t to = output(&d, floats_out, N * N * sizeof(float));
+    uint64_t from = input(&d, floats_a, N * N * sizeof(float));
+    LAUNCH(&d, ((extent){ .grid = { 2, 2 }, .block = { 32, 8 } }), &to, &from, &n);
+    for (int i = 0; i < N * N; i++)
+        expect_near("to", (double)floats_out[i], (double)floats_a[i % N * N + i / N], 0, i);
+    close_device(&d);
+}
+
+static void votes(void **state)
+{
+    static struct {
+        unsigned ballot, any, all, same, everybody_same, prefix, leader, even_sum;
+    } v[32];
+    unsigned odd = 0, prefix = 0, even_sum = 0, any = 0;
+    (void)state;
+    device d = open_device("votes");
+    fill_integers(integers, 32, 100);
+    uint64_t to = output(&d, v, sizeof v), values = input(&d, integers, 32 * sizeof(int));
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &values);
+    for (int i = 0; i < 32; i++) {
+        odd |= (unsigned)(integers[i] & 1) << i;
+        any |= integers[i] > 90;
+        even_sum += i % 2 ? 0 : (unsigned)integers[i];
+    }
+    for (int i = 0; i < 32; i++) {
+        unsigned same = 0;
+        for (int j = 0; j < 32; j++)
+            same |= (unsigned)((integers[j] & 3) == (integers[i] & 3)) << j;
+        prefix += (unsigned)integers[i];
+        expect_equal("ballot", v[i].ballot, odd, i);
+        expect_equal("any", v[i].any, any, i);
+        expect_equal("all", v[i].all, 1, i);
+        expect_equal("same", v[i].same, same, i);
+        expect_equal("everybody_same", v[i].everybody_same, 0, i);
+        expect_equal("prefix", v[i].prefix, prefix, i);
+        expect_equal("leader", v[i].leader, integers[i & 24], i);
+        expect_equal("even_sum", v[i].even_sum, i % 2 ? 0 : even_sum, i);
+    }
+    close_device(&d);
+}
+
+static void histogram(void **state)
+{
+    enum { N = 3000 };
+    static uint8_t bytes[N];
+    int n = N, expected[16] = { 0 };
+    (void)state;
+    device d = open_device("histogram");
+    for (int i = 0; i < N; i++) {
+        bytes[i] = (uint8_t)noise((uint32_t)i);
+        expected[bytes[i] & 15]++;
+    }
+    memset(integers_out, 0, sizeof expected);
+    uint64_t counts = output(&d, integers_out, sizeof expected), from = input(&d, bytes, N);
+    LAUNCH(&d, ((extent){ .grid = { 4 }, .block = { 128 } }), &counts, &from, &n);
+    for (int i = 0; i < 16; i++)
+        expect_equal("counts", integers_out[i], expected[i], i);
+    close_device(&d);
+}
+
+static void atomics(void **state)
+{
+    enum { N = 128 };
+    struct {
+        float sum;
+        int highest, lowest;
+        unsigned first, ring, bits, drawn;
+        unsigned long long wide;
+        double fine;
+        uint16_t halves[2];
+    } c = { .lowest = 1000 };
+    long long sum = 0;
+    int highest = 0, lowest = 1000;
+    unsigned bits = 0;
+    (void)state;
+    device d = open_device("atomics");
+    fill_integers(integers, N, 1000);
+    for (int i = 0; i < N; i++) {
+        sum += integers[i];
+        highest = integers[i] > highest ? integers[i] : highest;
+        lowest = integers[i] < lowest ? integers[i] : lowest;
+        bits |= 1u << (integers[i] & 31);
+    }
+    uint64_t cells = output(&d, &c, sizeof c), values = input(&d, integers, N * sizeof(int));
+    LAUNCH(&d, ((extent){ .grid = { 2 }, .block = { N / 2 } }), &cells, &values);
+    expect_near("sum", (double)c.sum, (double)sum, 0, 0);
+    expect_equal("highest", c.highest, highest, 0);
+    expect_equal("lowest", c.lowest, lowest, 0);
+    expect_equal("first", c.first, integers[0] + 1, 0);
+    expect_equal("ring", c.ring, N % 10, 0);
+    expect_equal("bits", c.bits, bits, 0);
+    expect_equal("wide", (long long)c.wide, sum << 32, 0);
+    expect_near("fine", c.fine, (double)sum / 2, 0, 0);
+    expect_near("halves.x", value_of(c.halves[0], 10), N, 0, 0);
+    expect_near("halves.y", value_of(c.halves[1], 10), 2 * N, 0, 0);
+    expect_equal("drawn", c.drawn, 7, 0);
+    close_device(&d);
+}
+
+static void softmax(void **state)
+{
+    enum { N = 300 };
+    int n = N;
+    double sum = 0;
+    (void)state;
+    device d = open_device("softmax");
+    fill_floats(floats_a, N, -4, 4);
+    uint64_t to = output(&d, floats_out, N * sizeof(float));
+    uint64_t scores = input(&d, floats_a, N * sizeof(float));
+    LAUNCH(&d, ((extent){ .block = { 32 }, .dynamic_shared = N * sizeof(float) }), &to, &scores,
+           &n);
+    for (int i = 0; i < N; i++)
+        sum += exp((double)floats_a[i]);
+    for (int i = 0; i < N; i++)
+        expect_near("to", (double)floats_out[i], exp((double)floats_a[i]) / sum, 1e-6, i);
+    close_device(&d);
+}
+
+static int branch_of(int i, int n)
+{
+    int v = integers[i], seven = v & 31, old = i + 10;
+    switch (v % 9) {
+    case 0:
+        return v * 3;
+    case 1:
+        return v + integers[i + 1];
+    case 2:
+        return old ^ n;
+    case 3:
+        return v / (n & 7);
+    case 4:
+        return -v;
+    case 5:
+        return v << 2;
+    case 6: {
+        int count = 0;
+        for (; v; v &= v - 1)
+            count++;
+        return count;
+    }
+    case 7:
+        return old + integers[seven];
+    default:
+        return 1;
+    }
+}
+
+static void branches(void **state)
+{
+    enum { N = 256 };
+    static int steps[N];
+    int n = 77;
+    (void)state;
+    device d = open_device("branches");
+    fill_integers(integers, N + 1, 1000);
+    for (int i = 0; i < N; i++) {
+        integers_out[i] = i + 10;
+        steps[i] = -1;
+    }
+    uint64_t results = output(&d, integers_out, N * sizeof(int));
+    uint64_t at_steps = output(&d, steps, sizeof steps);
+    uint64_t values = input(&d, integers, (N + 1) * sizeof(int));
+    LAUNCH(&d, ((extent){ .grid = { 2 }, .block = { N / 2 } }), &results, &at_steps, &values, &n);
+    for (int i = 0; i < N; i++) {
+        unsigned at = (unsigned)integers[i] + 1;
+        int count = 0;
+        for (; at != 1 && count <= 100; count++)
+            at = at & 1 ? 3 * at + 1 : at / 2;
+        expect_equal("results", integers_out[i], branch_of(i, n), i);
+        expect_equal("steps", steps[i], count > 100 ? -1 : count, i);
+    }
+    close_device(&d);
+}
+
+static void local_array(void **state)
+{
+    struct {
+        int a;
+        float b[5];
+        long long c;
+    } s = { 1, { 1, 2, 3, 4, 5 }, 2 };
+    static const float table[] = { 1, 2, 3, 4 }, other_table[] = { 5, 6, 7, 8 };
+    int n = 3, launches;
+    uint64_t address;
+    size_t size;
+    (void)state;
+    device d = open_device("local_array");
+    uint64_t to = output(&d, floats_out, 32 * sizeof(float));
+    for (int round = 0; round < 2; round++) {
+        const float *t = round ? other_table : table;
+        LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &s, &n);
+        for (int i = 0; i < 32; i++) {
+            int at = 0;
+            while (((at * 3 + n) & 7) != ((i + n) & 7))
+                at++;
+            expect_near("to", (double)floats_out[i],
+                        (double)((float)at * s.b[at % 5] + t[i & 3] + 3), 1e-6, i);
+        }
+        assert_true(emu_variable(d.memory, d.module, "table", &address, &size));
+        assert_int_equal(size, sizeof table);
+        assert_true(emu_write(d.memory, address, other_table, sizeof other_table));
+    }
+    assert_true(emu_variable(d.memory, d.module, "launches", &address, &size));
+    assert_true(emu_read(d.memory, address, &launches, sizeof launches));
+    expect_equal("launches", launches, 9, 0);
+    close_device(&d);
+}
+
+static unsigned count_ones(uint64_t v)
+{
+    unsigned count = 0;
+    for (; v; v &= v - 1)
+        count++;
+    return count;
+}
+
+/* The upper half of a 128-bit product of numbers below 2^63. */
+static int64_t high_product(uint64_t a, uint64_t b)
+{
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), middle = (a >> 32) * (b & UINT32_MAX);
+    uint64_t other = (a & UINT32_MAX) * (b >> 32), high = (a >> 32) * (b >> 32);
+    uint64_t carry = ((low >> 32) + (middle & UINT32_MAX) + (other & UINT32_MAX)) >> 32;
+    return (int64_t)(high + (middle >> 32) + (other >> 32) + carry);
+}
+
+static uint64_t wide_result(int64_t v, int i, int n)
+{
+    uint64_t u = (uint64_t)v, reversed = 0, both = u << 32 >> 32 | (uint64_t)(unsigned)n << 32;
+    unsigned highest = 0, lowest = 0, bytes = 0;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        reversed |= (u >> bit & 1) << (63 - bit);
+        highest = u >> bit & 1 ? bit + 1 : highest;
+        lowest = !lowest && u >> bit & 1 ? bit + 1 : lowest;
+    }
+    uint64_t r = (uint64_t)(v / (i + 3)) + (uint64_t)(v % (i + 5)) * (uint64_t)high_product(u, u);
+    r += 64 - highest + count_ones(u) + reversed + (uint64_t)(v >> (i & 63));
+    r ^= u / (unsigned)n + (unsigned)((unsigned)n << 5 | (unsigned)i >> 27);
+    static const unsigned selector[] = { 2, 7, 1, 6 };
+    for (int k = 0; k < 4; k++)
+        bytes |= (unsigned)(both >> 8 * selector[k] & 0xff) << 8 * k;
+    r += (unsigned)(both >> (i < 32 ? i : 32)) + (uint64_t)bytes + lowest;
+    return r + (u < r ? u : r);
+}
+
+static void wide_integers(void **state)
+{
+    enum { N = 64 };
+    static int64_t from[N], to[N];
+    int n = 12345;
+    (void)state;
+    device d = open_device("wide_integers");
+    for (uint32_t i = 0; i < N; i++)
+        from[i] = (int64_t)((uint64_t)noise(i) << 32 | noise(i + N)) >> (1 + i % 40) & INT64_MAX;
+    uint64_t at_to = output(&d, to, sizeof to), at_from = input(&d, from, sizeof from);
+    LAUNCH(&d, ((extent){ .block = { N } }), &at_to, &at_from, &n);
+    for (int i = 0; i < N; i++)
+        expect_equal("to", to[i], (int64_t)wide_result(from[i], i, n), i);
+    close_device(&d);
+}
+
+static void double_math(void **state)
+{
+    enum { N = 64 };
+    static double from[N], to[N];
+    (void)state;
+    device d = open_device("double_math");
+    for (int i = 0; i < N; i++)
+        from[i] = i * 0.1 + 0.01;
+    uint64_t at_to = output(&d, to, sizeof to), at_from = input(&d, from, sizeof from);
+    LAUNCH(&d, ((extent){ .block = { N } }), &at_to, &at_from);
+    for (int i = 0; i < N; i++) {
+        double v = from[i];
+        expect_near("to", to[i],
+                    sqrt(v) * log(v) + exp(-v) / (1 + v) + nearbyint(v * 3) + fma(v, v, -v) +
+                        cbrt(v),
+                    1e-14, i);
+    }
+    close_device(&d);
+}
+
+static void single_math(void **state)
+{
+    enum { N = 128 };
+    static float fast[N];
+    (void)state;
+    device d = open_device("single_math");
+    fill_floats(floats_a, N, 0, 4);
+    uint64_t exact = output(&d, floats_out, N * sizeof(float)),
+             at_fast = output(&d, fast, sizeof fast);
+    uint64_t from = input(&d, floats_a, N * sizeof(float));
+    LAUNCH(&d, ((extent){ .block = { N } }), &exact, &at_fast, &from);
+    for (int i = 0; i < N; i++) {
+        double v = (double)floats_a[i];
+        expect_near("exact", (double)floats_out[i],
+                    exp(v) + log(v + 1) + sin((double)(floats_a[i] * 40000)) + pow(v + 0.5, 1.7) +
+                        tanh(v) + erf(v) + 1 / sqrt(v + 1) + (double)fmodf(floats_a[i], 0.7f) +
+                        (double)roundf(floats_a[i] * 3),
+                    1e-6, i);
+        expect_near("fast", (double)fast[i],
+                    sin(v) + cos(v) + log(v + 1) + pow(v + 0.5, 1.7) + 1 / (v + 1) + sqrt(v) +
+                        fmin(fmax(v - 1, 0), 1) + 1 / sqrt(v + 1),
+                    1e-6, i);
+    }
+    close_device(&d);
+}
+
+static void device_calls(void **state)
+{
+    enum { N = 32 };
+    double sum = 0, a[N], b[N];
+    (void)state;
+    device d = open_device("device_calls");
+    fill_floats(floats_a, N, -1, 1);
+    uint64_t to = output(&d, floats_out, N * sizeof(float));
+    uint64_t digit_sums = output(&d, integers_out, N * sizeof(int));
+    uint64_t from = input(&d, floats_a, N * sizeof(float));
+    LAUNCH(&d, ((extent){ .block = { N } }), &to, &digit_sums, &from);
+    for (int i = 0; i < N; i++) {
+        double v = (double)floats_a[i];
+        a[i] = v < 0 ? v : i * v;
+        b[i] = v < 0 ? i : v * v;
+        if (i % 3 == 0) {
+            double first = a[i];
+            a[i] = 2 * b[i];
+            b[i] = 2 * first;
+        }
+        sum += a[i];
+    }
+    for (int i = 0; i < N; i++) {
+        int digits = 0;
+        for (int v = i * i * i * 31; v; v /= 10)
+            digits += v % 10;
+        expect_equal("digit_sums", integers_out[i], digits, i);
+        expect_near("to", (double)floats_out[i], sum + b[i], 1e-5, i);
+    }
+    close_device(&d);
+}
+
+static void async_copy(void **state)
+{
+    enum { TILES = 7, TILE = 256, BLOCKS = 2 };
+    int tiles = TILES;
+    (void)state;
+    device d = open_device("async_copy");
+    fill_floats(floats_a, BLOCKS * TILES * TILE, -1, 1);
+    uint64_t sums = output(&d, floats_out, BLOCKS * 64 * sizeof(float));
+    uint64_t values = input(&d, floats_a, BLOCKS * TILES * TILE * sizeof(float));
+    LAUNCH(&d, ((extent){ .grid = { BLOCKS }, .block = { 64 } }), &sums, &values, &tiles);
+    for (int i = 0; i < BLOCKS * 64; i++) {
+        double sum = 0;
+        for (int tile = 0; tile < TILES; tile++)
+            for (int j = 0; j < 4; j++)
+                sum += (double)floats_a[(i / 64 * TILES + tile) * TILE + (63 - i % 64) * 4 + j];
+        expect_near("sums", (double)floats_out[i], sum, 1e-6, i);
+    }
+    close_device(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vector_add),   cmocka_unit_test(block_sum),
+        cmocka_unit_test(gemv),         cmocka_unit_test(int8_dot),
+        cmocka_unit_test(half_math),    cmocka_unit_test(bfloat16_math),
+        cmocka_unit_test(transpose),    cmocka_unit_test(votes),
+        cmocka_unit_test(histogram),    cmocka_unit_test(atomics),
+        cmocka_unit_test(softmax),      cmocka_unit_test(branches),
+        cmocka_unit_test(local_array),  cmocka_unit_test(wide_integers),
+        cmocka_unit_test(double_math),  cmocka_unit_test(single_math),
+        cmocka_unit_test(device_calls), cmocka_unit_test(async_copy),
+    };
+    return cmocka_run_group_tests_name("nvcc", tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* Kernels that must end in a fault, and where and how it must be reported. */
+#ifndef PTXGEN_TEST_EMU_BAD_H
+#define PTXGEN_TEST_EMU_BAD_H
+
+#include "test_emu_run.h"
+
+typedef struct bad {
+    const char *body; /* starts on line BODY_LINE */
+    unsigned line;    /* counted from the body's first, 0 */
+    unsigned thread;
+    emu_fault fault;
+    const char *message; /* a part of it */
+    unsigned threads;
+} bad;
+
+static inline void check_bad(const bad *b)
+{
+    static const uint32_t in[1024];
+    static const char kernel[] = KERNEL("@@");
+    char text[4096];
+    size_t head = (size_t)(strstr(kernel, "@@") - kernel);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, b->body, kernel + head + 2);
+    run r = {
+        .text = text, .threads = b->threads, .in = in, .in_size = sizeof in, .limit = 100000
+    };
+    bool good = run_kernel(&r);
+    if (good || r.report.fault != b->fault || r.report.line != BODY_LINE + b->line ||
+        r.report.thread[0] != b->thread || !strstr(r.message, b->message))
+        fail_msg("%s\n  gives %s, line %u, thread %u: %s\n  should %s, line %u, thread %u: %s",
+                 b->body, emu_fault_name(r.report.fault), r.report.line - BODY_LINE,
+                 r.report.thread[0], r.message, emu_fault_name(b->fault), b->line, b->thread,
+                 b->message);
+}
+
+#define TEST_FAULTS(name, ...)                                  \
+    static void name(void **state)                              \
+    {                                                           \
+        static const bad rows[] = { __VA_ARGS__ };              \
+        (void)state;                                            \
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) \
+            check_bad(&rows[i]);                                    \
+    }
+
+#define TILE ".shared .align 4 .b8 tile[256];\nmov.u32 %r9, tile; mad.lo.u32 %r8, %t, 4, %r9;\n"
+
+#endif

@@ -1,0 +1,215 @@
+/* Calls, jumps through a table, and what a module tells of itself. */
+#include "test_emu_bad.h"
+
+#define CALLER(functions, body)                                                                 \
+    PTX_HEAD functions                                                                          \
+        "\n.visible .entry k(.param .u64 out, .param .u64 in)\n{\n"                             \
+        ".reg .pred %p<4>; .reg .b32 %r<9>, %t; .reg .b64 %l1, %out, %slot;\n"                  \
+        "ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %slot, %t, 8, %out;\n" body \
+        "cvt.u64.u32 %l1, %r1; st.global.u64 [%slot], %l1; ret;\n}\n"
+
+static void expect_threads(const run *r, uint64_t (*value)(unsigned thread))
+{
+    for (unsigned i = 0; i < 32; i++)
+        if (r->out[i] != value(i))
+            fail_msg("thread %u has %llu and should have %llu", i, (unsigned long long)r->out[i],
+                     (unsigned long long)value(i));
+}
+
+static uint64_t doubled_or_zero(unsigned t)
+{
+    return t < 10 ? 2 * t + 1 : 0;
+}
+
+#define TWICE_IN_REGISTERS                                                                     \
+    ".func (.reg .u32 result) twice(.reg .u32 value)\n"                                        \
+    "{ .reg .pred %p<2>; setp.lt.u32 %p1, value, 10; @%p1 bra $few; mov.u32 result, 0; ret;\n" \
+    "$few: shl.b32 result, value, 1; add.u32 result, result, 1; }\n"
+#define TWICE_IN_MEMORY                                                                 \
+    ".func (.param .b32 result) twice(.param .b32 value)\n"                             \
+    "{ .reg .pred %p<2>; .reg .b32 %r<3>; ld.param.u32 %r1, [value]; mov.u32 %r2, 0;\n" \
+    "setp.ge.u32 %p1, %r1, 10; st.param.b32 [result], %r2; @%p1 ret;\n"                 \
+    "mad.lo.u32 %r2, %r1, 2, 1; st.param.b32 [result], %r2; ret; }\n"
+
+static void a_call_gives_and_takes_registers_and_memory(void **state)
+{
+    static const char *const texts[] = {
+        CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%t);\n"),
+        CALLER(TWICE_IN_MEMORY, "call.uni (%r1), twice, (%t);\n"),
+        CALLER(TWICE_IN_MEMORY, "{ .param .b32 given, got; st.param.b32 [given], %t;\n"
+                                "call (got), twice, (given); ld.param.b32 %r1, [got]; }\n"),
+        /* a function that calls one, and has its own $few and %r1 */
+        CALLER(
+            TWICE_IN_REGISTERS
+            ".func (.reg .b32 r) outer(.reg .b32 v) { .reg .b32 %r<2>; mov.b32 %r1, v; bra $few;\n"
+            "trap; $few: call (r), twice, (%r1); }\n",
+            "mov.b32 %r1, 99; call (%r1), outer, (%t);\n"),
+        /* the body behind the call */
+        CALLER(".func (.reg .u32 result) twice(.reg .u32 value);\n", "call (%r1), twice, (%t);\n")
+            TWICE_IN_REGISTERS,
+        /* only some lanes call */
+        CALLER(TWICE_IN_REGISTERS,
+               "mov.b32 %r1, 0; setp.lt.u32 %p1, %t, 10; @!%p1 bra $no; call (%r1), twice, (%t);\n"
+               "$no: bar.warp.sync -1;\n"),
+        CALLER(".func note(.reg .b64 to, .reg .b32 v) { .reg .b32 %r1; mad.lo.u32 %r1, v, 2, 1;\n"
+               "st.global.b32 [to], %r1; }\n",
+               "mov.b32 %r1, 0; st.global.b32 [%slot], %r1; setp.ge.u32 %p1, %t, 10;\n"
+               "@!%p1 call note, (%slot, %t); ld.global.b32 %r1, [%slot];\n"),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        run r = { .text = texts[i] };
+        run_well(&r);
+        expect_threads(&r, doubled_or_zero);
+    }
+}
+
+#define SIXTEEN(text) \
+    text text text text text text text text text text text text text text text text
+#define CALLS_SIXTEEN_TIMES(name, called) ".func " name "() { " SIXTEEN("call " called "; ") "}\n"
+
+static void a_call_that_cannot_be_made_is_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned line;
+        const char *message;
+    } rows[] = {
+        { CALLER("", "call nobody, (%t);\n"), 9, "'nobody' has no body in this module" },
+        { CALLER(".func f(.reg .b32 v) { call g, (v); }\n.func g(.reg .b32 v) {\ncall f, (v); }\n",
+                 "call f, (%t);\n"),
+          6, "'f' calls itself" },
+        { CALLER(".func a() { ret; }\n" CALLS_SIXTEEN_TIMES("b", "a") CALLS_SIXTEEN_TIMES("c", "b")
+                     CALLS_SIXTEEN_TIMES("d", "c"),
+                 "call d;\n"),
+          7, "too many calls" },
+        { CALLER(TWICE_IN_REGISTERS, "call twice, (%t);\n"), 12, "more results than this call" },
+        { CALLER(TWICE_IN_REGISTERS, "call (%r1), twice;\n"), 12, "more arguments than this call" },
+        { CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%t, 1);\n"), 12,
+          "has 1 arguments and this call 2" },
+        { CALLER(TWICE_IN_MEMORY, "{ .param .b64 v; call (%r1), twice, (v); }\n"), 13,
+          "'v' has 8 bytes and the function's 'value' has 4" },
+        { CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%l1);\n"), 12, "%l1 is a .b64" },
+        { CALLER("", "call (%r1), %l1, (%t), proto;\n"), 9, "through a pointer" },
+        { CALLER(".func f() { add.u32 %r1, %t, 1; }\n", "call f;\n"), 4, "'%r1' is not declared" },
+        { CALLER(".func f() { bra $there; }\n", "call f; $there:\n"), 4,
+          "'$there' is not declared" },
+        { CALLER("", "bra $in; { $in: }\n"), 9, "'$in' is not declared" },
+        { CALLER("", "brx.idx %t, $none;\n"), 9, "name of a .branchtargets" },
+        { CALLER("", "$table: .branchtargets $a, $b; brx.idx %t, $table; $a:\n"), 9,
+          "'$b' is not declared" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run r = { .text = rows[i].text };
+        if (run_kernel(&r) || r.report.fault != EMU_SYNTAX || r.report.line != rows[i].line ||
+            !strstr(r.message, rows[i].message))
+            fail_msg("%s\n  gives line %u: %s\n  should line %u: %s", rows[i].text, r.report.line,
+                     r.message, rows[i].line, rows[i].message);
+    }
+}
+
+static uint64_t by_table(unsigned t)
+{
+    return t % 3 == 2 ? 7 : t % 3 * 10 + 5;
+}
+
+#define TABLE "$table: .branchtargets $zero, $one, $seven;\n"
+#define CASES                                                                     \
+    "trap; $zero: mov.u32 %r1, 5; bra $meet; $one: mov.u32 %r1, 15; bra $meet;\n" \
+    "$seven: mov.u32 %r1, 7; $meet: bar.warp.sync -1;\n"
+
+static void a_jump_through_a_table_goes_where_the_index_says(void **state)
+{
+    static const char *const texts[] = {
+        CALLER("", "rem.u32 %r2, %t, 3; " TABLE "brx.idx %r2, $table;\n" CASES),
+        CALLER("", "rem.u32 %r2, %t, 3; setp.ne.u32 %p1, %r2, 2; mov.u32 %r1, 7;\n" TABLE
+                   "@%p1 brx.idx %r2, $table; bra $meet;\n" CASES),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        run r = { .text = texts[i] };
+        run_well(&r);
+        expect_threads(&r, by_table);
+    }
+    run r = { .text = CALLER("", TABLE "brx.idx %t, $table;\n" CASES) };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.thread[0], 3);
+    assert_non_null(strstr(r.message, "its table has no target of index 3"));
+}
+
+static void a_failed_assertion_is_reported_where_it_is_called(void **state)
+{
+    run r = { .text = CALLER(".extern .func __assertfail(.param .b64 a);\n",
+                             "mov.u32 %r1, 1; setp.eq.u32 %p1, %t, 9; mov.b64 %l1, 0;\n"
+                             "@%p1 call __assertfail, (%l1);\n") };
+    (void)state;
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.thread[0], 9);
+    assert_int_equal(r.report.line, 11);
+    assert_non_null(strstr(r.message, "assertion"));
+}
+
+static void a_module_tells_of_its_entries_and_variables(void **state)
+{
+    static const char text[] = ".version 7.1\n.target sm_86\n.address_size 64\n"
+                               ".const .b8 unit = 1; .const .align 4 .b32 factors[2] = {3, "
+                               "4};\n.global .b64 counter = 5;\n"
+                               ".entry a(.param .u8 flag, .param .u64 to) .maxntid 64, 2 {\n"
+                               ".local .b8 scratch[24]; .shared .b8 tile[100]; .reg .b32 %r<4>; "
+                               ".reg .b64 %l<3>; .reg .pred %p<2>;\n"
+                               "mov.u32 %r1, tile; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, scratch; "
+                               "ld.param.u64 %l1, [to];\n"
+                               "add.u32 %r3, %r1, %r2; @%p1 st.global.b32 [%l1], %r3; ret; }\n"
+                               ".entry b() { ret; }\n";
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new(), *other = emu_memory_new();
+    emu_report report;
+    emu_module_info info;
+    emu_entry_info entry;
+    emu_allocation found;
+    size_t offset, size;
+    uint64_t at, elsewhere, value;
+    (void)state;
+    emu_module *module = emu_load(a, text, sizeof text - 1, &report);
+    assert_non_null(module);
+    emu_module_describe(module, &info);
+    assert_true(info.target == 86 && info.isa == 71 && info.entry_count == 2);
+    assert_int_equal(info.constant_bytes, 12);
+    assert_string_equal(emu_entry_name(module, 0), "a");
+    assert_string_equal(emu_entry_name(module, 1), "b");
+    assert_null(emu_entry_name(module, 2));
+    assert_true(emu_entry(module, "a", &entry));
+    assert_true(entry.maxntid[0] == 64 && entry.maxntid[1] == 2 && entry.maxntid[2] == 1);
+    assert_true(entry.shared_bytes == 100 && entry.local_bytes == 24 && entry.param_bytes == 16);
+    assert_int_equal(entry.live_registers, 4); /* the address, and the two that are added */
+    assert_true(emu_param(module, "a", 1, &offset, &size));
+    assert_true(offset == 8 && size == 8);
+    assert_false(emu_param(module, "a", 2, &offset, &size));
+    assert_true(emu_variable(m, module, "counter", &at, &size));
+    assert_true(size == 8 && emu_read(m, at, &value, 8) && value == 5);
+    assert_true(emu_write(m, at, "12345678", 8));
+    assert_true(emu_variable(other, module, "counter", &elsewhere, &size));
+    assert_true(emu_read(other, elsewhere, &value, 8) && value == 5);
+    assert_false(emu_variable(m, module, "nothing", &at, &size));
+    assert_true(emu_find(m, at, &found) && found.variable);
+    assert_false(emu_free(m, at));
+    assert_int_equal(emu_live(m, NULL, 0, NULL), 0);
+    emu_module_forget(m, module);
+    assert_true(emu_find(m, at, &found) && found.freed);
+    emu_memory_free(other);
+    emu_memory_free(m);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_gives_and_takes_registers_and_memory),
+        cmocka_unit_test(a_call_that_cannot_be_made_is_refused),
+        cmocka_unit_test(a_jump_through_a_table_goes_where_the_index_says),
+        cmocka_unit_test(a_failed_assertion_is_reported_where_it_is_called),
+        cmocka_unit_test(a_module_tells_of_its_entries_and_variables),
+    };
+    return cmocka_run_group_tests_name("emu_calls", tests, NULL, NULL);
+}

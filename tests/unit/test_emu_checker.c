@@ -1,0 +1,242 @@
+/* The mistakes that compute-sanitizer's four tools find (memcheck, racecheck, initcheck,
+ * synccheck), each found here as well, and the correct forms next to them let through. */
+#include "test_emu_bad.h"
+
+/* clang-format off */
+TEST_FAULTS(memcheck_one_byte_outside_is_outside,
+    { "ld.global.u8 %r1, [%in+-1];", 0, 0, EMU_OUT_OF_BOUNDS, "1 bytes before the start of an allocation of 4096", 32 },
+    { "ld.global.u8 %r1, [%in+4096];", 0, 0, EMU_OUT_OF_BOUNDS, "0 bytes past the end of an allocation of 4096", 32 },
+    { "st.global.u8 [%out+-1], %t;", 0, 0, EMU_OUT_OF_BOUNDS, "1 bytes before the start", 32 },
+    { "setp.eq.u32 %p1, %t, 30;\n@%p1 st.global.u8 [%out+8192], %t;", 1, 30, EMU_OUT_OF_BOUNDS, "0 bytes past the end", 32 },
+    { TILE "ld.shared.u8 %r1, [%r9+-1];", 2, 0, EMU_OUT_OF_BOUNDS, "1 bytes before the start of 'tile'", 32 },
+    { TILE "st.shared.u8 [%r9+256], 1;", 2, 0, EMU_OUT_OF_BOUNDS, "0 bytes past the end of 'tile'", 32 },
+    { TILE "cvt.u64.u32 %l1, %r9; cvta.shared.u64 %l1, %l1;\nst.u8 [%l1+256], 1;", 3, 0, EMU_OUT_OF_BOUNDS, "past the end of 'tile'", 32 },
+    { ".shared .align 4 .b8 odd[6];\nst.shared.u32 [odd+4], 1;", 1, 0, EMU_OUT_OF_BOUNDS, "crosses the end of 'odd' of 6 bytes", 32 },
+    { ".local .b8 l[8]; .reg .b32 %a; mov.u32 %a, l;\nst.local.u8 [%a+8], 1;", 1, 0, EMU_OUT_OF_BOUNDS, "past the end of 'l'", 32 },
+    { ".local .b8 l[8]; .reg .b32 %a; mov.u32 %a, l;\nst.local.u8 [%a+-1], 1;", 1, 0, EMU_OUT_OF_BOUNDS, "before the start of 'l'", 32 },
+    { TILE "atom.shared.add.u32 %r1, [%r9+256], 1;", 2, 0, EMU_OUT_OF_BOUNDS, "atomic", 32 },
+    { TILE "cp.async.ca.shared.global [%r8+256], [%in], 4;", 2, 0, EMU_OUT_OF_BOUNDS, "past the end of 'tile'", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in+4096], 4;", 2, 0, EMU_OUT_OF_BOUNDS, "global load", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in+4092], 4, 3;\ncp.async.ca.shared.global [%r8+128], [%in+4096], 4, 1;", 3, 0,
+      EMU_OUT_OF_BOUNDS, "0 bytes past the end", 32 },
+    { "mov.u64 %l1, table; ld.const.u32 %r1, [%in];", 0, 0, EMU_SYNTAX, "'table' is not declared", 32 },
+    { ".const .b32 table;\nld.const.u32 %r1, [%in];", 1, 0, EMU_OUT_OF_BOUNDS, "in no .const variable", 32 })
+
+TEST_FAULTS(memcheck_an_access_is_aligned_to_its_size,
+    { "ld.global.u16 %r1, [%in+1];", 0, 0, EMU_MISALIGNED, "not aligned to 2 bytes", 32 },
+    { "ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%in+8];", 0, 0, EMU_MISALIGNED, "not aligned to 16 bytes", 32 },
+    { TILE "st.shared.u32 [%r8+2], 1;", 2, 0, EMU_MISALIGNED, "shared store", 32 },
+    { ".local .align 8 .b8 l[16];\nst.local.u64 [l+4], %l1;", 1, 0, EMU_UNDEFINED_REGISTER, "%l1", 32 },
+    { ".local .align 8 .b8 l[16]; mov.u64 %l1, 0;\nst.local.u64 [l+4], %l1;", 1, 0, EMU_MISALIGNED, "local store", 32 },
+    { "atom.global.add.u32 %r1, [%out+2], 1;", 0, 0, EMU_MISALIGNED, "atomic", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in+2], 4;", 2, 0, EMU_MISALIGNED, "global load", 32 },
+    { TILE "cp.async.cg.shared.global [%r8], [%in], 16;", 2, 1, EMU_MISALIGNED, "shared store", 2 })
+
+#define WARPS TILE "and.b32 %r1, %t, 31; mad.lo.u32 %r1, %r1, 4, %r9; setp.lt.u32 %p1, %t, 32;\n"
+
+TEST_FAULTS(racecheck_warps_that_have_not_met_at_a_barrier_do_not_share,
+    { WARPS "st.shared.u32 [%r1], %t;", 3, 32, EMU_RACE, "was written by thread 0 of the block", 64 },
+    { WARPS "@%p1 st.shared.u32 [%r1], %t;\n@!%p1 ld.shared.u32 %r2, [%r1];", 4, 32, EMU_RACE, "load at byte 0 of 'tile' was written by thread 0", 64 },
+    { WARPS "@%p1 st.shared.u32 [%r1], %t;\nbar.sync 0;\n@!%p1 ld.shared.u32 %r2, [%r1];\n@%p1 st.shared.u32 [%r1], %t;", 6, 0,
+      EMU_RACE, "was read by thread 32", 64 },
+    /* a barrier that only the writer's warp has reached */
+    { WARPS "@!%p1 bra $x;\nst.shared.u32 [%r1], %t; bar.sync 1, 32;\n$x: @!%p1 ld.shared.u32 %r2, [%r1];", 5, 32, EMU_RACE, "written by thread 0", 64 },
+    /* one byte of a word that another warp writes whole */
+    { WARPS "@%p1 st.shared.u8 [%r1+3], 1;\n@!%p1 st.shared.u32 [%r1], 1;", 4, 32, EMU_RACE, "written by thread 0", 64 },
+    { WARPS "@%p1 st.shared.u32 [%r1], %t;\nbar.warp.sync -1;\n@!%p1 atom.shared.add.u32 %r2, [%r1], 1;", 5, 32, EMU_RACE, "atomic", 64 })
+
+TEST_FAULTS(racecheck_lanes_that_have_not_met_do_not_share,
+    { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "written by thread 1", 32 },
+    { TILE "st.shared.u32 [%r8], %t;\nxor.b32 %r1, %r8, 4;\nst.shared.u32 [%r1], %t;", 4, 0, EMU_RACE, "written by thread 1", 32 },
+    { TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1; xor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];\nst.shared.u32 [%r8], %r2;", 4, 0,
+      EMU_RACE, "was read by thread 1", 32 },
+    { TILE "st.shared.u32 [tile], %t;", 2, 1, EMU_RACE, "written by thread 0", 32 },
+    /* the halves of a warp meet each on its own, and then look at each other's */
+    { TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1;\nshfl.sync.bfly.b32 %r2, %t, 1, 31, %r1;\n"
+      "xor.b32 %r3, %r8, 64;\nld.shared.u32 %r4, [%r3];", 5, 0, EMU_RACE, "written by thread 16", 32 },
+    /* a lane that did not take part in the others' meeting */
+    { TILE "st.shared.u32 [%r8], %t; setp.ne.u32 %p1, %t, 31; @%p1 bar.warp.sync 0x7fffffff;\nadd.u32 %r1, %t, 31; and.b32 %r1, %r1, 31; mad.lo.u32 %r1, %r1, 4, %r9;\n"
+      "ld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "written by thread 31", 32 })
+
+TEST_FAULTS(racecheck_an_asynchronous_copy_is_there_when_it_was_waited_for,
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\nld.shared.u32 %r1, [%r8];", 3, 0, EMU_RACE, "where a cp.async of thread 0 of the block is under way", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\ncp.async.commit_group; cp.async.wait_group 1;\nld.shared.u32 %r1, [%r8];", 4, 0,
+      EMU_RACE, "under way", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\ncp.async.wait_group 0;\nld.shared.u32 %r1, [%r8];", 4, 0, EMU_RACE, "under way", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4;\nst.shared.u32 [%r8], 1;", 3, 0, EMU_RACE, "store", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4; bar.sync 0;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "cp.async of thread 1", 32 },
+    { TILE "cp.async.ca.shared.global [%r8], [%in], 4; cp.async.wait_all;\nxor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0,
+      EMU_RACE, "written by thread 1", 32 },
+    { TILE "cp.async.ca.shared.global [tile], [%in], 4;", 2, 1, EMU_RACE, "cp.async of thread 0", 32 },
+    { TILE "st.shared.u32 [%r8], 1; bar.sync 0; xor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];\ncp.async.ca.shared.global [%r8], [%in], 4;", 3, 0,
+      EMU_RACE, "was read by thread 1", 32 })
+
+TEST_FAULTS(initcheck_memory_is_written_before_it_is_read,
+    { TILE "ld.shared.u32 %r1, [%r8];", 2, 0, EMU_UNINITIALISED, "byte 0 of 'tile'", 32 },
+    { TILE "setp.lt.u32 %p1, %t, 7; @%p1 st.shared.u32 [%r8], 1; bar.sync 0;\nld.shared.u32 %r1, [%r8];", 3, 7, EMU_UNINITIALISED, "byte 28 of 'tile'", 32 },
+    { TILE "st.shared.u16 [%r8], 1;\nld.shared.u32 %r1, [%r8];", 3, 0, EMU_UNINITIALISED, "", 32 },
+    { TILE "red.shared.add.u32 [tile], 1;", 2, 0, EMU_UNINITIALISED, "atomic", 32 },
+    { ".local .align 4 .b8 l[8];\nld.local.u32 %r1, [l+4];", 1, 0, EMU_UNINITIALISED, "local load", 32 })
+
+TEST_FAULTS(synccheck_barriers_are_reached_by_all_they_count,
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 bra $x;\nbar.sync 0;\n$x:", 2, 0, EMU_BARRIER, "reached by lanes 0xffff0000 only", 32 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 bar.sync 0;", 1, 16, EMU_BARRIER, "reached by lanes 0x0000ffff only", 32 },
+    { "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 0;", 1, 0, EMU_BARRIER, "waits for 64 threads and 32 arrive", 64 },
+    { "setp.eq.u32 %p1, %t, 3;\n@%p1 exit;\nbar.sync 0;", 2, 3, EMU_BARRIER, "has ended", 32 },
+    { "bar.sync 1, 96;", 0, 0, EMU_BARRIER, "waits for 96 threads and the block has 64", 64 },
+    { "bar.sync 1, 48;", 0, 0, EMU_BARRIER, "48 threads, which is not a multiple of 32", 64 },
+    { "bar.sync 16;", 0, 0, EMU_BARRIER, "barrier 16 does not exist", 32 },
+    { "setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 1, 32;", 2, 32, EMU_BARRIER, "for 32 threads here and for 64", 64 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 bra.uni $x;\nadd.u32 %r1, %t, 1;\n$x:", 1, 16, EMU_BARRIER, "marked .uni", 32 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 ret.uni;", 1, 16, EMU_BARRIER, "marked .uni", 32 })
+
+TEST_FAULTS(synccheck_masks_name_the_lanes_that_take_part,
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;", 1, 0, EMU_INACTIVE_LANE, "lane 16, which does not take part: it is inactive", 32 },
+    { "setp.lt.u32 %p1, %t, 16; @!%p1 ret;\nvote.sync.ballot.b32 %r1, %p1, -1;", 1, 0, EMU_INACTIVE_LANE, "it has ended", 32 },
+    { "bar.warp.sync -1;", 0, 0, EMU_INACTIVE_LANE, "lane 20, which does not take part: it is not in the block", 20 },
+    { "match.any.sync.b32 %r1, %t, 0xfffffff0;", 0, 0, EMU_INACTIVE_LANE, "lane 0 is not in its own member mask", 32 },
+    { "redux.sync.add.u32 %r1, %t, 0x0fffffff;", 0, 28, EMU_INACTIVE_LANE, "lane 28 is not in its own member mask", 32 },
+    { "setp.lt.u32 %p1, %t, 16; selp.b32 %r2, -1, 0xffff0000, %p1;\nbar.warp.sync %r2;", 1, 0, EMU_INACTIVE_LANE, "names lane 16, whose own is 0xffff0000", 32 },
+    { "setp.lt.u32 %p1, %t, 4;\n@%p1 shfl.sync.idx.b32 %r1, %t, 9, 31, 0xf;", 1, 0, EMU_INACTIVE_LANE, "takes its value from lane 9", 32 })
+/* clang-format on */
+
+static void correct_forms_of_sharing_are_no_fault(void **state)
+{
+    static const char *const good[] = {
+        /* any instruction that brings the whole warp together orders its lanes */
+        KERNEL(TILE "st.shared.u32 [%r8], %t; shfl.sync.bfly.b32 %r1, %t, 1, 31, -1;\n"
+                    "xor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];"),
+        KERNEL(TILE "st.shared.u32 [%r8], %t; setp.eq.u32 %p1, %t, 0;\n"
+                    "vote.sync.any.pred %p2, %p1, -1; xor.b32 %r1, %r8, 4;\n"
+                    "ld.shared.u32 %r2, [%r1];"),
+        /* halves that meet each on its own and stay there */
+        KERNEL(TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16;\n"
+                    "selp.b32 %r1, 0xffff, 0xffff0000, %p1; bar.warp.sync %r1;\n"
+                    "xor.b32 %r2, %r8, 4; ld.shared.u32 %r3, [%r2]; bar.warp.sync %r1;\n"
+                    "st.shared.u32 [%r8], %r3;"),
+        /* what quarters knew before, pairs of them know when their leaders meet */
+        KERNEL(TILE "st.shared.u32 [%r8], %t; shr.u32 %r1, %t, 3; shl.b32 %r1, %r1, 3;\n"
+                    "shl.b32 %r1, 255, %r1; bar.warp.sync %r1; and.b32 %r2, %t, 7;\n"
+                    "setp.ne.u32 %p1, %r2, 0; @%p1 bra $end; bar.warp.sync 0x01010101;\n"
+                    "sub.u32 %r3, 31, %t; mad.lo.u32 %r3, %r3, 4, %r9; ld.shared.u32 %r4, [%r3];\n"
+                    "$end:"),
+        /* two groups of copies, the older waited for while the newer is under way */
+        KERNEL(TILE "cp.async.ca.shared.global [%r8], [%out], 4; cp.async.commit_group;\n"
+                    "cp.async.ca.shared.global [%r8+128], [%out+4], 4; cp.async.commit_group;\n"
+                    "cp.async.wait_group 1; bar.sync 0; xor.b32 %r1, %r8, 4;\n"
+                    "ld.shared.u32 %r2, [%r1]; cp.async.wait_all; bar.sync 0;\n"
+                    "ld.shared.u32 %r2, [%r1+128];"),
+        /* copies of fewer bytes than they write, and of none: the rest is 0 */
+        KERNEL(TILE "mov.u32 %r2, 0; setp.eq.u32 %p1, %t, %t;\n"
+                    "cp.async.ca.shared.global [%r8], [%in], 4, %r2;\n"
+                    "cp.async.ca.shared.global [%r8+128], [%in], 4, %p1; cp.async.wait_all;\n"
+                    "ld.shared.u32 %r1, [%r8]; ld.shared.u32 %r3, [%r8+128];\n"
+                    "or.b32 %r1, %r1, %r3; setp.ne.u32 %p2, %r1, 0; @%p2 trap;"),
+        KERNEL("setp.ge.u32 %p1, %t, 0; @%p1 bra.uni $x; trap; $x:"),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        run r = { .text = good[i] };
+        run_well(&r);
+    }
+}
+
+static void leaks_are_what_is_live_at_the_end(void **state)
+{
+    emu_memory *m = emu_memory_new();
+    emu_allocation list[4] = { 0 };
+    uint64_t total, a = emu_alloc(m, 100), b = emu_alloc(m, 7), c = emu_alloc(m, 50);
+    (void)state;
+    assert_int_equal(emu_live(m, list, 4, &total), 3);
+    assert_int_equal(total, 157);
+    assert_true(emu_free(m, b));
+    assert_int_equal(emu_live(m, list, 1, &total), 2);
+    assert_int_equal(total, 150);
+    assert_int_equal(list[0].address, a);
+    assert_int_equal(list[0].size, 100);
+    assert_true(emu_free(m, a) && emu_free(m, c));
+    assert_int_equal(emu_live(m, NULL, 0, NULL), 0);
+    emu_memory_free(m);
+}
+
+static void memory_is_freed_once_and_at_its_start(void **state)
+{
+    emu_memory *m = emu_memory_new();
+    uint64_t a = emu_alloc(m, 100);
+    emu_allocation found;
+    uint8_t byte = 0;
+    (void)state;
+    assert_false(emu_free(m, a + 4));
+    assert_false(emu_free(m, 0));
+    assert_true(emu_find(m, a + 99, &found));
+    assert_true(found.address == a && found.size == 100 && !found.freed);
+    assert_true(emu_free(m, a));
+    assert_false(emu_free(m, a));
+    assert_true(emu_find(m, a, &found) && found.freed);
+    assert_false(emu_write(m, a, &byte, 1));
+    assert_false(emu_read(m, a, &byte, 1));
+    assert_true(emu_alloc(m, 100) != a);
+    assert_false(emu_find(m, 4096, &found));
+    assert_true(emu_alloc(m, SIZE_MAX) == 0);
+    emu_memory_free(m);
+}
+
+static void the_host_stays_inside_of_an_allocation(void **state)
+{
+    emu_memory *m = emu_memory_new();
+    uint64_t a = emu_alloc(m, 100);
+    uint8_t bytes[101] = { 0 };
+    uint32_t word = 0x01020304;
+    (void)state;
+    assert_true(emu_write(m, a, bytes, 100));
+    assert_false(emu_write(m, a, bytes, 101));
+    assert_false(emu_write(m, a - 1, bytes, 1));
+    assert_false(emu_read(m, a + 1, bytes, 100));
+    assert_true(emu_fill(m, a, &word, sizeof word, 25));
+    assert_false(emu_fill(m, a, &word, sizeof word, 26));
+    assert_false(emu_fill(m, a + 4, &word, sizeof word, UINT64_MAX / 4));
+    assert_true(emu_read(m, a + 96, bytes, 4));
+    assert_memory_equal(bytes, &word, 4);
+    emu_memory_free(m);
+}
+
+static void copies_carry_along_what_was_never_written(void **state)
+{
+    emu_memory *m = emu_memory_new();
+    uint64_t a = emu_alloc(m, 64), b = emu_alloc(m, 64);
+    uint8_t bytes[64];
+    (void)state;
+    memset(bytes, 7, sizeof bytes);
+    assert_true(emu_write(m, b, bytes, 64));
+    assert_true(emu_write(m, a + 8, "12345678", 8));
+    assert_true(emu_copy(m, b, a, 32));
+    assert_false(emu_initialised(m, b, 8));
+    assert_true(emu_initialised(m, b + 8, 8));
+    assert_false(emu_initialised(m, b + 16, 1));
+    assert_true(emu_initialised(m, b + 32, 32));
+    assert_true(emu_copy(m, b + 10, b + 8, 8)); /* onto itself */
+    assert_true(emu_read(m, b + 8, bytes, 10));
+    assert_memory_equal(bytes, "1212345678", 10);
+    assert_false(emu_copy(m, b + 33, a, 32));
+    emu_memory_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memcheck_one_byte_outside_is_outside),
+        cmocka_unit_test(memcheck_an_access_is_aligned_to_its_size),
+        cmocka_unit_test(racecheck_warps_that_have_not_met_at_a_barrier_do_not_share),
+        cmocka_unit_test(racecheck_lanes_that_have_not_met_do_not_share),
+        cmocka_unit_test(racecheck_an_asynchronous_copy_is_there_when_it_was_waited_for),
+        cmocka_unit_test(initcheck_memory_is_written_before_it_is_read),
+        cmocka_unit_test(synccheck_barriers_are_reached_by_all_they_count),
+        cmocka_unit_test(synccheck_masks_name_the_lanes_that_take_part),
+        cmocka_unit_test(correct_forms_of_sharing_are_no_fault),
+        cmocka_unit_test(leaks_are_what_is_live_at_the_end),
+        cmocka_unit_test(memory_is_freed_once_and_at_its_start),
+        cmocka_unit_test(the_host_stays_inside_of_an_allocation),
+        cmocka_unit_test(copies_carry_along_what_was_never_written),
+    };
+    return cmocka_run_group_tests_name("emu_checker", tests, NULL, NULL);
+}
