@@ -44,8 +44,8 @@ instance step_instance(arena *a, const instance *in, const pipeline_step *s);
 /* The step's binding of a parameter. */
 const char *step_buffer(const pipeline_step *s, const char *param_name);
 
-/* What the caller of a pipeline gives it, outputs, weights, inputs, numbers: the parameters that the
- * buffers are bound to, with the buffers' names and sizes. */
+/* What the caller of a pipeline gives it, outputs, weights, inputs, numbers: the parameters that
+ * the buffers are bound to, with the buffers' names and sizes. */
 typedef struct pipeline_buffers {
     param params[MAX_BUFFERS];
     int64_t bytes[MAX_BUFFERS]; /* of the buffer, or of the number itself */

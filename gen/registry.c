@@ -35,6 +35,7 @@
     FAMILY(stream_q8_0_gemv)                      \
     FAMILY(stream_q5_0_gemv)                      \
     FAMILY(stream_q4_0_gemv)                      \
+    FAMILY(stream_f16_gemv)                       \
     FAMILY(q8_1_quantize)                         \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \

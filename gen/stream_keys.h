@@ -22,30 +22,34 @@
     }
 extern const choice bias_choices[], residual_choices[];
 
-#define STREAM_GEMV(type, alignment, usual_rows, builder)                            \
-    .computes = "y[m,n] = x[m,k] W[n,k]^T", .op = OP_GEMV, .weights = FORMAT_##type, \
-    .activations = FORMAT_F32, .preference = 20,                                     \
-    .keys = (const key[]){ KEY_K(stream_k_multiple(FORMAT_##type)),                  \
-                           KEY_N,                                                    \
-                           KEY_M(1),                                                 \
-                           KEY_STREAM_WARPS,                                         \
-                           KEY_ROWS_PER_WARP(usual_rows),                            \
-                           KEY_ADDED(bias, "a vector [n] added to y"),               \
-                           KEY_ADDED(residual, "values [m,n] added to y"),           \
-                           KEY_END },                                                \
-    .params = (const param[]){ OUT(F32, y, "m*n", 4),                                \
-                               IN(type, w, "n*k", alignment),                        \
-                               IN(F32, x, "m*k", 16),                                \
-                               IN_WHERE(bias, F32, bias, "n", 4),                    \
-                               IN_WHERE(residual, F32, residual, "m*n", 4),          \
-                               PARAM_END },                                          \
-    .launch = { .block = "32*num_warps",                                             \
-                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)" }, \
-                .dynamic_shared = "m*" STREAM_SHARED,                                \
-                .rows = "num_warps*rows_per_warp",                                   \
-                .registers = 128 },                                                  \
-    .build = builder, .reference = ref_gemv_quantizing, .tolerance = REF_QUANTIZING_TOLERANCE
+#define STREAM_FAMILY(type, k_multiple, alignment, usual_rows, activation_bytes, builder, refers, \
+                      bound)                                                                      \
+    .computes = "y[m,n] = x[m,k] W[n,k]^T", .op = OP_GEMV, .weights = FORMAT_##type,              \
+    .activations = FORMAT_F32, .preference = 20,                                                  \
+    .keys = (const key[]){ KEY_K(k_multiple),                                                     \
+                           KEY_N,                                                                 \
+                           KEY_M(1),                                                              \
+                           KEY_STREAM_WARPS,                                                      \
+                           KEY_ROWS_PER_WARP(usual_rows),                                         \
+                           KEY_ADDED(bias, "a vector [n] added to y"),                            \
+                           KEY_ADDED(residual, "values [m,n] added to y"),                        \
+                           KEY_END },                                                             \
+    .params = (const param[]){ OUT(F32, y, "m*n", 4),                                             \
+                               IN(type, w, "n*k", alignment),                                     \
+                               IN(F32, x, "m*k", 16),                                             \
+                               IN_WHERE(bias, F32, bias, "n", 4),                                 \
+                               IN_WHERE(residual, F32, residual, "m*n", 4),                       \
+                               PARAM_END },                                                       \
+    .launch = { .block = "32*num_warps",                                                          \
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)" },              \
+                .dynamic_shared = activation_bytes,                                               \
+                .rows = "num_warps*rows_per_warp",                                                \
+                .registers = 128 },                                                               \
+    .build = builder, .reference = refers, .tolerance = bound
 
-#define stream_k_multiple(format) ((format) == FORMAT_Q4_K || (format) == FORMAT_Q6_K ? 256 : 32)
+/* Of those that quantize x. */
+#define STREAM_GEMV(type, k_multiple, alignment, usual_rows, builder)                   \
+    STREAM_FAMILY(type, k_multiple, alignment, usual_rows, "m*" STREAM_SHARED, builder, \
+                  ref_gemv_quantizing, REF_QUANTIZING_TOLERANCE)
 
 #endif

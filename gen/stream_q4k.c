@@ -89,7 +89,7 @@ static void build_swiglu(ptx *p, const instance *in)
 const family stream_q4k_gemv = {
     .name = "stream_q4k_gemv",
     .summary = "Q4_K x f32 GEMV at memory speed, x quantized once a block",
-    STREAM_GEMV(Q4_K, 16, 2, build),
+    STREAM_GEMV(Q4_K, Q4K_VALUES, 16, 2, build),
 };
 
 const family stream_gate_up_swiglu_q4k_gemv = {

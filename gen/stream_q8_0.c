@@ -9,7 +9,7 @@
 #include "gen/blocks/stream.h"
 #include "gen/stream_keys.h"
 
-enum { D_BYTES = 2 };
+enum { BLOCK_VALUES = 32, D_BYTES = 2 };
 enum { WORDS, REST }; /* pointers */
 
 static val lane_of(ptx *p, val segment)
@@ -159,17 +159,17 @@ static void build_q4_0(ptx *p, const instance *in)
 const family stream_q8_0_gemv = {
     .name = "stream_q8_0_gemv",
     .summary = "Q8_0 x f32 GEMV at memory speed, x quantized once a block",
-    STREAM_GEMV(Q8_0, 4, 2, build_q8_0),
+    STREAM_GEMV(Q8_0, BLOCK_VALUES, 4, 2, build_q8_0),
 };
 
 const family stream_q5_0_gemv = {
     .name = "stream_q5_0_gemv",
     .summary = "Q5_0 x f32 GEMV at memory speed, x quantized once a block",
-    STREAM_GEMV(Q5_0, 4, 2, build_q5_0),
+    STREAM_GEMV(Q5_0, BLOCK_VALUES, 4, 2, build_q5_0),
 };
 
 const family stream_q4_0_gemv = {
     .name = "stream_q4_0_gemv",
     .summary = "Q4_0 x f32 GEMV at memory speed, x quantized once a block",
-    STREAM_GEMV(Q4_0, 4, 2, build_q4_0),
+    STREAM_GEMV(Q4_0, BLOCK_VALUES, 4, 2, build_q4_0),
 };

@@ -10,8 +10,7 @@ enum {
     SEGMENTS = STREAM_VALUES / STREAM_SEGMENT,
     AT_HIGH = 512, /* in a step's activations */
     AT_SCALES = 1024,
-    UNROLLED = 4, /* steps; longer rows take turns of as many */
-    MAX_ROWS = 2,
+    UNROLLED = 4,        /* steps; longer rows take turns of as many */
     LOADS_IN_FLIGHT = 2, /* steps of one row, or one of each of two */
 };
 
@@ -22,7 +21,7 @@ typedef struct stream {
     bool ragged; /* the last step has lanes without a block */
     val tile;    /* shared memory, at the lane's first piece */
     stream_lane lane;
-    var sums[MAX_ROWS * MAX_VECTORS];
+    var sums[STREAM_ROWS * MAX_VECTORS];
 } stream;
 
 static unsigned step_count(const instance *in)
@@ -180,17 +179,17 @@ static void add_product(ptx *p, stream *s, unsigned row, unsigned vector, const 
 }
 
 /* Steps first .. first + count - 1 of all rows; their weights are loaded before any is used. */
-static void add_steps(ptx *p, stream *s, const stream_row rows[MAX_ROWS], val tile, unsigned first,
-                      unsigned count)
+static void add_steps(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], val tile,
+                      unsigned first, unsigned count)
 {
-    val words[LOADS_IN_FLIGHT * MAX_ROWS][STREAM_LOADED];
+    val words[LOADS_IN_FLIGHT * STREAM_ROWS][STREAM_LOADED];
     for (unsigned i = 0; i < count * s->rows; i++) {
         const stream_row *row = &rows[i % s->rows];
         int64_t step = (int64_t)(first + i / s->rows) * step_bytes(s->in);
         s->f->load(p, row, row->offset + step, words[i]);
     }
     for (unsigned i = 0; i < count; i++) {
-        stream_weights w[MAX_ROWS];
+        stream_weights w[STREAM_ROWS];
         for (unsigned r = 0; r < s->rows; r++)
             w[r] = s->f->decode(p, &s->lane, &rows[r], words[i * s->rows + r]);
         for (unsigned v = 0; v < s->vectors; v++) {
@@ -202,7 +201,7 @@ static void add_steps(ptx *p, stream *s, const stream_row rows[MAX_ROWS], val ti
 }
 
 /* Several steps with constant offsets. */
-static void add_run(ptx *p, stream *s, const stream_row rows[MAX_ROWS], val tile, unsigned first,
+static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], val tile, unsigned first,
                     unsigned count)
 {
     unsigned at_once = s->rows < LOADS_IN_FLIGHT ? LOADS_IN_FLIGHT / s->rows : 1;
@@ -212,8 +211,8 @@ static void add_run(ptx *p, stream *s, const stream_row rows[MAX_ROWS], val tile
 
 /* The rows' pointers in their first step; or, behind, in the last one, where lanes past the end
  * take the row's last block. */
-static void point_at(ptx *p, const stream *s, const place addresses[MAX_ROWS], bool behind,
-                     stream_row rows[MAX_ROWS])
+static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS], bool behind,
+                     stream_row rows[STREAM_ROWS])
 {
     const format_info *f = &formats[s->in->family->weights];
     val block = s->lane.block;
@@ -241,9 +240,9 @@ static stream_row moved(ptx *p, stream_row row, val bytes)
 }
 
 /* All weights of the rows at these addresses, into sums. */
-static void add_rows(ptx *p, stream *s, const place addresses[MAX_ROWS])
+static void add_rows(ptx *p, stream *s, const place addresses[STREAM_ROWS])
 {
-    stream_row rows[MAX_ROWS], last[MAX_ROWS];
+    stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
     unsigned whole = s->steps - s->ragged, turn_steps = UNROLLED / s->rows;
     point_at(p, s, addresses, false, rows);
     if (whole <= UNROLLED) {
@@ -252,7 +251,7 @@ static void add_rows(ptx *p, stream *s, const place addresses[MAX_ROWS])
         unsigned turns = whole / turn_steps;
         ptx_loop_work(p, s->rows * turn_steps * STREAM_VALUES / WARP, "weights");
         PTX_FOR (p, turn, 0, turns, 1) {
-            stream_row here[MAX_ROWS];
+            stream_row here[STREAM_ROWS];
             val bytes = mul_wide(p, turn, turn_steps * step_bytes(s->in));
             for (unsigned r = 0; r < s->rows; r++)
                 here[r] = moved(p, rows[r], bytes);
@@ -292,25 +291,34 @@ static void clear_sums(ptx *p, stream *s)
         s->sums[i] = var_f32(p, 0.0f);
 }
 
-/* The warp's number in the grid, and how many there are. */
-static val warp_of_grid(ptx *p)
+val stream_warp(ptx *p)
 {
     return mad(p, ctaid_x(p), imm(U32, ptx_block(p) / WARP), warp_id(p));
 }
 
-static val warps_of_grid(ptx *p)
+val stream_warps(ptx *p)
 {
     return mul(p, nctaid_x(p), ptx_block(p) / WARP);
 }
 
-static unsigned registers(const instance *in)
+gemv stream_parameters(ptx *p, const instance *in)
+{
+    gemv g = gemv_parameters(p, in);
+    if (in->bias)
+        g.bias = parameter(p, "bias");
+    if (in->residual)
+        g.residual = parameter(p, "residual");
+    return g;
+}
+
+unsigned stream_registers(const instance *in)
 {
     enum { OF_ONE_VECTOR = 72 };
     return in->shape.m == 1 ? OF_ONE_VECTOR : in->family->launch.registers;
 }
 
-/* Rows that lie equally far from a multiple of 4 share the first one's pointers. */
-static void rows_of_turn(ptx *p, const gemv *g, val row, unsigned rows, place addresses[MAX_ROWS])
+void stream_rows_of_turn(ptx *p, const gemv *g, val row, unsigned rows,
+                         place addresses[STREAM_ROWS])
 {
     bool alike = gemv_turns_are_whole(g, rows) && g->row_bytes.bits % 4 == 0;
     addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
@@ -321,19 +329,15 @@ static void rows_of_turn(ptx *p, const gemv *g, val row, unsigned rows, place ad
 
 void stream_gemv(ptx *p, const instance *in, const stream_format *f)
 {
-    ptx_max_registers(p, registers(in));
-    gemv g = gemv_parameters(p, in);
-    if (in->bias)
-        g.bias = parameter(p, "bias");
-    if (in->residual)
-        g.residual = parameter(p, "residual");
+    ptx_max_registers(p, stream_registers(in));
+    gemv g = stream_parameters(p, in);
     unsigned rows = (unsigned)in->rows_per_warp, count = rows * (unsigned)in->shape.m;
-    val first = mul(p, warp_of_grid(p), rows), stride = mul(p, warps_of_grid(p), rows);
+    val first = mul(p, stream_warp(p), rows), stride = mul(p, stream_warps(p), rows);
     stream s = stream_new(p, in, f, g.x, rows);
     PTX_FOR (p, row, first, g.n, stride) {
-        place addresses[MAX_ROWS];
-        val sums[MAX_ROWS * MAX_VECTORS];
-        rows_of_turn(p, &g, row, rows, addresses);
+        place addresses[STREAM_ROWS];
+        val sums[STREAM_ROWS * MAX_VECTORS];
+        stream_rows_of_turn(p, &g, row, rows, addresses);
         clear_sums(p, &s);
         add_rows(p, &s, addresses);
         for (unsigned i = 0; i < count; i++)
@@ -346,14 +350,14 @@ void stream_gemv(ptx *p, const instance *in, const stream_format *f)
 void stream_gate_up_swiglu(ptx *p, const instance *in, const stream_format *f)
 {
     enum { MATRICES = 2 };
-    ptx_max_registers(p, registers(in));
+    ptx_max_registers(p, stream_registers(in));
     gemv g[MATRICES];
     g[0] = gemv_of(p, in, "y", "wg", "x");
     g[1] = gemv_of(p, in, "y", "wu", "x");
-    val first = warp_of_grid(p), stride = warps_of_grid(p);
+    val first = stream_warp(p), stride = stream_warps(p);
     stream s = stream_new(p, in, f, g[0].x, MATRICES);
     PTX_FOR (p, row, first, g[0].n, stride) {
-        place addresses[MAX_ROWS];
+        place addresses[STREAM_ROWS];
         for (int i = 0; i < MATRICES; i++)
             addresses[i] = (place){ gemv_row(p, &g[i], row), 0 };
         clear_sums(p, &s);

@@ -29,6 +29,7 @@ enum {
     STREAM_WORDS = 4, /* of a segment's quants */
     STREAM_LOADED = 16,
     STREAM_POINTERS = 4,
+    STREAM_ROWS = 2, /* at once, at most */
 };
 #define STREAM_SHARED "ceil_div(k, 1024)*1536"
 
@@ -88,5 +89,15 @@ void stream_gemv(ptx *p, const instance *in, const stream_format *f);
 
 /* y = swiglu(W_0 x, W_1 x): the same row of both at once. */
 void stream_gate_up_swiglu(ptx *p, const instance *in, const stream_format *f);
+
+/* What kernels of weights that are no integers have in common with these: the parameters, registers
+ * a thread, the warp's number in the grid and how many there are, and the rows of a turn. Rows that
+ * lie equally far from a multiple of 4 share the first one's pointers. */
+gemv stream_parameters(ptx *p, const instance *in);
+unsigned stream_registers(const instance *in);
+val stream_warp(ptx *p);
+val stream_warps(ptx *p);
+void stream_rows_of_turn(ptx *p, const gemv *g, val row, unsigned rows,
+                         place addresses[STREAM_ROWS]);
 
 #endif

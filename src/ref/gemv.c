@@ -26,12 +26,33 @@ static ref_value dot(const problem *p, unsigned matrix, uint64_t row, unsigned v
     return sum;
 }
 
+static void add_value(const problem *p, unsigned input, uint64_t element, ref_value *sum)
+{
+    float value;
+    problem_read(p, input, element, 1, &value);
+    sum->value += (double)value;
+    sum->magnitude += fabs((double)value);
+}
+
+/* The inputs behind W and x. */
+static void add_bias_and_residual(const problem *p, uint64_t element, ref_value *sum)
+{
+    enum { FIRST_ADDED = 2 };
+    unsigned input = FIRST_ADDED;
+    if (p->bias)
+        add_value(p, input++, element % (uint64_t)p->shape.n, sum);
+    if (p->residual)
+        add_value(p, input, element, sum);
+}
+
 void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
 {
     (void)output;
     uint64_t n = (uint64_t)p->shape.n;
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < count; i++) {
         values[i] = dot(p, 0, (first + i) % n, 1, (first + i) / n);
+        add_bias_and_residual(p, first + i, &values[i]);
+    }
 }
 
 /* How far x / d may be off: roundings of amax / 127, 1 / d and their product. */
@@ -69,28 +90,14 @@ static ref_value dot_quantizing(const problem *p, unsigned matrix, uint64_t row,
     return sum;
 }
 
-static void add_value(const problem *p, unsigned input, uint64_t element, ref_value *sum)
-{
-    float value;
-    problem_read(p, input, element, 1, &value);
-    sum->value += (double)value;
-    sum->magnitude += fabs((double)value);
-}
-
 void ref_gemv_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
                          ref_value *values)
 {
-    enum { W, X, FIRST_ADDED };
     (void)output;
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t at = first + i;
-        values[i] = dot_quantizing(p, W, at % n, X, at / n);
-        unsigned input = FIRST_ADDED;
-        if (p->bias)
-            add_value(p, input++, at % n, &values[i]);
-        if (p->residual)
-            add_value(p, input, at, &values[i]);
+        values[i] = dot_quantizing(p, 0, (first + i) % n, 1, (first + i) / n);
+        add_bias_and_residual(p, first + i, &values[i]);
     }
 }
 

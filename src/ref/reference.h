@@ -60,14 +60,15 @@ typedef struct ref_value {
 typedef void reference(const problem *p, unsigned output, uint64_t first, uint64_t count,
                        ref_value *values);
 
-/* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1). */
+/* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1), and what is added
+ * to it where the problem says so: a bias [n], a residual [m,n]. */
 reference ref_gemv;
 
 /* The same by a kernel that quantizes f32 activations itself, 32 by 32: x becomes d q, where d is
  * amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so close to a
  * tie that float arithmetic may take either side, the magnitude leaves room for the other one:
- * |w| d at the tolerance below. Inputs behind x are added to
- * the result: a bias [n], then a residual [m,n], as there are. */
+ * |w| d at the tolerance below. Bias and residual as
+ * above. */
 reference ref_gemv_quantizing;
 #define REF_QUANTIZING_TOLERANCE 3e-7
 
