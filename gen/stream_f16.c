@@ -159,6 +159,6 @@ static void build(ptx *p, const instance *in)
 
 const family stream_f16_gemv = {
     .name = "stream_f16_gemv",
-    .summary = "f16 x f32 GEMV at memory speed, x in shared memory",
+    .summary = "streaming f16 x f32 GEMV, x in shared memory",
     STREAM_FAMILY(F16, LANE_VALUES, 16, 2, "m*ceil_div(k, 256)*1024", build, ref_gemv, 3e-7),
 };

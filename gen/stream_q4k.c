@@ -88,13 +88,13 @@ static void build_swiglu(ptx *p, const instance *in)
 
 const family stream_q4k_gemv = {
     .name = "stream_q4k_gemv",
-    .summary = "Q4_K x f32 GEMV at memory speed, x quantized once a block",
+    .summary = "streaming Q4_K x f32 GEMV, x quantized once a block",
     STREAM_GEMV(Q4_K, Q4K_VALUES, 16, 2, build),
 };
 
 const family stream_gate_up_swiglu_q4k_gemv = {
     .name = "stream_gate_up_swiglu_q4k_gemv",
-    .summary = "gate and up, Q4_K x f32, with SwiGLU, at memory speed",
+    .summary = "streaming Q4_K gate and up of f32 x, with SwiGLU",
     .computes = "y[m,n] = silu(x[m,k] Wg[n,k]^T) * (x[m,k] Wu[n,k]^T)",
     .op = OP_GATE_UP_SWIGLU,
     .weights = FORMAT_Q4_K,

@@ -102,6 +102,6 @@ static void build(ptx *p, const instance *in)
 
 const family stream_q6k_gemv = {
     .name = "stream_q6k_gemv",
-    .summary = "Q6_K x f32 GEMV at memory speed, x quantized once a block",
+    .summary = "streaming Q6_K x f32 GEMV, x quantized once a block",
     STREAM_GEMV(Q6_K, Q6K_VALUES, 16, 2, build),
 };

@@ -158,18 +158,18 @@ static void build_q4_0(ptx *p, const instance *in)
 
 const family stream_q8_0_gemv = {
     .name = "stream_q8_0_gemv",
-    .summary = "Q8_0 x f32 GEMV at memory speed, x quantized once a block",
+    .summary = "streaming Q8_0 x f32 GEMV, x quantized once a block",
     STREAM_GEMV(Q8_0, BLOCK_VALUES, 4, 2, build_q8_0),
 };
 
 const family stream_q5_0_gemv = {
     .name = "stream_q5_0_gemv",
-    .summary = "Q5_0 x f32 GEMV at memory speed, x quantized once a block",
+    .summary = "streaming Q5_0 x f32 GEMV, x quantized once a block",
     STREAM_GEMV(Q5_0, BLOCK_VALUES, 4, 2, build_q5_0),
 };
 
 const family stream_q4_0_gemv = {
     .name = "stream_q4_0_gemv",
-    .summary = "Q4_0 x f32 GEMV at memory speed, x quantized once a block",
+    .summary = "streaming Q4_0 x f32 GEMV, x quantized once a block",
     STREAM_GEMV(Q4_0, BLOCK_VALUES, 4, 2, build_q4_0),
 };
