@@ -65,9 +65,8 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
 }
 
 static const stream_format q4k = {
-    .block_lanes = LANES,
     .scales = TWO_SCALES_AND_MINS,
-    .high_factor = { 1, 16 },
+    .high_factor = 16,
     .lane_of = lane_of,
     .is_high = is_high,
     .lane_new = lane_new,

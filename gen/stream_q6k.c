@@ -83,10 +83,9 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
 }
 
 static const stream_format q6k = {
-    .block_lanes = LANES,
     .scales = TWO_SCALES,
     .offset = -32,
-    .high_factor = { 1, 1 },
+    .high_factor = 1,
     .lane_of = lane_of,
     .is_high = is_high,
     .lane_new = lane_new,

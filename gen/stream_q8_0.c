@@ -131,11 +131,11 @@ static stream_weights decode_q4_0(ptx *p, const stream_lane *lane, const stream_
     return w;
 }
 
-#define STREAM_FORMAT(id, factor, of_q)                                                      \
-    {                                                                                        \
-        .block_lanes = 1, .scales = ONE_SCALE, .offset = of_q, .high_factor = { 1, factor }, \
-        .lane_of = lane_of, .is_high = is_high, .lane_new = lane_new, .row_new = id##_row,   \
-        .load = id##_load, .decode = decode_##id                                             \
+#define STREAM_FORMAT(id, factor, of_q)                                                   \
+    {                                                                                     \
+        .scales = ONE_SCALE, .offset = of_q, .high_factor = factor, .lane_of = lane_of,   \
+        .is_high = is_high, .lane_new = lane_new, .row_new = id##_row, .load = id##_load, \
+        .decode = decode_##id                                                             \
     }
 static const stream_format q8_0 = STREAM_FORMAT(q8_0, 1, 0);
 static const stream_format q5_0 = STREAM_FORMAT(q5_0, 1, -16);

@@ -65,7 +65,7 @@ static val sum_word(ptx *p, const stream_format *f, const val4 *q, val d)
         return bits_as(p, U32, mul(p, d, convert(p, F32, sum)));
     if (f->scales == ONE_SCALE)
         sum = add(p, sum, shuffle_xor(p, sum, 1));
-    int offset = f->offset * (int)(f->scales == ONE_SCALE ? f->high_factor[1] : 1);
+    int offset = f->offset * (int)(f->scales == ONE_SCALE ? f->high_factor : 1);
     return bits_as(p, U32, mad(p, sum, imm(S32, offset), imm(S32, DP4A_START)));
 }
 
@@ -87,10 +87,9 @@ static void stage_segment(ptx *p, const stream_format *f, const val x[STREAM_SEG
     val piece = mad(p, lane, imm(U32, PIECE_BYTES), step);
     st_shared_v4(p, S32, mad(p, high, imm(U32, AT_HIGH), piece), 0, q);
     val words = mad(p, high, imm(U32, F32_BYTES), piece), scale = d;
-    if (f->high_factor[1] > 1) {
-        val sixteenth = imm(F32, 0);
-        sixteenth = mul(p, d, 1.0f / 16);
-        scale = f->scales == ONE_SCALE ? sixteenth : select(p, ne(p, high, 0), sixteenth, d);
+    if (f->high_factor > 1) {
+        val less = mul(p, d, 1.0f / (float)f->high_factor);
+        scale = f->scales == ONE_SCALE ? less : select(p, ne(p, high, 0), less, d);
     }
     st_shared(p, F32, words, AT_SCALES, scale);
     st_shared(p, U32, words, AT_SCALES + 2 * F32_BYTES, sum_word(p, f, &q, d));
@@ -141,11 +140,10 @@ static val dot_one_scale(ptx *p, const stream_format *f, const stream_weights *w
                          val acc)
 {
     val start = start_of(p, x, 0), sum;
-    if (f->high_factor[1] == 1)
+    if (f->high_factor == 1)
         sum = products(p, w->q[0], &x->q[0], start);
     else
-        sum =
-            mad(p, products(p, w->q[0], &x->q[0], imm(S32, 0)), imm(S32, f->high_factor[1]), start);
+        sum = mad(p, products(p, w->q[0], &x->q[0], imm(S32, 0)), imm(S32, f->high_factor), start);
     sum = dp4a_sum_as_f32(p, products(p, w->q[1], &x->q[1], sum));
     return fma(p, mul(p, w->d, x->words.v[0]), sum, acc);
 }

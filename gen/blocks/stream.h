@@ -62,12 +62,10 @@ typedef enum stream_scales {
 } stream_scales;
 
 typedef struct stream_format {
-    unsigned block_lanes; /* that share a block */
-    bool signed_quants;
     stream_scales scales;
     int offset;
-    unsigned high_factor[2]; /* what the quants of a segment are multiplied by, 1 or 16: high
-                                nibbles stay where they are in their bytes */
+    unsigned high_factor; /* what the high segment's quants are multiplied by, 1 or 16: high nibbles
+                             stay where they are in their bytes */
 
     /* The lane that has a segment of a step, and whether it is the lane's high one. */
     val (*lane_of)(ptx *p, val segment);
