@@ -269,6 +269,9 @@ bool instance_leaves_out(const instance *in, const key *k);
 /* Makes the name of an instance from its family and the values of its keys. */
 const char *instance_make_name(arena *a, const instance *in);
 
+/* The values that a spec would give for it: "k=4096 n=4096 num_warps=2". */
+const char *instance_configuration(arena *a, const instance *in);
+
 /* Whether variant = auto chose the instance for a target. */
 bool instance_is_chosen(const instance *in, const target *t);
 

@@ -156,6 +156,20 @@ const char *instance_make_name(arena *a, const instance *in)
     return name.text;
 }
 
+const char *instance_configuration(arena *a, const instance *in)
+{
+    strbuf text = strbuf_new(a);
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        bool usual = k->choices ? !*k->choices[value].tag : value == 0;
+        if (usual)
+            continue;
+        strbuf_format(&text, "%s%s=%s", text.length ? " " : "", k->name,
+                      instance_value_text(a, in, k));
+    }
+    return text.text;
+}
+
 bool instance_is_chosen(const instance *in, const target *t)
 {
     return (in->chosen_for & target_bit(t)) != 0;

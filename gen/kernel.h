@@ -3,10 +3,9 @@
 #define PTXGEN_GEN_KERNEL_H
 
 #include "gen/pipeline.h"
+#include "version.h"
 
-#define PTXGEN_VERSION "0.1.0"
-
-/* What ptxas said of a kernel, for the kernel's own target. */
+/* What ptxas said of a kernel, for one target. */
 typedef struct resources {
     bool known;
     unsigned registers, spill_bytes, stack_bytes;
@@ -23,7 +22,11 @@ typedef struct kernel {
     size_t body_offset;  /* in ptx: behind the lines that name its target */
     bool for_newer;      /* newer targets get the same instructions */
     size_t shared_bytes; /* static */
-    resources resources;
+    resources resources; /* for its own target */
+    /* For each of the set's targets, known where ptxas was run; NULL: nowhere. */
+    const resources *on_targets;
+    bool verified; /* on the emulator, and found right; */
+    double error;  /* the largest, as a part of its tolerance */
 } kernel;
 
 /* How a header holds its PTX: as strings, or read by the compiler from the .ptx files beside it,

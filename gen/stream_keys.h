@@ -10,11 +10,11 @@
         .name = "rows_per_warp", .summary = "rows that a warp takes at once",             \
         .field = KEY_FIELD(rows_per_warp), .min = 1, .max = 2, .def = (usual), .tag = "r" \
     }
-/* Two blocks of 14 warps with 72 registers fill an SM: 28 warps with two 16-byte loads a lane. */
+/* Two blocks of 12 warps with 80 registers fit an SM: 24 warps with two 16-byte loads a lane. */
 #define KEY_STREAM_WARPS                                                                          \
     {                                                                                             \
         .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
-        .max = 14, .def = 14, .tag = "w"                                                          \
+        .max = 12, .def = 12, .tag = "w"                                                          \
     }
 #define KEY_ADDED(id, said)                                                           \
     {                                                                                 \

@@ -11,22 +11,9 @@
 /* "f32_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]" */
 static const char *what_it_is(arena *a, const instance *in)
 {
-    strbuf line = strbuf_new(a);
-    strbuf_put(&line, in->family->name);
-    strbuf_put(&line, " ");
-    for (const key *k = in->family->keys; k->name; k++) {
-        int64_t value = instance_value(in, k);
-        bool usual = k->choices ? !*k->choices[value].tag : value == 0;
-        if (usual || (k->at_run_time && in->dims == DIMS_DYNAMIC))
-            continue;
-        strbuf_char(&line, ' ');
-        strbuf_put(&line, k->name);
-        strbuf_char(&line, '=');
-        strbuf_put(&line, instance_value_text(a, in, k));
-    }
-    strbuf_put(&line, "  ");
-    strbuf_put(&line, in->family->computes);
-    return line.text;
+    const char *configuration = instance_configuration(a, in);
+    return arena_format(a, "%s  %s%s%s", in->family->name, configuration,
+                        *configuration ? "  " : "", in->family->computes);
 }
 
 /* "ptxgen 0.1.0  block 128  grid 4096" */
@@ -221,10 +208,8 @@ static void finished_one(shown_work *w)
     atomic_flag_clear(&w->busy);
 }
 
-/* One kernel on one target. */
 typedef struct assembly {
-    kernel *kernel;
-    const target *target;
+    assembly_plan plan;
     arena *arena;
     ptxas_result result;
     const char *error;
@@ -233,26 +218,25 @@ typedef struct assembly {
 
 typedef struct assemblies {
     const ptxas *assembler;
-    VEC(assembly) list;
+    assembly *list;
     shown_work work;
 } assemblies;
 
 static void assemble(void *context, size_t i)
 {
     assemblies *all = context;
-    assembly *one = &all->list.items[i];
-    one->ran = ptxas_run(one->arena, all->assembler, one->kernel->ptx, one->kernel->ptx_length,
-                         one->target, &one->result, &one->error);
+    assembly *one = &all->list[i];
+    const kernel *k = one->plan.kernel;
+    one->ran = ptxas_run(one->arena, all->assembler, k->ptx, k->ptx_length, one->plan.target,
+                         &one->result, &one->error);
     finished_one(&all->work);
 }
 
-/* The targets a kernel is validated for: its own and those of the spec's that are newer, up to the
- * one that has a kernel of its own; of those that ptxas is too new for, the oldest it knows stands
- * in. */
-static void plan_assemblies(arena *a, kernel_set *set, const ptxas *assembler, assemblies *all)
+void generate_assembly_plans(arena *a, const kernel_set *set, const ptxas *assembler,
+                             assembly_plans *out)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
-        kernel *k = &set->kernels[i];
+        const kernel *k = &set->kernels[i];
         const kernel *next = i + 1 < set->kernel_count ? k + 1 : NULL;
         const target *last = NULL;
         for (size_t t = 0; t < set->target_count; t++) {
@@ -263,14 +247,15 @@ static void plan_assemblies(arena *a, kernel_set *set, const ptxas *assembler, a
             const target *taken = newer->sm < assembler->oldest->sm ? assembler->oldest : newer;
             if (taken == last)
                 continue;
-            *VEC_PUSH(a, &all->list) = (assembly){ .kernel = k, .target = last = taken };
+            *VEC_PUSH(a, out) = (assembly_plan){ .kernel = k, .target = last = taken };
         }
     }
 }
 
 static void judge_assembly(const assembly *one, validation *out, diags *d)
 {
-    const instance *in = one->kernel->instance;
+    const instance *in = one->plan.kernel->instance;
+    const target *t = one->plan.target;
     const ptxas_result *r = &one->result;
     if (!one->ran) {
         diag_error(d, DIAG_NO_PTXAS, in->where, "ptxas could not be run on %s: %s", in->name,
@@ -279,13 +264,13 @@ static void judge_assembly(const assembly *one, validation *out, diags *d)
     }
     if (!r->accepted) {
         diag_error(d, DIAG_PTXAS_REJECTED, in->where, "ptxas rejects %s for %s:\n%s", in->name,
-                   one->target->name, r->message);
+                   t->name, r->message);
         return;
     }
     if (r->spill_bytes || r->stack_bytes)
         diag_error(d, DIAG_PTXAS_REJECTED, in->where,
                    "%s for %s spills %u bytes of registers and has a stack of %u bytes", in->name,
-                   one->target->name, r->spill_bytes, r->stack_bytes);
+                   t->name, r->spill_bytes, r->stack_bytes);
     out->spills += r->spill_bytes != 0;
     if (r->registers < out->least_registers || !out->least_registers)
         out->least_registers = r->registers;
@@ -293,35 +278,59 @@ static void judge_assembly(const assembly *one, validation *out, diags *d)
         out->most_registers = r->registers;
 }
 
+static resources resources_of(const ptxas_result *r)
+{
+    return (resources){ .known = true,
+                        .registers = r->registers,
+                        .spill_bytes = r->spill_bytes,
+                        .stack_bytes = r->stack_bytes };
+}
+
+/* runs: those for one kernel, the oldest target first. */
+static void note_resources(arena *a, const kernel_set *set, kernel *k, const assembly *runs,
+                           size_t count)
+{
+    resources *on_targets = arena_zalloc(a, set->target_count * sizeof *on_targets);
+    for (size_t i = 0; i < count; i++) {
+        if (!runs[i].ran || !runs[i].result.accepted)
+            continue;
+        if (i == 0)
+            k->resources = resources_of(&runs[i].result);
+        for (size_t t = 0; t < set->target_count; t++)
+            if (set->targets[t] == runs[i].plan.target)
+                on_targets[t] = resources_of(&runs[i].result);
+    }
+    k->on_targets = on_targets;
+}
+
 bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
                        const progress *show, validation *out, diags *d)
 {
-    assemblies all = { .assembler = assembler,
-                       .work = { .show = show, .what = "ptxas", .busy = ATOMIC_FLAG_INIT } };
-    plan_assemblies(a, set, assembler, &all);
-    all.work.total = all.list.count;
-    for (size_t i = 0; i < all.list.count; i++)
-        all.list.items[i].arena = arena_new();
-    os_parallel(jobs, all.list.count, assemble, &all);
+    assembly_plans plans = { 0 };
+    generate_assembly_plans(a, set, assembler, &plans);
+    assemblies all = {
+        .assembler = assembler,
+        .list = arena_zalloc(a, plans.count * sizeof *all.list),
+        .work = { .show = show, .what = "ptxas", .total = plans.count, .busy = ATOMIC_FLAG_INIT }
+    };
+    for (size_t i = 0; i < plans.count; i++)
+        all.list[i] = (assembly){ .plan = plans.items[i], .arena = arena_new() };
+    os_parallel(jobs, plans.count, assemble, &all);
 
-    *out = (validation){ .checked = set->kernel_count, .accepted = set->kernel_count };
-    const kernel *rejected = NULL, *previous = NULL;
-    for (size_t i = 0; i < all.list.count; i++) {
-        assembly *one = &all.list.items[i];
-        judge_assembly(one, out, d);
-        bool accepted = one->ran && one->result.accepted;
-        if (!accepted && rejected != one->kernel) {
-            rejected = one->kernel;
-            out->accepted--;
+    *out = (validation){ .checked = set->kernel_count };
+    for (size_t i = 0, run = 0; i < set->kernel_count; i++) {
+        const assembly *first = &all.list[run];
+        size_t runs = 0;
+        bool accepted = true;
+        for (; run < plans.count && all.list[run].plan.kernel == &set->kernels[i]; run++, runs++) {
+            judge_assembly(&all.list[run], out, d);
+            accepted = accepted && all.list[run].ran && all.list[run].result.accepted;
         }
-        if (accepted && previous != one->kernel)
-            one->kernel->resources = (resources){ .known = true,
-                                                  .registers = one->result.registers,
-                                                  .spill_bytes = one->result.spill_bytes,
-                                                  .stack_bytes = one->result.stack_bytes };
-        previous = one->kernel;
-        arena_free(one->arena);
+        out->accepted += accepted;
+        note_resources(a, set, &set->kernels[i], first, runs);
     }
+    for (size_t i = 0; i < plans.count; i++)
+        arena_free(all.list[i].arena);
     return d->errors == 0;
 }
 
@@ -380,7 +389,7 @@ static void judge_proof(arena *a, const proof *p, verified *out, diags *d)
                      "the generated kernel");
 }
 
-bool generate_verify(arena *a, const kernel_set *set, const kernel_list *edited, uint64_t seed,
+bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d)
 {
     size_t count = set->kernel_count + edited->count;
@@ -401,6 +410,10 @@ bool generate_verify(arena *a, const kernel_set *set, const kernel_list *edited,
         (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
     for (size_t i = 0; i < count; i++) {
         judge_proof(a, &all.list[i], &out->kernels[i], d);
+        if (i < set->kernel_count) {
+            set->kernels[i].verified = out->kernels[i].right;
+            set->kernels[i].error = out->kernels[i].worst;
+        }
         out->right += out->kernels[i].right;
         arena_free(all.list[i].arena);
     }

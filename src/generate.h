@@ -5,6 +5,7 @@
 
 #include "emit/edited.h"
 #include "emit/emit.h"
+#include "emit/ninja.h"
 #include "gen/kernel.h"
 #include "ptxas.h"
 #include "spec/spec.h"
@@ -32,14 +33,21 @@ void generate_dump(const spec *s, unsigned stages, strbuf *out);
  * is the same for several targets in a row are kept once, for the oldest. */
 bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d);
 
+/* The runs of ptxas that validate a set: each kernel for its own target and for every newer one of
+ * the spec, up to the one that has a kernel of its own; of those that ptxas is too new for, the
+ * oldest it knows stands in. */
+typedef VEC(assembly_plan) assembly_plans;
+void generate_assembly_plans(arena *a, const kernel_set *set, const ptxas *assembler,
+                             assembly_plans *out);
+
 typedef struct validation {
     size_t accepted, checked; /* kernels; each for its own target and the spec's newer ones */
     unsigned least_registers, most_registers;
     unsigned spills;
 } validation;
 
-/* Runs ptxas on every kernel, for its own target and every newer one of the spec, on jobs threads,
- * and notes the resources. A rejection or a spill is an error at the instance's section. */
+/* Runs ptxas as planned, on jobs threads, and notes the resources. A rejection or a spill is an
+ * error at the instance's section. */
 bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsigned jobs,
                        const progress *show, validation *out, diags *d);
 
@@ -56,9 +64,10 @@ typedef struct verification {
     size_t right, checked;
 } verification;
 
-/* Runs every kernel on the emulator, on jobs threads, and those that were edited as they stand in
- * their files. A wrong result is an error at the instance's section or at a line of the file. */
-bool generate_verify(arena *a, const kernel_set *set, const kernel_list *edited, uint64_t seed,
+/* Runs every kernel on the emulator, on jobs threads, and notes the errors; and those that were
+ * edited as they stand in their files. A wrong result is an error at the instance's section or at a
+ * line of the file. */
+bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d);
 
 /* The files of a set, in a fixed order: the header, the manifest, the kernels. */

@@ -1,10 +1,14 @@
 /* What the command line asks for, done. Results go to standard output, diagnostics and progress to
  * standard error. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/explain.h"
 #include "base/os.h"
+#include "emit/report.h"
+#include "emit/describe.h"
 #include "generate.h"
 #include "options.h"
 #include "templates/templates.h"
@@ -19,13 +23,19 @@ typedef struct run {
     bool wrote; /* the outputs */
 } run;
 
+/* Whether standard error is a terminal that takes escapes. */
+static bool is_capable_terminal(void)
+{
+    const char *terminal = getenv("TERM");
+    return os_is_terminal(STDERR) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
+}
+
 static bool use_color(const char *when)
 {
-    const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
     if (when && strcmp(when, "auto") != 0)
         return strcmp(when, "always") == 0;
-    return os_is_terminal(STDERR) && !(no_color && *no_color) &&
-           !(terminal && strcmp(terminal, "dumb") == 0);
+    const char *no_color = getenv("NO_COLOR");
+    return is_capable_terminal() && !(no_color && *no_color);
 }
 
 static status diags_status(const diags *d)
@@ -74,27 +84,33 @@ static void show_progress(void *context, const char *what, size_t done, size_t t
         fputs("\r\033[K", stderr);
 }
 
+/* Whether none of the files to write besides the outputs is one that the spec was read from. */
+static bool spares_spec(run *r, const spec *s)
+{
+    const command_line *o = &r->options;
+    const char *const written[] = { o->depfile, o->stamp, o->emit_ninja, o->report };
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        for (size_t f = 0; written[i] && f < s->file_count; f++)
+            if (os_same_file(written[i], s->files[f])) {
+                diag_error(&r->diags, DIAG_UNWRITABLE, (location){ .file = written[i] },
+                           "is a file of the spec, and is left as it is");
+                return false;
+            }
+    return true;
+}
+
 /* Reads the spec and builds its kernels. */
 static bool make_kernels(run *r, spec *s, kernel_set *set)
 {
     const command_line *o = &r->options;
-    char *text;
-    size_t size;
-    const char *error;
-    bool standard_input = strcmp(o->spec, "-") == 0;
-    const char *name = standard_input ? "<stdin>" : o->spec;
-    if (!os_read_file(r->arena, o->spec, &text, &size, &error)) {
-        diag_error(&r->diags, DIAG_UNREADABLE, (location){ .file = name }, "cannot read: %s",
-                   error);
+    if (!spec_read(r->arena, o->spec, families_and_pipelines(r->arena), &o->overrides, s,
+                   &r->diags) ||
+        !spares_spec(r, s))
         return false;
-    }
-    if (!spec_parse(r->arena, name, text, size, families_and_pipelines(r->arena), &o->overrides, s,
-                    &r->diags))
+    if (o->shard.count)
+        spec_keep_shard(s, o->shard);
+    if (o->only && !spec_keep_instance(r->arena, s, o->only, &r->diags))
         return false;
-    if (!standard_input) {
-        s->files = &o->spec;
-        s->file_count = 1;
-    }
     return generate_kernels(r->arena, s, set, &r->diags);
 }
 
@@ -103,16 +119,21 @@ static unsigned job_count(const command_line *o)
     return o->jobs ? (unsigned)o->jobs : os_cpu_count();
 }
 
+static bool find_ptxas(run *r, ptxas *out)
+{
+    const char *error;
+    if (ptxas_find(r->arena, r->options.ptxas, out, &error))
+        return true;
+    diag_error(&r->diags, DIAG_NO_PTXAS, (location){ 0 }, "%s", error);
+    return false;
+}
+
 static bool validate(run *r, kernel_set *set, const progress *show)
 {
     ptxas assembler;
     validation v = { 0 };
-    const char *error;
-    if (!ptxas_find(r->arena, r->options.ptxas, &assembler, &error)) {
-        diag_error(&r->diags, DIAG_NO_PTXAS, (location){ 0 }, "%s", error);
-        return false;
-    }
-    if (!generate_validate(r->arena, set, &assembler, job_count(&r->options), show, &v, &r->diags))
+    if (!find_ptxas(r, &assembler) ||
+        !generate_validate(r->arena, set, &assembler, job_count(&r->options), show, &v, &r->diags))
         return false;
     size_t line = r->out.length;
     strbuf_format(&r->out, "ptxas %s", assembler.version);
@@ -169,22 +190,25 @@ static void put_verified(strbuf *out, const verification *v)
     }
 }
 
-static bool verify(run *r, const kernel_set *set, const kernel_list *edited, const progress *show)
+static bool verify(run *r, kernel_set *set, const kernel_list *edited, const progress *show)
 {
     const command_line *o = &r->options;
     verification v = { 0 };
     if (!generate_verify(r->arena, set, edited, o->seed, job_count(o), show, &v, &r->diags))
         return false;
-    const verified *worst = v.kernels;
-    for (size_t i = 1; i < v.checked; i++)
-        worst = v.kernels[i].worst > worst->worst ? &v.kernels[i] : worst;
+    const verified *worst = NULL; /* a shard may be empty */
+    for (size_t i = 0; i < v.checked; i++)
+        worst = !worst || v.kernels[i].worst > worst->worst ? &v.kernels[i] : worst;
     if (o->verbose)
         put_verified(&r->out, &v);
     size_t line = r->out.length;
     strbuf_put(&r->out, "verify");
     strbuf_pad(&r->out, line, SUMMARY_WIDTH);
-    strbuf_format(&r->out, "%zu of %zu right, worst error %.2f of its bound (%s)\n", v.right,
-                  v.checked, worst->worst, worst->kernel->instance->name);
+    strbuf_format(&r->out, "%zu of %zu right", v.right, v.checked);
+    if (worst)
+        strbuf_format(&r->out, ", worst error %.2f of its bound (%s)", worst->worst,
+                      worst->kernel->instance->name);
+    strbuf_char(&r->out, '\n');
     return true;
 }
 
@@ -193,10 +217,24 @@ static bool check_kernels(run *r, kernel_set *set, const kernel_list *edited)
 {
     const command_line *o = &r->options;
     static const progress terminal = { .step = show_progress };
-    const progress *show = !o->quiet && os_is_terminal(STDERR) ? &terminal : NULL;
+    const progress *show = !o->quiet && is_capable_terminal() ? &terminal : NULL;
     bool accepted = !o->validate || validate(r, set, show);
     bool right = !o->verify || verify(r, set, edited, show);
     return accepted && right;
+}
+
+/* Puts text at a path, where it is not there already. */
+static bool write_text(run *r, const char *path, const strbuf *text)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder = !slash          ? "."
+                         : slash == path ? "/"
+                                         : arena_copy(r->arena, path, (size_t)(slash - path));
+    output_file file = { .name = slash ? slash + 1 : path,
+                         .bytes = text->text,
+                         .size = text->length };
+    size_t changed;
+    return emit_tree(r->arena, folder, &file, 1, &changed, &r->diags);
 }
 
 static bool write_depfile(run *r, const spec *s, const output_files *files)
@@ -204,20 +242,70 @@ static bool write_depfile(run *r, const spec *s, const output_files *files)
     const command_line *o = &r->options;
     /* The header stands for all outputs: Ninja refuses a depfile that names one it was not told of.
      */
-    const char *header = path_in(r->arena, o->out, files->items[0].name);
+    const char *output = o->stamp ? o->stamp : path_in(r->arena, o->out, files->items[0].name);
     strbuf rule = strbuf_new(r->arena);
-    emit_depfile(&rule, &header, 1, s->files, s->file_count);
+    emit_depfile(&rule, &output, 1, s->files, s->file_count);
+    return write_text(r, o->depfile, &rule);
+}
 
-    const char *slash = strrchr(o->depfile, '/');
-    const char *folder = !slash ? "."
-                         : slash == o->depfile
-                             ? "/"
-                             : arena_copy(r->arena, o->depfile, (size_t)(slash - o->depfile));
-    output_file file = { .name = slash ? slash + 1 : o->depfile,
-                         .bytes = rule.text,
-                         .size = rule.length };
-    size_t changed;
-    return emit_tree(r->arena, folder, &file, 1, &changed, &r->diags);
+/* The same run of ptxgen again generates; another one, of the same instances, verifies them. */
+static bool write_ninja(run *r, const kernel_set *set, const ptxas *assembler,
+                        const output_files *files)
+{
+    const command_line *o = &r->options;
+    assembly_plans plans = { 0 };
+    generate_assembly_plans(r->arena, set, assembler, &plans);
+    const char *verify[] = {
+        "--verify",
+        "--quiet",
+        arena_format(r->arena, "--spec=%s", o->spec),
+        arena_format(r->arena, "--seed=%" PRIu64, o->seed),
+        o->overrides.targets ? arena_format(r->arena, "--target=%s", o->overrides.targets) : NULL,
+    };
+    const char *program = os_find_program(r->arena, o->program);
+    ninja_build build = {
+        .file = o->emit_ninja,
+        .depfile = o->depfile,
+        .folder = o->out,
+        .outputs = files->items,
+        .output_count = files->count,
+        .ptxgen = program ? program : o->program,
+        .ptxas = assembler->path,
+        .generate = o->arguments,
+        .generate_count = o->argument_count,
+        .verify = verify,
+        .verify_count = sizeof verify / sizeof *verify - !o->overrides.targets,
+        .plan = plans.items,
+        .plan_count = plans.count,
+    };
+    strbuf text = strbuf_new(r->arena);
+    emit_ninja(&text, set, &build);
+    if (!write_text(r, o->emit_ninja, &text))
+        return false;
+    strbuf_format(&r->out, "ptxgen: %zu runs of ptxas -> %s; next: ninja -f %s\n", plans.count,
+                  o->emit_ninja, o->emit_ninja);
+    return true;
+}
+
+static bool write_report(run *r, const kernel_set *set)
+{
+    strbuf page = strbuf_new(r->arena);
+    emit_report(&page, set);
+    if (!write_text(r, r->options.report, &page))
+        return false;
+    strbuf_format(&r->out, "ptxgen: report -> %s\n", r->options.report);
+    return true;
+}
+
+/* New even when nothing else is: a build step whose outputs all keep their time would run for ever
+ * under Make. */
+static bool write_stamp(run *r)
+{
+    const char *path = r->options.stamp, *error;
+    if (os_write_file(r->arena, path, "", 0, &error))
+        return true;
+    diag_error(&r->diags, DIAG_UNWRITABLE, (location){ .file = path }, "cannot write: %s", error);
+    return false;
 }
 
 /* Takes the files that were edited out of those to write. */
@@ -269,9 +357,10 @@ static void generate(run *r)
         return;
     }
     kernel_list edited = { 0 };
+    ptxas assembler;
     if (o->verify && o->out && !find_edited(r->arena, &set, o->out, &edited, &r->diags))
         return;
-    if (!check_kernels(r, &set, &edited))
+    if (!check_kernels(r, &set, &edited) || (o->emit_ninja && !find_ptxas(r, &assembler)))
         return;
     if (o->verbose)
         put_kernels(&r->out, &set);
@@ -280,15 +369,21 @@ static void generate(run *r)
         generate_files(r->arena, &set, &files);
         leave_edited(r->arena, &files, &edited, o->out);
         r->wrote = emit_tree(r->arena, o->out, files.items, files.count, &changed, &r->diags);
-        if (!r->wrote || (o->depfile && !write_depfile(r, &s, &files)))
+        if (!r->wrote || (o->depfile && !write_depfile(r, &s, &files)) ||
+            (o->stamp && !write_stamp(r)))
             return;
-        strbuf_format(&r->out, "ptxgen: %zu kernels", set.kernel_count);
+        strbuf_format(&r->out, "ptxgen: %zu kernel%s", set.kernel_count,
+                      set.kernel_count == 1 ? "" : "s");
         if (set.pipeline_count)
             strbuf_format(&r->out, ", %zu pipeline%s", set.pipeline_count,
                           set.pipeline_count == 1 ? "" : "s");
         strbuf_format(&r->out, " -> %s (%zu files, %zu changed)\n",
                       path_in(r->arena, o->out, files.items[0].name), files.count, changed);
     }
+    if (o->emit_ninja && !write_ninja(r, &set, &assembler, &files))
+        return;
+    if (o->report && !write_report(r, &set))
+        return;
     if (o->quiet)
         r->out.length = 0;
 }
@@ -329,17 +424,38 @@ static status show_family(run *r)
                                  r->options.help_family);
 }
 
+static status explain(run *r)
+{
+    const char *text = r->options.explain;
+    diag_code code;
+    if (!*text) {
+        diag_list(&r->out);
+    } else if (diag_find(text, &code)) {
+        diag_explain(&r->out, code);
+    } else {
+        const char *numbers[DIAG_COUNT];
+        for (int i = 0; i < DIAG_COUNT; i++)
+            numbers[i] = diag_number((diag_code)i);
+        const char *closest = closest_match(text, numbers, DIAG_COUNT);
+        return closest ? wrong_usage("there is no code '%s'; did you mean '%s'?", text, closest)
+                       : wrong_usage("there is no code '%s'; --explain lists them all", text);
+    }
+    return EXIT_DONE;
+}
+
 static status run_command(run *r)
 {
     const command_line *o = &r->options;
     if (o->help)
         options_help(&r->out);
     else if (o->version)
-        strbuf_put(&r->out, "ptxgen " PTXGEN_VERSION "\n");
+        strbuf_format(&r->out, "ptxgen %s, header ABI %d\n", PTXGEN_VERSION, PTXGEN_HEADER_ABI);
     else if (o->list)
         spec_list_families(&r->out, families_and_pipelines(r->arena));
     else if (o->help_family)
         return show_family(r);
+    else if (o->explain)
+        return explain(r);
     else if (o->init)
         write_starter(r);
     else

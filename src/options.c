@@ -18,24 +18,32 @@ enum {
     OPTION_EMBED,
     OPTION_VALIDATE,
     OPTION_VERIFY,
+    OPTION_ONLY,
+    OPTION_SHARD,
     OPTION_SEED,
     OPTION_DEPFILE,
+    OPTION_STAMP,
+    OPTION_EMIT_NINJA,
+    OPTION_REPORT,
     OPTION_PRINT_OUTPUTS,
     OPTION_DUMP,
     OPTION_LIST,
     OPTION_HELP_FAMILY,
+    OPTION_EXPLAIN,
     OPTION_INIT,
     OPTION_COLOR,
     OPTION_VERSION
 };
 
 /* What getopt_long takes and --help shows. */
-static const struct {
+typedef struct option_row {
     int id; /* a character: also a short option */
     const char *name;
     int has_argument;
     const char *argument, *help;
-} option_table[] = {
+} option_row;
+
+static const option_row option_table[] = {
     { 's', "spec", required_argument, "FILE", "read the spec from FILE; - is standard input" },
     { 'o', "out", required_argument, "DIR", "write header, manifest and kernels into DIR" },
     { OPTION_TARGET, "target", required_argument, "LIST",
@@ -47,9 +55,17 @@ static const struct {
     { OPTION_VERIFY, "verify", no_argument, NULL,
       "run every kernel on the CPU against its reference;\n"
       "                              with --out, edited files are checked and kept" },
+    { OPTION_ONLY, "only", required_argument, "NAME", "check this instance alone" },
+    { OPTION_SHARD, "shard", required_argument, "I/N", "check part I of N parts of the instances" },
     { OPTION_SEED, "seed", required_argument, "N", "random inputs of --verify (default 1)" },
     { OPTION_DEPFILE, "depfile", required_argument, "FILE",
       "write a Makefile rule for Make and Ninja" },
+    { OPTION_STAMP, "stamp", required_argument, "FILE",
+      "make FILE new when all is written; the depfile names it" },
+    { OPTION_EMIT_NINJA, "emit-ninja", required_argument, "FILE",
+      "write the checks as a Ninja build, an edge each" },
+    { OPTION_REPORT, "report", required_argument, "FILE",
+      "write a page about all kernels: FILE.html" },
     { OPTION_PRINT_OUTPUTS, "print-outputs", no_argument, NULL,
       "print what --out would write, write nothing" },
     { OPTION_DUMP, "dump", required_argument, "STAGES",
@@ -57,6 +73,8 @@ static const struct {
     { OPTION_LIST, "list", no_argument, NULL, "list the kernel families" },
     { OPTION_HELP_FAMILY, "help-family", required_argument, "NAME",
       "show a family's keys, parameters and launch" },
+    { OPTION_EXPLAIN, "explain", optional_argument, "CODE",
+      "explain a message's code, E014; without: list all" },
     { OPTION_INIT, "init", optional_argument, "FILE",
       "write a starter spec (default kernels.ini)" },
     { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)" },
@@ -82,10 +100,11 @@ status wrong_usage(const char *text, ...)
 
 void options_help(strbuf *out)
 {
-    strbuf_put(out, "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
-                    "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
-                    "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
-                    "       ptxgen --list | --help-family NAME | --init[=FILE]\n\n");
+    strbuf_put(out,
+               "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
+               "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
+               "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
+               "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE]\n\n");
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         size_t line = out->length;
         if (option_table[i].id < OPTION_TARGET)
@@ -131,15 +150,30 @@ static status take_stages(command_line *o, const char *list)
     }
 }
 
-static status take_option(command_line *o, int id, const char *argument)
+/* "3/8" */
+static status take_shard(arena *a, command_line *o, const char *text)
+{
+    size_t slash = strcspn(text, "/");
+    shard *part = &o->shard;
+    if (text[slash] && parse_number(text + slash + 1, 1, UINT32_MAX, &part->count) &&
+        parse_number(arena_copy(a, text, slash), 1, part->count, &part->index))
+        return EXIT_DONE;
+    return wrong_usage("--shard takes I/N, from 1/8 to 8/8 for eight parts, not '%s'", text);
+}
+
+static status take_option(arena *a, command_line *o, int id, const char *argument)
 {
     switch (id) {
     case 's':
+        if (o->spec)
+            return wrong_usage("--spec stands twice; one spec can include others");
         o->spec = argument;
         break;
     case 'o':
         o->out = argument;
-        return *argument ? EXIT_DONE : wrong_usage("--out needs a folder; . is the present one");
+        if (!*argument || strcmp(argument, "-") == 0)
+            return wrong_usage("--out needs a folder; . is the present one");
+        break;
     case OPTION_TARGET:
         o->overrides.targets = argument;
         break;
@@ -158,12 +192,26 @@ static status take_option(command_line *o, int id, const char *argument)
     case OPTION_VERIFY:
         o->verify = true;
         break;
+    case OPTION_ONLY:
+        o->only = argument;
+        break;
+    case OPTION_SHARD:
+        return take_shard(a, o, argument);
     case OPTION_SEED:
         if (!parse_number(argument, 0, UINT64_MAX, &o->seed))
             return wrong_usage("--seed takes a number of 64 bits, not '%s'", argument);
         break;
     case OPTION_DEPFILE:
         o->depfile = argument;
+        break;
+    case OPTION_STAMP:
+        o->stamp = argument;
+        break;
+    case OPTION_EMIT_NINJA:
+        o->emit_ninja = argument;
+        break;
+    case OPTION_REPORT:
+        o->report = argument;
         break;
     case OPTION_PRINT_OUTPUTS:
         o->print_outputs = true;
@@ -175,6 +223,9 @@ static status take_option(command_line *o, int id, const char *argument)
         break;
     case OPTION_HELP_FAMILY:
         o->help_family = argument;
+        break;
+    case OPTION_EXPLAIN:
+        o->explain = argument ? argument : "";
         break;
     case OPTION_INIT:
         o->init = argument ? argument : "kernels.ini";
@@ -205,6 +256,22 @@ static status take_option(command_line *o, int id, const char *argument)
     return EXIT_DONE;
 }
 
+/* Whether a word without its dashes is a long option. */
+static bool option_named(const char *word)
+{
+    for (size_t i = 0; i < TABLE_SIZE; i++)
+        if (strcmp(option_table[i].name, word) == 0)
+            return true;
+    return false;
+}
+
+static status unexpected_argument(const char *text)
+{
+    return option_named(text)
+               ? wrong_usage("unexpected argument '%s'; did you mean '--%s'?", text, text)
+               : wrong_usage("unexpected argument '%s'; a spec is named with --spec", text);
+}
+
 static status unknown_option(arena *a, const char *text)
 {
     const char *names[TABLE_SIZE];
@@ -215,24 +282,71 @@ static status unknown_option(arena *a, const char *text)
                    : wrong_usage("unknown option '%s'", text);
 }
 
+/* Files that are written besides the outputs. */
+static status check_files(const command_line *o)
+{
+    const struct {
+        const char *option, *path;
+        const char *use_of_out; /* NULL: does without */
+    } files[] = {
+        { "--emit-ninja", o->emit_ninja, "it checks the files there" },
+        { "--depfile", o->depfile, "it says what the outputs depend on" },
+        { "--stamp", o->stamp, "it says when the outputs were made" },
+        { "--report", o->report, NULL },
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!files[i].path)
+            continue;
+        if (files[i].use_of_out && !o->out)
+            return wrong_usage("%s needs --out: %s", files[i].option, files[i].use_of_out);
+        if (o->spec && os_same_file(files[i].path, o->spec))
+            return wrong_usage("%s would overwrite the spec", files[i].option);
+    }
+    if (o->emit_ninja && strcmp(o->spec, "-") == 0)
+        return wrong_usage("--emit-ninja reads the spec again, which standard input can't give");
+    if (o->emit_ninja && o->stamp)
+        return wrong_usage("--emit-ninja and --stamp exclude each other: Ninja needs no stamp of "
+                           "what it generates");
+    return EXIT_DONE;
+}
+
 /* Options that make no sense together, or nothing to do. */
 static status check_options(const command_line *o)
 {
-    int modes = (o->spec != NULL) + o->list + (o->help_family != NULL) + (o->init != NULL);
+    int modes = (o->spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
+                (o->init != NULL);
     if (modes == 0)
         return wrong_usage("no spec; give --spec FILE, or --init to start with an example");
     if (modes > 1)
-        return wrong_usage("--spec, --list, --help-family and --init exclude each other");
-    if (o->spec && !o->out && !o->validate && !o->verify && !o->print_outputs && !o->dump)
+        return wrong_usage(
+            "--spec, --list, --help-family, --explain and --init exclude each other");
+    if (o->spec && !o->out && !o->validate && !o->verify && !o->print_outputs && !o->dump &&
+        !o->report && !o->emit_ninja)
         return wrong_usage("nothing to do; give --out DIR, --validate, --verify or "
                            "--print-outputs");
-    if (o->depfile && !o->out)
-        return wrong_usage("--depfile needs --out: it says what the outputs depend on");
-    if (o->depfile && o->spec && os_same_file(o->depfile, o->spec))
-        return wrong_usage("--depfile would overwrite the spec");
+    if ((o->shard.count || o->only) && (o->out || o->report || o->print_outputs))
+        return wrong_usage("--shard and --only take part of the instances, for --validate and "
+                           "--verify; --out, --report and --print-outputs are about all");
+    if (o->shard.count && o->only)
+        return wrong_usage("--shard and --only exclude each other");
     if (o->quiet && o->verbose)
         return wrong_usage("--quiet and --verbose exclude each other");
-    return EXIT_DONE;
+    return check_files(o);
+}
+
+static const option_row *row_of(int id)
+{
+    const option_row *row = option_table;
+    while (row->id != id)
+        row++;
+    return row;
+}
+
+/* Whether an argument may be the optional one of the option in front of it: getopt_long sees it
+ * only behind '='. */
+static bool is_word(const char *argument)
+{
+    return argument[0] != '-' || !argument[1]; /* "-" is a file */
 }
 
 status options_parse(arena *a, int argc, char **argv, command_line *o)
@@ -242,6 +356,9 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         long_options[i] = (struct option){ .name = option_table[i].name,
                                            .has_arg = option_table[i].has_argument,
                                            .val = option_table[i].id };
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] == '-' && option_named(argv[i] + 1))
+            return unknown_option(a, argv[i]);
     opterr = 0;
     for (;;) {
         int id = getopt_long(argc, argv, ":s:o:j:qvh", long_options, NULL);
@@ -255,11 +372,20 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
             return wrong_usage("option '%.*s' takes no argument", (int)strcspn(last, "="), last);
         if (id == '?')
             return unknown_option(a, optopt ? arena_format(a, "-%c", optopt) : last);
-        status result = take_option(o, id, optarg);
+        if (!optarg && row_of(id)->has_argument && optind < argc && is_word(argv[optind]))
+            optarg = argv[optind++];
+        if (optarg && !*optarg && strcmp(row_of(id)->argument, "FILE") == 0)
+            return wrong_usage("--%s needs the name of a file", row_of(id)->name);
+        status result = take_option(a, o, id, optarg);
         if (result != EXIT_DONE)
             return result;
     }
     if (optind < argc)
-        return wrong_usage("unexpected argument '%s'", argv[optind]);
+        return unexpected_argument(argv[optind]);
+    o->program = argv[0];
+    o->arguments = (const char *const *)argv + 1;
+    o->argument_count = (size_t)argc - 1;
+    if (o->emit_ninja && !o->depfile)
+        o->depfile = arena_format(a, "%s.d", o->emit_ninja);
     return o->help || o->version ? EXIT_DONE : check_options(o);
 }

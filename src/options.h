@@ -3,17 +3,22 @@
 #define PTXGEN_OPTIONS_H
 
 #include "base/strbuf.h"
-#include "spec/spec.h"
+#include "spec/select.h"
 
 /* EXIT_SPEC: the spec is wrong or a kernel failed a check. EXIT_FILE: a file could not be read or
  * written. */
 typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
 typedef struct command_line {
-    const char *spec, *out, *depfile, *ptxas, *help_family, *init, *color;
+    const char *spec, *out, *depfile, *stamp, *emit_ninja, *report, *only, *ptxas, *help_family,
+        *explain, *init, *color;
     spec_overrides overrides; /* its embed points to embed */
     embedding embed;
+    shard shard; /* count 0: all */
     uint64_t jobs, seed;
+    const char *program; /* as it was called, and with what */
+    const char *const *arguments;
+    size_t argument_count;
     unsigned dump; /* stages of generate_stage */
     bool validate, verify, print_outputs, list, quiet, verbose, help, version;
 } command_line;

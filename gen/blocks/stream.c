@@ -237,13 +237,18 @@ static stream_row moved(ptx *p, stream_row row, val bytes)
     return row;
 }
 
+static unsigned steps_of_turn(const stream *s)
+{
+    return UNROLLED / s->rows;
+}
+
 /* All weights of the rows at these addresses, into sums. */
 static void add_rows(ptx *p, stream *s, const place addresses[STREAM_ROWS])
 {
     stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
-    unsigned whole = s->steps - s->ragged, turn_steps = UNROLLED / s->rows;
+    unsigned whole = s->steps - s->ragged, turn_steps = steps_of_turn(s);
     point_at(p, s, addresses, false, rows);
-    if (whole <= UNROLLED) {
+    if (whole <= turn_steps) {
         add_run(p, s, rows, s->tile, 0, whole);
     } else {
         unsigned turns = whole / turn_steps;
@@ -278,7 +283,7 @@ static stream stream_new(ptx *p, const instance *in, const stream_format *f, val
                  .ragged = in->shape.k % STREAM_VALUES != 0,
                  .lane = f->lane_new(p) };
     s.tile = mad(p, lane_id(p), imm(U32, PIECE_BYTES), tile);
-    if (s.steps - s.ragged <= UNROLLED)
+    if (s.steps - s.ragged <= steps_of_turn(&s))
         ptx_loop_work(p, (unsigned)(rows * in->shape.k / WARP), "weights");
     return s;
 }
@@ -311,7 +316,7 @@ gemv stream_parameters(ptx *p, const instance *in)
 
 unsigned stream_registers(const instance *in)
 {
-    enum { OF_ONE_VECTOR = 72 };
+    enum { OF_ONE_VECTOR = 80 };
     return in->shape.m == 1 ? OF_ONE_VECTOR : in->family->launch.registers;
 }
 

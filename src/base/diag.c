@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/explain.h"
+
 diags diags_new(arena *a)
 {
     return (diags){ .arena = a };
@@ -44,31 +46,54 @@ void diag_note(diags *d, diag_code code, location where, const char *format, ...
     va_end(args);
 }
 
-const char *diag_number(diag_code code)
+const char *diag_line(arena *a, const location *where, const location *sentence)
 {
-    static const char *const numbers[] = {
-#define DIAG_TEXT(number)         (number) < 10 ? "E00" #number : "E0" #number
-#define DIAG(id, number, meaning) [DIAG_##id] = DIAG_TEXT(number),
-#include "base/diag.def"
-#undef DIAG
-    };
-    return numbers[code];
+    return where->file == sentence->file
+               ? arena_format(a, "line %u", where->line)
+               : arena_format(a, "line %u of %s", where->line, where->file);
 }
 
-/* A group is an error or warning and the notes that explain it; groups go by line. */
+static bool explains(const diagnostic *note, const diagnostic *other)
+{
+    return note->severity == SEVERITY_NOTE && other->severity != SEVERITY_NOTE &&
+           note->code == other->code;
+}
+
+/* A diagnostic and the notes that explain it; groups go by place. */
 typedef struct group {
-    size_t first, count;
-    unsigned line, column;
+    const diagnostic *head;
+    size_t count;
 } group;
+
+static unsigned include_depth(const location *where)
+{
+    unsigned depth = 0;
+    for (const location *at = where->from; at; at = at->from)
+        depth++;
+    return depth;
+}
+
+/* The order of a text in which each included file stands behind the name that includes it. */
+static int compare_places(const location *a, const location *b)
+{
+    unsigned a_depth = include_depth(a), b_depth = include_depth(b);
+    if (a_depth != b_depth) {
+        int order = a_depth > b_depth ? compare_places(a->from, b) : compare_places(a, b->from);
+        return order ? order : a_depth > b_depth ? 1 : -1;
+    }
+    int order = a->from != b->from ? compare_places(a->from, b->from) : 0;
+    if (order)
+        return order;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return a->column < b->column ? -1 : a->column > b->column;
+}
 
 static int by_place(const void *left, const void *right)
 {
     const group *a = left, *b = right;
-    if (a->line != b->line)
-        return a->line < b->line ? -1 : 1;
-    if (a->column != b->column)
-        return a->column < b->column ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
+    int order = compare_places(&a->head->where, &b->head->where);
+    return order ? order : a->head < b->head ? -1 : a->head > b->head;
 }
 
 /* The bytes of a piece of user input, none of which may steer a terminal. UTF-8 passes. */
@@ -109,7 +134,18 @@ static void put_excerpt(strbuf *out, const location *where, const char *caret_on
     strbuf_char(out, '\n');
 }
 
-static void put_diagnostic(strbuf *out, const diagnostic *d, bool color)
+/* The outermost first. */
+static void put_includes(strbuf *out, const location *from)
+{
+    if (!from)
+        return;
+    put_includes(out, from->from);
+    strbuf_put(out, "In file included from ");
+    put_harmless(out, from->file, strlen(from->file));
+    strbuf_format(out, ":%u:\n", from->line);
+}
+
+static void put_diagnostic(strbuf *out, const diagnostic *d, bool with_code, bool color)
 {
     static const char *const words[] = { "error", "warning", "note" };
     static const char *const colors[] = { "\033[1;31m", "\033[1;35m", "\033[1;36m" };
@@ -133,7 +169,7 @@ static void put_diagnostic(strbuf *out, const diagnostic *d, bool color)
             line++;
         }
     }
-    if (d->severity != SEVERITY_NOTE)
+    if (with_code)
         strbuf_format(out, " [%s]", diag_number(d->code));
     strbuf_char(out, '\n');
     if (d->where.line && d->where.text)
@@ -145,21 +181,34 @@ void diags_render(const diags *d, strbuf *out, bool color)
     VEC(group) groups = { 0 };
     for (size_t i = 0; i < d->list.count; i++) {
         const diagnostic *item = &d->list.items[i];
-        if (item->severity == SEVERITY_NOTE && groups.count)
-            groups.items[groups.count - 1].count++;
+        group *last = groups.count ? &groups.items[groups.count - 1] : NULL;
+        if (last && explains(item, last->head))
+            last->count++;
         else
-            *VEC_PUSH(d->arena, &groups) = (group){ i, 1, item->where.line, item->where.column };
+            *VEC_PUSH(d->arena, &groups) = (group){ .head = item, .count = 1 };
     }
     if (groups.count)
         qsort(groups.items, groups.count, sizeof *groups.items, by_place);
+    const location *from = NULL; /* of the diagnostic above */
     for (size_t g = 0; g < groups.count; g++)
-        for (size_t i = 0; i < groups.items[g].count; i++)
-            put_diagnostic(out, &d->list.items[groups.items[g].first + i], color);
+        for (size_t i = 0; i < groups.items[g].count; i++) {
+            const diagnostic *item = &groups.items[g].head[i];
+            if (item->where.from != from)
+                put_includes(out, item->where.from);
+            from = item->where.from;
+            put_diagnostic(out, item, i == 0, color);
+        }
 }
 
 enum { LONGEST_NAME = 64 };
 
-/* Optimal string alignment distance: insert, delete, replace, swap neighbours. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Optimal string alignment distance: insert, delete, replace, swap neighbours. Case is no matter.
+ */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_NAME + 1];
@@ -169,11 +218,11 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
         size_t *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t best = before[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
             best = before[j] + 1 < best ? before[j] + 1 : best;
             best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                earlier[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                lower(a[i - 2]) == lower(b[j - 1]) && earlier[j - 2] + 1 < best)
                 best = earlier[j - 2] + 1;
             now[j] = best;
         }

@@ -19,17 +19,19 @@
 
 /* A stretch of one line of a text file. line and column count from 1 in bytes; line 0: the file as
  * a whole, file NULL: no place at all (a command-line option, say). text is the whole line without
- * its end, kept for the excerpt. */
+ * its end, kept for the excerpt. from is the place that includes the file, NULL where none does. */
 typedef struct location {
     const char *file;
     const char *text;
+    const struct location *from;
     unsigned line, column, length;
 } location;
 
 typedef enum diag_code {
-#define DIAG(id, number, meaning) DIAG_##id,
+#define DIAG(id, number, meaning, why, example, remedy) DIAG_##id,
 #include "base/diag.def"
 #undef DIAG
+    DIAG_COUNT
 } diag_code;
 
 typedef enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE } severity;
@@ -53,19 +55,20 @@ void diag_error(diags *d, diag_code code, location where, const char *format, ..
 void diag_warning(diags *d, diag_code code, location where, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
-/* A note has no code of its own: pass that of the diagnostic it explains; it is shown without. */
+/* A note that explains the diagnostic before it has the code of that and is shown without. */
 void diag_note(diags *d, diag_code code, location where, const char *format, ...) PRINTF_LIKE(4, 5);
 
-/* All diagnostics in the order of their lines (a note stays behind what it explains). color adds
- * terminal escapes. Bytes that are not printable are shown as '?', so that input can't reach the
- * terminal. */
+/* All diagnostics in the order of their lines (a note stays behind what it explains), those of an
+ * included file at the place of its include. color adds terminal escapes. Bytes that are not
+ * printable are shown as '?', so that input can't reach the terminal. */
 void diags_render(const diags *d, strbuf *out, bool color);
 
-/* The code as shown: "E014". */
-const char *diag_number(diag_code code);
+/* A place as a part of a sentence: "line 3", with "of b.ini" behind it where the sentence stands in
+ * another file. */
+const char *diag_line(arena *a, const location *where, const location *sentence);
 
 /* The name among candidates that a user who typed text most likely meant, or NULL: edit distance
- * with transpositions, at most a third of the length away. */
+ * with transpositions, at most a third of the length away, whatever the case of letters. */
 const char *closest_match(const char *text, const char *const *candidates, size_t count);
 
 #endif

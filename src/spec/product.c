@@ -27,13 +27,34 @@ static bool has_shape(const family *f)
     return family_key(f, "k") && family_key(f, "n");
 }
 
-static void report_unknown_key(arena *a, const family *f, const entry *e, diags *d)
+static bool is_global_key(const char *name)
 {
-    VEC(const char *) names = { 0 };
+    for (const char *const *k = global_keys; *k; k++)
+        if (strcmp(*k, name) == 0)
+            return true;
+    return false;
+}
+
+typedef VEC(const char *) key_names;
+
+static key_names names_of_keys(arena *a, const family *f)
+{
+    key_names names = { 0 };
     for (const key *k = f->keys; k->name; k++)
         *VEC_PUSH(a, &names) = k->name;
     if (has_shape(f))
         *VEC_PUSH(a, &names) = SHAPE;
+    return names;
+}
+
+static void report_unknown_key(arena *a, const family *f, const entry *e, diags *d)
+{
+    if (is_global_key(e->key)) {
+        diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'; it belongs into [ptxgen]",
+                   f->name, e->key);
+        return;
+    }
+    key_names names = names_of_keys(a, f);
     diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'%s", f->name, e->key,
                suggestion(a, e->key, names.items, names.count, "its keys are"));
 }
@@ -107,12 +128,29 @@ static bool may_be_static(const value_list *dims)
     return !dims;
 }
 
+/* Whether an unknown key was probably meant to be this one, or the shape that has it. */
+static bool is_misspelt(arena *a, const product *p, const key *k)
+{
+    const family *f = p->family;
+    key_names names = names_of_keys(a, f);
+    bool in_shape = k == family_key(f, "k") || k == family_key(f, "n");
+    for (size_t i = 0; i < p->section->entries.count; i++) {
+        const char *written = p->section->entries.items[i].key;
+        const char *meant = closest_match(written, names.items, names.count);
+        if (meant && strcmp(meant, written) != 0 &&
+            (strcmp(meant, k->name) == 0 || (in_shape && meant == SHAPE)))
+            return true;
+    }
+    return false;
+}
+
 /* A key that the section does not give. */
-static bool may_be_absent(const product *p, const key *k, const value_list *dims, diags *d)
+static bool may_be_absent(arena *a, const product *p, const key *k, const value_list *dims,
+                          diags *d)
 {
     if (!k->required || (k->at_run_time && !may_be_static(dims)))
         return true;
-    if (!p->section->damaged)
+    if (!p->section->damaged && !is_misspelt(a, p, k))
         diag_error(d, DIAG_MISSING_KEY, p->section->name_where, "%s requires the key '%s'",
                    p->family->name, k->name);
     return false;
@@ -143,7 +181,7 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
         } else if (e) {
             values_read(a, k, e, &factor.values, d);
         } else {
-            complete = may_be_absent(out, k, dims, d) && complete;
+            complete = may_be_absent(a, out, k, dims, d) && complete;
             continue;
         }
         complete = add_axis(a, out, factor) && complete;
@@ -300,17 +338,23 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
     return right;
 }
 
-static void note_repetitions(const product *p, size_t count, const instance *first, diags *d)
+static bool same_section(const instance *a, const instance *b)
 {
+    return a->where.file == b->where.file && a->where.line == b->where.line;
+}
+
+static void note_repetitions(arena *a, const product *p, size_t count, const instance *first,
+                             diags *d)
+{
+    const char *place = diag_line(a, &first->where, &p->section->where);
     if (count == 1)
         diag_note(d, DIAG_SAME_INSTANCE, p->section->where,
-                  "%s is made for the section on line %u already; it is made once", first->name,
-                  first->where.line);
+                  "%s is made for the section on %s already; it is made once", first->name, place);
     else if (count)
         diag_note(d, DIAG_SAME_INSTANCE, p->section->where,
-                  "%zu instances are made for other sections already, %s for that on line %u; "
+                  "%zu instances are made for other sections already, %s for that on %s; "
                   "they are made once",
-                  count, first->name, first->where.line);
+                  count, first->name, place);
 }
 
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
@@ -333,10 +377,10 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
             }
             instance *known = &out->items[at];
             instance_merge(known, in);
-            if (known->where.line != in->where.line && !repeated++)
+            if (!same_section(known, in) && !repeated++)
                 first_repeated = at;
         }
     } while (advance(p));
     if (repeated)
-        note_repetitions(p, repeated, &out->items[first_repeated], d);
+        note_repetitions(a, p, repeated, &out->items[first_repeated], d);
 }

@@ -2,7 +2,7 @@
 #ifndef PTXGEN_SPEC_PRODUCT_H
 #define PTXGEN_SPEC_PRODUCT_H
 
-#include "spec/name_map.h"
+#include "base/name_map.h"
 #include "spec/section.h"
 #include "spec/spec.h"
 #include "spec/values.h"

@@ -41,6 +41,13 @@ location location_part(location where, size_t offset, size_t length)
     return where;
 }
 
+const char *const global_keys[] = { "prefix", "targets", "dims", "embed", "include", NULL };
+
+bool section_is_global(const section *s)
+{
+    return s->name && strcmp(s->name, "ptxgen") == 0;
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -345,8 +352,8 @@ static void report_open_lists(const section *s, diags *d)
     }
 }
 
-void sections_read(arena *a, const char *file, const char *text, size_t size, section_list *out,
-                   diags *d)
+void sections_read(arena *a, const char *file, const location *from, const char *text, size_t size,
+                   section_list *out, diags *d)
 {
     static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf";
     size_t mark = sizeof BYTE_ORDER_MARK - 1;
@@ -355,7 +362,7 @@ void sections_read(arena *a, const char *file, const char *text, size_t size, se
                  .diags = d,
                  .next = marked ? text + mark : text,
                  .end = text + size,
-                 .line = { .file = file, .column = 1 },
+                 .line = { .file = file, .from = from, .column = 1 },
                  .settled = true,
                  .sections = out };
     ini_parse_stream(read_line, &r, handle, &r);

@@ -32,9 +32,14 @@ typedef struct section {
 
 typedef VEC(section *) section_list;
 
-/* Reads INI text. Whatever is no INI goes to d, and reading goes on behind it. */
-void sections_read(arena *a, const char *file, const char *text, size_t size, section_list *out,
-                   diags *d);
+/* Reads the INI text of a file, which stands included at from (NULL: the spec itself). Whatever is
+ * no INI goes to d, and reading goes on behind it. */
+void sections_read(arena *a, const char *file, const location *from, const char *text, size_t size,
+                   section_list *out, diags *d);
+
+/* [ptxgen], which is no family's, and its keys, NULL behind the last. */
+bool section_is_global(const section *s);
+extern const char *const global_keys[];
 
 /* The place of length bytes at offset within a place on the same line. */
 location location_part(location where, size_t offset, size_t length);

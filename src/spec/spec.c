@@ -1,17 +1,21 @@
-/* The meaning of a spec: its global section, then one product of lists after the other. */
+/* The meaning of a spec: its global section, then one product of lists after the other.
+ *
+ * The [ptxgen] sections of several files are one: a key counts where it stands nearest to the spec
+ * itself, so that a file decides for those it includes and takes from them what it does not say.
+ */
 #include "spec/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "spec/name_map.h"
+#include "spec/files.h"
+#include "base/name_map.h"
 #include "spec/product.h"
 #include "spec/section.h"
 #include "spec/values.h"
 
 enum { MAX_PREFIX = 64 };
 
-static const char GLOBAL_SECTION[] = "ptxgen";
 static const char DEFAULT_PREFIX[] = "ptxgen";
 static const char DEFAULT_TARGET[] = "sm_80";
 
@@ -29,11 +33,6 @@ typedef struct parser {
     bool has_dims;
     embedding embed;
 } parser;
-
-static bool is_global(const section *s)
-{
-    return s->name && strcmp(s->name, GLOBAL_SECTION) == 0;
-}
 
 static bool is_letter(char c)
 {
@@ -98,7 +97,6 @@ static void read_embed(parser *p, const entry *e)
 
 static void read_global_key(parser *p, const entry *e)
 {
-    static const char *const keys[] = { "prefix", "targets", "dims", "embed" };
     if (strcmp(e->key, "prefix") == 0) {
         if (e->items.count > 1)
             diag_error(p->diags, DIAG_BAD_PREFIX, e->items.items[1].where,
@@ -114,28 +112,78 @@ static void read_global_key(parser *p, const entry *e)
     } else if (strcmp(e->key, "embed") == 0) {
         read_embed(p, e);
     } else {
+        size_t count = 0;
+        while (global_keys[count])
+            count++;
         diag_error(p->diags, DIAG_UNKNOWN_KEY, e->where, "[ptxgen] has no key '%s'%s", e->key,
-                   suggestion(p->arena, e->key, keys, sizeof keys / sizeof *keys, "its keys are"));
+                   suggestion(p->arena, e->key, global_keys, count, "its keys are"));
     }
 }
 
-static void read_global(parser *p, const section *s)
+/* An entry of [ptxgen], and by how many includes its file is away from the spec. */
+typedef struct setting {
+    const entry *entry;
+    unsigned depth;
+} setting;
+
+typedef VEC(setting) setting_list;
+
+static unsigned depth_of(const entry *e)
+{
+    unsigned depth = 0;
+    for (const location *at = e->where.from; at; at = at->from)
+        depth++;
+    return depth;
+}
+
+/* Adds the entries of one [ptxgen], each key once. Includes are followed already. */
+static void add_settings(parser *p, const section *s, setting_list *out)
 {
     if (s->label)
         diag_error(p->diags, DIAG_BAD_SECTION, s->where, "[ptxgen] takes no label");
     name_map lines = { 0 };
     for (size_t i = 0; i < s->entries.count; i++) {
         const entry *e = &s->entries.items[i];
-        size_t first = name_map_find_or_add(p->arena, &lines, e->key, i);
-        if (first == i)
-            read_global_key(p, e);
-        else
+        size_t first = is_include(e) ? i : name_map_find_or_add(p->arena, &lines, e->key, i);
+        if (first != i)
             diag_error(p->diags, DIAG_DUPLICATE_KEY, e->where,
                        "'%s' stands twice in this section; the first is on line %u", e->key,
                        s->entries.items[first].where.line);
+        else if (!is_include(e))
+            *VEC_PUSH(p->arena, out) = (setting){ e, depth_of(e) };
     }
 }
 
+static void read_globals(parser *p, const section_list *sections)
+{
+    setting_list all = { 0 };
+    for (size_t i = 0; i < sections->count; i++)
+        if (section_is_global(sections->items[i]))
+            add_settings(p, sections->items[i], &all);
+    name_map keys = { 0 };
+    VEC(const setting *) nearest = { 0 }; /* of each key: the setting that counts */
+    for (size_t i = 0; i < all.count; i++) {
+        const setting *s = &all.items[i];
+        size_t at = name_map_find_or_add(p->arena, &keys, s->entry->key, nearest.count);
+        if (at == nearest.count)
+            *VEC_PUSH(p->arena, &nearest) = s;
+        else if (s->depth < nearest.items[at]->depth)
+            nearest.items[at] = s;
+    }
+    for (size_t i = 0; i < all.count; i++) {
+        const setting *s = &all.items[i];
+        const setting *first =
+            nearest.items[name_map_find_or_add(p->arena, &keys, s->entry->key, 0)];
+        if (s == first)
+            read_global_key(p, s->entry);
+        else if (s->depth == first->depth && s->entry->where.file != first->entry->where.file)
+            diag_error(p->diags, DIAG_DUPLICATE_KEY, s->entry->where,
+                       "'%s' stands on %s already; the file that includes both can decide",
+                       s->entry->key, diag_line(p->arena, &first->entry->where, &s->entry->where));
+    }
+}
+
+/* A title stands once in a file; that of another file is no mistake. */
 static void report_duplicate_sections(parser *p, const section_list *sections)
 {
     name_map titles = { 0 };
@@ -143,14 +191,15 @@ static void report_duplicate_sections(parser *p, const section_list *sections)
         const section *s = sections->items[i];
         if (!s->name)
             continue;
-        size_t first = name_map_find_or_add(p->arena, &titles, s->title, i);
+        const char *title = arena_format(p->arena, "%s\n%s", s->title, s->where.file);
+        size_t first = name_map_find_or_add(p->arena, &titles, title, i);
         if (first == i)
             continue;
-        const char *hint = is_global(s) ? "there is one for all"
-                                        : arena_format(p->arena,
-                                                       "a label tells a second one apart: "
-                                                       "[%s:name]",
-                                                       s->name);
+        const char *hint = section_is_global(s) ? "there is one for all"
+                                                : arena_format(p->arena,
+                                                               "a label tells a second one apart: "
+                                                               "[%s:name]",
+                                                               s->name);
         diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
                    "section [%s] stands on line %u already; %s", s->title,
                    sections->items[first]->where.line, hint);
@@ -251,7 +300,7 @@ static contents read_families(parser *p, const section_list *sections)
     uint64_t total = 0;
     for (size_t i = 0; i < sections->count; i++) {
         const section *s = sections->items[i];
-        const family *f = s->name && !is_global(s) ? find_family(p, s) : NULL;
+        const family *f = s->name && !section_is_global(s) ? find_family(p, s) : NULL;
         product lists;
         if (!f || !product_read(p->arena, s, f, p->has_dims ? &p->dims : NULL, &lists, p->diags))
             continue;
@@ -278,23 +327,18 @@ static contents read_families(parser *p, const section_list *sections)
     return all;
 }
 
-bool spec_parse(arena *a, const char *name, const char *text, size_t size,
-                const family *const *list, const spec_overrides *overrides, spec *out, diags *d)
+static void make_spec(arena *a, const spec_files *files, const family *const *list,
+                      const spec_overrides *overrides, spec *out, diags *d)
 {
     parser p = { .arena = a, .diags = d, .families = list, .prefix = DEFAULT_PREFIX };
-    size_t errors_before = d->errors;
-    section_list sections = { 0 };
-    sections_read(a, name, text, size, &sections, d);
-
-    for (size_t i = 0; i < sections.count; i++)
-        if (is_global(sections.items[i]))
-            read_global(&p, sections.items[i]);
+    const section_list *sections = &files->sections;
+    read_globals(&p, sections);
     apply_overrides(&p, overrides);
-    report_duplicate_sections(&p, &sections);
-    contents all = read_families(&p, &sections);
+    report_duplicate_sections(&p, sections);
+    contents all = read_families(&p, sections);
     pipeline_list connected = connect_pipelines(&p, &all);
-    if (d->errors == errors_before && !all.instances.count)
-        diag_error(d, DIAG_NO_KERNELS, (location){ .file = name },
+    if (!d->errors && !all.instances.count)
+        diag_error(d, DIAG_NO_KERNELS, (location){ .file = files->name },
                    "no section names a kernel family; ptxgen --init writes an example");
 
     *out = (spec){ .prefix = p.prefix,
@@ -304,6 +348,25 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
                    .instances = all.instances.items,
                    .instance_count = all.instances.count,
                    .pipelines = connected.items,
-                   .pipeline_count = connected.count };
-    return d->errors == errors_before;
+                   .pipeline_count = connected.count,
+                   .files = files->paths.items,
+                   .file_count = files->paths.count };
+}
+
+bool spec_read(arena *a, const char *path, const family *const *list,
+               const spec_overrides *overrides, spec *out, diags *d)
+{
+    spec_files files;
+    files_read(a, path, &files, d);
+    make_spec(a, &files, list, overrides, out, d);
+    return d->errors == 0;
+}
+
+bool spec_parse(arena *a, const char *name, const char *text, size_t size,
+                const family *const *list, const spec_overrides *overrides, spec *out, diags *d)
+{
+    spec_files files;
+    files_read_text(a, name, text, size, &files, d);
+    make_spec(a, &files, list, overrides, out, d);
+    return d->errors == 0;
 }

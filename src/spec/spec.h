@@ -18,8 +18,7 @@ typedef struct spec {
     size_t instance_count;
     const pipeline *pipelines; /* their steps are among the instances */
     size_t pipeline_count;
-    const char *const
-        *files; /* read for this spec: what a depfile lists; empty for standard input */
+    const char *const *files; /* that were read, without standard input: what a depfile lists */
     size_t file_count;
 } spec;
 
@@ -30,8 +29,12 @@ typedef struct spec_overrides {
     const embedding *embed;
 } spec_overrides;
 
-/* Parses the text of the spec called name ("kernels.ini", "<stdin>"). list holds the families and
- * pipelines it may name. All problems go to d; false when there was an error. */
+/* Reads the spec in the file at path ("-": standard input) and the files that it includes. list
+ * holds the families and pipelines it may name. All problems go to d; false when d has an error. */
+bool spec_read(arena *a, const char *path, const family *const *list,
+               const spec_overrides *overrides, spec *out, diags *d);
+
+/* The same for a text called name. No file is touched: an include is an error. */
 bool spec_parse(arena *a, const char *name, const char *text, size_t size,
                 const family *const *list, const spec_overrides *overrides, spec *out, diags *d);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "emit/ptx_stats.h"
 #include "generate.h"
 
 enum {
@@ -33,13 +34,6 @@ typedef struct machine_code {
     loop loops[MAX_LOOPS]; /* that hold no other loop, in the order of the code */
     size_t loop_count;
 } machine_code;
-
-/* A loop of the PTX that is marked with its work. */
-typedef struct marked_loop {
-    unsigned work, loads, load_bytes;
-    char what[16];
-    size_t number; /* among the innermost loops */
-} marked_loop;
 
 static _Noreturn void give_up(const char *what, const char *why)
 {
@@ -109,69 +103,6 @@ static machine_code read_cubin(const char *bytes, size_t size, const target *t)
     return m;
 }
 
-/* Bytes of one lane's access: "ld.global.nc.v4.f32" is 16. */
-static unsigned access_bytes(const char *mnemonic)
-{
-    size_t length = strcspn(mnemonic, " ");
-    unsigned width = strstr(mnemonic, ".v4") && strstr(mnemonic, ".v4") < mnemonic + length   ? 4
-                     : strstr(mnemonic, ".v2") && strstr(mnemonic, ".v2") < mnemonic + length ? 2
-                                                                                              : 1;
-    while (length && mnemonic[length - 1] >= '0' && mnemonic[length - 1] <= '9')
-        length--;
-    return width * (unsigned)strtoul(mnemonic + length, NULL, 10) / 8;
-}
-
-typedef struct ptx_label {
-    char name[96]; /* with the semicolon that ends a branch to it */
-    marked_loop mark;
-    unsigned line, loads, load_bytes; /* up to it */
-} ptx_label;
-
-static void note_label(const char *line, size_t length, ptx_label *label)
-{
-    const char *note = memchr(line, '/', length);
-    snprintf(label->name, sizeof label->name, "%.*s;", (int)strcspn(line, ":"), line);
-    if (note)
-        sscanf(note, "// %u %15s", &label->mark.work, label->mark.what);
-}
-
-/* The marked loop with the most work. A branch to a label further up closes a loop. */
-static bool find_marked(const char *text, marked_loop *found)
-{
-    ptx_label labels[MAX_LOOPS], here = { .line = 0 };
-    size_t label_count = 0, inner_loops = 0;
-    unsigned last_loop_end = 0;
-    for (size_t length; *text; text += length + (text[length] == '\n'), here.line++) {
-        length = strcspn(text, "\n");
-        if (*text == '$' && label_count < MAX_LOOPS) {
-            labels[label_count] = here;
-            note_label(text, length, &labels[label_count++]);
-        }
-        const char *load = strstr(text, "ld.global"), *branch = strstr(text, "bra ");
-        if (load && load < text + length) {
-            here.loads++;
-            here.load_bytes += access_bytes(load);
-        }
-        if (!branch || branch > text + length)
-            continue;
-        const char *to = branch + strcspn(branch, "$");
-        for (size_t i = 0; i < label_count; i++) {
-            ptx_label *l = &labels[i];
-            if (strncmp(to, l->name, strlen(l->name)) != 0)
-                continue;
-            bool innermost = last_loop_end <= l->line;
-            last_loop_end = here.line;
-            l->mark.number = inner_loops;
-            l->mark.loads = here.loads - l->loads;
-            l->mark.load_bytes = here.load_bytes - l->load_bytes;
-            inner_loops += innermost;
-            if (innermost && l->mark.work > found->work)
-                *found = l->mark;
-        }
-    }
-    return found->work > 0;
-}
-
 static machine_code assemble(arena *a, const ptxas *assembler, const char *folder, const kernel *k,
                              const target *t, ptxas_result *result)
 {
@@ -199,16 +130,15 @@ static void print_row(arena *a, const ptxas *assembler, const char *folder, cons
 {
     ptxas_result r;
     machine_code m = assemble(a, assembler, folder, k, t, &r);
-    marked_loop marked = { 0 };
-    bool has_loop = find_marked(k->ptx, &marked);
+    ptx_loop hot = ptx_stats_of(k->ptx).hot;
     printf("| %s | %s | %u | %u | %zu |", k->instance->name, t->name, r.registers, r.spill_bytes,
            m.instructions);
-    if (has_loop && marked.number < m.loop_count) {
-        const loop *l = &m.loops[marked.number];
+    if (hot.work && hot.number < m.loop_count) {
+        const loop *l = &m.loops[hot.number];
         size_t length = l->last - l->first + 1;
-        size_t hundredths = (length * 100 + marked.work / 2) / marked.work;
-        printf(" %zu | %u %s | %zu.%02zu | %u |\n", length, marked.work, marked.what,
-               hundredths / 100, hundredths % 100, marked.load_bytes / marked.loads);
+        size_t hundredths = (length * 100 + hot.work / 2) / hot.work;
+        printf(" %zu | %u %s | %zu.%02zu | %u |\n", length, hot.work, hot.unit, hundredths / 100,
+               hundredths % 100, hot.counts.load_bytes / hot.counts.loads);
     } else {
         printf(" | | | |\n");
     }

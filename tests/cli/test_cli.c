@@ -118,11 +118,14 @@ static void check(fixture *f, const invocation *i)
 static void every_option_does_what_it_says(void **state)
 {
     static const invocation invocations[] = {
-        { "--version", 0, "ptxgen 0.1.0\n", "" },
+        { "--version", 0, NULL, "" },
         { "--help", 0, NULL, "" },
         { "-h", 0, NULL, "" },
         { "--help --spec", 2, "", "ptxgen: option '--spec' needs an argument" TRY },
         { "--list", 0, NULL, "" },
+        { "--explain", 0, NULL, "" },
+        { "--explain E014", 0, NULL, "" },
+        { "--explain=e14", 0, NULL, "" },
         { "--help-family mwv_q4k_gemv", 0, NULL, "" },
         { "--spec right.ini --out build", 0,
           "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 4 changed)\n", "" },
@@ -142,7 +145,7 @@ static void every_option_does_what_it_says(void **state)
         { "--spec right.ini --verify -j1 -q", 0, "", "" },
         { "--init=starter.ini", 0,
           "ptxgen: wrote starter.ini; next: ptxgen --spec starter.ini --out build/\n", "" },
-        { "--init=starter.ini", 3, "",
+        { "--init starter.ini", 3, "",
           "starter.ini: error: exists already, and is left as it is [E027]\n" NOTHING_WRITTEN },
         { "--init -q", 0, "", "" },
         { "--init=-", 0, NULL, "" },
@@ -195,15 +198,33 @@ static void wrong_usage_is_status_2_and_says_why(void **state)
         { "--list=all", 2, "", "ptxgen: option '--list' takes no argument" TRY },
         { "--quiet=yes", 2, "", "ptxgen: option '--quiet' takes no argument" TRY },
         { "--spec", 2, "", "ptxgen: option '--spec' needs an argument" TRY },
-        { "right.ini --out build", 2, "", "ptxgen: unexpected argument 'right.ini'" TRY },
+        { "right.ini --out build", 2, "",
+          "ptxgen: unexpected argument 'right.ini'; a spec is named with --spec" TRY },
+        { "help", 2, "", "ptxgen: unexpected argument 'help'; did you mean '--help'?" TRY },
+        { "-spec right.ini -out build", 2, "",
+          "ptxgen: unknown option '-spec'; did you mean '--spec'?" TRY },
+        { "--spec '' --out build", 2, "", "ptxgen: --spec needs the name of a file" TRY },
+        { "--spec right.ini --out build --depfile=", 2, "",
+          "ptxgen: --depfile needs the name of a file" TRY },
+        { "--spec right.ini --spec wrong.ini", 2, "",
+          "ptxgen: --spec stands twice; one spec can include others" TRY },
+        { "--explain EO14", 2, "", "ptxgen: there is no code 'EO14'; did you mean 'E014'?" TRY },
+        { "--explain sorrow", 2, "",
+          "ptxgen: there is no code 'sorrow'; --explain lists them all" TRY },
         { "--spec right.ini --out ''", 2, "",
           "ptxgen: --out needs a folder; . is the present one" TRY },
+        { "--spec right.ini --out -", 2, "",
+          "ptxgen: --out needs a folder; . is the present one" TRY },
         { "--spec right.ini --list", 2, "",
-          "ptxgen: --spec, --list, --help-family and --init exclude each other" TRY },
+          "ptxgen: --spec, --list, --help-family, --explain and --init exclude each other" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
           "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },
         { "--spec right.ini --out build --depfile ./right.ini", 2, "",
           "ptxgen: --depfile would overwrite the spec" TRY },
+        { "--spec right.ini --verify --stamp s", 2, "",
+          "ptxgen: --stamp needs --out: it says when the outputs were made" TRY },
+        { "--spec right.ini --out build --stamp ./right.ini", 2, "",
+          "ptxgen: --stamp would overwrite the spec" TRY },
         { "--spec right.ini --out build -q -v", 2, "",
           "ptxgen: --quiet and --verbose exclude each other" TRY },
         { "--jobs 0 --list", 2, "", "ptxgen: --jobs takes a number from 1 to 256, not '0'" TRY },
@@ -347,6 +368,24 @@ static void the_depfile_makes_the_header_depend_on_the_spec(void **state)
     const char *rule = read_text(f, "kernels.d");
     assert_non_null(rule);
     assert_string_equal(rule, "build/llama_kernels.h: right.ini\n");
+}
+
+static void a_stamp_is_new_after_each_run_and_the_depfile_names_it(void **state)
+{
+    fixture *f = *state;
+    static const char arguments[] =
+        "--spec right.ini --out build --depfile build/d --stamp build/stamp";
+    struct stat status;
+    assert_int_equal(ptxgen(f, arguments).status, 0);
+    assert_string_equal(read_text(f, "build/d"), "build/stamp: right.ini\n");
+    assert_int_equal(shell("touch -t 200001010000 build/*"), 0);
+    assert_int_equal(ptxgen(f, arguments).status, 0);
+    assert_int_equal(stat("build/stamp", &status), 0);
+    assert_true(status.st_mtime > 1000000000);
+
+    assert_int_equal(shell("rm build/stamp"), 0);
+    assert_int_equal(ptxgen(f, "--spec wrong.ini --out build --stamp build/stamp").status, 1);
+    assert_int_equal(stat("build/stamp", &status), -1);
 }
 
 static void a_dump_shows_kernels_stage_by_stage(void **state)
@@ -551,6 +590,7 @@ int main(void)
         TEST(a_second_run_touches_no_file),
         TEST(a_failure_leaves_the_old_outputs_alone),
         TEST(the_depfile_makes_the_header_depend_on_the_spec),
+        TEST(a_stamp_is_new_after_each_run_and_the_depfile_names_it),
         TEST(a_dump_shows_kernels_stage_by_stage),
         TEST(a_dash_reads_the_spec_from_standard_input),
         TEST(line_ends_do_not_change_the_outputs),

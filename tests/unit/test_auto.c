@@ -113,7 +113,7 @@ static void what_the_spec_names_as_well_is_made_once_for_all_targets_with_a_note
     (void)state;
     outcome o = generate(MIXED "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 4\n");
     assert_string_equal(o.messages, "t.ini:6:1: note: mwv_q4k_gemv_k4096_n4096_w4 is made for the "
-                                    "section on line 3 already; it is made once\n"
+                                    "section on line 3 already; it is made once [E025]\n"
                                     "    6 | [mwv_q4k_gemv]\n"
                                     "      | ^~~~~~~~~~~~~~\n");
     assert_string_equal(kernel_names(&o), "mwv_q4k_gemv_k4096_n4096_w2 sm_75..sm_80 chosen\n"

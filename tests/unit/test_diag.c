@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/diag.h"
+#include "base/explain.h"
 
 static location at(unsigned line, unsigned column, unsigned length, const char *text)
 {
@@ -29,13 +29,42 @@ static void diagnostics_come_in_the_order_of_their_places(void **state)
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(3, 5, 1, NULL), "third");
     diag_note(&d, DIAG_SYNTAX, at(1, 1, 1, NULL), "explains the third");
+    diag_note(&d, DIAG_SAME_INSTANCE, at(2, 1, 1, NULL), "on its own");
     diag_warning(&d, DIAG_DUPLICATE_VALUE, at(3, 2, 1, NULL), "second");
     diag_error(&d, DIAG_BAD_TARGET, (location){ 0 }, "first, from nowhere");
     assert_int_equal(d.errors, 2);
     assert_string_equal(render(&d, false), "ptxgen: error: first, from nowhere [E019]\n"
+                                           "a.ini:2:1: note: on its own [E025]\n"
                                            "a.ini:3:2: warning: second [E017]\n"
                                            "a.ini:3:5: error: third [E003]\n"
                                            "a.ini:1:1: note: explains the third\n");
+    arena_free(a);
+}
+
+static void an_included_file_stands_at_its_include(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    const location b_include = at(4, 1, 1, NULL),
+                   c_include = { .file = "b.ini", .from = &b_include, .line = 9 };
+    const location in_c = { .file = "c.ini", .from = &c_include, .line = 1, .column = 1 };
+    const location in_b = { .file = "b.ini", .from = &b_include, .line = 10, .column = 1 };
+    diag_error(&d, DIAG_SYNTAX, at(5, 1, 1, NULL), "last");
+    diag_error(&d, DIAG_SYNTAX, in_b, "in b");
+    diag_error(&d, DIAG_SYNTAX, in_c, "in c");
+    diag_error(&d, DIAG_SYNTAX, in_c, "in c as well");
+    diag_error(&d, DIAG_SYNTAX, b_include, "at the include");
+    diag_error(&d, DIAG_SYNTAX, at(3, 1, 1, NULL), "first");
+    assert_string_equal(render(&d, false), "a.ini:3:1: error: first [E003]\n"
+                                           "a.ini:4:1: error: at the include [E003]\n"
+                                           "In file included from a.ini:4:\n"
+                                           "In file included from b.ini:9:\n"
+                                           "c.ini:1:1: error: in c [E003]\n"
+                                           "c.ini:1:1: error: in c as well [E003]\n"
+                                           "In file included from a.ini:4:\n"
+                                           "b.ini:10:1: error: in b [E003]\n"
+                                           "a.ini:5:1: error: last [E003]\n");
     arena_free(a);
 }
 
@@ -139,6 +168,22 @@ static void codes_have_three_digits(void **state)
     assert_string_equal(diag_number(DIAG_INTERNAL), "E031");
 }
 
+static void a_code_is_found_as_it_may_be_typed(void **state)
+{
+    (void)state;
+    static const char *const right[] = { "E014", "e014", "E14", "014", "14" };
+    static const char *const wrong[] = { "", "E", "E000", "E140", "E01", "E014 ", "fourteen" };
+    diag_code code;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_true(diag_find(right[i], &code));
+        assert_int_equal(code, DIAG_NOT_A_MULTIPLE);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_true(!diag_find(wrong[i], &code) || code != DIAG_NOT_A_MULTIPLE);
+    assert_false(diag_find("", &code));
+    assert_false(diag_find("E", &code));
+}
+
 static void the_closest_name_is_found_or_none(void **state)
 {
     (void)state;
@@ -156,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(diagnostics_come_in_the_order_of_their_places),
+        cmocka_unit_test(an_included_file_stands_at_its_include),
         cmocka_unit_test(the_excerpt_marks_the_place),
         cmocka_unit_test(the_caret_counts_characters_and_keeps_tabs),
         cmocka_unit_test(a_place_at_the_end_of_a_line_is_marked_behind_it),
@@ -164,6 +210,7 @@ int main(void)
         cmocka_unit_test(further_lines_of_a_message_are_indented),
         cmocka_unit_test(color_marks_severity_and_caret_alone),
         cmocka_unit_test(codes_have_three_digits),
+        cmocka_unit_test(a_code_is_found_as_it_may_be_typed),
         cmocka_unit_test(the_closest_name_is_found_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

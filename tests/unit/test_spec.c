@@ -235,11 +235,11 @@ static void an_instance_of_two_sections_is_made_once_with_a_note(void **state)
     assert_string_equal(
         o.messages,
         "spec.ini:3:1: note: gemv_k256_n2_w4 is made for the section on line 1 already; it is made "
-        "once\n"
+        "once [E025]\n"
         "    3 | [gemv:more]\n"
         "      | ^~~~~~~~~~~\n"
         "spec.ini:6:1: note: 3 instances are made for other sections already, gemv_k256_n1_w4 for "
-        "that on line 1; they are made once\n"
+        "that on line 1; they are made once [E025]\n"
         "    6 | [gemv:same]\n"
         "      | ^~~~~~~~~~~\n");
     arena_free(o.arena);

@@ -28,7 +28,7 @@ static const wrong_spec wrong_specs[] = {
       "    1 | [softmax_everything]\n"
       "      |  ^~~~~~~~~~~~~~~~~~\n" },
     { "section of a family in capitals", SPEC("[GEMV]\n"),
-      "spec.ini:1:2: error: there is no kernel family 'GEMV'; ptxgen --list names them all [E006]\n"
+      "spec.ini:1:2: error: there is no kernel family 'GEMV'; did you mean 'gemv'? [E006]\n"
       "    1 | [GEMV]\n"
       "      |  ^~~~\n" },
     { "unknown key", SPEC("[gemv]\nshape = 4096x1\nnum_warp = 2, 4\n"),
@@ -38,6 +38,20 @@ static const wrong_spec wrong_specs[] = {
     { "unknown key like no other", SPEC("[gemv]\nshape = 4096x1\nepsilon = 2\n"),
       "spec.ini:3:1: error: gemv has no key 'epsilon'; its keys are k, n, num_warps, dims, shape [E008]\n"
       "    3 | epsilon = 2\n"
+      "      | ^~~~~~~\n" },
+    { "misspelt keys are not missing as well", SPEC("[gemv]\nK = 256\nN = 1\n[tiled_gemv]\nshap = 256x1\n"),
+      "spec.ini:2:1: error: gemv has no key 'K'; did you mean 'k'? [E008]\n"
+      "    2 | K = 256\n"
+      "      | ^\n"
+      "spec.ini:3:1: error: gemv has no key 'N'; did you mean 'n'? [E008]\n"
+      "    3 | N = 1\n"
+      "      | ^\n"
+      "spec.ini:5:1: error: tiled_gemv has no key 'shap'; did you mean 'shape'? [E008]\n"
+      "    5 | shap = 256x1\n"
+      "      | ^~~~\n" },
+    { "key of [ptxgen] in a family's section", SPEC("[gemv]\nshape = 4096x1\ntargets = sm_80\n"),
+      "spec.ini:3:1: error: gemv has no key 'targets'; it belongs into [ptxgen] [E008]\n"
+      "    3 | targets = sm_80\n"
       "      | ^~~~~~~\n" },
     { "shape for a family without k and n", SPEC("[attention]\nhead_dim = 64\nnum_heads = 8\nshape = 4096x1\n"),
       "spec.ini:4:1: error: attention has no key 'shape'; its keys are head_dim, num_heads, num_kv_heads, seq_len [E008]\n"
@@ -447,6 +461,10 @@ static const wrong_spec wrong_specs[] = {
       "spec.ini:1:7: error: a carriage return inside a line; lines end in LF or CR LF [E003]\n"
       "    1 | [gemv]?k = 256?n = 1\n"
       "      |       ^\n" },
+    { "include of a text that is no file", SPEC("[ptxgen]\ninclude = other.ini\n[gemv]\nshape = 256x1\n"),
+      "spec.ini:2:1: error: include needs a spec that is read from a file [E033]\n"
+      "    2 | include = other.ini\n"
+      "      | ^~~~~~~\n" },
     { "empty file", SPEC(""),
       "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
     { "only comments", SPEC("# nothing\n\n; here\n"),

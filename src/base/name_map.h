@@ -1,6 +1,7 @@
-/* A map from names to numbers: which section a title or an instance's name was seen in. */
-#ifndef PTXGEN_SPEC_NAME_MAP_H
-#define PTXGEN_SPEC_NAME_MAP_H
+/* A map from texts to numbers: which section an instance's name was seen in, the first of equal
+ * lines. */
+#ifndef PTXGEN_BASE_NAME_MAP_H
+#define PTXGEN_BASE_NAME_MAP_H
 
 #include "base/arena.h"
 

@@ -1,5 +1,5 @@
 /* Open addressing with linear probing, at most half full; FNV-1a hashes. */
-#include "spec/name_map.h"
+#include "base/name_map.h"
 
 #include <stdint.h>
 #include <string.h>

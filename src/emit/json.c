@@ -1,0 +1,32 @@
+#include "emit/json.h"
+
+#include "base/os.h"
+
+json_t *json_made(json_t *value)
+{
+    if (!value)
+        os_out_of_memory(sizeof *value);
+    return value;
+}
+
+void json_put(json_t *object, const char *name, json_t *value)
+{
+    if (json_object_set_new(object, name, json_made(value)) != 0)
+        os_out_of_memory(sizeof *value);
+}
+
+void json_add(json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, json_made(value)) != 0)
+        os_out_of_memory(sizeof *value);
+}
+
+void json_put_string(json_t *object, const char *name, const char *text)
+{
+    json_put(object, name, json_string(text));
+}
+
+void json_put_number(json_t *object, const char *name, int64_t number)
+{
+    json_put(object, name, json_integer(number));
+}

@@ -1,0 +1,152 @@
+/* ptxas' own output, a .cubin, stands for an accepted kernel; where it spills or uses a stack the
+ * options below make it fail, as --validate does. A stamp stands for a kernel that --verify found
+ * right.
+ *
+ * Text meets two readers. Ninja wants '$' before a space, a colon and a dollar sign in the paths of
+ * a build line, and before a dollar sign alone in a command. The shell that runs a command wants
+ * what it would split or expand between single quotes; Ninja quotes $in and $out by itself.
+ */
+#include "emit/ninja.h"
+
+#include <string.h>
+
+static const char PLAIN[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+
+static void put_path(strbuf *out, const char *path)
+{
+    for (const char *c = path; *c; c++) {
+        if (*c == ' ' || *c == ':' || *c == '$')
+            strbuf_char(out, '$');
+        strbuf_char(out, *c);
+    }
+}
+
+static void put_path_in(strbuf *out, const char *folder, const char *name)
+{
+    put_path(out, folder);
+    if (folder[strlen(folder) - 1] != '/')
+        strbuf_char(out, '/');
+    put_path(out, name);
+}
+
+static void put_word(strbuf *out, const char *word)
+{
+    bool plain = *word && word[strspn(word, PLAIN)] == '\0';
+    if (!plain)
+        strbuf_char(out, '\'');
+    for (const char *c = word; *c; c++) {
+        if (*c == '\'')
+            strbuf_put(out, "'\\'");
+        else if (*c == '$')
+            strbuf_char(out, '$');
+        strbuf_char(out, *c);
+    }
+    if (!plain)
+        strbuf_char(out, '\'');
+}
+
+static void put_command(strbuf *out, const char *program, const char *const *arguments,
+                        size_t count)
+{
+    strbuf_put(out, "  command = ");
+    put_word(out, program);
+    for (size_t i = 0; i < count; i++) {
+        strbuf_char(out, ' ');
+        put_word(out, arguments[i]);
+    }
+}
+
+static void put_heading(strbuf *out, const kernel_set *set, const ninja_build *b)
+{
+    strbuf_format(out,
+                  "# Checks of the kernels %s_*, made by ptxgen " PTXGEN_VERSION
+                  ". In the folder where ptxgen ran:\n"
+                  "#\n"
+                  "#     ninja -f %s           assembles every kernel for every target\n"
+                  "#     ninja -f %s verify    runs every kernel on the CPU\n"
+                  "ninja_required_version = 1.7\n"
+                  "builddir = ",
+                  set->prefix, b->file, b->file);
+    put_path_in(out, b->folder, "checks");
+    strbuf_char(out, '\n');
+}
+
+static void put_rules(strbuf *out, const ninja_build *b)
+{
+    strbuf_put(out, "\nrule generate\n");
+    put_command(out, b->ptxgen, b->generate, b->generate_count);
+    strbuf_put(out, "\n  depfile = ");
+    put_path(out, b->depfile);
+    strbuf_put(out, "\n  generator = 1\n  restat = 1\n  description = ptxgen\n"
+                    "\nrule assemble\n");
+    put_command(out, b->ptxas, NULL, 0);
+    strbuf_put(out, " -arch=$target -warn-spills -warn-lmem-usage -Werror $in -o $out\n"
+                    "  description = ptxas $target $in\n"
+                    "\nrule verify\n");
+    put_command(out, b->ptxgen, b->verify, b->verify_count);
+    strbuf_put(out, " --only=$instance && touch $out\n  description = verify $instance\n");
+}
+
+static void put_generate(strbuf *out, const ninja_build *b)
+{
+    strbuf_put(out, "\nbuild");
+    for (size_t i = 0; i < b->output_count; i++) {
+        strbuf_put(out, i ? " $\n  " : " ");
+        put_path_in(out, b->folder, b->outputs[i].name);
+    }
+    strbuf_put(out, " $\n  ");
+    put_path(out, b->file);
+    strbuf_put(out, ": generate | ");
+    put_path(out, b->ptxgen);
+    strbuf_char(out, '\n');
+}
+
+static void put_assembly(strbuf *out, const ninja_build *b, const assembly_plan *one)
+{
+    strbuf_format(out, "build $builddir/%s.%s.cubin: assemble ", one->kernel->instance->name,
+                  one->target->name);
+    put_path_in(out, b->folder, one->kernel->file);
+    strbuf_put(out, " | ");
+    put_path(out, b->ptxas);
+    strbuf_format(out, "\n  target = %s\n", one->target->name);
+}
+
+/* Returns the number of the instance's kernels, which stand side by side. */
+static size_t put_verification(strbuf *out, const kernel_set *set, const ninja_build *b, size_t i)
+{
+    const instance *in = set->kernels[i].instance;
+    strbuf_format(out, "build $builddir/%s.verified: verify |", in->name);
+    size_t first = i;
+    for (; i < set->kernel_count && set->kernels[i].instance == in; i++) {
+        strbuf_char(out, ' ');
+        put_path_in(out, b->folder, set->kernels[i].file);
+    }
+    strbuf_char(out, ' ');
+    put_path(out, b->ptxgen);
+    strbuf_format(out, "\n  instance = %s\n", in->name);
+    return i - first;
+}
+
+void emit_ninja(strbuf *out, const kernel_set *set, const ninja_build *b)
+{
+    put_heading(out, set, b);
+    put_rules(out, b);
+    put_generate(out, b);
+
+    strbuf validate = strbuf_new(out->arena), verify = strbuf_new(out->arena);
+    strbuf_char(out, '\n');
+    for (size_t i = 0; i < b->plan_count; i++) {
+        put_assembly(out, b, &b->plan[i]);
+        strbuf_format(&validate, " $\n  $builddir/%s.%s.cubin", b->plan[i].kernel->instance->name,
+                      b->plan[i].target->name);
+    }
+    strbuf_char(out, '\n');
+    for (size_t i = 0; i < set->kernel_count;) {
+        strbuf_format(&verify, " $\n  $builddir/%s.verified", set->kernels[i].instance->name);
+        i += put_verification(out, set, b, i);
+    }
+    strbuf_format(out, "\nbuild validate: phony%s\n", validate.text);
+    strbuf_format(out, "build verify: phony%s\n", verify.text);
+    strbuf_put(out, "default validate\n");
+}

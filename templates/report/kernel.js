@@ -1,0 +1,93 @@
+// One kernel in full: its facts, its parameters, its PTX in colours. Then the start of it all.
+"use strict";
+
+// In the order in which they are tried at each place of a line.
+const tokens = [
+  ["comment", /\/\/.*/],
+  ["label", /\$\w+/],
+  ["mnemonic", /(?<=^\s+(?:@!?%\w+\s+)?)[a-z]\w*(?:[.:]+\w+)*/],
+  ["type", /\.[a-z]\w*/],
+  ["register", /%\w+(?:\.[xyz])?/],
+  ["value", /\b(?:0[fFdDxX][0-9a-fA-F]+|\d[\w.]*)\b|"[^"]*"/],
+];
+const token = new RegExp(tokens.map(([name, pattern]) => `(?<${name}>${pattern.source})`).join("|"), "g");
+
+function colored(line) {
+  const span = element("span", undefined, "line");
+  let end = 0;
+  for (const match of line.matchAll(token)) {
+    const [name] = Object.entries(match.groups).find(([, found]) => found !== undefined);
+    span.append(line.slice(end, match.index), element("span", match[0], name));
+    end = match.index + match[0].length;
+  }
+  span.append(line.slice(end) + "\n");
+  return span;
+}
+
+function table(id, titles, lines) {
+  const row = (name, cells) => {
+    const tr = element("tr");
+    tr.append(...cells.map((text) => element(name, text)));
+    return tr;
+  };
+  byId(id).replaceChildren(row("th", titles), ...lines.map((line) => row("td", line)));
+}
+
+function targets(kernel) {
+  const dash = (value, unit = "") => known(value) === null ? "–" : `${value}${unit}`;
+  return kernel.on.map((on) => [
+    on.target, dash(on.registers), dash(on.spill_bytes, " B"), dash(on.stack_bytes, " B"), dash(on.blocks),
+    known(on.occupancy) === null ? "–" : `${Math.round(100 * on.occupancy)} %`, dash(on.limit),
+  ]);
+}
+
+function parameters(kernel) {
+  return kernel.params.map((p) => [
+    p.name, p.dir, p.kind === "pointer" ? p.element : p.kind, p.size ?? "", p.bytes ? p.bytes.toLocaleString("en") : "",
+  ]);
+}
+
+function summary(kernel) {
+  const loop = kernel.loop;
+  return {
+    file: kernel.file,
+    PTX: kernel.isa,
+    block: kernel.block.join(" × "),
+    grid: (kernel.grid ?? kernel.grid_expr).join(" × "),
+    instructions: kernel.code.instructions,
+    "hot loop": loop ? `${loop.instructions} for ${loop.work} ${loop.unit} a lane` : "none marked",
+    "verify error": kernel.verify ? kernel.verify.error.toFixed(3) + " of its bound" : "not run",
+  };
+}
+
+function openKernel(row) {
+  const kernel = row.kernel;
+  byId("kernel-name").textContent = kernel.name;
+  byId("kernel-computes").textContent = kernel.computes;
+  byId("kernel-facts").replaceChildren(...Object.entries(summary(kernel)).map(([title, value]) => {
+    const pair = element("div");
+    pair.append(element("dt", title), element("dd", value));
+    return pair;
+  }));
+  table("kernel-targets", ["target", "registers", "spilled", "stack", "blocks an SM", "occupancy", "limited by"], targets(kernel));
+  table("kernel-params", ["parameter", "", "type", "size", "bytes"], parameters(kernel));
+  const lines = ptxLines(kernel);
+  byId("ptx").replaceChildren(...lines.map(colored));
+  byId("copy").onclick = () => navigator.clipboard.writeText(lines.join("\n") + "\n").then(() => { byId("copy").textContent = "Copied"; });
+  byId("copy").textContent = "Copy PTX";
+  byId("kernel").showModal();
+  byId("kernel").scrollTop = 0;
+}
+
+function start() {
+  const counts = new Set(facts.kernels.map((kernel) => kernel.family)).size;
+  document.title = `${facts.prefix} kernels`;
+  byId("title").textContent = `${facts.prefix} kernels`;
+  byId("summary").textContent = `${facts.kernels.length} kernels of ${counts} families, made by ptxgen ${facts.ptxgen}`;
+  byId("close").addEventListener("click", () => byId("kernel").close());
+  byId("kernel").addEventListener("click", (event) => { if (event.target === byId("kernel")) byId("kernel").close(); });
+  startTable();
+  draw();
+}
+
+start();

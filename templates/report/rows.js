@@ -1,0 +1,73 @@
+// What the page shows: a row for each kernel and target, and the columns that read it.
+"use strict";
+
+const facts = JSON.parse(document.getElementById("facts").textContent);
+
+const rows = facts.kernels.flatMap((kernel) => kernel.on.map((on) => ({ kernel, on })));
+
+// value: a number, a text, or null where it is not known; it sorts the table. show: the value as it
+// is read, and its unit.
+const columns = [
+  { title: "family", value: (r) => r.kernel.family },
+  { title: "configuration", value: (r) => r.kernel.configuration },
+  { title: "target", value: (r) => r.on.target },
+  { title: "registers", number: true, value: (r) => known(r.on.registers) },
+  { title: "shared", number: true, value: sharedBytes, show: (v) => [v.toLocaleString("en"), "B"] },
+  { title: "occupancy", number: true, value: (r) => known(r.on.occupancy), show: (v) => [Math.round(100 * v), "%"] },
+  { title: "limited by", value: (r) => known(r.on.limit) },
+  { title: "instructions", number: true, value: instructionsEach, show: (v, r) => [v.toFixed(2), "a " + one(r.kernel.loop.unit)] },
+  { title: "bytes a load", number: true, value: bytesALoad, show: (v) => [v.toFixed(1), ""] },
+  { title: "verify error", number: true, value: (r) => known(r.kernel.verify?.error), show: (v) => [v.toFixed(3), ""] },
+];
+
+function ptxLines(kernel) {
+  return kernel.ptx.map((index) => facts.lines[index]);
+}
+
+function known(value) {
+  return value === undefined ? null : value;
+}
+
+function one(unit) {
+  return unit.replace(/s$/, "");
+}
+
+function sharedBytes(row) {
+  const shared = row.kernel.smem;
+  return shared.dynamic === null ? null : shared.static + shared.dynamic;
+}
+
+function instructionsEach(row) {
+  const loop = row.kernel.loop;
+  return loop && loop.instructions / loop.work;
+}
+
+function bytesALoad(row) {
+  const loop = row.kernel.loop;
+  return loop && loop.loads ? loop.load_bytes / loop.loads : null;
+}
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// A cell with what a column shows of a row.
+function cell(column, row) {
+  const value = column.value(row);
+  const td = element("td", undefined, column.number ? "number" : column.title);
+  if (value === null) {
+    td.append(element("span", "–", "unit"));
+    return td;
+  }
+  const [shown, unit] = column.show ? column.show(value, row) : [value, ""];
+  td.append(String(shown));
+  if (unit) td.append(" ", element("span", unit, "unit"));
+  return td;
+}

@@ -1,0 +1,170 @@
+#!/bin/sh
+# A project that uses ptxgen as a build step, from an empty build folder: finds its kernels in C and
+# in C++; and of ptxgen and the compilers, each build runs what the change before it calls for and
+# no more. All in folders whose names have a space and a letter outside ASCII.
+#
+#     consumer.sh KIND PTXGEN_SOURCE PTXGEN_BUILD PREFIX
+#
+# KIND is meson-subproject, meson-cross, meson, cmake-ninja, cmake-make or make: the folder before
+# the dash holds the build files, source/ the program. The first two build ptxgen as their
+# subproject; the others use ptxgen as it is installed from PTXGEN_BUILD, which has this PREFIX,
+# into a staging folder, and moved out of there. Exits with 77 (skipped) where a tool is missing, or
+# the build can't be moved.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../stage.sh"
+kind=$1 ptxgen_source=$2 ptxgen_build=$3 prefix=$4
+
+case $kind in
+meson*) needs="meson ninja" ;;
+cmake-ninja) needs="meson cmake ninja" ;;
+cmake-make) needs="meson cmake make" ;;
+make) needs="meson make pkg-config" ;;
+esac
+for tool in $needs cc c++; do
+    command -v $tool >/dev/null || { echo "$tool is missing: skipped"; exit 77; }
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+log=$work/log
+source="$work/the engine é"
+build="$source/build ü"
+installed="$work/installed ß"
+# Meson 1.0 takes the "\ " of pkg-config for two characters.
+[ "$kind" = meson ] && installed=$work/installed_ß
+
+fail() {
+    cat "$log"
+    echo "FAILED: $1"
+    exit 1
+}
+
+configure() {
+    case $kind in
+    meson-subproject | meson-cross)
+        ln -s "$ptxgen_source" "$source/subprojects/ptxgen"
+        [ "$kind" = meson-cross ] && set -- --cross-file "$work/cross.ini"
+        meson setup --wrap-mode forcefallback -Doptimization=0 "$@" "$build" "$source"
+        tool="$build/subprojects/ptxgen/ptxgen"
+        ;;
+    meson) meson setup "$build" "$source" ;;
+    cmake-*)
+        case $kind in *-ninja) generator=Ninja ;; *) generator="Unix Makefiles" ;; esac
+        cmake -G "$generator" -DCMAKE_PREFIX_PATH="$installed" -S "$source" -B "$build"
+        ;;
+    make) build=$source ;;
+    esac
+}
+
+# Compilers for another machine, in name: what they make must not run while building.
+make_cross_file() {
+    for compiler in cc c++; do
+        printf '#!/bin/sh\nexec %s "$@"\n' $compiler >"$work/cross-$compiler"
+        chmod +x "$work/cross-$compiler"
+    done
+    cat >"$work/cross.ini" <<EOF
+[binaries]
+c = '$work/cross-cc'
+cpp = '$work/cross-c++'
+[host_machine]
+system = 'linux'
+cpu_family = 'aarch64'
+cpu = 'aarch64'
+endian = 'little'
+[properties]
+needs_exe_wrapper = true
+EOF
+}
+
+# Each command that is run, in full, on a line of its own.
+build_verbosely() {
+    case $kind in
+    meson* | cmake-ninja) ninja -C "$build" -v ;;
+    cmake-make) make -C "$build" VERBOSE=1 ;;
+    make) make -C "$source" ;;
+    esac
+}
+
+# The runs of ptxgen and the compilations of the engine that the next build takes; the one after
+# takes none.
+build_takes() {
+    change=$1 runs=$2 compilations=$3
+    sleep 0.05
+    build_verbosely >"$log" 2>&1 || fail "$change: the build"
+    count ptxgen "$runs" -e '--spec'
+    count compiler "$compilations" -e ' -c .*engine\.c'
+    build_verbosely >"$log" 2>&1 || fail "$change: the second build"
+    count "ptxgen once more" 0 -e '--spec'
+    count "compiler once more" 0 -e ' -c '
+    count "linker once more" 0 -e ' -o '
+}
+
+count() {
+    what=$1 wanted=$2
+    shift 2
+    found=$(grep -c "$@" "$log") || true
+    [ "$found" = "$wanted" ] || fail "$change: $what runs $found times, not $wanted"
+}
+
+mkdir -p "$source"
+cp -R "$here/source/." "$here/${kind%%-*}/." "$source"
+case $kind in
+meson-subproject) ;;
+meson-cross) make_cross_file ;;
+*)
+    stage "$ptxgen_build" "$work/stage" "$work/copy" >"$log" 2>&1 || fail install
+    mv "$work/stage$prefix" "$installed"
+    case $kind in meson | make)
+        grep -q pcfiledir "$installed/share/pkgconfig/ptxgen.pc" ||
+            { echo "configured with pkgconfig.relocatable=false: skipped"; exit 77; }
+        ;;
+    esac
+    tool=$installed/bin/ptxgen
+    export PKG_CONFIG_PATH="$installed/share/pkgconfig"
+    ;;
+esac
+configure >"$log" 2>&1 || fail configure
+
+build_takes "the first build" 1 2
+if [ "$kind" = meson-cross ]; then
+    # Engine and ptxgen: programs for two machines.
+    ninja -C "$build" -t commands >"$log"
+    count "the cross compiler, for ptxgen," 0 -e 'cross-c.* -c .*ptxgen'
+    count "the cross compiler, for the engine," 2 -e 'cross-c.* -c .*engine\.c'
+    echo "$kind: ptxgen was built for the machine that builds"
+    exit
+fi
+for program in engine_c engine_cpp; do
+    "$build/$program" >"$log" || fail "$program"
+    diff "$here/source/expected.txt" "$log" || fail "what $program finds"
+done
+
+spec=$source/kernels.ini
+touch "$spec"
+build_takes "a touched spec" 1 0
+echo "; a comment" >>"$spec"
+build_takes "a comment in the spec" 1 0
+touch "$source/attention.ini"
+build_takes "a touched included spec" 1 0
+touch "$tool"
+build_takes "a newer ptxgen" 1 0
+
+cp "$spec" "$work/right.ini"
+echo "no such key = 1" >>"$spec"
+if build_verbosely >"$log" 2>&1; then fail "a wrong spec does not stop the build"; fi
+cp "$work/right.ini" "$spec"
+build_takes "a mended spec" 1 0
+
+sed 's/^shape     = .*/shape = 4096x14336/' "$work/right.ini" >"$spec"
+build_takes "a changed spec" 1 2
+"$build/engine_c" >"$log"
+grep -q '^output projection: not generated' "$log" || fail "the program does not see the changed spec"
+
+sed 's/^num_heads .*/num_heads = 64/' "$here/source/attention.ini" >"$source/attention.ini"
+build_takes "a changed included spec" 1 2
+"$build/engine_c" >"$log"
+grep -q '^attention: not generated' "$log" || fail "the program does not see the changed included spec"
+
+echo "$kind: each build ran what it had to, and the next one nothing"
