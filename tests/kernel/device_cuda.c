@@ -15,6 +15,7 @@ enum {
     CU_JIT_ERROR_LOG_BUFFER = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     CU_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_FUNCTION_ATTRIBUTE_MAX_DYNAMIC_SHARED = 8,
     CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
     MAX_ALLOCATIONS = 64,
@@ -39,6 +40,7 @@ typedef struct driver {
     cu_result (*load)(cu_handle *, const void *, unsigned, int *, void **);
     cu_result (*unload)(cu_handle);
     cu_result (*function)(cu_handle *, cu_handle, const char *);
+    cu_result (*function_set)(cu_handle, int, int);
     cu_result (*launch)(cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                         unsigned, cu_handle, void **, void **);
     cu_result (*error_string)(cu_result, const char **);
@@ -119,6 +121,10 @@ static bool launch(void *state, const device_launch *l, const char **error)
     return !failed(g, g->driver.function(&function, g->module, l->entry), "cuModuleGetFunction",
                    error) &&
            !failed(g,
+                   g->driver.function_set(function, CU_FUNCTION_ATTRIBUTE_MAX_DYNAMIC_SHARED,
+                                          (int)l->dynamic_shared),
+                   "cuFuncSetAttribute", error) &&
+           !failed(g,
                    g->driver.launch(function, l->grid[0], l->grid[1], l->grid[2], l->block, 1, 1,
                                     (unsigned)l->dynamic_shared, NULL, params, NULL),
                    "cuLaunchKernel", error) &&
@@ -166,6 +172,7 @@ static bool find_entries(void *library, driver *d, const char **why)
         { "cuModuleLoadDataEx", &d->load },
         { "cuModuleUnload", &d->unload },
         { "cuModuleGetFunction", &d->function },
+        { "cuFuncSetAttribute", &d->function_set },
         { "cuLaunchKernel", &d->launch },
         { "cuGetErrorString", &d->error_string },
     };

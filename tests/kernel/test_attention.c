@@ -221,10 +221,11 @@ static void is_right_at_random(arena *a, const subject *s)
         int64_t ratio = 1 + (int64_t)random_below(&r, 7);
         int64_t longest = 1 + (int64_t)random_below(&r, 200);
         strbuf text = strbuf_new(a);
-        strbuf_format(&text, "kv_type=%s seq_len=%s m=%d num_warps=%d chunk_size=%d ",
-                      kv_types[random_below(&r, KV_TYPES)],
-                      random_below(&r, 2) ? "direct" : "indirect", 1 + (int)random_below(&r, 4),
-                      1 + (int)random_below(&r, 8), 32 + (int)random_below(&r, 40));
+        strbuf_format(&text, "kv_type=%s ", kv_types[random_below(&r, KV_TYPES)]);
+        strbuf_format(&text, "seq_len=%s ", random_below(&r, 2) ? "direct" : "indirect");
+        strbuf_format(&text, "m=%d ", 1 + (int)random_below(&r, 4));
+        strbuf_format(&text, "num_warps=%d ", 1 + (int)random_below(&r, 8));
+        strbuf_format(&text, "chunk_size=%d ", 32 + (int)random_below(&r, 40));
         if (random_below(&r, 2))
             strbuf_format(&text, "window=%d ", 1 + (int)random_below(&r, 250));
         if (random_below(&r, 2))

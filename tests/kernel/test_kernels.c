@@ -94,7 +94,8 @@ static int one_to(random_source *r, uint64_t most)
 static const char *random_text(arena *a, const family *f, random_source *r)
 {
     strbuf text = strbuf_new(a);
-    strbuf_put(&text, sizes(a, f, one_to(r, 20), one_to(r, 40)));
+    int k = one_to(r, 20), n = one_to(r, 40);
+    strbuf_put(&text, sizes(a, f, k, n));
     if (has_key(f, "num_warps"))
         strbuf_format(&text, "num_warps=%d ", one_to(r, 8));
     if (has_key(f, "m")) {
