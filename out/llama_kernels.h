@@ -77,6 +77,7 @@ extern "C" {
 typedef enum ptxgen_operation {
     PTXGEN_ANY_OPERATION,
     PTXGEN_GEMV,
+    PTXGEN_GEMV_ADDED,
     PTXGEN_QUANTIZE,
     PTXGEN_ATTENTION,
     PTXGEN_BATCHED_ATTENTION,
@@ -1374,6 +1375,7 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
     static const char *const names[] = {
         "kernel",
         "gemv",
+        "gemv_added",
         "quantize",
         "attention",
         "batched_attention",
@@ -6197,7 +6199,7 @@ $turn_loop:                                                     // 64 elements a
     @%p2 bra            $turn_loop;\n\
 \n\
 $turn_done:\n\
-    mad.lo.u32          %r10, %r8, 8, 0;\n\
+    mul.lo.u32          %r10, %r8, 8;\n\
     setp.lt.u32         %p3, %r10, %r7;\n\
     @!%p3 bra           $rest_done;\n\
 \n\
@@ -6453,7 +6455,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20638,
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20635,
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
@@ -6690,7 +6692,7 @@ $turn_loop:                                                     // 64 elements a
     @%p2 bra            $turn_loop;\n\
 \n\
 $turn_done:\n\
-    mad.lo.u32          %r10, %r8, 8, 0;\n\
+    mul.lo.u32          %r10, %r8, 8;\n\
     setp.lt.u32         %p3, %r10, %r7;\n\
     @!%p3 bra           $rest_done;\n\
 \n\
@@ -6946,7 +6948,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
-    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20704,
+    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20701,
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
@@ -7044,7 +7046,7 @@ static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "
     add.u32             %r10, %r9, 255;\n\
     shr.u32             %r11, %r10, 8;\n\
     mul.lo.u32          %r12, %r11, 64;\n\
-    mad.lo.u32          %r13, %r5, %r12, 0;\n\
+    mul.lo.u32          %r13, %r5, %r12;\n\
     min.u32             %r14, %r13, %r9;\n\
     add.u64             %rd11, %rd3, %rd8;\n\
     add.u32             %r15, %r14, %r12;\n\
@@ -7929,7 +7931,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
 };
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
-    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41569,
+    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41566,
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
@@ -7962,7 +7964,7 @@ static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx
 {\n\
     .reg .pred  %p<9>;\n\
     .reg .b16   %h<321>;\n\
-    .reg .b32   %r<104>;\n\
+    .reg .b32   %r<103>;\n\
     .reg .f32   %f<385>;\n\
     .reg .b64   %rd<29>;\n\
 \n\
@@ -7982,15 +7984,14 @@ static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx
     mul.lo.u32          %r8, %r3, 128;\n\
     add.u32             %r9, %r8, 128;\n\
     min.u32             %r10, %r7, %r9;\n\
-    max.u32             %r11, %r8, 0;\n\
     mul.wide.u32        %rd7, %r5, 256;\n\
     mad.lo.u64          %rd8, %rd7, 528, %rd1;\n\
-    setp.ge.u32         %p1, %r11, %r10;\n\
+    setp.ge.u32         %p1, %r8, %r10;\n\
     @%p1 ret;\n\
-    and.b32             %r12, %r4, 7;                           // piece\n\
-    shr.u32             %r13, %r4, 3;                           // group\n\
+    and.b32             %r11, %r4, 7;                           // piece\n\
+    shr.u32             %r12, %r4, 3;                           // group\n\
     mad.wide.u32        %rd9, %r5, 512, %rd2;\n\
-    mad.wide.u32        %rd10, %r12, 32, %rd9;\n\
+    mad.wide.u32        %rd10, %r11, 32, %rd9;\n\
     ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd10];\n\
     mul.f32             %f5, %f1, 0f3E0293EE;\n\
     mul.f32             %f6, %f2, 0f3E0293EE;\n\
@@ -8031,64 +8032,64 @@ static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx
     mov.f32             %f50, 0f00000000;\n\
     mad.wide.u32        %rd11, %r1, 8, %rd4;\n\
     ld.global.nc.u64    %rd12, [%rd11];\n\
-    shr.u32             %r14, %r2, 2;                           // kv_head\n\
-    mul.wide.u32        %rd13, %r14, 32768;\n\
+    shr.u32             %r13, %r2, 2;                           // kv_head\n\
+    mul.wide.u32        %rd13, %r13, 32768;\n\
     mul.lo.u64          %rd14, %rd13, 256;\n\
     add.u64             %rd15, %rd12, %rd14;\n\
-    mul.wide.u32        %rd16, %r12, 16;\n\
+    mul.wide.u32        %rd16, %r11, 16;\n\
     mad.wide.u32        %rd17, %r1, 8, %rd3;\n\
     ld.global.nc.u64    %rd18, [%rd17];\n\
     add.u64             %rd19, %rd18, %rd14;\n\
-    sub.u32             %r15, %r10, %r11;\n\
-    shr.u32             %r16, %r15, 4;\n\
+    sub.u32             %r14, %r10, %r8;\n\
+    shr.u32             %r15, %r14, 4;\n\
     mov.u64             %rd20, 0;\n\
     mov.u64             %rd21, 0;\n\
     add.u64             %rd22, %rd15, %rd16;\n\
-    add.u32             %r17, %r11, %r13;\n\
-    mul.wide.u32        %rd23, %r17, 256;\n\
+    add.u32             %r16, %r8, %r12;\n\
+    mul.wide.u32        %rd23, %r16, 256;\n\
     add.u64             %rd24, %rd19, %rd16;\n\
     add.u64             %rd20, %rd24, %rd23;\n\
     add.u64             %rd21, %rd22, %rd23;\n\
-    mov.u32             %r18, 0;                                // turn\n\
-    setp.lt.u32         %p2, %r18, %r16;\n\
+    mov.u32             %r17, 0;                                // turn\n\
+    setp.lt.u32         %p2, %r17, %r15;\n\
     @!%p2 bra           $turn_done;\n\
 \n\
 $turn_loop:                                                     // 128 elements a lane\n\
     .pragma \"nounroll\";\n\
     mov.f32             %f51, %f33;\n\
-    ld.global.nc.v4.u32 {%r19, %r20, %r21, %r22}, [%rd20+128];\n\
-    mov.b32             {%h1, %h2}, %r22;\n\
+    ld.global.nc.v4.u32 {%r18, %r19, %r20, %r21}, [%rd20+128];\n\
+    mov.b32             {%h1, %h2}, %r21;\n\
     cvt.f32.f16         %f52, %h2;\n\
-    mov.b32             {%h3, %h4}, %r22;\n\
+    mov.b32             {%h3, %h4}, %r21;\n\
     cvt.f32.f16         %f53, %h3;\n\
-    mov.b32             {%h5, %h6}, %r21;\n\
+    mov.b32             {%h5, %h6}, %r20;\n\
     cvt.f32.f16         %f54, %h6;\n\
-    mov.b32             {%h7, %h8}, %r21;\n\
+    mov.b32             {%h7, %h8}, %r20;\n\
     cvt.f32.f16         %f55, %h7;\n\
-    mov.b32             {%h9, %h10}, %r20;\n\
+    mov.b32             {%h9, %h10}, %r19;\n\
     cvt.f32.f16         %f56, %h10;\n\
-    mov.b32             {%h11, %h12}, %r20;\n\
+    mov.b32             {%h11, %h12}, %r19;\n\
     cvt.f32.f16         %f57, %h11;\n\
-    mov.b32             {%h13, %h14}, %r19;\n\
+    mov.b32             {%h13, %h14}, %r18;\n\
     cvt.f32.f16         %f58, %h14;\n\
-    mov.b32             {%h15, %h16}, %r19;\n\
+    mov.b32             {%h15, %h16}, %r18;\n\
     cvt.f32.f16         %f59, %h15;\n\
-    ld.global.nc.v4.u32 {%r23, %r24, %r25, %r26}, [%rd20];\n\
-    mov.b32             {%h17, %h18}, %r26;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd20];\n\
+    mov.b32             {%h17, %h18}, %r25;\n\
     cvt.f32.f16         %f60, %h18;\n\
-    mov.b32             {%h19, %h20}, %r26;\n\
+    mov.b32             {%h19, %h20}, %r25;\n\
     cvt.f32.f16         %f61, %h19;\n\
-    mov.b32             {%h21, %h22}, %r25;\n\
+    mov.b32             {%h21, %h22}, %r24;\n\
     cvt.f32.f16         %f62, %h22;\n\
-    mov.b32             {%h23, %h24}, %r25;\n\
+    mov.b32             {%h23, %h24}, %r24;\n\
     cvt.f32.f16         %f63, %h23;\n\
-    mov.b32             {%h25, %h26}, %r24;\n\
+    mov.b32             {%h25, %h26}, %r23;\n\
     cvt.f32.f16         %f64, %h26;\n\
-    mov.b32             {%h27, %h28}, %r24;\n\
+    mov.b32             {%h27, %h28}, %r23;\n\
     cvt.f32.f16         %f65, %h27;\n\
-    mov.b32             {%h29, %h30}, %r23;\n\
+    mov.b32             {%h29, %h30}, %r22;\n\
     cvt.f32.f16         %f66, %h30;\n\
-    mov.b32             {%h31, %h32}, %r23;\n\
+    mov.b32             {%h31, %h32}, %r22;\n\
     cvt.f32.f16         %f67, %h31;\n\
     mul.f32             %f68, %f5, %f67;\n\
     fma.rn.f32          %f69, %f6, %f66, %f68;\n\
@@ -8113,41 +8114,41 @@ $turn_loop:                                                     // 128 elements 
     shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f89, %f87, %f88;\n\
     max.f32             %f90, %f51, %f89;\n\
-    ld.global.nc.v4.u32 {%r27, %r28, %r29, %r30}, [%rd20+1152];\n\
-    mov.b32             {%h33, %h34}, %r30;\n\
+    ld.global.nc.v4.u32 {%r26, %r27, %r28, %r29}, [%rd20+1152];\n\
+    mov.b32             {%h33, %h34}, %r29;\n\
     cvt.f32.f16         %f91, %h34;\n\
-    mov.b32             {%h35, %h36}, %r30;\n\
+    mov.b32             {%h35, %h36}, %r29;\n\
     cvt.f32.f16         %f92, %h35;\n\
-    mov.b32             {%h37, %h38}, %r29;\n\
+    mov.b32             {%h37, %h38}, %r28;\n\
     cvt.f32.f16         %f93, %h38;\n\
-    mov.b32             {%h39, %h40}, %r29;\n\
+    mov.b32             {%h39, %h40}, %r28;\n\
     cvt.f32.f16         %f94, %h39;\n\
-    mov.b32             {%h41, %h42}, %r28;\n\
+    mov.b32             {%h41, %h42}, %r27;\n\
     cvt.f32.f16         %f95, %h42;\n\
-    mov.b32             {%h43, %h44}, %r28;\n\
+    mov.b32             {%h43, %h44}, %r27;\n\
     cvt.f32.f16         %f96, %h43;\n\
-    mov.b32             {%h45, %h46}, %r27;\n\
+    mov.b32             {%h45, %h46}, %r26;\n\
     cvt.f32.f16         %f97, %h46;\n\
-    mov.b32             {%h47, %h48}, %r27;\n\
+    mov.b32             {%h47, %h48}, %r26;\n\
     cvt.f32.f16         %f98, %h47;\n\
-    ld.global.nc.v4.u32 {%r31, %r32, %r33, %r34}, [%rd20+1024];\n\
+    ld.global.nc.v4.u32 {%r30, %r31, %r32, %r33}, [%rd20+1024];\n\
+    mov.b32             {%h49, %h50}, %r33;\n\
 "
 "\
-    mov.b32             {%h49, %h50}, %r34;\n\
     cvt.f32.f16         %f99, %h50;\n\
-    mov.b32             {%h51, %h52}, %r34;\n\
+    mov.b32             {%h51, %h52}, %r33;\n\
     cvt.f32.f16         %f100, %h51;\n\
-    mov.b32             {%h53, %h54}, %r33;\n\
+    mov.b32             {%h53, %h54}, %r32;\n\
     cvt.f32.f16         %f101, %h54;\n\
-    mov.b32             {%h55, %h56}, %r33;\n\
+    mov.b32             {%h55, %h56}, %r32;\n\
     cvt.f32.f16         %f102, %h55;\n\
-    mov.b32             {%h57, %h58}, %r32;\n\
+    mov.b32             {%h57, %h58}, %r31;\n\
     cvt.f32.f16         %f103, %h58;\n\
-    mov.b32             {%h59, %h60}, %r32;\n\
+    mov.b32             {%h59, %h60}, %r31;\n\
     cvt.f32.f16         %f104, %h59;\n\
-    mov.b32             {%h61, %h62}, %r31;\n\
+    mov.b32             {%h61, %h62}, %r30;\n\
     cvt.f32.f16         %f105, %h62;\n\
-    mov.b32             {%h63, %h64}, %r31;\n\
+    mov.b32             {%h63, %h64}, %r30;\n\
     cvt.f32.f16         %f106, %h63;\n\
     mul.f32             %f107, %f5, %f106;\n\
     fma.rn.f32          %f108, %f6, %f105, %f107;\n\
@@ -8172,39 +8173,39 @@ $turn_loop:                                                     // 128 elements 
     shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f128, %f126, %f127;\n\
     max.f32             %f129, %f90, %f128;\n\
-    ld.global.nc.v4.u32 {%r35, %r36, %r37, %r38}, [%rd20+2176];\n\
-    mov.b32             {%h65, %h66}, %r38;\n\
+    ld.global.nc.v4.u32 {%r34, %r35, %r36, %r37}, [%rd20+2176];\n\
+    mov.b32             {%h65, %h66}, %r37;\n\
     cvt.f32.f16         %f130, %h66;\n\
-    mov.b32             {%h67, %h68}, %r38;\n\
+    mov.b32             {%h67, %h68}, %r37;\n\
     cvt.f32.f16         %f131, %h67;\n\
-    mov.b32             {%h69, %h70}, %r37;\n\
+    mov.b32             {%h69, %h70}, %r36;\n\
     cvt.f32.f16         %f132, %h70;\n\
-    mov.b32             {%h71, %h72}, %r37;\n\
+    mov.b32             {%h71, %h72}, %r36;\n\
     cvt.f32.f16         %f133, %h71;\n\
-    mov.b32             {%h73, %h74}, %r36;\n\
+    mov.b32             {%h73, %h74}, %r35;\n\
     cvt.f32.f16         %f134, %h74;\n\
-    mov.b32             {%h75, %h76}, %r36;\n\
+    mov.b32             {%h75, %h76}, %r35;\n\
     cvt.f32.f16         %f135, %h75;\n\
-    mov.b32             {%h77, %h78}, %r35;\n\
+    mov.b32             {%h77, %h78}, %r34;\n\
     cvt.f32.f16         %f136, %h78;\n\
-    mov.b32             {%h79, %h80}, %r35;\n\
+    mov.b32             {%h79, %h80}, %r34;\n\
     cvt.f32.f16         %f137, %h79;\n\
-    ld.global.nc.v4.u32 {%r39, %r40, %r41, %r42}, [%rd20+2048];\n\
-    mov.b32             {%h81, %h82}, %r42;\n\
+    ld.global.nc.v4.u32 {%r38, %r39, %r40, %r41}, [%rd20+2048];\n\
+    mov.b32             {%h81, %h82}, %r41;\n\
     cvt.f32.f16         %f138, %h82;\n\
-    mov.b32             {%h83, %h84}, %r42;\n\
+    mov.b32             {%h83, %h84}, %r41;\n\
     cvt.f32.f16         %f139, %h83;\n\
-    mov.b32             {%h85, %h86}, %r41;\n\
+    mov.b32             {%h85, %h86}, %r40;\n\
     cvt.f32.f16         %f140, %h86;\n\
-    mov.b32             {%h87, %h88}, %r41;\n\
+    mov.b32             {%h87, %h88}, %r40;\n\
     cvt.f32.f16         %f141, %h87;\n\
-    mov.b32             {%h89, %h90}, %r40;\n\
+    mov.b32             {%h89, %h90}, %r39;\n\
     cvt.f32.f16         %f142, %h90;\n\
-    mov.b32             {%h91, %h92}, %r40;\n\
+    mov.b32             {%h91, %h92}, %r39;\n\
     cvt.f32.f16         %f143, %h91;\n\
-    mov.b32             {%h93, %h94}, %r39;\n\
+    mov.b32             {%h93, %h94}, %r38;\n\
     cvt.f32.f16         %f144, %h94;\n\
-    mov.b32             {%h95, %h96}, %r39;\n\
+    mov.b32             {%h95, %h96}, %r38;\n\
     cvt.f32.f16         %f145, %h95;\n\
     mul.f32             %f146, %f5, %f145;\n\
     fma.rn.f32          %f147, %f6, %f144, %f146;\n\
@@ -8229,39 +8230,39 @@ $turn_loop:                                                     // 128 elements 
     shfl.sync.bfly.b32  %f166, %f165, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f167, %f165, %f166;\n\
     max.f32             %f168, %f129, %f167;\n\
-    ld.global.nc.v4.u32 {%r43, %r44, %r45, %r46}, [%rd20+3200];\n\
-    mov.b32             {%h97, %h98}, %r46;\n\
+    ld.global.nc.v4.u32 {%r42, %r43, %r44, %r45}, [%rd20+3200];\n\
+    mov.b32             {%h97, %h98}, %r45;\n\
     cvt.f32.f16         %f169, %h98;\n\
-    mov.b32             {%h99, %h100}, %r46;\n\
+    mov.b32             {%h99, %h100}, %r45;\n\
     cvt.f32.f16         %f170, %h99;\n\
-    mov.b32             {%h101, %h102}, %r45;\n\
+    mov.b32             {%h101, %h102}, %r44;\n\
     cvt.f32.f16         %f171, %h102;\n\
-    mov.b32             {%h103, %h104}, %r45;\n\
+    mov.b32             {%h103, %h104}, %r44;\n\
     cvt.f32.f16         %f172, %h103;\n\
-    mov.b32             {%h105, %h106}, %r44;\n\
+    mov.b32             {%h105, %h106}, %r43;\n\
     cvt.f32.f16         %f173, %h106;\n\
-    mov.b32             {%h107, %h108}, %r44;\n\
+    mov.b32             {%h107, %h108}, %r43;\n\
     cvt.f32.f16         %f174, %h107;\n\
-    mov.b32             {%h109, %h110}, %r43;\n\
+    mov.b32             {%h109, %h110}, %r42;\n\
     cvt.f32.f16         %f175, %h110;\n\
-    mov.b32             {%h111, %h112}, %r43;\n\
+    mov.b32             {%h111, %h112}, %r42;\n\
     cvt.f32.f16         %f176, %h111;\n\
-    ld.global.nc.v4.u32 {%r47, %r48, %r49, %r50}, [%rd20+3072];\n\
-    mov.b32             {%h113, %h114}, %r50;\n\
+    ld.global.nc.v4.u32 {%r46, %r47, %r48, %r49}, [%rd20+3072];\n\
+    mov.b32             {%h113, %h114}, %r49;\n\
     cvt.f32.f16         %f177, %h114;\n\
-    mov.b32             {%h115, %h116}, %r50;\n\
+    mov.b32             {%h115, %h116}, %r49;\n\
     cvt.f32.f16         %f178, %h115;\n\
-    mov.b32             {%h117, %h118}, %r49;\n\
+    mov.b32             {%h117, %h118}, %r48;\n\
     cvt.f32.f16         %f179, %h118;\n\
-    mov.b32             {%h119, %h120}, %r49;\n\
+    mov.b32             {%h119, %h120}, %r48;\n\
     cvt.f32.f16         %f180, %h119;\n\
-    mov.b32             {%h121, %h122}, %r48;\n\
+    mov.b32             {%h121, %h122}, %r47;\n\
     cvt.f32.f16         %f181, %h122;\n\
-    mov.b32             {%h123, %h124}, %r48;\n\
+    mov.b32             {%h123, %h124}, %r47;\n\
     cvt.f32.f16         %f182, %h123;\n\
-    mov.b32             {%h125, %h126}, %r47;\n\
+    mov.b32             {%h125, %h126}, %r46;\n\
     cvt.f32.f16         %f183, %h126;\n\
-    mov.b32             {%h127, %h128}, %r47;\n\
+    mov.b32             {%h127, %h128}, %r46;\n\
     cvt.f32.f16         %f184, %h127;\n\
     mul.f32             %f185, %f5, %f184;\n\
     fma.rn.f32          %f186, %f6, %f183, %f185;\n\
@@ -8286,14 +8287,14 @@ $turn_loop:                                                     // 128 elements 
     shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f206, %f204, %f205;\n\
     max.f32             %f207, %f168, %f206;\n\
-    ld.global.nc.v4.u32 {%r51, %r52, %r53, %r54}, [%rd21];\n\
-    ld.global.nc.v4.u32 {%r55, %r56, %r57, %r58}, [%rd21+128];\n\
-    ld.global.nc.v4.u32 {%r59, %r60, %r61, %r62}, [%rd21+1024];\n\
-    ld.global.nc.v4.u32 {%r63, %r64, %r65, %r66}, [%rd21+1152];\n\
-    ld.global.nc.v4.u32 {%r67, %r68, %r69, %r70}, [%rd21+2048];\n\
-    ld.global.nc.v4.u32 {%r71, %r72, %r73, %r74}, [%rd21+2176];\n\
-    ld.global.nc.v4.u32 {%r75, %r76, %r77, %r78}, [%rd21+3072];\n\
-    ld.global.nc.v4.u32 {%r79, %r80, %r81, %r82}, [%rd21+3200];\n\
+    ld.global.nc.v4.u32 {%r50, %r51, %r52, %r53}, [%rd21];\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd21+128];\n\
+    ld.global.nc.v4.u32 {%r58, %r59, %r60, %r61}, [%rd21+1024];\n\
+    ld.global.nc.v4.u32 {%r62, %r63, %r64, %r65}, [%rd21+1152];\n\
+    ld.global.nc.v4.u32 {%r66, %r67, %r68, %r69}, [%rd21+2048];\n\
+    ld.global.nc.v4.u32 {%r70, %r71, %r72, %r73}, [%rd21+2176];\n\
+    ld.global.nc.v4.u32 {%r74, %r75, %r76, %r77}, [%rd21+3072];\n\
+    ld.global.nc.v4.u32 {%r78, %r79, %r80, %r81}, [%rd21+3200];\n\
     mov.f32             %f33, %f207;\n\
     sub.f32             %f208, %f51, %f207;\n\
     ex2.approx.ftz.f32  %f209, %f208;\n\
@@ -8305,9 +8306,9 @@ $turn_loop:                                                     // 128 elements 
     mul.f32             %f39, %f39, %f209;\n\
     mul.f32             %f40, %f40, %f209;\n\
     mul.f32             %f41, %f41, %f209;\n\
+    mul.f32             %f42, %f42, %f209;\n\
 "
 "\
-    mul.f32             %f42, %f42, %f209;\n\
     mul.f32             %f43, %f43, %f209;\n\
     mul.f32             %f44, %f44, %f209;\n\
     mul.f32             %f45, %f45, %f209;\n\
@@ -8319,37 +8320,37 @@ $turn_loop:                                                     // 128 elements 
     sub.f32             %f210, %f89, %f33;\n\
     ex2.approx.ftz.f32  %f211, %f210;\n\
     add.f32             %f34, %f34, %f211;\n\
-    mov.b32             {%h129, %h130}, %r51;\n\
+    mov.b32             {%h129, %h130}, %r50;\n\
     cvt.f32.f16         %f212, %h130;\n\
-    mov.b32             {%h131, %h132}, %r52;\n\
+    mov.b32             {%h131, %h132}, %r51;\n\
     cvt.f32.f16         %f213, %h131;\n\
-    mov.b32             {%h133, %h134}, %r52;\n\
+    mov.b32             {%h133, %h134}, %r51;\n\
     cvt.f32.f16         %f214, %h134;\n\
-    mov.b32             {%h135, %h136}, %r53;\n\
+    mov.b32             {%h135, %h136}, %r52;\n\
     cvt.f32.f16         %f215, %h135;\n\
-    mov.b32             {%h137, %h138}, %r53;\n\
+    mov.b32             {%h137, %h138}, %r52;\n\
     cvt.f32.f16         %f216, %h138;\n\
-    mov.b32             {%h139, %h140}, %r54;\n\
+    mov.b32             {%h139, %h140}, %r53;\n\
     cvt.f32.f16         %f217, %h139;\n\
-    mov.b32             {%h141, %h142}, %r54;\n\
+    mov.b32             {%h141, %h142}, %r53;\n\
     cvt.f32.f16         %f218, %h142;\n\
-    mov.b32             {%h143, %h144}, %r55;\n\
+    mov.b32             {%h143, %h144}, %r54;\n\
     cvt.f32.f16         %f219, %h143;\n\
-    mov.b32             {%h145, %h146}, %r55;\n\
+    mov.b32             {%h145, %h146}, %r54;\n\
     cvt.f32.f16         %f220, %h146;\n\
-    mov.b32             {%h147, %h148}, %r56;\n\
+    mov.b32             {%h147, %h148}, %r55;\n\
     cvt.f32.f16         %f221, %h147;\n\
-    mov.b32             {%h149, %h150}, %r56;\n\
+    mov.b32             {%h149, %h150}, %r55;\n\
     cvt.f32.f16         %f222, %h150;\n\
-    mov.b32             {%h151, %h152}, %r57;\n\
+    mov.b32             {%h151, %h152}, %r56;\n\
     cvt.f32.f16         %f223, %h151;\n\
-    mov.b32             {%h153, %h154}, %r57;\n\
+    mov.b32             {%h153, %h154}, %r56;\n\
     cvt.f32.f16         %f224, %h154;\n\
-    mov.b32             {%h155, %h156}, %r58;\n\
+    mov.b32             {%h155, %h156}, %r57;\n\
     cvt.f32.f16         %f225, %h155;\n\
-    mov.b32             {%h157, %h158}, %r58;\n\
+    mov.b32             {%h157, %h158}, %r57;\n\
     cvt.f32.f16         %f226, %h158;\n\
-    mov.b32             {%h159, %h160}, %r51;\n\
+    mov.b32             {%h159, %h160}, %r50;\n\
     cvt.f32.f16         %f227, %h159;\n\
     fma.rn.f32          %f35, %f211, %f227, %f35;\n\
     fma.rn.f32          %f36, %f211, %f212, %f36;\n\
@@ -8370,37 +8371,37 @@ $turn_loop:                                                     // 128 elements 
     sub.f32             %f228, %f128, %f33;\n\
     ex2.approx.ftz.f32  %f229, %f228;\n\
     add.f32             %f34, %f34, %f229;\n\
-    mov.b32             {%h161, %h162}, %r59;\n\
+    mov.b32             {%h161, %h162}, %r58;\n\
     cvt.f32.f16         %f230, %h162;\n\
-    mov.b32             {%h163, %h164}, %r60;\n\
+    mov.b32             {%h163, %h164}, %r59;\n\
     cvt.f32.f16         %f231, %h163;\n\
-    mov.b32             {%h165, %h166}, %r60;\n\
+    mov.b32             {%h165, %h166}, %r59;\n\
     cvt.f32.f16         %f232, %h166;\n\
-    mov.b32             {%h167, %h168}, %r61;\n\
+    mov.b32             {%h167, %h168}, %r60;\n\
     cvt.f32.f16         %f233, %h167;\n\
-    mov.b32             {%h169, %h170}, %r61;\n\
+    mov.b32             {%h169, %h170}, %r60;\n\
     cvt.f32.f16         %f234, %h170;\n\
-    mov.b32             {%h171, %h172}, %r62;\n\
+    mov.b32             {%h171, %h172}, %r61;\n\
     cvt.f32.f16         %f235, %h171;\n\
-    mov.b32             {%h173, %h174}, %r62;\n\
+    mov.b32             {%h173, %h174}, %r61;\n\
     cvt.f32.f16         %f236, %h174;\n\
-    mov.b32             {%h175, %h176}, %r63;\n\
+    mov.b32             {%h175, %h176}, %r62;\n\
     cvt.f32.f16         %f237, %h175;\n\
-    mov.b32             {%h177, %h178}, %r63;\n\
+    mov.b32             {%h177, %h178}, %r62;\n\
     cvt.f32.f16         %f238, %h178;\n\
-    mov.b32             {%h179, %h180}, %r64;\n\
+    mov.b32             {%h179, %h180}, %r63;\n\
     cvt.f32.f16         %f239, %h179;\n\
-    mov.b32             {%h181, %h182}, %r64;\n\
+    mov.b32             {%h181, %h182}, %r63;\n\
     cvt.f32.f16         %f240, %h182;\n\
-    mov.b32             {%h183, %h184}, %r65;\n\
+    mov.b32             {%h183, %h184}, %r64;\n\
     cvt.f32.f16         %f241, %h183;\n\
-    mov.b32             {%h185, %h186}, %r65;\n\
+    mov.b32             {%h185, %h186}, %r64;\n\
     cvt.f32.f16         %f242, %h186;\n\
-    mov.b32             {%h187, %h188}, %r66;\n\
+    mov.b32             {%h187, %h188}, %r65;\n\
     cvt.f32.f16         %f243, %h187;\n\
-    mov.b32             {%h189, %h190}, %r66;\n\
+    mov.b32             {%h189, %h190}, %r65;\n\
     cvt.f32.f16         %f244, %h190;\n\
-    mov.b32             {%h191, %h192}, %r59;\n\
+    mov.b32             {%h191, %h192}, %r58;\n\
     cvt.f32.f16         %f245, %h191;\n\
     fma.rn.f32          %f35, %f229, %f245, %f35;\n\
     fma.rn.f32          %f36, %f229, %f230, %f36;\n\
@@ -8421,37 +8422,37 @@ $turn_loop:                                                     // 128 elements 
     sub.f32             %f246, %f167, %f33;\n\
     ex2.approx.ftz.f32  %f247, %f246;\n\
     add.f32             %f34, %f34, %f247;\n\
-    mov.b32             {%h193, %h194}, %r67;\n\
+    mov.b32             {%h193, %h194}, %r66;\n\
     cvt.f32.f16         %f248, %h194;\n\
-    mov.b32             {%h195, %h196}, %r68;\n\
+    mov.b32             {%h195, %h196}, %r67;\n\
     cvt.f32.f16         %f249, %h195;\n\
-    mov.b32             {%h197, %h198}, %r68;\n\
+    mov.b32             {%h197, %h198}, %r67;\n\
     cvt.f32.f16         %f250, %h198;\n\
-    mov.b32             {%h199, %h200}, %r69;\n\
+    mov.b32             {%h199, %h200}, %r68;\n\
     cvt.f32.f16         %f251, %h199;\n\
-    mov.b32             {%h201, %h202}, %r69;\n\
+    mov.b32             {%h201, %h202}, %r68;\n\
     cvt.f32.f16         %f252, %h202;\n\
-    mov.b32             {%h203, %h204}, %r70;\n\
+    mov.b32             {%h203, %h204}, %r69;\n\
     cvt.f32.f16         %f253, %h203;\n\
-    mov.b32             {%h205, %h206}, %r70;\n\
+    mov.b32             {%h205, %h206}, %r69;\n\
     cvt.f32.f16         %f254, %h206;\n\
-    mov.b32             {%h207, %h208}, %r71;\n\
+    mov.b32             {%h207, %h208}, %r70;\n\
     cvt.f32.f16         %f255, %h207;\n\
-    mov.b32             {%h209, %h210}, %r71;\n\
+    mov.b32             {%h209, %h210}, %r70;\n\
     cvt.f32.f16         %f256, %h210;\n\
-    mov.b32             {%h211, %h212}, %r72;\n\
+    mov.b32             {%h211, %h212}, %r71;\n\
     cvt.f32.f16         %f257, %h211;\n\
-    mov.b32             {%h213, %h214}, %r72;\n\
+    mov.b32             {%h213, %h214}, %r71;\n\
     cvt.f32.f16         %f258, %h214;\n\
-    mov.b32             {%h215, %h216}, %r73;\n\
+    mov.b32             {%h215, %h216}, %r72;\n\
     cvt.f32.f16         %f259, %h215;\n\
-    mov.b32             {%h217, %h218}, %r73;\n\
+    mov.b32             {%h217, %h218}, %r72;\n\
     cvt.f32.f16         %f260, %h218;\n\
-    mov.b32             {%h219, %h220}, %r74;\n\
+    mov.b32             {%h219, %h220}, %r73;\n\
     cvt.f32.f16         %f261, %h219;\n\
-    mov.b32             {%h221, %h222}, %r74;\n\
+    mov.b32             {%h221, %h222}, %r73;\n\
     cvt.f32.f16         %f262, %h222;\n\
-    mov.b32             {%h223, %h224}, %r67;\n\
+    mov.b32             {%h223, %h224}, %r66;\n\
     cvt.f32.f16         %f263, %h223;\n\
     fma.rn.f32          %f35, %f247, %f263, %f35;\n\
     fma.rn.f32          %f36, %f247, %f248, %f36;\n\
@@ -8472,39 +8473,39 @@ $turn_loop:                                                     // 128 elements 
     sub.f32             %f264, %f206, %f33;\n\
     ex2.approx.ftz.f32  %f265, %f264;\n\
     add.f32             %f34, %f34, %f265;\n\
-    mov.b32             {%h225, %h226}, %r75;\n\
+    mov.b32             {%h225, %h226}, %r74;\n\
     cvt.f32.f16         %f266, %h226;\n\
-    mov.b32             {%h227, %h228}, %r76;\n\
+    mov.b32             {%h227, %h228}, %r75;\n\
     cvt.f32.f16         %f267, %h227;\n\
-    mov.b32             {%h229, %h230}, %r76;\n\
+    mov.b32             {%h229, %h230}, %r75;\n\
     cvt.f32.f16         %f268, %h230;\n\
-    mov.b32             {%h231, %h232}, %r77;\n\
+    mov.b32             {%h231, %h232}, %r76;\n\
     cvt.f32.f16         %f269, %h231;\n\
-    mov.b32             {%h233, %h234}, %r77;\n\
+    mov.b32             {%h233, %h234}, %r76;\n\
     cvt.f32.f16         %f270, %h234;\n\
-    mov.b32             {%h235, %h236}, %r78;\n\
+    mov.b32             {%h235, %h236}, %r77;\n\
     cvt.f32.f16         %f271, %h235;\n\
-    mov.b32             {%h237, %h238}, %r78;\n\
+    mov.b32             {%h237, %h238}, %r77;\n\
     cvt.f32.f16         %f272, %h238;\n\
-    mov.b32             {%h239, %h240}, %r79;\n\
+    mov.b32             {%h239, %h240}, %r78;\n\
     cvt.f32.f16         %f273, %h239;\n\
+    mov.b32             {%h241, %h242}, %r78;\n\
 "
 "\
-    mov.b32             {%h241, %h242}, %r79;\n\
     cvt.f32.f16         %f274, %h242;\n\
-    mov.b32             {%h243, %h244}, %r80;\n\
+    mov.b32             {%h243, %h244}, %r79;\n\
     cvt.f32.f16         %f275, %h243;\n\
-    mov.b32             {%h245, %h246}, %r80;\n\
+    mov.b32             {%h245, %h246}, %r79;\n\
     cvt.f32.f16         %f276, %h246;\n\
-    mov.b32             {%h247, %h248}, %r81;\n\
+    mov.b32             {%h247, %h248}, %r80;\n\
     cvt.f32.f16         %f277, %h247;\n\
-    mov.b32             {%h249, %h250}, %r81;\n\
+    mov.b32             {%h249, %h250}, %r80;\n\
     cvt.f32.f16         %f278, %h250;\n\
-    mov.b32             {%h251, %h252}, %r82;\n\
+    mov.b32             {%h251, %h252}, %r81;\n\
     cvt.f32.f16         %f279, %h251;\n\
-    mov.b32             {%h253, %h254}, %r82;\n\
+    mov.b32             {%h253, %h254}, %r81;\n\
     cvt.f32.f16         %f280, %h254;\n\
-    mov.b32             {%h255, %h256}, %r75;\n\
+    mov.b32             {%h255, %h256}, %r74;\n\
     cvt.f32.f16         %f281, %h255;\n\
     fma.rn.f32          %f35, %f265, %f281, %f35;\n\
     fma.rn.f32          %f36, %f265, %f266, %f36;\n\
@@ -8524,58 +8525,58 @@ $turn_loop:                                                     // 128 elements 
     fma.rn.f32          %f50, %f265, %f280, %f50;\n\
     add.u64             %rd20, %rd20, 4096;\n\
     add.u64             %rd21, %rd21, 4096;\n\
-    add.u32             %r18, %r18, 1;\n\
-    setp.lt.u32         %p3, %r18, %r16;\n\
+    add.u32             %r17, %r17, 1;\n\
+    setp.lt.u32         %p3, %r17, %r15;\n\
     @%p3 bra            $turn_loop;\n\
 \n\
 $turn_done:\n\
-    mad.lo.u32          %r83, %r16, 16, %r11;\n\
-    setp.lt.u32         %p4, %r83, %r10;\n\
+    mad.lo.u32          %r82, %r15, 16, %r8;\n\
+    setp.lt.u32         %p4, %r82, %r10;\n\
     @!%p4 bra           $rest_done;\n\
 \n\
 $rest_loop:\n\
     .pragma \"nounroll\";\n\
-    add.u32             %r84, %r83, %r13;\n\
-    sub.u32             %r85, %r10, 1;\n\
-    min.u32             %r86, %r84, %r85;\n\
-    mul.wide.u32        %rd25, %r86, 256;\n\
-    setp.le.u32         %p5, %r84, %r85;\n\
+    add.u32             %r83, %r82, %r12;\n\
+    sub.u32             %r84, %r10, 1;\n\
+    min.u32             %r85, %r83, %r84;\n\
+    mul.wide.u32        %rd25, %r85, 256;\n\
+    setp.le.u32         %p5, %r83, %r84;\n\
     add.u64             %rd20, %rd24, %rd25;\n\
     add.u64             %rd21, %rd22, %rd25;\n\
     mov.f32             %f282, %f33;\n\
-    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd20+128];\n\
-    mov.b32             {%h257, %h258}, %r90;\n\
+    ld.global.nc.v4.u32 {%r86, %r87, %r88, %r89}, [%rd20+128];\n\
+    mov.b32             {%h257, %h258}, %r89;\n\
     cvt.f32.f16         %f283, %h258;\n\
-    mov.b32             {%h259, %h260}, %r90;\n\
+    mov.b32             {%h259, %h260}, %r89;\n\
     cvt.f32.f16         %f284, %h259;\n\
-    mov.b32             {%h261, %h262}, %r89;\n\
+    mov.b32             {%h261, %h262}, %r88;\n\
     cvt.f32.f16         %f285, %h262;\n\
-    mov.b32             {%h263, %h264}, %r89;\n\
+    mov.b32             {%h263, %h264}, %r88;\n\
     cvt.f32.f16         %f286, %h263;\n\
-    mov.b32             {%h265, %h266}, %r88;\n\
+    mov.b32             {%h265, %h266}, %r87;\n\
     cvt.f32.f16         %f287, %h266;\n\
-    mov.b32             {%h267, %h268}, %r88;\n\
+    mov.b32             {%h267, %h268}, %r87;\n\
     cvt.f32.f16         %f288, %h267;\n\
-    mov.b32             {%h269, %h270}, %r87;\n\
+    mov.b32             {%h269, %h270}, %r86;\n\
     cvt.f32.f16         %f289, %h270;\n\
-    mov.b32             {%h271, %h272}, %r87;\n\
+    mov.b32             {%h271, %h272}, %r86;\n\
     cvt.f32.f16         %f290, %h271;\n\
-    ld.global.nc.v4.u32 {%r91, %r92, %r93, %r94}, [%rd20];\n\
-    mov.b32             {%h273, %h274}, %r94;\n\
+    ld.global.nc.v4.u32 {%r90, %r91, %r92, %r93}, [%rd20];\n\
+    mov.b32             {%h273, %h274}, %r93;\n\
     cvt.f32.f16         %f291, %h274;\n\
-    mov.b32             {%h275, %h276}, %r94;\n\
+    mov.b32             {%h275, %h276}, %r93;\n\
     cvt.f32.f16         %f292, %h275;\n\
-    mov.b32             {%h277, %h278}, %r93;\n\
+    mov.b32             {%h277, %h278}, %r92;\n\
     cvt.f32.f16         %f293, %h278;\n\
-    mov.b32             {%h279, %h280}, %r93;\n\
+    mov.b32             {%h279, %h280}, %r92;\n\
     cvt.f32.f16         %f294, %h279;\n\
-    mov.b32             {%h281, %h282}, %r92;\n\
+    mov.b32             {%h281, %h282}, %r91;\n\
     cvt.f32.f16         %f295, %h282;\n\
-    mov.b32             {%h283, %h284}, %r92;\n\
+    mov.b32             {%h283, %h284}, %r91;\n\
     cvt.f32.f16         %f296, %h283;\n\
-    mov.b32             {%h285, %h286}, %r91;\n\
+    mov.b32             {%h285, %h286}, %r90;\n\
     cvt.f32.f16         %f297, %h286;\n\
-    mov.b32             {%h287, %h288}, %r91;\n\
+    mov.b32             {%h287, %h288}, %r90;\n\
     cvt.f32.f16         %f298, %h287;\n\
     mul.f32             %f299, %f5, %f298;\n\
     fma.rn.f32          %f300, %f6, %f297, %f299;\n\
@@ -8601,8 +8602,8 @@ $rest_loop:\n\
     add.f32             %f320, %f318, %f319;\n\
     selp.f32            %f321, %f320, 0fFF800000, %p5;\n\
     max.f32             %f322, %f282, %f321;\n\
-    ld.global.nc.v4.u32 {%r95, %r96, %r97, %r98}, [%rd21];\n\
-    ld.global.nc.v4.u32 {%r99, %r100, %r101, %r102}, [%rd21+128];\n\
+    ld.global.nc.v4.u32 {%r94, %r95, %r96, %r97}, [%rd21];\n\
+    ld.global.nc.v4.u32 {%r98, %r99, %r100, %r101}, [%rd21+128];\n\
     mov.f32             %f33, %f322;\n\
     sub.f32             %f323, %f282, %f322;\n\
     ex2.approx.ftz.f32  %f324, %f323;\n\
@@ -8626,37 +8627,37 @@ $rest_loop:\n\
     sub.f32             %f325, %f321, %f33;\n\
     ex2.approx.ftz.f32  %f326, %f325;\n\
     add.f32             %f34, %f34, %f326;\n\
-    mov.b32             {%h289, %h290}, %r95;\n\
+    mov.b32             {%h289, %h290}, %r94;\n\
     cvt.f32.f16         %f327, %h290;\n\
-    mov.b32             {%h291, %h292}, %r96;\n\
+    mov.b32             {%h291, %h292}, %r95;\n\
     cvt.f32.f16         %f328, %h291;\n\
-    mov.b32             {%h293, %h294}, %r96;\n\
+    mov.b32             {%h293, %h294}, %r95;\n\
     cvt.f32.f16         %f329, %h294;\n\
-    mov.b32             {%h295, %h296}, %r97;\n\
+    mov.b32             {%h295, %h296}, %r96;\n\
     cvt.f32.f16         %f330, %h295;\n\
-    mov.b32             {%h297, %h298}, %r97;\n\
+    mov.b32             {%h297, %h298}, %r96;\n\
     cvt.f32.f16         %f331, %h298;\n\
-    mov.b32             {%h299, %h300}, %r98;\n\
+    mov.b32             {%h299, %h300}, %r97;\n\
     cvt.f32.f16         %f332, %h299;\n\
-    mov.b32             {%h301, %h302}, %r98;\n\
+    mov.b32             {%h301, %h302}, %r97;\n\
     cvt.f32.f16         %f333, %h302;\n\
-    mov.b32             {%h303, %h304}, %r99;\n\
+    mov.b32             {%h303, %h304}, %r98;\n\
     cvt.f32.f16         %f334, %h303;\n\
-    mov.b32             {%h305, %h306}, %r99;\n\
+    mov.b32             {%h305, %h306}, %r98;\n\
     cvt.f32.f16         %f335, %h306;\n\
-    mov.b32             {%h307, %h308}, %r100;\n\
+    mov.b32             {%h307, %h308}, %r99;\n\
     cvt.f32.f16         %f336, %h307;\n\
-    mov.b32             {%h309, %h310}, %r100;\n\
+    mov.b32             {%h309, %h310}, %r99;\n\
     cvt.f32.f16         %f337, %h310;\n\
-    mov.b32             {%h311, %h312}, %r101;\n\
+    mov.b32             {%h311, %h312}, %r100;\n\
     cvt.f32.f16         %f338, %h311;\n\
-    mov.b32             {%h313, %h314}, %r101;\n\
+    mov.b32             {%h313, %h314}, %r100;\n\
     cvt.f32.f16         %f339, %h314;\n\
-    mov.b32             {%h315, %h316}, %r102;\n\
+    mov.b32             {%h315, %h316}, %r101;\n\
     cvt.f32.f16         %f340, %h315;\n\
-    mov.b32             {%h317, %h318}, %r102;\n\
+    mov.b32             {%h317, %h318}, %r101;\n\
     cvt.f32.f16         %f341, %h318;\n\
-    mov.b32             {%h319, %h320}, %r95;\n\
+    mov.b32             {%h319, %h320}, %r94;\n\
     cvt.f32.f16         %f342, %h319;\n\
     fma.rn.f32          %f35, %f326, %f342, %f35;\n\
     fma.rn.f32          %f36, %f326, %f327, %f36;\n\
@@ -8671,13 +8672,13 @@ $rest_loop:\n\
     fma.rn.f32          %f45, %f326, %f336, %f45;\n\
     fma.rn.f32          %f46, %f326, %f337, %f46;\n\
     fma.rn.f32          %f47, %f326, %f338, %f47;\n\
+    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
 "
 "\
-    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
     fma.rn.f32          %f49, %f326, %f340, %f49;\n\
     fma.rn.f32          %f50, %f326, %f341, %f50;\n\
-    add.u32             %r83, %r83, 4;\n\
-    setp.lt.u32         %p6, %r83, %r10;\n\
+    add.u32             %r82, %r82, 4;\n\
+    setp.lt.u32         %p6, %r82, %r10;\n\
     @%p6 bra            $rest_loop;\n\
 \n\
 $rest_done:\n\
@@ -8794,16 +8795,16 @@ $rest_done:\n\
     shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f50, %f50, %f384;\n\
     mad.wide.u32        %rd26, %r3, 528, %rd8;\n\
-    mul.lo.u32          %r103, %r12, 32;\n\
-    cvt.u64.u32         %rd27, %r103;\n\
+    mul.lo.u32          %r102, %r11, 32;\n\
+    cvt.u64.u32         %rd27, %r102;\n\
     add.u64             %rd28, %rd26, %rd27;\n\
-    setp.eq.u32         %p7, %r13, 0;\n\
+    setp.eq.u32         %p7, %r12, 0;\n\
     @!%p7 bra           $skip_2;\n\
     st.global.v4.f32    [%rd28], {%f35, %f36, %f37, %f38};\n\
     st.global.v4.f32    [%rd28+16], {%f39, %f40, %f41, %f42};\n\
     st.global.v4.f32    [%rd28+256], {%f43, %f44, %f45, %f46};\n\
     st.global.v4.f32    [%rd28+272], {%f47, %f48, %f49, %f50};\n\
-    setp.eq.u32         %p8, %r12, 0;\n\
+    setp.eq.u32         %p8, %r11, 0;\n\
     @!%p8 bra           $skip;\n\
     st.global.v4.f32    [%rd26+512], {%f33, %f34, 0f00000000, 0f00000000};\n\
 \n\
@@ -8835,7 +8836,7 @@ static const ptxgen_config llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c12
 };
 const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
-    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38118,
+    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38073,
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,

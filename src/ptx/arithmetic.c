@@ -100,10 +100,17 @@ val ptx_abs(ptx *p, val a)
     return emit1(p, OP_ABS, a);
 }
 
+static bool is_zero(val v)
+{
+    return (v.kind == VAL_IMM || v.kind == VAL_NUMBER) && v.bits == 0;
+}
+
 val ptx_mad(ptx *p, val a, val b, val c)
 {
     val operands[] = { a, b, c };
     bool real = BIT(common_type(operands, 3)) & FLOATS;
+    if (!real && is_zero(c))
+        return emit2(p, OP_MUL_LO, a, b);
     return emit3(p, real ? OP_FMA : OP_MAD_LO, a, b, c);
 }
 
@@ -114,7 +121,7 @@ val ptx_mul_wide(ptx *p, val a, val b)
 
 val ptx_mad_wide(ptx *p, val a, val b, val c)
 {
-    return emit3(p, OP_MAD_WIDE, a, b, c);
+    return is_zero(c) ? emit2(p, OP_MUL_WIDE, a, b) : emit3(p, OP_MAD_WIDE, a, b, c);
 }
 
 val ptx_dp4a(ptx *p, val a, val b, val c)

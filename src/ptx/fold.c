@@ -121,6 +121,8 @@ static bool fold_identity(op o, type t, val a, val b, val *result)
         return is(b, 1) && operand(a, result);
     case OP_DIV:
         return is(b, 1) && operand(a, result);
+    case OP_MAX:
+        return !is_signed(t) && is(b, 0) && operand(a, result);
     case OP_MUL_WIDE:
         return is(b, 0) && whole(is_signed(t) ? S64 : U64, 0, result);
     case OP_AND:

@@ -34,7 +34,7 @@ static double seconds_since(uint64_t start)
 static void parse_or_exit(arena *a, const char *name, const char *text, spec *out)
 {
     diags d = diags_new(a);
-    if (spec_parse(a, name, text, strlen(text), families, NULL, out, &d))
+    if (spec_parse(a, name, text, strlen(text), families_and_pipelines(a), NULL, out, &d))
         return;
     strbuf message = strbuf_new(a);
     diags_render(&d, &message, false);
