@@ -18,6 +18,7 @@ enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 256 };
 enum { PARTIALS };
 static const double UNIT_LOGIT_TERMS = 32, SUMMED_TERMS = 8, STRAIGHT_PART = 0.6,
                     LOG2_E = 1.44269504088896340736;
+static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
 
 /* The softmax numerators are relative to exp(largest). */
 typedef struct head_result {
@@ -218,7 +219,9 @@ void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t va
     uint64_t size = (uint64_t)p->shape.chunk_size, heads = (uint64_t)p->shape.num_heads;
     float *row = bytes;
     for (uint64_t i = 0; i < values / c.row_values; i++, row += c.row_values) {
-        row[dim + AT_WEIGHT] = fabsf(row[dim + AT_WEIGHT]) + 1;
+        row[dim + AT_WEIGHT] = fmaxf(fabsf(row[dim + AT_WEIGHT]), 1);
+        if (i / c.chunks % 2)
+            row[dim + AT_MAX] = FAR_APART * row[0];
         if (p->periods[input] ||
             i % c.chunks * size < ref_attention_positions(p, i / c.chunks / heads).end)
             continue;
