@@ -15,12 +15,6 @@
 
 enum { MOST_CHUNKS = 65535 }; /* of a grid's third dimension */
 
-static val chunk_count(const instance *in)
-{
-    int64_t size = in->shape.chunk_size;
-    return imm(U32, (in->shape.max_seq_len + size - 1) / size);
-}
-
 /* Number of a query row among all of the batch, and its first partial row's address. */
 typedef struct query_row {
     val head, sequence, query, partials;
@@ -31,8 +25,7 @@ static query_row query_row_of_block(ptx *p, const instance *in)
     query_row r = { .head = named(p, "head", ctaid_x(p)),
                     .sequence = named(p, "sequence", ctaid_y(p)) };
     r.query = mad(p, r.sequence, imm(U32, in->shape.num_heads), r.head);
-    val row = mul_wide(p, r.query, chunk_count(in)); /* may pass 2^32 */
-    r.partials = mad(p, row, imm(U64, partial_bytes(in)), parameter(p, "partials"));
+    r.partials = partial_rows(p, in, r.query);
     return r;
 }
 
@@ -45,10 +38,7 @@ static void build_chunk(ptx *p, const instance *in)
 {
     query_row r = query_row_of_block(p, in);
     val chunk = named(p, "chunk", ctaid_z(p));
-    positions all = attention_positions(p, in, sequence_length(p, r.sequence));
-    val start = mul(p, chunk, in->shape.chunk_size);
-    positions own = { .first = max(p, all.first, start) };
-    own.end = min(p, all.end, add(p, start, in->shape.chunk_size));
+    positions own = attention_chunk_positions(p, in, sequence_length(p, r.sequence), chunk);
     ret_if(p, ge(p, own.first, own.end));
     attention a = attention_new(p, in, r.query);
     val k = ld_const(p, U64, mad_wide(p, r.sequence, 8, parameter(p, "k")), 0);

@@ -41,7 +41,8 @@
     FAMILY(multi_warp_attention)                  \
     FAMILY(batched_incremental_attention)         \
     FAMILY(flash_decoding_chunk)                  \
-    FAMILY(flash_decoding_reduce)
+    FAMILY(flash_decoding_reduce)                 \
+    FAMILY(gqa_flash_decoding_chunk)
 
 #define FAMILY(name) extern const family name;
 FAMILIES

@@ -7964,9 +7964,9 @@ static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx
 {\n\
     .reg .pred  %p<9>;\n\
     .reg .b16   %h<321>;\n\
-    .reg .b32   %r<103>;\n\
+    .reg .b32   %r<102>;\n\
     .reg .f32   %f<385>;\n\
-    .reg .b64   %rd<29>;\n\
+    .reg .b64   %rd<28>;\n\
 \n\
     ld.param.u64        %rd1, [partials];\n\
     ld.param.u64        %rd2, [q];\n\
@@ -8795,15 +8795,13 @@ $rest_done:\n\
     shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f50, %f50, %f384;\n\
     mad.wide.u32        %rd26, %r3, 528, %rd8;\n\
-    mul.lo.u32          %r102, %r11, 32;\n\
-    cvt.u64.u32         %rd27, %r102;\n\
-    add.u64             %rd28, %rd26, %rd27;\n\
+    mad.wide.u32        %rd27, %r11, 32, %rd26;\n\
     setp.eq.u32         %p7, %r12, 0;\n\
     @!%p7 bra           $skip_2;\n\
-    st.global.v4.f32    [%rd28], {%f35, %f36, %f37, %f38};\n\
-    st.global.v4.f32    [%rd28+16], {%f39, %f40, %f41, %f42};\n\
-    st.global.v4.f32    [%rd28+256], {%f43, %f44, %f45, %f46};\n\
-    st.global.v4.f32    [%rd28+272], {%f47, %f48, %f49, %f50};\n\
+    st.global.v4.f32    [%rd27], {%f35, %f36, %f37, %f38};\n\
+    st.global.v4.f32    [%rd27+16], {%f39, %f40, %f41, %f42};\n\
+    st.global.v4.f32    [%rd27+256], {%f43, %f44, %f45, %f46};\n\
+    st.global.v4.f32    [%rd27+272], {%f47, %f48, %f49, %f50};\n\
     setp.eq.u32         %p8, %r11, 0;\n\
     @!%p8 bra           $skip;\n\
     st.global.v4.f32    [%rd26+512], {%f33, %f34, 0f00000000, 0f00000000};\n\
@@ -8836,7 +8834,7 @@ static const ptxgen_config llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c12
 };
 const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
-    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38073,
+    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 37997,
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,

@@ -7,8 +7,9 @@
 
 #include "base/explain.h"
 #include "base/os.h"
-#include "emit/report.h"
+#include "cost.h"
 #include "emit/describe.h"
+#include "emit/report.h"
 #include "generate.h"
 #include "options.h"
 #include "templates/templates.h"
@@ -403,6 +404,33 @@ static void write_starter(run *r)
                       path);
 }
 
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',' || at[-1] == ' ') && strchr(", ", at[length]))
+            return true;
+    return false;
+}
+
+/* What the cost model says of the families, on the targets of --target or on all. */
+static status list_costs(run *r)
+{
+    const char *only = r->options.overrides.targets;
+    bool any = false;
+    strbuf_format(
+        &r->out,
+        "A model's times, in microseconds; nothing here was measured. Instructions and "
+        "loads are counted in what\nptxas %s makes of each family, the GPU's figures are "
+        "published ones. A unit is a weight, an element of a\ncache or a value; KB/SM are "
+        "asked of memory at a time; the largest time is the bound.\n",
+        cost_table_ptxas);
+    for (size_t i = 0; i < target_count; i++)
+        if (!only || is_listed(only, targets[i].name))
+            any |= cost_list(&r->out, &targets[i]);
+    return any ? EXIT_DONE : wrong_usage("the cost model knows no GPU of --target '%s'", only);
+}
+
 static status show_family(run *r)
 {
     const family *const *all = families_and_pipelines(r->arena);
@@ -450,6 +478,8 @@ static status run_command(run *r)
         options_help(&r->out);
     else if (o->version)
         strbuf_format(&r->out, "ptxgen %s, header ABI %d\n", PTXGEN_VERSION, PTXGEN_HEADER_ABI);
+    else if (o->list && o->verbose)
+        return list_costs(r);
     else if (o->list)
         spec_list_families(&r->out, families_and_pipelines(r->arena));
     else if (o->help_family)

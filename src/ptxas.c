@@ -6,6 +6,7 @@
 #include "base/os.h"
 
 enum { DECIMAL = 10 };
+#define CUBIN "kernel.cubin"
 
 const char *ptxas_parse_version(arena *a, const char *text)
 {
@@ -123,9 +124,8 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error)
     return false;
 }
 
-/* In a folder of its own, so that calls from several threads don't meet. */
-static bool assemble(arena *a, const ptxas *assembler, const char *folder, const char *ptx,
-                     size_t length, const target *t, char **output, int *status, const char **error)
+static bool run(arena *a, const ptxas *assembler, const char *folder, const char *ptx,
+                size_t length, const target *t, char **output, int *status, const char **error)
 {
     const char *file = arena_format(a, "%s/kernel.ptx", folder);
     const char *const argv[] = {
@@ -134,14 +134,16 @@ static bool assemble(arena *a, const ptxas *assembler, const char *folder, const
         "-v",
         file,
         "-o",
-        arena_format(a, "%s/kernel.cubin", folder),
+        arena_format(a, "%s/" CUBIN, folder),
         NULL,
     };
     return os_write_file(a, file, ptx, length, error) && os_run(a, argv, output, status, error);
 }
 
-bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
-               ptxas_result *result, const char **error)
+/* In a folder of its own, so that calls from several threads don't meet. */
+bool ptxas_assemble(arena *a, const ptxas *assembler, const char *ptx, size_t length,
+                    const target *t, ptxas_result *result, char **cubin, size_t *cubin_size,
+                    const char **error)
 {
     const char *folder;
     char *output;
@@ -150,7 +152,9 @@ bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length,
         return false;
     if (t->sm < assembler->oldest->sm)
         t = assembler->oldest;
-    bool ran = assemble(a, assembler, folder, ptx, length, t, &output, &status, error);
+    bool ran = run(a, assembler, folder, ptx, length, t, &output, &status, error);
+    if (ran && status == 0 && cubin)
+        ran = os_read_file(a, arena_format(a, "%s/" CUBIN, folder), cubin, cubin_size, error);
     os_remove_directory(a, folder);
     if (!ran)
         return false;
@@ -162,4 +166,10 @@ bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length,
     if (result->accepted)
         ptxas_parse_report(output, result);
     return true;
+}
+
+bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
+               ptxas_result *result, const char **error)
+{
+    return ptxas_assemble(a, assembler, ptx, length, t, result, NULL, NULL, error);
 }

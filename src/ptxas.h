@@ -33,6 +33,11 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error);
 bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                ptxas_result *result, const char **error);
 
+/* The same, and the cubin of an accepted module. */
+bool ptxas_assemble(arena *a, const ptxas *assembler, const char *ptx, size_t length,
+                    const target *t, ptxas_result *result, char **cubin, size_t *cubin_size,
+                    const char **error);
+
 /* What ptxas prints, taken apart: "13.0.88" of --version or NULL; the oldest of our targets that
  * --help lists or NULL; the figures of -v for a module with one kernel. */
 const char *ptxas_parse_version(arena *a, const char *text);

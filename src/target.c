@@ -26,6 +26,21 @@ const target targets[] = {
 
 const size_t target_count = sizeof targets / sizeof *targets;
 
+static const gpu_part parts[] = {
+    { "T4", 75, 40, 1590, 320 },          { "A100 SXM", 80, 108, 1410, 2039 },
+    { "RTX 3090", 86, 82, 1695, 936 },    { "RTX 4090", 89, 128, 2520, 1008 },
+    { "H200 SXM", 90, 132, 1980, 4800 },  { "B200", 100, 148, 1965, 8000 },
+    { "RTX 5090", 120, 170, 2407, 1792 },
+};
+
+const gpu_part *target_part(const target *t)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].sm == t->sm)
+            return &parts[i];
+    return NULL;
+}
+
 const target *target_find(const char *name)
 {
     for (size_t i = 0; i < target_count; i++)

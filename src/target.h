@@ -1,7 +1,8 @@
 /* GPU architectures: one row each, the only place that knows their limits.
  *
  * Source: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA, ".target" (the first PTX ISA
- * version that has the architecture).
+ * version that has the architecture). Parts: NVIDIA's data sheets of the T4, A100, H200 and B200,
+ * and its architecture white papers on GA102, Ada and RTX Blackwell.
  */
 #ifndef PTXGEN_TARGET_H
 #define PTXGEN_TARGET_H
@@ -33,5 +34,20 @@ target_set target_bit(const target *t);
 /* Blocks resident on one SM, by registers, shared memory (bytes a block) and the limits of the SM.
  */
 unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared);
+
+/* One GPU of an architecture, for the cost model: published figures. */
+typedef struct gpu_part {
+    const char *name;
+    unsigned sm;
+    unsigned sm_count;
+    unsigned clock_mhz;      /* boost */
+    unsigned bandwidth_gbps; /* of device memory, 10^9 bytes a second */
+} gpu_part;
+
+/* NULL where the table has none of the architecture. */
+const gpu_part *target_part(const target *t);
+
+/* Warp instructions that an SM starts in a clock: one a scheduler, the same on all targets. */
+enum { TARGET_ISSUE_SLOTS = 4 };
 
 #endif

@@ -13,20 +13,12 @@
 #ifndef PTXGEN_GEN_BLOCKS_ATTENTION_H
 #define PTXGEN_GEN_BLOCKS_ATTENTION_H
 
+#include "gen/blocks/cache_row.h"
 #include "gen/blocks/softmax.h"
 #include "gen/family.h"
 #include "ptx/ptx.h"
 
 enum { LANE_VALUES = 16, PARTIAL_ALIGN = 16 };
-
-/* How lanes share a row of head_dim values. */
-typedef struct row_split {
-    unsigned value_bytes;
-    unsigned piece;  /* values that a lane loads at once */
-    unsigned group;  /* lanes a position, a power of two */
-    unsigned pieces; /* a lane has at most */
-    bool ragged;     /* some lanes have no last piece */
-} row_split;
 
 /* Pointers to a lane's pieces of a row: constant offsets apart, but for a last piece beyond the
  * row's end, in whose place the lane reads its first piece again and gives it no weight. */
@@ -36,11 +28,7 @@ typedef struct lane_rows {
 
 typedef struct attention {
     const instance *in;
-    row_split split;
-    val has_last;    /* predicate: the lane's last piece exists */
-    val last_offset; /* u64, of the cache, from the first piece */
-    val lane, group; /* of the lane: its number in its group, its group's number */
-    val first_piece; /* number in the row; 0 where the lane has none */
+    row_lane row;
     val q[LANE_VALUES];
     lane_rows k, v;
     softmax state;
@@ -53,11 +41,19 @@ typedef struct positions {
 } positions;
 positions attention_positions(ptx *p, const instance *in, val seq_len);
 
+/* Those of them in a chunk of chunk_size: none where end <= first. */
+positions attention_chunk_positions(ptx *p, const instance *in, val seq_len, val chunk);
+
+/* What q is multiplied by, and the score in units of log 2 of such a q and a position of K. */
+float attention_query_scale(const instance *in);
+val attention_score(ptx *p, const instance *in, val product);
+
 /* Loads query row number query, of [.., head_dim] at the parameter q. */
 attention attention_new(ptx *p, const instance *in, val query);
 
-/* Bytes from the address of a cache to a query head's KV head in it. */
+/* Bytes from the address of a cache to a query head's KV head in it, and to a KV head. */
 val attention_cache_offset(ptx *p, const instance *in, val head);
+val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
 
 /* Adds positions, first <= end, of the caches of a KV head; to be called once. Afterwards every
  * lane has the sums of its pieces. */
@@ -67,13 +63,19 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run);
 void attention_store_output(ptx *p, const attention *a, val query);
 void attention_store_partial(ptx *p, const attention *a, val row, bool shared);
 
-/* Bytes of a partial row. */
+/* Bytes of a partial row, and where it has its sums. */
 unsigned partial_bytes(const instance *in);
+void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val max, val sum);
+
+/* The address, in the parameter partials [.., chunks], of a query row's first partial row. */
+val partial_rows(ptx *p, const instance *in, val query);
 
 /* Merges partial rows that lie behind each other, from the address rows on, into the output row at
  * the parameter o; for a whole warp. The second takes a number of rows that is known now, in shared
- * memory. Without rows, or where nothing has weight, the output is 0. */
+ * memory; the third makes a partial row of them, at an address in global memory. Without rows, or
+ * where nothing has weight, the output is 0. */
 void partials_merge(ptx *p, const instance *in, val rows, val count, val query);
 void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query);
+void partials_merge_to_partial(ptx *p, const instance *in, val rows, unsigned count, val row);
 
 #endif

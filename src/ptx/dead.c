@@ -163,41 +163,37 @@ static void join_copies(ptx *p, bool *kept)
     }
 }
 
-static bool assigns(const ptx *p, const inst *i)
-{
-    return i->results && p->registers.items[i->result[0]].variable;
-}
+typedef enum register_use { UNKNOWN, PASSED_OVER, NEEDED } register_use;
 
-static bool is_used(const ptx *p, const inst *i)
+static bool is_needed(const inst *i, const uint8_t *use)
 {
     if (op_table[i->op].flags & EFFECT)
         return true;
-    /* A variable that is only read to make its own next value is not used. */
-    if (assigns(p, i))
-        return p->uses[i->result[0]] > reads(i, i->result[0]);
     for (unsigned r = 0; r < i->results; r++)
-        if (p->uses[i->result[r]])
+        if (use[i->result[r]] == NEEDED)
             return true;
     return false;
 }
 
-/* From the end to the beginning, so that what made an operand of something removed comes later in
- * the walk; the walk is repeated where that was a variable, which may be assigned further down.
- * ptx_order has left no unused values, so before something goes only assignments can. */
-static void remove_unused(ptx *p, bool *kept)
+/* What has an effect is needed, and what makes an operand of something needed. A variable that is
+ * read for its own next value alone is not, however many instructions make that. From the end to
+ * the beginning, once more where a variable turned out to be needed that an instruction further
+ * down assigns: that was passed over, as the step of a pointer at the end of a loop is. */
+static void mark_needed(const ptx *p, const bool *kept, bool *needed)
 {
-    bool removed = false;
+    uint8_t *use = arena_zalloc(p->arena, p->registers.count);
     for (bool again = true; again;) {
         again = false;
         for (size_t n = p->count; n-- > 0;) {
             const inst *i = p->list[n];
-            if ((!removed && !assigns(p, i)) || !kept[n] || is_used(p, i))
+            if (needed[n] || !kept[n])
                 continue;
-            kept[n] = false;
-            removed = true;
-            FOR_EACH_USE (i, id) {
-                p->uses[*id]--;
-                again = again || p->registers.items[*id].variable;
+            needed[n] = is_needed(i, use);
+            for (unsigned r = 0; r < i->results && !needed[n]; r++)
+                use[i->result[r]] = PASSED_OVER;
+            for (unsigned u = 0; u < i->uses && needed[n]; u++) {
+                again = again || use[i->use[u]] == PASSED_OVER;
+                use[i->use[u]] = NEEDED;
             }
         }
     }
@@ -206,8 +202,9 @@ static void remove_unused(ptx *p, bool *kept)
 void ptx_remove_unused(ptx *p)
 {
     bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
+    bool *needed = arena_zalloc(p->arena, p->count * sizeof *needed);
     memset(kept, true, p->count * sizeof *kept);
     join_copies(p, kept);
-    remove_unused(p, kept);
-    keep(p, kept);
+    mark_needed(p, kept, needed);
+    keep(p, needed);
 }

@@ -153,6 +153,13 @@ val4 ptx_load_const_v4(ptx *p, type t, val base, int64_t offset)
     return v;
 }
 
+val2 ptx_load_shared_v2(ptx *p, type t, val base, int64_t offset)
+{
+    val2 v;
+    load(p, OP_LD_SHARED, t, 2, base, offset, v.v);
+    return v;
+}
+
 val4 ptx_load_shared_v4(ptx *p, type t, val base, int64_t offset)
 {
     val4 v;
@@ -189,6 +196,12 @@ val shared_array(ptx *p, const char *name, type t, unsigned count)
 val shared_dynamic(ptx *p, const char *name, type t)
 {
     return shared_array(p, name, t, PTX_DYNAMIC);
+}
+
+void warp_barrier(ptx *p)
+{
+    inst *i = ptx_append(p, OP_BAR_WARP, NO_TYPE);
+    ptx_set_operands(i, (val[]){ imm(U32, 0xffffffff) }, 1);
 }
 
 void barrier(ptx *p)

@@ -264,11 +264,13 @@ typedef struct val4 {
 } val4;
 val2 ptx_load_const_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_const_v4(ptx *p, type t, val base, int64_t offset);
+val2 ptx_load_shared_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_shared_v4(ptx *p, type t, val base, int64_t offset);
 void ptx_store_global_v4(ptx *p, type t, val base, int64_t offset, val4 values);
 void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values);
 #define ld_const_v2(p, t, base, offset)          ptx_load_const_v2(p, t, V(base), offset)
 #define ld_const_v4(p, t, base, offset)          ptx_load_const_v4(p, t, V(base), offset)
+#define ld_shared_v2(p, t, base, offset)         ptx_load_shared_v2(p, t, V(base), offset)
 #define ld_shared_v4(p, t, base, offset)         ptx_load_shared_v4(p, t, V(base), offset)
 #define st_global_v4(p, t, base, offset, values) ptx_store_global_v4(p, t, V(base), offset, values)
 #define st_shared_v4(p, t, base, offset, values) ptx_store_shared_v4(p, t, V(base), offset, values)
@@ -287,8 +289,10 @@ val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width);
 #define shuffle_xor(p, v, mask)  ptx_shuffle_xor(p, V(v), mask, 32)
 #define shuffle_from(p, v, lane) ptx_shuffle_from(p, V(v), V(lane), 32)
 
-/* All threads of the block wait for each other. */
+/* All threads of the block, or all lanes of the warp, wait for each other; what they stored before
+ * is seen after. */
 void barrier(ptx *p);
+void warp_barrier(ptx *p);
 
 /* Ends the thread, or does so where the condition holds. A kernel's end needs none. */
 void ret(ptx *p);

@@ -145,9 +145,9 @@ static void check_block(uniformity *u, size_t b)
                      ptx_describe(p, i), ptx_describe(p, branch), s == BY_LANE ? "lane" : "warp");
         else if (flags & WARP_SYNC && s == BY_LANE)
             ptx_fail(p,
-                     "%s is a shuffle that not every lane of the warp reaches: %s depends on "
-                     "the lane",
-                     ptx_describe(p, i), ptx_describe(p, branch));
+                     "%s is a %s that not every lane of the warp reaches: %s depends on the lane",
+                     ptx_describe(p, i), flags & EFFECT ? "barrier" : "shuffle",
+                     ptx_describe(p, branch));
     }
 }
 

@@ -5,8 +5,9 @@
  * off by e_t, at most a few u A_t; to first order that moves o by sum p_t (e_t - e) v_t, where e is
  * the mean of e_t by p. The magnitude is therefore the larger of sum p|v| and
  * sum p|v| (A_t + A) / UNIT_LOGIT_TERMS, with A the mean of A_t: with q and k of N(0, 1), A_t is
- * about 0.64 sqrt(head_dim), at most 11, and the first is the larger one. Where a cap bends a score
- * (tanh beyond its straight part), the cap's own rounding is of the size of u times the cap.
+ * about 0.64 sqrt(head_dim), at most 11, and the first is the larger one. A chunk's sums are
+ * relative to one position, whose error no mean evens out: UNIT_CHUNK_TERMS. Where a cap bends a
+ * score (tanh beyond its straight part), the cap's own rounding is of the size of u times the cap.
  */
 #include <float.h>
 #include <math.h>
@@ -16,8 +17,9 @@
 
 enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 256 };
 enum { PARTIALS };
-static const double UNIT_LOGIT_TERMS = 32, SUMMED_TERMS = 8, STRAIGHT_PART = 0.6,
-                    LOG2_E = 1.44269504088896340736;
+static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 16, SUMMED_TERMS = 8,
+                    STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736;
+static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
 
 /* The softmax numerators are relative to exp(largest). */
 typedef struct head_result {
@@ -98,9 +100,9 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
 
 /* The magnitude of element d (in units of exp(largest)), where the error of what all weights are
  * relative to is that of a score with these terms. */
-static double magnitude_of(const head_result *r, uint64_t d, double terms)
+static double magnitude_of(const head_result *r, uint64_t d, double terms, double unit_terms)
 {
-    return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / UNIT_LOGIT_TERMS);
+    return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / unit_terms);
 }
 
 void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -117,7 +119,8 @@ void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t c
             *values = (ref_value){ 0, 0 };
             if (r.weight > 0)
                 *values = (ref_value){ r.sum[first % dim] / r.weight,
-                                       magnitude_of(&r, first % dim, r.weighed_weight / r.weight) /
+                                       magnitude_of(&r, first % dim, r.weighed_weight / r.weight,
+                                                    UNIT_LOGIT_TERMS) /
                                            r.weight };
         }
     }
@@ -151,11 +154,11 @@ static ref_value chunk_value(const head_result *r, uint64_t dim, uint64_t at)
 {
     double unit = fmax(1, LOG2_E * r->largest_terms / SUMMED_TERMS);
     if (at < dim)
-        return (ref_value){ r->sum[at], magnitude_of(r, at, r->largest_terms) };
+        return (ref_value){ r->sum[at], magnitude_of(r, at, r->largest_terms, UNIT_CHUNK_TERMS) };
     if (at - dim == AT_MAX)
         return r->weight > 0 ? (ref_value){ r->largest * LOG2_E, unit }
                              : (ref_value){ (double)-FLT_MAX, 1 };
-    double weighed = (r->weighed_weight + r->largest_terms * r->weight) / UNIT_LOGIT_TERMS;
+    double weighed = (r->weighed_weight + r->largest_terms * r->weight) / UNIT_CHUNK_TERMS;
     return at - dim == AT_WEIGHT ? (ref_value){ r->weight, fmax(r->weight, weighed) }
                                  : (ref_value){ 0, 0 };
 }
@@ -218,7 +221,9 @@ void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t va
     uint64_t size = (uint64_t)p->shape.chunk_size, heads = (uint64_t)p->shape.num_heads;
     float *row = bytes;
     for (uint64_t i = 0; i < values / c.row_values; i++, row += c.row_values) {
-        row[dim + AT_WEIGHT] = fabsf(row[dim + AT_WEIGHT]) + 1;
+        row[dim + AT_WEIGHT] = fmaxf(fabsf(row[dim + AT_WEIGHT]), 1);
+        if (i / c.chunks % 2)
+            row[dim + AT_MAX] = FAR_APART * row[0];
         if (p->periods[input] ||
             i % c.chunks * size < ref_attention_positions(p, i / c.chunks / heads).end)
             continue;

@@ -112,8 +112,8 @@ reference ref_attention_chunks;
 /* o from such rows: inputs partials and seq_lens. */
 reference ref_merge_chunks;
 
-/* Makes random partials possible ones, in place: sums are positive, and the rows of chunks beyond
- * a sequence's end NaN. */
+/* Makes random partials possible ones, in place: sums of weights are at least 1, maxima of
+ * every second head far apart, and the rows of chunks beyond a sequence's end NaN. */
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 enum { PARTIAL_EXTRA = 4 }; /* values of a partial row besides head_dim */

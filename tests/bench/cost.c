@@ -1,39 +1,47 @@
-/* What kernels cost on paper: registers, machine instructions, and those of the hot loop a weight.
+/* What kernels cost on paper: machine instructions, bytes in flight, and the model's times.
  *
- *   cost SPEC > TABLE.md
+ *   cost SPEC TABLE.md TABLE.c
  *
- * Every kernel of the spec is assembled by ptxas for every target of the spec. Machine code is 16
- * bytes an instruction from sm_70 on, with the opcode in the low 12 bits; a branch backwards closes
- * a loop. The loop that the generator marks in the PTX with the work of one turn ("// 32 weights a
- * lane") is the hot one; where a kernel has several, that with the most. A figure per weight is
- * what a lane executes in a turn by the weights it covers in it.
+ * Every kernel of the spec is assembled by ptxas for every target of the spec. The loop that the
+ * generator marks in the PTX with the work of one turn ("// 32 weights a lane") is the hot one;
+ * where a kernel has several, that with the most, or all with as much as that. A figure per weight
+ * is what a lane executes in a turn by the weights it covers in it. Of a kernel without a marked
+ * loop all is counted, by the values that a thread has. TABLE.c is for src/cost.h: each family's
+ * first kernel.
  */
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/os.h"
-#include "emit/ptx_stats.h"
+#include "bench/machine_code.h"
+#include "cost.h"
+#include "gen/formula.h"
 #include "generate.h"
 
-enum {
-    INSTRUCTION_BYTES = 16,
-    OPCODE_MASK = 0xfff,
-    OPCODE_BRANCH = 0x947,
-    OPCODE_UNIFORM_BRANCH = 0x547,
-    MAX_LOOPS = 64,
-};
+/* The work that a loop of the PTX is marked with. */
+typedef struct loop_mark {
+    unsigned work;
+    char what[16];
+} loop_mark;
 
-typedef struct loop {
-    size_t first, last; /* instructions */
-} loop;
+/* The loops with the most work, by their numbers among the innermost ones. */
+typedef struct hot_loops {
+    loop_mark mark;
+    size_t numbers[MAX_LOOPS], count;
+} hot_loops;
 
-typedef struct machine_code {
-    size_t instructions;
-    loop loops[MAX_LOOPS]; /* that hold no other loop, in the order of the code */
-    size_t loop_count;
-} machine_code;
+typedef struct ptx_label {
+    char name[96]; /* with the semicolon that ends a branch to it */
+    loop_mark mark;
+    unsigned line;
+} ptx_label;
+
+typedef struct tables {
+    arena *arena;
+    ptxas assembler;
+    strbuf markdown, c;
+} tables;
 
 static _Noreturn void give_up(const char *what, const char *why)
 {
@@ -41,145 +49,234 @@ static _Noreturn void give_up(const char *what, const char *why)
     exit(1);
 }
 
-static uint64_t word(const unsigned char *bytes)
+static void note_label(const char *line, size_t length, ptx_label *label)
 {
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
+    const char *note = memchr(line, '/', length);
+    snprintf(label->name, sizeof label->name, "%.*s;", (int)strcspn(line, ":"), line);
+    if (note)
+        sscanf(note, "// %u %15s", &label->mark.work, label->mark.what);
 }
 
-/* How far a branch goes from the next instruction. Its signed distance in units of four bytes
- * stands in 48 bits from bit 34 on; from sm_90 on eight lower bits follow it, in bits 16 to 23. */
-static int64_t branch_distance(const unsigned char *instruction, const target *t)
+/* A branch to a label further up closes a loop. */
+static hot_loops find_hot_loops(const char *text)
 {
-    uint64_t low = word(instruction) >> 34, high = word(instruction + 8) & 0x3ffff;
-    int64_t distance = (int64_t)((high << 30 | low) << 16) >> 16;
-    if (t->sm >= 90)
-        distance = distance * 256 + (int64_t)(word(instruction) >> 16 & 0xff);
-    return distance * 4 / INSTRUCTION_BYTES;
+    hot_loops hot = { 0 };
+    ptx_label labels[MAX_LOOPS];
+    size_t label_count = 0, inner_loops = 0;
+    unsigned last_loop_end = 0, line = 0;
+    for (size_t length; *text; text += length + (text[length] == '\n'), line++) {
+        length = strcspn(text, "\n");
+        if (*text == '$' && label_count < MAX_LOOPS) {
+            labels[label_count] = (ptx_label){ .line = line };
+            note_label(text, length, &labels[label_count++]);
+        }
+        const char *branch = strstr(text, "bra ");
+        if (!branch || branch > text + length)
+            continue;
+        const char *to = branch + strcspn(branch, "$");
+        for (size_t i = 0; i < label_count; i++) {
+            ptx_label *l = &labels[i];
+            if (strncmp(to, l->name, strlen(l->name)) != 0)
+                continue;
+            bool innermost = last_loop_end <= l->line;
+            last_loop_end = line;
+            if (innermost && l->mark.work > hot.mark.work)
+                hot = (hot_loops){ .mark = l->mark };
+            if (innermost && l->mark.work && l->mark.work == hot.mark.work)
+                hot.numbers[hot.count++] = inner_loops;
+            inner_loops += innermost;
+        }
+    }
+    return hot;
 }
 
-static bool holds_another(const loop *l, const loop *all, size_t count)
+static machine_code assemble(tables *out, const kernel *k, const target *t, ptxas_result *result)
 {
-    for (size_t i = 0; i < count; i++)
-        if (&all[i] != l && all[i].first >= l->first && all[i].last <= l->last)
+    const char *error;
+    char *cubin;
+    size_t size;
+    machine_code m;
+    if (!ptxas_assemble(out->arena, &out->assembler, k->ptx, k->ptx_length, t, result, &cubin,
+                        &size, &error))
+        give_up(k->instance->name, error);
+    if (!result->accepted)
+        give_up(k->instance->name, result->message);
+    if (!machine_code_read(cubin, size, t, &m))
+        give_up(k->instance->name, "ptxas wrote no cubin");
+    return m;
+}
+
+static double thread_count(const instance *in)
+{
+    double threads = (double)formula_value(in->family->launch.block, in, NULL);
+    for (int i = 0; i < 3; i++)
+        threads *= (double)formula_value(in->family->launch.grid[i], in, NULL);
+    return threads;
+}
+
+/* A turn of the hot loops one after the other, or the whole kernel where it has none. */
+typedef struct hot_code {
+    size_t instructions;
+    double units;
+    char what[16];
+    memory_use memory;
+} hot_code;
+
+static void add_loop(const machine_code *m, code_range range, bool is_loop, hot_code *hot)
+{
+    memory_use use = machine_code_memory(m, range, is_loop);
+    hot->instructions += range.last - range.first + 1;
+    hot->memory.loads += use.loads;
+    hot->memory.bytes += use.bytes;
+    hot->memory.round_trips += use.round_trips;
+}
+
+static hot_code hot_code_of(const kernel *k, const machine_code *m, const cost_work *work)
+{
+    hot_loops loops = find_hot_loops(k->ptx);
+    bool found = loops.count && loops.numbers[loops.count - 1] < m->loop_count;
+    hot_code hot = { .units = found ? (double)loops.mark.work * (double)loops.count
+                                    : work->units / thread_count(k->instance) };
+    snprintf(hot.what, sizeof hot.what, "%s", found ? loops.mark.what : "values");
+    for (size_t i = 0; found && i < loops.count; i++)
+        add_loop(m, m->loops[loops.numbers[i]], true, &hot);
+    if (!found)
+        add_loop(m, (code_range){ 0, m->instructions - 1 }, false, &hot);
+    return hot;
+}
+
+static void add_row(tables *out, const kernel *k, const target *t, bool embedded)
+{
+    const instance *in = k->instance;
+    ptxas_result r;
+    machine_code m = assemble(out, k, t, &r);
+    cost_work work = cost_work_of(out->arena, in);
+    hot_code hot = hot_code_of(k, &m, &work);
+    double loaded = hot.memory.bytes / hot.units;
+    cost_figures f = {
+        .family = in->family->name,
+        .sm = t->sm,
+        .registers = r.registers,
+        .shared = r.shared_bytes,
+        .instructions = (double)hot.instructions / hot.units,
+        .load_bytes = (double)hot.memory.bytes / hot.memory.loads,
+        .unit_bytes = loaded < work.unit_bytes ? loaded : work.unit_bytes,
+    };
+    f.in_flight = f.unit_bytes * hot.units / hot.memory.round_trips;
+    cost_gpu gpu;
+    cost_gpu_of(t, &gpu);
+    cost_prediction p = cost_predict(out->arena, &f, in, &gpu);
+    strbuf_format(&out->markdown,
+                  "| %s | %s | %u | %u | %zu | %zu | %.0f %s | %.2f | %.0f | %u | %.1f | %.1f | "
+                  "%.1f | %.1f | %s |\n",
+                  in->name, t->name, r.registers, r.spill_bytes, m.instructions, hot.instructions,
+                  hot.units, hot.what, f.instructions, f.load_bytes, p.warps_sm,
+                  p.in_flight_sm / 1e3, p.times[BOUND_MEMORY] * 1e6, p.times[BOUND_ISSUE] * 1e6,
+                  p.times[BOUND_LATENCY] * 1e6, cost_bound_names[p.bound]);
+    if (embedded)
+        strbuf_format(&out->c, "    { \"%s\", %u, %u, %u, %.2f, %.1f, %.3f, %.1f },\n", f.family,
+                      f.sm, f.registers, f.shared, f.instructions, f.load_bytes, f.unit_bytes,
+                      f.in_flight);
+}
+
+static void begin_markdown(strbuf *out, const char *version, const kernel_set *set)
+{
+    strbuf_format(
+        out,
+        "What ptxas %s makes of the kernels of `tests/bench/cost.ini`, counted, and what the model "
+        "of\n`src/cost.h` makes of that. **Times are a model's; nothing here was measured.**\n\n"
+        "- *loop*, *work*, *each*: machine instructions in one turn of the hot loop, what a lane "
+        "does in that\n  turn, instructions a unit of work.\n"
+        "- *bytes a load*: average load of device memory in the loop, a lane.\n"
+        "- *warps*: that registers and shared memory allow an SM.\n"
+        "- *KB in flight*: bytes of weights or caches that so many warps wait for at a time: "
+        "lanes x bytes of\n  a turn, each byte once, / times that a turn waits for memory (by the "
+        "scoreboards in the machine\n  code, in the loop's steady state).\n"
+        "- *memory*, *issue*, *latency*: microseconds that each alone would take, at the size in "
+        "the kernel's\n  name; the largest is the *bound*.\n\n"
+        "| target | taken as | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
+        version);
+    for (size_t i = 0; i < set->target_count; i++) {
+        const gpu_part *part = target_part(set->targets[i]);
+        if (!part)
+            give_up(set->targets[i]->name, "there are no figures of a GPU");
+        strbuf_format(out, "| %s | %s | %u | %u | %u |\n", set->targets[i]->name, part->name,
+                      part->sm_count, part->clock_mhz, part->bandwidth_gbps);
+    }
+    strbuf_put(out, "\n| kernel | target | registers | spills | instructions | loop | work | each "
+                    "| bytes a load | warps | KB in flight | memory | issue | latency | bound |\n"
+                    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+}
+
+static void begin_c(strbuf *out, const char *version)
+{
+    strbuf_format(out,
+                  "/* The figures of the cost model, counted in what ptxas makes of one kernel of "
+                  "each family. Written by\n * ninja cost-table; see tests/bench/cost.c. */\n"
+                  "#include \"cost.h\"\n\n"
+                  "const char cost_table_ptxas[] = \"%s\";\n\n"
+                  "/* clang-format off */\n"
+                  "const cost_figures cost_table[] = {\n",
+                  version);
+}
+
+static bool seen_before(const kernel_set *set, size_t i)
+{
+    const instance *in = set->kernels[i].instance;
+    for (size_t j = 0; j < i; j++)
+        if (set->kernels[j].instance != in && set->kernels[j].instance->family == in->family)
             return true;
     return false;
 }
 
-static void find_loops(const unsigned char *code, const target *t, machine_code *m)
+/* Kernels stand once for several targets of the same text. */
+static bool serves(const kernel_set *set, size_t i, const target *t)
 {
-    loop all[MAX_LOOPS];
-    size_t count = 0;
-    for (size_t i = 0; i < m->instructions; i++) {
-        const unsigned char *instruction = code + i * INSTRUCTION_BYTES;
-        uint64_t opcode = word(instruction) & OPCODE_MASK;
-        if (opcode != OPCODE_BRANCH && opcode != OPCODE_UNIFORM_BRANCH)
-            continue;
-        int64_t to = (int64_t)i + 1 + branch_distance(instruction, t);
-        bool idle = to == (int64_t)i; /* the trap behind a kernel's end */
-        if (to >= 0 && to <= (int64_t)i && !idle && count < MAX_LOOPS)
-            all[count++] = (loop){ (size_t)to, i };
-    }
-    for (size_t i = 0; i < count; i++)
-        if (!holds_another(&all[i], all, count))
-            m->loops[m->loop_count++] = all[i];
+    const kernel *k = &set->kernels[i], *next = k + 1;
+    bool last = i + 1 == set->kernel_count || next->instance != k->instance;
+    return t->sm >= k->target->sm && (last || t->sm < next->target->sm);
 }
 
-static machine_code read_cubin(const char *bytes, size_t size, const target *t)
+static void write_tables(tables *out, const kernel_set *set, char **paths)
 {
-    machine_code m = { 0 };
-    const Elf64_Ehdr *head = (const Elf64_Ehdr *)(const void *)bytes;
-    if (size < sizeof *head || memcmp(bytes, ELFMAG, SELFMAG) != 0)
-        give_up("cubin", "not an ELF file");
-    const Elf64_Shdr *sections = (const Elf64_Shdr *)(const void *)(bytes + head->e_shoff);
-    const char *names = bytes + sections[head->e_shstrndx].sh_offset;
-    for (unsigned s = 0; s < head->e_shnum; s++) {
-        if (strncmp(names + sections[s].sh_name, ".text.", 6) != 0)
-            continue;
-        m.instructions = sections[s].sh_size / INSTRUCTION_BYTES;
-        find_loops((const unsigned char *)bytes + sections[s].sh_offset, t, &m);
-    }
-    return m;
-}
-
-static machine_code assemble(arena *a, const ptxas *assembler, const char *folder, const kernel *k,
-                             const target *t, ptxas_result *result)
-{
-    const char *error = NULL, *cubin = arena_format(a, "%s/kernel.cubin", folder);
-    const char *source = arena_format(a, "%s/kernel.ptx", folder);
-    if (!ptxas_run(a, assembler, k->ptx, k->ptx_length, t, result, &error) ||
-        !os_write_file(a, source, k->ptx, k->ptx_length, &error))
-        give_up(k->instance->name, error);
-    if (!result->accepted)
-        give_up(k->instance->name, result->message);
-    const char *argv[] = { assembler->path, arena_format(a, "-arch=%s", t->name),
-                           source,          "-o",
-                           cubin,           NULL };
-    char *output, *bytes;
-    int status;
-    size_t size;
-    if (!os_run(a, argv, &output, &status, &error) || status != 0 ||
-        !os_read_file(a, cubin, &bytes, &size, &error))
-        give_up(k->instance->name, error ? error : output);
-    return read_cubin(bytes, size, t);
-}
-
-static void print_row(arena *a, const ptxas *assembler, const char *folder, const kernel *k,
-                      const target *t)
-{
-    ptxas_result r;
-    machine_code m = assemble(a, assembler, folder, k, t, &r);
-    ptx_loop hot = ptx_stats_of(k->ptx).hot;
-    printf("| %s | %s | %u | %u | %zu |", k->instance->name, t->name, r.registers, r.spill_bytes,
-           m.instructions);
-    if (hot.work && hot.number < m.loop_count) {
-        const loop *l = &m.loops[hot.number];
-        size_t length = l->last - l->first + 1;
-        size_t hundredths = (length * 100 + hot.work / 2) / hot.work;
-        printf(" %zu | %u %s | %zu.%02zu | %u |\n", length, hot.work, hot.unit, hundredths / 100,
-               hundredths % 100, hot.counts.load_bytes / hot.counts.loads);
-    } else {
-        printf(" | | | |\n");
-    }
+    const char *error;
+    begin_markdown(&out->markdown, out->assembler.version, set);
+    begin_c(&out->c, out->assembler.version);
+    for (size_t i = 0; i < set->kernel_count; i++)
+        for (size_t t = 0; t < set->target_count; t++)
+            if (serves(set, i, set->targets[t]))
+                add_row(out, &set->kernels[i], set->targets[t], !seen_before(set, i));
+    strbuf_put(&out->c, "};\n/* clang-format on */\n\n"
+                        "const size_t cost_table_size = sizeof cost_table / sizeof *cost_table;\n");
+    if (!os_write_file(out->arena, paths[0], out->markdown.text, out->markdown.length, &error) ||
+        !os_write_file(out->arena, paths[1], out->c.text, out->c.length, &error))
+        give_up("cannot write the tables", error);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: cost SPEC\n");
+    if (argc != 4) {
+        fprintf(stderr, "usage: cost SPEC TABLE.md TABLE.c\n");
         return 2;
     }
     arena *a = arena_new();
     diags d = diags_new(a);
+    tables out = { .arena = a, .markdown = strbuf_new(a), .c = strbuf_new(a) };
     char *text;
     size_t size;
-    const char *error, *folder;
-    ptxas assembler;
+    const char *error;
     spec s;
     kernel_set set;
     if (!os_read_file(a, argv[1], &text, &size, &error) ||
-        !os_temporary_directory(a, &folder, &error) || !ptxas_find(a, NULL, &assembler, &error))
+        !ptxas_find(a, NULL, &out.assembler, &error))
         give_up(argv[1], error);
-    if (!spec_parse(a, argv[1], text, size, families, NULL, &s, &d) ||
+    if (!spec_parse(a, argv[1], text, size, families_and_pipelines(a), NULL, &s, &d) ||
         !generate_kernels(a, &s, &set, &d)) {
         strbuf message = strbuf_new(a);
         diags_render(&d, &message, false);
         give_up(argv[1], message.text);
     }
-    printf("ptxas %s. Machine instructions in all and in one turn of the hot loop, the work of a "
-           "lane in that\n"
-           "turn, instructions a unit of work, average bytes of a load of device memory in the "
-           "loop.\n\n"
-           "| kernel | target | registers | spills | instructions | loop | work | each | bytes a "
-           "load |\n"
-           "|---|---|---|---|---|---|---|---|---|\n",
-           assembler.version);
-    for (size_t i = 0; i < set.kernel_count; i++)
-        for (size_t t = 0; t < set.target_count; t++)
-            if (set.targets[t]->sm >= set.kernels[i].target->sm)
-                print_row(a, &assembler, folder, &set.kernels[i], set.targets[t]);
-    os_remove_directory(a, folder);
+    write_tables(&out, &set, argv + 2);
     arena_free(a);
     return 0;
 }

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Writes the table of machine instructions: cost_table.sh COST_PROGRAM TESTS_FOLDER
+# Writes the table of costs and the model's embedded figures: cost_table.sh COST_PROGRAM SOURCE_ROOT
 set -eu
-mkdir -p "$2/bench/results"
-"$1" "$2/bench/cost.ini" >"$2/bench/results/cost.md.new"
-mv "$2/bench/results/cost.md.new" "$2/bench/results/cost.md"
+mkdir -p "$2/tests/bench/results"
+"$1" "$2/tests/bench/cost.ini" "$2/tests/bench/results/cost.md" "$2/src/cost_table.c"

@@ -2,7 +2,7 @@
  * looks at that and plants what suits it. The text is ptxgen's: one instruction a line.
  *
  * A register is replaced by the one of its class that was defined last before the line, which is
- * the likeliest to be mistaken for it.
+ * the likeliest to be mistaken for it, unless the two are equal there.
  */
 #include "mutation/mutants.h"
 
@@ -27,7 +27,7 @@ typedef struct planter {
     mutant_list *out;
     names defined; /* registers, by the lines before this one */
     unsigned line;
-    instruction in;
+    instruction in, previous;
     const char *before;
 } planter;
 
@@ -240,14 +240,25 @@ static void plant_shifts(planter *p)
         plant_number(p, SHIFT, 3, strtoll(in->operands[3], NULL, 0) / 2);
 }
 
-/* The register of the same class that was defined last, other than this one. */
+/* Whether the line before has made two registers equal. */
+static bool are_copies(const planter *p, const char *a, const char *b)
+{
+    const instruction *mov = &p->previous;
+    if (mov->count != 2 || *mov->guard || !starts(mov->opcode, "mov."))
+        return false;
+    const char *const *pair = mov->operands;
+    return (strcmp(pair[0], a) == 0 && strcmp(pair[1], b) == 0) ||
+           (strcmp(pair[0], b) == 0 && strcmp(pair[1], a) == 0);
+}
+
+/* The register of the same class that was defined last, other than this one and than a copy. */
 static const char *confusable(const planter *p, const char *name)
 {
     size_t length = class_length(name);
     for (size_t i = p->defined.count; i-- > 0;) {
         const char *other = p->defined.items[i];
         if (class_length(other) == length && strncmp(other, name, length) == 0 &&
-            strcmp(other, name) != 0)
+            strcmp(other, name) != 0 && !are_copies(p, name, other))
             return other;
     }
     return NULL;
@@ -443,6 +454,7 @@ void plant_mutants(arena *a, const char *ptx, mutant_list *out)
         const char *code = line + strspn(line, " ");
         p.line++;
         line += length;
+        p.previous = p.in;
         if (code > line || !take_apart(a, code, &p.in))
             continue;
         p.before = print(a, &p.in);

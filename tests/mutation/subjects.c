@@ -10,8 +10,9 @@
 static const struct {
     const char *key;
     int64_t value;
-} sizes[] = { { "n", 3 },         { "m", 2 },           { "num_heads", 4 }, { "num_kv_heads", 2 },
-              { "head_dim", 40 }, { "max_seq_len", 61 } };
+} sizes[] = {
+    { "n", 3 }, { "m", 2 }, { "num_heads", 4 }, { "num_kv_heads", 2 }, { "head_dim", 136 },
+};
 
 enum {
     STEP = 256,        /* columns that a warp takes at once */
@@ -19,7 +20,11 @@ enum {
     REST = 3,          /* and steps that are left over */
     WARP_STEPS = 12,   /* the same for each of several warps: two turns of 4, and 3; */
     STAGED_STEPS = 63, /* at most, where all columns are staged in shared memory */
-    STRIDE_ROWS = 35,  /* of a grid that strides: 16 blocks take two turns or three */
+    MANY_ROWS = 1 << 20,
+    POSITIONS = 463, /* 4 warps with two turns of 64, the last not full; 4 chunks */
+    MERGED = 19,     /* chunks: two turns of 8, and 3 */
+    CHUNK = 32,      /* positions a chunk */
+    SEQUENCES = 3,   /* of these one is empty */
 };
 
 static int64_t columns(const instance *in, int64_t unit)
@@ -33,10 +38,31 @@ static int64_t columns(const instance *in, int64_t unit)
     return steps * STEP + (unit < STEP ? unit : 0);
 }
 
+static bool strides(const family *f)
+{
+    return strstr(f->launch.grid[0], "sm_count");
+}
+
+/* Rows for which the blocks of one SM take two turns, and some of them three. */
+static int64_t strided_rows(const instance *in)
+{
+    const run_values one_sm = { .sm_count = 1 };
+    int64_t rows = formula_value(in->family->launch.rows, in, NULL);
+    int64_t blocks = formula_value(in->family->launch.grid[0], in, &one_sm);
+    return 2 * blocks * rows + rows + 2;
+}
+
 static int64_t small_value(const instance *in, const key *k)
 {
-    if (strcmp(k->name, "n") == 0 && strstr(in->family->launch.grid[0], "sm_count"))
-        return STRIDE_ROWS;
+    if (strcmp(k->name, "n") == 0 && strides(in->family))
+        return MANY_ROWS;
+    bool caches = family_key(in->family, "kv_type");
+    if (strcmp(k->name, "max_seq_len") == 0)
+        return caches ? POSITIONS : (MERGED - 1) * CHUNK + 1;
+    if (strcmp(k->name, "chunk_size") == 0 && !caches)
+        return CHUNK;
+    if (strcmp(k->name, "m") == 0 && family_key(in->family, "max_seq_len"))
+        return SEQUENCES;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (strcmp(k->name, sizes[i].key) == 0 && sizes[i].value >= k->min)
             return sizes[i].value;
@@ -51,6 +77,8 @@ static instance small_instance(const family *f)
     const key *k = family_key(f, "k");
     if (k)
         instance_set(&in, k, columns(&in, k->multiple_of));
+    if (strides(f))
+        instance_set(&in, family_key(f, "n"), strided_rows(&in));
     return in;
 }
 

@@ -155,6 +155,37 @@ static void unused_results_are_not_printed(void **state)
     assert_lacks(text, "[n]");
 }
 
+static void a_variable_read_for_its_own_next_value_alone_goes(void **state)
+{
+    fixture *f = *state;
+    val n = parameter(f->p, "n");
+    var once = var_u32(f->p, 1), twice = var_u32(f->p, 2), pair = var_u32(f->p, 3);
+    PTX_FOR (f->p, i, 0, 10, 1) {
+        keep(f->p, U32, i);
+        assign(f->p, once, add(f->p, once, n));
+        assign(f->p, twice, add(f->p, twice, pair));
+        assign(f->p, twice, mul(f->p, twice, 5));
+        assign(f->p, pair, add(f->p, get(f->p, twice), n));
+    }
+    const char *text = text_of(f);
+    assert_lacks(text, "%r2");
+    assert_lacks(text, "[n]");
+}
+
+static void a_variable_read_before_the_loop_changes_it_stays(void **state)
+{
+    fixture *f = *state;
+    var step = var_u32(f->p, 1), sum = var_u32(f->p, 0);
+    PTX_FOR (f->p, i, 0, 10, 1) {
+        keep(f->p, U32, get(f->p, sum));
+        assign(f->p, sum, add(f->p, sum, step));
+        assign(f->p, step, mul(f->p, step, 5));
+    }
+    const char *text = text_of(f);
+    assert_has(text, "add.u32             %r2, %r2, %r1;");
+    assert_has(text, "mul.lo.u32          %r1, %r1, 5;");
+}
+
 static void loops_that_run_once_or_never_are_no_loops(void **state)
 {
     fixture *f = *state;
@@ -303,6 +334,8 @@ int main(void)
         TEST(identities_of_a_variable_are_copies),
         TEST(an_assignment_leaves_no_copy_behind),
         TEST(unused_results_are_not_printed),
+        TEST(a_variable_read_for_its_own_next_value_alone_goes),
+        TEST(a_variable_read_before_the_loop_changes_it_stays),
         TEST(loops_that_run_once_or_never_are_no_loops),
         TEST(code_behind_a_constant_condition_goes),
         TEST(an_else_is_the_other_way),

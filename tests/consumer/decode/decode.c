@@ -1,15 +1,17 @@
-/* Decodes a few words on whatever libcuda there is, a GPU's or the emulated one, and compares each
- * step with the CPU's. Exits with 77 (skipped) where there is no driver or no device. */
+/* Decodes a few words, then attends a batch of sequences, on whatever libcuda there is, a GPU's or
+ * the emulated one, and compares each step with the CPU's. Exits with 77 (skipped) where there is
+ * no driver or no device. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine.h"
 
 enum { STEPS = 6, SKIPPED = 77 };
 
 /* The length of the difference as a part of the length of what is right. A value that lies between
- * two steps of q8_1 may fall to either side: one part in 127 of one of 256 terms. */
-static const double BOUND = 2e-3;
+ * two steps of 8-bit quantization may fall to either side: one part in 127 of one of 256 terms. */
+static const double STEP_BOUND = 2e-3, ATTENTION_BOUND = 1e-5;
 
 static double difference(const float *got, const float *right, int count)
 {
@@ -22,6 +24,14 @@ static double difference(const float *got, const float *right, int count)
     return sqrt(wrong / length);
 }
 
+static int failed(const engine *e, const char *what, CUresult result)
+{
+    const char *name = "unknown";
+    e->cuda.cuGetErrorName(result, &name);
+    printf("%s: %s\n", what, name);
+    return 1;
+}
+
 static int decode(engine *e, model *m)
 {
     for (unsigned position = 0; position < STEPS; position++) {
@@ -29,26 +39,44 @@ static int decode(engine *e, model *m)
         model_embedding(position, x);
         model_embedding(position, right_x);
         CUresult result = engine_step(e, position, x, logits);
-        if (result != CUDA_SUCCESS) {
-            const char *name = "unknown";
-            e->cuda.cuGetErrorName(result, &name);
-            printf("position %u: %s\n", position, name);
-            return 1;
-        }
+        if (result != CUDA_SUCCESS)
+            return failed(e, "decoding", result);
         model_step(m, position, right_x, right_logits);
         double off_x = difference(x, right_x, HIDDEN);
         double off_logits = difference(logits, right_logits, WORDS);
         printf("position %u: x differs by %.1e, logits by %.1e\n", position, off_x, off_logits);
-        if (!(off_x < BOUND && off_logits < BOUND)) /* also where it is no number */
+        if (!(off_x < STEP_BOUND && off_logits < STEP_BOUND)) /* also where it is no number */
             return 1;
     }
     return 0;
+}
+
+/* The lengths stand for several chunks, one, an empty slot, and a last chunk of one position. */
+static int attend_batch(engine *e, batch *b)
+{
+    static const uint32_t lengths[][SEQUENCES] = { { 300, 1, 0, 128 },
+                                                   { 301, 2, 1, 129 },
+                                                   { 320, 64, 0, 257 } };
+    float o[SEQUENCES][HIDDEN], right[SEQUENCES][HIDDEN];
+    CUresult result = engine_open_batch(e, b);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths && result == CUDA_SUCCESS; i++) {
+        memcpy(b->seq_lens, lengths[i], sizeof lengths[i]);
+        result = engine_attend(e, b->seq_lens, o);
+        batch_attend(b, right);
+        double off = difference(o[0], right[0], SEQUENCES * HIDDEN);
+        printf("%u, %u, %u and %u positions: attention differs by %.1e\n", b->seq_lens[0],
+               b->seq_lens[1], b->seq_lens[2], b->seq_lens[3], off);
+        if (!(off < ATTENTION_BOUND))
+            return 1;
+    }
+    return result == CUDA_SUCCESS ? 0 : failed(e, "attention", result);
 }
 
 int main(void)
 {
     static engine e;
     static model m;
+    static batch b;
     char name[128];
     const char *missing = driver_open(&e.cuda);
     if (missing) {
@@ -57,19 +85,18 @@ int main(void)
     }
     if (!model_make(&m))
         return 1;
+    batch_make(&b);
     CUresult result = engine_open(&e, &m, name, sizeof name);
     if (result == CUDA_ERROR_NO_DEVICE) {
         puts("no device: skipped");
         return SKIPPED;
     }
-    if (result != CUDA_SUCCESS) {
-        const char *text = "unknown";
-        e.cuda.cuGetErrorName(result, &text);
-        printf("starting: %s\n", text);
-        return 1;
-    }
+    if (result != CUDA_SUCCESS)
+        return failed(&e, "starting", result);
     printf("%s\n", name);
     int status = decode(&e, &m);
+    if (status == 0)
+        status = attend_batch(&e, &b);
     engine_close(&e);
     model_free(&m);
     return status;

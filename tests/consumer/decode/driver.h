@@ -50,6 +50,14 @@ typedef struct driver_api {
 #undef MEMBER
 } driver_api;
 
+/* Returns what a call says from the function it stands in, unless that is success. */
+#define TRY(call)                  \
+    do {                           \
+        CUresult tried = (call);   \
+        if (tried != CUDA_SUCCESS) \
+            return tried;          \
+    } while (0)
+
 /* NULL, or the name of what is missing. */
 const char *driver_open(driver_api *d);
 

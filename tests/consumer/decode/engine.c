@@ -2,15 +2,7 @@
 #include "engine.h"
 
 #include <dlfcn.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#define TRY(call)                   \
-    do {                            \
-        CUresult result = (call);   \
-        if (result != CUDA_SUCCESS) \
-            return result;          \
-    } while (0)
 
 /* add(x, y): x[i] += y[i]. An engine has kernels of its own beside the generated ones. */
 static const char ADD[] = ".version 6.3\n"
@@ -31,59 +23,37 @@ static const char ADD[] = ".version 6.3\n"
                           "    ret;\n"
                           "}\n";
 
-static CUresult add_to_x(engine *e, CUdeviceptr y)
+static CUresult add(engine *e, CUdeviceptr x, CUdeviceptr y)
 {
-    void *arguments[] = { &e->x, &y };
+    void *arguments[] = { &x, &y };
     return e->cuda.cuLaunchKernel(e->add, 1, 1, 1, HIDDEN, 1, 1, 0, e->stream, arguments, NULL);
-}
-
-/* The steps of a pipeline, one after another. */
-static CUresult run(engine *e, const ptxgen_pipeline *p, const CUdeviceptr *buffers)
-{
-    for (size_t i = 0; i < p->step_count; i++) {
-        const ptxgen_step *step = &p->steps[i];
-        const ptxgen_kernel *kernel = decode_named(step->kernel, e->kernels.driver.sm);
-        CUdeviceptr addresses[8];
-        void *arguments[8];
-        for (size_t a = 0; a < step->argument_count; a++) {
-            const ptxgen_argument *from = &step->arguments[a];
-            CUdeviceptr start =
-                from->buffer == PTXGEN_WORKSPACE ? e->workspace : buffers[from->buffer];
-            addresses[a] = start + from->offset;
-            arguments[a] = &addresses[a];
-        }
-        TRY(ptxgen_launch(&e->kernels.driver, decode_loaded(&e->kernels, kernel), e->stream,
-                          arguments));
-    }
-    return CUDA_SUCCESS;
 }
 
 static CUresult enqueue_before_cache(engine *e)
 {
-    const CUdeviceptr qkv[] = {
-        e->q, e->k, e->v, e->weights[Q], e->weights[K], e->weights[V], e->x
-    };
-    return run(e, &decode_qkv_k256_n256_kv128, qkv);
+    const CUdeviceptr *w = e->weights;
+    return decode_qkv_k256_n256_kv128_launch(&e->kernels, e->stream, e->q, e->k, e->v, w[Q], w[K],
+                                             w[V], e->x, e->workspace);
 }
 
 static CUresult enqueue_after_cache(engine *e)
 {
     const decode_cuda *kernels = &e->kernels;
-    const CUdeviceptr down[] = { e->y, e->weights[DOWN], e->gated };
+    const CUdeviceptr *w = e->weights;
     TRY(decode_incremental_attention_d64_h4_kv2_s64_indirect_launch(
         kernels, e->stream, e->mixed, e->q, e->keys, e->values, e->seq_len));
-    TRY(decode_mwv_q4k_gemv_k256_n256_w4_launch(kernels, e->stream, e->y, e->weights[OUTPUT],
-                                                e->mixed));
-    TRY(add_to_x(e, e->y));
+    TRY(decode_stream_q4k_gemv_k256_n256_m1_w12_r2_residual_launch(kernels, e->stream, e->attended,
+                                                                   w[OUTPUT], e->mixed, e->x));
 
-    TRY(decode_q8_1_quantize_k256_m1_w4_launch(kernels, e->stream, e->x8, e->x));
+    TRY(decode_q8_1_quantize_k256_m1_w4_launch(kernels, e->stream, e->x8, e->attended));
     TRY(decode_fused_gate_up_swiglu_hw_dp4a_q4k_gemv_k256_n512_w4_launch(
-        kernels, e->stream, e->gated, e->weights[GATE], e->weights[UP], e->x8));
-    TRY(run(e, &decode_dp4a_k512_n256, down));
-    TRY(add_to_x(e, e->y));
+        kernels, e->stream, e->gated, w[GATE], w[UP], e->x8));
+    TRY(decode_dp4a_k512_n256_launch(kernels, e->stream, e->x, w[DOWN], e->gated, e->workspace));
+    TRY(add(e, e->x, e->attended));
 
-    return decode_fused_rmsnorm_q4k_gemv_k256_n320_launch(kernels, e->stream, e->logits,
-                                                          e->weights[WORD], e->x, e->gamma);
+    void *arguments[] = { &e->logits, &e->weights[WORD], &e->x, &e->gamma };
+    return ptxgen_launch(&e->kernels.driver, decode_loaded(&e->kernels, e->words), e->stream,
+                         arguments);
 }
 
 /* The cache is [kv_head][position][head_dim]: one row for each KV head. */
@@ -117,7 +87,7 @@ CUresult engine_step(engine *e, unsigned position, float x[HIDDEN], float logits
     return cuda->cuMemcpyDtoH_v2(logits, e->logits, WORDS * sizeof *logits);
 }
 
-static CUresult capture(engine *e, CUresult (*enqueue)(engine *), CUgraphExec *exec)
+CUresult engine_capture(engine *e, CUresult (*enqueue)(engine *), CUgraphExec *exec)
 {
     const driver_api *cuda = &e->cuda;
     CUgraph graph;
@@ -130,20 +100,21 @@ static CUresult capture(engine *e, CUresult (*enqueue)(engine *), CUgraphExec *e
     return result;
 }
 
-static CUresult allocate(engine *e, CUdeviceptr *buffer, size_t bytes)
+CUresult engine_allocate(engine *e, CUdeviceptr *buffer, size_t bytes)
 {
+    if (e->buffer_count == MOST_BUFFERS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     TRY(e->cuda.cuMemAlloc_v2(buffer, bytes));
     e->buffers[e->buffer_count++] = *buffer;
     return CUDA_SUCCESS;
 }
 
-static CUresult allocate_all(engine *e)
+static CUresult allocate_buffers(engine *e)
 {
-    size_t workspace = decode_qkv_k256_n256_kv128.workspace > decode_dp4a_k512_n256.workspace
-                           ? decode_qkv_k256_n256_kv128.workspace
-                           : decode_dp4a_k512_n256.workspace;
-    size_t cache_bytes = (size_t)KV_HEADS * MAX_SEQ_LEN * HEAD_DIM * sizeof(float);
-    size_t x8_bytes = (size_t)decode_q8_1_quantize_k256_m1_w4.params[0].bytes;
+    const size_t workspace =
+        PTXGEN_MAX(DECODE_QKV_K256_N256_KV128_WORKSPACE, DECODE_DP4A_K512_N256_WORKSPACE);
+    const size_t cache_bytes = (size_t)KV_HEADS * MAX_SEQ_LEN * HEAD_DIM * sizeof(float);
+    const size_t x8_bytes = (size_t)decode_q8_1_quantize_k256_m1_w4.params[0].bytes;
     const struct {
         CUdeviceptr *buffer;
         size_t bytes;
@@ -155,7 +126,7 @@ static CUresult allocate_all(engine *e)
         { &e->keys, cache_bytes },
         { &e->values, cache_bytes },
         { &e->mixed, HIDDEN * sizeof(float) },
-        { &e->y, HIDDEN * sizeof(float) },
+        { &e->attended, HIDDEN * sizeof(float) },
         { &e->x8, x8_bytes },
         { &e->gated, FEED_FORWARD * sizeof(float) },
         { &e->workspace, workspace },
@@ -164,17 +135,47 @@ static CUresult allocate_all(engine *e)
         { &e->gamma, HIDDEN * sizeof(float) },
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        TRY(allocate(e, wanted[i].buffer, wanted[i].bytes));
+        TRY(engine_allocate(e, wanted[i].buffer, wanted[i].bytes));
     return CUDA_SUCCESS;
 }
 
 static CUresult upload(engine *e, const model *m)
 {
     for (int i = 0; i < MATRICES; i++) {
-        TRY(allocate(e, &e->weights[i], m->bytes[i]));
+        TRY(engine_allocate(e, &e->weights[i], m->bytes[i]));
         TRY(e->cuda.cuMemcpyHtoD_v2(e->weights[i], m->blocks[i], m->bytes[i]));
     }
     return e->cuda.cuMemcpyHtoD_v2(e->gamma, m->gamma, sizeof m->gamma);
+}
+
+/* A kernel whose shape is known from the model file alone is looked up, not named. */
+static CUresult find_words(engine *e)
+{
+    const ptxgen_query query = { .op = PTXGEN_RMSNORM_GEMV,
+                                 .weights = PTXGEN_Q4_K,
+                                 .k = HIDDEN,
+                                 .n = WORDS,
+                                 .sm = e->kernels.driver.sm };
+    char text[256];
+    e->words = decode_find(&query);
+    if (e->words)
+        return CUDA_SUCCESS;
+    decode_explain_miss(&query, text, sizeof text);
+    fprintf(stderr, "%s\n", text);
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult load_generated(decode_cuda *kernels, const ptxgen_kernel *found,
+                               ptxgen_load_error *error)
+{
+    TRY(decode_qkv_k256_n256_kv128_load(kernels, error));
+    TRY(decode_incremental_attention_d64_h4_kv2_s64_indirect_load(kernels, error));
+    TRY(decode_stream_q4k_gemv_k256_n256_m1_w12_r2_residual_load(kernels, error));
+    TRY(decode_q8_1_quantize_k256_m1_w4_load(kernels, error));
+    TRY(decode_fused_gate_up_swiglu_hw_dp4a_q4k_gemv_k256_n512_w4_load(kernels, error));
+    TRY(decode_dp4a_k512_n256_load(kernels, error));
+    TRY(decode_flash_decoding_d64_h4_kv2_s320_m4_c128_f16_load(kernels, error));
+    return decode_load(kernels, found, error);
 }
 
 static CUresult load_kernels(engine *e)
@@ -183,7 +184,8 @@ static CUresult load_kernels(engine *e)
     TRY(e->cuda.cuModuleLoadData(&e->own, ADD));
     TRY(e->cuda.cuModuleGetFunction(&e->add, e->own, "add"));
     TRY(decode_cuda_init(&e->kernels, dlsym, e->cuda.library));
-    CUresult result = decode_load_all(&e->kernels, &error);
+    TRY(find_words(e));
+    CUresult result = load_generated(&e->kernels, e->words, &error);
     if (result != CUDA_SUCCESS)
         fprintf(stderr, "%s: %s\n", error.kernel->name, error.log);
     return result;
@@ -200,10 +202,10 @@ CUresult engine_open(engine *e, const model *m, char *name, int name_size)
     TRY(cuda->cuCtxSetCurrent(context));
     TRY(cuda->cuStreamCreate(&e->stream, CU_STREAM_NON_BLOCKING));
     TRY(load_kernels(e));
-    TRY(allocate_all(e));
+    TRY(allocate_buffers(e));
     TRY(upload(e, m));
-    TRY(capture(e, enqueue_before_cache, &e->before_cache));
-    return capture(e, enqueue_after_cache, &e->after_cache);
+    TRY(engine_capture(e, enqueue_before_cache, &e->before_cache));
+    return engine_capture(e, enqueue_after_cache, &e->after_cache);
 }
 
 void engine_close(engine *e)
@@ -211,6 +213,7 @@ void engine_close(engine *e)
     const driver_api *cuda = &e->cuda;
     cuda->cuGraphExecDestroy(e->before_cache);
     cuda->cuGraphExecDestroy(e->after_cache);
+    cuda->cuGraphExecDestroy(e->batch.attend);
     for (unsigned i = 0; i < e->buffer_count; i++)
         cuda->cuMemFree_v2(e->buffers[i]);
     decode_unload(&e->kernels);

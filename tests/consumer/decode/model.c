@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { Q4K_VALUES = 256, Q4K_BYTES = 144, Q8_VALUES = 32, HALF_DIGITS = 11, LONGEST = 512 };
+#include "values.h"
+
+enum { Q4K_VALUES = 256, Q4K_BYTES = 144, BLOCK_VALUES = 32, LONGEST = 512 };
 
 static const struct {
     int rows, columns;
@@ -20,23 +22,9 @@ static const struct {
     [WORD] = { WORDS, HIDDEN },
 };
 
-static uint32_t next(uint64_t *random)
+static float half_at(const unsigned char *bytes)
 {
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*random >> 33);
-}
-
-/* -1 to 1 */
-static float next_value(uint64_t *random)
-{
-    return (float)next(random) / (float)(1u << 30) - 1;
-}
-
-/* A half-precision number of positive exponent field: all that the blocks here have. */
-static float half(const unsigned char *bytes)
-{
-    unsigned bits = bytes[0] | (unsigned)bytes[1] << 8;
-    return ldexpf((float)((bits & 0x3ff) | 0x400), (int)(bits >> 10) - 25);
+    return half_value(bytes[0] | (unsigned)bytes[1] << 8);
 }
 
 /* 144 bytes: d, dmin, eight 6-bit scales and mins in 12 bytes, 256 nibbles. */
@@ -48,7 +36,8 @@ static void dequantise(const unsigned char *block, float *y)
         int min = j < 4 ? s[j + 4] & 63 : (s[j + 4] >> 4) | (s[j] >> 6 << 4);
         for (int i = 0; i < 32; i++) {
             int nibble = (nibbles[j / 2 * 32 + i] >> 4 * (j % 2)) & 15;
-            y[32 * j + i] = half(block) * (float)(scale * nibble) - half(block + 2) * (float)min;
+            y[32 * j + i] =
+                half_at(block) * (float)(scale * nibble) - half_at(block + 2) * (float)min;
         }
     }
 }
@@ -58,7 +47,7 @@ static void dequantise(const unsigned char *block, float *y)
 static void random_block(uint64_t *random, unsigned char *block)
 {
     for (int i = 0; i < Q4K_BYTES; i++)
-        block[i] = (unsigned char)next(random);
+        block[i] = (unsigned char)random_bits(random);
     block[1] = (block[1] & 3) | 2 << 2;
     block[3] = (block[3] & 3) | 5 << 2;
 }
@@ -81,7 +70,7 @@ int model_make(model *m)
         }
     }
     for (int i = 0; i < HIDDEN; i++)
-        m->gamma[i] = 1 + next_value(&random) / 4;
+        m->gamma[i] = 1 + random_value(&random) / 4;
     return 1;
 }
 
@@ -97,7 +86,7 @@ void model_embedding(unsigned position, float x[HIDDEN])
 {
     uint64_t random = 1000 + position;
     for (int i = 0; i < HIDDEN; i++)
-        x[i] = next_value(&random);
+        x[i] = random_value(&random);
 }
 
 static void multiply(const model *m, matrix w, const float *x, float *y)
@@ -111,48 +100,28 @@ static void multiply(const model *m, matrix w, const float *x, float *y)
     }
 }
 
-static float round_to_half(float x)
+static float as_it_is(float step)
 {
-    int exponent;
-    float digits = frexpf(x, &exponent);
-    return ldexpf(rintf(ldexpf(digits, HALF_DIGITS)), exponent - HALF_DIGITS);
+    return step;
 }
 
-/* What q8_1 keeps of x: 32 values share a step, which is the largest of them / 127. */
-static void keep_q8_1(const float *x, int count, float *y)
+/* What 8-bit quantization keeps of x: 32 values share a step, which is the largest of them / 127.
+ * q8_1 stores it as a half. */
+static void keep_bytes(const float *x, int count, float (*stored)(float), float *y)
 {
-    for (int block = 0; block < count; block += Q8_VALUES) {
+    for (int block = 0; block < count; block += BLOCK_VALUES) {
         float largest = 0;
-        for (int i = 0; i < Q8_VALUES; i++)
+        for (int i = 0; i < BLOCK_VALUES; i++)
             largest = fmaxf(largest, fabsf(x[block + i]));
         float step = largest / 127;
-        for (int i = 0; i < Q8_VALUES; i++)
-            y[block + i] = step > 0 ? rintf(x[block + i] / step) * round_to_half(step) : 0;
+        for (int i = 0; i < BLOCK_VALUES; i++)
+            y[block + i] = step > 0 ? rintf(x[block + i] / step) * stored(step) : 0;
     }
 }
 
-static void attend(const model *m, const float *q, unsigned seq_len, float *out)
+static void keep_q8_1(const float *x, int count, float *y)
 {
-    for (int head = 0; head < HEADS; head++) {
-        const float(*keys)[HEAD_DIM] = m->keys[head * KV_HEADS / HEADS];
-        const float(*values)[HEAD_DIM] = m->values[head * KV_HEADS / HEADS];
-        double scores[MAX_SEQ_LEN], largest = -INFINITY, total = 0, sums[HEAD_DIM] = { 0 };
-        for (unsigned p = 0; p < seq_len; p++) {
-            scores[p] = 0;
-            for (int i = 0; i < HEAD_DIM; i++)
-                scores[p] += (double)q[head * HEAD_DIM + i] * (double)keys[p][i];
-            scores[p] /= sqrt(HEAD_DIM);
-            largest = fmax(largest, scores[p]);
-        }
-        for (unsigned p = 0; p < seq_len; p++) {
-            double weight = exp(scores[p] - largest);
-            total += weight;
-            for (int i = 0; i < HEAD_DIM; i++)
-                sums[i] += weight * (double)values[p][i];
-        }
-        for (int i = 0; i < HEAD_DIM; i++)
-            out[head * HEAD_DIM + i] = (float)(sums[i] / total);
-    }
+    keep_bytes(x, count, round_to_half, y);
 }
 
 static void add(float *x, const float *y)
@@ -184,8 +153,9 @@ void model_step(model *m, unsigned position, float x[HIDDEN], float logits[WORDS
         memcpy(m->keys[head][position], k + head * HEAD_DIM, HEAD_DIM * sizeof *k);
         memcpy(m->values[head][position], v + head * HEAD_DIM, HEAD_DIM * sizeof *v);
     }
-    attend(m, q, position + 1, mixed);
-    multiply(m, OUTPUT, mixed, y);
+    attend(q, m->keys[0][0], m->values[0][0], MAX_SEQ_LEN, position + 1, mixed);
+    keep_bytes(mixed, HIDDEN, as_it_is, kept);
+    multiply(m, OUTPUT, kept, y);
     add(x, y);
 
     keep_q8_1(x, HIDDEN, kept);

@@ -2,7 +2,7 @@
  * and what a decode step gives, computed on the CPU from the dequantised weights.
  *
  *     q, k, v = Wq x, Wk x, Wv x                  x in q8_1
- *     x      += Wo attention(q, keys, values)     one more key and value a step
+ *     x      += Wo attention(q, keys, values)     one more key and value a step; in 8 bits
  *     x      += Wdown (silu(Wgate x) * (Wup x))   x, and the product, in q8_1
  *     logits  = Wwords (rmsnorm(x) * gamma)
  */
@@ -11,11 +11,9 @@
 
 #include <stddef.h>
 
+#include "attention.h"
+
 enum {
-    HEAD_DIM = 64,
-    HEADS = 4,
-    KV_HEADS = 2,
-    HIDDEN = HEADS * HEAD_DIM,
     KV = KV_HEADS * HEAD_DIM,
     FEED_FORWARD = 512,
     WORDS = 320,

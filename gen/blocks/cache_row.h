@@ -1,0 +1,63 @@
+/* A lane's share of a row of head_dim values: of K and V in f32, f16 or bf16, of queries and
+ * results in f32.
+ *
+ * A position's row is shared by a group of lanes, each holding up to a number of its values in
+ * pieces of 16 bytes (8 where that divides the row better), every group-size-th piece, so that
+ * neighbouring lanes read neighbouring bytes. A warp has several groups, each with its own
+ * positions.
+ */
+#ifndef PTXGEN_GEN_BLOCKS_CACHE_ROW_H
+#define PTXGEN_GEN_BLOCKS_CACHE_ROW_H
+
+#include "gen/family.h"
+#include "ptx/ptx.h"
+
+enum { MAX_LANE_VALUES = 16 };
+
+/* How lanes share a row. */
+typedef struct row_split {
+    unsigned value_bytes; /* of the cache */
+    unsigned piece;       /* values that a lane loads at once */
+    unsigned group;       /* lanes a position, a power of two */
+    unsigned pieces;      /* a lane has at most */
+    bool ragged;          /* some lanes have no last piece */
+} row_split;
+
+/* lane_values: at most this many a lane, where a warp is enough for that. */
+row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group);
+unsigned row_split_values(const row_split *s); /* of a lane */
+
+/* What the share of this lane is. A lane without a last piece reads its first piece again in its
+ * place and must give it no weight. */
+typedef struct row_lane {
+    row_split split;
+    int64_t kv_type;
+    val lane, group; /* its number in its group, its group's number */
+    val first_piece; /* number in the row; 0 where the lane has none */
+    val has_last;    /* predicate: the lane's last piece exists */
+    val last_offset; /* u64, of the cache, from the first piece */
+} row_lane;
+row_lane row_lane_new(ptx *p, const instance *in, row_split split);
+
+/* Bytes from a row of the cache to the lane's first piece of it. */
+val row_lane_offset(ptx *p, const row_lane *l);
+
+/* The lane's values of an f32 row at an address, multiplied by scale; 0 where it has none. */
+void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[MAX_LANE_VALUES]);
+
+/* The address of the lane's first piece of an f32 row, and stores of its values there, multiplied
+ * by scale where there is one. Where all groups have the same values, one of them stores. */
+val row_lane_at(ptx *p, const row_lane *l, val row, bool shared);
+void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *values,
+                    const val *scale);
+
+/* The lane's share of a row of the cache, as loaded: f32 values, or words of two values. first and
+ * last are the addresses of its first and its last piece, less the offset. */
+typedef struct raw_row {
+    val words[MAX_LANE_VALUES];
+} raw_row;
+raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t offset);
+unsigned raw_row_words(const row_split *s);
+void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MAX_LANE_VALUES]);
+
+#endif

@@ -1,0 +1,187 @@
+/* Memory latency by Little's law: bytes in flight = bandwidth x latency. Under load it is about
+ * 780 ns: an H200 of 132 SMs needs some 25 KB in flight on each for the 4.3 TB/s of a copy. The
+ * model takes it for all parts, and for all the share of the published bandwidth that a copy
+ * reaches there, 4.3 of 4.8 TB/s.
+ */
+#include "cost.h"
+
+#include <string.h>
+
+#include "gen/formula.h"
+
+enum { WARP = 32, BATCH = 8, COLUMN = 11 };
+
+static const double LATENCY = 780e-9;
+static const double COPY_SHARE = 0.9;
+static const double MEGA = 1e6, GIGA = 1e9, MICROSECONDS = 1e6, KILO = 1e3;
+
+const char *const cost_bound_names[BOUND_COUNT] = {
+    [BOUND_MEMORY] = "memory",
+    [BOUND_ISSUE] = "issue",
+    [BOUND_LATENCY] = "latency",
+};
+
+const cost_figures *cost_find(const char *name, unsigned sm)
+{
+    const cost_figures *found = NULL;
+    for (size_t i = 0; i < cost_table_size; i++) {
+        const cost_figures *f = &cost_table[i];
+        if (strcmp(f->family, name) == 0 && f->sm <= sm && (!found || f->sm > found->sm))
+            found = f;
+    }
+    return found;
+}
+
+bool cost_gpu_of(const target *t, cost_gpu *gpu)
+{
+    const gpu_part *part = target_part(t);
+    if (!part)
+        return false;
+    *gpu = (cost_gpu){ t, part->sm_count, part->clock_mhz * MEGA,
+                       part->bandwidth_gbps * GIGA * COPY_SHARE };
+    return true;
+}
+
+static double value_bytes(format f)
+{
+    return (double)formats[f].block_bytes / formats[f].block_values;
+}
+
+cost_work cost_work_of(arena *a, const instance *in)
+{
+    cost_work work = { 0 };
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, in, params);
+    const problem_shape *s = &in->shape;
+    double first_input = 0;
+    for (size_t i = 0; i < count; i++) {
+        const param *p = &params[i];
+        if (p->kind == PARAM_U32)
+            continue;
+        double values = (double)formula_value(p->values, in, NULL);
+        format f = p->target_values ? p->target : p->format;
+        if (p->target_values)
+            values *= (double)formula_value(p->target_values, in, NULL);
+        work.bytes += values * value_bytes(f);
+        if (p->kind == PARAM_IN && first_input <= 0)
+            first_input = values;
+        bool may_be_x = f == in->family->activations && work.units > 0;
+        /* Each query head goes over its head's cache on its own. */
+        if (p->cache)
+            work.units += values * (double)s->num_heads / (double)s->num_kv_heads;
+        else if (p->kind == PARAM_IN && f == in->family->weights && f != FORMAT_NONE && !may_be_x)
+            work.units += values;
+        if (work.units > 0 && work.unit_bytes <= 0)
+            work.unit_bytes = value_bytes(f);
+    }
+    if (work.units <= 0) {
+        work.units = first_input;
+        work.unit_bytes = value_bytes(FORMAT_F32);
+    }
+    return work;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+cost_prediction cost_predict(arena *a, const cost_figures *f, const instance *in,
+                             const cost_gpu *gpu)
+{
+    const launch *l = &in->family->launch;
+    run_values run = { in->shape.k, in->shape.n, in->shape.m, (int64_t)gpu->sm_count };
+    double blocks = 1, threads = (double)formula_value(l->block, in, &run);
+    for (int i = 0; i < 3; i++)
+        blocks *= (double)formula_value(l->grid[i], in, &run);
+    size_t dynamic = l->dynamic_shared ? (size_t)formula_value(l->dynamic_shared, in, &run) : 0;
+    double fitting =
+        target_blocks_per_sm(gpu->target, (unsigned)threads, f->registers, f->shared + dynamic);
+    double sms = least(blocks, gpu->sm_count), resident = sms * least(fitting, blocks / sms);
+    double schedulers = least(TARGET_ISSUE_SLOTS * sms, resident * threads / WARP);
+    cost_work work = cost_work_of(a, in);
+    cost_prediction p = {
+        .warps_sm = (unsigned)(fitting * threads / WARP),
+        .in_flight_sm = fitting * threads * f->in_flight,
+        .times = { [BOUND_MEMORY] = work.bytes / gpu->bandwidth,
+                   [BOUND_ISSUE] = work.units * f->instructions / WARP / (schedulers * gpu->clock),
+                   [BOUND_LATENCY] =
+                       work.units * f->unit_bytes * LATENCY / (resident * threads * f->in_flight) },
+    };
+    for (cost_bound b = 0; b < BOUND_COUNT; b++)
+        if (p.times[b] > p.times[p.bound])
+            p.bound = b;
+    return p;
+}
+
+/* Defaults, and of the sizes that have none those of an 8B model's. */
+static instance usual_instance(arena *a, const family *f)
+{
+    static const struct {
+        const char *key;
+        int64_t value;
+    } sizes[] = {
+        { "k", 4096 },         { "n", 14336 },          { "head_dim", 128 },   { "num_heads", 32 },
+        { "num_kv_heads", 8 }, { "max_seq_len", 8192 }, { "kv_type", KV_F16 },
+    };
+    instance in = { .family = f };
+    for (const key *k = f->keys; k->name; k++)
+        instance_set(&in, k, key_default(k));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const key *k = family_key(f, sizes[i].key);
+        if (k)
+            instance_set(&in, k, sizes[i].value);
+    }
+    if (in.shape.m == 0 && family_key(f, "m"))
+        in.shape.m = BATCH;
+    in.shape.seq_len = in.shape.max_seq_len;
+    in.name = instance_make_name(a, &in);
+    return in;
+}
+
+static void put_heading(strbuf *out, const cost_gpu *gpu)
+{
+    const target *t = gpu->target;
+    const gpu_part *part = target_part(t);
+    strbuf_format(out, "\n%s: %s, %u SMs, %u MHz, %u GB/s\n", t->name, part->name, part->sm_count,
+                  part->clock_mhz, part->bandwidth_gbps);
+}
+
+static void put_row(strbuf *out, const instance *in, const cost_figures *f, const cost_gpu *gpu,
+                    size_t width)
+{
+    cost_prediction p = cost_predict(out->arena, f, in, gpu);
+    strbuf_format(out, "%-*s%*u%*.2f%*.0f%*.1f", (int)width, in->name, COLUMN, p.warps_sm, COLUMN,
+                  f->instructions, COLUMN, f->load_bytes, COLUMN, p.in_flight_sm / KILO);
+    for (cost_bound b = 0; b < BOUND_COUNT; b++)
+        strbuf_format(out, "%*.1f", COLUMN, p.times[b] * MICROSECONDS);
+    strbuf_format(out, "  %s\n", cost_bound_names[p.bound]);
+}
+
+bool cost_list(strbuf *out, const target *t)
+{
+    static const char *const columns[] = { "warps/SM",  "instr/unit", "bytes/load", "KB/SM",
+                                           "memory us", "issue us",   "latency us" };
+    cost_gpu gpu;
+    if (!cost_gpu_of(t, &gpu))
+        return false;
+    size_t width = 0, count = 0;
+    while (families[count])
+        count++;
+    instance *usual = arena_alloc(out->arena, count * sizeof *usual);
+    for (size_t i = 0; i < count; i++) {
+        usual[i] = usual_instance(out->arena, families[i]);
+        width = strlen(usual[i].name) > width ? strlen(usual[i].name) : width;
+    }
+    put_heading(out, &gpu);
+    strbuf_format(out, "%-*s", (int)width, "kernel");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        strbuf_format(out, "%*s", COLUMN, columns[i]);
+    strbuf_put(out, "  bound\n");
+    for (size_t i = 0; i < count; i++) {
+        const cost_figures *f = cost_find(families[i]->name, t->sm);
+        if (f)
+            put_row(out, &usual[i], f, &gpu, width);
+    }
+    return true;
+}

@@ -1,0 +1,199 @@
+/* Times kernels on a GPU: bench_gpu [--quick] [--peer PTX] SPEC [FAMILY]...
+ *
+ * Every kernel of the spec, or those of some families, for the GPU that is there: the median time
+ * of a launch with its inputs outside the L2, what it reads and writes a second beside what a copy
+ * on this device does, and the time beside that of the cost model, given this device's number of
+ * SMs, clock and copy. Outputs are checked in the same run. PTX is what nvcc makes of
+ * peers/stream_q4k_gemv.cu, which then has a row behind each kernel of that family.
+ *
+ * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "bench/gpu/timing.h"
+#include "cost.h"
+#include "generate.h"
+
+enum { FAILED = 1, USAGE = 2, SKIPPED = 77 };
+
+static const effort thorough = {
+    .batches = 31, .most_launches = 64, .batch_seconds = 1e-3, .copy_bytes = (size_t)1 << 30
+};
+static const effort quick = {
+    .batches = 1, .most_launches = 1, .batch_seconds = 0, .copy_bytes = (size_t)1 << 20
+};
+
+static bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
+{
+    diags d = diags_new(a);
+    char *text;
+    size_t size;
+    const char *error;
+    spec s;
+    spec_overrides overrides = { .targets = t->name };
+    if (!os_read_file(a, path, &text, &size, &error)) {
+        fprintf(stderr, "bench_gpu: %s: %s\n", path, error);
+        return false;
+    }
+    if (spec_parse(a, path, text, size, families_and_pipelines(a), &overrides, &s, &d) &&
+        generate_kernels(a, &s, set, &d))
+        return true;
+    strbuf message = strbuf_new(a);
+    diags_render(&d, &message, false);
+    fputs(message.text, stderr);
+    return false;
+}
+
+/* The newest target that the device runs. */
+static const target *target_of(unsigned sm)
+{
+    const target *found = NULL;
+    for (size_t i = 0; i < target_count; i++)
+        if (targets[i].sm <= sm)
+            found = &targets[i];
+    return found;
+}
+
+static bool is_asked_for(const char *name, char **asked, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(asked[i], name) == 0)
+            return true;
+    return count == 0;
+}
+
+static void print_head(const gpu *g, const cost_gpu *c)
+{
+    printf("%s, driver for CUDA %d.%d, %u SMs, %.0f MHz, L2 %.0f MB, copy %.0f GB/s\n", g->name,
+           g->driver_version / 1000, g->driver_version % 1000 / 10, g->sm_count, g->clock / 1e6,
+           (double)g->l2_bytes / 1e6, c->bandwidth / 1e9);
+    if (strstr(g->name, "emulator"))
+        printf("The device is an emulator: results are checked, times mean nothing.\n");
+    printf("\n| kernel | MB | us | GB/s | of copy | model us | of model | bound | error | |\n"
+           "|---|---|---|---|---|---|---|---|---|---|\n");
+}
+
+static void print_row(arena *a, const kernel *k, const char *by, const timing *t, const cost_gpu *c,
+                      bool right)
+{
+    cost_work work = cost_work_of(a, k->instance);
+    const cost_figures *f = cost_find(k->instance->family->name, c->target->sm);
+    double speed = work.bytes / t->seconds;
+    printf("| %s%s | %.1f | %.1f | %.0f | %.0f %% |", by, k->instance->name, work.bytes / 1e6,
+           t->seconds * 1e6, speed / 1e9, 100 * speed / c->bandwidth);
+    if (f) {
+        cost_prediction p = cost_predict(a, f, k->instance, c);
+        printf(" %.1f | %.2f | %s |", p.times[p.bound] * 1e6, t->seconds / p.times[p.bound],
+               cost_bound_names[p.bound]);
+    } else {
+        printf(" | | |");
+    }
+    printf(" %.2f | %s |\n", t->worst, right ? "" : t->written ? "WRONG" : "NOT WRITTEN");
+    fflush(stdout);
+}
+
+typedef struct options {
+    bool quick;
+    const char *peer, *spec;
+    char **families; /* asked for; all where there are none */
+    int family_count;
+} options;
+
+typedef struct gpu_run {
+    gpu gpu;
+    cost_gpu model;
+    const effort *effort;
+    arena *scratch;
+} gpu_run;
+
+static bool bench(gpu_run *s, const kernel *k, const peer *by, bool *all_right)
+{
+    timing t = { 0 };
+    arena_reset(s->scratch);
+    if (!time_kernel(s->scratch, &s->gpu, k, by, s->effort, &t)) {
+        fprintf(stderr, "bench_gpu: %s: %s\n", k->instance->name, s->gpu.error);
+        return false;
+    }
+    bool right = t.written && t.worst <= 1;
+    print_row(s->scratch, k, by ? "nvcc: " : "", &t, &s->model, right);
+    *all_right &= right;
+    return true;
+}
+
+static bool has_peer(const instance *in)
+{
+    return strcmp(in->family->name, "stream_q4k_gemv") == 0 && in->shape.m == 1 && !in->bias &&
+           !in->residual && in->rows_per_warp == 2;
+}
+
+static int bench_all(arena *a, gpu_run *s, const options *o)
+{
+    kernel_set set;
+    peer nvcc = { .entry = "stream_q4k_gemv_peer" };
+    char *text;
+    size_t size;
+    const char *error;
+    bool right = true;
+    s->model = (cost_gpu){ target_of(s->gpu.sm), s->gpu.sm_count, s->gpu.clock, 0 };
+    if (!s->model.target || !make_kernels(a, o->spec, s->model.target, &set))
+        return FAILED;
+    if (o->peer && !os_read_file(a, o->peer, &text, &size, &error)) {
+        fprintf(stderr, "bench_gpu: %s: %s\n", o->peer, error);
+        return FAILED;
+    }
+    if (!time_copy(&s->gpu, s->effort, &s->model.bandwidth)) {
+        fprintf(stderr, "bench_gpu: copy: %s\n", s->gpu.error);
+        return FAILED;
+    }
+    nvcc.ptx = o->peer ? text : NULL;
+    print_head(&s->gpu, &s->model);
+    for (size_t i = 0; i < set.kernel_count; i++) {
+        const kernel *k = &set.kernels[i];
+        if (!is_asked_for(k->instance->family->name, o->families, o->family_count))
+            continue;
+        if (!bench(s, k, NULL, &right) ||
+            (nvcc.ptx && has_peer(k->instance) && !bench(s, k, &nvcc, &right)))
+            return FAILED;
+    }
+    return right ? 0 : FAILED;
+}
+
+static bool parse(int argc, char **argv, options *o)
+{
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            o->quick = true;
+        else if (strcmp(argv[i], "--peer") == 0 && i + 1 < argc)
+            o->peer = argv[++i];
+        else
+            return false;
+    }
+    o->spec = argv[i];
+    o->families = argv + i + 1;
+    o->family_count = argc - i - 1;
+    return i < argc;
+}
+
+int main(int argc, char **argv)
+{
+    options o = { 0 };
+    if (!parse(argc, argv, &o)) {
+        fprintf(stderr, "usage: bench_gpu [--quick] [--peer PTX] SPEC [FAMILY]...\n");
+        return USAGE;
+    }
+    arena *a = arena_new();
+    gpu_run s = { .effort = o.quick ? &quick : &thorough, .scratch = arena_new() };
+    int status = SKIPPED;
+    if (gpu_open(a, &s.gpu)) {
+        status = bench_all(a, &s, &o);
+        gpu_close(&s.gpu);
+    } else {
+        fprintf(stderr, "bench_gpu: %s\n", s.gpu.error);
+    }
+    arena_free(s.scratch);
+    arena_free(a);
+    return status;
+}

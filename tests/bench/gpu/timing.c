@@ -1,0 +1,238 @@
+#include "bench/gpu/timing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trial.h"
+
+enum {
+    L2_TIMES = 3,
+    MOST_COPIES = 128,
+    SPANS = 4,
+    SPAN_VALUES = 128,
+    UNWRITTEN = 0xff,
+    COPY_RUNS = 10,
+    PEER_SIZES = 2, /* k and n */
+};
+
+/* The buffers of a launch, and what it takes for its parameters. */
+typedef struct launch_copy {
+    gpu_address addresses[MAX_PARAMS];
+    void *params[MAX_PARAMS + PEER_SIZES];
+} launch_copy;
+
+typedef struct bench {
+    arena *arena;
+    gpu *gpu;
+    trial trial;
+    launch_copy *copies;
+    size_t copy_count;
+    VEC(gpu_address) allocations;
+    size_t launched;
+    uint32_t sizes[PEER_SIZES];
+} bench;
+
+static bool allocate(bench *b, size_t size, gpu_address *address)
+{
+    if (!gpu_alloc(b->gpu, size, address))
+        return false;
+    *VEC_PUSH(b->arena, &b->allocations) = *address;
+    return true;
+}
+
+/* An input that is too large to exist on the host repeats what there is of it. */
+static bool put_content(bench *b, trial_buffer content, gpu_address *address)
+{
+    if (!allocate(b, content.size, address) ||
+        !gpu_copy_in(b->gpu, *address, content.bytes, content.stored))
+        return false;
+    for (uint64_t at = content.stored; at < content.size; at *= 2)
+        if (!gpu_copy(b->gpu, *address + at, *address,
+                      at < content.size - at ? at : content.size - at))
+            return false;
+    return true;
+}
+
+static bool put_param(bench *b, trial_param *p, gpu_address *address)
+{
+    uint64_t *addresses = p->content.bytes;
+    if (p->param.kind == PARAM_OUT)
+        return allocate(b, p->size, address) && gpu_fill(b->gpu, *address, UNWRITTEN, p->size);
+    for (uint64_t i = 0; p->targets && i < p->values; i++)
+        if (!put_content(b, p->targets[i], &addresses[i]))
+            return false;
+    return put_content(b, p->content, address);
+}
+
+static bool put_copies(bench *b)
+{
+    trial *t = &b->trial;
+    for (size_t c = 0; c < b->copy_count; c++) {
+        for (size_t i = 0; i < t->param_count; i++) {
+            trial_param *p = &t->params[i];
+            launch_copy *copy = &b->copies[c];
+            bool number = p->param.kind == PARAM_U32;
+            copy->params[i] = number ? (void *)&p->number : (void *)&copy->addresses[i];
+            if (!number && !put_param(b, p, &copy->addresses[i]))
+                return false;
+        }
+        for (size_t i = 0; i < PEER_SIZES; i++)
+            b->copies[c].params[t->param_count + i] = &b->sizes[i];
+    }
+    return true;
+}
+
+static uint64_t bytes_of(const trial *t)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        bytes += p->size;
+        for (uint64_t j = 0; p->targets && j < p->values; j++)
+            bytes += p->targets[j].size;
+    }
+    return bytes;
+}
+
+/* Caches of all sequences full, with the first one's content. */
+static void fill_sequences(bench *b)
+{
+    trial *t = &b->trial;
+    bool arrays = false;
+    unsigned input = 0;
+    for (size_t i = 0; i < t->param_count; i++) {
+        trial_param *p = &t->params[i];
+        if (p->targets) {
+            const void **contents = arena_alloc(b->arena, p->values * sizeof *contents);
+            for (uint64_t j = 0; j < p->values; j++) {
+                p->targets[j] = p->targets[0];
+                contents[j] = p->targets[0].bytes;
+            }
+            t->problem.sequences[input] = contents;
+            arrays = true;
+        }
+        input += p->param.kind == PARAM_IN;
+    }
+    uint32_t *lengths = arena_alloc(b->arena, t->sequence_count * sizeof *lengths);
+    for (size_t i = 0; i < t->sequence_count; i++)
+        lengths[i] = (uint32_t)t->setup.shape.seq_len;
+    if (arrays)
+        trial_shorten_each(t, lengths);
+}
+
+static bool launch_next(bench *b)
+{
+    const trial *t = &b->trial;
+    gpu_grid grid = { { t->grid[0], t->grid[1], t->grid[2] }, t->block, t->dynamic_shared };
+    return gpu_launch(b->gpu, &grid, b->copies[b->launched++ % b->copy_count].params);
+}
+
+/* Marks blocks that hold something in written, and of those some spans in sampled. */
+static void mark(const unsigned char *bytes, uint64_t blocks, format f, uint8_t *written,
+                 uint8_t *sampled)
+{
+    size_t size = formats[f].block_bytes;
+    uint64_t span = SPAN_VALUES / formats[f].block_values, step = blocks / SPANS + 1;
+    for (uint64_t i = 0; i < blocks; i++) {
+        bool last = i + span >= blocks;
+        written[i] = 0;
+        for (size_t j = 0; j < size; j++)
+            written[i] |= bytes[i * size + j] != UNWRITTEN;
+        sampled[i] = written[i] && (last || i % step < span);
+    }
+}
+
+static bool judge(bench *b, timing *out)
+{
+    const trial *t = &b->trial;
+    judgement j = { 0 };
+    double seconds;
+    if (!gpu_start(b->gpu) || !launch_next(b) || !gpu_stop(b->gpu, &seconds))
+        return false;
+    out->seconds = seconds;
+    out->written = true;
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (p->param.kind != PARAM_OUT)
+            continue;
+        uint64_t blocks = p->size / formats[p->param.format].block_bytes;
+        unsigned char *bytes = arena_alloc(b->arena, p->size);
+        uint8_t *written = arena_alloc(b->arena, blocks), *sampled = arena_alloc(b->arena, blocks);
+        if (!gpu_copy_out(b->gpu, bytes, b->copies[0].addresses[i], p->size))
+            return false;
+        mark(bytes, blocks, p->param.format, written, sampled);
+        out->written &= trial_missing_block(t, i, written, 0, blocks) == blocks;
+        trial_judge(t, i, bytes, sampled, &j);
+    }
+    out->worst = j.worst;
+    return true;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool measure(bench *b, const effort *e, timing *out)
+{
+    double *seconds = arena_alloc(b->arena, e->batches * sizeof *seconds), single;
+    if (!gpu_start(b->gpu) || !launch_next(b) || !gpu_stop(b->gpu, &single))
+        return false;
+    double wanted = single > 0 ? e->batch_seconds / single : 1;
+    unsigned launches = wanted < 1                  ? 1
+                        : wanted > e->most_launches ? e->most_launches
+                                                    : (unsigned)wanted;
+    for (unsigned i = 0; i < e->batches; i++) {
+        if (!gpu_start(b->gpu))
+            return false;
+        for (unsigned j = 0; j < launches; j++)
+            if (!launch_next(b))
+                return false;
+        if (!gpu_stop(b->gpu, &seconds[i]))
+            return false;
+        seconds[i] /= launches;
+    }
+    qsort(seconds, e->batches, sizeof *seconds, by_size);
+    out->seconds = seconds[e->batches / 2];
+    return true;
+}
+
+bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort *e, timing *out)
+{
+    const problem_shape *s = &k->instance->shape;
+    bench b = { .arena = a, .gpu = g, .sizes = { (uint32_t)s->k, (uint32_t)s->n } };
+    trial_setup setup = { .shape = k->instance->shape, .sm_count = g->sm_count, .seed = 1 };
+    setup.shape.seq_len = setup.shape.max_seq_len;
+    b.trial = trial_prepare(a, k->instance, &setup);
+    fill_sequences(&b);
+    uint64_t copies = L2_TIMES * g->l2_bytes / bytes_of(&b.trial) + 2;
+    b.copy_count = copies < MOST_COPIES ? (size_t)copies : MOST_COPIES;
+    b.copies = arena_zalloc(a, b.copy_count * sizeof *b.copies);
+    bool ran = gpu_load(g, by ? by->ptx : k->ptx, by ? by->entry : k->instance->name,
+                        b.trial.dynamic_shared) &&
+               put_copies(&b) && judge(&b, out) && measure(&b, e, out);
+    for (size_t i = 0; i < b.allocations.count; i++)
+        gpu_free(g, b.allocations.items[i]);
+    return ran;
+}
+
+bool time_copy(gpu *g, const effort *e, double *bandwidth)
+{
+    gpu_address from, to;
+    double best = 0;
+    if (!gpu_alloc(g, e->copy_bytes, &from) || !gpu_alloc(g, e->copy_bytes, &to) ||
+        !gpu_fill(g, from, 1, e->copy_bytes))
+        return false;
+    for (int i = 0; i < COPY_RUNS; i++) {
+        double seconds;
+        if (!gpu_start(g) || !gpu_copy(g, to, from, e->copy_bytes) || !gpu_stop(g, &seconds))
+            return false;
+        double speed = seconds > 0 ? 2 * (double)e->copy_bytes / seconds : 0;
+        best = speed > best ? speed : best;
+    }
+    gpu_free(g, from);
+    gpu_free(g, to);
+    *bandwidth = best;
+    return true;
+}

@@ -1,0 +1,139 @@
+/* Counting in machine code, on instructions made here and on a kernel that ptxas made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/machine_code.h"
+#include "ptxas.h"
+
+enum { NO_SCOREBOARD = 7, SIZE_128 = 6 };
+
+typedef struct instruction {
+    uint64_t low, high;
+} instruction;
+
+static instruction load(uint64_t scoreboard)
+{
+    return (instruction){ 0x981, (uint64_t)SIZE_128 << 9 | scoreboard << 46 };
+}
+
+static instruction use(uint64_t waits)
+{
+    return (instruction){ 0x223, (uint64_t)NO_SCOREBOARD << 46 | waits << 52 };
+}
+
+static memory_use run(const instruction *code, size_t count, bool is_loop)
+{
+    machine_code m = { .bytes = (const unsigned char *)code, .instructions = count };
+    return machine_code_memory(&m, (code_range){ 0, count - 1 }, is_loop);
+}
+
+static void expect_trips(memory_use got, double trips)
+{
+    if (fabs(got.round_trips - trips) > 0)
+        fail_msg("%g round trips instead of %g", got.round_trips, trips);
+}
+
+static void loads_before_the_first_use_are_one_round_trip(void **state)
+{
+    (void)state;
+    const instruction code[] = { load(0), load(1), load(2), use(1), use(2), use(4) };
+    memory_use got = run(code, 6, true);
+    assert_int_equal(got.loads, 3);
+    assert_int_equal(got.bytes, 48);
+    expect_trips(got, 1);
+    expect_trips(run(code, 6, false), 1);
+}
+
+static void a_load_behind_a_use_is_another_round_trip(void **state)
+{
+    (void)state;
+    const instruction code[] = { load(0), use(1), load(0), use(1) };
+    expect_trips(run(code, 4, true), 2);
+}
+
+static void loads_that_share_a_scoreboard_are_waited_for_together(void **state)
+{
+    (void)state;
+    const instruction code[] = { load(0), use(1), load(0), load(1), use(1), load(1), use(2) };
+    expect_trips(run(code, 7, true), 3);
+}
+
+static void a_load_for_the_next_turn_costs_none_of_its_own(void **state)
+{
+    (void)state;
+    const instruction code[] = { load(1), use(1), load(0), use(2) };
+    expect_trips(run(code, 4, true), 1);
+}
+
+static void a_loop_of_a_cubin_is_found(void **state)
+{
+    (void)state;
+    static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                              ".visible .entry sum(.param .u64 y, .param .u64 x, .param .u32 n)\n"
+                              "{\n"
+                              "    .reg .pred %p;\n    .reg .b32 %r<3>;\n"
+                              "    .reg .f32 %f<6>;\n    .reg .b64 %rd<3>;\n"
+                              "    ld.param.u64 %rd1, [y];\n    ld.param.u64 %rd2, [x];\n"
+                              "    ld.param.u32 %r1, [n];\n    mov.f32 %f5, 0f00000000;\n"
+                              "$loop:\n    .pragma \"nounroll\";\n"
+                              "    ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2];\n"
+                              "    add.f32 %f1, %f1, %f2;\n    add.f32 %f3, %f3, %f4;\n"
+                              "    add.f32 %f5, %f5, %f1;\n    add.f32 %f5, %f5, %f3;\n"
+                              "    add.u64 %rd2, %rd2, 16;\n    sub.u32 %r1, %r1, 1;\n"
+                              "    setp.ne.u32 %p, %r1, 0;\n    @%p bra $loop;\n"
+                              "    st.global.f32 [%rd1], %f5;\n    ret;\n}\n";
+    arena *a = arena_new();
+    ptxas assembler;
+    const char *error;
+    if (!ptxas_find(a, NULL, &assembler, &error)) {
+        arena_free(a);
+        skip();
+    }
+    static const char *const names[] = { "sm_75", "sm_80", "sm_90", "sm_100", "sm_120" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const target *t = target_find(names[i]);
+        ptxas_result result;
+        char *cubin;
+        size_t size;
+        machine_code m;
+        assert_true(
+            ptxas_assemble(a, &assembler, ptx, sizeof ptx - 1, t, &result, &cubin, &size, &error));
+        assert_true(result.accepted);
+        assert_true(machine_code_read(cubin, size, t, &m));
+        assert_int_equal(m.loop_count, 1);
+        memory_use got = machine_code_memory(&m, m.loops[0], true);
+        assert_int_equal(got.loads, 1);
+        assert_int_equal(got.bytes, 16);
+        expect_trips(got, 1);
+    }
+    arena_free(a);
+}
+
+static void what_is_no_cubin_is_refused(void **state)
+{
+    (void)state;
+    machine_code m;
+    const char bytes[128] = "not an ELF file";
+    assert_false(machine_code_read(bytes, sizeof bytes, target_find("sm_80"), &m));
+    assert_false(machine_code_read(bytes, 3, target_find("sm_80"), &m));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loads_before_the_first_use_are_one_round_trip),
+        cmocka_unit_test(a_load_behind_a_use_is_another_round_trip),
+        cmocka_unit_test(loads_that_share_a_scoreboard_are_waited_for_together),
+        cmocka_unit_test(a_load_for_the_next_turn_costs_none_of_its_own),
+        cmocka_unit_test(a_loop_of_a_cubin_is_found),
+        cmocka_unit_test(what_is_no_cubin_is_refused),
+    };
+    return cmocka_run_group_tests_name("machine_code", tests, NULL, NULL);
+}

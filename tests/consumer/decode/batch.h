@@ -1,0 +1,23 @@
+/* A batch of sequences for attention: each has its own length and its own cache, of halves. */
+#ifndef DECODE_BATCH_H
+#define DECODE_BATCH_H
+
+#include <stdint.h>
+
+#include "attention.h"
+
+enum { SEQUENCES = 4, ROOM = LONGEST_SEQUENCE, CACHE = KV_HEADS * ROOM * HEAD_DIM };
+
+typedef struct batch {
+    uint32_t seq_lens[SEQUENCES];
+    float q[SEQUENCES][HIDDEN];
+    uint16_t keys[SEQUENCES][CACHE], values[SEQUENCES][CACHE];
+    float wide_keys[SEQUENCES][CACHE], wide_values[SEQUENCES][CACHE]; /* the same as floats */
+} batch;
+
+/* Random queries and full caches, the same every time. No sequence has a position so far. */
+void batch_make(batch *b);
+
+void batch_attend(const batch *b, float out[SEQUENCES][HIDDEN]);
+
+#endif

@@ -1,0 +1,207 @@
+/* The cost model: its table is complete, and its times follow from its figures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "cost.h"
+
+static const cost_figures counted = {
+    .registers = 64,
+    .shared = 1024,
+    .instructions = 2,
+    .load_bytes = 16,
+    .unit_bytes = 34.0 / 32,
+    .in_flight = 32,
+};
+
+/* Eight warps a block of 64 registers: four blocks an SM; q8_0 weights are 34 bytes of 32. */
+static const family test_gemv = {
+    .name = "test_gemv",
+    .weights = FORMAT_Q8_0,
+    .activations = FORMAT_F32,
+    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 4),
+                               PARAM_END },
+    .launch = { .block = "256", .grid = { "n" } },
+};
+
+static instance gemv_of(int64_t k, int64_t n)
+{
+    return (instance){ .family = &test_gemv, .name = "test_gemv", .shape = { .k = k, .n = n } };
+}
+
+static cost_gpu gpu_of(double sm_count, double clock, double bandwidth)
+{
+    return (cost_gpu){ target_find("sm_80"), sm_count, clock, bandwidth };
+}
+
+static void close_to(double got, double expected)
+{
+    if (!(fabs(got - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("%.12g instead of %.12g", got, expected);
+}
+
+static void every_family_is_counted_for_every_target_with_a_part(void **state)
+{
+    (void)state;
+    for (const family *const *f = families; *f; f++)
+        for (size_t t = 0; t < target_count; t++) {
+            const cost_figures *found = cost_find((*f)->name, targets[t].sm);
+            if (target_part(&targets[t]) && (!found || found->sm != targets[t].sm))
+                fail_msg("%s is not counted for %s; ninja cost-table", (*f)->name, targets[t].name);
+        }
+}
+
+static void streaming_families_stay_within_their_budgets(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "stream_q4k_gemv", "stream_q6k_gemv", "stream_q8_0_gemv",
+                                         "stream_q5_0_gemv", "stream_q4_0_gemv" };
+    static const double most_instructions[] = { 1.5, 2.5, 1.5, 2.5, 2.0 };
+    enum { LANES = 28 * 32 };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (unsigned sm = 80; sm <= 90; sm += 10) {
+            const cost_figures *f = cost_find(names[i], sm);
+            const target *t = target_find(sm == 80 ? "sm_80" : "sm_90");
+            assert_true(target_blocks_per_sm(t, LANES / 2, f->registers, 0) == 2);
+            assert_true(f->in_flight * LANES >= 25e3);
+            assert_true(f->instructions <= most_instructions[i]);
+        }
+}
+
+static void memory_time_is_every_byte_once_at_the_speed_of_a_copy(void **state)
+{
+    arena *a = *state;
+    instance in = gemv_of(4096, 1000);
+    cost_gpu gpu = gpu_of(1000, 1e12, 1e9);
+    cost_prediction p = cost_predict(a, &counted, &in, &gpu);
+    close_to(p.times[BOUND_MEMORY], (1000 * 4096 / 32 * 34 + 4 * 4096 + 4 * 1000) / 1e9);
+    assert_int_equal(p.bound, BOUND_MEMORY);
+}
+
+static void issue_time_is_warp_instructions_over_all_schedulers(void **state)
+{
+    arena *a = *state;
+    instance in = gemv_of(4096, 1000);
+    cost_gpu gpu = gpu_of(10, 1e6, 1e15);
+    cost_prediction p = cost_predict(a, &counted, &in, &gpu);
+    close_to(p.times[BOUND_ISSUE], 1000.0 * 4096 * 2 / 32 / (10 * 4 * 1e6));
+    assert_int_equal(p.bound, BOUND_ISSUE);
+}
+
+static void latency_time_is_round_trips_of_the_bytes_in_flight(void **state)
+{
+    arena *a = *state;
+    instance in = gemv_of(4096, 1000);
+    cost_gpu gpu = gpu_of(2, 1e12, 1e15);
+    cost_prediction p = cost_predict(a, &counted, &in, &gpu);
+    double in_flight_sm = 4 * 256 * 32;
+    assert_int_equal(p.warps_sm, 32);
+    close_to(p.in_flight_sm, in_flight_sm);
+    close_to(p.times[BOUND_LATENCY], 1000.0 * 4096 / 32 * 34 * 780e-9 / (2 * in_flight_sm));
+    assert_int_equal(p.bound, BOUND_LATENCY);
+}
+
+static void a_grid_smaller_than_the_gpu_uses_a_part_of_it(void **state)
+{
+    arena *a = *state;
+    instance one_block = gemv_of(4096, 1), two_blocks = gemv_of(4096, 2);
+    cost_gpu gpu = gpu_of(100, 1e9, 1e12);
+    cost_prediction one = cost_predict(a, &counted, &one_block, &gpu);
+    cost_prediction two = cost_predict(a, &counted, &two_blocks, &gpu);
+    close_to(one.times[BOUND_ISSUE], two.times[BOUND_ISSUE]);
+    close_to(one.times[BOUND_LATENCY], two.times[BOUND_LATENCY]);
+    close_to(one.times[BOUND_ISSUE], 4096 * 2 / 32.0 / (4 * 1e9));
+}
+
+static void query_heads_go_over_the_cache_they_share_each_on_its_own(void **state)
+{
+    arena *a = *state;
+    const family *f = family_find(families, "incremental_attention");
+    instance in = { .family = f };
+    for (const key *k = f->keys; k->name; k++)
+        instance_set(&in, k, key_default(k));
+    in.shape = (problem_shape){
+        .head_dim = 64, .num_heads = 12, .num_kv_heads = 4, .max_seq_len = 100, .seq_len = 100
+    };
+    in.kv_type = KV_F16;
+    cost_work work = cost_work_of(a, &in);
+    close_to(work.units, 2.0 * 12 * 100 * 64);
+    close_to(work.unit_bytes, 2);
+    close_to(work.bytes, 2.0 * 4 * 100 * 64 * 2 + 2 * 12 * 64 * 4);
+}
+
+static void weights_are_counted_and_not_what_they_are_multiplied_by(void **state)
+{
+    arena *a = *state;
+    instance plain = { .family = family_find(families, "f32_gemv"), .shape = { .k = 64, .n = 3 } };
+    instance pair = { .family = family_find(families, "stream_gate_up_swiglu_q4k_gemv"),
+                      .num_warps = 14,
+                      .shape = { .k = 512, .n = 3, .m = 1 } };
+    close_to(cost_work_of(a, &plain).units, 3 * 64);
+    close_to(cost_work_of(a, &pair).units, 2 * 3 * 512);
+    close_to(cost_work_of(a, &pair).bytes, 2 * 3 * 2 * 144 + 4 * 512 + 4 * 3);
+}
+
+static void figures_of_a_target_between_are_those_of_the_one_before(void **state)
+{
+    (void)state;
+    assert_ptr_equal(cost_find("f32_gemv", 87), cost_find("f32_gemv", 86));
+    assert_ptr_equal(cost_find("f32_gemv", 103), cost_find("f32_gemv", 100));
+    assert_null(cost_find("f32_gemv", 70));
+    assert_null(cost_find("nothing_of_the_kind", 90));
+}
+
+static void the_list_names_every_family_on_every_part(void **state)
+{
+    arena *a = *state;
+    for (size_t t = 0; t < target_count; t++) {
+        strbuf out = strbuf_new(a);
+        cost_list(&out, &targets[t]);
+        if (!target_part(&targets[t])) {
+            assert_int_equal(out.length, 0);
+            continue;
+        }
+        assert_non_null(strstr(out.text, target_part(&targets[t])->name));
+        for (const family *const *f = families; *f; f++)
+            if (!strstr(out.text, (*f)->name))
+                fail_msg("%s has no line of %s", targets[t].name, (*f)->name);
+        assert_null(strstr(out.text, "nan"));
+        assert_null(strstr(out.text, "inf"));
+    }
+}
+
+static int set_up(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_family_is_counted_for_every_target_with_a_part),
+        cmocka_unit_test(streaming_families_stay_within_their_budgets),
+        cmocka_unit_test(memory_time_is_every_byte_once_at_the_speed_of_a_copy),
+        cmocka_unit_test(issue_time_is_warp_instructions_over_all_schedulers),
+        cmocka_unit_test(latency_time_is_round_trips_of_the_bytes_in_flight),
+        cmocka_unit_test(a_grid_smaller_than_the_gpu_uses_a_part_of_it),
+        cmocka_unit_test(query_heads_go_over_the_cache_they_share_each_on_its_own),
+        cmocka_unit_test(weights_are_counted_and_not_what_they_are_multiplied_by),
+        cmocka_unit_test(figures_of_a_target_between_are_those_of_the_one_before),
+        cmocka_unit_test(the_list_names_every_family_on_every_part),
+    };
+    return cmocka_run_group_tests_name("cost", tests, set_up, tear_down);
+}
