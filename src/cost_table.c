@@ -1,5 +1,5 @@
-/* The figures of the cost model, counted in what ptxas makes of one kernel of each family. Written by
- * ninja cost-table; see tests/bench/cost.c. */
+/* The figures of the cost model, counted in what ptxas makes of one kernel of each family.
+ * Written by ninja cost-table; see tests/bench/cost.c. */
 #include "cost.h"
 
 const char cost_table_ptxas[] = "13.0.88";

@@ -212,7 +212,7 @@ static void begin_c(strbuf *out, const char *version)
 {
     strbuf_format(out,
                   "/* The figures of the cost model, counted in what ptxas makes of one kernel of "
-                  "each family. Written by\n * ninja cost-table; see tests/bench/cost.c. */\n"
+                  "each family.\n * Written by ninja cost-table; see tests/bench/cost.c. */\n"
                   "#include \"cost.h\"\n\n"
                   "const char cost_table_ptxas[] = \"%s\";\n\n"
                   "/* clang-format off */\n"

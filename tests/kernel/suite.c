@@ -197,16 +197,17 @@ void put_input(trial *t, size_t input, const void *bytes)
 
 typedef struct test_state {
     subject subject;
-    void (*check)(arena *a, const subject *s);
+    const suite_check *check;
 } test_state;
 
 static void run_check(void **state)
 {
     const test_state *t = *state;
-    if (!t->subject.device->state)
+    bool emulator = strcmp(t->subject.device->name, "emulator") == 0;
+    if (!t->subject.device->state || (t->check->emulator_only && !emulator))
         skip();
     arena *a = arena_new();
-    t->check(a, &t->subject);
+    t->check->check(a, &t->subject);
     arena_free(a);
 }
 
@@ -235,7 +236,7 @@ int suite_main(const char *group, bool (*fits)(const family *f), const suite_che
                     (checks[i].key && !family_key(*f, checks[i].key)))
                     continue;
                 test_state *t = arena_alloc(a, sizeof *t);
-                *t = (test_state){ { *f, &devices[d] }, checks[i].check };
+                *t = (test_state){ { *f, &devices[d] }, &checks[i] };
                 *VEC_PUSH(a, &tests) = (struct CMUnitTest){
                     .name = arena_format(a, "%s_%s_on_the_%s", (*f)->name, checks[i].name,
                                          devices[d].name),

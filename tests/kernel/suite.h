@@ -44,6 +44,7 @@ typedef struct suite_check {
     const char *name;
     void (*check)(arena *a, const subject *s);
     const char *key; /* without which the check makes no sense for a family; NULL: none */
+    bool emulator_only;
 } suite_check;
 
 /* Runs every check for every family that fits on every device, as FAMILY_CHECK_on_the_DEVICE.

@@ -294,11 +294,12 @@ static bool is_no_attention(const family *f)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "equals_golden_data", equals_golden_data, NULL },
-        { "is_right_at_the_edges", is_right_at_the_edges, NULL },
-        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL },
-        { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims" },
+        { "equals_golden_data", equals_golden_data, NULL, false },
+        { "is_right_at_the_edges", is_right_at_the_edges, NULL, false },
+        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims",
+          false },
     };
     return suite_main("kernels", is_no_attention, checks, sizeof checks / sizeof *checks);
 }

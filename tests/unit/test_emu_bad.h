@@ -38,7 +38,7 @@ static inline void check_bad(const bad *b)
         static const bad rows[] = { __VA_ARGS__ };              \
         (void)state;                                            \
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) \
-            check_bad(&rows[i]);                                    \
+            check_bad(&rows[i]);                                \
     }
 
 #define TILE ".shared .align 4 .b8 tile[256];\nmov.u32 %r9, tile; mad.lo.u32 %r8, %t, 4, %r9;\n"
