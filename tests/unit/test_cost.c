@@ -64,12 +64,12 @@ static void streaming_families_stay_within_their_budgets(void **state)
     static const char *const names[] = { "stream_q4k_gemv", "stream_q6k_gemv", "stream_q8_0_gemv",
                                          "stream_q5_0_gemv", "stream_q4_0_gemv" };
     static const double most_instructions[] = { 1.5, 2.5, 1.5, 2.5, 2.0 };
-    enum { LANES = 28 * 32 };
+    enum { LANES = 24 * 32 };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (unsigned sm = 80; sm <= 90; sm += 10) {
             const cost_figures *f = cost_find(names[i], sm);
             const target *t = target_find(sm == 80 ? "sm_80" : "sm_90");
-            assert_true(target_blocks_per_sm(t, LANES / 2, f->registers, 0) == 2);
+            assert_true(target_blocks_per_sm(t, LANES / 2, f->registers, 0) >= 2);
             assert_true(f->in_flight * LANES >= 25e3);
             assert_true(f->instructions <= most_instructions[i]);
         }
