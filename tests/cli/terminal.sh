@@ -3,6 +3,7 @@
 # gives a program a terminal of its own.
 set -u
 script --version 2>/dev/null | grep -q util-linux || exit 77
+script -qec true /dev/null </dev/null >/dev/null 2>&1 || exit 77 # no pseudo-terminals here
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
