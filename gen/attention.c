@@ -84,10 +84,10 @@ static void build_batched(ptx *p, const instance *in)
     val head = named(p, "head", ctaid_x(p)), sequence = named(p, "sequence", ctaid_y(p));
     val query = mad(p, sequence, imm(U32, in->shape.num_heads), head);
     attention a = attention_new(p, in, query);
-    val length = ld_const(p, U32, mad_wide(p, sequence, 4, parameter(p, "seq_lens")), 0);
+    val length = attention_sequence_length(p, sequence);
     positions all = attention_positions(p, in, length);
-    val k = ld_const(p, U64, mad_wide(p, sequence, 8, parameter(p, "k")), 0);
-    val v = ld_const(p, U64, mad_wide(p, sequence, 8, parameter(p, "v")), 0);
+    val k = attention_sequence_cache(p, "k", sequence);
+    val v = attention_sequence_cache(p, "v", sequence);
     val offset = attention_cache_offset(p, in, head);
     attention_add(p, &a, add(p, k, offset), add(p, v, offset), all);
     attention_store_output(p, &a, query);

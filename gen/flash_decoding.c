@@ -29,20 +29,16 @@ static query_row query_row_of_block(ptx *p, const instance *in)
     return r;
 }
 
-static val sequence_length(ptx *p, val sequence)
-{
-    return ld_const(p, U32, mad_wide(p, sequence, 4, parameter(p, "seq_lens")), 0);
-}
-
 static void build_chunk(ptx *p, const instance *in)
 {
     query_row r = query_row_of_block(p, in);
     val chunk = named(p, "chunk", ctaid_z(p));
-    positions own = attention_chunk_positions(p, in, sequence_length(p, r.sequence), chunk);
+    positions own =
+        attention_chunk_positions(p, in, attention_sequence_length(p, r.sequence), chunk);
     ret_if(p, ge(p, own.first, own.end));
     attention a = attention_new(p, in, r.query);
-    val k = ld_const(p, U64, mad_wide(p, r.sequence, 8, parameter(p, "k")), 0);
-    val v = ld_const(p, U64, mad_wide(p, r.sequence, 8, parameter(p, "v")), 0);
+    val k = attention_sequence_cache(p, "k", r.sequence);
+    val v = attention_sequence_cache(p, "v", r.sequence);
     val offset = attention_cache_offset(p, in, r.head);
     attention_add(p, &a, add(p, k, offset), add(p, v, offset), own);
     attention_store_partial(p, &a, mad_wide(p, chunk, partial_bytes(in), r.partials), false);
@@ -51,7 +47,7 @@ static void build_chunk(ptx *p, const instance *in)
 static void build_reduce(ptx *p, const instance *in)
 {
     query_row r = query_row_of_block(p, in);
-    positions all = attention_positions(p, in, sequence_length(p, r.sequence));
+    positions all = attention_positions(p, in, attention_sequence_length(p, r.sequence));
     val first = div(p, all.first, in->shape.chunk_size);
     val end = div(p, add(p, all.end, in->shape.chunk_size - 1), in->shape.chunk_size);
     val rows = mad_wide(p, first, partial_bytes(in), r.partials);

@@ -151,7 +151,7 @@ static void take_stretch(ptx *p, gqa *g, positions chunk)
 
 static val in_sequence(ptx *p, const gqa *g, const char *parameter_name)
 {
-    val cache = ld_const(p, U64, mad_wide(p, g->sequence, 8, parameter(p, parameter_name)), 0);
+    val cache = attention_sequence_cache(p, parameter_name, g->sequence);
     val start = add(p, cache, attention_kv_head_offset(p, g->in, g->kv_head));
     return add(p, start, row_lane_offset(p, &g->row));
 }
@@ -372,7 +372,7 @@ static void build(ptx *p, const instance *in)
 {
     gqa g = gqa_new(p, in);
     val chunk = named(p, "chunk", ctaid_z(p));
-    val seq_len = ld_const(p, U32, mad_wide(p, g.sequence, 4, parameter(p, "seq_lens")), 0);
+    val seq_len = attention_sequence_length(p, g.sequence);
     positions own = attention_chunk_positions(p, in, seq_len, chunk);
     ret_if(p, ge(p, own.first, own.end));
     take_stretch(p, &g, own);

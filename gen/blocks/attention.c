@@ -58,6 +58,16 @@ attention attention_new(ptx *p, const instance *in, val query)
     return a;
 }
 
+val attention_sequence_length(ptx *p, val sequence)
+{
+    return ld_const(p, U32, mad_wide(p, sequence, 4, parameter(p, "seq_lens")), 0);
+}
+
+val attention_sequence_cache(ptx *p, const char *name, val sequence)
+{
+    return ld_const(p, U64, mad_wide(p, sequence, 8, parameter(p, name)), 0);
+}
+
 val attention_cache_offset(ptx *p, const instance *in, val head)
 {
     int64_t ratio = in->shape.num_heads / in->shape.num_kv_heads;

@@ -51,6 +51,11 @@ val attention_score(ptx *p, const instance *in, val product);
 /* Loads query row number query, of [.., head_dim] at the parameter q. */
 attention attention_new(ptx *p, const instance *in, val query);
 
+/* Of a sequence of a batch: its length, and the address of its cache in the array of addresses that
+ * is the parameter of this name. */
+val attention_sequence_length(ptx *p, val sequence);
+val attention_sequence_cache(ptx *p, const char *name, val sequence);
+
 /* Bytes from the address of a cache to a query head's KV head in it, and to a KV head. */
 val attention_cache_offset(ptx *p, const instance *in, val head);
 val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
