@@ -69,6 +69,12 @@
         .required = true, .at_run_time = true, .in_grid = true, .tag = "m"                        \
     }
 
+#define KEY_CHUNKS                                                                             \
+    {                                                                                          \
+        .name = "chunks", .summary = "chunks a sequence, at most", .field = KEY_FIELD(chunks), \
+        .min = 1, .max = 1024, .def = 64, .tag = "c"                                           \
+    }
+
 #define KEY_CHUNK_SIZE                                                                       \
     {                                                                                        \
         .name = "chunk_size", .summary = "positions a chunk",                                \

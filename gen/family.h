@@ -58,6 +58,7 @@ typedef struct instance {
     int64_t rows_per_warp;
     int64_t bias, residual; /* 1: added to a GEMV's result */
     int64_t kv_type;        /* KV_ */
+    int64_t chunks;         /* a sequence is split into, at most */
     int64_t window;         /* last positions that attention is over; 0: all */
     double scale;           /* of q.k; 0: 1 / sqrt(head_dim) */
     double softcap;         /* c of c tanh(score / c); 0: none */
@@ -146,11 +147,13 @@ extern const choice dims_choices[];
 extern const choice variant_choices[];
 extern const choice seq_len_choices[];
 
-/* A parameter of a kernel. Pointers are outputs or inputs of a format; the rest are u32 numbers. */
+/* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
+ * numbers. */
 typedef enum param_kind {
     PARAM_NONE,
     PARAM_OUT,
     PARAM_IN,
+    PARAM_SCRATCH, /* what blocks tell each other: nothing that the caller reads */
     PARAM_U32,
     PARAM_SEQ_LEN, /* in a family's table only: a number or a pointer as the instance says */
 } param_kind;
@@ -163,6 +166,7 @@ typedef struct param {
     const char *target_values; /* and how many of them */
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
     size_t only_with;   /* field of the instance that must not be 0 for there to be one; 0: none */
+    bool zeroed;        /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;         /* K or V: elements of the instance's kv_type, positions from seq_len on are
                            not read */
     const char *values; /* pointers: formula of the number of values, "n*k" */
@@ -180,6 +184,16 @@ typedef struct param {
     {                                                                            \
         .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
         .align = alignment                                                       \
+    }
+#define SCRATCH(type, id, count, alignment)                                           \
+    {                                                                                 \
+        .name = #id, .kind = PARAM_SCRATCH, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                            \
+    }
+#define COUNTERS(id, count)                                                                        \
+    {                                                                                              \
+        .name = #id, .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, .values = count, \
+        .align = 4                                                                                 \
     }
 #define IN_WHERE(field_name, type, id, count, alignment)                         \
     {                                                                            \
@@ -281,6 +295,9 @@ void instance_merge(instance *in, const instance *other);
 
 /* What an instance does: its family's operation, or that with something added. */
 operation instance_operation(const instance *in);
+
+/* "in", "out", "scratch" or "zeroed": what a parameter is to the caller. */
+const char *param_direction(const param *p);
 
 /* The format of K and V. */
 format kv_format(const instance *in);

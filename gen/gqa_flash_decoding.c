@@ -1,421 +1,225 @@
-/* Flash decoding for grouped-query attention: a block serves all query heads of a KV head, for one
- * chunk of positions of a sequence, so that K and V come from memory once. flash_decoding_reduce
- * merges the chunks. Layouts are those of flash_decoding.c.
+/* Flash decoding for grouped-query attention in one launch: a block serves all query heads of a KV
+ * head, for a chunk of a sequence's positions, so that K and V come from memory once; the last
+ * block of a KV head to finish merges the chunks.
  *
- * A block takes up to 8 heads; where a KV head has more, they are spread over neighbouring blocks,
- * which find K and V in the L2 cache. Its four warps take a stretch of the chunk each and know
- * nothing of each other until the end, where their partial rows are merged. A warp does its stretch
- * in three passes:
+ * Layouts are those of attention.c; a partial row is that of blocks/attention.h, [query, chunk].
  *
- *   1. q K'. A group of lanes has a position's row (see blocks/cache_row.h), 8 values a lane and
- *      the same of q for every head in registers. Products go to shared memory, [head, position].
- *   2. The softmax of each head, whose positions lanes share out: each product is capped and
- *      exponentiated once, and becomes a weight in place.
- *   3. P V, with the same lanes' 8 values of V and of every head's result in registers.
+ * A block takes up to 8 heads, or 4 with long ones; where a KV head has more, they are spread over
+ * neighbouring blocks, which find K and V in the L2 cache. Its warps take a stretch of the chunk
+ * each and know nothing of each other until the end, where their partial rows are merged. What a
+ * warp does is in blocks/gqa.h.
  *
- * q is gone when the results come: that is what leaves registers for 8 heads.
+ * The grid decides how many chunks there are, %nctaid.z: as many as two blocks on every SM take in
+ * whole waves, at least 8 a sequence so that the last wave is 8/9 full or more. Chunks are of equal
+ * length, which the block works out from the sequence's length; blocks that are left without
+ * positions end at once. So a grid that was captured once suits every length.
  *
- * In the first two passes heads stand in sets of 1, 2, 4 or 8. A lane's product number i of a set
- * is that of head i ^ lane, so that two lanes add up theirs by exchanging halves: of the products i
- * and i + size/2, a lane keeps the first and gets the first's other part, which its neighbour at
- * size/2 has at i + size/2. For 8 heads that takes 7 shuffles instead of 24, and no selection.
- *
- * A group takes four positions a turn, so that the products of a head are one 16-byte word in
- * shared memory. As soon as a row is in use, the one that will take its registers is loaded; behind
- * a stretch's last position it is the last one again, which counts nothing.
+ * Blocks of a KV head count up a counter when their partial rows are stored. The last one, which
+ * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
+ * share out each head's rows in four parts, and these meet in shared memory.
  */
-#include <float.h>
-
 #include "gen/attention_keys.h"
-#include "gen/blocks/attention.h"
+#include "gen/blocks/gqa.h"
 
 enum {
-    WARP = 32,
-    WARPS = 4,
-    MOST_HEADS = 8,
-    MOST_SETS = 4,
-    VALUES = 8,      /* of a row, a lane */
-    LEAST_GROUP = 4, /* lanes a position */
-    QUAD = 4,        /* positions a group takes in a turn */
-    STRETCH_UNIT = WARP / LEAST_GROUP * QUAD,
-    F32_BYTES = 4,
-    BYTES_IN_FLIGHT = 64, /* a lane */
-    QUAD_BYTES = QUAD * F32_BYTES,
-    PASS_BYTES = 128, /* of shared memory that a warp reaches without a conflict */
-    HEAD_PAD = 16,    /* values, at most */
+    MERGE_PARTS = 4,
+    LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
+    MANY_HEADS = 5,
+    REGISTERS_FOR_FEW_HEADS = 128, /* of a thread: two blocks of 8 warps fit an SM */
 };
 
-#define CHUNKS   "ceil_div(max_seq_len, chunk_size)"
-#define PARTIALS "m*num_heads*" CHUNKS "*(head_dim+4)"
-#define RATIO    "(num_heads/num_kv_heads)"
-#define PARTS    "ceil_div(" RATIO ", 8)"
-#define HEADS    "ceil_div(" RATIO ", " PARTS ")"
-#define SHARED   "16*" HEADS "*max(head_dim+4, ceil_div(chunk_size, 128)*32+16)"
+#define RATIO   "(num_heads/num_kv_heads)"
+#define PARTS   "ceil_div(" RATIO ", 8/ceil_div(head_dim, 128))"
+#define HEADS   "ceil_div(" RATIO ", " PARTS ")"
+#define WARPS   "(8-" HEADS "/5*2)" /* 8, or 6 with 5 heads and more: two blocks fit an SM */
+#define BLOCKS  "(m*num_kv_heads*" PARTS ")" /* of one chunk each */
+#define AT_ONCE "(sm_count*2)"
+#define WAVES   "ceil_div(8*" BLOCKS ", " AT_ONCE ")"
+#define CHUNKS  "min(min(chunks, ceil_div(max_seq_len, 128)), " WAVES "*" AT_ONCE "/" BLOCKS ")"
+#define SHARED  WARPS "*" HEADS "*(head_dim+84)*4+4"
 
-/* Heads that are added up together, and where their products are. */
-typedef struct head_set {
-    unsigned first, size;    /* size is a power of two and at most a group of lanes */
-    unsigned offset, stride; /* bytes, of the first head and from head to head */
-    val q[MOST_HEADS][MAX_LANE_VALUES];
-    var max; /* of the products of head lane % size */
-    val sum; /* of its weights */
-} head_set;
-
-typedef struct gqa {
-    const instance *in;
-    unsigned ratio, parts, heads; /* heads a KV head, blocks they are spread over, heads a block */
-    val sequence, kv_head, first_head;
-    row_lane row;
-    head_set sets[MOST_SETS];
-    unsigned set_count;
-    unsigned step;                  /* positions of a warp's turn */
-    unsigned depth;                 /* rows in flight */
-    var raw[QUAD][MAX_LANE_VALUES]; /* rows in flight, */
-    var values[MAX_LANE_VALUES];    /* and the one in use */
-    val first, last, count; /* the lane's first position, the stretch's last one and their number */
-    val scratch;            /* shared memory: the warps' products, later their partial rows */
-    val products;           /* the warp's */
-    var results[MOST_HEADS][MAX_LANE_VALUES];
-} gqa;
+typedef struct layout {
+    unsigned ratio, parts, heads, warps; /* heads a KV head, blocks they are spread over, ... */
+} layout;
 
 static unsigned ceil_div(unsigned a, unsigned b)
 {
     return (a + b - 1) / b;
 }
 
-/* The positions a warp may have, a multiple of those of any turn. */
-static unsigned longest_stretch(const instance *in)
+static layout layout_of(const instance *in)
 {
-    return ceil_div((unsigned)in->shape.chunk_size, WARPS * STRETCH_UNIT) * STRETCH_UNIT;
+    layout l = { .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads) };
+    l.parts = ceil_div(l.ratio, GQA_HEADS / ceil_div((unsigned)in->shape.head_dim, 128));
+    l.heads = ceil_div(l.ratio, l.parts);
+    l.warps = l.heads < MANY_HEADS ? 8 : 6;
+    return l;
 }
 
-static unsigned scratch_values(const gqa *g)
+/* The heads of a block, and the part of a sequence that it has. */
+typedef struct work {
+    const instance *in;
+    layout is;
+    val kv_head, part, sequence, chunk, chunks; /* chunks of the grid */
+    val query;                                  /* number of the first head's row of q */
+    val heads;                                  /* that there are */
+    positions own;
+    val active; /* chunks that have positions, at least 1 */
+    val rows;   /* shared memory: [heads, warps] partial rows */
+} work;
+
+static work work_new(ptx *p, const instance *in)
 {
-    unsigned row = partial_bytes(g->in) / F32_BYTES, products = longest_stretch(g->in) + HEAD_PAD;
-    return WARPS * g->heads * (row > products ? row : products);
+    work w = { .in = in, .is = layout_of(in) };
+    w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.is.parts));
+    w.part = rem(p, ctaid_x(p), w.is.parts);
+    w.sequence = named(p, "sequence", ctaid_y(p));
+    w.chunk = named(p, "chunk", ctaid_z(p));
+    w.chunks = named(p, "chunks", nctaid_z(p));
+    val first = mul(p, w.part, w.is.heads);
+    w.query = mad(p, w.sequence, imm(U32, in->shape.num_heads),
+                  mad(p, w.kv_head, imm(U32, w.is.ratio), first));
+    w.heads = w.is.ratio % w.is.heads ? min(p, sub(p, w.is.ratio, first), w.is.heads)
+                                      : imm(U32, w.is.heads);
+    return w;
 }
 
-/* The heads of a set lie so far apart that a warp that takes the same positions of all of them
- * meets every bank once. */
-static void split_heads(gqa *g)
+/* Chunks of equal length. */
+static void take_chunk(ptx *p, work *w)
 {
-    unsigned offset = 0, stretch = longest_stretch(g->in) * F32_BYTES;
-    for (unsigned first = 0; first < g->heads; first += g->sets[g->set_count++].size) {
-        head_set *s = &g->sets[g->set_count];
-        s->first = first;
-        s->size = MOST_HEADS;
-        while (s->size > g->heads - first || s->size > g->row.split.group)
-            s->size /= 2;
-        s->offset = offset;
-        s->stride = stretch + (s->size > 1 ? PASS_BYTES / s->size : 0);
-        offset += s->size * s->stride;
+    positions all = attention_positions(p, w->in, attention_sequence_length(p, w->sequence));
+    val count = sub(p, all.end, all.first);
+    val equal = div(p, add(p, count, sub(p, w->chunks, 1)), w->chunks);
+    val length = named(p, "chunk_length", max(p, equal, LEAST_CHUNK));
+    val used = div(p, add(p, count, sub(p, length, 1)), length);
+    w->active = named(p, "active", max(p, used, 1));
+    w->own.first = mad(p, w->chunk, length, all.first);
+    w->own.end = min(p, add(p, w->own.first, length), all.end);
+}
+
+/* The warp's share of the chunk: stretches of equal length, whole turns. */
+static positions take_stretch(ptx *p, const work *w)
+{
+    unsigned turn = w->is.warps * gqa_step(w->in);
+    val turns = div(p, add(p, sub(p, w->own.end, w->own.first), turn - 1), turn);
+    val length = mul(p, turns, gqa_step(w->in));
+    positions own = { .first = min(p, mad(p, warp_id(p), length, w->own.first), w->own.end) };
+    own.end = min(p, add(p, own.first, length), w->own.end);
+    return own;
+}
+
+static val cache_of(ptx *p, const work *w, const char *name)
+{
+    return add(p, attention_sequence_cache(p, name, w->sequence),
+               attention_kv_head_offset(p, w->in, w->kv_head));
+}
+
+static void attend(ptx *p, work *w)
+{
+    unsigned row_bytes = partial_bytes(w->in), head_products = GQA_PRODUCTS * w->is.heads;
+    val products = shared_array(p, "products", F32, w->is.warps * head_products);
+    w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
+    val last = add(p, w->query, sub(p, w->heads, 1));
+    gqa g = gqa_new(p, w->in, w->is.heads, w->query, last,
+                    mad(p, warp_id(p), imm(U32, head_products * 4), products),
+                    mad(p, warp_id(p), imm(U32, row_bytes), w->rows), w->is.warps * row_bytes);
+    val k = cache_of(p, w, "k"), v = cache_of(p, w, "v");
+    gqa_attend(p, &g, k, v, take_stretch(p, w));
+    barrier(p);
+}
+
+static val head_rows(ptx *p, const work *w, val head, unsigned rows)
+{
+    return mad(p, head, imm(U32, rows * partial_bytes(w->in)), w->rows);
+}
+
+/* The place of a query row's partial row of the first chunk. */
+static val partials_of(ptx *p, const work *w, val head)
+{
+    val row = mul_wide(p, add(p, w->query, head), w->chunks);
+    return mad(p, row, imm(U64, partial_bytes(w->in)), parameter(p, "partials"));
+}
+
+/* Whether all other blocks of the KV head have stored their partial rows. */
+static val is_last_block(ptx *p, const work *w)
+{
+    val ticket = shared_array(p, "ticket", U32, 1);
+    val last = sub(p, w->active, 1);
+    val column = mad(p, w->sequence, imm(U32, w->in->shape.num_kv_heads * w->is.parts), ctaid_x(p));
+    val counter = mad_wide(p, column, 4, parameter(p, "counters"));
+    barrier(p);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        val number = atomic_inc(p, counter, last);
+        st_shared(p, U32, ticket, 0, number);
     }
+    barrier(p);
+    return eq(p, ld_shared(p, U32, ticket, 0), last);
 }
 
-static gqa gqa_new(ptx *p, const instance *in)
+static void merge_chunks(ptx *p, const work *w)
 {
-    gqa g = { .in = in, .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads) };
-    g.parts = ceil_div(g.ratio, MOST_HEADS);
-    g.heads = ceil_div(g.ratio, g.parts);
-    row_split split = row_split_of(in, VALUES, LEAST_GROUP);
-    g.step = WARP / split.group * QUAD;
-    unsigned lane_bytes = row_split_values(&split) * split.value_bytes;
-    g.depth = lane_bytes * QUAD > BYTES_IN_FLIGHT ? BYTES_IN_FLIGHT / lane_bytes : QUAD;
-    g.sequence = named(p, "sequence", ctaid_y(p));
-    g.kv_head = named(p, "kv_head", div(p, ctaid_x(p), g.parts));
-    val part = rem(p, ctaid_x(p), g.parts);
-    g.first_head =
-        named(p, "first_head", add(p, mul(p, g.kv_head, g.ratio), mul(p, part, g.heads)));
-    g.row = row_lane_new(p, in, split);
-    split_heads(&g);
-    for (unsigned i = 0; i < row_split_values(&split); i++)
-        g.values[i] = var_f32(p, 0.0f);
-    for (unsigned i = 0; i < g.depth; i++)
-        for (unsigned j = 0; j < raw_row_words(&split); j++)
-            g.raw[i][j] = split.value_bytes == F32_BYTES ? var_f32(p, 0.0f) : var_u32(p, 0);
-    return g;
-}
-
-/* Stretches of equal length, whole turns. */
-static void take_stretch(ptx *p, gqa *g, positions chunk)
-{
-    val turns =
-        div(p, add(p, sub(p, chunk.end, chunk.first), WARPS * g->step - 1), WARPS * g->step);
-    val length = mul(p, turns, g->step);
-    val first = min(p, mad(p, warp_id(p), length, chunk.first), chunk.end);
-    val end = min(p, add(p, first, length), chunk.end);
-    g->count = named(p, "positions", sub(p, end, first));
-    g->first = mad(p, g->row.group, imm(U32, QUAD), first);
-    g->last = sub(p, end, 1);
-}
-
-static val in_sequence(ptx *p, const gqa *g, const char *parameter_name)
-{
-    val cache = attention_sequence_cache(p, parameter_name, g->sequence);
-    val start = add(p, cache, attention_kv_head_offset(p, g->in, g->kv_head));
-    return add(p, start, row_lane_offset(p, &g->row));
-}
-
-static val head_in_set(ptx *p, const gqa *g, const head_set *s)
-{
-    return bit_and(p, g->row.lane, s->size - 1);
-}
-
-/* Heads that the last of a KV head's blocks has too many are its last one again. */
-static void load_queries(ptx *p, gqa *g, head_set *s)
-{
-    val last = add(p, mul(p, g->kv_head, g->ratio), g->ratio - 1);
-    for (unsigned i = 0; i < s->size; i++) {
-        val head = add(p, g->first_head, add(p, bit_xor(p, head_in_set(p, g, s), i), s->first));
-        if (g->ratio % g->heads)
-            head = min(p, head, last);
-        val query = mad(p, g->sequence, imm(U32, g->in->shape.num_heads), head);
-        val row = mad_wide(p, query, g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
-        row_lane_load(p, &g->row, row, attention_query_scale(g->in), s->q[i]);
+    PTX_FOR (p, task, warp_id(p), mul(p, w->heads, MERGE_PARTS), w->is.warps) {
+        val head = div(p, task, MERGE_PARTS), part = rem(p, task, MERGE_PARTS);
+        val first = div(p, mul(p, part, w->active), MERGE_PARTS);
+        val end = div(p, mul(p, add(p, part, 1), w->active), MERGE_PARTS);
+        val rows = mad_wide(p, first, partial_bytes(w->in), partials_of(p, w, head));
+        partials_merge_to_shared(p, w->in, rows, sub(p, end, first),
+                                 mad(p, task, imm(U32, partial_bytes(w->in)), w->rows));
     }
-}
-
-static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
-{
-    unsigned row_bytes = (unsigned)g->in->shape.head_dim * g->row.split.value_bytes;
-    val first = mad_wide(p, min(p, position, g->last), row_bytes, cache);
-    raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
-    for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
-        assign(p, g->raw[i % g->depth][j], row.words[j]);
-}
-
-/* Loads the row that follows position number i of the lane's four in a turn by depth rows, into the
- * same registers. */
-static void load_ahead(ptx *p, const gqa *g, val cache, val turn, unsigned i)
-{
-    unsigned ahead = i + g->depth;
-    val position = add(p, add(p, g->first, turn), ahead / QUAD * g->step + ahead % QUAD);
-    load_row(p, g, cache, position, i);
-}
-
-static void load_first(ptx *p, const gqa *g, val cache)
-{
-    for (unsigned i = 0; i < g->depth; i++)
-        load_row(p, g, cache, add(p, g->first, i), i);
-}
-
-/* Variables have the values, so that they are unpacked before the row's registers are loaded anew.
- */
-static void take_row(ptx *p, const gqa *g, unsigned i)
-{
-    raw_row row = { { { 0 } } };
-    val values[MAX_LANE_VALUES];
-    for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
-        row.words[j] = get(p, g->raw[i % g->depth][j]);
-    raw_row_unpack(p, &g->row, &row, values);
-    for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
-        assign(p, g->values[j], values[j]);
-}
-
-/* The product of head lane % size of a set. */
-static val multiply(ptx *p, const gqa *g, const head_set *s)
-{
-    val sums[MOST_HEADS];
-    for (unsigned i = 0; i < s->size; i++) {
-        sums[i] = mul(p, s->q[i][0], g->values[0]);
-        for (unsigned j = 1; j < row_split_values(&g->row.split); j++)
-            sums[i] = fma(p, s->q[i][j], g->values[j], sums[i]);
-    }
-    for (unsigned half = s->size / 2; half > 0; half /= 2)
-        for (unsigned i = 0; i < half; i++)
-            sums[i] = add(p, sums[i], shuffle_xor(p, sums[i + half], half));
-    for (unsigned mask = s->size; mask < g->row.split.group; mask *= 2)
-        sums[0] = add(p, sums[0], shuffle_xor(p, sums[0], mask));
-    return sums[0];
-}
-
-/* Shared memory has the products of the lane's group and the turn at position 0 at it. */
-static val quad_address(ptx *p, const gqa *g)
-{
-    return mad(p, g->row.group, imm(U32, QUAD_BYTES), g->products);
-}
-
-static void multiply_queries(ptx *p, gqa *g, val k)
-{
-    val store_at[MOST_SETS];
-    for (unsigned i = 0; i < g->set_count; i++) {
-        head_set *s = &g->sets[i];
-        load_queries(p, g, s);
-        s->max = var_f32(p, -FLT_MAX);
-        store_at[i] = mad(p, head_in_set(p, g, s), imm(U32, s->stride), quad_address(p, g));
-    }
-    load_first(p, g, k);
-    ptx_loop_work(p, QUAD * row_split_values(&g->row.split) * g->heads, "products");
-    PTX_FOR (p, k_position, 0, g->count, g->step) {
-        val4 products[MOST_SETS];
-        for (unsigned i = 0; i < QUAD; i++) {
-            take_row(p, g, i);
-            load_ahead(p, g, k, k_position, i);
-            for (unsigned j = 0; j < g->set_count; j++) {
-                products[j].v[i] = multiply(p, g, &g->sets[j]);
-                assign(p, g->sets[j].max, max(p, g->sets[j].max, products[j].v[i]));
-            }
-        }
-        for (unsigned j = 0; j < g->set_count; j++) {
-            val at = mad(p, k_position, imm(U32, F32_BYTES), store_at[j]);
-            PTX_IF (p, lt(p, g->row.lane, g->sets[j].size))
-                st_shared_v4(p, F32, at, g->sets[j].offset, products[j]);
-        }
-    }
-}
-
-/* Makes weights of the products of a set's heads. Lanes of the same head take turns of four
- * positions. */
-static void weigh(ptx *p, const gqa *g, head_set *s)
-{
-    for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
-        assign(p, s->max, max(p, s->max, shuffle_xor(p, s->max, mask)));
-    val largest = attention_score(p, g->in, get(p, s->max));
-    val head = mad(p, head_in_set(p, g, s), imm(U32, s->stride), g->products);
-    val first = mul(p, div(p, lane_id(p), s->size), QUAD);
-    val turns = div(p, add(p, g->count, g->step - 1), g->step);
-    var sum = var_f32(p, 0.0f);
-    PTX_FOR (p, position, first, mul(p, turns, g->step), WARP / s->size * QUAD) {
-        val at = mad(p, position, imm(U32, F32_BYTES), head);
-        val4 weights = ld_shared_v4(p, F32, at, s->offset);
-        for (unsigned i = 0; i < QUAD; i++) {
-            val score = attention_score(p, g->in, weights.v[i]);
-            val weight = ex2(p, sub(p, score, largest));
-            val exists = lt(p, add(p, position, i), g->count);
-            weights.v[i] = select(p, exists, weight, imm(F32, 0));
-            assign(p, sum, add(p, sum, weights.v[i]));
-        }
-        st_shared_v4(p, F32, at, s->offset, weights);
-    }
-    for (unsigned mask = s->size; mask < WARP; mask *= 2)
-        assign(p, sum, add(p, sum, shuffle_xor(p, sum, mask)));
-    assign(p, s->max, largest);
-    s->sum = get(p, sum);
-}
-
-/* Of two positions of every head: more would not leave registers enough for 8 heads. */
-static void load_weights(ptx *p, const gqa *g, val at, int64_t offset, val2 weights[MOST_HEADS])
-{
-    for (unsigned i = 0; i < g->set_count; i++) {
-        const head_set *s = &g->sets[i];
-        for (unsigned j = 0; j < s->size; j++)
-            weights[s->first + j] = ld_shared_v2(p, F32, at, offset + s->offset + j * s->stride);
-    }
-}
-
-static void add_values(ptx *p, gqa *g, val v)
-{
-    unsigned count = row_split_values(&g->row.split);
-    val quad = quad_address(p, g);
-    for (unsigned h = 0; h < g->heads; h++)
-        for (unsigned j = 0; j < count; j++)
-            g->results[h][j] = var_f32(p, 0.0f);
-    ptx_loop_work(p, QUAD * count * g->heads, "products");
-    PTX_FOR (p, v_position, 0, g->count, g->step) {
-        val at = mad(p, v_position, imm(U32, F32_BYTES), quad);
-        val2 weights[MOST_HEADS];
-        for (unsigned i = 0; i < QUAD; i++) {
-            if (i % 2 == 0)
-                load_weights(p, g, at, i * F32_BYTES, weights);
-            take_row(p, g, i);
-            load_ahead(p, g, v, v_position, i);
-            for (unsigned h = 0; h < g->heads; h++)
-                for (unsigned j = 0; j < count; j++)
-                    assign(p, g->results[h][j],
-                           fma(p, weights[h].v[i % 2], g->values[j], g->results[h][j]));
-        }
-    }
-    for (unsigned h = 0; h < g->heads; h++)
-        for (unsigned j = 0; j < count; j++)
-            for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
-                assign(p, g->results[h][j],
-                       add(p, g->results[h][j], shuffle_xor(p, g->results[h][j], mask)));
-}
-
-/* The warps' partial rows, [heads, warps] in shared memory. */
-static void store_rows(ptx *p, const gqa *g)
-{
-    unsigned row_bytes = partial_bytes(g->in);
-    val rows = mad(p, warp_id(p), imm(U32, row_bytes), g->scratch);
-    val at = row_lane_at(p, &g->row, rows, true);
-    PTX_IF (p, eq(p, g->row.group, 0))
-        for (unsigned h = 0; h < g->heads; h++)
-            row_lane_store(p, &g->row, add(p, at, h * WARPS * row_bytes), true, g->results[h],
-                           NULL);
-    for (unsigned i = 0; i < g->set_count; i++) {
-        const head_set *s = &g->sets[i];
-        PTX_IF (p, lt(p, lane_id(p), s->size)) {
-            val head = add(p, head_in_set(p, g, s), s->first);
-            val row = mad(p, head, imm(U32, WARPS * row_bytes), rows);
-            partial_store_sums(p, g->in, row, true, get(p, s->max), s->sum);
-        }
-    }
-}
-
-static void merge_warps(ptx *p, const gqa *g, val chunk)
-{
-    unsigned row_bytes = partial_bytes(g->in);
-    val heads = imm(U32, g->heads);
-    if (g->ratio % g->heads)
-        heads =
-            min(p, heads, sub(p, add(p, mul(p, g->kv_head, g->ratio), g->ratio), g->first_head));
-    PTX_FOR (p, head, warp_id(p), heads, WARPS) {
-        val query =
-            mad(p, g->sequence, imm(U32, g->in->shape.num_heads), add(p, g->first_head, head));
-        val row = mad_wide(p, chunk, row_bytes, partial_rows(p, g->in, query));
-        partials_merge_to_partial(p, g->in, mad(p, head, imm(U32, WARPS * row_bytes), g->scratch),
-                                  WARPS, row);
-    }
+    barrier(p);
+    PTX_FOR (p, merged, warp_id(p), w->heads, w->is.warps)
+        partials_merge_shared(p, w->in, head_rows(p, w, merged, MERGE_PARTS), MERGE_PARTS,
+                              add(p, w->query, merged));
 }
 
 static void build(ptx *p, const instance *in)
 {
-    gqa g = gqa_new(p, in);
-    val chunk = named(p, "chunk", ctaid_z(p));
-    val seq_len = attention_sequence_length(p, g.sequence);
-    positions own = attention_chunk_positions(p, in, seq_len, chunk);
-    ret_if(p, ge(p, own.first, own.end));
-    take_stretch(p, &g, own);
-    g.scratch = shared_array(p, "scratch", F32, scratch_values(&g));
-    g.products = mad(p, warp_id(p), imm(U32, scratch_values(&g) / WARPS * F32_BYTES), g.scratch);
-    multiply_queries(p, &g, in_sequence(p, &g, "k"));
-    val v = in_sequence(p, &g, "v");
-    load_first(p, &g, v);
-    warp_barrier(p);
-    for (unsigned i = 0; i < g.set_count; i++)
-        weigh(p, &g, &g.sets[i]);
-    warp_barrier(p);
-    add_values(p, &g, v);
-    barrier(p);
-    store_rows(p, &g);
-    barrier(p);
-    merge_warps(p, &g, chunk);
+    work w = work_new(p, in);
+    if (w.is.heads < MANY_HEADS)
+        ptx_max_registers(p, REGISTERS_FOR_FEW_HEADS);
+    take_chunk(p, &w);
+    ret_if(p, ge(p, w.chunk, w.active));
+    attend(p, &w);
+    val alone = eq(p, w.active, 1);
+    PTX_IF (p, alone)
+        PTX_FOR (p, own_head, warp_id(p), w.heads, w.is.warps)
+            partials_merge_shared(p, in, head_rows(p, &w, own_head, w.is.warps), w.is.warps,
+                                  add(p, w.query, own_head));
+    ret_if(p, alone);
+    PTX_FOR (p, head, warp_id(p), w.heads, w.is.warps) {
+        val row = mad_wide(p, w.chunk, partial_bytes(in), partials_of(p, &w, head));
+        partials_merge_to_global(p, in, head_rows(p, &w, head, w.is.warps), w.is.warps, row);
+    }
+    ret_if(p, bit_not(p, is_last_block(p, &w)));
+    merge_chunks(p, &w);
 }
 
-const family gqa_flash_decoding_chunk = {
-    .name = "gqa_flash_decoding_chunk",
+const family gqa_flash_decoding = {
+    .name = "gqa_flash_decoding",
     .summary = "decode attention of m sequences by chunks, a block all query heads of a KV head",
-    .computes = "partials[m,h,c] = sum over chunk c of exp(s-max) V[m], max, sum of exp(s-max)",
-    .op = OP_ATTENTION_CHUNKS,
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .op = OP_BATCHED_ATTENTION,
     .activations = FORMAT_F32,
-    .preference = 1,
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS,
-                           KEY_DIMS, KEY_END },
+    .preference = 10,
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, ATTENTION_OPTIONS, KEY_DIMS,
+                           KEY_END },
     .params =
         (const param[]){
-            OUT(F32, partials, PARTIALS, 16),
+            OUT(F32, o, "m*num_heads*head_dim", 16),
+            SCRATCH(F32, partials, "m*num_heads*chunks*(head_dim+4)", 16),
+            COUNTERS(counters, "m*num_kv_heads*" PARTS),
             IN(F32, q, "m*num_heads*head_dim", 16),
             KV_CACHES(k),
             KV_CACHES(v),
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },
-    .launch = { .block = "128",
+    .launch = { .block = "32*" WARPS,
                 .grid = { "num_kv_heads*" PARTS, "m", CHUNKS },
                 .shared = SHARED,
                 .registers = 168 },
-    .check = check_flash_decoding,
+    .check = check_heads,
     .build = build,
-    .reference = ref_attention_chunks,
+    .reference = ref_attention,
     .tolerance = 2e-6,
 };

@@ -218,6 +218,13 @@ operation instance_operation(const instance *in)
     return in->bias || in->residual ? OP_GEMV_ADDED : in->family->op;
 }
 
+const char *param_direction(const param *p)
+{
+    if (p->kind == PARAM_SCRATCH)
+        return p->zeroed ? "zeroed" : "scratch";
+    return p->kind == PARAM_OUT ? "out" : "in";
+}
+
 format kv_format(const instance *in)
 {
     static const format formats_of[] = { FORMAT_F32, FORMAT_F16, FORMAT_BF16 };

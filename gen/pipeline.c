@@ -36,21 +36,6 @@ static const choice weights_choices[] = { { "q4_k", "" }, { "q6_k", "_q6k" }, { 
         }                                            \
     }
 
-#define FLASH_DECODING(chunk)                              \
-    { .families = { chunk },                               \
-      .bind = { { "partials", WORKSPACE },                 \
-                { "q", "q" },                              \
-                { "k", "k" },                              \
-                { "v", "v" },                              \
-                { "seq_lens", "seq_lens" } } },            \
-    {                                                      \
-        .families = { "flash_decoding_reduce" }, .bind = { \
-            { "o", "o" },                                  \
-            { "partials", WORKSPACE },                     \
-            { "seq_lens", "seq_lens" }                     \
-        }                                                  \
-    }
-
 static const family dp4a = {
     .name = "dp4a",
     .summary = "pipeline: f32 x to q8_1, then W x with dp4a",
@@ -109,24 +94,22 @@ static const family flash_decoding = {
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     .keys =
         (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_END },
-    .steps = (const pipeline_step[]){ FLASH_DECODING("flash_decoding_chunk"), { .n = NULL } },
+    .steps =
+        (const pipeline_step[]){
+            { .families = { "flash_decoding_chunk" },
+              .bind = { { "partials", WORKSPACE },
+                        { "q", "q" },
+                        { "k", "k" },
+                        { "v", "v" },
+                        { "seq_lens", "seq_lens" } } },
+            { .families = { "flash_decoding_reduce" },
+              .bind = { { "o", "o" }, { "partials", WORKSPACE }, { "seq_lens", "seq_lens" } } },
+            { .n = NULL } },
     .check = check_flash_decoding,
 };
 
-static const family gqa_flash_decoding = {
-    .name = "gqa_flash_decoding",
-    .summary =
-        "pipeline: decode attention by chunks that serve all heads of a KV head, then merged",
-    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
-    .keys =
-        (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_END },
-    .steps = (const pipeline_step[]){ FLASH_DECODING("gqa_flash_decoding_chunk"), { .n = NULL } },
-    .check = check_flash_decoding,
-};
-
-const family *const pipelines[] = {
-    &dp4a, &qkv, &batched_gate_up, &batched_qkv, &flash_decoding, &gqa_flash_decoding, NULL
-};
+const family *const pipelines[] = { &dp4a,           &qkv, &batched_gate_up, &batched_qkv,
+                                    &flash_decoding, NULL };
 
 const family *const *families_and_pipelines(arena *a)
 {

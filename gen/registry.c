@@ -42,7 +42,7 @@
     FAMILY(batched_incremental_attention)         \
     FAMILY(flash_decoding_chunk)                  \
     FAMILY(flash_decoding_reduce)                 \
-    FAMILY(gqa_flash_decoding_chunk)
+    FAMILY(gqa_flash_decoding)
 
 #define FAMILY(name) extern const family name;
 FAMILIES

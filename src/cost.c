@@ -56,7 +56,7 @@ cost_work cost_work_of(arena *a, const instance *in)
     double first_input = 0;
     for (size_t i = 0; i < count; i++) {
         const param *p = &params[i];
-        if (p->kind == PARAM_U32)
+        if (p->kind == PARAM_U32 || p->kind == PARAM_SCRATCH)
             continue;
         double values = (double)formula_value(p->values, in, NULL);
         format f = p->target_values ? p->target : p->format;

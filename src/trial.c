@@ -163,6 +163,14 @@ void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t 
     }
 }
 
+uint64_t trial_first_remains(const trial_param *p, const void *bytes)
+{
+    uint64_t at = 0;
+    while (at < p->size && !((const uint8_t *)bytes)[at])
+        at++;
+    return at;
+}
+
 size_t trial_cache_count(const trial_param *p)
 {
     return !p->param.cache ? 0 : p->targets ? (size_t)p->values : 1;

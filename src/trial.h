@@ -28,7 +28,7 @@ typedef struct trial_buffer {
 } trial_buffer;
 
 typedef struct trial_param {
-    param param;           /* with kind PARAM_OUT, PARAM_IN or PARAM_U32 */
+    param param;           /* with kind PARAM_OUT, PARAM_IN, PARAM_SCRATCH or PARAM_U32 */
     uint64_t values;       /* pointers: of the whole buffer; numbers: 1 */
     uint64_t size;         /* the same in bytes */
     trial_buffer content;  /* of inputs. Arrays of addresses: to be filled by who knows them */
@@ -58,6 +58,9 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
  * positions valid than there were, since these are NaN already. */
 void trial_shorten(trial *t, int64_t seq_len);
 void trial_shorten_each(trial *t, const uint32_t *seq_lens);
+
+/* The first byte that is not 0 of a zeroed buffer that a launch has left, or its size. */
+uint64_t trial_first_remains(const trial_param *p, const void *bytes);
 
 /* Positions of a sequence's cache that are valid. */
 int64_t trial_valid_positions(const trial *t, size_t sequence);

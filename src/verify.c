@@ -1,7 +1,8 @@
 /* Each trial runs whole where that is little work, else on blocks that tell most: the first, the
  * last, those whose turn is at the last row and just behind it when blocks stride over a grid
  * smaller than the output, and some by the seed. What those blocks write must be right; what a
- * whole grid leaves unwritten is wrong as well.
+ * whole grid leaves unwritten is wrong as well. Blocks that finish a common result are those of
+ * one x and y, and run together.
  *
  * A sequence length only ever shrinks from one trial to the next, over one set of buffers: the
  * positions that stop being valid are made NaN, so that a kernel that uses one shows.
@@ -15,9 +16,9 @@
 #include "gen/formula.h"
 
 enum {
-    WHOLE_WORK = 20000000,  /* estimated thread-instructions up to which every block is run */
-    SAMPLED_WORK = 4000000, /* up to which more blocks are sampled */
-    MAX_BLOCKS = 16,
+    WHOLE_WORK = 20000000,   /* estimated thread-instructions up to which every block is run */
+    SAMPLED_WORK = 4000000,  /* up to which more blocks are sampled */
+    MAX_CHOICES = 16,        /* of blocks, or of such that run together */
     HANGING = 20,            /* times the estimate of a block's work: it hangs, */
     HANGING_SMALL = 2000000, /* and that is at least so much */
     USUAL_SM_COUNT = 132,    /* an H100's */
@@ -42,7 +43,7 @@ typedef struct device_params {
 
 /* The blocks of a grid to run, ascending; count 0: all of them. */
 typedef struct block_choice {
-    uint64_t blocks[MAX_BLOCKS];
+    uint64_t *blocks;
     size_t count;
 } block_choice;
 
@@ -136,6 +137,22 @@ static bool chosen(const block_choice *c, uint64_t block)
     return c->count == 0;
 }
 
+/* Blocks that finish a result together: of a kernel whose blocks count each other. */
+static uint64_t partners(const trial *t)
+{
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.zeroed)
+            return t->grid[2];
+    return 1;
+}
+
+static void choose_with_partners(block_choice *c, const trial *t, uint64_t block)
+{
+    uint64_t plane = (uint64_t)t->grid[0] * t->grid[1], count = partners(t);
+    for (uint64_t z = 0; z < count; z++)
+        choose(c, count == 1 ? block : block % plane + z * plane);
+}
+
 /* Rows of W that a block takes at once. */
 static uint64_t rows_a_turn(const instance *in)
 {
@@ -146,23 +163,24 @@ static uint64_t rows_a_turn(const instance *in)
  * a buffer at its end. */
 typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
 
-static block_choice choose_blocks(const trial *t, selection which)
+static block_choice choose_blocks(arena *a, const trial *t, selection which)
 {
     block_choice c = { .count = 0 };
-    uint64_t work = estimated_work(t), grid = grid_size(t);
+    uint64_t work = estimated_work(t), grid = grid_size(t), together = partners(t);
     if (work <= WHOLE_WORK)
         return c;
-    choose(&c, which == FIRST_BLOCK ? 0 : grid - 1);
+    c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
+    choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
     if (which != SAMPLED_BLOCKS)
         return c;
-    choose(&c, 0);
+    choose_with_partners(&c, t, 0);
     uint64_t last_turn = (at_least_one(t->setup.shape.n) - 1) / rows_a_turn(t->instance);
-    choose(&c, last_turn % grid);
-    choose(&c, (last_turn + 1) % grid);
+    choose_with_partners(&c, t, last_turn % grid);
+    choose_with_partners(&c, t, (last_turn + 1) % grid);
     random_source r = { t->setup.seed };
-    uint64_t block_work = work / grid + 1;
-    for (uint64_t i = c.count; i < MAX_BLOCKS && i * block_work < SAMPLED_WORK; i++)
-        choose(&c, random_below(&r, grid));
+    uint64_t work_at_once = (work / grid + 1) * together;
+    for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)
+        choose_with_partners(&c, t, random_below(&r, grid));
     return c;
 }
 
@@ -180,9 +198,11 @@ static device_params map_params(emu_memory *memory, const trial *t)
         uint64_t *addresses = p->content.bytes;
         for (uint64_t j = 0; p->targets && j < p->values; j++)
             addresses[j] = map_buffer(memory, p->targets[j]);
-        if (p->param.kind == PARAM_OUT)
+        if (p->param.kind == PARAM_OUT || p->param.kind == PARAM_SCRATCH)
             d.addresses[i] = emu_alloc(memory, p->size);
-        else if (p->param.kind == PARAM_IN)
+        if (p->param.zeroed)
+            emu_write(memory, d.addresses[i], arena_zalloc(t->arena, p->size), p->size);
+        if (p->param.kind == PARAM_IN)
             d.addresses[i] = map_buffer(memory, p->content);
     }
     return d;
@@ -317,6 +337,24 @@ static const char *find_element(verifier *v, const trial *t, const device_params
     return "";
 }
 
+/* A launch that does not leave zero what has to be makes the next one wrong. */
+static bool judge_zeroed(verifier *v, const trial *t, const device_params *d)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (!p->param.zeroed)
+            continue;
+        uint8_t *bytes = arena_alloc(v->scratch, p->size);
+        emu_read(d->memory, d->addresses[i], bytes, p->size);
+        uint64_t remains = trial_first_remains(p, bytes);
+        if (remains < p->size)
+            return reject(v, t,
+                          arena_format(v->scratch, "%s is not zero behind the launch, at byte %llu",
+                                       p->param.name, (unsigned long long)remains));
+    }
+    return true;
+}
+
 static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
                           const block_choice *c)
 {
@@ -336,7 +374,7 @@ static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
 
 static bool run(verifier *v, const trial *t, device_params *d, selection which)
 {
-    block_choice c = choose_blocks(t, which);
+    block_choice c = choose_blocks(v->scratch, t, which);
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         d->pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &d->addresses[i];
@@ -348,7 +386,9 @@ static bool run(verifier *v, const trial *t, device_params *d, selection which)
     bool ended = launch_blocks(v, t, d, &c, 0, &stats, &report);
     v->result.instructions += stats.thread_instructions;
     v->result.blocks += c.count ? c.count : grid_size(t);
-    return ended ? judge_outputs(v, t, d, &c) : reject(v, t, fault_message(v, &report));
+    if (!ended)
+        return reject(v, t, fault_message(v, &report));
+    return judge_outputs(v, t, d, &c) && judge_zeroed(v, t, d);
 }
 
 static bool run_lengths(verifier *v, trial *t, device_params *d)

@@ -1,3 +1,4 @@
+#include <float.h>
 #include <math.h>
 
 #include "gen/blocks/attention.h"
@@ -242,25 +243,81 @@ val partial_rows(ptx *p, const instance *in, val query)
     return mad(p, row, imm(U64, partial_bytes(in)), parameter(p, "partials"));
 }
 
-/* A lane's four values of several rows: they lie at values, the rows' own sums at row. */
-static void merge_rows(ptx *p, const instance *in, const softmax *state, val values, val row,
-                       unsigned first, unsigned count, bool shared)
+/* Whether rows in global memory are there before the grid starts, or its own blocks wrote them:
+ * what may come through the read-only cache. */
+typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID } row_source;
+
+/* A lane's four values of a partial row, and the row's own sums. */
+typedef struct partial_piece {
+    val4 values, sums;
+} partial_piece;
+
+/* Pieces of several rows; count is at most ROWS_IN_FLIGHT. */
+static void merge_pieces(ptx *p, const softmax *state, const partial_piece *pieces, unsigned count)
 {
-    val4 loaded[ROWS_IN_FLIGHT], extra[ROWS_IN_FLIGHT];
-    val maxima[ROWS_IN_FLIGHT];
-    for (unsigned i = 0; i < count; i++) {
-        int64_t at = (first + i) * partial_bytes(in);
-        int64_t sums = at + in->shape.head_dim * F32_BYTES;
-        loaded[i] = shared ? ld_shared_v4(p, F32, values, at) : ld_const_v4(p, F32, values, at);
-        extra[i] = shared ? ld_shared_v4(p, F32, row, sums) : ld_const_v4(p, F32, row, sums);
-        maxima[i] = extra[i].v[0];
-    }
+    val maxima[ROWS_IN_FLIGHT] = { { 0 } };
+    for (unsigned i = 0; i < count; i++)
+        maxima[i] = pieces[i].sums.v[0];
     softmax_raise(p, state, maxima, count);
     for (unsigned i = 0; i < count; i++) {
-        val weight = softmax_add_sum(p, state, maxima[i], extra[i].v[1]);
+        val weight = softmax_add_sum(p, state, maxima[i], pieces[i].sums.v[1]);
         for (unsigned j = 0; j < 4; j++)
-            assign(p, state->values[j], fma(p, weight, loaded[i].v[j], state->values[j]));
+            assign(p, state->values[j], fma(p, weight, pieces[i].values.v[j], state->values[j]));
     }
+}
+
+/* Piece number piece of a number of rows in global memory. Behind the last row it is the last one
+ * again, with the lowest maximum, which weighs nothing. */
+static softmax merge_global(ptx *p, const instance *in, row_source source, val rows, val count,
+                            val piece)
+{
+    softmax state = softmax_new(p, 4);
+    int64_t sums = in->shape.head_dim * F32_BYTES;
+    val last = sub(p, count, 1);
+    ptx_loop_work(p, 4 * ROWS_IN_FLIGHT, "elements");
+    PTX_FOR (p, row, 0, count, ROWS_IN_FLIGHT) {
+        partial_piece pieces[ROWS_IN_FLIGHT];
+        for (unsigned i = 0; i < ROWS_IN_FLIGHT; i++) {
+            val number = add(p, row, i);
+            val at = mad_wide(p, min(p, number, last), partial_bytes(in), rows);
+            val values = mad_wide(p, piece, WIDE_PIECE, at);
+            if (source == ROWS_OF_THIS_GRID)
+                pieces[i] = (partial_piece){ ld_global_v4(p, F32, values, 0),
+                                             ld_global_v4(p, F32, at, sums) };
+            else
+                pieces[i] = (partial_piece){ ld_const_v4(p, F32, values, 0),
+                                             ld_const_v4(p, F32, at, sums) };
+            if (i)
+                pieces[i].sums.v[0] =
+                    select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);
+        }
+        merge_pieces(p, &state, pieces, ROWS_IN_FLIGHT);
+    }
+    return state;
+}
+
+/* The same of rows in shared memory, whose number is known. */
+static softmax merge_shared(ptx *p, const instance *in, val rows, unsigned count, val piece)
+{
+    softmax state = softmax_new(p, 4);
+    val values = mad(p, piece, imm(U32, WIDE_PIECE), rows);
+    for (unsigned first = 0; first < count; first += ROWS_IN_FLIGHT) {
+        partial_piece pieces[ROWS_IN_FLIGHT];
+        unsigned end = first + ROWS_IN_FLIGHT < count ? first + ROWS_IN_FLIGHT : count;
+        for (unsigned i = first; i < end; i++) {
+            int64_t at = i * partial_bytes(in);
+            pieces[i - first].values = ld_shared_v4(p, F32, values, at);
+            pieces[i - first].sums =
+                ld_shared_v4(p, F32, rows, at + in->shape.head_dim * F32_BYTES);
+        }
+        merge_pieces(p, &state, pieces, end - first);
+    }
+    return state;
+}
+
+static unsigned piece_count(const instance *in)
+{
+    return (unsigned)in->shape.head_dim * F32_BYTES / WIDE_PIECE;
 }
 
 static void store_merged(ptx *p, const instance *in, const softmax *state, val query, val piece)
@@ -273,54 +330,48 @@ static void store_merged(ptx *p, const instance *in, const softmax *state, val q
     st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
 }
 
+static void store_merged_partial(ptx *p, const instance *in, const softmax *state, val row,
+                                 val piece, bool shared)
+{
+    val4 values;
+    for (unsigned j = 0; j < 4; j++)
+        values.v[j] = get(p, state->values[j]);
+    if (shared)
+        st_shared_v4(p, F32, mad(p, piece, imm(U32, WIDE_PIECE), row), 0, values);
+    else
+        st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
+    PTX_IF (p, eq(p, piece, 0))
+        partial_store_sums(p, in, row, shared, get(p, state->max), get(p, state->sum));
+}
+
 void partials_merge(ptx *p, const instance *in, val rows, val count, val query)
 {
-    PTX_FOR (p, piece, lane_id(p), in->shape.head_dim * F32_BYTES / WIDE_PIECE, WARP) {
-        softmax state = softmax_new(p, 4);
-        var row = var_like(p, rows), values = var_like(p, mad_wide(p, piece, WIDE_PIECE, rows));
-        val turns = div(p, count, ROWS_IN_FLIGHT);
-        ptx_loop_work(p, 4 * ROWS_IN_FLIGHT, "elements");
-        PTX_FOR (p, turn, 0, turns, 1) {
-            merge_rows(p, in, &state, get(p, values), get(p, row), 0, ROWS_IN_FLIGHT, false);
-            assign(p, row, add(p, row, ROWS_IN_FLIGHT * partial_bytes(in)));
-            assign(p, values, add(p, values, ROWS_IN_FLIGHT * partial_bytes(in)));
-        }
-        PTX_FOR (p, rest, mul(p, turns, ROWS_IN_FLIGHT), count, 1) {
-            merge_rows(p, in, &state, get(p, values), get(p, row), 0, 1, false);
-            assign(p, row, add(p, row, partial_bytes(in)));
-            assign(p, values, add(p, values, partial_bytes(in)));
-        }
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_global(p, in, ROWS_OF_ANOTHER_GRID, rows, count, piece);
         store_merged(p, in, &state, query, piece);
     }
 }
 
-static softmax merge_piece(ptx *p, const instance *in, val rows, unsigned count, val piece)
+void partials_merge_to_shared(ptx *p, const instance *in, val rows, val count, val row)
 {
-    softmax state = softmax_new(p, 4);
-    val values = mad(p, piece, imm(U32, WIDE_PIECE), rows);
-    for (unsigned i = 0; i < count; i += ROWS_IN_FLIGHT)
-        merge_rows(p, in, &state, values, rows, i,
-                   count - i < ROWS_IN_FLIGHT ? count - i : ROWS_IN_FLIGHT, true);
-    return state;
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_global(p, in, ROWS_OF_THIS_GRID, rows, count, piece);
+        store_merged_partial(p, in, &state, row, piece, true);
+    }
 }
 
 void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query)
 {
-    PTX_FOR (p, piece, lane_id(p), in->shape.head_dim * F32_BYTES / WIDE_PIECE, WARP) {
-        softmax state = merge_piece(p, in, rows, count, piece);
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_shared(p, in, rows, count, piece);
         store_merged(p, in, &state, query, piece);
     }
 }
 
-void partials_merge_to_partial(ptx *p, const instance *in, val rows, unsigned count, val row)
+void partials_merge_to_global(ptx *p, const instance *in, val rows, unsigned count, val row)
 {
-    PTX_FOR (p, piece, lane_id(p), in->shape.head_dim * F32_BYTES / WIDE_PIECE, WARP) {
-        softmax state = merge_piece(p, in, rows, count, piece);
-        val4 values;
-        for (unsigned j = 0; j < 4; j++)
-            values.v[j] = get(p, state.values[j]);
-        st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
-        PTX_IF (p, eq(p, piece, 0))
-            partial_store_sums(p, in, row, false, get(p, state.max), get(p, state.sum));
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_shared(p, in, rows, count, piece);
+        store_merged_partial(p, in, &state, row, piece, false);
     }
 }

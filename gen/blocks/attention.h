@@ -75,12 +75,17 @@ void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val ma
 /* The address, in the parameter partials [.., chunks], of a query row's first partial row. */
 val partial_rows(ptx *p, const instance *in, val query);
 
-/* Merges partial rows that lie behind each other, from the address rows on, into the output row at
- * the parameter o; for a whole warp. The second takes a number of rows that is known now, in shared
- * memory; the third makes a partial row of them, at an address in global memory. Without rows, or
- * where nothing has weight, the output is 0. */
+/* Merge partial rows that lie behind each other, from the address rows on; for a whole warp. Without
+ * rows, or where nothing has weight, the output is 0.
+ *
+ *   partials_merge            rows that another grid made, into the output row at the parameter o
+ *   partials_merge_to_shared  rows that blocks of this grid made, into one in shared memory
+ *   partials_merge_shared     rows in shared memory, into the output row
+ *   partials_merge_to_global  rows in shared memory, into one in global memory
+ */
 void partials_merge(ptx *p, const instance *in, val rows, val count, val query);
+void partials_merge_to_shared(ptx *p, const instance *in, val rows, val count, val row);
 void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query);
-void partials_merge_to_partial(ptx *p, const instance *in, val rows, unsigned count, val row);
+void partials_merge_to_global(ptx *p, const instance *in, val rows, unsigned count, val row);
 
 #endif

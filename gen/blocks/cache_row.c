@@ -113,6 +113,21 @@ void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *v
     }
 }
 
+void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values)
+{
+    const row_split *s = &l->split;
+    for (unsigned i = 0; i < row_split_values(s); i += 4) {
+        unsigned piece = i / s->piece;
+        int64_t offset = piece * stride(s, F32_BYTES) + i % s->piece * F32_BYTES;
+        PTX_IF (p, is_ragged_piece(s, piece) ? l->has_last : imm(PRED, 1)) {
+            val4 row = ld_shared_v4(p, F32, at, offset);
+            for (unsigned j = 0; j < 4; j++)
+                row.v[j] = fma(p, row.v[j], factor, values[i + j]);
+            st_shared_v4(p, F32, at, offset, row);
+        }
+    }
+}
+
 raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t offset)
 {
     const row_split *s = &l->split;

@@ -51,6 +51,9 @@ val row_lane_at(ptx *p, const row_lane *l, val row, bool shared);
 void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *values,
                     const val *scale);
 
+/* An f32 row in shared memory, the lane's pieces from at on: row = row * factor + values. */
+void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values);
+
 /* The lane's share of a row of the cache, as loaded: f32 values, or words of two values. first and
  * last are the addresses of its first and its last piece, less the offset. */
 typedef struct raw_row {

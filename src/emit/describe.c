@@ -4,7 +4,7 @@
 
 bool param_is_pointer(const param *p)
 {
-    return p->kind == PARAM_OUT || p->kind == PARAM_IN;
+    return p->kind == PARAM_OUT || p->kind == PARAM_IN || p->kind == PARAM_SCRATCH;
 }
 
 format weights_of(const instance *in)

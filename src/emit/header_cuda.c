@@ -46,9 +46,9 @@ static void print_parameter(strbuf *out, const callee *c, const param *p)
 {
     (void)c;
     strbuf_format(out, "%s %s",
-                  !param_is_pointer(p)   ? "uint32_t"
-                  : p->kind == PARAM_OUT ? "CUdeviceptr"
-                                         : "ptxgen_const_deviceptr",
+                  !param_is_pointer(p)  ? "uint32_t"
+                  : p->kind == PARAM_IN ? "ptxgen_const_deviceptr"
+                                        : "CUdeviceptr",
                   p->name);
 }
 
@@ -79,8 +79,7 @@ static void print_role(strbuf *out, const callee *c, const param *p)
         strbuf_format(out, "%s in u32", p->name);
         return;
     }
-    strbuf_format(out, "%s %s %s[", p->name, p->kind == PARAM_OUT ? "out" : "in",
-                  formats[p->format].name);
+    strbuf_format(out, "%s %s %s[", p->name, param_direction(p), formats[p->format].name);
     int64_t values = formula_value(p->values, c->in, NULL);
     if (values >= 0)
         strbuf_signed(out, values);
@@ -93,7 +92,7 @@ static void print_role(strbuf *out, const callee *c, const param *p)
 static void print_buffer(strbuf *out, const callee *c, const param *p)
 {
     bool pointer = param_is_pointer(p);
-    strbuf_format(out, "%s %s %s", p->name, p->kind == PARAM_OUT ? "out" : "in",
+    strbuf_format(out, "%s %s %s", p->name, param_direction(p),
                   pointer ? formats[p->format].name : "u32");
     if (pointer)
         strbuf_format(out, " (%" PRId64 " bytes)", c->bytes[p - c->params]);

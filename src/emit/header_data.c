@@ -18,8 +18,10 @@ static void print_params(strbuf *out, const char *id, const description *d)
     for (size_t i = 0; i < d->param_count; i++) {
         const param *p = &d->params[i];
         bool pointer = param_is_pointer(p);
-        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_%s, PTXGEN_", p->name,
-                      pointer ? "POINTER" : "U32", p->kind == PARAM_OUT ? "OUT" : "IN");
+        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_", p->name,
+                      pointer ? "POINTER" : "U32");
+        print_upper(out, param_direction(p));
+        strbuf_put(out, ", PTXGEN_");
         print_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
         strbuf_format(out, ", %" PRId64 ", \"%s\", %u },\n",
                       d->param_bytes[i] < 0 ? 0 : d->param_bytes[i], pointer ? p->bytes : p->size,

@@ -40,8 +40,10 @@ static void print_buffers(strbuf *out, const char *id, const pipeline_buffers *b
     for (size_t i = 0; i < buffers->count; i++) {
         const param *p = &buffers->params[i];
         bool pointer = param_is_pointer(p);
-        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_%s, PTXGEN_", p->name,
-                      pointer ? "POINTER" : "U32", p->kind == PARAM_OUT ? "OUT" : "IN");
+        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_", p->name,
+                      pointer ? "POINTER" : "U32");
+        print_upper(out, param_direction(p));
+        strbuf_put(out, ", PTXGEN_");
         print_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
         strbuf_format(out, ", %" PRId64 ", ", buffers->bytes[i]);
         if (pointer)

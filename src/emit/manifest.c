@@ -48,7 +48,7 @@ static json_t *params_json(const instance *in, const description *d)
         json_t *item = json_made(json_object());
         json_put_string(item, "name", p->name);
         json_put_string(item, "kind", param_is_pointer(p) ? "pointer" : "u32");
-        json_put_string(item, "dir", p->kind == PARAM_OUT ? "out" : "in");
+        json_put_string(item, "dir", param_direction(p));
         if (param_is_pointer(p)) {
             json_put_string(item, "element", formats[p->format].name);
             json_put(item, "bytes", number_or_null(d->param_bytes[i]));
@@ -143,7 +143,7 @@ static json_t *buffers_json(const pipeline_buffers *buffers)
         const param *p = &buffers->params[i];
         json_t *item = json_made(json_object());
         json_put_string(item, "name", p->name);
-        json_put_string(item, "dir", p->kind == PARAM_OUT ? "out" : "in");
+        json_put_string(item, "dir", param_direction(p));
         json_put_string(item, "element", formats[p->format].name);
         json_put_number(item, "bytes", buffers->bytes[i]);
         json_put_number(item, "align", p->align);

@@ -74,6 +74,7 @@ typedef enum sreg {
     SREG_CTAID_Y,
     SREG_CTAID_Z,
     SREG_NCTAID_X,
+    SREG_NCTAID_Z,
     SREG_COUNT
 } sreg;
 

@@ -38,6 +38,11 @@ val nctaid_x(ptx *p)
     return special(p, SREG_NCTAID_X);
 }
 
+val nctaid_z(ptx *p)
+{
+    return special(p, SREG_NCTAID_Z);
+}
+
 static val thread_number(ptx *p, val *known, op o, unsigned number, const char *name)
 {
     if (!known->kind) {
@@ -139,6 +144,13 @@ val ptx_load_shared(ptx *p, type t, val base, int64_t offset)
     return v;
 }
 
+val4 ptx_load_global_v4(ptx *p, type t, val base, int64_t offset)
+{
+    val4 v;
+    load(p, OP_LD_GLOBAL, t, 4, base, offset, v.v);
+    return v;
+}
+
 val2 ptx_load_const_v2(ptx *p, type t, val base, int64_t offset)
 {
     val2 v;
@@ -185,6 +197,12 @@ void ptx_store_shared(ptx *p, type t, val base, int64_t offset, val value)
 void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values)
 {
     store(p, OP_ST_SHARED, t, 4, base, offset, values.v);
+}
+
+val atomic_inc(ptx *p, val base, val most)
+{
+    val fitting = ptx_fit(p, OP_ATOM_INC, U32, most);
+    return ptx_add_result(p, access(p, OP_ATOM_INC, U32, 1, &fitting, base, 0), U32);
 }
 
 val shared_array(ptx *p, const char *name, type t, unsigned count)

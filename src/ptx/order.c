@@ -2,7 +2,8 @@
  *
  * C leaves open which argument of add(p, f(p), g(p)) is evaluated first, and compilers differ. What
  * that can swap are instructions that only make values: assignments, stores, barriers and jumps
- * return nothing, so they stand in statements of their own, in the order of the source. Between two
+ * return nothing, so they stand in statements of their own, in the order of the source (as what an
+ * atomic operation returns has to be taken in one of its own). Between two
  * of these, called anchors here, all values may be computed in any order that has operands ahead of
  * uses, and this pass picks the one that follows from the uses alone: from the end of the kernel to
  * its beginning, each stretch between anchors first computes what is needed later, in the order of
@@ -30,7 +31,8 @@ typedef struct ordering {
 
 static bool makes_values(const ptx *p, const inst *i)
 {
-    return i->results && !p->registers.items[i->result[0]].variable;
+    return i->results && !(op_table[i->op].flags & EFFECT) &&
+           !p->registers.items[i->result[0]].variable;
 }
 
 static void place(ordering *o, uint32_t n, uint32_t first);

@@ -25,7 +25,7 @@ enum {
 
 static const char *const sreg_names[SREG_COUNT] = {
     [SREG_TID_X] = "%tid.x",     [SREG_CTAID_X] = "%ctaid.x",   [SREG_CTAID_Y] = "%ctaid.y",
-    [SREG_CTAID_Z] = "%ctaid.z", [SREG_NCTAID_X] = "%nctaid.x",
+    [SREG_CTAID_Z] = "%ctaid.z", [SREG_NCTAID_X] = "%nctaid.x", [SREG_NCTAID_Z] = "%nctaid.z",
 };
 
 /* A register as printed, "%rd12". */

@@ -240,6 +240,7 @@ val ctaid_x(ptx *p);
 val ctaid_y(ptx *p);
 val ctaid_z(ptx *p);
 val nctaid_x(ptx *p);
+val nctaid_z(ptx *p);
 val lane_id(ptx *p); /* tid & 31; the thread's number itself in a block of one warp */
 val warp_id(ptx *p); /* tid / 32; 0 in a block of one warp */
 
@@ -262,18 +263,25 @@ void ptx_store_shared(ptx *p, type t, val base, int64_t offset, val value);
 typedef struct val4 {
     val v[4];
 } val4;
+val4 ptx_load_global_v4(ptx *p, type t, val base, int64_t offset);
 val2 ptx_load_const_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_const_v4(ptx *p, type t, val base, int64_t offset);
 val2 ptx_load_shared_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_shared_v4(ptx *p, type t, val base, int64_t offset);
 void ptx_store_global_v4(ptx *p, type t, val base, int64_t offset, val4 values);
 void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values);
+#define ld_global_v4(p, t, base, offset)         ptx_load_global_v4(p, t, V(base), offset)
 #define ld_const_v2(p, t, base, offset)          ptx_load_const_v2(p, t, V(base), offset)
 #define ld_const_v4(p, t, base, offset)          ptx_load_const_v4(p, t, V(base), offset)
 #define ld_shared_v2(p, t, base, offset)         ptx_load_shared_v2(p, t, V(base), offset)
 #define ld_shared_v4(p, t, base, offset)         ptx_load_shared_v4(p, t, V(base), offset)
 #define st_global_v4(p, t, base, offset, values) ptx_store_global_v4(p, t, V(base), offset, values)
 #define st_shared_v4(p, t, base, offset, values) ptx_store_shared_v4(p, t, V(base), offset, values)
+
+/* Adds 1 to a u32 of global memory, or makes it 0 where it is most already, and gives what was there
+ * before: a statement of its own. What the block's threads stored ahead of a barrier ahead of it is
+ * seen by the threads of a block that gets a later number, behind its next barrier. */
+val atomic_inc(ptx *p, val base, val most);
 
 /* Declares a shared array of count values and gives its address. */
 val shared_array(ptx *p, const char *name, type t, unsigned count);

@@ -63,6 +63,8 @@ static spread of_result(const uniformity *u, const inst *i)
     switch (i->op) {
     case OP_MOV_SREG:
         return i->target == SREG_TID_X ? BY_LANE : BLOCK_UNIFORM;
+    case OP_ATOM_INC:
+        return BY_LANE;
     case OP_SHR:
         return is_warp_number(u, i) ? by_warp(u) : s;
     case OP_SHFL_IDX:

@@ -99,7 +99,8 @@ static void put_param(strbuf *out, const param *p)
     switch (p->kind) {
     case PARAM_OUT:
     case PARAM_IN:
-        strbuf_format(out, "%s %s[%s]", p->kind == PARAM_OUT ? "out" : "in ",
+    case PARAM_SCRATCH:
+        strbuf_format(out, "%-3s %s[%s]", param_direction(p),
                       p->cache && !p->target_values ? "kv_type" : formats[p->format].name,
                       p->values);
         if (p->target_values)

@@ -23,9 +23,10 @@ typedef struct device {
     void *state;
     unsigned sm, sm_count; /* 90 for sm_90 */
 
-    /* Memory without content for outputs; with content for inputs. Freed by reset. */
+    /* Memory without content; with content, which a kernel may write where it is not read-only.
+     * Freed by reset. */
     bool (*alloc)(void *state, size_t size, uint64_t *address, const char **error);
-    bool (*copy_in)(void *state, const void *bytes, size_t size, uint64_t *address,
+    bool (*copy_in)(void *state, const void *bytes, size_t size, bool read_only, uint64_t *address,
                     const char **error);
 
     /* Reads blocks of block_bytes and says of each whether a kernel wrote it: a GPU knows it by the

@@ -78,10 +78,11 @@ static bool alloc(void *state, size_t size, uint64_t *address, const char **erro
     return !failed(g, g->driver.set(*address, UNWRITTEN, size), "cuMemsetD8", error);
 }
 
-static bool copy_in(void *state, const void *bytes, size_t size, uint64_t *address,
+static bool copy_in(void *state, const void *bytes, size_t size, bool read_only, uint64_t *address,
                     const char **error)
 {
     gpu *g = state;
+    (void)read_only;
     return alloc(state, size, address, error) &&
            !failed(g, g->driver.to_device(*address, bytes, size), "cuMemcpyHtoD", error);
 }

@@ -23,12 +23,12 @@ static bool alloc(void *state, size_t size, uint64_t *address, const char **erro
     return true;
 }
 
-static bool copy_in(void *state, const void *bytes, size_t size, uint64_t *address,
+static bool copy_in(void *state, const void *bytes, size_t size, bool read_only, uint64_t *address,
                     const char **error)
 {
     emulator *e = state;
     (void)error;
-    *address = emu_map(e->memory, arena_copy(e->arena, bytes, size), size, true);
+    *address = emu_map(e->memory, arena_copy(e->arena, bytes, size), size, read_only);
     return true;
 }
 

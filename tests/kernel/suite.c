@@ -82,6 +82,28 @@ typedef struct device_run {
     uint8_t *outputs[MAX_PARAMS], *written[MAX_PARAMS];
 } device_run;
 
+static bool make_scratch(arena *a, device *d, const trial_param *p, uint64_t *address,
+                         const char **error)
+{
+    return p->param.zeroed
+               ? d->copy_in(d->state, arena_zalloc(a, p->size), p->size, false, address, error)
+               : d->alloc(d->state, p->size, address, error);
+}
+
+/* What a launch has to leave zero. */
+static bool check_zeroed(arena *a, device *d, const trial_param *p, uint64_t address,
+                         const char **error)
+{
+    uint8_t *bytes = arena_zalloc(a, p->size), *written = arena_alloc(a, p->size);
+    if (!d->copy_out(d->state, address, bytes, p->size, 1, written, error))
+        return false;
+    uint64_t remains = trial_first_remains(p, bytes);
+    if (remains < p->size)
+        *error = arena_format(a, "%s is not zero behind the launch, at byte %llu", p->param.name,
+                              (unsigned long long)remains);
+    return remains == p->size;
+}
+
 static bool run(arena *a, device_run *r, const kernel *k, const char **error)
 {
     const trial *t = r->trial;
@@ -94,11 +116,13 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
             return false;
         uint64_t *addresses = p->content.bytes;
         for (uint64_t j = 0; p->targets && j < p->values; j++)
-            if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].size, &addresses[j],
+            if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].size, true, &addresses[j],
                             error))
                 return false;
         if (p->param.kind == PARAM_IN &&
-            !d->copy_in(d->state, p->content.bytes, p->size, &r->addresses[i], error))
+            !d->copy_in(d->state, p->content.bytes, p->size, true, &r->addresses[i], error))
+            return false;
+        if (p->param.kind == PARAM_SCRATCH && !make_scratch(a, d, p, &r->addresses[i], error))
             return false;
     }
     device_launch l = {
@@ -114,6 +138,8 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         size_t block_bytes = formats[p->param.format].block_bytes;
+        if (p->param.zeroed && !check_zeroed(a, d, p, r->addresses[i], error))
+            return false;
         if (p->param.kind != PARAM_OUT)
             continue;
         r->outputs[i] = memset(arena_alloc(a, p->size), 0xff, p->size);

@@ -56,8 +56,9 @@ static bool put_content(bench *b, trial_buffer content, gpu_address *address)
 static bool put_param(bench *b, trial_param *p, gpu_address *address)
 {
     uint64_t *addresses = p->content.bytes;
-    if (p->param.kind == PARAM_OUT)
-        return allocate(b, p->size, address) && gpu_fill(b->gpu, *address, UNWRITTEN, p->size);
+    if (p->param.kind == PARAM_OUT || p->param.kind == PARAM_SCRATCH)
+        return allocate(b, p->size, address) &&
+               gpu_fill(b->gpu, *address, p->param.zeroed ? 0 : UNWRITTEN, p->size);
     for (uint64_t i = 0; p->targets && i < p->values; i++)
         if (!put_content(b, p->targets[i], &addresses[i]))
             return false;

@@ -1,0 +1,310 @@
+#include "gen/blocks/gqa.h"
+
+#include <float.h>
+
+enum {
+    WARP = 32,
+    VALUES = 8,      /* of a row, a lane */
+    LEAST_GROUP = 4, /* lanes a position */
+    F32_BYTES = 4,
+    BYTES_IN_FLIGHT = 64, /* a lane */
+    QUAD_BYTES = GQA_QUAD * F32_BYTES,
+    PASS_BYTES = 128, /* of shared memory that a warp reaches without a conflict */
+};
+
+/* A tile in turns of all positions a warp can take, and the heads of a set so far apart that a warp
+ * that takes the same positions of all of them meets every bank once. */
+static void split_heads(gqa *g)
+{
+    unsigned offset = 0;
+    for (unsigned first = 0; first < g->heads; first += g->sets[g->set_count++].size) {
+        head_set *s = &g->sets[g->set_count];
+        s->first = first;
+        s->size = GQA_HEADS;
+        while (s->size > g->heads - first || s->size > g->row.split.group)
+            s->size /= 2;
+        s->offset = offset;
+        s->stride = GQA_TILE * F32_BYTES + (s->size > 1 ? PASS_BYTES / s->size : 0);
+        offset += s->size * s->stride;
+    }
+}
+
+static row_split split_of(const instance *in)
+{
+    return row_split_of(in, VALUES, LEAST_GROUP);
+}
+
+unsigned gqa_step(const instance *in)
+{
+    return WARP / split_of(in).group * GQA_QUAD;
+}
+
+/* One of the groups has the warp's partial rows. */
+static void make_rows_zero(ptx *p, const gqa *g)
+{
+    PTX_IF (p, eq(p, g->row.group, 0))
+        for (unsigned h = 0; h < g->heads; h++)
+            row_lane_store(p, &g->row, add(p, g->lane_rows, h * g->row_stride), true, g->values,
+                           NULL);
+}
+
+gqa gqa_new(ptx *p, const instance *in, unsigned heads, val query, val last_query, val products,
+            val rows, unsigned row_stride)
+{
+    gqa g = { .in = in,
+              .heads = heads,
+              .query = query,
+              .last_query = last_query,
+              .step = gqa_step(in),
+              .products = products,
+              .rows = rows,
+              .row_stride = row_stride };
+    row_split split = split_of(in);
+    unsigned lane_bytes = row_split_values(&split) * split.value_bytes;
+    g.depth = lane_bytes * GQA_QUAD > BYTES_IN_FLIGHT ? BYTES_IN_FLIGHT / lane_bytes : GQA_QUAD;
+    g.row = row_lane_new(p, in, split);
+    g.lane_rows = row_lane_at(p, &g.row, rows, true);
+    split_heads(&g);
+    for (unsigned i = 0; i < g.set_count; i++) {
+        g.sets[i].tile_max = var_f32(p, -FLT_MAX);
+        g.sets[i].max = var_f32(p, -FLT_MAX);
+        g.sets[i].sum = var_f32(p, 0.0f);
+    }
+    for (unsigned i = 0; i < row_split_values(&split); i++)
+        g.values[i] = var_f32(p, 0.0f);
+    for (unsigned i = 0; i < g.depth; i++)
+        for (unsigned j = 0; j < raw_row_words(&split); j++)
+            g.raw[i][j] = split.value_bytes == F32_BYTES ? var_f32(p, 0.0f) : var_u32(p, 0);
+    for (unsigned h = 0; h < heads; h++)
+        for (unsigned j = 0; j < row_split_values(&split); j++)
+            g.results[h][j] = var_f32(p, 0.0f);
+    make_rows_zero(p, &g);
+    return g;
+}
+
+static val head_in_set(ptx *p, const gqa *g, const head_set *s)
+{
+    return bit_and(p, g->row.lane, s->size - 1);
+}
+
+static void load_queries(ptx *p, const gqa *g, head_set *s)
+{
+    for (unsigned i = 0; i < s->size; i++) {
+        val head = add(p, bit_xor(p, head_in_set(p, g, s), i), s->first);
+        val query = min(p, add(p, g->query, head), g->last_query);
+        val row = mad_wide(p, query, g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+        row_lane_load(p, &g->row, row, attention_query_scale(g->in), s->q[i]);
+    }
+}
+
+static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
+{
+    unsigned row_bytes = (unsigned)g->in->shape.head_dim * g->row.split.value_bytes;
+    val first = mad_wide(p, min(p, position, g->last), row_bytes, cache);
+    raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
+    for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
+        assign(p, g->raw[i % g->depth][j], row.words[j]);
+}
+
+/* Loads the row that follows position number i of the lane's four in a turn, which begin at the
+ * position turn, by depth rows, into the same registers. */
+static void load_ahead(ptx *p, const gqa *g, val cache, val turn, unsigned i)
+{
+    unsigned ahead = i + g->depth;
+    val position = add(p, turn, ahead / GQA_QUAD * g->step + ahead % GQA_QUAD);
+    load_row(p, g, cache, position, i);
+}
+
+static void load_first(ptx *p, const gqa *g, val cache, val first)
+{
+    for (unsigned i = 0; i < g->depth; i++)
+        load_row(p, g, cache, add(p, first, i), i);
+}
+
+/* Variables have the values, so that they are unpacked before the row's registers are loaded anew.
+ */
+static void take_row(ptx *p, const gqa *g, unsigned i)
+{
+    raw_row row = { { { 0 } } };
+    val values[MAX_LANE_VALUES];
+    for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
+        row.words[j] = get(p, g->raw[i % g->depth][j]);
+    raw_row_unpack(p, &g->row, &row, values);
+    for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
+        assign(p, g->values[j], values[j]);
+}
+
+/* The product of head lane % size of a set. */
+static val multiply(ptx *p, const gqa *g, const head_set *s)
+{
+    val sums[GQA_HEADS];
+    for (unsigned i = 0; i < s->size; i++) {
+        sums[i] = mul(p, s->q[i][0], g->values[0]);
+        for (unsigned j = 1; j < row_split_values(&g->row.split); j++)
+            sums[i] = fma(p, s->q[i][j], g->values[j], sums[i]);
+    }
+    for (unsigned half = s->size / 2; half > 0; half /= 2)
+        for (unsigned i = 0; i < half; i++)
+            sums[i] = add(p, sums[i], shuffle_xor(p, sums[i + half], half));
+    for (unsigned mask = s->size; mask < g->row.split.group; mask *= 2)
+        sums[0] = add(p, sums[0], shuffle_xor(p, sums[0], mask));
+    return sums[0];
+}
+
+/* Shared memory has the products of the lane's group and the turn at position 0 at it. */
+static val quad_address(ptx *p, const gqa *g)
+{
+    return mad(p, g->row.group, imm(U32, QUAD_BYTES), g->products);
+}
+
+/* first is the lane's first position. */
+static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
+{
+    val store_at[GQA_SETS];
+    for (unsigned i = 0; i < g->set_count; i++) {
+        head_set *s = &g->sets[i];
+        load_queries(p, g, s);
+        assign(p, s->tile_max, -FLT_MAX);
+        store_at[i] = mad(p, head_in_set(p, g, s), imm(U32, s->stride), quad_address(p, g));
+    }
+    ptx_loop_work(p, GQA_QUAD * row_split_values(&g->row.split) * g->heads, "products");
+    PTX_FOR (p, k_position, 0, count, g->step) {
+        val4 products[GQA_SETS];
+        for (unsigned i = 0; i < GQA_QUAD; i++) {
+            take_row(p, g, i);
+            load_ahead(p, g, k, add(p, first, k_position), i);
+            for (unsigned j = 0; j < g->set_count; j++) {
+                products[j].v[i] = multiply(p, g, &g->sets[j]);
+                assign(p, g->sets[j].tile_max, max(p, g->sets[j].tile_max, products[j].v[i]));
+            }
+        }
+        for (unsigned j = 0; j < g->set_count; j++) {
+            val at = mad(p, k_position, imm(U32, F32_BYTES), store_at[j]);
+            PTX_IF (p, lt(p, g->row.lane, g->sets[j].size))
+                st_shared_v4(p, F32, at, g->sets[j].offset, products[j]);
+        }
+    }
+}
+
+/* Raises the maximum of a set's heads to that of the tile. */
+static void raise(ptx *p, const gqa *g, head_set *s)
+{
+    for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
+        assign(p, s->tile_max, max(p, s->tile_max, shuffle_xor(p, s->tile_max, mask)));
+    val before = get(p, s->max), score = attention_score(p, g->in, get(p, s->tile_max));
+    val now = max(p, before, score);
+    s->factor = ex2(p, sub(p, before, now));
+    assign(p, s->max, now);
+    assign(p, s->sum, mul(p, s->sum, s->factor));
+}
+
+/* Makes weights of the products of a set's heads. Lanes of the same head take turns of four
+ * positions. */
+static void weigh(ptx *p, const gqa *g, head_set *s, val count)
+{
+    raise(p, g, s);
+    val largest = get(p, s->max);
+    val head = mad(p, head_in_set(p, g, s), imm(U32, s->stride), g->products);
+    val first = mul(p, div(p, lane_id(p), s->size), GQA_QUAD);
+    val turns = div(p, add(p, count, g->step - 1), g->step);
+    var sum = var_f32(p, 0.0f);
+    PTX_FOR (p, position, first, mul(p, turns, g->step), WARP / s->size * GQA_QUAD) {
+        val at = mad(p, position, imm(U32, F32_BYTES), head);
+        val4 weights = ld_shared_v4(p, F32, at, s->offset);
+        for (unsigned i = 0; i < GQA_QUAD; i++) {
+            val score = attention_score(p, g->in, weights.v[i]);
+            val weight = ex2(p, sub(p, score, largest));
+            val exists = lt(p, add(p, position, i), count);
+            weights.v[i] = select(p, exists, weight, imm(F32, 0));
+            assign(p, sum, add(p, sum, weights.v[i]));
+        }
+        st_shared_v4(p, F32, at, s->offset, weights);
+    }
+    for (unsigned mask = s->size; mask < WARP; mask *= 2)
+        assign(p, sum, add(p, sum, shuffle_xor(p, sum, mask)));
+    assign(p, s->sum, add(p, s->sum, sum));
+}
+
+/* Of two positions of every head: more would not leave registers enough for 8 heads. */
+static void load_weights(ptx *p, const gqa *g, val at, int64_t offset, val2 weights[GQA_HEADS])
+{
+    for (unsigned i = 0; i < g->set_count; i++) {
+        const head_set *s = &g->sets[i];
+        for (unsigned j = 0; j < s->size; j++)
+            weights[s->first + j] = ld_shared_v2(p, F32, at, offset + s->offset + j * s->stride);
+    }
+}
+
+static void add_values(ptx *p, const gqa *g, val v, val first, val count)
+{
+    unsigned values = row_split_values(&g->row.split);
+    val quad = quad_address(p, g);
+    for (unsigned h = 0; h < g->heads; h++)
+        for (unsigned j = 0; j < values; j++)
+            assign(p, g->results[h][j], imm(F32, 0));
+    ptx_loop_work(p, GQA_QUAD * values * g->heads, "products");
+    PTX_FOR (p, v_position, 0, count, g->step) {
+        val at = mad(p, v_position, imm(U32, F32_BYTES), quad);
+        val2 weights[GQA_HEADS];
+        for (unsigned i = 0; i < GQA_QUAD; i++) {
+            if (i % 2 == 0)
+                load_weights(p, g, at, i * F32_BYTES, weights);
+            take_row(p, g, i);
+            load_ahead(p, g, v, add(p, first, v_position), i);
+            for (unsigned h = 0; h < g->heads; h++)
+                for (unsigned j = 0; j < values; j++)
+                    assign(p, g->results[h][j],
+                           fma(p, weights[h].v[i % 2], g->values[j], g->results[h][j]));
+        }
+    }
+}
+
+static void add_to_rows(ptx *p, const gqa *g, const head_set *s)
+{
+    for (unsigned i = 0; i < s->size; i++) {
+        const var *results = g->results[s->first + i];
+        for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
+            for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
+                assign(p, results[j], add(p, results[j], shuffle_xor(p, results[j], mask)));
+        val factor = shuffle_from(p, s->factor, i);
+        PTX_IF (p, eq(p, g->row.group, 0))
+            row_lane_add(p, &g->row, add(p, g->lane_rows, (s->first + i) * g->row_stride), factor,
+                         results);
+    }
+}
+
+static void store_sums(ptx *p, const gqa *g, const head_set *s)
+{
+    PTX_IF (p, lt(p, lane_id(p), s->size)) {
+        val head = add(p, head_in_set(p, g, s), s->first);
+        val row = mad(p, head, imm(U32, g->row_stride), g->rows);
+        partial_store_sums(p, g->in, row, true, get(p, s->max), get(p, s->sum));
+    }
+}
+
+void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
+{
+    val offset = row_lane_offset(p, &g->row);
+    k = add(p, k, offset);
+    v = add(p, v, offset);
+    g->last = sub(p, run.end, 1);
+    PTX_IF (p, lt(p, run.first, run.end))
+        load_first(p, g, k, mad(p, g->row.group, imm(U32, GQA_QUAD), run.first));
+    PTX_FOR (p, tile, run.first, run.end, GQA_TILE) {
+        val count = min(p, sub(p, run.end, tile), GQA_TILE);
+        val first = mad(p, g->row.group, imm(U32, GQA_QUAD), tile);
+        multiply_queries(p, g, k, first, count);
+        load_first(p, g, v, first);
+        warp_barrier(p);
+        for (unsigned i = 0; i < g->set_count; i++)
+            weigh(p, g, &g->sets[i], count);
+        warp_barrier(p);
+        add_values(p, g, v, first, count);
+        load_first(p, g, k, add(p, first, GQA_TILE));
+        for (unsigned i = 0; i < g->set_count; i++)
+            add_to_rows(p, g, &g->sets[i]);
+        warp_barrier(p);
+    }
+    for (unsigned i = 0; i < g->set_count; i++)
+        store_sums(p, g, &g->sets[i]);
+}
