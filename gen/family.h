@@ -217,12 +217,18 @@ typedef struct param {
         0         \
     }
 
+/* A part of formulas that has a name, to which later ones may refer. */
+typedef struct term {
+    const char *name, *formula;
+} term;
+
 /* Launch geometry as formulas over the family's keys and the run-time values (see formula.h). */
 typedef struct launch {
     const char *block;   /* threads, one dimension */
     const char *grid[3]; /* NULL: 1 */
     const char *shared;  /* static shared memory in bytes; NULL: none */
     const char *dynamic_shared;
+    const term *terms; /* of the formulas above; ends with { NULL, NULL }. NULL: none */
     const char
         *roomier;     /* the family to take where a GPU has too little shared memory; NULL: none */
     const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */

@@ -4,7 +4,8 @@
  *     product = primary { ("*" | "/") primary }
  *     primary = number | name | function "(" sum "," sum ")" | "(" sum ")"
  *
- * Each piece is printed as it is read; as soon as a piece turns out to be known, its text is
+ * A name of one of the family's terms is read as that term's formula in parentheses. Each piece is
+ * printed as it is read; as soon as a piece turns out to be known, its text is
  * replaced by its number. So the C that is left over has no arithmetic between constants, which
  * could overflow int in the compiler that reads it.
  */
@@ -24,6 +25,7 @@ typedef struct parser {
     const instance *in;
     const run_values *run;
     strbuf *out; /* NULL: evaluate only */
+    formula_style style;
 } parser;
 
 enum { LONGEST_NAME = 31 };
@@ -31,6 +33,7 @@ enum { LONGEST_NAME = 31 };
 static const quantity UNKNOWN = { false, 0 };
 
 static quantity sum(parser *p);
+static quantity whole(parser *p);
 
 static quantity known(int64_t number)
 {
@@ -59,7 +62,7 @@ static void print(parser *p, const char *text)
 /* Replaces what was printed since start by the number it comes to. */
 static quantity fold(parser *p, size_t start, quantity value)
 {
-    if (p->out && value.known) {
+    if (p->out && value.known && p->style != FORMULA_NAMES) {
         p->out->length = start;
         strbuf_signed(p->out, value.number);
     }
@@ -110,16 +113,17 @@ static quantity call(parser *p, const char *name)
 {
     static const struct {
         const char *name, *c_name;
-    } functions[] = { { "min", "PTXGEN_MIN(" },
-                      { "max", "PTXGEN_MAX(" },
-                      { "ceil_div", "PTXGEN_CEIL_DIV(" } };
+    } functions[] = { { "min", "PTXGEN_MIN" },
+                      { "max", "PTXGEN_MAX" },
+                      { "ceil_div", "PTXGEN_CEIL_DIV" } };
     size_t which = 0;
     while (strcmp(functions[which].name, name) != 0)
         if (++which == sizeof functions / sizeof *functions)
             malformed(p, "min, max or ceil_div");
 
     size_t start = printed(p);
-    print(p, functions[which].c_name);
+    print(p, p->style == FORMULA_C ? functions[which].c_name : name);
+    print(p, "(");
     expect(p, '(');
     quantity a = sum(p);
     expect(p, ',');
@@ -160,11 +164,43 @@ static quantity at_run_time(parser *p, const char *name)
         if (p->run)
             memcpy(&number, (const char *)p->run + values[i].field, sizeof number);
         size_t start = printed(p);
-        print(p, "run->");
+        print(p, p->style == FORMULA_C ? "run->" : "");
         print(p, name);
         return fold(p, start, number > 0 ? known(number) : UNKNOWN);
     }
     malformed(p, "a key of the family");
+}
+
+static const term *term_named(const family *f, const char *name)
+{
+    const term *t = f->launch.terms;
+    while (t && t->name && strcmp(t->name, name) != 0)
+        t++;
+    return t && t->name ? t : NULL;
+}
+
+/* Whether a formula is more than a number, a name or a call. */
+static bool has_operator(const char *formula)
+{
+    int depth = 0;
+    for (; *formula; formula++) {
+        depth += (*formula == '(') - (*formula == ')');
+        if (!depth && strchr("+-*/", *formula))
+            return true;
+    }
+    return false;
+}
+
+static quantity value_of_term(parser *p, const term *t)
+{
+    parser inner = *p;
+    inner.formula = inner.at = t->formula;
+    size_t start = printed(p);
+    bool grouped = has_operator(t->formula);
+    print(p, grouped ? "(" : "");
+    quantity value = whole(&inner);
+    print(p, grouped ? ")" : "");
+    return fold(p, start, value);
 }
 
 static quantity name(parser *p)
@@ -181,10 +217,15 @@ static quantity name(parser *p)
     skip_blanks(p);
     if (*p->at == '(')
         return call(p, text);
+    const term *t = term_named(p->in->family, text);
+    if (t)
+        return value_of_term(p, t);
     const key *k = family_key(p->in->family, text);
     if (!k || (k->at_run_time && p->in->dims == DIMS_DYNAMIC))
         return at_run_time(p, text);
-    return fold(p, printed(p), known(instance_value(p->in, k)));
+    size_t start = printed(p);
+    print(p, text);
+    return fold(p, start, known(instance_value(p->in, k)));
 }
 
 static quantity number(parser *p)
@@ -192,7 +233,9 @@ static quantity number(parser *p)
     quantity value = known(0);
     while (*p->at >= '0' && *p->at <= '9')
         value = apply(p, '+', apply(p, '*', value, known(10)), known(*p->at++ - '0'));
-    return fold(p, printed(p), value);
+    if (p->out)
+        strbuf_signed(p->out, value.number);
+    return value;
 }
 
 static quantity primary(parser *p)
@@ -222,7 +265,10 @@ static quantity chain(parser *p, const char *operators, quantity (*operand)(pars
         if (!operator|| !strchr(operators, operator))
             return value;
         p->at++;
-        print(p, (char[]){ ' ', operator, ' ', '\0' });
+        const char *gap = p->style == FORMULA_C || strchr("+-", operator) ? " " : "";
+        print(p, gap);
+        print(p, (char[]){ operator, '\0' });
+        print(p, gap);
         value = fold(p, start, apply(p, operator, value, operand(p)));
     }
 }
@@ -254,10 +300,10 @@ int64_t formula_value(const char *formula, const instance *in, const run_values 
     return value.known ? value.number : -1;
 }
 
-void formula_print_c(strbuf *out, const char *formula, const instance *in)
+void formula_print(strbuf *out, const char *formula, const instance *in, formula_style style)
 {
     formula = formula_text(formula);
-    parser p = { .formula = formula, .at = formula, .in = in, .out = out };
+    parser p = { .formula = formula, .at = formula, .in = in, .out = out, .style = style };
     whole(&p);
     out->text[out->length] = '\0';
 }

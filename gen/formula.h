@@ -1,10 +1,10 @@
 /* Size formulas: "min(n, sm_count*16)", "n*k/256*144", "ceil_div(k*m, 32*num_warps)".
  *
- * Whole numbers, names, + - * / ( ), min(a, b), max(a, b) and ceil_div(a, b). A name is a key of
- * the instance's family or a run-time value: sm_count, and with dynamic dims k, n and m, which the
- * caller of the kernel knows. Every number about a launch comes from such a formula: the tool
- * evaluates it where the configuration fixes all names, and the header prints it as C where it does
- * not.
+ * Whole numbers, names, + - * / ( ), min(a, b), max(a, b) and ceil_div(a, b). A name is a term or a
+ * key of the instance's family, or a run-time value: sm_count, and with dynamic dims k, n and m,
+ * which the caller of the kernel knows. Every number about a launch comes from such a formula: the
+ * tool evaluates it where the configuration fixes all names, and the header prints it as C where it
+ * does not.
  */
 #ifndef PTXGEN_GEN_FORMULA_H
 #define PTXGEN_GEN_FORMULA_H
@@ -23,9 +23,15 @@ typedef struct run_values {
  * they are constants of ours, all evaluated by tests. */
 int64_t formula_value(const char *formula, const instance *in, const run_values *run);
 
-/* The formula as a C expression: names that the configuration fixes become numbers, run-time values
- * become members of *run, functions become PTXGEN_MIN, PTXGEN_MAX and PTXGEN_CEIL_DIV. */
-void formula_print_c(strbuf *out, const char *formula, const instance *in);
+/* The formula as text, where the terms' own formulas stand in place of their names:
+ *
+ *   FORMULA_NAMES    as it is: "min(n, sm_count*16)"
+ *   FORMULA_NUMBERS  what the configuration fixes as numbers: "min(4096, sm_count*16)"
+ *   FORMULA_C        the same as a C expression, where run-time values are members of *run and
+ *                    functions are PTXGEN_MIN, PTXGEN_MAX and PTXGEN_CEIL_DIV
+ */
+typedef enum formula_style { FORMULA_NAMES, FORMULA_NUMBERS, FORMULA_C } formula_style;
+void formula_print(strbuf *out, const char *formula, const instance *in, formula_style style);
 
 /* The formula for a reader: as it stands. NULL is "1". */
 const char *formula_text(const char *formula);

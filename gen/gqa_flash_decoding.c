@@ -10,7 +10,7 @@
  * warp does is in blocks/gqa.h.
  *
  * The grid decides how many chunks there are, %nctaid.z: as many as two blocks on every SM take in
- * whole waves, at least 8 a sequence so that the last wave is 8/9 full or more. Chunks are of equal
+ * whole waves, at least 4 a sequence so that the last wave is 4/5 full or more. Chunks are of equal
  * length, which the block works out from the sequence's length; blocks that are left without
  * positions end at once. So a grid that was captured once suits every length.
  *
@@ -20,40 +20,34 @@
  */
 #include "gen/attention_keys.h"
 #include "gen/blocks/gqa.h"
+#include "gen/formula.h"
 
 enum {
     MERGE_PARTS = 4,
     LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
-    MANY_HEADS = 5,
-    REGISTERS_FOR_FEW_HEADS = 128, /* of a thread: two blocks of 8 warps fit an SM */
+    WARP = 32,
+    SM_REGISTERS = 65536,
+    SM_BLOCKS = 2,
+    REGISTER_UNIT = 8,
 };
 
-#define RATIO   "(num_heads/num_kv_heads)"
-#define PARTS   "ceil_div(" RATIO ", 8/ceil_div(head_dim, 128))"
-#define HEADS   "ceil_div(" RATIO ", " PARTS ")"
-#define WARPS   "(8-" HEADS "/5*2)" /* 8, or 6 with 5 heads and more: two blocks fit an SM */
-#define BLOCKS  "(m*num_kv_heads*" PARTS ")" /* of one chunk each */
-#define AT_ONCE "(sm_count*2)"
-#define WAVES   "ceil_div(8*" BLOCKS ", " AT_ONCE ")"
-#define CHUNKS  "min(min(chunks, ceil_div(max_seq_len, 128)), " WAVES "*" AT_ONCE "/" BLOCKS ")"
-#define SHARED  WARPS "*" HEADS "*(head_dim+84)*4+4"
-
+/* Heads a KV head, blocks that they are spread over, and of a block its heads and warps: the terms
+ * below. */
 typedef struct layout {
-    unsigned ratio, parts, heads, warps; /* heads a KV head, blocks they are spread over, ... */
+    unsigned ratio, parts, heads, warps;
 } layout;
 
-static unsigned ceil_div(unsigned a, unsigned b)
+static unsigned term_value(const instance *in, const char *name)
 {
-    return (a + b - 1) / b;
+    return (unsigned)formula_value(name, in, NULL);
 }
 
 static layout layout_of(const instance *in)
 {
-    layout l = { .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads) };
-    l.parts = ceil_div(l.ratio, GQA_HEADS / ceil_div((unsigned)in->shape.head_dim, 128));
-    l.heads = ceil_div(l.ratio, l.parts);
-    l.warps = l.heads < MANY_HEADS ? 8 : 6;
-    return l;
+    return (layout){ .ratio = term_value(in, "ratio"),
+                     .parts = term_value(in, "parts"),
+                     .heads = term_value(in, "heads"),
+                     .warps = term_value(in, "warps") };
 }
 
 /* The heads of a block, and the part of a sequence that it has. */
@@ -175,8 +169,8 @@ static void merge_chunks(ptx *p, const work *w)
 static void build(ptx *p, const instance *in)
 {
     work w = work_new(p, in);
-    if (w.is.heads < MANY_HEADS)
-        ptx_max_registers(p, REGISTERS_FOR_FEW_HEADS);
+    ptx_max_registers(p, SM_REGISTERS / (SM_BLOCKS * w.is.warps * WARP) / REGISTER_UNIT *
+                             REGISTER_UNIT);
     take_chunk(p, &w);
     ret_if(p, ge(p, w.chunk, w.active));
     attend(p, &w);
@@ -194,6 +188,17 @@ static void build(ptx *p, const instance *in)
     merge_chunks(p, &w);
 }
 
+static const term terms[] = {
+    { "ratio", "num_heads/num_kv_heads" },
+    { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
+    { "heads", "ceil_div(ratio, parts)" },
+    { "warps", "8 - heads/5*2" }, /* 8, or 6 with 5 heads and more */
+    { "columns", "m*num_kv_heads*parts" },
+    { "at_once", "sm_count*2" },
+    { "waves", "ceil_div(columns*4, at_once)" },
+    { NULL, NULL },
+};
+
 const family gqa_flash_decoding = {
     .name = "gqa_flash_decoding",
     .summary = "decode attention of m sequences by chunks, a block all query heads of a KV head",
@@ -207,16 +212,18 @@ const family gqa_flash_decoding = {
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
             SCRATCH(F32, partials, "m*num_heads*chunks*(head_dim+4)", 16),
-            COUNTERS(counters, "m*num_kv_heads*" PARTS),
+            COUNTERS(counters, "m*num_heads"),
             IN(F32, q, "m*num_heads*head_dim", 16),
             KV_CACHES(k),
             KV_CACHES(v),
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },
-    .launch = { .block = "32*" WARPS,
-                .grid = { "num_kv_heads*" PARTS, "m", CHUNKS },
-                .shared = SHARED,
+    .launch = { .block = "32*warps",
+                .grid = { "num_kv_heads*parts", "m",
+                          "min(min(chunks, ceil_div(max_seq_len, 128)), waves*at_once/columns)" },
+                .shared = "warps*heads*(head_dim+84)*4 + 4",
+                .terms = terms,
                 .registers = 168 },
     .check = check_heads,
     .build = build,

@@ -29,7 +29,7 @@ static const char *how_to_launch(arena *a, const instance *in)
         if (d)
             strbuf_put(&line, ", ");
         if (size < 0)
-            strbuf_put(&line, formula_text(l->grid[d]));
+            formula_print(&line, l->grid[d], in, FORMULA_NUMBERS);
         else
             strbuf_signed(&line, size);
     }

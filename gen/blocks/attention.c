@@ -288,8 +288,7 @@ static softmax merge_global(ptx *p, const instance *in, row_source source, val r
                 pieces[i] = (partial_piece){ ld_const_v4(p, F32, values, 0),
                                              ld_const_v4(p, F32, at, sums) };
             if (i)
-                pieces[i].sums.v[0] =
-                    select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);
+                pieces[i].sums.v[0] = select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);
         }
         merge_pieces(p, &state, pieces, ROWS_IN_FLIGHT);
     }

@@ -75,8 +75,8 @@ void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val ma
 /* The address, in the parameter partials [.., chunks], of a query row's first partial row. */
 val partial_rows(ptx *p, const instance *in, val query);
 
-/* Merge partial rows that lie behind each other, from the address rows on; for a whole warp. Without
- * rows, or where nothing has weight, the output is 0.
+/* Merge partial rows that lie behind each other, from the address rows on; for a whole warp.
+ * Without rows, or where nothing has weight, the output is 0.
  *
  *   partials_merge            rows that another grid made, into the output row at the parameter o
  *   partials_merge_to_shared  rows that blocks of this grid made, into one in shared memory

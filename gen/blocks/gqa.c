@@ -170,9 +170,10 @@ static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
     ptx_loop_work(p, GQA_QUAD * row_split_values(&g->row.split) * g->heads, "products");
     PTX_FOR (p, k_position, 0, count, g->step) {
         val4 products[GQA_SETS];
+        val turn = add(p, first, k_position);
         for (unsigned i = 0; i < GQA_QUAD; i++) {
             take_row(p, g, i);
-            load_ahead(p, g, k, add(p, first, k_position), i);
+            load_ahead(p, g, k, turn, i);
             for (unsigned j = 0; j < g->set_count; j++) {
                 products[j].v[i] = multiply(p, g, &g->sets[j]);
                 assign(p, g->sets[j].tile_max, max(p, g->sets[j].tile_max, products[j].v[i]));
@@ -244,13 +245,13 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
             assign(p, g->results[h][j], imm(F32, 0));
     ptx_loop_work(p, GQA_QUAD * values * g->heads, "products");
     PTX_FOR (p, v_position, 0, count, g->step) {
-        val at = mad(p, v_position, imm(U32, F32_BYTES), quad);
+        val at = mad(p, v_position, imm(U32, F32_BYTES), quad), turn = add(p, first, v_position);
         val2 weights[GQA_HEADS];
         for (unsigned i = 0; i < GQA_QUAD; i++) {
             if (i % 2 == 0)
                 load_weights(p, g, at, i * F32_BYTES, weights);
             take_row(p, g, i);
-            load_ahead(p, g, v, add(p, first, v_position), i);
+            load_ahead(p, g, v, turn, i);
             for (unsigned h = 0; h < g->heads; h++)
                 for (unsigned j = 0; j < values; j++)
                     assign(p, g->results[h][j],

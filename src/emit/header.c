@@ -186,7 +186,7 @@ static void print_summary(strbuf *out, const kernel *k, const description *d)
         if (d->grid[i] >= 0)
             strbuf_signed(out, d->grid[i]);
         else
-            strbuf_put(out, formula_text(how->grid[i]));
+            formula_print(out, how->grid[i], in, FORMULA_NUMBERS);
     }
     if (k->shared_bytes)
         strbuf_format(out, ", %zu bytes shared", k->shared_bytes);

@@ -30,7 +30,7 @@ static void print_formula(strbuf *body, const char *formula, const instance *in)
 {
     instance any_size = *in;
     any_size.dims = DIMS_DYNAMIC;
-    formula_print_c(body, formula, &any_size);
+    formula_print(body, formula, &any_size, FORMULA_C);
 }
 
 static const char *grid_body(arena *a, const instance *in)

@@ -73,12 +73,14 @@ static json_t *block_json(const description *d)
     return block;
 }
 
-static void set_grid(json_t *object, const description *d, const launch *how)
+static void set_grid(arena *a, json_t *object, const description *d, const instance *in)
 {
     json_t *grid = json_made(json_array());
-    for (size_t i = 0; i < 3; i++)
-        json_add(grid, d->grid_fixed ? json_integer(d->grid[i])
-                                     : json_string(formula_text(how->grid[i])));
+    for (size_t i = 0; i < 3; i++) {
+        strbuf formula = strbuf_new(a);
+        formula_print(&formula, in->family->launch.grid[i], in, FORMULA_NAMES);
+        json_add(grid, d->grid_fixed ? json_integer(d->grid[i]) : json_string(formula.text));
+    }
     json_put(object, "grid", d->grid_fixed ? grid : json_null());
     if (!d->grid_fixed)
         json_put(object, "grid_expr", grid);
@@ -128,7 +130,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
     json_put(item, "config", config_json(in));
     json_put(item, "params", params_json(in, &d));
     json_put(item, "block", block_json(&d));
-    set_grid(item, &d, &in->family->launch);
+    set_grid(a, item, &d, in);
     json_put(item, "smem", shared);
     json_put_number(item, "workspace", 0);
     json_put(item, "ptxas", resources_json(&k->resources));

@@ -12,9 +12,8 @@
  *   together, at barrier.sync without .aligned as well.
  * - Accesses to shared memory by two threads, one of them a write, are a race unless something
  *   orders them. A barrier orders all threads of the warps that take part. Within a warp,
- *   bar.warp.sync, shfl, vote, match and redux order the lanes that their member mask names, and
- *   no others. (The PTX ISA promises that of bar.warp.sync; on GPUs all of them do it.) Atomic
- *   operations are no race among each other, nor are lanes that store the same value at once.
+ *   bar.warp.sync orders the lanes that its member mask names, and no others; shfl, vote, match and
+ *   redux, which wait for one another, promise nothing about memory. Atomic operations are no race among each other, nor are lanes that store the same value at once.
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.
  *

@@ -6,7 +6,7 @@
 #include "emu/arith.h"
 #include "emu/machine.h"
 
-/* Lanes that name one another meet. Usually that is the whole warp. */
+/* Lanes that name one another see what the others stored. Usually that is the whole warp. */
 static void synchronise(warp *w, const op *o, lane_mask mask, int member_source)
 {
     machine *m = w->machine;
@@ -57,7 +57,6 @@ static bool members_take_part(warp *w, const op *o, lane_mask mask, int member_s
     for (int i = 0; !whole && i < WARP_LANES; i++)
         if (mask >> i & 1 && !check_members(w, o, mask, i, member_source))
             return false;
-    synchronise(w, o, mask, member_source);
     return true;
 }
 
@@ -210,5 +209,6 @@ void exec_redux(warp *w, const op *o, lane_mask mask)
 /* bar.warp.sync */
 void exec_bar_warp(warp *w, const op *o, lane_mask mask)
 {
-    members_take_part(w, o, mask, 0);
+    if (members_take_part(w, o, mask, 0))
+        synchronise(w, o, mask, 0);
 }

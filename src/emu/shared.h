@@ -1,7 +1,7 @@
 /* Shared memory of a block, and the detection of races on it.
  *
- * Time is counted in synchronisations: every barrier, and every instruction that brings lanes of a
- * warp together, starts a new time for the warps that take part. Every warp knows up to which time
+ * Time is counted in synchronisations: every barrier, of a block or of a warp's lanes, starts a
+ * new time for the warps that take part. Every warp knows up to which time
  * it has seen the accesses of each other warp, and where only some lanes of it have met, every lane
  * knows that of each other lane; an access that it has not seen and did not make itself is
  * concurrent with it. Every byte remembers who wrote it last and who read it last, and

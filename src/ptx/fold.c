@@ -121,6 +121,8 @@ static bool fold_identity(op o, type t, val a, val b, val *result)
         return is(b, 1) && operand(a, result);
     case OP_DIV:
         return is(b, 1) && operand(a, result);
+    case OP_REM:
+        return is(b, 1) && whole(t, 0, result);
     case OP_MAX:
         return !is_signed(t) && is(b, 0) && operand(a, result);
     case OP_MUL_WIDE:

@@ -278,9 +278,9 @@ void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values);
 #define st_global_v4(p, t, base, offset, values) ptx_store_global_v4(p, t, V(base), offset, values)
 #define st_shared_v4(p, t, base, offset, values) ptx_store_shared_v4(p, t, V(base), offset, values)
 
-/* Adds 1 to a u32 of global memory, or makes it 0 where it is most already, and gives what was there
- * before: a statement of its own. What the block's threads stored ahead of a barrier ahead of it is
- * seen by the threads of a block that gets a later number, behind its next barrier. */
+/* Adds 1 to a u32 of global memory, or makes it 0 where it is most already, and gives what was
+ * there before: a statement of its own. What the block's threads stored ahead of a barrier ahead of
+ * it is seen by the threads of a block that gets a later number, behind its next barrier. */
 val atomic_inc(ptx *p, val base, val most);
 
 /* Declares a shared array of count values and gives its address. */

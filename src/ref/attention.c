@@ -17,7 +17,7 @@
 
 enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 256 };
 enum { PARTIALS };
-static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 16, SUMMED_TERMS = 8,
+static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 16, SUMMED_TERMS = 4,
                     STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736;
 static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
 

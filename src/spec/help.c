@@ -153,6 +153,10 @@ static void put_launch(strbuf *out, const launch *l)
     if (l->dynamic_shared)
         strbuf_format(out, ", dynamic shared %s bytes", l->dynamic_shared);
     strbuf_char(out, '\n');
+    for (const term *t = l->terms; t && t->name; t++) {
+        begin_row(out, "", false);
+        strbuf_format(out, "%s = %s\n", t->name, t->formula);
+    }
 }
 
 static void put_steps(strbuf *out, const family *f)

@@ -133,7 +133,9 @@ static void is_right_for_options(arena *a, const subject *s)
                                            "chunk_size=33",
                                            "chunk_size=128",
                                            "chunk_size=300",
-                                           "chunk_size=1024" };
+                                           "chunk_size=1024",
+                                           "chunks=1",
+                                           "chunks=2" };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         instance in = make(a, s->family, 64, 1, 2, 300, options[i]);
         check(a, s, &in, FILL_NORMAL);
@@ -227,6 +229,7 @@ static void is_right_at_random(arena *a, const subject *s)
         strbuf_format(&text, "m=%d ", 1 + (int)random_below(&r, 4));
         strbuf_format(&text, "num_warps=%d ", 1 + (int)random_below(&r, 8));
         strbuf_format(&text, "chunk_size=%d ", 32 + (int)random_below(&r, 160));
+        strbuf_format(&text, "chunks=%d ", 1 + (int)random_below(&r, 4));
         if (random_below(&r, 2))
             strbuf_format(&text, "window=%d ", 1 + (int)random_below(&r, 250));
         if (random_below(&r, 2))
@@ -245,6 +248,26 @@ static void is_right_for_batches_given_at_run_time(arena *a, const subject *s)
         setup.shape.m = m;
         trial t = trial_prepare(a, &in, &setup);
         expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    }
+}
+
+/* Lengths around the least one of a chunk, and grids of every number of chunks. */
+static void is_right_for_any_number_of_chunks(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { 1100, 1025, 1024, 900, 300, 257, 256, 255, 129, 128, 1, 0 };
+    for (int64_t chunks = 1; chunks <= 9; chunks += chunks < 5 ? 1 : 4) {
+        int64_t ratio = 1 + chunks % 5 * 2;
+        instance in = make(a, s->family, 16, 2, ratio, 1100,
+                           arena_format(a, "kv_type=f16 m=2 chunks=%d", (int)chunks));
+        kernel k = suite_kernel(a, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.sm_count = 132;
+        trial t = trial_prepare(a, &in, &setup);
+        assert_int_equal(t.grid[2], chunks);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            trial_shorten(&t, lengths[i]);
+            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        }
     }
 }
 
@@ -389,6 +412,7 @@ int main(void)
         { "is_right_for_scores_of_minus_infinity", is_right_for_scores_of_minus_infinity, NULL,
           false },
         { "is_right_at_random", is_right_at_random, NULL, false },
+        { "is_right_for_any_number_of_chunks", is_right_for_any_number_of_chunks, "chunks", false },
         { "is_right_for_batches_given_at_run_time", is_right_for_batches_given_at_run_time, "dims",
           false },
         { "touches_only_the_rows_of_an_empty_sequence", touches_only_the_rows_of_an_empty_sequence,

@@ -31,7 +31,13 @@ static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max
 static const char batch_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40 m=3";
 static const char many_chunks_keys[] =
     "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=1000 m=3 chunk_size=32";
+static const char one_chunk_keys[] =
+    "head_dim=64 num_heads=2 num_kv_heads=1 max_seq_len=1100 m=1 chunks=1";
+static const char grid_chunks_keys[] =
+    "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=1000 m=3";
 static const char wide_batch_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=20 m=2";
+static const char wide_chunk_keys[] =
+    "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=200 m=2 chunks=1";
 static const char wide_head_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=20";
 static const char gemv_keys[] = "k=1024 n=50";
 static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
@@ -76,28 +82,64 @@ static const trap traps[] = {
     },
     {
         NAMED(5, "products_weighed_before_all_lanes_have_stored_them"),
-        .family = "gqa_flash_decoding_chunk",
-        .keys = wide_batch_keys,
+        .family = "gqa_flash_decoding",
+        .keys = wide_chunk_keys,
         .edits = { { "bar.warp.sync", "", 1, "" } },
         .found = "race",
     },
     {
-        NAMED(5, "partial_results_stored_over_weights_in_use"),
-        .family = "gqa_flash_decoding_chunk",
-        .keys = many_chunks_keys,
-        .edits = { { "bar.sync", "", 1, "" } },
+        NAMED(5, "weights_used_before_all_lanes_have_made_them"),
+        .family = "gqa_flash_decoding",
+        .keys = wide_chunk_keys,
+        .edits = { { "bar.warp.sync", "", 2, "" } },
+        .found = "race",
+    },
+    {
+        NAMED(5, "products_of_a_tile_stored_over_weights_in_use"),
+        .family = "gqa_flash_decoding",
+        .keys = one_chunk_keys,
+        .edits = { { "bar.warp.sync", "", 3, "" } },
         .found = "race",
     },
     {
         NAMED(5, "a_head_s_partial_results_merged_without_a_barrier"),
-        .family = "gqa_flash_decoding_chunk",
+        .family = "gqa_flash_decoding",
         .keys = batch_keys,
-        .edits = { { "bar.sync", "", 2, "" } },
+        .edits = { { "bar.sync", "", 1, "" } },
         .found = "race",
     },
     {
+        NAMED(5, "the_number_of_finished_blocks_read_without_a_barrier"),
+        .family = "gqa_flash_decoding",
+        .keys = grid_chunks_keys,
+        .edits = { { "bar.sync", "", 3, "" } },
+        .found = "'ticket'",
+    },
+    {
+        NAMED(5, "parts_of_the_chunks_merged_without_a_barrier"),
+        .family = "gqa_flash_decoding",
+        .keys = grid_chunks_keys,
+        .edits = { { "bar.sync", "", 4, "" } },
+        .found = "race",
+    },
+    {
+        NAMED(3, "a_counter_of_finished_blocks_left_as_it_is"),
+        .family = "gqa_flash_decoding",
+        .keys = grid_chunks_keys,
+        .edits = { { "atom.acq_rel.gpu.global.inc.u32", "", 0,
+                     "atom.acq_rel.gpu.global.add.u32 $1, $2, 1;" } },
+        .found = "counters is not zero behind the launch",
+    },
+    {
+        NAMED(1, "a_tile_s_results_added_without_the_factor_of_the_new_maximum"),
+        .family = "gqa_flash_decoding",
+        .keys = one_chunk_keys,
+        .edits = { { "shfl.sync.idx.b32", "", 0, "mov.f32 $1, 0f3F800000;" } },
+        .found = " of its bound",
+    },
+    {
         NAMED(2, "a_part_of_the_heads_products_exchanged_one_way"),
-        .family = "gqa_flash_decoding_chunk",
+        .family = "gqa_flash_decoding",
         .keys = batch_keys,
         .edits = { { "shfl.sync.bfly.b32", ", 1, 31, 0xFFFFFFFF;", 0,
                      "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
@@ -230,7 +272,7 @@ static const trap traps[] = {
         .family = "flash_decoding_reduce",
         .keys = batch_keys,
         .edits = { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
-                   { "selp.f32", "", 1, "mov.f32 $1, %kept;" },
+                   { "selp.f32", "", 8, "mov.f32 $1, %kept;" },
                    { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
         .found = "nan",
     },

@@ -52,8 +52,12 @@ TEST_FAULTS(racecheck_lanes_that_have_not_met_do_not_share,
       EMU_RACE, "was read by thread 1", 32 },
     { TILE "st.shared.u32 [tile], %t;", 2, 1, EMU_RACE, "written by thread 0", 32 },
     /* the halves of a warp meet each on its own, and then look at each other's */
-    { TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1;\nshfl.sync.bfly.b32 %r2, %t, 1, 31, %r1;\n"
+    { TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1;\nbar.warp.sync %r1;\n"
       "xor.b32 %r3, %r8, 64;\nld.shared.u32 %r4, [%r3];", 5, 0, EMU_RACE, "written by thread 16", 32 },
+    /* what brings lanes together for their registers' sake says nothing of memory */
+    { TILE "st.shared.u32 [%r8], %t; shfl.sync.bfly.b32 %r1, %t, 1, 31, -1;\nxor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];", 3, 0, EMU_RACE, "written by thread 1", 32 },
+    { TILE "st.shared.u32 [%r8], %t; setp.eq.u32 %p1, %t, 0;\nvote.sync.any.pred %p2, %p1, -1; xor.b32 %r1, %r8, 4;\nld.shared.u32 %r2, [%r1];", 4, 0,
+      EMU_RACE, "written by thread 1", 32 },
     /* a lane that did not take part in the others' meeting */
     { TILE "st.shared.u32 [%r8], %t; setp.ne.u32 %p1, %t, 31; @%p1 bar.warp.sync 0x7fffffff;\nadd.u32 %r1, %t, 31; and.b32 %r1, %r1, 31; mad.lo.u32 %r1, %r1, 4, %r9;\n"
       "ld.shared.u32 %r2, [%r1];", 4, 0, EMU_RACE, "written by thread 31", 32 })
@@ -103,12 +107,8 @@ TEST_FAULTS(synccheck_masks_name_the_lanes_that_take_part,
 static void correct_forms_of_sharing_are_no_fault(void **state)
 {
     static const char *const good[] = {
-        /* any instruction that brings the whole warp together orders its lanes */
-        KERNEL(TILE "st.shared.u32 [%r8], %t; shfl.sync.bfly.b32 %r1, %t, 1, 31, -1;\n"
+        KERNEL(TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1;\n"
                     "xor.b32 %r1, %r8, 4; ld.shared.u32 %r2, [%r1];"),
-        KERNEL(TILE "st.shared.u32 [%r8], %t; setp.eq.u32 %p1, %t, 0;\n"
-                    "vote.sync.any.pred %p2, %p1, -1; xor.b32 %r1, %r8, 4;\n"
-                    "ld.shared.u32 %r2, [%r1];"),
         /* halves that meet each on its own and stay there */
         KERNEL(TILE "st.shared.u32 [%r8], %t; setp.lt.u32 %p1, %t, 16;\n"
                     "selp.b32 %r1, 0xffff, 0xffff0000, %p1; bar.warp.sync %r1;\n"

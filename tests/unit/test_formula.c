@@ -88,7 +88,7 @@ static void assert_c(const char *formula, const instance *in, const char *expect
     arena *a = arena_new();
     strbuf out = strbuf_new(a);
     strbuf_put(&out, "grid = ");
-    formula_print_c(&out, formula, in);
+    formula_print(&out, formula, in, FORMULA_C);
     assert_string_equal(out.text + sizeof "grid = " - 1, expected);
     assert_int_equal(strlen(out.text), out.length);
     arena_free(a);
@@ -118,6 +118,41 @@ static void c_text_keeps_the_grouping_of_run_time_values(void **state)
     assert_c("ceil_div(k, 32*num_warps)", &dynamic, "PTXGEN_CEIL_DIV(run->k, 128)");
 }
 
+static void assert_text(formula_style style, const char *expected)
+{
+    arena *a = arena_new();
+    strbuf out = strbuf_new(a);
+    formula_print(&out, "min(n, sm_count*16 + num_warps)", &fixed, style);
+    assert_string_equal(out.text, expected);
+    arena_free(a);
+}
+
+static void text_keeps_names_or_has_numbers_for_all_that_is_fixed(void **state)
+{
+    (void)state;
+    assert_text(FORMULA_NAMES, "min(n, sm_count*16 + num_warps)");
+    assert_text(FORMULA_NUMBERS, "min(1000, sm_count*16 + 4)");
+}
+
+static void a_term_stands_for_its_formula(void **state)
+{
+    (void)state;
+    static const term terms[] = { { "halves", "ceil_div(n, 2)" },
+                                  { "blocks", "halves + sm_count" },
+                                  { "warps", "halves/num_warps" },
+                                  { NULL, NULL } };
+    family named = gemv;
+    named.launch.terms = terms;
+    instance in = fixed;
+    in.family = &named;
+    assert_int_equal(formula_value("warps*2", &in, NULL), 250);
+    assert_int_equal(formula_value("blocks*2", &in, NULL), -1);
+    assert_int_equal(formula_value("blocks*2", &in, &(run_values){ .sm_count = 10 }), 1020);
+    assert_c("blocks*2", &in, "(500 + run->sm_count) * 2");
+    in.dims = DIMS_DYNAMIC;
+    assert_c("halves*2", &in, "PTXGEN_CEIL_DIV(run->n, 2) * 2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +166,8 @@ int main(void)
         cmocka_unit_test(c_text_has_numbers_for_all_that_is_fixed),
         cmocka_unit_test(c_text_has_no_arithmetic_between_constants),
         cmocka_unit_test(c_text_keeps_the_grouping_of_run_time_values),
+        cmocka_unit_test(text_keeps_names_or_has_numbers_for_all_that_is_fixed),
+        cmocka_unit_test(a_term_stands_for_its_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
