@@ -30,6 +30,7 @@
     F(cuLaunchKernel)               \
     F(cuMemAlloc_v2)                \
     F(cuMemFree_v2)                 \
+    F(cuMemsetD8_v2)                \
     F(cuMemcpyHtoD_v2)              \
     F(cuMemcpyDtoH_v2)              \
     F(cuMemcpy2DAsync_v2)           \

@@ -174,7 +174,7 @@ static CUresult load_generated(decode_cuda *kernels, const ptxgen_kernel *found,
     TRY(decode_q8_1_quantize_k256_m1_w4_load(kernels, error));
     TRY(decode_fused_gate_up_swiglu_hw_dp4a_q4k_gemv_k256_n512_w4_load(kernels, error));
     TRY(decode_dp4a_k512_n256_load(kernels, error));
-    TRY(decode_flash_decoding_d64_h4_kv2_s320_m4_c128_f16_load(kernels, error));
+    TRY(decode_gqa_flash_decoding_d64_h4_kv2_s320_m4_c64_f16_load(kernels, error));
     return decode_load(kernels, found, error);
 }
 

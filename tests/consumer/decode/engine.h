@@ -32,8 +32,8 @@ typedef struct engine {
     unsigned buffer_count;
     CUgraphExec before_cache, after_cache;
     struct {
-        CUdeviceptr o, q, keys, values, seq_lens,
-            workspace; /* keys, values: each cache's address */
+        CUdeviceptr o, partials, counters, q, seq_lens;
+        CUdeviceptr keys, values; /* each cache's address */
         CUgraphExec attend;
     } batch;
 } engine;

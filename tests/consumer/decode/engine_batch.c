@@ -2,9 +2,19 @@
 
 static CUresult enqueue_attention(engine *e)
 {
-    return decode_flash_decoding_d64_h4_kv2_s320_m4_c128_f16_launch(
-        &e->kernels, e->stream, e->batch.o, e->batch.q, e->batch.keys, e->batch.values,
-        e->batch.seq_lens, e->batch.workspace);
+    return decode_gqa_flash_decoding_d64_h4_kv2_s320_m4_c64_f16_launch(
+        &e->kernels, e->stream, e->batch.o, e->batch.partials, e->batch.counters, e->batch.q,
+        e->batch.keys, e->batch.values, e->batch.seq_lens);
+}
+
+/* Memory that the kernel's blocks need among themselves, its parameter number index. */
+static CUresult allocate_scratch(engine *e, size_t index, CUdeviceptr *address)
+{
+    const ptxgen_param *p = &decode_gqa_flash_decoding_d64_h4_kv2_s320_m4_c64_f16.params[index];
+    TRY(engine_allocate(e, address, (size_t)p->bytes));
+    return p->direction == PTXGEN_PARAM_ZEROED
+               ? e->cuda.cuMemsetD8_v2(*address, 0, (size_t)p->bytes)
+               : CUDA_SUCCESS;
 }
 
 /* The caches, one behind the other here, and an array of their addresses. */
@@ -23,11 +33,12 @@ static CUresult upload_caches(engine *e, const uint16_t caches[SEQUENCES][CACHE]
 
 CUresult engine_open_batch(engine *e, const batch *b)
 {
-    const size_t workspace = DECODE_FLASH_DECODING_D64_H4_KV2_S320_M4_C128_F16_WORKSPACE;
+    enum { PARTIALS = 1, COUNTERS = 2 }; /* numbers of parameters */
     TRY(engine_allocate(e, &e->batch.o, sizeof b->q));
     TRY(engine_allocate(e, &e->batch.q, sizeof b->q));
     TRY(engine_allocate(e, &e->batch.seq_lens, sizeof b->seq_lens));
-    TRY(engine_allocate(e, &e->batch.workspace, workspace));
+    TRY(allocate_scratch(e, PARTIALS, &e->batch.partials));
+    TRY(allocate_scratch(e, COUNTERS, &e->batch.counters));
     TRY(e->cuda.cuMemcpyHtoD_v2(e->batch.q, b->q, sizeof b->q));
     TRY(upload_caches(e, b->keys, &e->batch.keys));
     TRY(upload_caches(e, b->values, &e->batch.values));
