@@ -2,8 +2,8 @@
 #ifndef PTXGEN_TESTS_TIMING_H
 #define PTXGEN_TESTS_TIMING_H
 
-#include "bench/gpu/gpu.h"
 #include "gen/kernel.h"
+#include "gpu/gpu.h"
 
 /* batches: timed one by one. batch_seconds: what each should take at least, so that the clock's
  * steps don't count, within most_launches. */
