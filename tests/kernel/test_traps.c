@@ -27,6 +27,8 @@ typedef struct trap {
     const char *found; /* a part of what verify_kernel says */
 } trap;
 
+static const char grouped_attention[] = "gqa_flash_decoding_chunk";
+
 static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40";
 static const char batch_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40 m=3";
 static const char many_chunks_keys[] =
@@ -76,28 +78,28 @@ static const trap traps[] = {
     },
     {
         NAMED(5, "products_weighed_before_all_lanes_have_stored_them"),
-        .family = "gqa_flash_decoding_chunk",
+        .family = grouped_attention,
         .keys = wide_batch_keys,
         .edits = { { "bar.warp.sync", "", 1, "" } },
         .found = "race",
     },
     {
         NAMED(5, "partial_results_stored_over_weights_in_use"),
-        .family = "gqa_flash_decoding_chunk",
+        .family = grouped_attention,
         .keys = many_chunks_keys,
         .edits = { { "bar.sync", "", 1, "" } },
         .found = "race",
     },
     {
         NAMED(5, "a_head_s_partial_results_merged_without_a_barrier"),
-        .family = "gqa_flash_decoding_chunk",
+        .family = grouped_attention,
         .keys = batch_keys,
         .edits = { { "bar.sync", "", 2, "" } },
         .found = "race",
     },
     {
         NAMED(2, "a_part_of_the_heads_products_exchanged_one_way"),
-        .family = "gqa_flash_decoding_chunk",
+        .family = grouped_attention,
         .keys = batch_keys,
         .edits = { { "shfl.sync.bfly.b32", ", 1, 31, 0xFFFFFFFF;", 0,
                      "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
@@ -436,6 +438,27 @@ static void trap_4_a_cooperative_load_with_another_stride_is_found(void **state)
     arena_free(a);
 }
 
+/* PTX promises of bar.warp.sync alone that it orders what lanes store and load. The shuffles behind
+ * the weights' stores do so too, on GPUs as on the emulator, and are taken away with it. */
+static void trap_5_values_added_before_all_weights_are_stored(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    instance in;
+    kernel k = trap_kernel(a, grouped_attention, wide_batch_keys, &in);
+    const line_edit edits[MAX_EDITS] = {
+        { "shfl.sync.bfly.b32", "", 0, "mov.b32 $1, $2;" },
+        { "bar.warp.sync", "", 2, "" },
+    };
+    const line_edit shuffles[MAX_EDITS] = { edits[0] };
+    kernel ordered = edited(a, &k, shuffles), faulty = edited(a, &k, edits);
+    verify_result r = verify_kernel(a, &ordered, 1);
+    expect_found(&r, " of its bound");
+    r = verify_kernel(a, &faulty, 1);
+    expect_found(&r, "race");
+    arena_free(a);
+}
+
 static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void **state)
 {
     (void)state;
@@ -617,6 +640,7 @@ int main(void)
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(trap_3_a_divergent_return_before_a_barrier_is_not_built),
         cmocka_unit_test(trap_4_a_cooperative_load_with_another_stride_is_found),
+        cmocka_unit_test(trap_5_values_added_before_all_weights_are_stored),
         cmocka_unit_test(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found),
         cmocka_unit_test(trap_11_a_k_that_is_not_whole_blocks_is_no_spec),
         cmocka_unit_test(trap_13_a_launch_with_another_block_size_is_refused),
