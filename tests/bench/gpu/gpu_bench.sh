@@ -1,6 +1,6 @@
 #!/bin/sh
 # Times every family on the GPU of this machine, and PyTorch where there is one that has the GPU:
-# gpu_bench.sh SOURCE_ROOT BENCH_PROGRAM [OPTION]...
+# gpu_bench.sh SOURCE_ROOT BENCH_PROGRAM [OPTION]...; $SHAPES may name another spec.
 set -eu
 root=$1
 shift
@@ -8,7 +8,7 @@ results=$root/tests/bench/results
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 status=0
-shapes=$root/tests/bench/gpu/shapes.ini
+shapes=${SHAPES:-$root/tests/bench/gpu/shapes.ini}
 "$@" "$shapes" >"$scratch/table" || status=$?
 [ -s "$scratch/table" ] || exit "$status"
 if command -v python3 >/dev/null; then
@@ -19,7 +19,8 @@ fi
 device=$(sed -n '1s/,.*//p' "$scratch/table" | tr 'A-Z ()' 'a-z-__')
 mkdir -p "$results"
 {
-    commit=$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)
+    commit=$(cat "$root/commit" 2>/dev/null ||
+        git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)
     printf '%s, commit %s\n\n' "$(date -u +%Y-%m-%d)" "$commit"
     cat "$scratch/table"
 } >"$results/gpu-$device.md"
