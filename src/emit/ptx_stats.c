@@ -42,7 +42,8 @@ typedef struct scan {
     size_t label_count;
     unsigned line, last_loop_end;
     size_t inner_loops;
-    ptx_loop hot;
+    unsigned hot_work; /* of each of the hot loops */
+    ptx_hot_loops hot;
 } scan;
 
 static bool mentions(const char *mnemonic, size_t length, const char *part)
@@ -75,14 +76,13 @@ static unsigned access_bytes(const char *mnemonic, size_t length)
     return width * (unsigned)strtoul(mnemonic + length, NULL, DECIMAL) / 8;
 }
 
-static ptx_counts difference(const ptx_counts *after, const ptx_counts *before)
+static void add_difference(ptx_counts *sum, const ptx_counts *after, const ptx_counts *before)
 {
-    ptx_counts d = { .instructions = after->instructions - before->instructions,
-                     .loads = after->loads - before->loads,
-                     .load_bytes = after->load_bytes - before->load_bytes };
+    sum->instructions += after->instructions - before->instructions;
+    sum->loads += after->loads - before->loads;
+    sum->load_bytes += after->load_bytes - before->load_bytes;
     for (size_t i = 0; i < PTX_CLASS_COUNT; i++)
-        d.by_class[i] = after->by_class[i] - before->by_class[i];
-    return d;
+        sum->by_class[i] += after->by_class[i] - before->by_class[i];
 }
 
 static void close_loop(scan *s, const label *l)
@@ -91,13 +91,23 @@ static void close_loop(scan *s, const label *l)
     s->last_loop_end = s->line;
     if (!innermost)
         return;
-    ptx_loop loop = { .number = s->inner_loops++, .counts = difference(&s->here, &l->before) };
+    size_t number = s->inner_loops++;
+    unsigned work = 0;
+    char unit[sizeof s->hot.unit] = "";
     const char *line_end = l->name + strcspn(l->name, "\n");
     const char *note = strstr(l->name, "// ");
-    if (note && note < line_end)
-        sscanf(note, "// %u %15s", &loop.work, loop.unit);
-    if (loop.work > s->hot.work)
-        s->hot = loop;
+    if (!note || note > line_end || sscanf(note, "// %u %15s", &work, unit) != 2 ||
+        !work || work < s->hot_work)
+        return;
+    if (work > s->hot_work)
+        s->hot = (ptx_hot_loops){ 0 };
+    if (s->hot.count == PTX_MOST_LOOPS)
+        return;
+    s->hot_work = work;
+    s->hot.work += work;
+    memcpy(s->hot.unit, unit, sizeof unit);
+    s->hot.numbers[s->hot.count++] = number;
+    add_difference(&s->hot.counts, &s->here, &l->before);
 }
 
 static void take_branch(scan *s, const char *operand)

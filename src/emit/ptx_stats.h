@@ -27,17 +27,23 @@ typedef struct ptx_counts {
     unsigned loads, load_bytes; /* of device memory; bytes a lane */
 } ptx_counts;
 
-/* A loop that the PTX marks with what a lane does in one turn: "// 32 weights a lane". */
-typedef struct ptx_loop {
-    unsigned work; /* 0: there is none */
+enum { PTX_MOST_LOOPS = 64 };
+
+/* The loops that the PTX marks with what a lane does in one turn ("// 32 weights a lane"): of those
+ * that hold no other loop the one with the most work, or all with as much as that, such as the pass
+ * over K and the one over V of an attention. Figures are of one turn of each, together. */
+typedef struct ptx_hot_loops {
+    unsigned work; /* 0: there are none */
     char unit[16]; /* "weights" */
-    size_t number; /* among the loops that hold no other, in the order of the text */
     ptx_counts counts;
-} ptx_loop;
+    size_t
+        numbers[PTX_MOST_LOOPS]; /* among the loops that hold no other, in the order of the text */
+    size_t count;
+} ptx_hot_loops;
 
 typedef struct ptx_stats {
     ptx_counts all;
-    ptx_loop hot; /* of the marked loops that hold no other, the one with the most work */
+    ptx_hot_loops hot;
 } ptx_stats;
 
 ptx_stats ptx_stats_of(const char *ptx);

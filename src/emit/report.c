@@ -43,7 +43,7 @@ static json_t *code_json(const ptx_counts *c)
     return code;
 }
 
-static json_t *loop_json(const ptx_loop *l)
+static json_t *loop_json(const ptx_hot_loops *l)
 {
     if (!l->work)
         return json_null();

@@ -2,40 +2,21 @@
  *
  *   cost SPEC TABLE.md TABLE.c
  *
- * Every kernel of the spec is assembled by ptxas for every target of the spec. The loop that the
- * generator marks in the PTX with the work of one turn ("// 32 weights a lane") is the hot one;
- * where a kernel has several, that with the most, or all with as much as that. A figure per weight
- * is what a lane executes in a turn by the weights it covers in it. Of a kernel without a marked
- * loop all is counted, by the values that a thread has. TABLE.c is for src/cost.h: each family's
- * first kernel.
+ * Every kernel of the spec is assembled by ptxas for every target of the spec. Its hot loops are
+ * those that the PTX marks (emit/ptx_stats.h), found in the machine code by their numbers among the
+ * innermost loops. A figure per weight is what a lane executes in a turn by the weights it covers
+ * in it. Of a kernel without a marked loop all is counted, by the values that a thread has. TABLE.c
+ * is for src/cost.h: each family's first kernel.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/os.h"
 #include "bench/machine_code.h"
 #include "cost.h"
+#include "emit/ptx_stats.h"
 #include "gen/formula.h"
 #include "generate.h"
-
-/* The work that a loop of the PTX is marked with. */
-typedef struct loop_mark {
-    unsigned work;
-    char what[16];
-} loop_mark;
-
-/* The loops with the most work, by their numbers among the innermost ones. */
-typedef struct hot_loops {
-    loop_mark mark;
-    size_t numbers[MAX_LOOPS], count;
-} hot_loops;
-
-typedef struct ptx_label {
-    char name[96]; /* with the semicolon that ends a branch to it */
-    loop_mark mark;
-    unsigned line;
-} ptx_label;
 
 typedef struct tables {
     arena *arena;
@@ -47,47 +28,6 @@ static _Noreturn void give_up(const char *what, const char *why)
 {
     fprintf(stderr, "cost: %s: %s\n", what, why);
     exit(1);
-}
-
-static void note_label(const char *line, size_t length, ptx_label *label)
-{
-    const char *note = memchr(line, '/', length);
-    snprintf(label->name, sizeof label->name, "%.*s;", (int)strcspn(line, ":"), line);
-    if (note)
-        sscanf(note, "// %u %15s", &label->mark.work, label->mark.what);
-}
-
-/* A branch to a label further up closes a loop. */
-static hot_loops find_hot_loops(const char *text)
-{
-    hot_loops hot = { 0 };
-    ptx_label labels[MAX_LOOPS];
-    size_t label_count = 0, inner_loops = 0;
-    unsigned last_loop_end = 0, line = 0;
-    for (size_t length; *text; text += length + (text[length] == '\n'), line++) {
-        length = strcspn(text, "\n");
-        if (*text == '$' && label_count < MAX_LOOPS) {
-            labels[label_count] = (ptx_label){ .line = line };
-            note_label(text, length, &labels[label_count++]);
-        }
-        const char *branch = strstr(text, "bra ");
-        if (!branch || branch > text + length)
-            continue;
-        const char *to = branch + strcspn(branch, "$");
-        for (size_t i = 0; i < label_count; i++) {
-            ptx_label *l = &labels[i];
-            if (strncmp(to, l->name, strlen(l->name)) != 0)
-                continue;
-            bool innermost = last_loop_end <= l->line;
-            last_loop_end = line;
-            if (innermost && l->mark.work > hot.mark.work)
-                hot = (hot_loops){ .mark = l->mark };
-            if (innermost && l->mark.work && l->mark.work == hot.mark.work)
-                hot.numbers[hot.count++] = inner_loops;
-            inner_loops += innermost;
-        }
-    }
-    return hot;
 }
 
 static machine_code assemble(tables *out, const kernel *k, const target *t, ptxas_result *result)
@@ -133,11 +73,10 @@ static void add_loop(const machine_code *m, code_range range, bool is_loop, hot_
 
 static hot_code hot_code_of(const kernel *k, const machine_code *m, const cost_work *work)
 {
-    hot_loops loops = find_hot_loops(k->ptx);
+    ptx_hot_loops loops = ptx_stats_of(k->ptx).hot;
     bool found = loops.count && loops.numbers[loops.count - 1] < m->loop_count;
-    hot_code hot = { .units = found ? (double)loops.mark.work * (double)loops.count
-                                    : work->units / thread_count(k->instance) };
-    snprintf(hot.what, sizeof hot.what, "%s", found ? loops.mark.what : "values");
+    hot_code hot = { .units = found ? loops.work : work->units / thread_count(k->instance) };
+    snprintf(hot.what, sizeof hot.what, "%s", found ? loops.unit : "values");
     for (size_t i = 0; found && i < loops.count; i++)
         add_loop(m, m->loops[loops.numbers[i]], true, &hot);
     if (!found)

@@ -21,7 +21,8 @@ typedef struct device_launch {
 typedef struct device {
     const char *name;
     void *state;
-    unsigned sm, sm_count; /* 90 for sm_90 */
+    unsigned sm, sm_count;         /* 90 for sm_90 */
+    const struct emu_stats *stats; /* of the last launch; NULL where none are kept */
 
     /* Memory without content; with content, which a kernel may write where it is not read-only.
      * Freed by reset. */

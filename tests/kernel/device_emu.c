@@ -6,6 +6,7 @@ typedef struct emulator {
     arena *arena;
     emu_memory *memory;
     const emu_module *module;
+    emu_stats stats;
 } emulator;
 
 static bool fail(arena *a, const emu_report *r, const char **error)
@@ -58,6 +59,7 @@ static bool launch(void *state, const device_launch *l, const char **error)
 {
     emulator *e = state;
     emu_report report;
+    e->stats = (emu_stats){ 0 };
     emu_launch_config config = {
         .module = e->module,
         .entry = l->entry,
@@ -67,7 +69,7 @@ static bool launch(void *state, const device_launch *l, const char **error)
         .params = l->params,
         .param_count = l->param_count,
     };
-    return emu_launch(e->memory, &config, NULL, &report) || fail(e->arena, &report, error);
+    return emu_launch(e->memory, &config, &e->stats, &report) || fail(e->arena, &report, error);
 }
 
 static void reset(void *state)
@@ -96,6 +98,7 @@ bool device_open_emulator(arena *a, device *d, const char **why)
         .state = e,
         .sm = 90,
         .sm_count = 1,
+        .stats = &e->stats,
         .alloc = alloc,
         .copy_in = copy_in,
         .copy_out = copy_out,

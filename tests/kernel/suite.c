@@ -208,6 +208,21 @@ const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, c
     return wrong;
 }
 
+emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output)
+{
+    device d;
+    const void *bytes;
+    const uint8_t *written;
+    const char *wrong = "";
+    if (device_open_emulator(a, &d, &wrong))
+        wrong = suite_launch(a, &d, k, t, output ? output : &bytes, &written);
+    if (wrong)
+        fail_msg("%s: %s", k->instance->name, wrong);
+    emu_stats stats = *d.stats;
+    d.close(d.state);
+    return stats;
+}
+
 void expect_right(const char *wrong)
 {
     if (wrong)

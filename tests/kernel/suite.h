@@ -2,6 +2,7 @@
 #ifndef PTXGEN_TESTS_SUITE_H
 #define PTXGEN_TESTS_SUITE_H
 
+#include "emu/emu.h"
 #include "gen/kernel.h"
 #include "kernel/device.h"
 #include "trial.h"
@@ -27,6 +28,10 @@ const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, cons
  * first output; what is not written is 0xff. Returns NULL or what went wrong. */
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
                          const uint8_t **written);
+
+/* What running a grid on the emulator takes, without judging. output (may be NULL) is set to the
+ * bytes of the first output. A fault fails the test. */
+emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output);
 
 /* Fails the test where there is a text. */
 void expect_right(const char *wrong);

@@ -73,7 +73,8 @@ static void the_hot_loop_is_the_marked_innermost_one_with_the_most_work(void **s
                                "}\n");
     assert_int_equal(s.hot.work, 32);
     assert_string_equal(s.hot.unit, "elements");
-    assert_int_equal(s.hot.number, 1);
+    assert_int_equal(s.hot.count, 1);
+    assert_int_equal(s.hot.numbers[0], 1);
     assert_int_equal(s.hot.counts.instructions, 4);
     assert_int_equal(s.hot.counts.by_class[PTX_FLOAT], 1);
     assert_int_equal(s.hot.counts.by_class[PTX_GLOBAL], 2);
@@ -82,11 +83,39 @@ static void the_hot_loop_is_the_marked_innermost_one_with_the_most_work(void **s
     assert_int_equal(s.all.instructions, 12);
 }
 
+static void loops_with_as_much_work_count_together(void **state)
+{
+    (void)state;
+    ptx_stats s = ptx_stats_of("{\n"
+                               "$short_loop:      // 4 products a lane\n"
+                               "    add.u32 %r1, %r1, 1;\n"
+                               "    @%p1 bra $short_loop;\n"
+                               "$k_loop:          // 16 products a lane\n"
+                               "    ld.global.u32 %r1, [%rd1];\n"
+                               "    @%p1 bra $k_loop;\n"
+                               "$softmax_loop:\n"
+                               "    ex2.approx.f32 %f1, %f1;\n"
+                               "    @%p1 bra $softmax_loop;\n"
+                               "$v_loop:          // 16 products a lane\n"
+                               "    ld.global.u16 %h1, [%rd1];\n"
+                               "    fma.rn.f32 %f1, %f2, %f3, %f4;\n"
+                               "    @%p1 bra $v_loop;\n"
+                               "    ret;\n"
+                               "}\n");
+    assert_int_equal(s.hot.work, 32);
+    assert_int_equal(s.hot.count, 2);
+    assert_int_equal(s.hot.numbers[0], 1);
+    assert_int_equal(s.hot.numbers[1], 3);
+    assert_int_equal(s.hot.counts.instructions, 5);
+    assert_int_equal(s.hot.counts.load_bytes, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_is_counted_once_and_by_kind),
         cmocka_unit_test(the_hot_loop_is_the_marked_innermost_one_with_the_most_work),
+        cmocka_unit_test(loops_with_as_much_work_count_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

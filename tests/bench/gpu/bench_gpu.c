@@ -1,10 +1,10 @@
-/* Times kernels on a GPU: bench_gpu [--quick] [--peer PTX] SPEC [FAMILY]...
+/* Times kernels on a GPU: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...
  *
  * Every kernel of the spec, or those of some families, for the GPU that is there: the median time
  * of a launch with its inputs outside the L2, what it reads and writes a second beside what a copy
  * on this device does, and the time beside that of the cost model, given this device's number of
- * SMs, clock and copy. Outputs are checked in the same run. PTX is what nvcc makes of
- * peers/stream_q4k_gemv.cu, which then has a row behind each kernel of that family.
+ * SMs, clock and copy. Outputs are checked in the same run. FOLDER has what nvcc makes of the
+ * kernels of peers/; each then has a row behind those that it is a peer of.
  *
  * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
  */
@@ -96,8 +96,8 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
 
 typedef struct options {
     bool quick;
-    const char *peer, *spec;
-    char **families; /* asked for; all where there are none */
+    const char *peers, *spec; /* peers: their folder; NULL: none */
+    char **families;          /* asked for; all where there are none */
     int family_count;
 } options;
 
@@ -111,9 +111,8 @@ typedef struct gpu_run {
 static bool bench(gpu_run *s, const kernel *k, const peer *by, bool *all_right)
 {
     timing t = { 0 };
-    arena_reset(s->scratch);
     if (!time_kernel(s->scratch, &s->gpu, k, by, s->effort, &t)) {
-        fprintf(stderr, "bench_gpu: %s: %s\n", k->instance->name, s->gpu.error);
+        fprintf(stderr, "bench_gpu: %s: %s\n", by ? by->entry : k->instance->name, s->gpu.error);
         return false;
     }
     bool right = t.written && t.worst <= 1;
@@ -122,39 +121,41 @@ static bool bench(gpu_run *s, const kernel *k, const peer *by, bool *all_right)
     return true;
 }
 
-static bool has_peer(const instance *in)
+static bool bench_peer(gpu_run *s, const kernel *k, const char *folder, bool *all_right)
 {
-    return strcmp(in->family->name, "stream_q4k_gemv") == 0 && in->shape.m == 1 && !in->bias &&
-           !in->residual && in->rows_per_warp == 2;
+    const peer *found = peer_of(k->instance);
+    if (!found)
+        return true;
+    peer by = *found;
+    const char *path = arena_format(s->scratch, "%s/%s.ptx", folder, by.entry), *error;
+    char *text;
+    size_t size;
+    if (!os_read_file(s->scratch, path, &text, &size, &error)) {
+        fprintf(stderr, "bench_gpu: %s: %s\n", path, error);
+        return false;
+    }
+    by.ptx = text;
+    return bench(s, k, &by, all_right);
 }
 
 static int bench_all(arena *a, gpu_run *s, const options *o)
 {
     kernel_set set;
-    peer nvcc = { .entry = "stream_q4k_gemv_peer" };
-    char *text;
-    size_t size;
-    const char *error;
     bool right = true;
     s->model = (cost_gpu){ target_of(s->gpu.sm), s->gpu.sm_count, s->gpu.clock, 0 };
     if (!s->model.target || !make_kernels(a, o->spec, s->model.target, &set))
         return FAILED;
-    if (o->peer && !os_read_file(a, o->peer, &text, &size, &error)) {
-        fprintf(stderr, "bench_gpu: %s: %s\n", o->peer, error);
-        return FAILED;
-    }
     if (!time_copy(&s->gpu, s->effort, &s->model.bandwidth)) {
         fprintf(stderr, "bench_gpu: copy: %s\n", s->gpu.error);
         return FAILED;
     }
-    nvcc.ptx = o->peer ? text : NULL;
     print_head(&s->gpu, &s->model);
     for (size_t i = 0; i < set.kernel_count; i++) {
         const kernel *k = &set.kernels[i];
         if (!is_asked_for(k->instance->family->name, o->families, o->family_count))
             continue;
-        if (!bench(s, k, NULL, &right) ||
-            (nvcc.ptx && has_peer(k->instance) && !bench(s, k, &nvcc, &right)))
+        arena_reset(s->scratch);
+        if (!bench(s, k, NULL, &right) || (o->peers && !bench_peer(s, k, o->peers, &right)))
             return FAILED;
     }
     return right ? 0 : FAILED;
@@ -166,8 +167,8 @@ static bool parse(int argc, char **argv, options *o)
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             o->quick = true;
-        else if (strcmp(argv[i], "--peer") == 0 && i + 1 < argc)
-            o->peer = argv[++i];
+        else if (strcmp(argv[i], "--peers") == 0 && i + 1 < argc)
+            o->peers = argv[++i];
         else
             return false;
     }
@@ -181,7 +182,7 @@ int main(int argc, char **argv)
 {
     options o = { 0 };
     if (!parse(argc, argv, &o)) {
-        fprintf(stderr, "usage: bench_gpu [--quick] [--peer PTX] SPEC [FAMILY]...\n");
+        fprintf(stderr, "usage: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...\n");
         return USAGE;
     }
     arena *a = arena_new();

@@ -12,13 +12,12 @@ enum {
     SPAN_VALUES = 128,
     UNWRITTEN = 0xff,
     COPY_RUNS = 10,
-    PEER_SIZES = 2, /* k and n */
 };
 
 /* The buffers of a launch, and what it takes for its parameters. */
 typedef struct launch_copy {
     gpu_address addresses[MAX_PARAMS];
-    void *params[MAX_PARAMS + PEER_SIZES];
+    void *params[MAX_PARAMS + MAX_PEER_SIZES];
 } launch_copy;
 
 typedef struct bench {
@@ -29,7 +28,8 @@ typedef struct bench {
     size_t copy_count;
     VEC(gpu_address) allocations;
     size_t launched;
-    uint32_t sizes[PEER_SIZES];
+    gpu_grid grid;
+    uint32_t peer_sizes[MAX_PEER_SIZES];
 } bench;
 
 static bool allocate(bench *b, size_t size, gpu_address *address)
@@ -77,8 +77,8 @@ static bool put_copies(bench *b)
             if (!number && !put_param(b, p, &copy->addresses[i]))
                 return false;
         }
-        for (size_t i = 0; i < PEER_SIZES; i++)
-            b->copies[c].params[t->param_count + i] = &b->sizes[i];
+        for (size_t i = 0; i < MAX_PEER_SIZES; i++)
+            b->copies[c].params[t->param_count + i] = &b->peer_sizes[i];
     }
     return true;
 }
@@ -123,9 +123,7 @@ static void fill_sequences(bench *b)
 
 static bool launch_next(bench *b)
 {
-    const trial *t = &b->trial;
-    gpu_grid grid = { { t->grid[0], t->grid[1], t->grid[2] }, t->block, t->dynamic_shared };
-    return gpu_launch(b->gpu, &grid, b->copies[b->launched++ % b->copy_count].params);
+    return gpu_launch(b->gpu, &b->grid, b->copies[b->launched++ % b->copy_count].params);
 }
 
 /* Marks blocks that hold something in written, and of those some spans in sampled. */
@@ -199,19 +197,31 @@ static bool measure(bench *b, const effort *e, timing *out)
     return true;
 }
 
+static void set_grid(bench *b, const instance *in, const peer *by)
+{
+    const trial *t = &b->trial;
+    b->grid = (gpu_grid){ { t->grid[0], t->grid[1], t->grid[2] }, t->block, t->dynamic_shared };
+    if (by && by->regrid)
+        by->regrid(in, &b->grid);
+    for (size_t i = 0; by && i < MAX_PEER_SIZES; i++) {
+        const int64_t *size = (const void *)((const char *)in + by->sizes[i]);
+        b->peer_sizes[i] = (uint32_t)*size;
+    }
+}
+
 bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort *e, timing *out)
 {
-    const problem_shape *s = &k->instance->shape;
-    bench b = { .arena = a, .gpu = g, .sizes = { (uint32_t)s->k, (uint32_t)s->n } };
+    bench b = { .arena = a, .gpu = g };
     trial_setup setup = { .shape = k->instance->shape, .sm_count = g->sm_count, .seed = 1 };
     setup.shape.seq_len = setup.shape.max_seq_len;
     b.trial = trial_prepare(a, k->instance, &setup);
     fill_sequences(&b);
+    set_grid(&b, k->instance, by);
     uint64_t copies = L2_TIMES * g->l2_bytes / bytes_of(&b.trial) + 2;
     b.copy_count = copies < MOST_COPIES ? (size_t)copies : MOST_COPIES;
     b.copies = arena_zalloc(a, b.copy_count * sizeof *b.copies);
-    bool ran = gpu_load(g, by ? by->ptx : k->ptx, by ? by->entry : k->instance->name,
-                        b.trial.dynamic_shared) &&
+    bool ran = gpu_load(g, by ? by->ptx : k->ptx) &&
+               gpu_select(g, by ? by->entry : k->instance->name, b.trial.dynamic_shared) &&
                put_copies(&b) && judge(&b, out) && measure(&b, e, out);
     for (size_t i = 0; i < b.allocations.count; i++)
         gpu_free(g, b.allocations.items[i]);

@@ -2,8 +2,9 @@
 #ifndef PTXGEN_TESTS_TIMING_H
 #define PTXGEN_TESTS_TIMING_H
 
-#include "bench/gpu/gpu.h"
+#include "bench/gpu/peers.h"
 #include "gen/kernel.h"
+#include "gpu/gpu.h"
 
 /* batches: timed one by one. batch_seconds: what each should take at least, so that the clock's
  * steps don't count, within most_launches. */
@@ -13,12 +14,6 @@ typedef struct effort {
     size_t copy_bytes; /* of the copy that memory's speed is measured with */
 } effort;
 
-/* A kernel by another compiler that takes the parameters of ours, then k and n, and is launched as
- * ours is. */
-typedef struct peer {
-    const char *ptx, *entry;
-} peer;
-
 typedef struct timing {
     double seconds; /* a launch: median of the batches */
     double worst;   /* largest error of the sampled outputs, as a part of its bound */
@@ -27,7 +22,7 @@ typedef struct timing {
 
 /* Buffers stand on the device in several copies, together three times the L2, and each launch takes
  * the next ones. The first launch is judged: spans of the outputs against the reference. With a
- * peer, that is what runs. a is for what lives as long as the call. */
+ * peer that is what runs. a is for what lives as long as the call. */
 bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort *e, timing *out);
 
 /* Bytes that a copy on the device reads and writes in a second, the fastest of several. */

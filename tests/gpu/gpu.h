@@ -1,5 +1,5 @@
-/* A GPU through the CUDA driver API, as far as timing needs it. The API is found at run time and
- * declared here: no CUDA header, and a machine without a driver builds all the same.
+/* A GPU through the CUDA driver API, as far as tests and timing need it. The API is found at run
+ * time: a machine without a driver builds all the same.
  *
  * Functions that can fail return false and keep a sentence in error.
  */
@@ -13,15 +13,16 @@
 #include "base/arena.h"
 
 typedef uint64_t gpu_address;
-typedef struct gpu_entries gpu_entries;
+typedef struct gpu_driver gpu_driver; /* entry points */
 
 typedef struct gpu {
     arena *arena;
-    const gpu_entries *entries;
+    const gpu_driver *driver;
     const char *error;
     int device;
-    void *start, *end; /* events */
-    void *module, *function;
+    struct CUevent_st *start, *end;
+    struct CUmod_st *module;
+    struct CUfunc_st *function;
 
     char name[256];
     int driver_version; /* 13000 is 13.0 */
@@ -42,9 +43,12 @@ bool gpu_copy_in(gpu *g, gpu_address to, const void *from, size_t size);
 bool gpu_copy_out(gpu *g, void *to, gpu_address from, size_t size);
 bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size);
 
-/* The kernel that gpu_launch launches from then on. text ends with NUL. */
-bool gpu_load(gpu *g, const char *text, const char *entry, size_t dynamic_shared);
+/* PTX, which ends with NUL, in place of what was loaded; an error has the JIT compiler's log. */
+bool gpu_load(gpu *g, const char *text);
 void gpu_unload(gpu *g);
+
+/* The kernel that gpu_launch launches from then on. */
+bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared);
 
 /* Asynchronous, as the copies of gpu_copy. */
 typedef struct gpu_grid {
@@ -52,6 +56,9 @@ typedef struct gpu_grid {
     size_t dynamic_shared;
 } gpu_grid;
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params);
+
+/* For all that was launched, and whether it failed. */
+bool gpu_wait(gpu *g);
 
 /* The time on the device between the two, in seconds. gpu_stop waits. */
 bool gpu_start(gpu *g);

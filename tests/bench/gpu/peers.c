@@ -1,0 +1,45 @@
+#include "bench/gpu/peers.h"
+
+#include <string.h>
+
+/* m = 1, two rows a warp. */
+static bool is_plain_stream(const instance *in)
+{
+    return in->shape.m == 1 && !in->bias && !in->residual && in->rows_per_warp == 2;
+}
+
+/* Four heads of 128 values a KV head, an f16 cache, nothing special. */
+static bool is_usual_attention(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    return in->dims == DIMS_STATIC && in->kv_type == KV_F16 && s->head_dim == 128 &&
+           s->num_heads == 4 * s->num_kv_heads && !in->window && !(in->scale > 0) &&
+           !(in->softcap > 0);
+}
+
+/* A block a KV head, of four warps. */
+static void take_kv_heads(const instance *in, gpu_grid *grid)
+{
+    grid->blocks[0] = (unsigned)in->shape.num_kv_heads;
+    grid->threads = 128;
+}
+
+static const peer peers[] = {
+    { .family = "stream_q4k_gemv",
+      .entry = "stream_q4k_gemv_peer",
+      .fits = is_plain_stream,
+      .sizes = { KEY_FIELD(shape.k), KEY_FIELD(shape.n) } },
+    { .family = "flash_decoding_chunk",
+      .entry = "flash_decoding_chunk_peer",
+      .fits = is_usual_attention,
+      .sizes = { KEY_FIELD(shape.max_seq_len), KEY_FIELD(shape.chunk_size) },
+      .regrid = take_kv_heads },
+};
+
+const peer *peer_of(const instance *in)
+{
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
+        if (strcmp(peers[i].family, in->family->name) == 0 && peers[i].fits(in))
+            return &peers[i];
+    return NULL;
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Times PyTorch for bench_gpu's table: torch_peers.py [--list | --cpu] SPEC
+
+  linear  f16 GEMV by torch.nn.functional.linear, of stream_q4k_gemv's shapes at m = 1. It reads two
+          bytes a weight, 3.56 times as many as there are in Q4_K (144 for 256 weights).
+  sdpa    decode attention over an f16 cache by torch.nn.functional.scaled_dot_product_attention
+          with enable_gqa, of gqa_flash_decoding's shapes.
+
+Inputs are rotated beyond the L2 as in bench_gpu. The calls of a turn are one CUDA graph, so that
+Python takes no part; times are medians of turns between events. Errors, of a part of each result
+against float64, are parts of 2e-3 sum |w||x| or 2e-3 sum p|v|.
+
+--list prints names and sizes, without torch; --cpu tries the script without a GPU, in f32.
+Exit status: 0 all right; 1 a wrong result; 77 there is no torch with a GPU.
+"""
+import configparser
+import importlib.util
+import itertools
+import math
+import statistics
+import sys
+import timeit
+from typing import Callable, NamedTuple
+
+L2_TIMES, MOST_COPIES, TURNS, COPY_RUNS, COPY_BYTES = 3, 128, 31, 10, 1 << 30
+SAMPLED_ROWS, TOLERANCE = 128, 2e-3
+
+
+class Peer(NamedTuple):
+    name: str
+    bytes: int
+    sizes: list[tuple]  # of the inputs
+    run: Callable  # (functional, *inputs)
+    error: Callable  # (result, *inputs), relative to the sum of absolute terms
+
+
+def number(text):
+    """4096, 4k, 1M, 2^12"""
+    base, _, exponent = text.strip().partition("^")
+    scale = {"k": 2**10, "M": 2**20}.get(base[-1], 1)
+    return (int(base[:-1]) * scale if scale > 1 else int(base)) ** int(exponent or 1)
+
+
+def numbers(text):
+    """A list of numbers and ranges: 1k, 2k..8k:2k"""
+    for item in text.split(","):
+        ends, _, step = item.partition(":")
+        first, _, last = ends.partition("..")
+        yield from range(number(first), number(last or first) + 1, number(step or "1"))
+
+
+def linear(k, n):
+    rows = sorted({*range(min(SAMPLED_ROWS, n)), *range(max(0, n - SAMPLED_ROWS), n)})
+
+    def error(result, x, w):
+        x, w = x.double(), w[rows].double()
+        return ((result[:, rows].double() - x @ w.T).abs() / (x.abs() @ w.abs().T)).max().item()
+
+    return Peer(f"linear_f16_k{k}_n{n}", 2 * (k * n + k + n), [(1, k), (n, k)],
+                lambda functional, x, w: functional.linear(x, w), error)
+
+
+def attention(m, heads, kv_heads, dim, length):
+    ratio, cache = heads // kv_heads, (m, kv_heads, length, dim)
+
+    def error(result, q, k, v):  # of the last sequence's last KV head
+        q, k, v = q[-1, -ratio:, 0].double(), k[-1, -1].double(), v[-1, -1].double()
+        p = (q @ k.T / math.sqrt(dim)).softmax(-1)
+        return ((result[-1, -ratio:, 0].double() - p @ v).abs() / (p @ v.abs())).max().item()
+
+    return Peer(f"sdpa_d{dim}_h{heads}_kv{kv_heads}_s{length}_m{m}_f16",
+                2 * m * dim * 2 * (kv_heads * length + heads), [(m, heads, 1, dim), cache, cache],
+                lambda functional, q, k, v: functional.scaled_dot_product_attention(
+                    q, k, v, enable_gqa=True), error)
+
+
+def peers(path):
+    spec = configparser.ConfigParser(comment_prefixes=";", inline_comment_prefixes=";")
+    spec.read_file(open(path, encoding="utf-8"))
+    for title in spec.sections():
+        section, family = spec[title], title.split(":")[0]
+        if family == "stream_q4k_gemv" and 1 in numbers(section.get("m", "1")):
+            for shape in section["shape"].split(","):
+                yield linear(*map(number, shape.split("x")))
+        if family == "gqa_flash_decoding" and section["kv_type"] == "f16":
+            keys = "m", "num_heads", "num_kv_heads", "head_dim", "max_seq_len"
+            for sizes in itertools.product(*(numbers(section[key]) for key in keys)):
+                yield attention(*sizes)
+
+
+def seconds(torch, cuda, work):
+    if not cuda:
+        return timeit.timeit(work, number=1)
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1e3
+
+
+def copy_speed(torch, cuda):
+    size = COPY_BYTES if cuda else COPY_BYTES >> 10
+    a, b = (torch.ones(size, dtype=torch.uint8, device="cuda" if cuda else "cpu") for _ in range(2))
+    return 2 * size / min(seconds(torch, cuda, lambda: a.copy_(b)) for _ in range(COPY_RUNS))
+
+
+def measure(torch, cuda, peer):
+    """Seconds a call, and the error."""
+    l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size if cuda else 0
+    count = min(L2_TIMES * l2_bytes // peer.bytes + 2, MOST_COPIES)
+    kind = {"device": "cuda", "dtype": torch.float16} if cuda else {"dtype": torch.float32}
+    copies = [[torch.randn(*size, **kind) for size in peer.sizes] for _ in range(count)]
+    turn = lambda: [peer.run(torch.nn.functional, *inputs) for inputs in copies]
+    error = peer.error(turn()[0], *copies[0])
+    if cuda:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            turn()
+        turn = graph.replay
+    return statistics.median(seconds(torch, cuda, turn) / count for _ in range(TURNS)), error
+
+
+def main(option, path):
+    if option == "--list":
+        for peer in peers(path):
+            print(f"{peer.name} {peer.bytes / 1e6:.1f} MB")
+        return 0
+    cuda, right = option != "--cpu", True
+    if not importlib.util.find_spec("torch"):
+        return 77
+    import torch
+    if cuda and not torch.cuda.is_available():
+        return 77
+    copy = copy_speed(torch, cuda)
+    for peer in peers(path):
+        took, error = measure(torch, cuda, peer)
+        right &= error <= TOLERANCE
+        print(f"| torch: {peer.name} | {peer.bytes / 1e6:.1f} | {took * 1e6:.1f} "
+              f"| {peer.bytes / took / 1e9:.0f} | {100 * peer.bytes / took / copy:.0f} % | | | "
+              f"| {error / TOLERANCE:.2f} | {'' if error <= TOLERANCE else 'WRONG'} |", flush=True)
+    print(f"\ntorch {torch.__version__}: linear reads f16 weights, 3.56 times the bytes of Q4_K.")
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3) or sys.argv[1:-1] not in ([], ["--list"], ["--cpu"]):
+        sys.exit("usage: torch_peers.py [--list | --cpu] SPEC")
+    sys.exit(main(sys.argv[1] if len(sys.argv) == 3 else None, sys.argv[-1]))

@@ -1,0 +1,31 @@
+#!/bin/sh
+# torch_peers.py reads a spec's lists: torch_peers.sh PYTHON TORCH_PEERS
+set -eu
+spec=$(mktemp)
+trap 'rm -f "$spec"' EXIT
+cat >"$spec" <<'END'
+; of one kind each
+[stream_q4k_gemv]
+shape = 1024x40, 4kx1k,  ; a comment
+        512x3
+[stream_q4k_gemv:batch]
+shape = 256x1
+m     = 2, 4
+[q4k_gemv]
+shape = 256x2
+[gqa_flash_decoding]
+head_dim     = 64
+num_heads    = 8
+num_kv_heads = 2
+kv_type      = f16
+max_seq_len  = 2^8, 1k..3k:1k
+m            = 3
+END
+[ "$("$1" "$2" --list "$spec")" = "\
+linear_f16_k1024_n40 0.1 MB
+linear_f16_k4096_n1024 8.4 MB
+linear_f16_k512_n3 0.0 MB
+sdpa_d64_h8_kv2_s256_m3_f16 0.4 MB
+sdpa_d64_h8_kv2_s1024_m3_f16 1.6 MB
+sdpa_d64_h8_kv2_s2048_m3_f16 3.2 MB
+sdpa_d64_h8_kv2_s3072_m3_f16 4.7 MB" ]

@@ -1,0 +1,26 @@
+#!/bin/sh
+# The kit for machines with a GPU brings its libraries with it and runs, here on the emulated
+# driver: try_kit.sh GPU_KIT_SH SOURCE_ROOT SPEC LIBCUDA_FOLDER PROGRAM_OR_PTX...
+set -eu
+pack=$1
+root=$2
+spec=$3
+libcuda=$4
+shift 4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$pack" "$root" "$scratch/kit.tar.gz" "$@"
+tar -C "$scratch" -xzf "$scratch/kit.tar.gz"
+kit=$scratch/gpu-kit
+
+LD_LIBRARY_PATH=$kit/bin ldd "$kit"/bin/test_* "$kit/bin/bench_gpu" >"$scratch/libraries"
+if grep -E 'inih|jansson|cmocka' "$scratch/libraries" | grep -v "$kit/bin"; then
+    echo "the kit's programs take these from the machine"
+    exit 1
+fi
+
+LD_LIBRARY_PATH=$libcuda SHAPES=$spec PTXGEN_TEST_FAMILY=f32_gemv "$kit/run" --quick
+for result in "$kit"/tests/bench/results/gpu-*.md; do
+    grep -q "commit $(cat "$kit/commit")" "$result"
+    grep -q '^| stream_q4k_gemv' "$result"
+done

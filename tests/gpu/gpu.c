@@ -1,0 +1,204 @@
+#include "gpu/gpu.h"
+
+#include <string.h>
+
+#include "base/os.h"
+#include "libcuda/api.h"
+
+enum { DEFAULT_SHARED = 48 * 1024, LOG_BYTES = 8192 };
+
+/* By the names of their symbols; libcuda/api.h declares them. */
+#define DRIVER_FUNCTIONS(F)         \
+    F(cuInit)                       \
+    F(cuDriverGetVersion)           \
+    F(cuGetErrorString)             \
+    F(cuDeviceGet)                  \
+    F(cuDeviceGetName)              \
+    F(cuDeviceGetAttribute)         \
+    F(cuDevicePrimaryCtxRetain)     \
+    F(cuDevicePrimaryCtxRelease_v2) \
+    F(cuCtxSetCurrent)              \
+    F(cuCtxSynchronize)             \
+    F(cuMemAlloc_v2)                \
+    F(cuMemFree_v2)                 \
+    F(cuMemsetD8_v2)                \
+    F(cuMemcpyHtoD_v2)              \
+    F(cuMemcpyDtoH_v2)              \
+    F(cuMemcpyDtoDAsync_v2)         \
+    F(cuModuleLoadDataEx)           \
+    F(cuModuleUnload)               \
+    F(cuModuleGetFunction)          \
+    F(cuFuncSetAttribute)           \
+    F(cuLaunchKernel)               \
+    F(cuEventCreate)                \
+    F(cuEventDestroy_v2)            \
+    F(cuEventRecord)                \
+    F(cuEventSynchronize)           \
+    F(cuEventElapsedTime)
+
+struct gpu_driver {
+#define MEMBER(symbol) __typeof__(symbol) *symbol;
+    DRIVER_FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+
+static bool find_entry(void *library, const char *name, void *entry)
+{
+    void *symbol = os_library_symbol(library, name);
+    memcpy(entry, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* NULL, or the name of what is missing. */
+static const char *find_entries(void *library, gpu_driver *d)
+{
+#define LOOKED_UP(symbol)                          \
+    if (!find_entry(library, #symbol, &d->symbol)) \
+        return #symbol;
+    DRIVER_FUNCTIONS(LOOKED_UP)
+#undef LOOKED_UP
+    return NULL;
+}
+
+static bool done(gpu *g, CUresult result, const char *what)
+{
+    const char *text = NULL;
+    if (result == CUDA_SUCCESS)
+        return true;
+    g->driver->cuGetErrorString(result, &text);
+    g->error = arena_format(g->arena, "%s: %s (%u)", what, text ? text : "unknown error", result);
+    return false;
+}
+
+#define CALL(g, function, ...) done(g, (g)->driver->function(__VA_ARGS__), #function)
+
+static int attribute(gpu *g, CUdevice_attribute which)
+{
+    int value = 0;
+    g->driver->cuDeviceGetAttribute(&value, which, g->device);
+    return value;
+}
+
+bool gpu_open(arena *a, gpu *g)
+{
+    *g = (gpu){ .arena = a, .error = "there is no libcuda.so.1" };
+    void *library = os_open_library("libcuda.so.1");
+    if (!library)
+        return false;
+    gpu_driver *driver = arena_zalloc(a, sizeof *driver);
+    const char *missing = find_entries(library, driver);
+    if (missing) {
+        g->error = arena_format(a, "libcuda.so.1 has no %s", missing);
+        return false;
+    }
+    g->driver = driver;
+    CUcontext context;
+    if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) ||
+        !CALL(g, cuDevicePrimaryCtxRetain, &context, g->device) ||
+        !CALL(g, cuCtxSetCurrent, context) || !CALL(g, cuEventCreate, &g->start, 0) ||
+        !CALL(g, cuEventCreate, &g->end, 0))
+        return false;
+    driver->cuDeviceGetName(g->name, sizeof g->name, g->device);
+    driver->cuDriverGetVersion(&g->driver_version);
+    g->sm = (unsigned)(10 * attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                       attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    g->sm_count = (unsigned)attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    g->clock = 1e3 * attribute(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    g->l2_bytes = (size_t)attribute(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    return true;
+}
+
+void gpu_close(gpu *g)
+{
+    gpu_unload(g);
+    g->driver->cuEventDestroy_v2(g->start);
+    g->driver->cuEventDestroy_v2(g->end);
+    g->driver->cuDevicePrimaryCtxRelease_v2(g->device);
+}
+
+bool gpu_alloc(gpu *g, size_t size, gpu_address *address)
+{
+    CUdeviceptr at;
+    if (!CALL(g, cuMemAlloc_v2, &at, size))
+        return false;
+    *address = at;
+    return true;
+}
+
+void gpu_free(gpu *g, gpu_address address)
+{
+    g->driver->cuMemFree_v2(address);
+}
+
+bool gpu_fill(gpu *g, gpu_address to, unsigned char byte, size_t size)
+{
+    return CALL(g, cuMemsetD8_v2, to, byte, size);
+}
+
+bool gpu_copy_in(gpu *g, gpu_address to, const void *from, size_t size)
+{
+    return CALL(g, cuMemcpyHtoD_v2, to, from, size);
+}
+
+bool gpu_copy_out(gpu *g, void *to, gpu_address from, size_t size)
+{
+    return CALL(g, cuMemcpyDtoH_v2, to, from, size);
+}
+
+bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size)
+{
+    return CALL(g, cuMemcpyDtoDAsync_v2, to, from, size, NULL);
+}
+
+bool gpu_load(gpu *g, const char *text)
+{
+    char log[LOG_BYTES] = "";
+    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    void *values[] = { log, (void *)(uintptr_t)sizeof log };
+    gpu_unload(g);
+    if (CALL(g, cuModuleLoadDataEx, &g->module, text, 2, options, values))
+        return true;
+    g->error = arena_format(g->arena, "%s: %s", g->error, log);
+    return false;
+}
+
+void gpu_unload(gpu *g)
+{
+    if (g->module)
+        g->driver->cuModuleUnload(g->module);
+    g->module = NULL;
+}
+
+bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared)
+{
+    return CALL(g, cuModuleGetFunction, &g->function, g->module, entry) &&
+           (dynamic_shared <= DEFAULT_SHARED ||
+            CALL(g, cuFuncSetAttribute, g->function,
+                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic_shared));
+}
+
+bool gpu_launch(gpu *g, const gpu_grid *grid, void **params)
+{
+    return CALL(g, cuLaunchKernel, g->function, grid->blocks[0], grid->blocks[1], grid->blocks[2],
+                grid->threads, 1, 1, (unsigned)grid->dynamic_shared, NULL, params, NULL);
+}
+
+bool gpu_wait(gpu *g)
+{
+    return done(g, g->driver->cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+bool gpu_start(gpu *g)
+{
+    return CALL(g, cuEventRecord, g->start, NULL);
+}
+
+bool gpu_stop(gpu *g, double *seconds)
+{
+    float milliseconds;
+    if (!CALL(g, cuEventRecord, g->end, NULL) || !CALL(g, cuEventSynchronize, g->end) ||
+        !CALL(g, cuEventElapsedTime, &milliseconds, g->start, g->end))
+        return false;
+    *seconds = (double)milliseconds / 1e3;
+    return true;
+}

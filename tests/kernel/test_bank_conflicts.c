@@ -1,0 +1,99 @@
+/* Hot loops have no shared-memory bank conflicts. What a kernel does once is not counted: a problem
+ * with more turns of the loops must not have more conflicts.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "gen/formula.h"
+#include "kernel/suite.h"
+
+static bool streams(const family *f)
+{
+    return strncmp(f->name, "stream_", strlen("stream_")) == 0;
+}
+
+/* Attention whose blocks serve all query heads of a KV head through shared memory. */
+static const family *grouped_attention(void)
+{
+    return family_find(families, "gqa_flash_decoding");
+}
+
+static uint64_t bank_conflicts(arena *a, const instance *in, int64_t seq_len)
+{
+    kernel k = suite_kernel(a, in);
+    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 1 };
+    setup.shape.seq_len = seq_len;
+    trial t = trial_prepare(a, in, &setup);
+    return suite_count(a, &k, &t, NULL).shared_bank_conflicts;
+}
+
+static void expect_no_more(const char *name, uint64_t few_turns, uint64_t many_turns)
+{
+    if (many_turns != few_turns)
+        fail_msg("%s: %llu bank conflicts in the loops", name,
+                 (unsigned long long)(many_turns - few_turns));
+}
+
+static uint64_t stream_conflicts(arena *a, const family *f, int k, int n, int m)
+{
+    instance in;
+    suite_instance(a, f, arena_format(a, "k=%d n=%d m=%d", k, n, m), &in);
+    return bank_conflicts(a, &in, 0);
+}
+
+/* As many blocks stage as many activations for 1000 rows as for 56; only the loop runs longer. */
+static void streaming_gemvs_have_none_in_their_loops(void **state)
+{
+    (void)state;
+    static const struct {
+        int k, m;
+    } cases[] = { { 1024, 1 }, { 1536, 1 }, { 2048, 3 } };
+    for (const family *const *f = families; *f; f++)
+        for (size_t i = 0; streams(*f) && i < sizeof cases / sizeof *cases; i++) {
+            arena *a = arena_new();
+            expect_no_more((*f)->name, stream_conflicts(a, *f, cases[i].k, 56, cases[i].m),
+                           stream_conflicts(a, *f, cases[i].k, 1000, cases[i].m));
+            arena_free(a);
+        }
+}
+
+/* One chunk, of which every warp has half a tile or a whole one. */
+static void grouped_attention_has_none_in_its_loops(void **state)
+{
+    (void)state;
+    static const int head_dims[] = { 64, 80, 128, 256 }, ratios[] = { 1, 2, 3, 4, 7, 8, 12 };
+    const family *f = grouped_attention();
+    assert_non_null(f);
+    const choice *types = family_key(f, "kv_type")->choices;
+    for (size_t i = 0; i < sizeof head_dims / sizeof *head_dims; i++)
+        for (size_t j = 0; j < sizeof ratios / sizeof *ratios; j++)
+            for (size_t type = 0; types[type].word; type++) {
+                arena *a = arena_new();
+                instance in;
+                suite_instance(a, f,
+                               arena_format(a,
+                                            "head_dim=%d num_heads=%d num_kv_heads=1 m=1 "
+                                            "max_seq_len=512 chunks=1 kv_type=%s",
+                                            head_dims[i], ratios[j], types[type].word),
+                               &in);
+                int64_t threads = formula_value(f->launch.block, &in, NULL);
+                expect_no_more(in.name, bank_conflicts(a, &in, threads),
+                               bank_conflicts(a, &in, 2 * threads));
+                arena_free(a);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streaming_gemvs_have_none_in_their_loops),
+        cmocka_unit_test(grouped_attention_has_none_in_its_loops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
