@@ -78,7 +78,7 @@
 extern const choice kv_type_choices[];
 extern const real_range scale_range, softcap_range;
 
-/* num_heads is a multiple of num_kv_heads. */
+/* num_heads is a multiple of num_kv_heads; head_dim fits kv_type. */
 const char *check_heads(const instance *in, arena *a, const char **blamed);
 
 /* The same, and the chunks fit a grid. */

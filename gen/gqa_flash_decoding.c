@@ -119,7 +119,7 @@ static gqa gqa_new(ptx *p, const instance *in)
     g.heads = ceil_div(g.ratio, g.parts);
     row_split split = row_split_of(in, VALUES, LEAST_GROUP);
     g.step = WARP / split.group * QUAD;
-    unsigned lane_bytes = row_split_values(&split) * split.value_bytes;
+    unsigned lane_bytes = raw_row_words(&split) * F32_BYTES;
     g.depth = lane_bytes * QUAD > BYTES_IN_FLIGHT ? BYTES_IN_FLIGHT / lane_bytes : QUAD;
     g.sequence = named(p, "sequence", ctaid_y(p));
     g.kv_head = named(p, "kv_head", div(p, ctaid_x(p), g.parts));
@@ -132,7 +132,7 @@ static gqa gqa_new(ptx *p, const instance *in)
         g.values[i] = var_f32(p, 0.0f);
     for (unsigned i = 0; i < g.depth; i++)
         for (unsigned j = 0; j < raw_row_words(&split); j++)
-            g.raw[i][j] = split.value_bytes == F32_BYTES ? var_f32(p, 0.0f) : var_u32(p, 0);
+            g.raw[i][j] = raw_row_var(p, &split);
     return g;
 }
 
@@ -177,8 +177,7 @@ static void load_queries(ptx *p, gqa *g, head_set *s)
 
 static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
 {
-    unsigned row_bytes = (unsigned)g->in->shape.head_dim * g->row.split.value_bytes;
-    val first = mad_wide(p, min(p, position, g->last), row_bytes, cache);
+    val first = mad_wide(p, min(p, position, g->last), cache_row_bytes(g->in), cache);
     raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
     for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
         assign(p, g->raw[i % g->depth][j], row.words[j]);

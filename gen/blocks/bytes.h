@@ -27,6 +27,11 @@ val byte_of(ptx *p, val word, unsigned n);
 val byte_as_f32(ptx *p, val word, unsigned n);
 val signed_byte_as_f32(ptx *p, val word, unsigned n);
 
+/* The signed bytes of words times a scale of at most 15 significant bits, as an f16 has, all exact:
+ * a byte with its bit 7 flipped, in bits 8 to 15 of the float 2^15, makes 2^15 + 2^7 + q of it, and
+ * a fused multiply-add takes (2^15 + 2^7) scale off. Nine instructions at full rate a word. */
+void scaled_signed_bytes(ptx *p, const val *words, unsigned count, val scale, val *values);
+
 /* Floats 1 + b / 128 of the lower seven bits b of each byte; bit 7 must be set: 0x3f, the byte and
  * zeros are that float, the byte's own bit 7 being the exponent's lowest. */
 void fractions_from_one(ptx *p, val bytes, val fraction[4]);
