@@ -68,30 +68,18 @@ static bool is_ragged_piece(const row_split *s, unsigned piece)
     return s->ragged && piece + 1 == s->pieces;
 }
 
-static unsigned pieces_a_block(const row_split *s)
+/* The lane's words begin with the two bytes ahead of its quants, or with the four. */
+static void find_words(ptx *p, row_lane *l)
 {
-    return BLOCK_VALUES / s->piece;
-}
-
-/* Of the lane's block in a row of q8_0. */
-static val block_offset(ptx *p, const row_lane *l)
-{
-    return mul(p, div(p, l->first_piece, pieces_a_block(&l->split)), BLOCK_BYTES);
-}
-
-/* Of its words: d's two bytes stand for the two ahead of the quants, or of the four. */
-static val words_offset(ptx *p, const row_lane *l)
-{
-    val piece = rem(p, l->first_piece, pieces_a_block(&l->split));
-    val two_ahead = mad(p, piece, imm(U32, l->split.piece), block_offset(p, l));
-    return bit_and(p, two_ahead, imm(U32, -WORD_BYTES));
-}
-
-static val selector(ptx *p, const row_lane *l)
-{
-    enum { TWO_AHEAD = 0x5432, FOUR_AHEAD = 0x7654 };
-    val odd = bit_and(p, div(p, l->first_piece, pieces_a_block(&l->split)), 1);
-    return select(p, eq(p, odd, 0), imm(U32, TWO_AHEAD), imm(U32, FOUR_AHEAD));
+    enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
+    unsigned pieces = BLOCK_VALUES / l->split.piece;
+    val block = named(p, "block", div(p, l->first_piece, pieces)), d = mul(p, block, BLOCK_BYTES);
+    val piece = rem(p, l->first_piece, pieces);
+    val two_ahead = mad(p, piece, imm(U32, l->split.piece), d);
+    l->words_offset = convert(p, U64, bit_and(p, two_ahead, imm(U32, -WORD_BYTES)));
+    l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
+    val even = eq(p, bit_and(p, block, 1), 0);
+    l->selector = select(p, even, imm(U32, BEHIND_TWO), imm(U32, BEHIND_FOUR));
 }
 
 row_lane row_lane_new(ptx *p, const instance *in, row_split split)
@@ -106,17 +94,15 @@ row_lane row_lane_new(ptx *p, const instance *in, row_split split)
         l.last_offset =
             select(p, l.has_last, imm(U64, last * split.piece * value_bytes(&split)), imm(U64, 0));
     l.first_piece = split.pieces == 1 ? select(p, l.has_last, l.lane, imm(U32, 0)) : l.lane;
-    if (split.format == FORMAT_Q8_0) {
-        l.last_offset = sub(p, convert(p, U64, block_offset(p, &l)), row_lane_offset(p, &l));
-        l.selector = selector(p, &l);
-    }
+    if (split.format == FORMAT_Q8_0)
+        find_words(p, &l);
     return l;
 }
 
 val row_lane_offset(ptx *p, const row_lane *l)
 {
     return l->split.format == FORMAT_Q8_0
-               ? convert(p, U64, words_offset(p, l))
+               ? l->words_offset
                : mul_wide(p, l->first_piece, l->split.piece * value_bytes(&l->split));
 }
 

@@ -46,11 +46,12 @@ unsigned row_split_values(const row_split *s); /* of a lane */
  * place and must give it no weight. */
 typedef struct row_lane {
     row_split split;
-    val lane, group; /* its number in its group, its group's number */
-    val first_piece; /* number in the row; 0 where the lane has none */
-    val has_last;    /* predicate: the lane's last piece exists */
-    val last_offset; /* u64, of the cache: from the first of its two addresses to the second */
-    val selector;    /* q8_0: of prmt, for a word of quants of two neighbouring words */
+    val lane, group;  /* its number in its group, its group's number */
+    val first_piece;  /* number in the row; 0 where the lane has none */
+    val has_last;     /* predicate: the lane's last piece exists */
+    val last_offset;  /* u64, of the cache: from the first of its two addresses to the second */
+    val words_offset; /* q8_0: u64, from the row to the lane's words */
+    val selector;     /* q8_0: of prmt, for a word of quants of two neighbouring words */
 } row_lane;
 row_lane row_lane_new(ptx *p, const instance *in, row_split split);
 
