@@ -6,8 +6,8 @@
  * the mean of e_t by p. The magnitude is therefore the larger of sum p|v| and
  * sum p|v| (A_t + A) / UNIT_LOGIT_TERMS, with A the mean of A_t: with q and k of N(0, 1), A_t is
  * about 0.64 sqrt(head_dim), at most 11, and the first is the larger one. A chunk's sums are
- * relative to one position, whose error no mean evens out: UNIT_CHUNK_TERMS. Where a cap bends a
- * score (tanh beyond its straight part), the cap's own rounding is of the size of u times the cap.
+ * relative to one position, whose error no mean evens out: UNIT_CHUNK_TERMS. A cap's own rounding
+ * is of the size of u times the score in the straight part of tanh, of u times the cap beyond.
  * Where v of the largest p is 0, the others may count that are 0 as floats: a p may be off by
  * FLT_MIN, the UNDERFLOW_SHARE of a magnitude.
  */
@@ -95,7 +95,7 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
             terms += fabs(term);
         }
         if (p->softcap > 0) {
-            terms += fabs(score) > STRAIGHT_PART * p->softcap ? p->softcap : 0;
+            terms += fabs(score) > STRAIGHT_PART * p->softcap ? p->softcap : fabs(score);
             score = p->softcap * tanh(score / p->softcap);
         }
         if (score > -HUGE_VAL)
