@@ -1,11 +1,12 @@
 /* Quants in bytes: loading them from blocks that are only 2-byte aligned, making floats of them.
  *
- * Two ways from a byte to a float, both exact:
+ * Ways from a byte to a float, all exact:
  *   - the hardware's conversion of a signed byte, one instruction, but at a quarter of the usual
  *     rate on several GPUs (sm_75 to sm_89: 16 a clock and SM);
  *   - for at most seven bits, a byte permutation into the mantissa and a subtraction: two
  *     instructions at full rate. Better where a weight is few bytes, so that many of them come per
- *     clock.
+ *     clock;
+ *   - for a signed byte and its scale, the same with a fused multiply-add: scaled_signed_bytes.
  */
 #ifndef PTXGEN_GEN_BLOCKS_BYTES_H
 #define PTXGEN_GEN_BLOCKS_BYTES_H
