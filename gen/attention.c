@@ -16,6 +16,7 @@ const choice kv_type_choices[] = {
     [KV_F32] = { "f32", "" },
     [KV_F16] = { "f16", "_f16" },
     [KV_BF16] = { "bf16", "_bf16" },
+    [KV_Q8_0] = { "q8_0", "_q8_0" },
     { NULL, NULL },
 };
 
@@ -25,6 +26,13 @@ const real_range softcap_range = { .max = 1e6, .def_text = "none" };
 
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
+    if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_HEAD_DIM_MULTIPLE) {
+        *blamed = "head_dim";
+        return arena_format(a,
+                            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; "
+                            "64, 128, 192 and 256 are",
+                            (long long)in->shape.head_dim, Q8_0_HEAD_DIM_MULTIPLE);
+    }
     if (in->shape.num_heads % in->shape.num_kv_heads == 0)
         return NULL;
     *blamed = "num_kv_heads";

@@ -35,7 +35,8 @@
 
 #define ATTENTION_OPTIONS                    \
     { .name = "kv_type",                     \
-      .summary = "elements of the cache",    \
+      .summary = "elements of the cache; "   \
+                 "q8_0: head_dim in 64s",    \
       .field = KEY_FIELD(kv_type),           \
       .choices = kv_type_choices },          \
         { .name = "scale",                   \
@@ -84,7 +85,7 @@
 extern const choice kv_type_choices[];
 extern const real_range scale_range, softcap_range;
 
-/* num_heads is a multiple of num_kv_heads. */
+/* num_heads is a multiple of num_kv_heads; head_dim fits kv_type. */
 const char *check_heads(const instance *in, arena *a, const char **blamed);
 
 /* The same, and the chunks fit a grid. */

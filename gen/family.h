@@ -39,7 +39,7 @@ extern const char *const operation_names[OP_COUNT];
 enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
 enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as gen/tuning.h chooses */
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
-enum { KV_F32, KV_F16, KV_BF16 };          /* kv_type: elements of K and V */
+enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0 }; /* kv_type: elements of K and V */
 
 /* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
  * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes

@@ -227,7 +227,7 @@ const char *param_direction(const param *p)
 
 format kv_format(const instance *in)
 {
-    static const format formats_of[] = { FORMAT_F32, FORMAT_F16, FORMAT_BF16 };
+    static const format formats_of[] = { FORMAT_F32, FORMAT_F16, FORMAT_BF16, FORMAT_Q8_0 };
     return formats_of[in->kv_type];
 }
 

@@ -77,9 +77,7 @@ val attention_cache_offset(ptx *p, const instance *in, val head)
 
 val attention_kv_head_offset(ptx *p, const instance *in, val kv_head)
 {
-    unsigned value_bytes = formats[kv_format(in)].block_bytes;
-    val row = mul_wide(p, kv_head, in->shape.max_seq_len); /* elements may pass 2^32 */
-    return mul(p, row, in->shape.head_dim * value_bytes);
+    return mul(p, mul_wide(p, kv_head, in->shape.max_seq_len), cache_row_bytes(in));
 }
 
 /* tanh: x + x^3 P(x^2) below 0.625, where the other form would cancel (Moshier's Cephes has these
@@ -148,7 +146,7 @@ static void add_positions(ptx *p, const attention *a, unsigned count, int64_t st
 
 static void point_at(ptx *p, const attention *a, val k, val v, val position)
 {
-    val row = mul_wide(p, position, a->in->shape.head_dim * a->row.split.value_bytes);
+    val row = mul_wide(p, position, cache_row_bytes(a->in));
     const val starts[] = { k, v };
     const lane_rows *rows[] = { &a->k, &a->v };
     for (int i = 0; i < 2; i++) {
@@ -168,7 +166,7 @@ static void advance(ptx *p, const attention *a, int64_t bytes)
 
 static unsigned positions_in_flight(const instance *in, const row_split *s)
 {
-    unsigned count = share(in, BYTES_IN_FLIGHT) / (row_split_values(s) * s->value_bytes);
+    unsigned count = share(in, BYTES_IN_FLIGHT) / (raw_row_words(s) * F32_BYTES);
     return count < MAX_IN_FLIGHT ? count : MAX_IN_FLIGHT;
 }
 
@@ -178,7 +176,7 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
 {
     unsigned groups = WARP / a->row.split.group,
              in_flight = positions_in_flight(a->in, &a->row.split);
-    int64_t step = groups * a->in->shape.head_dim * a->row.split.value_bytes;
+    int64_t step = groups * cache_row_bytes(a->in);
     val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
     val offset = row_lane_offset(p, &a->row);
     var *pointers[] = { &a->k.first, &a->k.last, &a->v.first, &a->v.last };

@@ -1,10 +1,9 @@
 /* Decode attention of one warp: a query row against a run of positions of a KV cache.
  *
- * A cache of one KV head is [max_seq_len, head_dim] in f32, f16 or bf16; sums are f32. A position's
- * row is shared by a group of lanes, each holding up to 16 values of it in pieces of 16 bytes (8
- * where that divides the row better), every group-size-th piece, so that neighbouring lanes read
- * neighbouring bytes. A warp has several groups, each with its own positions and its own online
- * softmax; they are merged at the end. Few lanes a position means few shuffles a score, and several
+ * A cache of one KV head is [max_seq_len, head_dim] in f32, f16, bf16 or q8_0; sums are f32. A
+ * position's row is shared by a group of lanes, each holding up to 16 values of it (see
+ * cache_row.h). A warp has several groups, each with its own positions and its own online softmax;
+ * they are merged at the end. Few lanes a position means few shuffles a score, and several
  * positions in flight.
  *
  * Partial results are rows of head_dim + 4 f32: sums weighed by exp(score - max), max in units of
@@ -20,8 +19,7 @@
 
 enum { LANE_VALUES = 16, PARTIAL_ALIGN = 16 };
 
-/* Pointers to a lane's pieces of a row: constant offsets apart, but for a last piece beyond the
- * row's end, in whose place the lane reads its first piece again and gives it no weight. */
+/* A lane's two addresses in a row, as raw_row_load takes them. */
 typedef struct lane_rows {
     var first, last;
 } lane_rows;

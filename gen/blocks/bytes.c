@@ -23,6 +23,19 @@ val signed_byte_as_f32(ptx *p, val word, unsigned n)
     return convert(p, F32, bfe(p, as(p, S32, word), 8 * n, 8));
 }
 
+void scaled_signed_bytes(ptx *p, const val *words, unsigned count, val scale, val *values)
+{
+    enum { BYTE_INTO_MANTISSA = 0x7404 };
+    val offset = mul(p, scale, -32896.0f); /* 2^15 + 2^7: with an f16, 20 bits */
+    for (unsigned i = 0; i < count; i++) {
+        val flipped = bit_xor(p, words[i], IN_EACH_BYTE(0x80));
+        for (unsigned j = 0; j < 4; j++) {
+            val f = prmt(p, flipped, imm(U32, 0x47000000), BYTE_INTO_MANTISSA | j << 4);
+            values[4 * i + j] = fma(p, bits_as(p, F32, f), scale, offset);
+        }
+    }
+}
+
 void fractions_from_one(ptx *p, val bytes, val fraction[4])
 {
     enum { BYTE_INTO_MANTISSA = 0x7044 };

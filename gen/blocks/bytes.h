@@ -1,11 +1,12 @@
 /* Quants in bytes: loading them from blocks that are only 2-byte aligned, making floats of them.
  *
- * Two ways from a byte to a float, both exact:
+ * Ways from a byte to a float, all exact:
  *   - the hardware's conversion of a signed byte, one instruction, but at a quarter of the usual
  *     rate on several GPUs (sm_75 to sm_89: 16 a clock and SM);
  *   - for at most seven bits, a byte permutation into the mantissa and a subtraction: two
  *     instructions at full rate. Better where a weight is few bytes, so that many of them come per
- *     clock.
+ *     clock;
+ *   - for a signed byte and its scale, the same with a fused multiply-add: scaled_signed_bytes.
  */
 #ifndef PTXGEN_GEN_BLOCKS_BYTES_H
 #define PTXGEN_GEN_BLOCKS_BYTES_H
@@ -26,6 +27,11 @@ val ptx_load_word_by_halves(ptx *p, val base, int64_t offset);
 val byte_of(ptx *p, val word, unsigned n);
 val byte_as_f32(ptx *p, val word, unsigned n);
 val signed_byte_as_f32(ptx *p, val word, unsigned n);
+
+/* The signed bytes of words times a scale of at most 15 significant bits, as an f16 has, all exact:
+ * a byte with its bit 7 flipped, in bits 8 to 15 of the float 2^15, makes 2^15 + 2^7 + q of it, and
+ * a fused multiply-add takes (2^15 + 2^7) scale off. Nine instructions at full rate a word. */
+void scaled_signed_bytes(ptx *p, const val *words, unsigned count, val scale, val *values);
 
 /* Floats 1 + b / 128 of the lower seven bits b of each byte; bit 7 must be set: 0x3f, the byte and
  * zeros are that float, the byte's own bit 7 being the exponent's lowest. */

@@ -1,12 +1,32 @@
+#include "gen/blocks/bytes.h"
 #include "gen/blocks/cache_row.h"
 
-enum { WARP = 32, F32_BYTES = 4, WIDE_PIECE = 16 /* bytes */, NARROW_PIECE = 8 };
+enum {
+    WARP = 32,
+    F32_BYTES = 4,
+    WORD_BYTES = 4,
+    WIDE_PIECE = 16, /* bytes */
+    NARROW_PIECE = 8,
+    BLOCK_VALUES = 32, /* of q8_0 */
+    BLOCK_BYTES = 34,
+};
 
-static row_split split_into(const instance *in, unsigned lane_values, unsigned least_group,
-                            unsigned piece_bytes)
+unsigned cache_row_bytes(const instance *in)
 {
-    row_split s = { .value_bytes = formats[kv_format(in)].block_bytes, .group = least_group };
-    s.piece = piece_bytes / s.value_bytes;
+    return (unsigned)format_bytes(kv_format(in), (uint64_t)in->shape.head_dim);
+}
+
+/* Of a format of single values. */
+static unsigned value_bytes(const row_split *s)
+{
+    return formats[s->format].block_bytes;
+}
+
+/* piece: values. */
+static row_split split_into(const instance *in, unsigned lane_values, unsigned least_group,
+                            unsigned piece)
+{
+    row_split s = { .format = kv_format(in), .piece = piece, .group = least_group };
     unsigned pieces = (unsigned)in->shape.head_dim / s.piece;
     while (s.group < WARP && s.group * lane_values < pieces * s.piece)
         s.group *= 2;
@@ -23,9 +43,12 @@ static unsigned covered(const row_split *s)
 /* Narrow pieces where wide ones would leave more lanes without work. */
 row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group)
 {
-    row_split wide = split_into(in, lane_values, least_group, WIDE_PIECE);
-    row_split narrow = split_into(in, lane_values, least_group, NARROW_PIECE);
-    bool halves = wide.value_bytes < F32_BYTES;
+    if (kv_format(in) == FORMAT_Q8_0)
+        return split_into(in, lane_values, least_group, lane_values);
+    unsigned bytes = formats[kv_format(in)].block_bytes;
+    row_split wide = split_into(in, lane_values, least_group, WIDE_PIECE / bytes);
+    row_split narrow = split_into(in, lane_values, least_group, NARROW_PIECE / bytes);
+    bool halves = bytes < F32_BYTES;
     return halves && covered(&narrow) < covered(&wide) ? narrow : wide;
 }
 
@@ -35,9 +58,9 @@ unsigned row_split_values(const row_split *s)
 }
 
 /* Bytes from a lane's piece to its next. */
-static unsigned stride(const row_split *s, unsigned value_bytes)
+static unsigned stride(const row_split *s, unsigned bytes)
 {
-    return s->group * s->piece * value_bytes;
+    return s->group * s->piece * bytes;
 }
 
 static bool is_ragged_piece(const row_split *s, unsigned piece)
@@ -45,23 +68,42 @@ static bool is_ragged_piece(const row_split *s, unsigned piece)
     return s->ragged && piece + 1 == s->pieces;
 }
 
+/* The lane's words begin with the two bytes ahead of its quants, or with the four. */
+static void find_words(ptx *p, row_lane *l)
+{
+    enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
+    unsigned pieces = BLOCK_VALUES / l->split.piece;
+    val block = named(p, "block", div(p, l->first_piece, pieces)), d = mul(p, block, BLOCK_BYTES);
+    val piece = rem(p, l->first_piece, pieces);
+    val two_ahead = mad(p, piece, imm(U32, l->split.piece), d);
+    l->words_offset = convert(p, U64, bit_and(p, two_ahead, imm(U32, -WORD_BYTES)));
+    l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
+    val even = eq(p, bit_and(p, block, 1), 0);
+    l->selector = select(p, even, imm(U32, BEHIND_TWO), imm(U32, BEHIND_FOUR));
+}
+
 row_lane row_lane_new(ptx *p, const instance *in, row_split split)
 {
-    row_lane l = { .split = split, .kv_type = in->kv_type };
+    row_lane l = { .split = split };
     val lane = lane_id(p);
     unsigned last = (split.pieces - 1) * split.group;
     l.lane = named(p, "piece", bit_and(p, lane, split.group - 1));
     l.group = named(p, "group", div(p, lane, split.group));
     l.has_last = lt(p, l.lane, in->shape.head_dim / split.piece - last);
-    l.last_offset =
-        select(p, l.has_last, imm(U64, last * split.piece * split.value_bytes), imm(U64, 0));
+    if (split.format != FORMAT_Q8_0)
+        l.last_offset =
+            select(p, l.has_last, imm(U64, last * split.piece * value_bytes(&split)), imm(U64, 0));
     l.first_piece = split.pieces == 1 ? select(p, l.has_last, l.lane, imm(U32, 0)) : l.lane;
+    if (split.format == FORMAT_Q8_0)
+        find_words(p, &l);
     return l;
 }
 
 val row_lane_offset(ptx *p, const row_lane *l)
 {
-    return mul_wide(p, l->first_piece, l->split.piece * l->split.value_bytes);
+    return l->split.format == FORMAT_Q8_0
+               ? l->words_offset
+               : mul_wide(p, l->first_piece, l->split.piece * value_bytes(&l->split));
 }
 
 val row_lane_at(ptx *p, const row_lane *l, val row, bool shared)
@@ -128,16 +170,38 @@ void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *valu
     }
 }
 
+static type word_type(const row_split *s)
+{
+    return s->format == FORMAT_F32 ? F32 : U32;
+}
+
+/* Words of quants, and one more. */
+static unsigned block_words(const row_split *s)
+{
+    return s->piece / WORD_BYTES + 1;
+}
+
+static raw_row load_words(ptx *p, const row_split *s, val words, val d, int64_t offset)
+{
+    raw_row row = { { { 0 } } };
+    for (unsigned i = 0; i < block_words(s); i++)
+        row.words[i] = ld_const(p, U32, words, offset + i * WORD_BYTES);
+    row.words[block_words(s)] = ld_const(p, U16, d, offset);
+    return row;
+}
+
 raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t offset)
 {
     const row_split *s = &l->split;
-    type t = s->value_bytes == F32_BYTES ? F32 : U32;
-    unsigned words = s->piece * s->value_bytes / F32_BYTES;
+    if (s->format == FORMAT_Q8_0)
+        return load_words(p, s, first, last, offset);
+    type t = word_type(s);
+    unsigned words = s->piece * value_bytes(s) / WORD_BYTES;
     raw_row row = { { { 0 } } };
     for (unsigned i = 0; i < s->pieces; i++) {
         bool ragged = is_ragged_piece(s, i);
         val base = ragged ? last : first;
-        int64_t at = offset + (ragged ? 0 : i * stride(s, s->value_bytes));
+        int64_t at = offset + (ragged ? 0 : i * stride(s, value_bytes(s)));
         val2 two = { { { 0 } } };
         val4 four = { { { 0 } } };
         if (words == 4)
@@ -152,16 +216,37 @@ raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t off
 
 unsigned raw_row_words(const row_split *s)
 {
-    return row_split_values(s) * s->value_bytes / F32_BYTES;
+    return s->format == FORMAT_Q8_0 ? block_words(s) + 1
+                                    : row_split_values(s) * value_bytes(s) / WORD_BYTES;
+}
+
+var raw_row_var(ptx *p, const row_split *s)
+{
+    return ptx_var(p, word_type(s), imm(word_type(s), 0));
+}
+
+static void unpack_words(ptx *p, const row_lane *l, const raw_row *row, val *values)
+{
+    unsigned count = block_words(&l->split);
+    val quants[MAX_LANE_VALUES / WORD_BYTES];
+    for (unsigned i = 0; i + 1 < count; i++)
+        quants[i] = prmt(p, row->words[i], row->words[i + 1], l->selector);
+    val d = convert(p, F32, halves(p, row->words[count]).v[0]);
+    scaled_signed_bytes(p, quants, count - 1, d, values);
 }
 
 void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MAX_LANE_VALUES])
 {
-    for (unsigned i = 0; i < row_split_values(&l->split); i++) {
-        val word = row->words[i * l->split.value_bytes / F32_BYTES];
-        if (l->kv_type == KV_F16)
+    const row_split *s = &l->split;
+    if (s->format == FORMAT_Q8_0) {
+        unpack_words(p, l, row, values);
+        return;
+    }
+    for (unsigned i = 0; i < row_split_values(s); i++) {
+        val word = row->words[i * value_bytes(s) / WORD_BYTES];
+        if (s->format == FORMAT_F16)
             values[i] = convert(p, F32, halves(p, word).v[i % 2]);
-        else if (l->kv_type == KV_BF16)
+        else if (s->format == FORMAT_BF16)
             values[i] = bits_as(p, F32, i % 2 ? bit_and(p, word, 0xffff0000) : shl(p, word, 16));
         else
             values[i] = word;

@@ -60,7 +60,7 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val query, val last_quer
               .rows = rows,
               .row_stride = row_stride };
     row_split split = split_of(in);
-    unsigned lane_bytes = row_split_values(&split) * split.value_bytes;
+    unsigned lane_bytes = raw_row_words(&split) * F32_BYTES;
     g.depth = lane_bytes * GQA_QUAD > BYTES_IN_FLIGHT ? BYTES_IN_FLIGHT / lane_bytes : GQA_QUAD;
     g.row = row_lane_new(p, in, split);
     g.lane_rows = row_lane_at(p, &g.row, rows, true);
@@ -74,7 +74,7 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val query, val last_quer
         g.values[i] = var_f32(p, 0.0f);
     for (unsigned i = 0; i < g.depth; i++)
         for (unsigned j = 0; j < raw_row_words(&split); j++)
-            g.raw[i][j] = split.value_bytes == F32_BYTES ? var_f32(p, 0.0f) : var_u32(p, 0);
+            g.raw[i][j] = raw_row_var(p, &split);
     for (unsigned h = 0; h < heads; h++)
         for (unsigned j = 0; j < row_split_values(&split); j++)
             g.results[h][j] = var_f32(p, 0.0f);
@@ -99,8 +99,7 @@ static void load_queries(ptx *p, const gqa *g, head_set *s)
 
 static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
 {
-    unsigned row_bytes = (unsigned)g->in->shape.head_dim * g->row.split.value_bytes;
-    val first = mad_wide(p, min(p, position, g->last), row_bytes, cache);
+    val first = mad_wide(p, min(p, position, g->last), cache_row_bytes(g->in), cache);
     raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
     for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
         assign(p, g->raw[i % g->depth][j], row.words[j]);

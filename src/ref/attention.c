@@ -6,8 +6,10 @@
  * the mean of e_t by p. The magnitude is therefore the larger of sum p|v| and
  * sum p|v| (A_t + A) / UNIT_LOGIT_TERMS, with A the mean of A_t: with q and k of N(0, 1), A_t is
  * about 0.64 sqrt(head_dim), at most 11, and the first is the larger one. A chunk's sums are
- * relative to one position, whose error no mean evens out: UNIT_CHUNK_TERMS. Where a cap bends a
- * score (tanh beyond its straight part), the cap's own rounding is of the size of u times the cap.
+ * relative to one position, whose error no mean evens out: UNIT_CHUNK_TERMS. A cap's own rounding
+ * is of the size of u times the score in the straight part of tanh, of u times the cap beyond.
+ * Where v of the largest p is 0, the others may count that are 0 as floats: a p may be off by
+ * FLT_MIN, the UNDERFLOW_SHARE of a magnitude.
  */
 #include <float.h>
 #include <math.h>
@@ -18,13 +20,15 @@
 enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 256 };
 enum { PARTIALS };
 static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 16, SUMMED_TERMS = 4,
-                    STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736;
+                    STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
+                    UNDERFLOW_SHARE = 0x1p-106;
 static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
 
 /* The softmax numerators are relative to exp(largest). */
 typedef struct head_result {
     double sum[MAX_HEAD_DIM];
     double magnitude[MAX_HEAD_DIM], weighed[MAX_HEAD_DIM]; /* sums of p|v|, of p|v| A */
+    double unweighed[MAX_HEAD_DIM];                        /* sums of |v| */
     double weight, weighed_weight;                         /* sums of p, of p A */
     double largest, largest_terms;                         /* a score, and its A */
 } head_result;
@@ -66,6 +70,7 @@ static void add_positions(head_result *r, double number, const float *v, uint64_
         r->sum[d] += term;
         r->magnitude[d] += fabs(term);
         r->weighed[d] += fabs(term) * terms;
+        r->unweighed[d] += fabs((double)v[d]);
     }
 }
 
@@ -90,7 +95,7 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
             terms += fabs(term);
         }
         if (p->softcap > 0) {
-            terms += fabs(score) > STRAIGHT_PART * p->softcap ? p->softcap : 0;
+            terms += fabs(score) > STRAIGHT_PART * p->softcap ? p->softcap : fabs(score);
             score = p->softcap * tanh(score / p->softcap);
         }
         if (score > -HUGE_VAL)
@@ -102,7 +107,8 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
  * relative to is that of a score with these terms. */
 static double magnitude_of(const head_result *r, uint64_t d, double terms, double unit_terms)
 {
-    return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / unit_terms);
+    return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / unit_terms) +
+           UNDERFLOW_SHARE * r->unweighed[d];
 }
 
 void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,

@@ -100,8 +100,8 @@ ref_positions ref_attention_positions(const problem *p, uint64_t sequence);
  * 0.
  *
  * The magnitude is sum p|v| for scores of unit size. A score's own rounding error is at most a
- * multiple of A = scale * sum |q||k| (and of the cap, where tanh bends), and an error of e moves p
- * by e p: where A is large, the magnitude grows in proportion. */
+ * multiple of A = scale * sum |q||k| (and with a cap, of the score, or of the cap where tanh
+ * bends), and an error of e moves p by e p: where A is large, the magnitude grows in proportion. */
 reference ref_attention;
 
 /* Partial sums of the chunks of each sequence, rows [m,h,chunk] of head_dim sums of exp(s - max) v,

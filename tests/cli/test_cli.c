@@ -276,6 +276,23 @@ static void a_wrong_spec_is_status_1_and_all_its_errors(void **state)
     assert_false(os_exists("build"));
 }
 
+static void a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error(void **state)
+{
+    fixture *f = *state;
+    write_text(f, "cache.ini",
+               "[gqa_flash_decoding]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
+               "max_seq_len = 100\nm = 1\nkv_type = f16, q8_0\n");
+    static const invocation wrong = {
+        "--spec cache.ini --out build", 1, "",
+        "cache.ini:2:16: error: head_dim = 80 is not a multiple of 64, as kv_type = q8_0 needs; "
+        "64, 128, 192 and 256 are [E022]\n"
+        "    2 | head_dim = 64, 80\n"
+        "      |                ^~\n"
+        "ptxgen: 1 error, nothing written\n"
+    };
+    check(f, &wrong);
+}
+
 static void files_that_cannot_be_read_or_written_are_status_3(void **state)
 {
     static const invocation invocations[] = {
@@ -587,6 +604,7 @@ int main(void)
         TEST(variant_auto_makes_what_it_chooses_for_each_target),
         TEST(wrong_usage_is_status_2_and_says_why),
         TEST(a_wrong_spec_is_status_1_and_all_its_errors),
+        TEST(a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error),
         TEST(files_that_cannot_be_read_or_written_are_status_3),
         TEST(a_full_standard_output_is_status_3),
         TEST(a_read_only_folder_is_status_3_and_keeps_its_files),

@@ -3,8 +3,8 @@
  * Errors are judged relative to sum p|v|, where logits are of unit size, at 2e-6: about 33 units in
  * the last place for a chain of 16 fused multiply-adds, five shuffled additions, ex2 (2 units) and
  * the sum over the positions. For larger logits the bounds grow with the rounding error of the dot
- * product, as src/ref/attention.c derives it. f16 and bf16 caches are compared with the reference
- * over the same rounded values, so that the same bounds hold.
+ * product, as src/ref/attention.c derives it. f16, bf16 and q8_0 caches are compared with the
+ * reference over the same rounded values, so that the same bounds hold.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,11 +32,19 @@ static bool is_attention(const family *f)
     return has_key(f, "head_dim");
 }
 
-/* The keys of a shape, and of those in options (may be "") that the family has. */
+static bool is_q8_0(const char *options)
+{
+    return strstr(options, "kv_type=q8_0");
+}
+
+/* The keys of a shape, and of those in options (may be "") that the family has. With q8_0 head_dim
+ * is the next multiple of 64. */
 static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_heads, int64_t ratio,
                      int64_t max_seq_len, const char *options)
 {
     strbuf text = strbuf_new(a);
+    if (is_q8_0(options))
+        head_dim = (head_dim + 63) / 64 * 64;
     strbuf_format(&text, "head_dim=%lld num_heads=%lld num_kv_heads=%lld max_seq_len=%lld ",
                   (long long)head_dim, (long long)(kv_heads * ratio), (long long)kv_heads,
                   (long long)max_seq_len);
@@ -64,10 +72,10 @@ static void check(arena *a, const subject *s, const instance *in, fill_kind kind
     expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
 }
 
-static const int head_dims[] = { 64, 80, 96, 112, 128, 256 };
+static const int head_dims[] = { 64, 80, 96, 112, 128, 192, 256 };
 static const int ratios[] = { 1, 3, 4, 7, 8 };
-static const char *const kv_types[] = { "f32", "f16", "bf16" };
-enum { HEAD_DIMS = 6, RATIOS = 5, KV_TYPES = 3 };
+static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
+enum { HEAD_DIMS = 7, RATIOS = 5, KV_TYPES = 4, SINGLE_VALUE_TYPES = 3 };
 
 static void is_right_for_sequence_lengths(arena *a, const subject *s)
 {
@@ -92,16 +100,23 @@ static void is_right_for_sequence_lengths(arena *a, const subject *s)
     (void)a;
 }
 
+static void check_head_dim(arena *a, const subject *s, int head_dim, const char *text)
+{
+    instance in = make(a, s->family, head_dim, 1, 2, 37, text);
+    check(a, s, &in, FILL_NORMAL);
+    if (!has_key(s->family, "num_warps"))
+        return;
+    in = make(a, s->family, head_dim, 1, 2, 37, arena_format(a, "%s num_warps=17", text));
+    check(a, s, &in, FILL_NORMAL);
+}
+
 static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
 {
     for (int head_dim = 8; head_dim <= 256; head_dim += 8) {
-        const char *text = arena_format(a, "kv_type=%s", kv_types[head_dim / 8 % KV_TYPES]);
-        instance in = make(a, s->family, head_dim, 1, 2, 37, text);
-        check(a, s, &in, FILL_NORMAL);
-        if (!has_key(s->family, "num_warps"))
-            continue;
-        in = make(a, s->family, head_dim, 1, 2, 37, arena_format(a, "%s num_warps=17", text));
-        check(a, s, &in, FILL_NORMAL);
+        const char *kv_type = kv_types[head_dim / 8 % SINGLE_VALUE_TYPES];
+        check_head_dim(a, s, head_dim, arena_format(a, "kv_type=%s", kv_type));
+        if (head_dim % 64 == 0)
+            check_head_dim(a, s, head_dim, "kv_type=q8_0");
     }
     static const struct {
         int kv_heads, ratio;
@@ -110,6 +125,8 @@ static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         instance in = make(a, s->family, 64, groups[i].kv_heads, groups[i].ratio, 19, "");
         check(a, s, &in, FILL_NORMAL);
+        in = make(a, s->family, 64, groups[i].kv_heads, groups[i].ratio, 19, "kv_type=q8_0");
+        check(a, s, &in, FILL_OUTLIERS);
     }
 }
 
@@ -135,7 +152,10 @@ static void is_right_for_options(arena *a, const subject *s)
                                            "chunk_size=300",
                                            "chunk_size=1024",
                                            "chunks=1",
-                                           "chunks=2" };
+                                           "chunks=2",
+                                           "kv_type=q8_0 num_warps=32",
+                                           "kv_type=q8_0 window=40 chunk_size=33",
+                                           "kv_type=q8_0 softcap=0.5 m=1" };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         instance in = make(a, s->family, 64, 1, 2, 300, options[i]);
         check(a, s, &in, FILL_NORMAL);
@@ -176,7 +196,7 @@ static void is_right_for_logits_of_a_hundred(arena *a, const subject *s)
         uint64_t count;
         float *q = floats_of(&t, "q", &count);
         for (uint64_t j = 0; q && j < count; j++)
-            q[j] *= 40;
+            q[j] *= is_q8_0(text) ? 400 : 40; /* its random values are smaller */
         expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
     }
 }

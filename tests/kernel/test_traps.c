@@ -29,6 +29,10 @@ typedef struct trap {
 
 static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40";
 static const char batch_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40 m=3";
+static const char blocks_keys[] =
+    "head_dim=128 num_heads=4 num_kv_heads=2 max_seq_len=40 kv_type=q8_0";
+static const char blocks_batch_keys[] =
+    "head_dim=128 num_heads=4 num_kv_heads=2 max_seq_len=40 kv_type=q8_0 m=3";
 static const char many_chunks_keys[] =
     "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=1000 m=3 chunk_size=32";
 static const char one_chunk_keys[] =
@@ -328,6 +332,34 @@ static const trap traps[] = {
         .found = "misaligned",
     },
     {
+        .name = "words_of_a_cache_block_loaded_where_its_quants_begin",
+        .family = "multi_warp_attention",
+        .keys = blocks_keys,
+        .edits = { { "and.b32", ", 0xFFFFFFFC;", 1, "add.u32 $1, $2, 2;" } },
+        .found = "misaligned",
+    },
+    {
+        .name = "odd_blocks_of_a_cache_realigned_as_even_ones",
+        .family = "multi_warp_attention",
+        .keys = blocks_keys,
+        .edits = { { "selp.u32", "", 2, "mov.b32 $1, $2;" } },
+        .found = " of its bound",
+    },
+    {
+        .name = "a_cache_row_s_first_scale_taken_for_all_its_blocks",
+        .family = "gqa_flash_decoding_chunk",
+        .keys = blocks_batch_keys,
+        .edits = { { "sub.u64", "", 1, "neg.s64 $1, $3;" } },
+        .found = " of its bound",
+    },
+    {
+        .name = "the_quants_of_a_cache_taken_as_unsigned",
+        .family = "incremental_attention",
+        .keys = blocks_keys,
+        .edits = { { "xor.b32", ", 0x80808080;", 0, "mov.b32 $1, $2;" } },
+        .found = " of its bound",
+    },
+    {
         NAMED(12, "the_built_k_in_a_kernel_for_any_k"),
         .family = "q4k_gemv",
         .keys = dynamic_keys,
@@ -488,6 +520,9 @@ static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void
     } kernels[] = {
         { "incremental_attention", "", { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
         { "multi_warp_attention", "", { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
+        { "gqa_flash_decoding_chunk",
+          " max_seq_len=5000000 m=2 kv_type=q8_0 chunk_size=1024",
+          { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
         { "batched_incremental_attention",
           " m=2",
           { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },

@@ -21,10 +21,11 @@ enum {
     WARP_STEPS = 12,   /* the same for each of several warps: two turns of 4, and 3; */
     STAGED_STEPS = 63, /* at most, where all columns are staged in shared memory */
     MANY_ROWS = 1 << 20,
-    POSITIONS = 463, /* 4 warps with two turns of 64, the last not full; 4 chunks */
-    MERGED = 19,     /* chunks: two turns of 8, and 3 */
-    CHUNK = 32,      /* positions a chunk */
-    SEQUENCES = 3,   /* of these one is empty */
+    POSITIONS = 463,     /* 4 warps with two turns of 64, the last not full; 4 chunks */
+    MERGED = 19,         /* chunks: two turns of 8, and 3 */
+    CHUNK = 32,          /* positions a chunk */
+    SEQUENCES = 3,       /* of these one is empty */
+    Q8_0_HEAD_DIM = 192, /* no power of two of lanes, as 136, but whole pairs of blocks */
 };
 
 static int64_t columns(const instance *in, int64_t unit)
@@ -87,6 +88,8 @@ static bool make_subject(arena *a, arena *scratch, const instance *in, subject_l
 {
     instance *kept = arena_alloc(a, sizeof *kept);
     *kept = *in;
+    if (in->kv_type == KV_Q8_0)
+        kept->shape.head_dim = Q8_0_HEAD_DIM;
     const char *blamed;
     kept->name = instance_make_name(a, kept);
     *error = in->family->check ? in->family->check(kept, a, &blamed) : NULL;
