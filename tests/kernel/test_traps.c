@@ -347,7 +347,7 @@ static const trap traps[] = {
     },
     {
         .name = "a_cache_row_s_first_scale_taken_for_all_its_blocks",
-        .family = "gqa_flash_decoding_chunk",
+        .family = "gqa_flash_decoding",
         .keys = blocks_batch_keys,
         .edits = { { "sub.u64", "", 1, "neg.s64 $1, $3;" } },
         .found = " of its bound",
@@ -520,8 +520,8 @@ static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void
     } kernels[] = {
         { "incremental_attention", "", { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
         { "multi_warp_attention", "", { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
-        { "gqa_flash_decoding_chunk",
-          " max_seq_len=5000000 m=2 kv_type=q8_0 chunk_size=1024",
+        { "gqa_flash_decoding",
+          " max_seq_len=5000000 m=2 kv_type=q8_0",
           { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
         { "batched_incremental_attention",
           " m=2",
@@ -539,7 +539,7 @@ static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void
         instance in;
         kernel k = trap_kernel(a, kernels[i].family,
                                arena_format(a, "%s%s", cache_keys, kernels[i].keys), &in);
-        trial_setup setup = { .shape = in.shape, .seed = 1 };
+        trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 1 };
         setup.shape.seq_len = 5;
         verify_result r = verify_setup(a, &k, &setup);
         expect_verified(&r);
