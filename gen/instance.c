@@ -33,6 +33,12 @@ const choice variant_choices[] = {
     { NULL, NULL },
 };
 
+const choice precision_choices[] = {
+    [PRECISION_F32] = { "f32", "" },
+    [PRECISION_Q8] = { "q8", "" },
+    { NULL, NULL },
+};
+
 const choice bias_choices[] = { { "none", "" }, { "add", "_bias" }, { NULL, NULL } };
 const choice residual_choices[] = { { "none", "" }, { "add", "_residual" }, { NULL, NULL } };
 
@@ -58,6 +64,11 @@ const key *family_key(const family *f, const char *name)
         if (strcmp(k->name, name) == 0)
             return k;
     return NULL;
+}
+
+format family_precision(const family *f)
+{
+    return f->quantizes ? FORMAT_Q8_1 : f->activations;
 }
 
 int64_t *instance_field(instance *in, const key *k)
@@ -171,15 +182,20 @@ const char *instance_configuration(arena *a, const instance *in)
     return text.text;
 }
 
-bool instance_is_chosen(const instance *in, const target *t)
+unsigned instance_chosen(const instance *in, const target *t)
 {
-    return (in->chosen_for & target_bit(t)) != 0;
+    unsigned chosen = 0;
+    for (unsigned p = 0; p < PRECISION_COUNT; p++)
+        if (in->chosen_for[p] & target_bit(t))
+            chosen |= 1u << p;
+    return chosen;
 }
 
 void instance_merge(instance *in, const instance *other)
 {
     in->excluded &= other->excluded;
-    in->chosen_for |= other->chosen_for;
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        in->chosen_for[p] |= other->chosen_for[p];
     if (!in->chosen_by)
         in->chosen_by = other->chosen_by;
 }

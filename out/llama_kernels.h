@@ -64,11 +64,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 2
+#if PTXGEN_ABI != 3
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 2
+#define PTXGEN_ABI 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -145,6 +145,7 @@ typedef struct ptxgen_kernel {
     const char *family;
     ptxgen_operation operation;
     ptxgen_format weights, activations; /* weights: of W; for attention, of K and V */
+    ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 where the kernel rounds it */
     unsigned sm;  /* runs on this compute capability, times ten, and on newer ones */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
 
@@ -169,7 +170,8 @@ typedef struct ptxgen_kernel {
     unsigned registers;     /* a thread's, by ptxas; 0 where it was not run */
     unsigned blocks_per_sm; /* resident on an SM of this sm; 0 where ptxas was not run */
     int preference;         /* among kernels that fit a query the highest is found */
-    const char *chosen_by;  /* the family whose variant = auto chose it for its GPUs, or NULL */
+    const char *chosen_by;  /* the family whose variant = auto chose it for its GPUs, or NULL; */
+    int chosen_f32, chosen_q8; /* 1: where the spec says precision = f32, precision = q8 */
 } ptxgen_kernel;
 
 /* What a caller needs. A member that is 0 or NULL does not matter. A size that a family does not
@@ -183,6 +185,7 @@ typedef struct ptxgen_query {
     const char *family;
     double epsilon; /* of an RMS norm */
     int64_t n_kv;   /* of pipelines: rows of Wk and of Wv */
+    ptxgen_format precision; /* PTXGEN_F32: no kernel that rounds f32 activations to 8 bits */
 } ptxgen_query;
 
 /* Kernels that belong together, in the order to launch them. */
@@ -321,6 +324,7 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
     return (!query->op || query->op == kernel->operation) &&
            (!query->weights || query->weights == kernel->weights) &&
            (!query->activations || query->activations == kernel->activations) &&
+           (!query->precision || query->precision == kernel->precision) &&
            (!query->sm || query->sm >= kernel->sm) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
            ptxgen_fits_sizes(kernel->config, kernel->config_count, query) &&
@@ -335,22 +339,31 @@ static inline int ptxgen_are_one(const ptxgen_kernel *a, const ptxgen_kernel *b)
             a->k == b->k && a->n == b->n);
 }
 
+/* 2: variant = auto chose the kernel, where x may be rounded if the query allows it; 1: chose it, but
+ * with another precision; 0: the spec names it. */
+static inline int ptxgen_choice(const ptxgen_kernel *kernel, const ptxgen_query *query)
+{
+    int as_wanted = query->precision == PTXGEN_F32 ? kernel->chosen_f32 : kernel->chosen_q8;
+    return !kernel->chosen_by ? 0 : as_wanted ? 2 : 1;
+}
+
 /* Whether a kernel is to be taken in place of one that stands before it in the table. */
 static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kernel *earlier,
                                    const ptxgen_query *query)
 {
     if (later->dynamic_dims != earlier->dynamic_dims)
         return earlier->dynamic_dims;
+    if (ptxgen_choice(later, query) != ptxgen_choice(earlier, query))
+        return ptxgen_choice(later, query) > ptxgen_choice(earlier, query);
     if (ptxgen_are_one(later, earlier))
         return query->sm ? later->sm > earlier->sm : later->sm < earlier->sm;
-    if (later->preference != earlier->preference)
-        return later->preference > earlier->preference;
-    return later->chosen_by && !earlier->chosen_by;
+    return later->preference > earlier->preference;
 }
 
-/* The kernel for a query, or NULL: sizes that are built in before those given at run time, then the
- * family's preference, then what variant = auto chose, then the order of the spec; of a kernel made
- * or chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
+/* The kernel for a query, or NULL: sizes that are built in before those given at run time, then what
+ * variant = auto chose, then the family's preference, by which kernels that round x come first (say
+ * .precision = PTXGEN_F32 for one that does not), then the order of the spec; of a kernel made or
+ * chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
 static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *kernels, size_t count,
                                                   const ptxgen_query *query)
 {
@@ -1430,6 +1443,7 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     sum += query->op && query->op != kernel->operation ? 10000 : 0;
     sum += query->weights && query->weights != kernel->weights ? 2000 : 0;
     sum += query->activations && query->activations != kernel->activations ? 1000 : 0;
+    sum += query->precision && query->precision != kernel->precision ? 500 : 0;
     sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
     sum += query->sm && query->sm < kernel->sm ? 100 : 0;
     sum += !ptxgen_fits_epsilon(kernel, query->epsilon) ? 5 : 0;
@@ -1462,6 +1476,12 @@ static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query
         ptxgen_say(text, before);
         ptxgen_say(text, "activations ");
         ptxgen_say(text, ptxgen_format_name(query->activations));
+        before = ", ";
+    }
+    if (query->precision) {
+        ptxgen_say(text, before);
+        ptxgen_say(text, "precision ");
+        ptxgen_say(text, ptxgen_format_name(query->precision));
         before = ", ";
     }
     for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
@@ -1524,6 +1544,9 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
     if (query->activations && query->activations != kernel->activations)
         before = ptxgen_say_next(text, before, "activations are ",
                                  ptxgen_format_name(kernel->activations));
+    if (query->precision && query->precision != kernel->precision)
+        before = ptxgen_say_next(text, before, "precision is ",
+                                 ptxgen_format_name(kernel->precision));
     for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
         ptxgen_size size = ptxgen_query_size(query, i);
         const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, size.name);
@@ -1692,7 +1715,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
     llama_f32_gemv_k4096_n256_ptx, 3080,
-    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32,
+    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_k4096_n256_params, 3,
     { 32, 1, 1 }, { 256, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -1703,7 +1726,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     llama_f32_gemv_k4096_n256_config, 3,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_f32_gemv_dynamic_ptx[] = "\
@@ -1831,7 +1854,7 @@ static const ptxgen_config llama_f32_gemv_dynamic_config[] = {
 const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
     llama_f32_gemv_dynamic_ptx, 4130,
-    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32,
+    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_dynamic_params, 5,
     { 32, 1, 1 }, { 0, 0, 0 }, llama_grid_0, /* block, grid, grid_at */
@@ -1842,7 +1865,7 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     llama_f32_gemv_dynamic_config, 3,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_q4k_gemv_k4096_n1024_ptx[] = "\
@@ -1988,12 +2011,13 @@ static const ptxgen_config llama_q4k_gemv_k4096_n1024_config[] = {
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 1024, 0, NULL, 0, 0, 0, 1 },
     { "variant", 0, 0, "plain", 0, 0, 0, 1 },
+    { "precision", 0, 0, "f32", 0, 0, 0, 1 },
     { "dims", 0, 0, "static", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
     llama_q4k_gemv_k4096_n1024_ptx, 5092,
-    "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q4k_gemv_k4096_n1024_params, 3,
     { 32, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2001,10 +2025,10 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     4096, 1024, 1, /* k, n, m */
     1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_q4k_gemv_k4096_n1024_config, 4,
+    llama_q4k_gemv_k4096_n1024_config, 5,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w2_ptx[] = "\
@@ -2253,7 +2277,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
     llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2264,7 +2288,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     llama_mwv_q4k_gemv_k4096_n4096_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w4_ptx[] = "\
@@ -2515,7 +2539,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
     llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2526,7 +2550,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     llama_mwv_q4k_gemv_k4096_n4096_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w2_ptx[] = "\
@@ -2775,7 +2799,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
     llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
     { 64, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2786,7 +2810,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     llama_mwv_q4k_gemv_k4096_n1024_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w4_ptx[] = "\
@@ -3037,7 +3061,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
     llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
     { 128, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3048,7 +3072,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     llama_mwv_q4k_gemv_k4096_n1024_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w2_ptx[] = "\
@@ -3297,7 +3321,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
     llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
     { 64, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3308,7 +3332,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     llama_mwv_q4k_gemv_k4096_n14336_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w4_ptx[] = "\
@@ -3559,7 +3583,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
     llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
     { 128, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3570,7 +3594,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     llama_mwv_q4k_gemv_k4096_n14336_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w2_ptx[] = "\
@@ -3819,7 +3843,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
     llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3830,7 +3854,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     llama_mwv_q4k_gemv_k14336_n4096_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w4_ptx[] = "\
@@ -4081,7 +4105,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
     llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4092,7 +4116,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     llama_mwv_q4k_gemv_k14336_n4096_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n128256_w4_ptx[] = "\
@@ -4343,7 +4367,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n128256_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
     llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
     { 128, 1, 1 }, { 128256, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4354,7 +4378,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     llama_mwv_q4k_gemv_k4096_n128256_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] = "\
@@ -4456,7 +4480,7 @@ static const ptxgen_config llama_q8_1_quantize_k4096_m1_w4_config[] = {
 const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     "q8_1_quantize_k4096_m1_w4", "q8_1_quantize_k4096_m1_w4",
     llama_q8_1_quantize_k4096_m1_w4_ptx, 3085,
-    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32,
+    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k4096_m1_w4_params, 2,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4467,7 +4491,7 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     llama_q8_1_quantize_k4096_m1_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] = "\
@@ -4569,7 +4593,7 @@ static const ptxgen_config llama_q8_1_quantize_k14336_m1_w4_config[] = {
 const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     "q8_1_quantize_k14336_m1_w4", "q8_1_quantize_k14336_m1_w4",
     llama_q8_1_quantize_k14336_m1_w4_ptx, 3088,
-    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32,
+    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k14336_m1_w4_params, 2,
     { 128, 1, 1 }, { 112, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4580,7 +4604,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     llama_q8_1_quantize_k14336_m1_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] = "\
@@ -4916,7 +4940,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12766,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -4927,7 +4951,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] = "\
@@ -5263,7 +5287,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12766,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -5274,7 +5298,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] = "\
@@ -5610,7 +5634,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12770,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -5621,7 +5645,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] = "\
@@ -5964,7 +5988,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13067,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -5975,7 +5999,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
@@ -6456,7 +6480,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
     llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20635,
-    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32,
+    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -6467,7 +6491,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     llama_incremental_attention_d128_h32_kv8_s8192_config, 9,
     0, 0, /* registers, blocks_per_sm */
     1, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] = "\
@@ -6949,7 +6973,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20701,
-    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32,
+    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -6960,7 +6984,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_config, 9,
     0, 0, /* registers, blocks_per_sm */
     1, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "\
@@ -7932,7 +7956,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41566,
-    "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32,
+    "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -7943,7 +7967,7 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_config, 10,
     0, 0, /* registers, blocks_per_sm */
     2, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx[] = "\
@@ -8835,7 +8859,7 @@ static const ptxgen_config llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c12
 const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 37997,
-    "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32,
+    "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,
     { 32, 1, 1 }, { 32, 4, 256 }, NULL, /* block, grid, grid_at */
@@ -8846,7 +8870,7 @@ const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 =
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_config, 11,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] = "\
@@ -9068,7 +9092,7 @@ static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
 const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8053,
-    "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32,
+    "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,
     { 32, 1, 1 }, { 32, 4, 1 }, NULL, /* block, grid, grid_at */
@@ -9079,7 +9103,7 @@ const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_config, 8,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const ptxgen_param llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_buffers[] = {

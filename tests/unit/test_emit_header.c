@@ -181,7 +181,7 @@ static const char user[] =
     "int main(void)\n"
     "{\n"
     "    ptxgen_query q = { PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, 4096, 14336,\n"
-    "                       0, 0, 0, 0, 90, NULL, 0, 0 };\n"
+    "                       0, 0, 0, 0, 90, NULL, 0, 0, PTXGEN_NONE };\n"
     "    ptxgen_run run = { 0, 0, 0, 20 };\n"
     "    unsigned grid[3];\n"
     "#line 1\n"
