@@ -22,7 +22,6 @@ typedef struct family family;
 
 typedef enum operation {
     OP_GEMV,
-    OP_GEMV_ADDED, /* with a bias or a residual */
     OP_QUANTIZE,
     OP_ATTENTION,
     OP_BATCHED_ATTENTION,
@@ -291,9 +290,6 @@ unsigned instance_chosen(const instance *in, const target *t);
 
 /* Adds to an instance what another one of the same name is asked for. */
 void instance_merge(instance *in, const instance *other);
-
-/* What an instance does: its family's operation, or that with something added. */
-operation instance_operation(const instance *in);
 
 /* The format of K and V. */
 format kv_format(const instance *in);

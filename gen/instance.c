@@ -9,7 +9,6 @@
 
 const char *const operation_names[OP_COUNT] = {
     [OP_GEMV] = "gemv",
-    [OP_GEMV_ADDED] = "gemv_added",
     [OP_QUANTIZE] = "quantize",
     [OP_ATTENTION] = "attention",
     [OP_BATCHED_ATTENTION] = "batched_attention",
@@ -227,11 +226,6 @@ static param sequence_length(const instance *in, const param *p)
         length.kind = PARAM_U32;
     }
     return length;
-}
-
-operation instance_operation(const instance *in)
-{
-    return in->bias || in->residual ? OP_GEMV_ADDED : in->family->op;
 }
 
 format kv_format(const instance *in)

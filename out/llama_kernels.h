@@ -77,7 +77,6 @@ extern "C" {
 typedef enum ptxgen_operation {
     PTXGEN_ANY_OPERATION,
     PTXGEN_GEMV,
-    PTXGEN_GEMV_ADDED,
     PTXGEN_QUANTIZE,
     PTXGEN_ATTENTION,
     PTXGEN_BATCHED_ATTENTION,
@@ -174,8 +173,9 @@ typedef struct ptxgen_kernel {
     int chosen_f32, chosen_q8; /* 1: where the spec says precision = f32, precision = q8 */
 } ptxgen_kernel;
 
-/* What a caller needs. A member that is 0 or NULL does not matter. A size that a family does not
- * have counts as 1: m = 1 finds kernels without m. */
+/* What a caller needs. A member that is 0 or NULL does not matter, but for those of the last group:
+ * they say what is computed, and of what. A size that a family does not have counts as 1: m = 1
+ * finds kernels without m. */
 typedef struct ptxgen_query {
     ptxgen_operation op;
     ptxgen_format weights, activations;
@@ -186,6 +186,13 @@ typedef struct ptxgen_query {
     double epsilon; /* of an RMS norm */
     int64_t n_kv;   /* of pipelines: rows of Wk and of Wv */
     ptxgen_format precision; /* PTXGEN_F32: no kernel that rounds f32 activations to 8 bits */
+    int64_t max_seq_len, chunk_size;
+
+    int bias, residual;   /* of a GEMV: 1 where it is added to the product */
+    int seq_len_indirect; /* of attention: 1 where seq_len is read from device memory */
+    int64_t window;       /* and the last positions that count; 0: all; */
+    double scale;         /* of q.k; 0: 1 / sqrt(head_dim); */
+    double softcap;       /* 0: none */
 } ptxgen_query;
 
 /* Kernels that belong together, in the order to launch them. */
@@ -214,6 +221,7 @@ typedef struct ptxgen_pipeline {
     int64_t k, n, n_kv, m;
     const ptxgen_config *config; /* all keys of the pipeline */
     size_t config_count;
+    ptxgen_format weights; /* as of a kernel */
 } ptxgen_pipeline;
 
 #define PTXGEN_MIN(a, b)      ((a) < (b) ? (a) : (b))
@@ -281,16 +289,23 @@ static inline int ptxgen_fits_size(const ptxgen_kernel *kernel, const char *name
     return ptxgen_takes(ptxgen_key(kernel->config, kernel->config_count, name), wanted);
 }
 
-/* Whether a kernel has the epsilon wanted, as the f32 that is built in. */
+/* Whether a key, NULL where there is none, has a value, real ones as the f32 that is built in. */
+static inline int ptxgen_is_set_to(const ptxgen_config *key, double wanted)
+{
+    double value = key ? (double)key->value : 0;
+    if (key && key->real > 0)
+        return (float)key->real >= (float)wanted && (float)key->real <= (float)wanted;
+    return value >= wanted && value <= wanted;
+}
+
 static inline int ptxgen_fits_epsilon(const ptxgen_kernel *kernel, double wanted)
 {
-    const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, "epsilon");
     return !(wanted > 0) ||
-           (key && (float)key->real >= (float)wanted && (float)key->real <= (float)wanted);
+           ptxgen_is_set_to(ptxgen_key(kernel->config, kernel->config_count, "epsilon"), wanted);
 }
 
 /* The sizes that a query asks for, by the names of their keys. */
-enum { PTXGEN_QUERY_SIZES = 7 };
+enum { PTXGEN_QUERY_SIZES = 9 };
 typedef struct ptxgen_size {
     const char *name;
     int64_t wanted; /* 0: any */
@@ -303,8 +318,39 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
                                                     { "n_kv", query->n_kv },
                                                     { "head_dim", query->head_dim },
                                                     { "num_heads", query->num_heads },
-                                                    { "num_kv_heads", query->num_kv_heads } };
+                                                    { "num_kv_heads", query->num_kv_heads },
+                                                    { "max_seq_len", query->max_seq_len },
+                                                    { "chunk_size", query->chunk_size } };
     return sizes[index];
+}
+
+/* What a query says of the product itself, by the names of the keys; words count from 0. */
+enum { PTXGEN_QUERY_OPTIONS = 6 };
+typedef struct ptxgen_option {
+    const char *name;
+    double wanted; /* 0: without it */
+} ptxgen_option;
+static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_t index)
+{
+    const ptxgen_option options[PTXGEN_QUERY_OPTIONS] = { { "bias", (double)query->bias },
+                                                          { "residual", (double)query->residual },
+                                                          { "seq_len", (double)query->seq_len_indirect },
+                                                          { "window", (double)query->window },
+                                                          { "scale", query->scale },
+                                                          { "softcap", query->softcap } };
+    return options[index];
+}
+
+static inline int ptxgen_fits_options(const ptxgen_config *config, size_t count,
+                                      const ptxgen_query *query)
+{
+    size_t i;
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        if (!ptxgen_is_set_to(ptxgen_key(config, count, option.name), option.wanted))
+            return 0;
+    }
+    return 1;
 }
 
 static inline int ptxgen_fits_sizes(const ptxgen_config *config, size_t count,
@@ -328,6 +374,7 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
            (!query->sm || query->sm >= kernel->sm) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
            ptxgen_fits_sizes(kernel->config, kernel->config_count, query) &&
+           ptxgen_fits_options(kernel->config, kernel->config_count, query) &&
            ptxgen_fits_epsilon(kernel, query->epsilon);
 }
 
@@ -389,14 +436,17 @@ static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *k
     return found;
 }
 
-/* The first pipeline of the kind that query->family names, or of any, with the sizes wanted. */
+/* The first pipeline of the kind that query->family names, or of any, with the weights, sizes and
+ * options wanted. */
 static inline const ptxgen_pipeline *ptxgen_find_pipeline_in(
     const ptxgen_pipeline *const *pipelines, size_t count, const ptxgen_query *query)
 {
     size_t i;
     for (i = 0; i < count; i++)
         if ((!query->family || strcmp(query->family, pipelines[i]->pipeline) == 0) &&
-            ptxgen_fits_sizes(pipelines[i]->config, pipelines[i]->config_count, query))
+            (!query->weights || query->weights == pipelines[i]->weights) &&
+            ptxgen_fits_sizes(pipelines[i]->config, pipelines[i]->config_count, query) &&
+            ptxgen_fits_options(pipelines[i]->config, pipelines[i]->config_count, query))
             return pipelines[i];
     return NULL;
 }
@@ -422,8 +472,8 @@ size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size);
 /* The kernel of a name, such as a pipeline's step has; see ptxgen_named_in. */
 const ptxgen_kernel *llama_named(const char *name, unsigned sm);
 
-/* The pipeline of that family ("qkv", NULL: any) and those sizes, or NULL where none was generated;
- * what else a query says does not matter. */
+/* The pipeline of that family ("qkv", NULL: any), those weights, sizes and options, or NULL where
+ * none was generated; what else a query says does not matter. */
 const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query);
 
 /* All kernels, in the order of the spec. */
@@ -1388,7 +1438,6 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
     static const char *const names[] = {
         "kernel",
         "gemv",
-        "gemv_added",
         "quantize",
         "attention",
         "batched_attention",
@@ -1435,7 +1484,8 @@ static inline double ptxgen_size_distance(const ptxgen_config *key, int64_t want
 }
 
 /* How little a kernel has to do with a query; 0 where it fits. What a kernel computes weighs more
- * than its formats, these more than family and device, all of them more than sizes. */
+ * than its formats, these more than family and device, all of them more than options and these more
+ * than sizes. */
 static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     double sum = 0;
@@ -1447,6 +1497,13 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
     sum += query->sm && query->sm < kernel->sm ? 100 : 0;
     sum += !ptxgen_fits_epsilon(kernel, query->epsilon) ? 5 : 0;
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        sum += !ptxgen_is_set_to(ptxgen_key(kernel->config, kernel->config_count, option.name),
+                                 option.wanted)
+                   ? 20
+                   : 0;
+    }
     for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
         ptxgen_size size = ptxgen_query_size(query, i);
         sum += ptxgen_size_distance(ptxgen_key(kernel->config, kernel->config_count, size.name),
@@ -1493,6 +1550,15 @@ static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query
         ptxgen_say_number(text, " ", size.wanted);
         before = ", ";
     }
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        if (!(option.wanted > 0))
+            continue;
+        ptxgen_say(text, before);
+        ptxgen_say(text, "that ");
+        ptxgen_say(text, option.name);
+        before = ", ";
+    }
     if (query->epsilon > 0) {
         ptxgen_say(text, before);
         ptxgen_say(text, "that epsilon");
@@ -1514,6 +1580,22 @@ static inline void ptxgen_say_size(ptxgen_text *text, const ptxgen_config *key, 
         ptxgen_say_number(text, " is a multiple of ", key->multiple_of);
         ptxgen_say_number(text, " from ", key->min);
         ptxgen_say_number(text, " to ", key->max);
+    }
+}
+
+/* "window is 1024", "bias is not set", "scale is another". */
+static inline void ptxgen_say_option(ptxgen_text *text, const ptxgen_config *key, const char *name)
+{
+    ptxgen_say(text, name);
+    if (ptxgen_is_set_to(key, 0)) {
+        ptxgen_say(text, " is not set");
+    } else if (key->word) {
+        ptxgen_say(text, " is ");
+        ptxgen_say(text, key->word);
+    } else if (key->real > 0) {
+        ptxgen_say(text, " is another");
+    } else {
+        ptxgen_say_number(text, " is ", key->value);
     }
 }
 
@@ -1554,6 +1636,14 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
             continue;
         before = ptxgen_say_next(text, before, "", "");
         ptxgen_say_size(text, key, size.name);
+    }
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, option.name);
+        if (ptxgen_is_set_to(key, option.wanted))
+            continue;
+        before = ptxgen_say_next(text, before, "", "");
+        ptxgen_say_option(text, key, option.name);
     }
     if (!ptxgen_fits_epsilon(kernel, query->epsilon))
         before = ptxgen_say_next(text, before, "epsilon is another", "");
@@ -9136,6 +9226,7 @@ const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16 = {
     17301504, /* workspace */
     0, 0, 0, 4, /* k, n, n_kv, m */
     llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config, 10,
+    PTXGEN_F16, /* weights */
 };
 
 

@@ -12,6 +12,14 @@ format weights_of(const instance *in)
     return family_key(in->family, "kv_type") ? kv_format(in) : in->family->weights;
 }
 
+format pipeline_weights(const pipeline *p)
+{
+    format found = FORMAT_NONE;
+    for (size_t i = 0; i < p->step_count && found == FORMAT_NONE; i++)
+        found = weights_of(p->steps[i]);
+    return found;
+}
+
 description describe_kernel(arena *a, const kernel *k)
 {
     const instance *in = k->instance;

@@ -23,6 +23,9 @@ description describe_kernel(arena *a, const kernel *k);
 /* The format that a query asks for as weights: of W, or of K and V. */
 format weights_of(const instance *in);
 
+/* The same of a pipeline's first step that has weights. */
+format pipeline_weights(const pipeline *p);
+
 bool param_is_pointer(const param *p);
 
 /* The word that a key of the instance has as its value, or NULL for a key with a number. */

@@ -109,7 +109,7 @@ void print_definitions(strbuf *out, const kernel_set *set, const kernel *k,
 
     strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", id, in->name, in->name);
     strbuf_format(out, "    %s_ptx, %zu,\n    \"%s\", PTXGEN_", id, k->ptx_length, f->name);
-    print_upper(out, operation_names[instance_operation(in)]);
+    print_upper(out, operation_names[f->op]);
     strbuf_put(out, ", PTXGEN_");
     print_upper(out, formats[weights_of(in)].name);
     strbuf_put(out, ", PTXGEN_");
