@@ -1,17 +1,17 @@
 /* What decides is paper arithmetic; no row rests on a measured time. A unit test holds the table
- * against the cost model (src/cost.h): for the matrices of real models what is chosen is never a
- * tenth slower than another choice, and what rounds x saves a twentieth at least.
+ * against the cost model (src/cost.h): for the matrices of real models nothing is more than a tenth
+ * faster than what is chosen, and what rounds x saves a twentieth at least.
  *
  * Rounding pays where memory is fast for its SMs. The kernels of several warps have 7.1
  * instructions a weight (Q4_K) and 6.3 (Q6_K), so that an SM, at 128 in a clock, takes 10 and 17
  * bytes a clock at most. A copy moves 3 to 6 bytes a clock and SM on the parts of sm_75, 86, 89 and
- * 120: there they are as fast as memory, and exact for nothing. It moves 12 on an A100 (sm_80), 17
- * on an H200 (90) and 25 on a B200 (100), and from sm_90 on needs more bytes in flight than those
- * kernels have. The streaming ones take 1.4 to 2.5 instructions a weight, with 40 KB and more in
- * flight, but first need 1 us for each 6144 values of x to have it in shared memory. That pays
- * where n is large, and where rows have a step of 1024 weights or more. They have 12 warps, of
- * which two blocks fill an SM, and a row a warp: 24 rows a block would leave SMs idle or the last
- * turn half empty up to n = 8192, while the 15 % of instructions that two rows save are nowhere the
+ * 120: there they are as fast as memory, and rounding would buy nothing. It moves 12 on an A100
+ * (sm_80), 17 on an H200 (90) and 25 on a B200 (100), and from sm_90 on needs more bytes in flight
+ * than those kernels have. The streaming ones take 1.4 to 2.5 instructions a weight, with 40 KB and
+ * more in flight, but first need some 0.8 us for each 6144 values of x to have it in shared memory.
+ * That pays where n is large and rows have a step of 1024 weights or more. They have 12 warps, two
+ * blocks of which fill an SM, and a row a warp: 24 rows a block would leave SMs idle, or the last
+ * turn half empty, up to n = 8192, and the instructions that two rows save, 15 %, are nowhere the
  * bound.
  *
  * By the table of costs the kernels of several warps have 53 registers a thread (Q4_K) and 64
