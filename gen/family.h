@@ -22,7 +22,6 @@ typedef struct family family;
 
 typedef enum operation {
     OP_GEMV,
-    OP_GEMV_ADDED, /* with a bias or a residual */
     OP_QUANTIZE,
     OP_ATTENTION,
     OP_BATCHED_ATTENTION,
@@ -36,8 +35,10 @@ typedef enum operation {
 } operation;
 extern const char *const operation_names[OP_COUNT];
 
-enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
-enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as gen/tuning.h chooses */
+enum { DIMS_STATIC, DIMS_DYNAMIC };   /* dims: k, n, m baked in, or parameters of the kernel */
+enum { VARIANT_PLAIN, VARIANT_AUTO }; /* variant: as named, or as gen/tuning.h chooses */
+/* precision, of variant = auto: x stays f32, or may be rounded to 8 bits */
+enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
 enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0 }; /* kv_type: elements of K and V */
 
@@ -64,10 +65,11 @@ typedef struct instance {
     double softcap;         /* c of c tanh(score / c); 0: none */
     double epsilon;         /* added to the mean square by which an RMS norm divides */
     int64_t variant;        /* VARIANT_; AUTO stands for other instances and is never generated */
+    int64_t precision;      /* PRECISION_ */
 
     target_set excluded;     /* those of the spec's targets that it is not generated for */
     const family *chosen_by; /* whose variant = auto asked for it; NULL: the spec names it */
-    target_set chosen_for;   /* the targets for which that is so */
+    target_set chosen_for[PRECISION_COUNT]; /* the targets for which, with which precision */
 } instance;
 
 /* A key that a section of the spec may set: a whole number or one of some words, stored in an
@@ -137,6 +139,11 @@ enum { MAX_VECTORS = 8 };
         .name = "variant", .summary = "auto: the family tuned for target and shape", \
         .field = KEY_FIELD(variant), .choices = variant_choices                      \
     }
+#define KEY_PRECISION                                                                    \
+    {                                                                                    \
+        .name = "precision", .summary = "with auto; q8: x may be rounded to 8 bits",     \
+        .field = KEY_FIELD(precision), .def = PRECISION_Q8, .choices = precision_choices \
+    }
 #define KEY_EPSILON                                                                   \
     {                                                                                 \
         .name = "epsilon", .summary = "of the RMS norm", .field = KEY_FIELD(epsilon), \
@@ -145,6 +152,7 @@ enum { MAX_VECTORS = 8 };
 extern const real_range epsilon_range;
 extern const choice dims_choices[];
 extern const choice variant_choices[];
+extern const choice precision_choices[];
 extern const choice seq_len_choices[];
 
 /* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
@@ -241,6 +249,7 @@ struct family {
     const char *computes; /* one line of mathematics: "y[n] = W[n,k] x[k]" */
     operation op;
     format weights, activations; /* what PREFIX_find looks for; FORMAT_NONE where it has none */
+    bool quantizes;              /* rounds x to 8 bits, 32 values by one scale, as q8_1 does */
     int preference;              /* among families that fit a query the highest is found */
     const key *keys;             /* ends with KEY_END */
     const param *params;         /* outputs, weights, inputs, numbers; ends with PARAM_END */
@@ -266,6 +275,9 @@ extern const family *const families[];
 const family *family_find(const family *const *list, const char *name);
 
 const key *family_key(const family *f, const char *name);
+
+/* What x is multiplied as: its own format, or q8_1 where the family rounds it. */
+format family_precision(const family *f);
 
 /* The value of a key in an instance, by its field; a real number as its bits. */
 int64_t *instance_field(instance *in, const key *k);
@@ -293,14 +305,11 @@ const char *instance_make_name(arena *a, const instance *in);
 /* The values that a spec would give for it: "k=4096 n=4096 num_warps=2". */
 const char *instance_configuration(arena *a, const instance *in);
 
-/* Whether variant = auto chose the instance for a target. */
-bool instance_is_chosen(const instance *in, const target *t);
+/* The precisions with which variant = auto chose the instance for a target, a bit each. */
+unsigned instance_chosen(const instance *in, const target *t);
 
 /* Adds to an instance what another one of the same name is asked for. */
 void instance_merge(instance *in, const instance *other);
-
-/* What an instance does: its family's operation, or that with something added. */
-operation instance_operation(const instance *in);
 
 /* "in", "out", "scratch" or "zeroed": what a parameter is to the caller. */
 const char *param_direction(const param *p);

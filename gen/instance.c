@@ -9,7 +9,6 @@
 
 const char *const operation_names[OP_COUNT] = {
     [OP_GEMV] = "gemv",
-    [OP_GEMV_ADDED] = "gemv_added",
     [OP_QUANTIZE] = "quantize",
     [OP_ATTENTION] = "attention",
     [OP_BATCHED_ATTENTION] = "batched_attention",
@@ -30,6 +29,12 @@ const choice dims_choices[] = {
 const choice variant_choices[] = {
     [VARIANT_PLAIN] = { "plain", "" },
     [VARIANT_AUTO] = { "auto", "_auto" },
+    { NULL, NULL },
+};
+
+const choice precision_choices[] = {
+    [PRECISION_F32] = { "f32", "" },
+    [PRECISION_Q8] = { "q8", "" },
     { NULL, NULL },
 };
 
@@ -58,6 +63,11 @@ const key *family_key(const family *f, const char *name)
         if (strcmp(k->name, name) == 0)
             return k;
     return NULL;
+}
+
+format family_precision(const family *f)
+{
+    return f->quantizes ? FORMAT_Q8_1 : f->activations;
 }
 
 int64_t *instance_field(instance *in, const key *k)
@@ -171,15 +181,20 @@ const char *instance_configuration(arena *a, const instance *in)
     return text.text;
 }
 
-bool instance_is_chosen(const instance *in, const target *t)
+unsigned instance_chosen(const instance *in, const target *t)
 {
-    return (in->chosen_for & target_bit(t)) != 0;
+    unsigned chosen = 0;
+    for (unsigned p = 0; p < PRECISION_COUNT; p++)
+        if (in->chosen_for[p] & target_bit(t))
+            chosen |= 1u << p;
+    return chosen;
 }
 
 void instance_merge(instance *in, const instance *other)
 {
     in->excluded &= other->excluded;
-    in->chosen_for |= other->chosen_for;
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        in->chosen_for[p] |= other->chosen_for[p];
     if (!in->chosen_by)
         in->chosen_by = other->chosen_by;
 }
@@ -211,11 +226,6 @@ static param sequence_length(const instance *in, const param *p)
         length.kind = PARAM_U32;
     }
     return length;
-}
-
-operation instance_operation(const instance *in)
-{
-    return in->bias || in->residual ? OP_GEMV_ADDED : in->family->op;
 }
 
 const char *param_direction(const param *p)

@@ -50,7 +50,8 @@ static void build_multi_warp(ptx *p, const instance *in)
 
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
                                 PARAM_END };
-static const key plain_keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_VARIANT, KEY_DIMS, KEY_END };
+static const key plain_keys[] = { KEY_K(Q4K_VALUES), KEY_N,    KEY_VARIANT,
+                                  KEY_PRECISION,     KEY_DIMS, KEY_END };
 static const key keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 static const key multi_warp_keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS,
                                        KEY_END };

@@ -163,7 +163,8 @@ static const param params[] = { OUT(F32, y, "n", 4), IN(Q6_K, w, "n*k", 2), IN(F
                                 PARAM_END };
 static const param batched_params[] = { OUT(F32, y, "m*n", 4), IN(Q6_K, w, "n*k", 2),
                                         IN(F32, x, "m*k", 16), PARAM_END };
-static const key plain_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_VARIANT, KEY_DIMS, KEY_END };
+static const key plain_keys[] = { KEY_K(Q6K_VALUES), KEY_N,    KEY_VARIANT,
+                                  KEY_PRECISION,     KEY_DIMS, KEY_END };
 static const key one_warp_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 static const key multi_warp_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS,
                                        KEY_END };

@@ -48,8 +48,8 @@ extern const choice bias_choices[], residual_choices[];
     .build = builder, .reference = refers, .tolerance = bound
 
 /* Of those that quantize x. */
-#define STREAM_GEMV(type, k_multiple, alignment, usual_rows, builder)                   \
-    STREAM_FAMILY(type, k_multiple, alignment, usual_rows, "m*" STREAM_SHARED, builder, \
-                  ref_gemv_quantizing, REF_QUANTIZING_TOLERANCE)
+#define STREAM_GEMV(type, k_multiple, alignment, usual_rows, builder)                             \
+    .quantizes = true, STREAM_FAMILY(type, k_multiple, alignment, usual_rows, "m*" STREAM_SHARED, \
+                                     builder, ref_gemv_quantizing, REF_QUANTIZING_TOLERANCE)
 
 #endif

@@ -98,6 +98,7 @@ const family stream_gate_up_swiglu_q4k_gemv = {
     .op = OP_GATE_UP_SWIGLU,
     .weights = FORMAT_Q4_K,
     .activations = FORMAT_F32,
+    .quantizes = true,
     .preference = 20,
     .keys = (const key[]){ KEY_K(Q4K_VALUES), KEY_N, KEY_M(1), KEY_STREAM_WARPS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), IN(Q4_K, wg, "n*k", 16),

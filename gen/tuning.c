@@ -1,6 +1,21 @@
-/* What decides is paper arithmetic; no row rests on a measured time. By the table of costs the
- * kernels of several warps have 53 registers a thread (Q4_K) and 64 (Q6_K), so that registers allow
- * 36 and 32 warps an SM. Memory is kept busy where
+/* What decides is paper arithmetic; no row rests on a measured time. A unit test holds the table
+ * against the cost model (src/cost.h): for the matrices of real models nothing is more than a tenth
+ * faster than what is chosen, and what rounds x saves a twentieth at least.
+ *
+ * Rounding pays where memory is fast for its SMs. The kernels of several warps have 7.1
+ * instructions a weight (Q4_K) and 6.3 (Q6_K), so that an SM, at 128 in a clock, takes 10 and 17
+ * bytes a clock at most. A copy moves 3 to 6 bytes a clock and SM on the parts of sm_75, 86, 89 and
+ * 120: there they are as fast as memory, and rounding would buy nothing. It moves 12 on an A100
+ * (sm_80), 17 on an H200 (90) and 25 on a B200 (100), and from sm_90 on needs more bytes in flight
+ * than those kernels have. The streaming ones take 1.4 to 2.5 instructions a weight, with 40 KB and
+ * more in flight, but first need some 0.8 us for each 6144 values of x to have it in shared memory.
+ * That pays where n is large and rows have a step of 1024 weights or more. They have 12 warps, two
+ * blocks of which fill an SM, and a row a warp: 24 rows a block would leave SMs idle, or the last
+ * turn half empty, up to n = 8192, and the instructions that two rows save, 15 %, are nowhere the
+ * bound.
+ *
+ * By the table of costs the kernels of several warps have 53 registers a thread (Q4_K) and 64
+ * (Q6_K), so that registers allow 36 and 32 warps an SM. They keep memory busy where
  *
  *   - an SM is full: its limit of blocks times num_warps reaches these 36 and 32;
  *   - all SMs are: n * num_warps, the warps of a launch, reaches SMs * 36, which is some 2300 for
@@ -12,17 +27,16 @@
  * its loop, a turn of which has 113; but a long row gets two, so that the last rows, when SMs fall
  * idle, take half the time.
  *
- * No row names a family with dp4a, though every target has the instruction: those with f32
- * activations round x to 8 bits, and the plain families promise f32 throughout. Nor one that takes
- * several vectors, since its grid asks the host for the number of SMs.
+ * No row names a family that takes several vectors and rounds nothing: its grid asks the host for
+ * the number of SMs and it is no faster.
  */
 #include "gen/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-extern const family q4k_gemv, vectorized_q4k_gemv, mwv_q4k_gemv;
-extern const family q6k_gemv, mwv_q6k_gemv;
+extern const family q4k_gemv, vectorized_q4k_gemv, mwv_q4k_gemv, stream_q4k_gemv;
+extern const family q6k_gemv, mwv_q6k_gemv, stream_q6k_gemv;
 
 #define ANY_SM    0, UINT32_MAX
 #define SINCE(sm) sm, UINT32_MAX
@@ -34,41 +48,63 @@ extern const family q6k_gemv, mwv_q6k_gemv;
     {               \
         1, most     \
     }
+/* Rows whose x leaves room for two blocks on an SM of sm_80, the smallest of those that stream: 81
+ * of 164 KiB, and 1 for the system. */
+#define STREAM(least)    \
+    {                    \
+        least, 54 * 1024 \
+    }
 #define KNOWN        FROM(1)
 #define KNOWN_OR_NOT FROM(0)
 
 const tuning_row tuning_rows[] = {
+    /* Memory that is fast for its SMs: x may be rounded. The fewer rows, the longer they must be.
+     */
+    { &q4k_gemv, 80, 80, STREAM(2048), FROM(3584), &stream_q4k_gemv, 12, 1 },
+    { &q4k_gemv, 80, 80, STREAM(1024), FROM(8192), &stream_q4k_gemv, 12, 1 },
+    { &q4k_gemv, 90, 119, STREAM(2048), FROM(2048), &stream_q4k_gemv, 12, 1 },
+    { &q4k_gemv, 90, 119, STREAM(8192), FROM(1536), &stream_q4k_gemv, 12, 1 },
+    { &q4k_gemv, 90, 119, STREAM(1024), FROM(4096), &stream_q4k_gemv, 12, 1 },
+
     /* Two warps take four super-blocks in a turn; of fewer one warp does all. */
-    { &q4k_gemv, ANY_SM, UP_TO(768), KNOWN_OR_NOT, &vectorized_q4k_gemv, 1 },
+    { &q4k_gemv, ANY_SM, UP_TO(768), KNOWN_OR_NOT, &vectorized_q4k_gemv, 1, 1 },
 
     /* Few rows leave SMs idle, so a row gets more warps, as many as it has two super-blocks for:
-     * 1024 * 4 and 1024 * 8 warps fill all SMs, and so do 2048 * 4. */
-    { &q4k_gemv, 75, 79, FROM(2048), UP_TO(1024), &mwv_q4k_gemv, 4 },
-    { &q4k_gemv, SINCE(80), FROM(4096), UP_TO(1024), &mwv_q4k_gemv, 8 },
-    { &q4k_gemv, SINCE(80), FROM(2048), UP_TO(2048), &mwv_q4k_gemv, 4 },
+     * 1024 * 4 and 1024 * 8 warps fill all SMs, and so do 1536 * 4 and 2048 * 4. */
+    { &q4k_gemv, 75, 89, FROM(2048), UP_TO(1536), &mwv_q4k_gemv, 4, 1 },
+    { &q4k_gemv, SINCE(90), FROM(4096), UP_TO(1024), &mwv_q4k_gemv, 8, 1 },
+    { &q4k_gemv, SINCE(90), FROM(2048), UP_TO(2048), &mwv_q4k_gemv, 4, 1 },
 
     /* These SMs take 16 blocks: 32 of 36 warps with two a block. */
-    { &q4k_gemv, 86, 87, FROM(2048), KNOWN, &mwv_q4k_gemv, 4 },
+    { &q4k_gemv, 86, 87, FROM(2048), KNOWN, &mwv_q4k_gemv, 4, 1 },
+
+    /* Short rows where instructions are the bound: the fewest warps. */
+    { &q4k_gemv, 80, 80, UP_TO(1792), FROM(3072), &vectorized_q4k_gemv, 1, 1 },
 
     /* Many rows: the fewest warps that fill an SM of 16 blocks and 32 warps, or of 24 and more. */
-    { &q4k_gemv, ANY_SM, KNOWN, KNOWN, &mwv_q4k_gemv, 2 },
+    { &q4k_gemv, ANY_SM, KNOWN, KNOWN, &mwv_q4k_gemv, 2, 1 },
 
     /* Sizes left to the run: full SMs for 1024 rows and more, idle warps only below 1024 columns.
      */
-    { &q4k_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &mwv_q4k_gemv, 4 },
+    { &q4k_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &mwv_q4k_gemv, 4, 1 },
+
+    { &q6k_gemv, 90, 119, STREAM(2560), FROM(2560), &stream_q6k_gemv, 12, 1 },
+    { &q6k_gemv, 90, 119, STREAM(8192), FROM(2048), &stream_q6k_gemv, 12, 1 },
+    { &q6k_gemv, 90, 119, STREAM(1024), FROM(5120), &stream_q6k_gemv, 12, 1 },
 
     /* One super-block: a whole warp shares it in the plain kernel, half a warp in the other. */
-    { &q6k_gemv, ANY_SM, UP_TO(256), KNOWN_OR_NOT, &q6k_gemv, 1 },
+    { &q6k_gemv, ANY_SM, UP_TO(256), KNOWN_OR_NOT, &q6k_gemv, 1, 1 },
 
     /* Two or three: one warp takes two at a time, 6.7 instructions a weight against 8.3. */
-    { &q6k_gemv, ANY_SM, UP_TO(768), KNOWN_OR_NOT, &mwv_q6k_gemv, 1 },
+    { &q6k_gemv, ANY_SM, UP_TO(768), KNOWN_OR_NOT, &mwv_q6k_gemv, 1, 1 },
 
     /* As for Q4_K. With 64 registers two warps a block fill the SMs of 16 blocks as well. */
-    { &q6k_gemv, 75, 79, FROM(2048), UP_TO(1024), &mwv_q6k_gemv, 4 },
-    { &q6k_gemv, SINCE(80), FROM(4096), UP_TO(1024), &mwv_q6k_gemv, 8 },
-    { &q6k_gemv, SINCE(80), FROM(2048), UP_TO(2048), &mwv_q6k_gemv, 4 },
-    { &q6k_gemv, ANY_SM, KNOWN, KNOWN, &mwv_q6k_gemv, 2 },
-    { &q6k_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &mwv_q6k_gemv, 4 },
+    { &q6k_gemv, 75, 89, FROM(2048), UP_TO(1536), &mwv_q6k_gemv, 4, 1 },
+    { &q6k_gemv, SINCE(90), FROM(4096), UP_TO(1024), &mwv_q6k_gemv, 8, 1 },
+    { &q6k_gemv, SINCE(90), FROM(2048), UP_TO(2048), &mwv_q6k_gemv, 4, 1 },
+    { &q6k_gemv, 80, 80, UP_TO(1792), FROM(3072), &mwv_q6k_gemv, 1, 1 },
+    { &q6k_gemv, ANY_SM, KNOWN, KNOWN, &mwv_q6k_gemv, 2, 1 },
+    { &q6k_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &mwv_q6k_gemv, 4, 1 },
 };
 
 const size_t tuning_row_count = sizeof tuning_rows / sizeof *tuning_rows;
@@ -78,11 +114,18 @@ static bool holds(size_range range, int64_t size)
     return size >= range.least && size <= range.most;
 }
 
+static bool suits(const family *chosen, const instance *asked)
+{
+    return (asked->precision == PRECISION_Q8 || !chosen->quantizes) &&
+           (asked->dims == DIMS_STATIC || family_key(chosen, "dims"));
+}
+
 const tuning_row *tuning_find(const instance *asked, const target *t)
 {
     for (const tuning_row *row = tuning_rows; row < tuning_rows + tuning_row_count; row++)
         if (row->plain == asked->family && t->sm >= row->least_sm && t->sm <= row->most_sm &&
-            holds(row->k, asked->shape.k) && holds(row->n, asked->shape.n))
+            holds(row->k, asked->shape.k) && holds(row->n, asked->shape.n) &&
+            suits(row->chosen, asked))
             return row;
     fprintf(stderr, "ptxgen: no row of gen/tuning.c fits %s\n", asked->family->name);
     abort();
@@ -93,10 +136,17 @@ instance tuning_choose(const instance *asked, const target *t)
     const tuning_row *row = tuning_find(asked, t);
     instance chosen = *asked;
     chosen.family = row->chosen;
+    for (const key *k = row->chosen->keys; k->name; k++)
+        if (!family_key(asked->family, k->name))
+            instance_set(&chosen, k, key_default(k));
+    if (family_key(row->chosen, "num_warps"))
+        chosen.num_warps = row->num_warps;
+    if (family_key(row->chosen, "rows_per_warp"))
+        chosen.rows_per_warp = row->rows_per_warp;
     chosen.variant = VARIANT_PLAIN;
-    chosen.num_warps = family_key(row->chosen, "num_warps") ? row->num_warps : 0;
+    chosen.precision = PRECISION_F32; /* of families with that key */
     chosen.chosen_by = asked->family;
-    chosen.chosen_for = target_bit(t);
-    chosen.excluded = ~chosen.chosen_for;
+    chosen.chosen_for[asked->precision] = target_bit(t);
+    chosen.excluded = ~target_bit(t);
     return chosen;
 }

@@ -64,11 +64,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 2
+#if PTXGEN_ABI != 3
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 2
+#define PTXGEN_ABI 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,7 +77,6 @@ extern "C" {
 typedef enum ptxgen_operation {
     PTXGEN_ANY_OPERATION,
     PTXGEN_GEMV,
-    PTXGEN_GEMV_ADDED,
     PTXGEN_QUANTIZE,
     PTXGEN_ATTENTION,
     PTXGEN_BATCHED_ATTENTION,
@@ -145,6 +144,7 @@ typedef struct ptxgen_kernel {
     const char *family;
     ptxgen_operation operation;
     ptxgen_format weights, activations; /* weights: of W; for attention, of K and V */
+    ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 where the kernel rounds it */
     unsigned sm;  /* runs on this compute capability, times ten, and on newer ones */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
 
@@ -169,11 +169,13 @@ typedef struct ptxgen_kernel {
     unsigned registers;     /* a thread's, by ptxas; 0 where it was not run */
     unsigned blocks_per_sm; /* resident on an SM of this sm; 0 where ptxas was not run */
     int preference;         /* among kernels that fit a query the highest is found */
-    const char *chosen_by;  /* the family whose variant = auto chose it for its GPUs, or NULL */
+    const char *chosen_by;  /* the family whose variant = auto chose it for its GPUs, or NULL; */
+    int chosen_f32, chosen_q8; /* 1: where the spec says precision = f32, precision = q8 */
 } ptxgen_kernel;
 
-/* What a caller needs. A member that is 0 or NULL does not matter. A size that a family does not
- * have counts as 1: m = 1 finds kernels without m. */
+/* What a caller needs. A member that is 0 or NULL does not matter, but for those of the last group:
+ * they say what is computed, and of what. A size that a family does not have counts as 1: m = 1
+ * finds kernels without m. */
 typedef struct ptxgen_query {
     ptxgen_operation op;
     ptxgen_format weights, activations;
@@ -183,6 +185,14 @@ typedef struct ptxgen_query {
     const char *family;
     double epsilon; /* of an RMS norm */
     int64_t n_kv;   /* of pipelines: rows of Wk and of Wv */
+    ptxgen_format precision; /* PTXGEN_F32: no kernel that rounds f32 activations to 8 bits */
+    int64_t max_seq_len, chunk_size;
+
+    int bias, residual;   /* of a GEMV: 1 where it is added to the product */
+    int seq_len_indirect; /* of attention: 1 where seq_len is read from device memory */
+    int64_t window;       /* and the last positions that count; 0: all; */
+    double scale;         /* of q.k; 0: 1 / sqrt(head_dim); */
+    double softcap;       /* 0: none */
 } ptxgen_query;
 
 /* Kernels that belong together, in the order to launch them. */
@@ -211,6 +221,7 @@ typedef struct ptxgen_pipeline {
     int64_t k, n, n_kv, m;
     const ptxgen_config *config; /* all keys of the pipeline */
     size_t config_count;
+    ptxgen_format weights; /* as of a kernel */
 } ptxgen_pipeline;
 
 #define PTXGEN_MIN(a, b)      ((a) < (b) ? (a) : (b))
@@ -278,16 +289,23 @@ static inline int ptxgen_fits_size(const ptxgen_kernel *kernel, const char *name
     return ptxgen_takes(ptxgen_key(kernel->config, kernel->config_count, name), wanted);
 }
 
-/* Whether a kernel has the epsilon wanted, as the f32 that is built in. */
+/* Whether a key, NULL where there is none, has a value, real ones as the f32 that is built in. */
+static inline int ptxgen_is_set_to(const ptxgen_config *key, double wanted)
+{
+    double value = key ? (double)key->value : 0;
+    if (key && key->real > 0)
+        return (float)key->real >= (float)wanted && (float)key->real <= (float)wanted;
+    return value >= wanted && value <= wanted;
+}
+
 static inline int ptxgen_fits_epsilon(const ptxgen_kernel *kernel, double wanted)
 {
-    const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, "epsilon");
     return !(wanted > 0) ||
-           (key && (float)key->real >= (float)wanted && (float)key->real <= (float)wanted);
+           ptxgen_is_set_to(ptxgen_key(kernel->config, kernel->config_count, "epsilon"), wanted);
 }
 
 /* The sizes that a query asks for, by the names of their keys. */
-enum { PTXGEN_QUERY_SIZES = 7 };
+enum { PTXGEN_QUERY_SIZES = 9 };
 typedef struct ptxgen_size {
     const char *name;
     int64_t wanted; /* 0: any */
@@ -300,8 +318,39 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
                                                     { "n_kv", query->n_kv },
                                                     { "head_dim", query->head_dim },
                                                     { "num_heads", query->num_heads },
-                                                    { "num_kv_heads", query->num_kv_heads } };
+                                                    { "num_kv_heads", query->num_kv_heads },
+                                                    { "max_seq_len", query->max_seq_len },
+                                                    { "chunk_size", query->chunk_size } };
     return sizes[index];
+}
+
+/* What a query says of the product itself, by the names of the keys; words count from 0. */
+enum { PTXGEN_QUERY_OPTIONS = 6 };
+typedef struct ptxgen_option {
+    const char *name;
+    double wanted; /* 0: without it */
+} ptxgen_option;
+static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_t index)
+{
+    const ptxgen_option options[PTXGEN_QUERY_OPTIONS] = { { "bias", (double)query->bias },
+                                                          { "residual", (double)query->residual },
+                                                          { "seq_len", (double)query->seq_len_indirect },
+                                                          { "window", (double)query->window },
+                                                          { "scale", query->scale },
+                                                          { "softcap", query->softcap } };
+    return options[index];
+}
+
+static inline int ptxgen_fits_options(const ptxgen_config *config, size_t count,
+                                      const ptxgen_query *query)
+{
+    size_t i;
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        if (!ptxgen_is_set_to(ptxgen_key(config, count, option.name), option.wanted))
+            return 0;
+    }
+    return 1;
 }
 
 static inline int ptxgen_fits_sizes(const ptxgen_config *config, size_t count,
@@ -321,9 +370,11 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
     return (!query->op || query->op == kernel->operation) &&
            (!query->weights || query->weights == kernel->weights) &&
            (!query->activations || query->activations == kernel->activations) &&
+           (!query->precision || query->precision == kernel->precision) &&
            (!query->sm || query->sm >= kernel->sm) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
            ptxgen_fits_sizes(kernel->config, kernel->config_count, query) &&
+           ptxgen_fits_options(kernel->config, kernel->config_count, query) &&
            ptxgen_fits_epsilon(kernel, query->epsilon);
 }
 
@@ -335,22 +386,31 @@ static inline int ptxgen_are_one(const ptxgen_kernel *a, const ptxgen_kernel *b)
             a->k == b->k && a->n == b->n);
 }
 
+/* 2: variant = auto chose the kernel, where x may be rounded if the query allows it; 1: chose it, but
+ * with another precision; 0: the spec names it. */
+static inline int ptxgen_choice(const ptxgen_kernel *kernel, const ptxgen_query *query)
+{
+    int as_wanted = query->precision == PTXGEN_F32 ? kernel->chosen_f32 : kernel->chosen_q8;
+    return !kernel->chosen_by ? 0 : as_wanted ? 2 : 1;
+}
+
 /* Whether a kernel is to be taken in place of one that stands before it in the table. */
 static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kernel *earlier,
                                    const ptxgen_query *query)
 {
     if (later->dynamic_dims != earlier->dynamic_dims)
         return earlier->dynamic_dims;
+    if (ptxgen_choice(later, query) != ptxgen_choice(earlier, query))
+        return ptxgen_choice(later, query) > ptxgen_choice(earlier, query);
     if (ptxgen_are_one(later, earlier))
         return query->sm ? later->sm > earlier->sm : later->sm < earlier->sm;
-    if (later->preference != earlier->preference)
-        return later->preference > earlier->preference;
-    return later->chosen_by && !earlier->chosen_by;
+    return later->preference > earlier->preference;
 }
 
-/* The kernel for a query, or NULL: sizes that are built in before those given at run time, then the
- * family's preference, then what variant = auto chose, then the order of the spec; of a kernel made
- * or chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
+/* The kernel for a query, or NULL: sizes that are built in before those given at run time, then what
+ * variant = auto chose, then the family's preference, by which kernels that round x come first (say
+ * .precision = PTXGEN_F32 for one that does not), then the order of the spec; of a kernel made or
+ * chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
 static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *kernels, size_t count,
                                                   const ptxgen_query *query)
 {
@@ -376,14 +436,17 @@ static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *k
     return found;
 }
 
-/* The first pipeline of the kind that query->family names, or of any, with the sizes wanted. */
+/* The first pipeline of the kind that query->family names, or of any, with the weights, sizes and
+ * options wanted. */
 static inline const ptxgen_pipeline *ptxgen_find_pipeline_in(
     const ptxgen_pipeline *const *pipelines, size_t count, const ptxgen_query *query)
 {
     size_t i;
     for (i = 0; i < count; i++)
         if ((!query->family || strcmp(query->family, pipelines[i]->pipeline) == 0) &&
-            ptxgen_fits_sizes(pipelines[i]->config, pipelines[i]->config_count, query))
+            (!query->weights || query->weights == pipelines[i]->weights) &&
+            ptxgen_fits_sizes(pipelines[i]->config, pipelines[i]->config_count, query) &&
+            ptxgen_fits_options(pipelines[i]->config, pipelines[i]->config_count, query))
             return pipelines[i];
     return NULL;
 }
@@ -409,8 +472,8 @@ size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size);
 /* The kernel of a name, such as a pipeline's step has; see ptxgen_named_in. */
 const ptxgen_kernel *llama_named(const char *name, unsigned sm);
 
-/* The pipeline of that family ("qkv", NULL: any) and those sizes, or NULL where none was generated;
- * what else a query says does not matter. */
+/* The pipeline of that family ("qkv", NULL: any), those weights, sizes and options, or NULL where
+ * none was generated; what else a query says does not matter. */
 const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query);
 
 /* All kernels, in the order of the spec. */
@@ -1375,7 +1438,6 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
     static const char *const names[] = {
         "kernel",
         "gemv",
-        "gemv_added",
         "quantize",
         "attention",
         "batched_attention",
@@ -1422,7 +1484,8 @@ static inline double ptxgen_size_distance(const ptxgen_config *key, int64_t want
 }
 
 /* How little a kernel has to do with a query; 0 where it fits. What a kernel computes weighs more
- * than its formats, these more than family and device, all of them more than sizes. */
+ * than its formats, these more than family and device, all of them more than options and these more
+ * than sizes. */
 static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     double sum = 0;
@@ -1430,9 +1493,17 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     sum += query->op && query->op != kernel->operation ? 10000 : 0;
     sum += query->weights && query->weights != kernel->weights ? 2000 : 0;
     sum += query->activations && query->activations != kernel->activations ? 1000 : 0;
+    sum += query->precision && query->precision != kernel->precision ? 500 : 0;
     sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
     sum += query->sm && query->sm < kernel->sm ? 100 : 0;
     sum += !ptxgen_fits_epsilon(kernel, query->epsilon) ? 5 : 0;
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        sum += !ptxgen_is_set_to(ptxgen_key(kernel->config, kernel->config_count, option.name),
+                                 option.wanted)
+                   ? 20
+                   : 0;
+    }
     for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
         ptxgen_size size = ptxgen_query_size(query, i);
         sum += ptxgen_size_distance(ptxgen_key(kernel->config, kernel->config_count, size.name),
@@ -1464,6 +1535,12 @@ static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query
         ptxgen_say(text, ptxgen_format_name(query->activations));
         before = ", ";
     }
+    if (query->precision) {
+        ptxgen_say(text, before);
+        ptxgen_say(text, "precision ");
+        ptxgen_say(text, ptxgen_format_name(query->precision));
+        before = ", ";
+    }
     for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
         ptxgen_size size = ptxgen_query_size(query, i);
         if (!size.wanted)
@@ -1471,6 +1548,15 @@ static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query
         ptxgen_say(text, before);
         ptxgen_say(text, size.name);
         ptxgen_say_number(text, " ", size.wanted);
+        before = ", ";
+    }
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        if (!(option.wanted > 0))
+            continue;
+        ptxgen_say(text, before);
+        ptxgen_say(text, "that ");
+        ptxgen_say(text, option.name);
         before = ", ";
     }
     if (query->epsilon > 0) {
@@ -1494,6 +1580,22 @@ static inline void ptxgen_say_size(ptxgen_text *text, const ptxgen_config *key, 
         ptxgen_say_number(text, " is a multiple of ", key->multiple_of);
         ptxgen_say_number(text, " from ", key->min);
         ptxgen_say_number(text, " to ", key->max);
+    }
+}
+
+/* "window is 1024", "bias is not set", "scale is another". */
+static inline void ptxgen_say_option(ptxgen_text *text, const ptxgen_config *key, const char *name)
+{
+    ptxgen_say(text, name);
+    if (ptxgen_is_set_to(key, 0)) {
+        ptxgen_say(text, " is not set");
+    } else if (key->word) {
+        ptxgen_say(text, " is ");
+        ptxgen_say(text, key->word);
+    } else if (key->real > 0) {
+        ptxgen_say(text, " is another");
+    } else {
+        ptxgen_say_number(text, " is ", key->value);
     }
 }
 
@@ -1524,6 +1626,9 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
     if (query->activations && query->activations != kernel->activations)
         before = ptxgen_say_next(text, before, "activations are ",
                                  ptxgen_format_name(kernel->activations));
+    if (query->precision && query->precision != kernel->precision)
+        before = ptxgen_say_next(text, before, "precision is ",
+                                 ptxgen_format_name(kernel->precision));
     for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
         ptxgen_size size = ptxgen_query_size(query, i);
         const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, size.name);
@@ -1531,6 +1636,14 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
             continue;
         before = ptxgen_say_next(text, before, "", "");
         ptxgen_say_size(text, key, size.name);
+    }
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
+        ptxgen_option option = ptxgen_query_option(query, i);
+        const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, option.name);
+        if (ptxgen_is_set_to(key, option.wanted))
+            continue;
+        before = ptxgen_say_next(text, before, "", "");
+        ptxgen_say_option(text, key, option.name);
     }
     if (!ptxgen_fits_epsilon(kernel, query->epsilon))
         before = ptxgen_say_next(text, before, "epsilon is another", "");
@@ -1692,7 +1805,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
     llama_f32_gemv_k4096_n256_ptx, 3080,
-    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32,
+    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_k4096_n256_params, 3,
     { 32, 1, 1 }, { 256, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -1703,7 +1816,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     llama_f32_gemv_k4096_n256_config, 3,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_f32_gemv_dynamic_ptx[] = "\
@@ -1831,7 +1944,7 @@ static const ptxgen_config llama_f32_gemv_dynamic_config[] = {
 const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
     llama_f32_gemv_dynamic_ptx, 4130,
-    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32,
+    "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_dynamic_params, 5,
     { 32, 1, 1 }, { 0, 0, 0 }, llama_grid_0, /* block, grid, grid_at */
@@ -1842,7 +1955,7 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     llama_f32_gemv_dynamic_config, 3,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_q4k_gemv_k4096_n1024_ptx[] = "\
@@ -1988,12 +2101,13 @@ static const ptxgen_config llama_q4k_gemv_k4096_n1024_config[] = {
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 1024, 0, NULL, 0, 0, 0, 1 },
     { "variant", 0, 0, "plain", 0, 0, 0, 1 },
+    { "precision", 0, 0, "f32", 0, 0, 0, 1 },
     { "dims", 0, 0, "static", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
     llama_q4k_gemv_k4096_n1024_ptx, 5092,
-    "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q4k_gemv_k4096_n1024_params, 3,
     { 32, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2001,10 +2115,10 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     4096, 1024, 1, /* k, n, m */
     1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_q4k_gemv_k4096_n1024_config, 4,
+    llama_q4k_gemv_k4096_n1024_config, 5,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w2_ptx[] = "\
@@ -2253,7 +2367,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
     llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2264,7 +2378,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     llama_mwv_q4k_gemv_k4096_n4096_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w4_ptx[] = "\
@@ -2515,7 +2629,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
     llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2526,7 +2640,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     llama_mwv_q4k_gemv_k4096_n4096_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w2_ptx[] = "\
@@ -2775,7 +2889,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
     llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
     { 64, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -2786,7 +2900,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     llama_mwv_q4k_gemv_k4096_n1024_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w4_ptx[] = "\
@@ -3037,7 +3151,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
     llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
     { 128, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3048,7 +3162,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     llama_mwv_q4k_gemv_k4096_n1024_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w2_ptx[] = "\
@@ -3297,7 +3411,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
     llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
     { 64, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3308,7 +3422,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     llama_mwv_q4k_gemv_k4096_n14336_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w4_ptx[] = "\
@@ -3559,7 +3673,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
     llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
     { 128, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3570,7 +3684,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     llama_mwv_q4k_gemv_k4096_n14336_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w2_ptx[] = "\
@@ -3819,7 +3933,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w2_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
     llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -3830,7 +3944,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     llama_mwv_q4k_gemv_k14336_n4096_w2_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w4_ptx[] = "\
@@ -4081,7 +4195,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
     llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4092,7 +4206,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     llama_mwv_q4k_gemv_k14336_n4096_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n128256_w4_ptx[] = "\
@@ -4343,7 +4457,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n128256_w4_config[] = {
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
     llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574,
-    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32,
+    "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
     { 128, 1, 1 }, { 128256, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4354,7 +4468,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     llama_mwv_q4k_gemv_k4096_n128256_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     10, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] = "\
@@ -4456,7 +4570,7 @@ static const ptxgen_config llama_q8_1_quantize_k4096_m1_w4_config[] = {
 const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     "q8_1_quantize_k4096_m1_w4", "q8_1_quantize_k4096_m1_w4",
     llama_q8_1_quantize_k4096_m1_w4_ptx, 3085,
-    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32,
+    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k4096_m1_w4_params, 2,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4467,7 +4581,7 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     llama_q8_1_quantize_k4096_m1_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] = "\
@@ -4569,7 +4683,7 @@ static const ptxgen_config llama_q8_1_quantize_k14336_m1_w4_config[] = {
 const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     "q8_1_quantize_k14336_m1_w4", "q8_1_quantize_k14336_m1_w4",
     llama_q8_1_quantize_k14336_m1_w4_ptx, 3088,
-    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32,
+    "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k14336_m1_w4_params, 2,
     { 128, 1, 1 }, { 112, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -4580,7 +4694,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     llama_q8_1_quantize_k14336_m1_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] = "\
@@ -4916,7 +5030,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12766,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -4927,7 +5041,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] = "\
@@ -5263,7 +5377,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12766,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -5274,7 +5388,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] = "\
@@ -5610,7 +5724,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12770,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -5621,7 +5735,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] = "\
@@ -5964,7 +6078,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config[] = {
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13067,
-    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1,
+    "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
@@ -5975,7 +6089,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config, 4,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
@@ -6456,7 +6570,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
     llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20635,
-    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32,
+    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -6467,7 +6581,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     llama_incremental_attention_d128_h32_kv8_s8192_config, 9,
     0, 0, /* registers, blocks_per_sm */
     1, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] = "\
@@ -6949,7 +7063,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20701,
-    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32,
+    "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -6960,7 +7074,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_config, 9,
     0, 0, /* registers, blocks_per_sm */
     1, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "\
@@ -7932,7 +8046,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41566,
-    "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32,
+    "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
@@ -7943,7 +8057,7 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_config, 10,
     0, 0, /* registers, blocks_per_sm */
     2, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx[] = "\
@@ -8835,7 +8949,7 @@ static const ptxgen_config llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c12
 const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 37997,
-    "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32,
+    "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,
     { 32, 1, 1 }, { 32, 4, 256 }, NULL, /* block, grid, grid_at */
@@ -8846,7 +8960,7 @@ const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 =
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_config, 11,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] = "\
@@ -9068,7 +9182,7 @@ static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
 const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8053,
-    "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32,
+    "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,
     { 32, 1, 1 }, { 32, 4, 1 }, NULL, /* block, grid, grid_at */
@@ -9079,7 +9193,7 @@ const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_config, 8,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
-    NULL, /* chosen_by */
+    NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const ptxgen_param llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_buffers[] = {
@@ -9112,6 +9226,7 @@ const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16 = {
     17301504, /* workspace */
     0, 0, 0, 4, /* k, n, n_kv, m */
     llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config, 10,
+    PTXGEN_F16, /* weights */
 };
 
 

@@ -5,11 +5,13 @@
  */
 #include "cost.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gen/formula.h"
 
 enum { WARP = 32, BATCH = 8, COLUMN = 11 };
+enum { STAGED_AT_ONCE = 16, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
 
 static const double LATENCY = 780e-9;
 static const double COPY_SHARE = 0.9;
@@ -86,6 +88,35 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
+/* Whether blocks stride over the rows, a turn after the other. */
+static bool stays(const launch *l)
+{
+    return l->rows != NULL;
+}
+
+/* Each lane waits for 64 bytes of x at a time; then all blocks of an SM quantize them at once. */
+static double staging_time(const instance *in, double threads, double blocks_sm,
+                           const cost_gpu *gpu)
+{
+    const launch *l = &in->family->launch;
+    if (!stays(l) || !l->dynamic_shared)
+        return 0;
+    double values = (double)(in->shape.k * in->shape.m);
+    double instructions = blocks_sm * values / WARP * STAGE_INSTRUCTIONS;
+    return ceil(values / (threads * STAGED_AT_ONCE)) * LATENCY +
+           instructions / (TARGET_ISSUE_SLOTS * gpu->clock);
+}
+
+/* Turns that blocks that stay have at most, by those that they have on average. */
+static double longest_by_average(const instance *in, double blocks, const run_values *run)
+{
+    const launch *l = &in->family->launch;
+    if (!stays(l))
+        return 1;
+    double turns = (double)in->shape.n / (blocks * (double)formula_value(l->rows, in, run));
+    return ceil(turns) / turns;
+}
+
 cost_prediction cost_predict(arena *a, const cost_figures *f, const instance *in,
                              const cost_gpu *gpu)
 {
@@ -99,18 +130,25 @@ cost_prediction cost_predict(arena *a, const cost_figures *f, const instance *in
         target_blocks_per_sm(gpu->target, (unsigned)threads, f->registers, f->shared + dynamic);
     double sms = least(blocks, gpu->sm_count), resident = sms * least(fitting, blocks / sms);
     double schedulers = least(TARGET_ISSUE_SLOTS * sms, resident * threads / WARP);
+    double waves = ceil(blocks / (sms * fitting));
     cost_work work = cost_work_of(a, in);
+    double instructions = work.units * f->instructions / WARP;
+    if (!stays(l))
+        instructions += blocks * threads / WARP * f->beside;
     cost_prediction p = {
         .warps_sm = (unsigned)(fitting * threads / WARP),
         .in_flight_sm = fitting * threads * f->in_flight,
         .times = { [BOUND_MEMORY] = work.bytes / gpu->bandwidth,
-                   [BOUND_ISSUE] = work.units * f->instructions / WARP / (schedulers * gpu->clock),
-                   [BOUND_LATENCY] =
-                       work.units * f->unit_bytes * LATENCY / (resident * threads * f->in_flight) },
+                   [BOUND_ISSUE] = instructions / (schedulers * gpu->clock),
+                   [BOUND_LATENCY] = work.units * f->unit_bytes * LATENCY /
+                                     (resident * threads * f->in_flight) *
+                                     longest_by_average(in, blocks, &run) },
+        .start = waves * staging_time(in, threads, resident / sms, gpu),
     };
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         if (p.times[b] > p.times[p.bound])
             p.bound = b;
+    p.total = p.start + p.times[p.bound];
     return p;
 }
 
@@ -155,13 +193,14 @@ static void put_row(strbuf *out, const instance *in, const cost_figures *f, cons
                   f->instructions, COLUMN, f->load_bytes, COLUMN, p.in_flight_sm / KILO);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         strbuf_format(out, "%*.1f", COLUMN, p.times[b] * MICROSECONDS);
+    strbuf_format(out, "%*.1f", COLUMN, p.start * MICROSECONDS);
     strbuf_format(out, "  %s\n", cost_bound_names[p.bound]);
 }
 
 bool cost_list(strbuf *out, const target *t)
 {
     static const char *const columns[] = { "warps/SM",  "instr/unit", "bytes/load", "KB/SM",
-                                           "memory us", "issue us",   "latency us" };
+                                           "memory us", "issue us",   "latency us", "start us" };
     cost_gpu gpu;
     if (!cost_gpu_of(t, &gpu))
         return false;

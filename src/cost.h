@@ -1,14 +1,17 @@
 /* The cost model: how long a kernel should take on a GPU, on paper.
  *
- * Three things may hold a kernel that reads its weights once, and the slowest is the prediction:
+ * Three things may hold a kernel that reads its weights once, and the slowest is the bound:
  *
  *   memory   every byte of inputs and outputs once, at the speed of a copy;
- *   issue    the instructions of the hot loop, by the schedulers of the SMs in use;
+ *   issue    the instructions of all warps, by the schedulers of the SMs in use;
  *   latency  each lane asks for some bytes and waits for them: bytes in flight a round trip.
  *
- * It is a model. It leaves out the launch, what blocks do before and after their loop, the last
- * wave of blocks that does not fill the GPU, caches and how many misses they can have pending, and
- * clocks that fall under load.
+ * Blocks that stay for many rows and keep x in shared memory put it there first, while no weights
+ * stream: their start is added to the bound. Where such blocks have one turn more than others, all
+ * wait for it.
+ *
+ * It is a model. It leaves out the launch, the last wave of blocks that don't stay, caches and how
+ * many misses they can have pending, and clocks that fall under load.
  */
 #ifndef PTXGEN_COST_H
 #define PTXGEN_COST_H
@@ -24,7 +27,8 @@ typedef struct cost_figures {
     const char *family;
     unsigned sm;
     unsigned registers, shared; /* of a thread; static bytes of a block */
-    double instructions;        /* of a lane, a unit of work */
+    double instructions;        /* of a lane, a unit of work; */
+    double beside;              /* and of a warp that does not stay, beside its loop */
     double load_bytes;          /* of a load of device memory in the loop, on average */
     double unit_bytes;          /* that a unit needs of memory, each counted once */
     double in_flight;           /* bytes that a lane waits for at a time, each counted once */
@@ -65,6 +69,8 @@ typedef struct cost_prediction {
     double in_flight_sm;       /* bytes that so many wait for */
     double times[BOUND_COUNT]; /* seconds; of a grid that may be too small to fill the SMs */
     cost_bound bound;          /* the largest of them */
+    double start;              /* seconds until blocks that stay have x in shared memory */
+    double total;              /* the start and the bound's time */
 } cost_prediction;
 
 /* dims of the instance must be static. */

@@ -12,6 +12,14 @@ format weights_of(const instance *in)
     return family_key(in->family, "kv_type") ? kv_format(in) : in->family->weights;
 }
 
+format pipeline_weights(const pipeline *p)
+{
+    format found = FORMAT_NONE;
+    for (size_t i = 0; i < p->step_count && found == FORMAT_NONE; i++)
+        found = weights_of(p->steps[i]);
+    return found;
+}
+
 description describe_kernel(arena *a, const kernel *k)
 {
     const instance *in = k->instance;
@@ -38,12 +46,17 @@ const char *config_word(const instance *in, const key *k)
 
 bool kernel_is_chosen(const kernel *k)
 {
-    return instance_is_chosen(k->instance, k->target);
+    return instance_chosen(k->instance, k->target) != 0;
 }
 
 void print_choice(strbuf *out, const kernel *k)
 {
-    strbuf_format(out, "chosen by %s auto for %s", k->instance->chosen_by->name, k->target->name);
+    unsigned chosen = instance_chosen(k->instance, k->target);
+    strbuf_format(out, "chosen by %s auto, precision", k->instance->chosen_by->name);
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        if (chosen >> p & 1)
+            strbuf_format(out, " %s%s", precision_choices[p].word, chosen >> p > 1 ? " and" : "");
+    strbuf_format(out, ", for %s", k->target->name);
     if (k->newest != k->target)
         strbuf_format(out, " to %s", k->newest->name);
 }

@@ -5,7 +5,7 @@
 #include "base/strbuf.h"
 #include "gen/kernel.h"
 
-enum { PTXGEN_HEADER_ABI = 2 };
+enum { PTXGEN_HEADER_ABI = 3 };
 
 /* Figures that run-time values decide are -1. */
 typedef struct description {
@@ -23,6 +23,9 @@ description describe_kernel(arena *a, const kernel *k);
 /* The format that a query asks for as weights: of W, or of K and V. */
 format weights_of(const instance *in);
 
+/* The same of a pipeline's first step that has weights. */
+format pipeline_weights(const pipeline *p);
+
 bool param_is_pointer(const param *p);
 
 /* The word that a key of the instance has as its value, or NULL for a key with a number. */
@@ -31,7 +34,7 @@ const char *config_word(const instance *in, const key *k);
 /* Whether variant = auto chose the kernel for its targets, from k->target to k->newest. */
 bool kernel_is_chosen(const kernel *k);
 
-/* "chosen by q4k_gemv auto for sm_75 to sm_90". */
+/* "chosen by q4k_gemv auto, precision q8, for sm_75 to sm_90". */
 void print_choice(strbuf *out, const kernel *k);
 
 /* The C identifier of a set's kernel: PREFIX_NAME. Where an instance has kernels for several

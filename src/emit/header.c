@@ -177,7 +177,8 @@ static void print_summary(strbuf *out, const kernel *k, const description *d)
     if (in->family->weights != FORMAT_NONE)
         strbuf_format(out, ", weights %s", formats[in->family->weights].name);
     if (in->family->activations != FORMAT_NONE)
-        strbuf_format(out, ", activations %s", formats[in->family->activations].name);
+        strbuf_format(out, ", activations %s%s", formats[in->family->activations].name,
+                      in->family->quantizes ? " rounded to 8 bits" : "");
     print_rest_of_config(out, in, said);
     strbuf_format(out, ".  %s, block %" PRId64 ", grid ", k->target->name, d->block);
     size_t dimensions = how->grid[2] ? 3 : how->grid[1] ? 2 : 1;

@@ -111,11 +111,13 @@ void print_definitions(strbuf *out, const kernel_set *set, const kernel *k,
 
     strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", id, in->name, in->name);
     strbuf_format(out, "    %s_ptx, %zu,\n    \"%s\", PTXGEN_", id, k->ptx_length, f->name);
-    print_upper(out, operation_names[instance_operation(in)]);
+    print_upper(out, operation_names[f->op]);
     strbuf_put(out, ", PTXGEN_");
     print_upper(out, formats[weights_of(in)].name);
     strbuf_put(out, ", PTXGEN_");
     print_upper(out, formats[f->activations].name);
+    strbuf_put(out, ", PTXGEN_");
+    print_upper(out, formats[family_precision(f)].name);
     strbuf_format(out, ",\n    %u, %u, /* sm, isa */\n", k->target->sm, k->isa);
     strbuf_format(out, "    %s_params, %zu,\n", id, d.param_count);
     print_launch(out, k, &d, at_run_time);
@@ -123,8 +125,11 @@ void print_definitions(strbuf *out, const kernel_set *set, const kernel *k,
     strbuf_format(out, "    %s_config, %zu,\n", id, config_count);
     print_resources(out, k, &d);
     strbuf_format(out, "    %d, /* preference */\n    ", f->preference);
-    if (kernel_is_chosen(k))
-        strbuf_format(out, "\"%s\", /* chosen_by */\n};\n\n", in->chosen_by->name);
+    unsigned chosen = instance_chosen(in, k->target);
+    if (chosen)
+        strbuf_format(out, "\"%s\"", in->chosen_by->name);
     else
-        strbuf_put(out, "NULL, /* chosen_by */\n};\n\n");
+        strbuf_put(out, "NULL");
+    strbuf_format(out, ", %u, %u, /* chosen_by, chosen_f32, chosen_q8 */\n};\n\n",
+                  chosen >> PRECISION_F32 & 1, chosen >> PRECISION_Q8 & 1);
 }

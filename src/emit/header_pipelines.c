@@ -110,10 +110,12 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
                   "    %" PRId64 ", /* workspace */\n"
                   "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", /* k, n, n_kv, m */\n"
                   "    %s_config, %zu,\n"
-                  "};\n\n",
+                  "    PTXGEN_",
                   id, in->name, in->family->name, id, buffers.count, id, p->step_count,
                   buffers.workspace, in->shape.k, in->shape.n, in->n_kv,
                   family_key(in->family, "m") ? in->shape.m : 1, id, config_count);
+    print_upper(out, formats[pipeline_weights(p)].name);
+    strbuf_put(out, ", /* weights */\n};\n\n");
 }
 
 void print_pipeline_definitions(strbuf *out, const kernel_set *set)

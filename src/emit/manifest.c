@@ -103,8 +103,13 @@ static void set_choice(json_t *object, const kernel_set *set, const kernel *k)
     for (size_t t = 0; t < set->target_count; t++)
         if (set->targets[t]->sm >= k->target->sm && set->targets[t]->sm <= k->newest->sm)
             json_add(chosen_for, json_string(set->targets[t]->name));
+    json_t *chosen_with = json_made(json_array());
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        if (instance_chosen(k->instance, k->target) >> p & 1)
+            json_add(chosen_with, json_string(precision_choices[p].word));
     json_put_string(object, "chosen_by", k->instance->chosen_by->name);
     json_put(object, "chosen_for", chosen_for);
+    json_put(object, "chosen_with", chosen_with);
 }
 
 static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
@@ -135,6 +140,8 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
     json_put_number(item, "workspace", 0);
     json_put(item, "ptxas", resources_json(&k->resources));
     json_put_string(item, "fnv1a64", ptx_checksum(a, k->ptx, k->ptx_length));
+    if (in->family->activations != FORMAT_NONE)
+        json_put_string(item, "precision", formats[family_precision(in->family)].name);
     return item;
 }
 

@@ -251,7 +251,9 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
 {
     out->count = 0;
     if (asked->variant != VARIANT_AUTO) {
-        *VEC_PUSH(a, out) = *asked;
+        instance *named = VEC_PUSH(a, out);
+        *named = *asked;
+        named->precision = PRECISION_F32; /* its own: families with that key round nothing */
         return;
     }
     for (size_t i = 0; i < wanted_count; i++) {

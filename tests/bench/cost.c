@@ -98,6 +98,7 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
         .registers = r.registers,
         .shared = r.shared_bytes,
         .instructions = (double)hot.instructions / hot.units,
+        .beside = (double)(m.instructions - hot.instructions),
         .load_bytes = (double)hot.memory.bytes / hot.memory.loads,
         .unit_bytes = loaded < work.unit_bytes ? loaded : work.unit_bytes,
     };
@@ -107,15 +108,15 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
     cost_prediction p = cost_predict(out->arena, &f, in, &gpu);
     strbuf_format(&out->markdown,
                   "| %s | %s | %u | %u | %zu | %zu | %.0f %s | %.2f | %.0f | %u | %.1f | %.1f | "
-                  "%.1f | %.1f | %s |\n",
+                  "%.1f | %.1f | %.1f | %s |\n",
                   in->name, t->name, r.registers, r.spill_bytes, m.instructions, hot.instructions,
                   hot.units, hot.what, f.instructions, f.load_bytes, p.warps_sm,
                   p.in_flight_sm / 1e3, p.times[BOUND_MEMORY] * 1e6, p.times[BOUND_ISSUE] * 1e6,
-                  p.times[BOUND_LATENCY] * 1e6, cost_bound_names[p.bound]);
+                  p.times[BOUND_LATENCY] * 1e6, p.start * 1e6, cost_bound_names[p.bound]);
     if (embedded)
-        strbuf_format(&out->c, "    { \"%s\", %u, %u, %u, %.2f, %.1f, %.3f, %.1f },\n", f.family,
-                      f.sm, f.registers, f.shared, f.instructions, f.load_bytes, f.unit_bytes,
-                      f.in_flight);
+        strbuf_format(&out->c, "    { \"%s\", %u, %u, %u, %.2f, %.0f, %.1f, %.3f, %.1f },\n",
+                      f.family, f.sm, f.registers, f.shared, f.instructions, f.beside, f.load_bytes,
+                      f.unit_bytes, f.in_flight);
 }
 
 static void begin_markdown(strbuf *out, const char *version, const kernel_set *set)
@@ -132,7 +133,8 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
         "lanes x bytes of\n  a turn, each byte once, / times that a turn waits for memory (by the "
         "scoreboards in the machine\n  code, in the loop's steady state).\n"
         "- *memory*, *issue*, *latency*: microseconds that each alone would take, at the size in "
-        "the kernel's\n  name; the largest is the *bound*.\n\n"
+        "the kernel's\n  name; the largest is the *bound*. *start*: until blocks that stay for "
+        "many rows have x\n  in shared memory; it comes on top.\n\n"
         "| target | taken as | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
         version);
     for (size_t i = 0; i < set->target_count; i++) {
@@ -143,8 +145,9 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
                       part->sm_count, part->clock_mhz, part->bandwidth_gbps);
     }
     strbuf_put(out, "\n| kernel | target | registers | spills | instructions | loop | work | each "
-                    "| bytes a load | warps | KB in flight | memory | issue | latency | bound |\n"
-                    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+                    "| bytes a load | warps | KB in flight | memory | issue | latency | start "
+                    "| bound |\n"
+                    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void begin_c(strbuf *out, const char *version)

@@ -161,11 +161,14 @@ static void variant_auto_makes_what_it_chooses_for_each_target(void **state)
 {
     static const invocation invocations[] = {
         { "--spec auto.ini --print-outputs", 0,
-          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n1024_w4.sm_75.ptx\n"
-          "mwv_q4k_gemv_k4096_n1024_w8.sm_80.ptx\nvectorized_q4k_gemv_k512_n64.sm_75.ptx\n",
+          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n4096_w2.sm_75.ptx\n"
+          "stream_q4k_gemv_k4096_n4096_m1_w12_r1.sm_80.ptx\n"
+          "vectorized_q4k_gemv_k512_n64.sm_75.ptx\n",
           "" },
+        { "--spec exact.ini --print-outputs", 0,
+          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n4096_w2.ptx\n", "" },
         { "--spec auto.ini --print-outputs --target sm_90", 0,
-          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n1024_w8.ptx\n"
+          "ptxgen_kernels.h\nptxgen_kernels.json\nstream_q4k_gemv_k4096_n4096_m1_w12_r1.ptx\n"
           "vectorized_q4k_gemv_k512_n64.ptx\n",
           "" },
         { "--spec auto.ini --verify", 0, NULL, "" },
@@ -178,7 +181,8 @@ static void variant_auto_makes_what_it_chooses_for_each_target(void **state)
     fixture *f = *state;
     write_text(f, "auto.ini",
                "[ptxgen]\ntargets = sm_75, sm_80\n"
-               "[q4k_gemv]\nshape = 4096x1024, 512x64\nvariant = auto\n");
+               "[q4k_gemv]\nshape = 4096x4096, 512x64\nvariant = auto\n");
+    write_text(f, "exact.ini", "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n");
     write_text(f, "wrong_variant.ini", "[q6k_gemv]\nshape = 256x1\nvariant = aut\n");
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
         check(f, &invocations[i]);

@@ -74,8 +74,8 @@ static void grouped_attention_has_none_in_its_loops(void **state)
     const choice *types = family_key(f, "kv_type")->choices;
     for (size_t i = 0; i < sizeof head_dims / sizeof *head_dims; i++)
         for (size_t j = 0; j < sizeof ratios / sizeof *ratios; j++)
-            for (size_t type = 0; types[type].word; type++) {
-                if (type == KV_Q8_0 && head_dims[i] % Q8_0_HEAD_DIM_MULTIPLE)
+            for (size_t t = 0; types[t].word; t++) {
+                if (t == KV_Q8_0 && head_dims[i] % Q8_0_HEAD_DIM_MULTIPLE)
                     continue;
                 arena *a = arena_new();
                 instance in;
@@ -83,7 +83,7 @@ static void grouped_attention_has_none_in_its_loops(void **state)
                                arena_format(a,
                                             "head_dim=%d num_heads=%d num_kv_heads=1 m=1 "
                                             "max_seq_len=512 chunks=1 kv_type=%s",
-                                            head_dims[i], ratios[j], types[type].word),
+                                            head_dims[i], ratios[j], types[t].word),
                                &in);
                 int64_t threads = formula_value(f->launch.block, &in, NULL);
                 expect_no_more(in.name, bank_conflicts(a, &in, threads),

@@ -75,9 +75,11 @@ static void every_kernel_is_found_by_its_name_and_its_query(void **state)
     (void)state;
     for (size_t i = 0; i < engine_kernel_count; i++) {
         const ptxgen_kernel *k = engine_kernels[i];
-        const ptxgen_query query = {
-            .op = k->operation, .family = k->family, .k = k->k, .n = k->n
-        };
+        const ptxgen_query query = { .op = k->operation,
+                                     .family = k->family,
+                                     .k = k->k,
+                                     .n = k->n,
+                                     .seq_len_indirect = k->seq_len_indirect };
         assert_ptr_equal(engine_named(k->name, 0), k);
         assert_non_null(engine_find(&query));
     }

@@ -31,6 +31,20 @@ static const family test_gemv = {
     .launch = { .block = "256", .grid = { "n" } },
 };
 
+/* The same, its blocks staying for eight rows at a time with x in shared memory. */
+static const family staying_gemv = {
+    .name = "staying_gemv",
+    .weights = FORMAT_Q8_0,
+    .activations = FORMAT_F32,
+    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 4),
+                               PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "min(ceil_div(n, 8), sm_count*2)" },
+                .dynamic_shared = "k",
+                .rows = "8" },
+};
+
 static instance gemv_of(int64_t k, int64_t n)
 {
     return (instance){ .family = &test_gemv, .name = "test_gemv", .shape = { .k = k, .n = n } };
@@ -120,6 +134,45 @@ static void a_grid_smaller_than_the_gpu_uses_a_part_of_it(void **state)
     close_to(one.times[BOUND_ISSUE], 4096 * 2 / 32.0 / (4 * 1e9));
 }
 
+static void a_warp_that_does_not_stay_has_instructions_beside_its_loop(void **state)
+{
+    arena *a = *state;
+    cost_figures figures = counted;
+    figures.beside = 100;
+    instance in = gemv_of(4096, 1000), staying = in;
+    staying.family = &staying_gemv;
+    staying.shape.m = 1;
+    cost_gpu gpu = gpu_of(10, 1e6, 1e15);
+    close_to(cost_predict(a, &figures, &in, &gpu).times[BOUND_ISSUE],
+             1000.0 * (4096 * 2 / 32.0 + 8 * 100) / (10 * 4 * 1e6));
+    close_to(cost_predict(a, &figures, &staying, &gpu).times[BOUND_ISSUE],
+             1000.0 * 4096 * 2 / 32 / (10 * 4 * 1e6));
+}
+
+static void blocks_that_stay_put_x_into_shared_memory_before_their_loop(void **state)
+{
+    arena *a = *state;
+    instance in = gemv_of(6144, 1600), passing = in;
+    in.family = &staying_gemv;
+    in.shape.m = 1;
+    cost_gpu gpu = gpu_of(100, 1e9, 1e12);
+    cost_prediction p = cost_predict(a, &counted, &in, &gpu);
+    /* 4096 values at once, so two round trips; then two blocks of an SM at 6 instructions each. */
+    close_to(p.start, 2 * 780e-9 + 2 * 6144 / 32.0 * 6 / (4 * 1e9));
+    close_to(p.total, p.start + p.times[p.bound]);
+    assert_true(cost_predict(a, &counted, &passing, &gpu).start <= 0);
+}
+
+static void blocks_that_stay_wait_for_those_with_one_turn_more(void **state)
+{
+    arena *a = *state;
+    instance even = gemv_of(4096, 1600), one_more = gemv_of(4096, 1608);
+    even.family = one_more.family = &staying_gemv;
+    cost_gpu gpu = gpu_of(100, 1e12, 1e15);
+    close_to(cost_predict(a, &counted, &one_more, &gpu).times[BOUND_LATENCY],
+             2 * cost_predict(a, &counted, &even, &gpu).times[BOUND_LATENCY]);
+}
+
 static void query_heads_go_over_the_cache_they_share_each_on_its_own(void **state)
 {
     arena *a = *state;
@@ -198,6 +251,9 @@ int main(void)
         cmocka_unit_test(issue_time_is_warp_instructions_over_all_schedulers),
         cmocka_unit_test(latency_time_is_round_trips_of_the_bytes_in_flight),
         cmocka_unit_test(a_grid_smaller_than_the_gpu_uses_a_part_of_it),
+        cmocka_unit_test(a_warp_that_does_not_stay_has_instructions_beside_its_loop),
+        cmocka_unit_test(blocks_that_stay_put_x_into_shared_memory_before_their_loop),
+        cmocka_unit_test(blocks_that_stay_wait_for_those_with_one_turn_more),
         cmocka_unit_test(query_heads_go_over_the_cache_they_share_each_on_its_own),
         cmocka_unit_test(weights_are_counted_and_not_what_they_are_multiplied_by),
         cmocka_unit_test(figures_of_a_target_between_are_those_of_the_one_before),

@@ -59,8 +59,8 @@ static void keys_stand_in_the_promised_order(void **state)
 {
     static const char *const top[] = { "ptxgen", "abi", "prefix", "kernels", "pipelines" };
     static const char *const of_a_kernel[] = {
-        "name",   "family", "entry", "file", "target",    "isa",   "config",
-        "params", "block",  "grid",  "smem", "workspace", "ptxas", "fnv1a64",
+        "name",  "family", "entry", "file",      "target", "isa",     "config",    "params",
+        "block", "grid",   "smem",  "workspace", "ptxas",  "fnv1a64", "precision",
     };
     parsed *p = *state;
     const char *name;

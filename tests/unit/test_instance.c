@@ -99,6 +99,18 @@ static void a_sum_of_values_is_put_in_parentheses(void **state)
     arena_free(a);
 }
 
+static void families_round_x_where_their_reference_does(void **state)
+{
+    (void)state;
+    for (const family *const *f = families; *f; f++) {
+        bool rounds = (*f)->reference == ref_gemv_quantizing ||
+                      (*f)->reference == ref_gate_up_swiglu_quantizing;
+        if ((*f)->quantizes != rounds)
+            fail_msg("%s", (*f)->name);
+        assert_int_equal(family_precision(*f), rounds ? FORMAT_Q8_1 : (*f)->activations);
+    }
+}
+
 static void dynamic_dims_are_passed_behind_the_other_parameters(void **state)
 {
     (void)state;
@@ -142,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_real_number_is_written_with_as_many_digits_as_it_needs),
         cmocka_unit_test(parameters_carry_their_size_in_bytes),
         cmocka_unit_test(a_sum_of_values_is_put_in_parentheses),
+        cmocka_unit_test(families_round_x_where_their_reference_does),
         cmocka_unit_test(dynamic_dims_are_passed_behind_the_other_parameters),
         cmocka_unit_test(a_sequence_length_is_a_number_or_a_pointer),
     };

@@ -8,14 +8,16 @@
 
 #include <string.h>
 
+#include "gen/formula.h"
 #include "gen/tuning.h"
 
 enum { MAX_ROWS = 64, BLOCK_VALUES = 256 };
 
-static const int64_t columns[] = { 0, 256, 512, 768, 1024, 1792, 2048, 3840, 4096, 14336 };
-static const int64_t rows[] = { 0, 1, 1024, 1025, 2048, 2049, 128256 };
+static const int64_t columns[] = { 0,    256,  512,  768,   1024,  1792,
+                                   2048, 3840, 4096, 14336, 55296, 55552 };
+static const int64_t rows[] = { 0, 1, 1024, 1536, 1537, 2048, 2049, 4096, 128256 };
 
-/* Calls visit for all plain families, targets, columns and rows above. */
+/* Calls visit for all plain families, precisions, targets, columns and rows above. */
 static void for_all_shapes(void (*visit)(void *context, const instance *asked, const target *t),
                            void *context)
 {
@@ -23,13 +25,14 @@ static void for_all_shapes(void (*visit)(void *context, const instance *asked, c
         if (!family_key(*f, "variant"))
             continue;
         instance asked = { .family = *f, .variant = VARIANT_AUTO };
-        for (size_t t = 0; t < target_count; t++)
+        for (size_t t = 0; t < target_count * PRECISION_COUNT; t++)
             for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
                 for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
                     asked.shape.k = columns[k];
                     asked.shape.n = rows[n];
                     asked.dims = columns[k] && rows[n] ? DIMS_STATIC : DIMS_DYNAMIC;
-                    visit(context, &asked, &targets[t]);
+                    asked.precision = (int64_t)(t / target_count);
+                    visit(context, &asked, &targets[t % target_count]);
                 }
     }
 }
@@ -62,29 +65,80 @@ static void every_family_of_the_table_is_a_family_of_the_list(void **state)
     }
 }
 
+static void assert_same_parameters(arena *a, const instance *plain, const instance *chosen)
+{
+    enum { GGUF_ALIGNMENT = 32 };
+    param of_plain[MAX_PARAMS], of_chosen[MAX_PARAMS];
+    size_t count = instance_params(a, plain, of_plain);
+    assert_int_equal(instance_params(a, chosen, of_chosen), count);
+    for (size_t i = 0; i < count; i++) {
+        const param *p = &of_plain[i], *c = &of_chosen[i];
+        assert_string_equal(c->name, p->name);
+        assert_int_equal(c->kind, p->kind);
+        assert_int_equal(c->format, p->format);
+        if (p->kind != PARAM_U32)
+            assert_int_equal(formula_value(c->bytes, chosen, NULL),
+                             formula_value(p->bytes, plain, NULL));
+        assert_true(c->align <= GGUF_ALIGNMENT);
+    }
+}
+
+static void compare_with_plain(void *context, const instance *asked, const target *t)
+{
+    instance chosen = tuning_choose(asked, t);
+    const family *plain = asked->family, *f = chosen.family;
+    assert_int_equal(f->op, plain->op);
+    assert_int_equal(f->weights, plain->weights);
+    assert_int_equal(f->activations, plain->activations);
+    assert_true(f->preference >= plain->preference);
+    assert_same_parameters(context, asked, &chosen);
+    if (f->quantizes) {
+        assert_int_equal(asked->precision, PRECISION_Q8);
+        assert_int_equal(asked->dims, DIMS_STATIC);
+    } else {
+        assert_ptr_equal(f->reference, plain->reference);
+        assert_true(f->tolerance <= plain->tolerance);
+    }
+}
+
 static void what_is_chosen_has_the_parameters_and_the_promise_of_the_plain_family(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < tuning_row_count; i++) {
-        const family *plain = tuning_rows[i].plain, *chosen = tuning_rows[i].chosen;
-        assert_int_equal(chosen->op, plain->op);
-        assert_int_equal(chosen->weights, plain->weights);
-        assert_int_equal(chosen->activations, FORMAT_F32);
-        assert_string_equal(chosen->computes, plain->computes);
-        assert_ptr_equal(chosen->reference, plain->reference);
-        assert_true(chosen->tolerance <= plain->tolerance);
-        assert_string_equal(chosen->launch.grid[0], plain->launch.grid[0]);
-        assert_true(chosen->preference >= plain->preference);
+    arena *a = arena_new();
+    for_all_shapes(compare_with_plain, a);
+    arena_free(a);
+}
 
-        const param *a = plain->params, *b = chosen->params;
-        for (; a->name && b->name; a++, b++) {
-            assert_string_equal(b->name, a->name);
-            assert_int_equal(b->kind, a->kind);
-            assert_int_equal(b->format, a->format);
-            assert_string_equal(b->values, a->values);
-            assert_true(b->align <= a->align);
-        }
-        assert_true(!a->name && !b->name);
+static void choose_the_same_or_round(void *context, const instance *asked, const target *t)
+{
+    (void)context;
+    instance exact = *asked;
+    exact.precision = PRECISION_F32;
+    const tuning_row *row = tuning_find(asked, t);
+    if (!row->chosen->quantizes)
+        assert_ptr_equal(row, tuning_find(&exact, t));
+}
+
+static void what_does_not_round_is_chosen_with_either_precision(void **state)
+{
+    (void)state;
+    for_all_shapes(choose_the_same_or_round, NULL);
+}
+
+static void two_blocks_that_keep_x_in_shared_memory_fit_an_sm(void **state)
+{
+    (void)state;
+    enum { STREAM_REGISTERS = 80 };
+    for (size_t i = 0; i < tuning_row_count; i++) {
+        const tuning_row *row = &tuning_rows[i];
+        if (!row->chosen->quantizes)
+            continue;
+        instance longest = { .family = row->chosen, .shape = { .k = row->k.most, .m = 1 } };
+        size_t shared = (size_t)formula_value(row->chosen->launch.dynamic_shared, &longest, NULL);
+        for (size_t t = 0; t < target_count; t++)
+            if (targets[t].sm >= row->least_sm && targets[t].sm <= row->most_sm)
+                assert_true(target_blocks_per_sm(&targets[t], 32 * (unsigned)row->num_warps,
+                                                 STREAM_REGISTERS, shared) >= 2);
     }
 }
 
@@ -105,7 +159,7 @@ static void choose_valid_keys(void *context, const instance *asked, const target
     assert_ptr_equal(chosen.chosen_by, asked->family);
     for (size_t i = 0; i < target_count; i++) {
         bool same = &targets[i] == t;
-        assert_int_equal(instance_is_chosen(&chosen, &targets[i]), same);
+        assert_int_equal(instance_chosen(&chosen, &targets[i]), same ? 1u << asked->precision : 0);
         assert_int_equal((chosen.excluded & target_bit(&targets[i])) == 0, same);
     }
 }
@@ -116,11 +170,12 @@ static void every_shape_has_a_choice_that_its_family_takes_for_one_target(void *
     for_all_shapes(choose_valid_keys, NULL);
 }
 
-/* Two super-blocks a warp, or one warp a row. */
+/* Two super-blocks a warp, or one warp to a row or more. */
 static void has_work(void *context, const instance *asked, const target *t)
 {
     (void)context;
-    int64_t warps = tuning_find(asked, t)->num_warps;
+    const tuning_row *row = tuning_find(asked, t);
+    int64_t warps = family_key(row->chosen, "rows_per_warp") ? 1 : row->num_warps;
     if (asked->shape.k && asked->shape.n && warps > 1 && asked->shape.k < warps * 2 * BLOCK_VALUES)
         fail_msg("%s, k = %lld: %lld warps a row", asked->family->name, (long long)asked->shape.k,
                  (long long)warps);
@@ -182,6 +237,8 @@ int main(void)
         cmocka_unit_test(every_row_is_reached),
         cmocka_unit_test(every_family_of_the_table_is_a_family_of_the_list),
         cmocka_unit_test(what_is_chosen_has_the_parameters_and_the_promise_of_the_plain_family),
+        cmocka_unit_test(what_does_not_round_is_chosen_with_either_precision),
+        cmocka_unit_test(two_blocks_that_keep_x_in_shared_memory_fit_an_sm),
         cmocka_unit_test(every_shape_has_a_choice_that_its_family_takes_for_one_target),
         cmocka_unit_test(every_warp_of_a_known_shape_has_work),
         cmocka_unit_test(many_rows_fill_an_sm_with_no_more_warps_a_row_than_that_takes),

@@ -1,0 +1,123 @@
+/* Kernels and pipelines that differ in what they compute, looked up: each is found where it is
+ * asked for, and no other in its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define OPTIONS_KERNELS_IMPLEMENTATION
+#include "options_kernels.h"
+
+static void assert_says(const ptxgen_query *query, const char *expected)
+{
+    char text[400];
+    size_t length = options_explain_miss(query, text, sizeof text);
+    assert_string_equal(text, expected);
+    assert_int_equal(length, strlen(text));
+}
+
+static void a_gemv_with_something_added_is_found_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "stream_q4k_gemv_k1024_n16_m1_w2_r2",
+                                         "stream_q4k_gemv_k1024_n16_m1_w2_r2_bias",
+                                         "stream_q4k_gemv_k1024_n16_m1_w2_r2_residual",
+                                         "stream_q4k_gemv_k1024_n16_m1_w2_r2_bias_residual" };
+    for (int i = 0; i < 4; i++) {
+        const ptxgen_query query = {
+            .op = PTXGEN_GEMV, .k = 1024, .n = 16, .bias = i & 1, .residual = i >> 1
+        };
+        assert_non_null(options_find(&query));
+        assert_string_equal(options_find(&query)->name, names[i]);
+    }
+    assert_says(&(ptxgen_query){ .op = PTXGEN_GEMV, .k = 512, .n = 7, .bias = 1 },
+                "no gemv with k 512, n 7, that bias was generated; nearest: "
+                "stream_q4k_gemv_k1024_n16_m1_w2_r2_bias (k is 1024, n is 16)");
+}
+
+static void attention_is_found_with_the_options_that_it_is_asked_for(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        const ptxgen_query query = { .op = PTXGEN_ATTENTION,
+                                     .head_dim = 128,
+                                     .max_seq_len = i & 1 ? 32 : 64,
+                                     .window = i & 2 ? 16 : 0,
+                                     .softcap = i & 4 ? 30 : 0,
+                                     .scale = i & 8 ? 0.1 : 0 };
+        const ptxgen_kernel *k = options_find(&query);
+        assert_non_null(k);
+        assert_int_equal(k->max_seq_len, query.max_seq_len);
+        assert_int_equal(strstr(k->name, "_win16") != NULL, query.window != 0);
+        assert_int_equal(strstr(k->name, "_cap3e1") != NULL, query.softcap > 0);
+        assert_int_equal(strstr(k->name, "_scale1em1") != NULL, query.scale > 0);
+    }
+    assert_says(&(ptxgen_query){ .op = PTXGEN_ATTENTION, .head_dim = 128, .window = 17 },
+                "no attention with head_dim 128, that window was generated; nearest: "
+                "multi_warp_attention_d128_h8_kv2_s64_w4_f16 (window is not set)");
+    assert_null(options_find(
+        &(ptxgen_query){ .op = PTXGEN_ATTENTION, .head_dim = 128, .seq_len_indirect = 1 }));
+}
+
+static void a_pipeline_is_found_by_its_weights_and_options(void **state)
+{
+    (void)state;
+    static const struct {
+        ptxgen_query query;
+        const char *name;
+    } cases[] = {
+        { { .family = "dp4a", .weights = PTXGEN_Q4_K }, "dp4a_k512_n8" },
+        { { .family = "dp4a", .weights = PTXGEN_Q6_K }, "dp4a_k512_n8_q6k" },
+        { { .family = "flash_decoding", .weights = PTXGEN_F16 },
+          "flash_decoding_d64_h4_kv2_s256_m2_c128_f16" },
+        { { .family = "flash_decoding", .weights = PTXGEN_BF16, .window = 100 },
+          "flash_decoding_d64_h4_kv2_s256_m2_c128_bf16_win100" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_non_null(options_find_pipeline(&cases[i].query));
+        assert_string_equal(options_find_pipeline(&cases[i].query)->name, cases[i].name);
+    }
+    assert_null(options_find_pipeline(&(ptxgen_query){ .family = "dp4a", .weights = PTXGEN_F16 }));
+    assert_null(options_find_pipeline(&(ptxgen_query){ .family = "flash_decoding", .window = 99 }));
+}
+
+static const ptxgen_config *key_of(const ptxgen_kernel *k, const char *name)
+{
+    static const ptxgen_config none = { .name = "" };
+    const ptxgen_config *key = ptxgen_key(k->config, k->config_count, name);
+    return key ? key : &none;
+}
+
+static void every_kernel_is_the_one_that_its_query_finds(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < options_kernel_count; i++) {
+        const ptxgen_kernel *k = options_kernels[i];
+        const ptxgen_query query = { .op = k->operation,
+                                     .family = k->family,
+                                     .k = k->k,
+                                     .n = k->n,
+                                     .weights = k->weights,
+                                     .max_seq_len = k->max_seq_len,
+                                     .bias = (int)key_of(k, "bias")->value,
+                                     .residual = (int)key_of(k, "residual")->value,
+                                     .window = key_of(k, "window")->value,
+                                     .scale = key_of(k, "scale")->real,
+                                     .softcap = key_of(k, "softcap")->real };
+        assert_ptr_equal(options_find(&query), k);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gemv_with_something_added_is_found_where_it_is_asked_for),
+        cmocka_unit_test(attention_is_found_with_the_options_that_it_is_asked_for),
+        cmocka_unit_test(a_pipeline_is_found_by_its_weights_and_options),
+        cmocka_unit_test(every_kernel_is_the_one_that_its_query_finds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
