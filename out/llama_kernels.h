@@ -106,7 +106,15 @@ typedef enum ptxgen_format {
 } ptxgen_format;
 
 typedef enum ptxgen_param_kind { PTXGEN_PARAM_POINTER, PTXGEN_PARAM_U32 } ptxgen_param_kind;
-typedef enum ptxgen_direction { PTXGEN_PARAM_IN, PTXGEN_PARAM_OUT } ptxgen_direction;
+
+/* Scratch memory belongs to one launch at a time, and what it holds is of no account; ZEROED memory
+ * has to be 0 before the first launch, and every launch that ends leaves it so. */
+typedef enum ptxgen_direction {
+    PTXGEN_PARAM_IN,
+    PTXGEN_PARAM_OUT,
+    PTXGEN_PARAM_SCRATCH,
+    PTXGEN_PARAM_ZEROED
+} ptxgen_direction;
 
 /* A parameter, in the order of the entry's: a device pointer, or a 32-bit number. */
 typedef struct ptxgen_param {
@@ -526,16 +534,16 @@ extern const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4;
 /* q8[1,14336] = q8_1(x[1,14336]), activations f32, num_warps 4.  sm_75, block 128, grid 112. */
 extern const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4;
 
-/* y[4096] = W[4096,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
+/* y[4096] = W[4096,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(4096, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3;
 
-/* y[1024] = W[1024,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
+/* y[1024] = W[1024,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(1024, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3;
 
-/* y[14336] = W[14336,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
+/* y[14336] = W[14336,4096] x[4096], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(14336, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3;
 
-/* y[4096] = W[4096,14336] x[14336], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(n, sm_count*16), 24 bytes shared. */
+/* y[4096] = W[4096,14336] x[14336], weights q4_k, activations q8_1, num_warps 3.  sm_75, block 96, grid min(4096, sm_count*16), 24 bytes shared. */
 extern const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3;
 
 /* o[h] = softmax(q[h] K' scale) V, activations f32, head_dim 128, num_heads 32, num_kv_heads 8, max_seq_len 8192.  sm_75, block 32, grid 32. */
@@ -4699,7 +4707,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=4096 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+// ptxgen 0.1.0  block 96  grid min(4096, sm_count*16)\n\
 .version 6.3\n\
 .target sm_75\n\
 .address_size 64\n\
@@ -5029,7 +5037,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12766,
+    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12769,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
@@ -5046,7 +5054,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=4096 n=1024 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+// ptxgen 0.1.0  block 96  grid min(1024, sm_count*16)\n\
 .version 6.3\n\
 .target sm_75\n\
 .address_size 64\n\
@@ -5376,7 +5384,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12766,
+    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12769,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
@@ -5393,7 +5401,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=4096 n=14336 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+// ptxgen 0.1.0  block 96  grid min(14336, sm_count*16)\n\
 .version 6.3\n\
 .target sm_75\n\
 .address_size 64\n\
@@ -5723,7 +5731,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12770,
+    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12774,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
@@ -5740,7 +5748,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=14336 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(n, sm_count*16)\n\
+// ptxgen 0.1.0  block 96  grid min(4096, sm_count*16)\n\
 .version 6.3\n\
 .target sm_75\n\
 .address_size 64\n\
@@ -6077,7 +6085,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13067,
+    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13070,
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
@@ -8977,10 +8985,10 @@ static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] 
 .reqntid 32, 1, 1\n\
 .maxnreg 96\n\
 {\n\
-    .reg .pred  %p<8>;\n\
-    .reg .b32   %r<12>;\n\
-    .reg .f32   %f<118>;\n\
-    .reg .b64   %rd<11>;\n\
+    .reg .pred  %p<13>;\n\
+    .reg .b32   %r<26>;\n\
+    .reg .f32   %f<111>;\n\
+    .reg .b64   %rd<25>;\n\
 \n\
     ld.param.u64        %rd1, [o];\n\
     ld.param.u64        %rd2, [partials];\n\
@@ -8988,14 +8996,14 @@ static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] 
     mov.u32             %r1, %ctaid.y;                          // sequence\n\
     mov.u32             %r2, %ctaid.x;                          // head\n\
     mov.u32             %r3, %tid.x;\n\
-    mad.lo.u32          %r4, %r1, 32, %r2;\n\
-    mul.wide.u32        %rd4, %r4, 256;\n\
-    mad.lo.u64          %rd5, %rd4, 528, %rd2;\n\
-    mad.wide.u32        %rd6, %r1, 4, %rd3;\n\
-    ld.global.nc.u32    %r5, [%rd6];\n\
-    min.u32             %r6, %r5, 32768;                        // seq_len\n\
-    add.u32             %r7, %r6, 127;\n\
-    shr.u32             %r8, %r7, 7;\n\
+    mad.wide.u32        %rd4, %r1, 4, %rd3;\n\
+    ld.global.nc.u32    %r4, [%rd4];\n\
+    min.u32             %r5, %r4, 32768;                        // seq_len\n\
+    add.u32             %r6, %r5, 127;\n\
+    shr.u32             %r7, %r6, 7;\n\
+    mad.lo.u32          %r8, %r1, 32, %r2;\n\
+    mul.wide.u32        %rd5, %r8, 256;\n\
+    mad.lo.u64          %rd6, %rd5, 528, %rd2;\n\
     setp.lt.u32         %p1, %r3, 32;\n\
     @!%p1 bra           $piece_done;\n\
 \n\
@@ -9007,158 +9015,167 @@ $piece_loop:\n\
     mov.f32             %f4, 0f00000000;\n\
     mov.f32             %f5, 0f00000000;\n\
     mov.f32             %f6, 0f00000000;\n\
-    mov.u64             %rd7, %rd5;\n\
-    mad.wide.u32        %rd8, %r3, 16, %rd5;\n\
-    shr.u32             %r9, %r8, 3;\n\
-    mov.u32             %r10, 0;                                // turn\n\
-    setp.lt.u32         %p2, %r10, %r9;\n\
-    @!%p2 bra           $turn_done;\n\
+    sub.u32             %r9, %r7, 1;\n\
+    mov.u32             %r10, 0;                                // row\n\
+    setp.lt.u32         %p2, %r10, %r7;\n\
+    @!%p2 bra           $row_done;\n\
 \n\
-$turn_loop:                                                     // 32 elements a lane\n\
+$row_loop:                                                      // 32 elements a lane\n\
     .pragma \"nounroll\";\n\
     mov.f32             %f7, %f1;\n\
+    min.u32             %r11, %r10, %r9;\n\
+    mad.wide.u32        %rd7, %r11, 528, %rd6;\n\
     ld.global.nc.v4.f32 {%f8, %f9, %f10, %f11}, [%rd7+512];\n\
     max.f32             %f12, %f7, %f8;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd7+1040];\n\
-    max.f32             %f17, %f12, %f13;\n\
-    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd7+1568];\n\
-    max.f32             %f22, %f17, %f18;\n\
-    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd7+2096];\n\
-    max.f32             %f27, %f22, %f23;\n\
-    ld.global.nc.v4.f32 {%f28, %f29, %f30, %f31}, [%rd7+2624];\n\
-    max.f32             %f32, %f27, %f28;\n\
-    ld.global.nc.v4.f32 {%f33, %f34, %f35, %f36}, [%rd7+3152];\n\
-    max.f32             %f37, %f32, %f33;\n\
-    ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd7+3680];\n\
-    max.f32             %f42, %f37, %f38;\n\
-    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd7+4208];\n\
-    max.f32             %f47, %f42, %f43;\n\
-    ld.global.nc.v4.f32 {%f48, %f49, %f50, %f51}, [%rd8];\n\
-    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd8+528];\n\
-    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd8+1056];\n\
-    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd8+1584];\n\
-    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd8+2112];\n\
-    ld.global.nc.v4.f32 {%f68, %f69, %f70, %f71}, [%rd8+2640];\n\
-    ld.global.nc.v4.f32 {%f72, %f73, %f74, %f75}, [%rd8+3168];\n\
-    ld.global.nc.v4.f32 {%f76, %f77, %f78, %f79}, [%rd8+3696];\n\
-    mov.f32             %f1, %f47;\n\
-    sub.f32             %f80, %f7, %f47;\n\
-    ex2.approx.ftz.f32  %f81, %f80;\n\
-    mul.f32             %f2, %f2, %f81;\n\
-    mul.f32             %f3, %f3, %f81;\n\
-    mul.f32             %f4, %f4, %f81;\n\
-    mul.f32             %f5, %f5, %f81;\n\
-    mul.f32             %f6, %f6, %f81;\n\
-    sub.f32             %f82, %f8, %f1;\n\
-    ex2.approx.ftz.f32  %f83, %f82;\n\
-    fma.rn.f32          %f2, %f83, %f9, %f2;\n\
-    fma.rn.f32          %f3, %f83, %f48, %f3;\n\
-    fma.rn.f32          %f4, %f83, %f49, %f4;\n\
-    fma.rn.f32          %f5, %f83, %f50, %f5;\n\
-    fma.rn.f32          %f6, %f83, %f51, %f6;\n\
-    sub.f32             %f84, %f13, %f1;\n\
-    ex2.approx.ftz.f32  %f85, %f84;\n\
-    fma.rn.f32          %f2, %f85, %f14, %f2;\n\
-    fma.rn.f32          %f3, %f85, %f52, %f3;\n\
-    fma.rn.f32          %f4, %f85, %f53, %f4;\n\
-    fma.rn.f32          %f5, %f85, %f54, %f5;\n\
-    fma.rn.f32          %f6, %f85, %f55, %f6;\n\
-    sub.f32             %f86, %f18, %f1;\n\
-    ex2.approx.ftz.f32  %f87, %f86;\n\
-    fma.rn.f32          %f2, %f87, %f19, %f2;\n\
-    fma.rn.f32          %f3, %f87, %f56, %f3;\n\
-    fma.rn.f32          %f4, %f87, %f57, %f4;\n\
-    fma.rn.f32          %f5, %f87, %f58, %f5;\n\
-    fma.rn.f32          %f6, %f87, %f59, %f6;\n\
-    sub.f32             %f88, %f23, %f1;\n\
-    ex2.approx.ftz.f32  %f89, %f88;\n\
-    fma.rn.f32          %f2, %f89, %f24, %f2;\n\
-    fma.rn.f32          %f3, %f89, %f60, %f3;\n\
-    fma.rn.f32          %f4, %f89, %f61, %f4;\n\
-    fma.rn.f32          %f5, %f89, %f62, %f5;\n\
-    fma.rn.f32          %f6, %f89, %f63, %f6;\n\
-    sub.f32             %f90, %f28, %f1;\n\
-    ex2.approx.ftz.f32  %f91, %f90;\n\
-    fma.rn.f32          %f2, %f91, %f29, %f2;\n\
-    fma.rn.f32          %f3, %f91, %f64, %f3;\n\
-    fma.rn.f32          %f4, %f91, %f65, %f4;\n\
-    fma.rn.f32          %f5, %f91, %f66, %f5;\n\
-    fma.rn.f32          %f6, %f91, %f67, %f6;\n\
-    sub.f32             %f92, %f33, %f1;\n\
-    ex2.approx.ftz.f32  %f93, %f92;\n\
-    fma.rn.f32          %f2, %f93, %f34, %f2;\n\
-    fma.rn.f32          %f3, %f93, %f68, %f3;\n\
-    fma.rn.f32          %f4, %f93, %f69, %f4;\n\
-    fma.rn.f32          %f5, %f93, %f70, %f5;\n\
-    fma.rn.f32          %f6, %f93, %f71, %f6;\n\
-    sub.f32             %f94, %f38, %f1;\n\
-    ex2.approx.ftz.f32  %f95, %f94;\n\
-    fma.rn.f32          %f2, %f95, %f39, %f2;\n\
-    fma.rn.f32          %f3, %f95, %f72, %f3;\n\
-    fma.rn.f32          %f4, %f95, %f73, %f4;\n\
-    fma.rn.f32          %f5, %f95, %f74, %f5;\n\
-    fma.rn.f32          %f6, %f95, %f75, %f6;\n\
-    sub.f32             %f96, %f43, %f1;\n\
-    ex2.approx.ftz.f32  %f97, %f96;\n\
-    fma.rn.f32          %f2, %f97, %f44, %f2;\n\
-    fma.rn.f32          %f3, %f97, %f76, %f3;\n\
-    fma.rn.f32          %f4, %f97, %f77, %f4;\n\
-    fma.rn.f32          %f5, %f97, %f78, %f5;\n\
-    fma.rn.f32          %f6, %f97, %f79, %f6;\n\
-    add.u64             %rd7, %rd7, 4224;\n\
-    add.u64             %rd8, %rd8, 4224;\n\
-    add.u32             %r10, %r10, 1;\n\
-    setp.lt.u32         %p3, %r10, %r9;\n\
-    @%p3 bra            $turn_loop;\n\
-\n\
-$turn_done:\n\
-    mul.lo.u32          %r11, %r9, 8;\n\
-    setp.lt.u32         %p4, %r11, %r8;\n\
-    @!%p4 bra           $rest_done;\n\
-\n\
-$rest_loop:\n\
-    .pragma \"nounroll\";\n\
-    mov.f32             %f98, %f1;\n\
-    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd7+512];\n\
-    max.f32             %f103, %f98, %f99;\n\
-    ld.global.nc.v4.f32 {%f104, %f105, %f106, %f107}, [%rd8];\n\
-    mov.f32             %f1, %f103;\n\
-    sub.f32             %f108, %f98, %f103;\n\
-    ex2.approx.ftz.f32  %f109, %f108;\n\
-    mul.f32             %f2, %f2, %f109;\n\
-    mul.f32             %f3, %f3, %f109;\n\
-    mul.f32             %f4, %f4, %f109;\n\
-    mul.f32             %f5, %f5, %f109;\n\
-    mul.f32             %f6, %f6, %f109;\n\
-    sub.f32             %f110, %f99, %f1;\n\
-    ex2.approx.ftz.f32  %f111, %f110;\n\
-    fma.rn.f32          %f2, %f111, %f100, %f2;\n\
-    fma.rn.f32          %f3, %f111, %f104, %f3;\n\
-    fma.rn.f32          %f4, %f111, %f105, %f4;\n\
-    fma.rn.f32          %f5, %f111, %f106, %f5;\n\
-    fma.rn.f32          %f6, %f111, %f107, %f6;\n\
-    add.u64             %rd7, %rd7, 528;\n\
-    add.u64             %rd8, %rd8, 528;\n\
-    add.u32             %r11, %r11, 1;\n\
-    setp.lt.u32         %p5, %r11, %r8;\n\
-    @%p5 bra            $rest_loop;\n\
-\n\
-$rest_done:\n\
-    rcp.rn.f32          %f112, %f2;\n\
-    setp.gt.f32         %p6, %f2, 0f00000000;\n\
-    selp.f32            %f113, %f112, 0f00000000, %p6;\n\
-    mul.f32             %f114, %f3, %f113;\n\
-    mul.f32             %f115, %f4, %f113;\n\
-    mul.f32             %f116, %f5, %f113;\n\
-    mul.f32             %f117, %f6, %f113;\n\
-    mad.wide.u32        %rd9, %r4, 512, %rd1;\n\
-    mad.wide.u32        %rd10, %r3, 16, %rd9;\n\
-    st.global.v4.f32    [%rd10], {%f114, %f115, %f116, %f117};\n\
-    add.u32             %r3, %r3, 32;\n\
-    setp.lt.u32         %p7, %r3, 32;\n\
+    add.u32             %r12, %r10, 1;\n\
+    min.u32             %r13, %r12, %r9;\n\
+    mad.wide.u32        %rd8, %r13, 528, %rd6;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+512];\n\
+    setp.le.u32         %p3, %r12, %r9;\n\
+    selp.f32            %f17, %f13, 0fFF7FFFFF, %p3;\n\
+    max.f32             %f18, %f12, %f17;\n\
+    add.u32             %r14, %r10, 2;\n\
+    min.u32             %r15, %r14, %r9;\n\
+    mad.wide.u32        %rd9, %r15, 528, %rd6;\n\
+    ld.global.nc.v4.f32 {%f19, %f20, %f21, %f22}, [%rd9+512];\n\
+    setp.le.u32         %p4, %r14, %r9;\n\
+    selp.f32            %f23, %f19, 0fFF7FFFFF, %p4;\n\
+    max.f32             %f24, %f18, %f23;\n\
+    add.u32             %r16, %r10, 3;\n\
+    min.u32             %r17, %r16, %r9;\n\
+    mad.wide.u32        %rd10, %r17, 528, %rd6;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd10+512];\n\
+    setp.le.u32         %p5, %r16, %r9;\n\
+    selp.f32            %f29, %f25, 0fFF7FFFFF, %p5;\n\
+    max.f32             %f30, %f24, %f29;\n\
+    add.u32             %r18, %r10, 4;\n\
+    min.u32             %r19, %r18, %r9;\n\
+    mad.wide.u32        %rd11, %r19, 528, %rd6;\n\
+    ld.global.nc.v4.f32 {%f31, %f32, %f33, %f34}, [%rd11+512];\n\
+    setp.le.u32         %p6, %r18, %r9;\n\
+    selp.f32            %f35, %f31, 0fFF7FFFFF, %p6;\n\
+    max.f32             %f36, %f30, %f35;\n\
+    add.u32             %r20, %r10, 5;\n\
+    min.u32             %r21, %r20, %r9;\n\
+    mad.wide.u32        %rd12, %r21, 528, %rd6;\n\
+    ld.global.nc.v4.f32 {%f37, %f38, %f39, %f40}, [%rd12+512];\n\
+    setp.le.u32         %p7, %r20, %r9;\n\
+    selp.f32            %f41, %f37, 0fFF7FFFFF, %p7;\n\
+    max.f32             %f42, %f36, %f41;\n\
+    add.u32             %r22, %r10, 6;\n\
+    min.u32             %r23, %r22, %r9;\n\
+    mad.wide.u32        %rd13, %r23, 528, %rd6;\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd13+512];\n\
+    setp.le.u32         %p8, %r22, %r9;\n\
+    selp.f32            %f47, %f43, 0fFF7FFFFF, %p8;\n\
+    max.f32             %f48, %f42, %f47;\n\
+    add.u32             %r24, %r10, 7;\n\
+    min.u32             %r25, %r24, %r9;\n\
+    mad.wide.u32        %rd14, %r25, 528, %rd6;\n\
+    ld.global.nc.v4.f32 {%f49, %f50, %f51, %f52}, [%rd14+512];\n\
+    setp.le.u32         %p9, %r24, %r9;\n\
+    selp.f32            %f53, %f49, 0fFF7FFFFF, %p9;\n\
+    max.f32             %f54, %f48, %f53;\n\
+    mad.wide.u32        %rd15, %r3, 16, %rd7;\n\
+    ld.global.nc.v4.f32 {%f55, %f56, %f57, %f58}, [%rd15];\n\
+    mad.wide.u32        %rd16, %r3, 16, %rd8;\n\
+    ld.global.nc.v4.f32 {%f59, %f60, %f61, %f62}, [%rd16];\n\
+    mad.wide.u32        %rd17, %r3, 16, %rd9;\n\
+    ld.global.nc.v4.f32 {%f63, %f64, %f65, %f66}, [%rd17];\n\
+    mad.wide.u32        %rd18, %r3, 16, %rd10;\n\
+    ld.global.nc.v4.f32 {%f67, %f68, %f69, %f70}, [%rd18];\n\
+    mad.wide.u32        %rd19, %r3, 16, %rd11;\n\
+    ld.global.nc.v4.f32 {%f71, %f72, %f73, %f74}, [%rd19];\n\
+    mad.wide.u32        %rd20, %r3, 16, %rd12;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd20];\n\
+    mad.wide.u32        %rd21, %r3, 16, %rd13;\n\
+    ld.global.nc.v4.f32 {%f79, %f80, %f81, %f82}, [%rd21];\n\
+    mad.wide.u32        %rd22, %r3, 16, %rd14;\n\
+    ld.global.nc.v4.f32 {%f83, %f84, %f85, %f86}, [%rd22];\n\
+    mov.f32             %f1, %f54;\n\
+    sub.f32             %f87, %f7, %f54;\n\
+    ex2.approx.ftz.f32  %f88, %f87;\n\
+    mul.f32             %f2, %f2, %f88;\n\
+    mul.f32             %f3, %f3, %f88;\n\
+    mul.f32             %f4, %f4, %f88;\n\
+    mul.f32             %f5, %f5, %f88;\n\
+    mul.f32             %f6, %f6, %f88;\n\
+    sub.f32             %f89, %f8, %f1;\n\
+    ex2.approx.ftz.f32  %f90, %f89;\n\
+    fma.rn.f32          %f2, %f90, %f9, %f2;\n\
+    fma.rn.f32          %f3, %f90, %f55, %f3;\n\
+    fma.rn.f32          %f4, %f90, %f56, %f4;\n\
+    fma.rn.f32          %f5, %f90, %f57, %f5;\n\
+    fma.rn.f32          %f6, %f90, %f58, %f6;\n\
+    sub.f32             %f91, %f17, %f1;\n\
+    ex2.approx.ftz.f32  %f92, %f91;\n\
+    fma.rn.f32          %f2, %f92, %f14, %f2;\n\
+    fma.rn.f32          %f3, %f92, %f59, %f3;\n\
+    fma.rn.f32          %f4, %f92, %f60, %f4;\n\
+    fma.rn.f32          %f5, %f92, %f61, %f5;\n\
+    fma.rn.f32          %f6, %f92, %f62, %f6;\n\
+    sub.f32             %f93, %f23, %f1;\n\
+    ex2.approx.ftz.f32  %f94, %f93;\n\
+    fma.rn.f32          %f2, %f94, %f20, %f2;\n\
+    fma.rn.f32          %f3, %f94, %f63, %f3;\n\
+    fma.rn.f32          %f4, %f94, %f64, %f4;\n\
+    fma.rn.f32          %f5, %f94, %f65, %f5;\n\
+    fma.rn.f32          %f6, %f94, %f66, %f6;\n\
+    sub.f32             %f95, %f29, %f1;\n\
+    ex2.approx.ftz.f32  %f96, %f95;\n\
+    fma.rn.f32          %f2, %f96, %f26, %f2;\n\
+    fma.rn.f32          %f3, %f96, %f67, %f3;\n\
+    fma.rn.f32          %f4, %f96, %f68, %f4;\n\
+    fma.rn.f32          %f5, %f96, %f69, %f5;\n\
+    fma.rn.f32          %f6, %f96, %f70, %f6;\n\
+    sub.f32             %f97, %f35, %f1;\n\
+    ex2.approx.ftz.f32  %f98, %f97;\n\
+    fma.rn.f32          %f2, %f98, %f32, %f2;\n\
+    fma.rn.f32          %f3, %f98, %f71, %f3;\n\
+    fma.rn.f32          %f4, %f98, %f72, %f4;\n\
+    fma.rn.f32          %f5, %f98, %f73, %f5;\n\
+    fma.rn.f32          %f6, %f98, %f74, %f6;\n\
+    sub.f32             %f99, %f41, %f1;\n\
+    ex2.approx.ftz.f32  %f100, %f99;\n\
+    fma.rn.f32          %f2, %f100, %f38, %f2;\n\
+    fma.rn.f32          %f3, %f100, %f75, %f3;\n\
+    fma.rn.f32          %f4, %f100, %f76, %f4;\n\
+    fma.rn.f32          %f5, %f100, %f77, %f5;\n\
+    fma.rn.f32          %f6, %f100, %f78, %f6;\n\
+    sub.f32             %f101, %f47, %f1;\n\
+    ex2.approx.ftz.f32  %f102, %f101;\n\
+    fma.rn.f32          %f2, %f102, %f44, %f2;\n\
+    fma.rn.f32          %f3, %f102, %f79, %f3;\n\
+    fma.rn.f32          %f4, %f102, %f80, %f4;\n\
+    fma.rn.f32          %f5, %f102, %f81, %f5;\n\
+    fma.rn.f32          %f6, %f102, %f82, %f6;\n\
+    sub.f32             %f103, %f53, %f1;\n\
+    ex2.approx.ftz.f32  %f104, %f103;\n\
+    fma.rn.f32          %f2, %f104, %f50, %f2;\n\
+    fma.rn.f32          %f3, %f104, %f83, %f3;\n\
+    fma.rn.f32          %f4, %f104, %f84, %f4;\n\
+    fma.rn.f32          %f5, %f104, %f85, %f5;\n\
+    fma.rn.f32          %f6, %f104, %f86, %f6;\n\
+    add.u32             %r10, %r10, 8;\n\
 "
 "\
-    @%p7 bra            $piece_loop;\n\
+    setp.lt.u32         %p10, %r10, %r7;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    rcp.rn.f32          %f105, %f2;\n\
+    setp.gt.f32         %p11, %f2, 0f00000000;\n\
+    selp.f32            %f106, %f105, 0f00000000, %p11;\n\
+    mul.f32             %f107, %f3, %f106;\n\
+    mul.f32             %f108, %f4, %f106;\n\
+    mul.f32             %f109, %f5, %f106;\n\
+    mul.f32             %f110, %f6, %f106;\n\
+    mad.wide.u32        %rd23, %r8, 512, %rd1;\n\
+    mad.wide.u32        %rd24, %r3, 16, %rd23;\n\
+    st.global.v4.f32    [%rd24], {%f107, %f108, %f109, %f110};\n\
+    add.u32             %r3, %r3, 32;\n\
+    setp.lt.u32         %p12, %r3, 32;\n\
+    @%p12 bra           $piece_loop;\n\
 \n\
 $piece_done:\n\
     ret;\n\
@@ -9181,7 +9198,7 @@ static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
 };
 const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
-    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8053,
+    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8682,
     "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,

@@ -272,7 +272,8 @@ static softmax merge_global(ptx *p, const instance *in, row_source source, val r
     softmax state = softmax_new(p, 4);
     int64_t sums = in->shape.head_dim * F32_BYTES;
     val last = sub(p, count, 1);
-    ptx_loop_work(p, 4 * ROWS_IN_FLIGHT, "elements");
+    if (source == ROWS_OF_ANOTHER_GRID) /* this is all that the kernel does */
+        ptx_loop_work(p, 4 * ROWS_IN_FLIGHT, "elements");
     PTX_FOR (p, row, 0, count, ROWS_IN_FLIGHT) {
         partial_piece pieces[ROWS_IN_FLIGHT];
         for (unsigned i = 0; i < ROWS_IN_FLIGHT; i++) {

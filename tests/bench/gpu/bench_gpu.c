@@ -85,7 +85,7 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
            t->seconds * 1e6, speed / 1e9, 100 * speed / c->bandwidth);
     if (f) {
         cost_prediction p = cost_predict(a, f, k->instance, c);
-        printf(" %.1f | %.2f | %s |", p.times[p.bound] * 1e6, t->seconds / p.times[p.bound],
+        printf(" %.1f | %.2f | %s |", p.total * 1e6, t->seconds / p.total,
                cost_bound_names[p.bound]);
     } else {
         printf(" | | |");
