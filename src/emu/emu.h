@@ -2,9 +2,9 @@
  *
  * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) into a form of its own and
  * runs kernels with 32-lane warps in lockstep, reconverging at immediate post-dominators. Blocks of
- * a grid run one after the other. Device memory is a fake 64-bit address space in which every
- * allocation has guard zones around it, so that an address formed by wrong arithmetic never lands
- * in another allocation.
+ * a grid run one after the other, from the first to the last or the other way. Device memory is a
+ * fake 64-bit address space in which every allocation has guard zones around it, so that an address
+ * formed by wrong arithmetic never lands in another allocation.
  *
  * Where the PTX ISA leaves room, the emulator is strict:
  * - All lanes that a member mask names must take part, ended ones too, and name the same mask.
@@ -175,6 +175,7 @@ typedef struct emu_launch_config {
     size_t param_count;
     const uint64_t *blocks; /* linear indices of the blocks to run; NULL: the whole grid */
     size_t block_count;
+    bool descending;            /* from the last block to the first: no order of them is promised */
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
     uint64_t watch; /* a global address whose stores are noted in emu_stats; 0: none */

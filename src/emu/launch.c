@@ -331,15 +331,25 @@ static bool check_launch(emu_memory *memory, const emu_launch_config *c, const e
     return true;
 }
 
+static uint64_t block_count(const emu_launch_config *c)
+{
+    return c->blocks ? c->block_count : extent(c->grid);
+}
+
+void launch_block(const emu_launch_config *c, uint64_t number, unsigned block[3])
+{
+    uint64_t at = c->descending ? block_count(c) - 1 - number : number;
+    uint64_t linear = c->blocks ? c->blocks[at] : at;
+    block[0] = (unsigned)(linear % c->grid[0]);
+    block[1] = (unsigned)(linear / c->grid[0] % c->grid[1]);
+    block[2] = (unsigned)(linear / c->grid[0] / c->grid[1]);
+}
+
 static void run_grid(machine *m)
 {
-    const emu_launch_config *c = m->config;
-    uint64_t count = c->blocks ? c->block_count : extent(c->grid);
+    uint64_t count = block_count(m->config);
     for (uint64_t i = 0; i < count && !has_fault(m); i++) {
-        uint64_t linear = c->blocks ? c->blocks[i] : i;
-        m->block[0] = (unsigned)(linear % c->grid[0]);
-        m->block[1] = (unsigned)(linear / c->grid[0] % c->grid[1]);
-        m->block[2] = (unsigned)(linear / c->grid[0] / c->grid[1]);
+        launch_block(m->config, i, m->block);
         run_block(m);
     }
 }

@@ -118,6 +118,9 @@ void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t addres
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
 void warp_resume(warp *w);
 
+/* launch.c: the indices of the block that runs after so many others. */
+void launch_block(const emu_launch_config *c, uint64_t number, unsigned block[3]);
+
 /* predicate.c */
 op_exec exec_setp, exec_set, exec_selp32, exec_selp64, exec_testp;
 op_exec exec_predicate_move, exec_predicate_not, exec_predicate_logic;
