@@ -15,6 +15,14 @@
  *   bar.warp.sync, shfl, vote, match and redux order the lanes that their member mask names, and
  *   no others. (The PTX ISA promises that of bar.warp.sync; on GPUs all of them do it.) Atomic
  *   operations are no race among each other, nor are lanes that store the same value at once.
+ * - What a block stores to global memory, no other block of the launch touches, unless one has
+ *   released it and the other acquired it: by the PTX ISA's memory consistency model, but for what
+ *   grid_order.h says. That goes for all kernels, with atomic operations and without. Atomic and
+ *   other strong accesses at .gpu scope are no race among each other, nor are stores of the value
+ *   that is there already. Of two blocks, the one that runs later is at fault, and a load only
+ *   where it is that one: a store after the load of an earlier block is found in a launch that runs
+ *   the blocks the other way.
+ * - ld.global.nc reads nothing that its launch has stored, be it by the same thread.
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.
  *
@@ -50,7 +58,8 @@ typedef enum emu_fault {
     EMU_UNDEFINED_REGISTER, /* a register is read in a lane that never wrote it */
     EMU_UNINITIALISED, /* memory (shared, local, or global allocated without content) read before
                           written */
-    EMU_RACE, /* two threads touch one shared-memory byte, one writing, with no barrier between */
+    EMU_RACE,    /* two threads touch one byte of shared memory, or two blocks one of global memory,
+                    one writing, with nothing that orders the two */
     EMU_BARRIER, /* some threads of the block never reach a barrier others wait at, or divergent */
     EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part */
     EMU_STACK,         /* a trap instruction was reached, or an assertion failed */

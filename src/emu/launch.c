@@ -350,6 +350,7 @@ static void run_grid(machine *m)
     uint64_t count = block_count(m->config);
     for (uint64_t i = 0; i < count && !has_fault(m); i++) {
         launch_block(m->config, i, m->block);
+        order_begin_block(&m->grid.order, (uint32_t)(i + 1));
         run_block(m);
     }
 }
@@ -377,12 +378,15 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     m->globals = memory_variables(memory, config->module);
     size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
     shared_start(&m->shared, a, shared_bytes, !config->no_race_check);
+    m->grid.enabled = !config->no_race_check;
+    m->grid.order = (grid_order){ .arena = a, .times = &m->shared };
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
     m->local = arena_zalloc(a, m->threads * m->local_bytes + 1);
     m->local_written = arena_zalloc(a, m->threads * m->local_bytes + 1);
     make_params(m);
     make_warps(m);
     run_grid(m);
+    grid_race_end(&m->grid);
     arena_free(a);
     return report->fault == EMU_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef PTXGEN_EMU_MACHINE_H
 #define PTXGEN_EMU_MACHINE_H
 
+#include "emu/grid_race.h"
 #include "emu/memory.h"
 #include "emu/module.h"
 #include "emu/shared.h"
@@ -67,6 +68,7 @@ struct machine {
     warp warps[MAX_WARPS];
     barrier barriers[BARRIERS];
     shared_memory shared;
+    grid_race grid;
     uint8_t *local, *local_written; /* local_bytes a thread, one after another */
     size_t local_bytes;
     const uint8_t *params;
@@ -143,6 +145,9 @@ void async_begin_block(machine *m, warp *w);
 
 /* atomic.c */
 op_exec exec_atom;
+
+/* grid_race.c */
+op_exec exec_fence;
 
 /* exchange.c */
 op_exec exec_shfl, exec_vote, exec_match, exec_activemask, exec_redux;
