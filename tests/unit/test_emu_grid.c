@@ -2,7 +2,7 @@
  * stored but what was released and acquired. */
 #include "test_emu_run.h"
 
-enum { BLOCKS = 5, THREADS = 64 };
+enum { BLOCKS = 5, THREADS = 64, ROWS_BYTES = BLOCKS * 2048 };
 
 /* What a launch starts from and leaves behind. */
 typedef struct grid_run {
@@ -25,7 +25,7 @@ static void run_grid(grid_run *r)
     uint32_t counter[4] = { 0 };
     memset(r->out, 0, sizeof r->out);
     uint64_t out = emu_map(m, r->out, sizeof r->out, false);
-    uint64_t rows = emu_alloc(m, BLOCKS * THREADS * sizeof(uint32_t));
+    uint64_t rows = emu_alloc(m, ROWS_BYTES);
     uint64_t count = emu_map(m, counter, sizeof counter, false);
     const void *params[] = { &out, &rows, &count };
     emu_launch_config config = { .module = emu_load(a, r->text, strlen(r->text), &r->report),
@@ -162,10 +162,9 @@ static void what_is_released_and_acquired_is_no_race(void **state)
         { { "store", "st.volatile.global.u32 [%mine], %b;" },
           { "count", RELAXED },
           { "load", "ld.volatile.global.u32 %r5, [%l1];" } },
-        /* a second counter: what was acquired with the first is passed on */
-        { { "count", "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4;\n"
-                     "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter+8], 4;\n"
-                     "@%p0 atom.acquire.gpu.global.add.u32 %r7, [%counter+8], 0;" } },
+        /* each thread releases what it has stored itself */
+        { { "stored", "red.release.gpu.global.add.u32 [%counter+8], 1;\nbar.sync 0;" },
+          { "count", RELAXED "@%p0 ld.acquire.gpu.global.u32 %r6, [%counter+8];" } },
         /* the counter set back by the block that has seen all of the others */
         { { "last", "ld.shared.u32 %r1, [number]; setp.ne.u32 %p1, %r1, 4;\n@%p1 ret;\n"
                     "st.global.u32 [%counter], 0;" } },
@@ -217,6 +216,9 @@ static void what_is_not_released_and_acquired_is_a_race(void **state)
           "no release there comes after it" },
         /* a store after the release */
         { { { "counted", "bar.sync 0;\nst.global.u32 [%mine], %t;" } },
+          "no release there comes after it" },
+        /* the same, at once and by the thread that released */
+        { { { "number", "@%p0 st.shared.u32 [number], %r1;\n@%p0 st.global.u32 [%mine], %t;" } },
           "no release there comes after it" },
         /* stores that are strong and loads that are not */
         { { { "store", "st.relaxed.gpu.global.u32 [%mine], %b;" }, { "count", RELAXED } },
@@ -291,6 +293,11 @@ static void a_load_past_the_coherent_caches_sees_no_store_of_its_launch(void **s
     }
 }
 
+#define HALF_WARP                                            \
+    "st.global.u32 [%mine], %b;\nsetp.lt.u32 %p1, %t, 16;\n" \
+    "@%p1 bar.warp.sync 0xffff;\n"                           \
+    "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4;\n"
+
 /* Kernels of 5 blocks with 64 threads; line is that of the fault, 0: none. */
 static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
 {
@@ -317,6 +324,8 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
         { GRID_KERNEL("@%p0 st.global.u32 [%mine], %b;\n@%p0 st.global.u8 [%mine+4], %b;\n"
                       "ld.global.u32 %r1, [%rows];"),
           18, "reads what block (0, 0, 0) stored at line 16" },
+        /* stores that are far apart */
+        { GRID_KERNEL("mad.wide.u32 %l1, %b, 2048, %rows;\n@%p0 st.global.u32 [%l1], %b;"), 0, "" },
         /* one wide store over several narrow ones */
         { GRID_KERNEL("mad.wide.u32 %l1, %b, 4, %out;\n@%p0 st.global.u32 [%l1], %b;\n"
                       "setp.eq.and.u32 %p1, %b, 4, %p0;\n"
@@ -345,6 +354,34 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
                       "ld.global.u32 %r2, [%out];\nst.global.u32 [%out], %b;\n"
                       "st.relaxed.gpu.global.u32 [%counter], 0;"),
           18, "met no release" },
+        /* what a block has acquired it passes on when it releases: each one to the next */
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\n"
+                      "mad.wide.u32 %l1, %b, 4, %out;\nsetp.gt.u32 %p1, %b, 0;\n"
+                      "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
+                      "st.release.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\n"
+                      "mad.wide.u32 %l1, %b, 4, %out;\nsetp.gt.u32 %p1, %b, 0;\n"
+                      "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
+                      "st.relaxed.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
+          22, "met no release" },
+        /* fences of other lanes that the counting one has not met, and its own, twice */
+        { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p0 ld.global.u32 %r1, [%rows];"),
+          0, "" },
+        { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p0 ld.global.u32 %r1, [%rows+4];"),
+          19, "reads what block (0, 0, 0) stored at line 16" },
+        { GRID_KERNEL("@!%p0 ret;\nmembar.gl;\nred.global.add.u32 [%counter], 1;\n"
+                      "st.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "atom.global.add.u32 %r1, [%counter], 1;\nld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* lanes that have met the one that releases, and those that have not */
+        { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+60];"), 0, "" },
+        { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+64];"), 20,
+          "reads what block (0, 0, 0) stored at line 16" },
         /* a copy to shared memory is a load */
         { GRID_KERNEL("@%p0 st.global.u32 [%mine], %b;\n"
                       "@%p0 cp.async.ca.shared.global [number], [%rows], 4;"),
