@@ -300,13 +300,16 @@ static void load_global(warp *w, const op *o, const addresses *a, lane_mask mask
     const allocation *common = common_allocation(w, o, a, total, ACCESS_LOAD);
     for (unsigned e = 0; common && e < o->vector; e++)
         load_lanes(common->bytes + e * size, a, common->address, size, to[e]);
+    for (int i = 0; common && common->shadow && i < WARP_LANES; i++)
+        if (mask >> i & 1 && !grid_race_load(w, o, i, common, a->at[i], total))
+            return;
     if (common)
         return;
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
         const allocation *found = access_global(w, o, i, a->at[i], total, ACCESS_LOAD);
-        if (!found)
+        if (!found || !grid_race_load(w, o, i, found, a->at[i], total))
             return;
         uint8_t bytes[64];
         allocation_read(found, a->at[i], bytes, total);
@@ -387,9 +390,12 @@ static void store_global(warp *w, const op *o, const addresses *a, lane_mask mas
         uint8_t bytes[64];
         for (unsigned e = 0; e < o->vector; e++)
             memcpy(bytes + e * size, &from[e][i], size);
+        if (!grid_race_store(w, o, i, to, a->at[i], bytes, total))
+            return;
         allocation_write(to, a->at[i], bytes, total);
         note_watched(w->machine, o, a->at[i], total);
     }
+    grid_race_stored(w, o);
 }
 
 static void store_array(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,

@@ -39,7 +39,7 @@ static bool read_source(warp *w, const op *o, int lane, u64 address, unsigned si
     unsigned step = size == o->vector * 4u ? size : 1;
     for (unsigned at = 0; at < size; at += step) {
         const allocation *a = access_global(w, o, lane, address + at, step, ACCESS_LOAD);
-        if (!a)
+        if (!a || !grid_race_load(w, o, lane, a, address + at, step))
             return false;
         allocation_read(a, address + at, bytes + at, step);
     }

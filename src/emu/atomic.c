@@ -78,7 +78,7 @@ static bool atom(warp *w, const op *o, int lane, ptx_space space, u64 address, u
     *old = 0;
     if (space == SPACE_GLOBAL) {
         a = access_global(w, o, lane, address, size, ACCESS_ATOMIC);
-        if (!a)
+        if (!a || !grid_race_load(w, o, lane, a, address, size))
             return false;
         allocation_read(a, address, old, size);
     } else {
@@ -89,10 +89,14 @@ static bool atom(warp *w, const op *o, int lane, ptx_space space, u64 address, u
     }
     u64 c = o->combine == COMBINE_CAS ? operand_of(w, o, 2, lane) : 0;
     u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, *old, operand_of(w, o, 1, lane), c);
-    if (a)
-        allocation_write(a, address, &new, size);
-    else
+    if (!a)
         memcpy(bytes, &new, size);
+    else if (o->combine == COMBINE_CAS && *old != operand_of(w, o, 1, lane))
+        return true;
+    else if (!grid_race_store(w, o, lane, a, address, &new, size))
+        return false;
+    else
+        allocation_write(a, address, &new, size);
     return true;
 }
 
@@ -118,6 +122,7 @@ void exec_atom(warp *w, const op *o, lane_mask mask)
             narrow.u32[i] = (u32)wide.u64[i];
         }
     }
+    grid_race_stored(w, o);
     if (emu_type_bits((ptx_type)o->type) == 64)
         write_lanes64(w->file + o->dst[0], &wide, mask);
     else

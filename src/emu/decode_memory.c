@@ -114,6 +114,20 @@ static void take_vector(decoder *d, unsigned index, ptx_type type, bool result)
     }
 }
 
+/* What an instruction that is strong means to other blocks: nothing at a scope of less than .gpu.
+ * An atomic operation has that scope where it names none. */
+static uint8_t order_of(const instruction *in)
+{
+    static const char *const narrow[] = { "cta", "cluster" };
+    bool both = instruction_has(in, "acq_rel") || instruction_has(in, "sc");
+    bool acquires = both || instruction_has(in, "acquire");
+    bool releases = both || instruction_has(in, "release");
+    if (instruction_which(in, narrow, 2) < 2)
+        return 0;
+    return (uint8_t)(ORDER_STRONG | (acquires ? ORDER_ACQUIRE : 0) |
+                     (releases ? ORDER_RELEASE : 0));
+}
+
 /* .relaxed, .acquire and .release say among whom, nothing else does. */
 static void take_order(decoder *d)
 {
@@ -126,6 +140,7 @@ static void take_order(decoder *d)
     if (scoped && !ordered && !instruction_has(d->in, "mmio"))
         decode_error(d, "a scope goes with .relaxed, .acquire or .release");
     d->op.strong = ordered || instruction_has(d->in, "volatile");
+    d->op.order = d->op.strong ? order_of(d->in) : 0;
 }
 
 void decode_ld(decoder *d)
@@ -136,6 +151,7 @@ void decode_ld(decoder *d)
     decode_expect(d, 2, 2);
     d->op.space = (uint8_t)(strcmp(d->in->name, "ldu") ? space_of(d->in) : SPACE_GLOBAL);
     d->op.type = (uint8_t)type;
+    d->op.non_coherent = instruction_has(d->in, "nc") || strcmp(d->in->name, "ldu") == 0;
     take_order(d);
     take_vector(d, 0, type, true);
     decode_address(d, 0, 1);
@@ -179,6 +195,7 @@ void decode_atom(decoder *d)
     d->op.combine = (uint8_t)instruction_combine(d->in);
     d->op.type = (uint8_t)type;
     d->op.space = (uint8_t)space_of(d->in);
+    d->op.order = order_of(d->in);
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
         if (allowed[i].combine == d->op.combine && !strstr(allowed[i].types, emu_type_name(type)))
             decode_error(d, "this operation does not exist for this type");
@@ -193,6 +210,16 @@ void decode_atom(decoder *d)
     if (d->op.combine == COMBINE_CAS)
         decode_source(d, 2, next + 2, type);
     d->op.exec = exec_atom;
+}
+
+/* membar, and a fence that does not say how, order both ways. */
+void decode_fence(decoder *d)
+{
+    decode_expect(d, 0, 0);
+    d->op.order = order_of(d->in);
+    if (d->op.order == ORDER_STRONG)
+        d->op.order |= ORDER_ACQUIRE | ORDER_RELEASE;
+    d->op.exec = exec_fence;
 }
 
 /* cp.async.cg.shared.global [to], [from], size{, bytes to read or a predicate to read none} */

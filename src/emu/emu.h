@@ -2,9 +2,9 @@
  *
  * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) into a form of its own and
  * runs kernels with 32-lane warps in lockstep, reconverging at immediate post-dominators. Blocks of
- * a grid run one after the other. Device memory is a fake 64-bit address space in which every
- * allocation has guard zones around it, so that an address formed by wrong arithmetic never lands
- * in another allocation.
+ * a grid run one after the other, from the first to the last or the other way. Device memory is a
+ * fake 64-bit address space in which every allocation has guard zones around it, so that an address
+ * formed by wrong arithmetic never lands in another allocation.
  *
  * Where the PTX ISA leaves room, the emulator is strict:
  * - All lanes that a member mask names must take part, ended ones too, and name the same mask.
@@ -13,7 +13,16 @@
  * - Accesses to shared memory by two threads, one of them a write, are a race unless something
  *   orders them. A barrier orders all threads of the warps that take part. Within a warp,
  *   bar.warp.sync orders the lanes that its member mask names, and no others; shfl, vote, match and
- *   redux, which wait for one another, promise nothing about memory. Atomic operations are no race among each other, nor are lanes that store the same value at once.
+ *   redux, which wait for one another, promise nothing about memory. Atomic operations are no race
+ *   among each other, nor are lanes that store the same value at once.
+ * - What a block stores to global memory, no other block of the launch touches, unless one has
+ *   released it and the other acquired it: by the PTX ISA's memory consistency model, but for what
+ *   grid_order.h says. That goes for all kernels, with atomic operations and without. Atomic and
+ *   other strong accesses at .gpu scope are no race among each other, nor are stores of the value
+ *   that is there already. Of two blocks, the one that runs later is at fault, and a load only
+ *   where it is that one: a store after the load of an earlier block is found in a launch that runs
+ *   the blocks the other way.
+ * - ld.global.nc reads nothing that its launch has stored, be it by the same thread.
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.
  *
@@ -49,7 +58,8 @@ typedef enum emu_fault {
     EMU_UNDEFINED_REGISTER, /* a register is read in a lane that never wrote it */
     EMU_UNINITIALISED, /* memory (shared, local, or global allocated without content) read before
                           written */
-    EMU_RACE, /* two threads touch one shared-memory byte, one writing, with no barrier between */
+    EMU_RACE,    /* two threads touch one byte of shared memory, or two blocks one of global memory,
+                    one writing, with nothing that orders the two */
     EMU_BARRIER, /* some threads of the block never reach a barrier others wait at, or divergent */
     EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part */
     EMU_STACK,         /* a trap instruction was reached, or an assertion failed */
@@ -174,6 +184,7 @@ typedef struct emu_launch_config {
     size_t param_count;
     const uint64_t *blocks; /* linear indices of the blocks to run; NULL: the whole grid */
     size_t block_count;
+    bool descending;            /* from the last block to the first: no order of them is promised */
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
     uint64_t watch; /* a global address whose stores are noted in emu_stats; 0: none */

@@ -331,15 +331,26 @@ static bool check_launch(emu_memory *memory, const emu_launch_config *c, const e
     return true;
 }
 
+static uint64_t block_count(const emu_launch_config *c)
+{
+    return c->blocks ? c->block_count : extent(c->grid);
+}
+
+void launch_block(const emu_launch_config *c, uint64_t number, unsigned block[3])
+{
+    uint64_t at = c->descending ? block_count(c) - 1 - number : number;
+    uint64_t linear = c->blocks ? c->blocks[at] : at;
+    block[0] = (unsigned)(linear % c->grid[0]);
+    block[1] = (unsigned)(linear / c->grid[0] % c->grid[1]);
+    block[2] = (unsigned)(linear / c->grid[0] / c->grid[1]);
+}
+
 static void run_grid(machine *m)
 {
-    const emu_launch_config *c = m->config;
-    uint64_t count = c->blocks ? c->block_count : extent(c->grid);
+    uint64_t count = block_count(m->config);
     for (uint64_t i = 0; i < count && !has_fault(m); i++) {
-        uint64_t linear = c->blocks ? c->blocks[i] : i;
-        m->block[0] = (unsigned)(linear % c->grid[0]);
-        m->block[1] = (unsigned)(linear / c->grid[0] % c->grid[1]);
-        m->block[2] = (unsigned)(linear / c->grid[0] / c->grid[1]);
+        launch_block(m->config, i, m->block);
+        order_begin_block(&m->grid.order, (uint32_t)(i + 1));
         run_block(m);
     }
 }
@@ -367,12 +378,15 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     m->globals = memory_variables(memory, config->module);
     size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
     shared_start(&m->shared, a, shared_bytes, !config->no_race_check);
+    m->grid.enabled = !config->no_race_check;
+    m->grid.order = (grid_order){ .arena = a, .times = &m->shared };
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
     m->local = arena_zalloc(a, m->threads * m->local_bytes + 1);
     m->local_written = arena_zalloc(a, m->threads * m->local_bytes + 1);
     make_params(m);
     make_warps(m);
     run_grid(m);
+    grid_race_end(&m->grid);
     arena_free(a);
     return report->fault == EMU_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef PTXGEN_EMU_MACHINE_H
 #define PTXGEN_EMU_MACHINE_H
 
+#include "emu/grid_race.h"
 #include "emu/memory.h"
 #include "emu/module.h"
 #include "emu/shared.h"
@@ -67,6 +68,7 @@ struct machine {
     warp warps[MAX_WARPS];
     barrier barriers[BARRIERS];
     shared_memory shared;
+    grid_race grid;
     uint8_t *local, *local_written; /* local_bytes a thread, one after another */
     size_t local_bytes;
     const uint8_t *params;
@@ -118,6 +120,9 @@ void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t addres
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
 void warp_resume(warp *w);
 
+/* launch.c: the indices of the block that runs after so many others. */
+void launch_block(const emu_launch_config *c, uint64_t number, unsigned block[3]);
+
 /* predicate.c */
 op_exec exec_setp, exec_set, exec_selp32, exec_selp64, exec_testp;
 op_exec exec_predicate_move, exec_predicate_not, exec_predicate_logic;
@@ -140,6 +145,9 @@ void async_begin_block(machine *m, warp *w);
 
 /* atomic.c */
 op_exec exec_atom;
+
+/* grid_race.c */
+op_exec exec_fence;
 
 /* exchange.c */
 op_exec exec_shfl, exec_vote, exec_match, exec_activemask, exec_redux;

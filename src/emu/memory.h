@@ -17,7 +17,8 @@ typedef struct allocation {
     uint8_t *written;     /* a bit a byte since emu_clear_written; NULL before the first */
     const uint8_t *pattern;
     uint64_t pattern_size;
-    struct page **pages; /* of a pattern: those that were written */
+    struct page **pages;        /* of a pattern: those that were written */
+    struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
     bool read_only, freed, owned, variable;
 } allocation;
 

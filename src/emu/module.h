@@ -99,6 +99,9 @@ enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
 enum { MAX_VECTOR = 8 };
 #define NO_TARGET UINT32_MAX
 
+/* What a fence or an access means to other blocks, by its scope and its ordering. */
+enum { ORDER_STRONG = 1 << 0, ORDER_ACQUIRE = 1 << 1, ORDER_RELEASE = 1 << 2 };
+
 /* Predicates 0 and 1 of every kernel hold true and false. */
 enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1 };
 
@@ -123,6 +126,7 @@ struct op {
     bool pred_not;       /* the predicate operand is negated */
     bool uniform;        /* .uni: all lanes that are active go the same way */
     bool strong;         /* .volatile, .relaxed, …: ordered by the memory model */
+    bool non_coherent;   /* need not see what this launch has stored */
     uint8_t vector;      /* elements of a vector operand, at least 1 */
     uint8_t type, type2; /* ptx_type: of the result and of the source */
     uint8_t dst_bits, src_bits;
@@ -131,6 +135,7 @@ struct op {
     uint8_t combine; /* ptx_combine */
     uint8_t variant; /* a choice of its own of an instruction */
     uint8_t mods;
+    uint8_t order; /* ORDER_STRONG and so on; 0: nothing to other blocks */
 };
 
 /* A register as declared, or a constant or special register. */

@@ -99,6 +99,21 @@ static bool has_seen(const shared_memory *s, unsigned thread, unsigned other, ui
            time < (*s->seen_lanes[warp])[thread % LANES][other % LANES];
 }
 
+void shared_tick(shared_memory *s, unsigned warp)
+{
+    s->warp_time[warp] = ++s->now;
+}
+
+uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uint32_t lanes,
+                     uint32_t time)
+{
+    uint32_t seen = 0;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        if (lanes >> lane & 1 && has_seen(s, thread, warp * LANES + lane, time))
+            seen |= UINT32_C(1) << lane;
+    return seen;
+}
+
 /* Whether a thread has seen the reads of all lanes of its own warp but itself. */
 static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared_record *r)
 {

@@ -74,4 +74,11 @@ void shared_end_copy(shared_memory *s, size_t offset, size_t size);
 void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all);
 void shared_barrier(shared_memory *s, uint32_t warps);
 
+/* What a warp does from here on comes later than what it has done. */
+void shared_tick(shared_memory *s, unsigned warp);
+
+/* Those lanes of a warp whose accesses up to a time a thread has seen or made itself. */
+uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uint32_t lanes,
+                     uint32_t time);
+
 #endif

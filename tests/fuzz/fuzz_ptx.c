@@ -73,7 +73,7 @@ static void launch(const emu_module *module, const char *entry, unsigned lines)
     assert(known);
     emu_launch_config config = { .module = module,
                                  .entry = entry,
-                                 .grid = { 1, 1, 1 },
+                                 .grid = { 2, 1, 1 },
                                  .block = { THREADS, 1, 1 },
                                  .dynamic_shared = DYNAMIC_SHARED,
                                  .param_count = info.param_count,

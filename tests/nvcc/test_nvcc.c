@@ -157,6 +157,32 @@ static void block_sum(void **state)
     close_device(&d);
 }
 
+/* Sums in whole numbers, which every order of adding gives. */
+static void last_block(void **state)
+{
+    enum { N = 5000, BLOCKS = 7 };
+    static float partial[BLOCKS * 4];
+    int n = N;
+    long long expected = 0;
+    (void)state;
+    device d = open_device("last_block");
+    fill_integers(integers, N, 100);
+    for (int i = 0; i < N; i++) {
+        floats_a[i] = (float)integers[i];
+        expected += integers[i];
+    }
+    uint64_t total = output(&d, floats_out, sizeof(float));
+    uint64_t partials = output(&d, partial, sizeof partial);
+    uint64_t values = input(&d, floats_a, N * sizeof(float));
+    for (int launches = 0; launches < 2; launches++) {
+        floats_out[0] = 0;
+        LAUNCH(&d, ((extent){ .grid = { BLOCKS }, .block = { 128 } }), &total, &partials, &values,
+               &n);
+        expect_equal("total", (long long)floats_out[0], expected, launches);
+    }
+    close_device(&d);
+}
+
 static void gemv(void **state)
 {
     enum { ROWS = 20, K = 100 };
@@ -651,15 +677,16 @@ static void async_copy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vector_add),   cmocka_unit_test(block_sum),
-        cmocka_unit_test(gemv),         cmocka_unit_test(int8_dot),
-        cmocka_unit_test(half_math),    cmocka_unit_test(bfloat16_math),
-        cmocka_unit_test(transpose),    cmocka_unit_test(votes),
-        cmocka_unit_test(histogram),    cmocka_unit_test(atomics),
-        cmocka_unit_test(softmax),      cmocka_unit_test(branches),
-        cmocka_unit_test(local_array),  cmocka_unit_test(wide_integers),
-        cmocka_unit_test(double_math),  cmocka_unit_test(single_math),
-        cmocka_unit_test(device_calls), cmocka_unit_test(async_copy),
+        cmocka_unit_test(vector_add),    cmocka_unit_test(block_sum),
+        cmocka_unit_test(last_block),    cmocka_unit_test(gemv),
+        cmocka_unit_test(int8_dot),      cmocka_unit_test(half_math),
+        cmocka_unit_test(bfloat16_math), cmocka_unit_test(transpose),
+        cmocka_unit_test(votes),         cmocka_unit_test(histogram),
+        cmocka_unit_test(atomics),       cmocka_unit_test(softmax),
+        cmocka_unit_test(branches),      cmocka_unit_test(local_array),
+        cmocka_unit_test(wide_integers), cmocka_unit_test(double_math),
+        cmocka_unit_test(single_math),   cmocka_unit_test(device_calls),
+        cmocka_unit_test(async_copy),
     };
     return cmocka_run_group_tests_name("nvcc", tests, NULL, NULL);
 }

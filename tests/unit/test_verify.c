@@ -200,7 +200,7 @@ static void every_fault_of_a_gemv_is_found_and_named(void **state)
         { "setp.ge.u32 %p2", "setp.gt.u32 %p2", "out of bounds" },
         { "%r7, 100", "%r7, 99", "y[99] is never written" },
         { "bra $row_loop", "bra $done", "y[32] is never written" },
-        { "[%rd6], %f1", "[%rd1], %f1", "y[1] is never written" },
+        { "[%rd6], %f1", "[%rd1], %f1", "overwrites what block (0, 0, 0) stored" },
         { "[%rd5]", "[%rd5+2]", "misaligned" },
         { "mov.f32 %f1, 0f00000000;", "", "undefined register" },
         { "add.u32 %r2, %r2, %r3", "add.u32 %r2, %r2, 0", "limit" },

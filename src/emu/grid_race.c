@@ -1,0 +1,238 @@
+#include "emu/access.h"
+
+enum { SHADOW_BYTES = 4096, GROUP_PAGES = 1024, WORD_LOG2 = 2 };
+
+typedef struct shadow_page {
+    unsigned shift;               /* a record is of 1 << shift bytes */
+    grid_store *stores;           /* the last one to each record's bytes */
+    release_sequence **sequences; /* a word each; NULL: none yet */
+} shadow_page;
+
+typedef struct shadow_group {
+    shadow_page *pages[GROUP_PAGES];
+} shadow_group;
+
+struct grid_shadow {
+    grid_shadow *next;
+    allocation *of;
+    shadow_group *groups[];
+};
+
+void grid_race_end(grid_race *g)
+{
+    for (grid_shadow *s = g->shadows; s; s = s->next)
+        s->of->shadow = NULL;
+}
+
+/* The page of an allocation that has a shadow, or NULL. */
+static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset)
+{
+    uint64_t index = offset / SHADOW_BYTES;
+    if (g->recent && g->recent_of == a && g->recent_index == index)
+        return g->recent;
+    const shadow_group *group = a->shadow->groups[index / GROUP_PAGES];
+    if (!group || !group->pages[index % GROUP_PAGES])
+        return NULL;
+    g->recent_of = a;
+    g->recent_index = index;
+    return g->recent = group->pages[index % GROUP_PAGES];
+}
+
+static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset)
+{
+    arena *memory = g->order.arena;
+    if (!a->shadow) {
+        uint64_t groups = a->size / SHADOW_BYTES / GROUP_PAGES + 1;
+        a->shadow = arena_zalloc(memory, sizeof *a->shadow + groups * sizeof *a->shadow->groups);
+        a->shadow->of = a;
+        a->shadow->next = g->shadows;
+        g->shadows = a->shadow;
+    }
+    uint64_t index = offset / SHADOW_BYTES;
+    shadow_group **group = &a->shadow->groups[index / GROUP_PAGES];
+    if (!*group)
+        *group = arena_zalloc(memory, sizeof **group);
+    shadow_page *p = arena_zalloc(memory, sizeof *p);
+    p->shift = WORD_LOG2;
+    p->stores = arena_zalloc(memory, (SHADOW_BYTES >> WORD_LOG2) * sizeof *p->stores);
+    (*group)->pages[index % GROUP_PAGES] = p;
+    return p;
+}
+
+/* Makes records of size bytes each where they have more. */
+static void refine(arena *memory, shadow_page *p, unsigned size)
+{
+    unsigned shift = p->shift;
+    while (size < 1u << p->shift)
+        p->shift--;
+    unsigned count = SHADOW_BYTES >> p->shift;
+    grid_store *fine = arena_alloc(memory, count * sizeof *fine);
+    for (unsigned i = 0; i < count; i++)
+        fine[i] = p->stores[i >> (shift - p->shift)];
+    p->stores = fine;
+}
+
+static bool is_atomic(const op *o)
+{
+    return o->exec == exec_atom;
+}
+
+static const char *block_name(const machine *m, uint32_t number)
+{
+    unsigned block[3];
+    launch_block(m->config, number - 1, block);
+    return arena_format(memory_arena(m->memory), "block (%u, %u, %u)", block[0], block[1],
+                        block[2]);
+}
+
+static void report_stale(warp *w, const op *o, int lane, uint64_t address, const grid_store *s)
+{
+    const machine *m = w->machine;
+    warp_fault(w, o, lane, EMU_RACE, address,
+               "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
+               "at line %u: such a load need not see it",
+               s->block == m->grid.order.block ? "this block" : block_name(m, s->block), s->line);
+}
+
+static void report_race(warp *w, const op *o, int lane, uint64_t address, const grid_store *s,
+                        bool loads, order_gap gap)
+{
+    static const char *const gaps[] = {
+        [GAP_NO_BARRIER] = "no barrier comes between this block's acquire and this thread",
+        [GAP_NOT_ACQUIRED] = "this block has read atomically what was released there, without "
+                             ".acquire and with no fence after it",
+        [GAP_NOT_RELEASED] = "no release there comes after it, in its thread or behind a barrier, "
+                             "that this block has acquired",
+        [GAP_NO_RELEASE] = "this block has met no release so far",
+    };
+    const machine *m = w->machine;
+    warp_fault(w, o, lane, EMU_RACE, address,
+               "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
+               block_name(m, m->grid.order.block),
+               is_atomic(o) ? "updates"
+               : loads      ? "reads"
+                            : "overwrites",
+               block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line,
+               gaps[gap]);
+}
+
+static bool holds(const allocation *a, uint64_t address, const void *bytes, unsigned size)
+{
+    uint8_t there[64];
+    allocation_read(a, address, there, size);
+    return memcmp(there, bytes, size) == 0;
+}
+
+/* Whether an access comes in order with a store of another block, or has no need to. bytes: what
+ * is to be stored; NULL for a load. */
+static bool goes_with(warp *w, const op *o, int lane, const allocation *a, uint64_t address,
+                      const void *bytes, unsigned size, const grid_store *s)
+{
+    if (s->strong && o->order)
+        return true;
+    order_gap gap = order_find_gap(&w->machine->grid.order, thread_of(w, lane), s);
+    if (gap == GAP_NONE || (bytes && !is_atomic(o) && holds(a, address, bytes, size)))
+        return true;
+    report_race(w, o, lane, address, s, !bytes, gap);
+    return false;
+}
+
+static release_sequence **find_sequence(const shadow_page *p, uint64_t offset)
+{
+    return &p->sequences[offset % SHADOW_BYTES >> WORD_LOG2];
+}
+
+bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, uint64_t address,
+                          unsigned size)
+{
+    grid_race *g = &w->machine->grid;
+    uint64_t offset = address - a->address;
+    const shadow_page *p = find_page(g, a, offset);
+    if (!p)
+        return true;
+    const grid_store *s = p->stores + (offset % SHADOW_BYTES >> p->shift);
+    const grid_store *last = p->stores + ((offset % SHADOW_BYTES + size - 1) >> p->shift);
+    for (; s <= last; s++) {
+        if (s->block && o->non_coherent) {
+            report_stale(w, o, lane, address, s);
+            return false;
+        }
+        if (s->block && s->block != g->order.block &&
+            !goes_with(w, o, lane, a, address, NULL, size, s))
+            return false;
+    }
+    unsigned thread = thread_of(w, lane);
+    const release_sequence *from = o->order && p->sequences ? *find_sequence(p, offset) : NULL;
+    if (from)
+        order_read(&g->order, thread, from,
+                   o->order & ORDER_ACQUIRE ||
+                       (is_atomic(o) && order_has_fenced(&g->order, thread)));
+    return true;
+}
+
+/* A plain store ends a release sequence, a strong one starts a new one, and an atomic operation
+ * goes on with it; so does a strong store of a thread that has acquired it and passes it on. */
+static void release(warp *w, const op *o, unsigned thread, shadow_page *p, uint64_t offset,
+                    unsigned size)
+{
+    grid_order *order = &w->machine->grid.order;
+    for (unsigned at = 0; !is_atomic(o) && p->sequences && at < size; at += 1 << WORD_LOG2) {
+        release_sequence **s = find_sequence(p, offset + at);
+        if (*s && !(o->order && order_has_acquired(order, thread, *s)))
+            *s = NULL;
+    }
+    if (!o->order || (!(o->order & ORDER_RELEASE) && order->fences.count == 0))
+        return;
+    if (!p->sequences)
+        p->sequences =
+            arena_zalloc(order->arena, (SHADOW_BYTES >> WORD_LOG2) * sizeof(release_sequence *));
+    release_sequence **s = find_sequence(p, offset);
+    if (!*s)
+        *s = arena_zalloc(order->arena, sizeof **s);
+    order_write(order, thread, *s, o->order & ORDER_RELEASE);
+}
+
+bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t address,
+                     const void *bytes, unsigned size)
+{
+    grid_race *g = &w->machine->grid;
+    uint64_t offset = address - a->address;
+    if (!g->enabled)
+        return true;
+    shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
+    if (!p)
+        p = make_page(g, a, offset);
+    if (size < 1u << p->shift)
+        refine(g->order.arena, p, size);
+    grid_store store = { .block = g->order.block,
+                         .time = w->machine->shared.warp_time[w->index],
+                         .line = o->line,
+                         .thread = (uint16_t)thread_of(w, lane),
+                         .strong = o->order };
+    grid_store *s = p->stores + (offset % SHADOW_BYTES >> p->shift);
+    for (const grid_store *end = s + (size >> p->shift); s < end; s++) {
+        bool own = s->block == store.block;
+        if (s->block && !own && !goes_with(w, o, lane, a, address, bytes, size, s))
+            return false;
+        if (!own || !store.strong || s->strong)
+            *s = store; /* a plain store is what others race with, not a strong one after it */
+    }
+    g->order.stores++;
+    if (o->order || p->sequences)
+        release(w, o, store.thread, p, offset, size);
+    return true;
+}
+
+/* What the warp stores from now on was not released with this. */
+void grid_race_stored(warp *w, const op *o)
+{
+    if (o->order & ORDER_RELEASE)
+        shared_tick(&w->machine->shared, w->index);
+}
+
+void exec_fence(warp *w, const op *o, lane_mask mask)
+{
+    grid_race *g = &w->machine->grid;
+    if (o->order && g->enabled)
+        order_fence(&g->order, w->index, mask, o->order & ORDER_ACQUIRE, o->order & ORDER_RELEASE);
+}

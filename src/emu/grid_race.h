@@ -1,0 +1,55 @@
+/* Detection of races between the blocks of a launch over global memory.
+ *
+ * Every byte that the launch stores to remembers its last store. Another block that touches it
+ * races with that store unless both accesses are strong at .gpu scope or wider, as atomic
+ * operations are, or the store comes first in causality order: see grid_order.h. Stores of the
+ * value that is there already are none, as kernels set a flag from many blocks. Loads are not
+ * remembered: a store that races with the load of a block that ran before is found when the blocks
+ * run the other way round.
+ *
+ * A load that need not see stores of its own launch (.nc) is at fault where there was one, by
+ * whichever block.
+ *
+ * Records are kept for what is stored only, in pages that come into being with the first store, one
+ * a word until something smaller is stored to the page. So a load costs nothing more in allocations
+ * that the launch does not store to.
+ */
+#ifndef PTXGEN_EMU_GRID_RACE_H
+#define PTXGEN_EMU_GRID_RACE_H
+
+#include "emu/grid_order.h"
+#include "emu/memory.h"
+#include "emu/module.h"
+
+typedef struct grid_shadow grid_shadow;
+
+typedef struct grid_race {
+    bool enabled;
+    grid_order order;
+    grid_shadow *shadows;       /* of all allocations that were stored to */
+    struct shadow_page *recent; /* the page that was asked for last, or NULL, and where it is */
+    const allocation *recent_of;
+    uint64_t recent_index;
+} grid_race;
+
+/* Takes the shadows off their allocations. */
+void grid_race_end(grid_race *g);
+
+/* One lane's access that is known to be inside of an allocation and aligned: false and a fault when
+ * it races. Called before bytes are stored, and for an atomic operation as a load and then as a
+ * store. */
+bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, uint64_t address,
+                          unsigned size);
+bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t address,
+                     const void *bytes, unsigned size);
+
+static inline bool grid_race_load(warp *w, const op *o, int lane, const allocation *a,
+                                  uint64_t address, unsigned size)
+{
+    return !a->shadow || grid_race_check_load(w, o, lane, a, address, size);
+}
+
+/* Called when all lanes have stored. */
+void grid_race_stored(warp *w, const op *o);
+
+#endif

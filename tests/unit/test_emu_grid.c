@@ -1,0 +1,413 @@
+/* What the blocks of one launch may expect of each other: no order, and nothing of what another has
+ * stored but what was released and acquired. */
+#include "test_emu_run.h"
+
+enum { BLOCKS = 5, THREADS = 64, ROWS_BYTES = BLOCKS * 2048 };
+
+/* What a launch starts from and leaves behind. */
+typedef struct grid_run {
+    const char *text;
+    const uint64_t *blocks; /* NULL: all */
+    size_t block_count;
+    bool descending;
+    /* results */
+    bool good;
+    emu_report report;
+    char message[512];
+    uint32_t out[THREADS];
+} grid_run;
+
+/* Runs k(out, rows, counter): out and counter start as zeros, rows without content. */
+static void run_grid(grid_run *r)
+{
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    uint32_t counter[4] = { 0 };
+    memset(r->out, 0, sizeof r->out);
+    uint64_t out = emu_map(m, r->out, sizeof r->out, false);
+    uint64_t rows = emu_alloc(m, ROWS_BYTES);
+    uint64_t count = emu_map(m, counter, sizeof counter, false);
+    const void *params[] = { &out, &rows, &count };
+    emu_launch_config config = { .module = emu_load(a, r->text, strlen(r->text), &r->report),
+                                 .entry = "k",
+                                 .grid = { 1, BLOCKS, 1 },
+                                 .block = { THREADS, 1, 1 },
+                                 .params = params,
+                                 .param_count = 3,
+                                 .blocks = r->blocks,
+                                 .block_count = r->block_count,
+                                 .descending = r->descending };
+    r->good = config.module && emu_launch(m, &config, NULL, &r->report);
+    snprintf(r->message, sizeof r->message, "%s", r->report.message);
+    emu_memory_free(m);
+    arena_free(a);
+}
+
+/* %out, %rows and %counter hold the parameters, %t and %b the numbers of thread and block, %mine
+ * the address of the thread's own word of rows. */
+#define GRID_KERNEL(body)                                                                    \
+    PTX_HEAD                                                                                 \
+    ".visible .entry k(.param .u64 out, .param .u64 rows, .param .u64 counter)\n{\n"         \
+    ".reg .pred %p<10>; .reg .b32 %r<20>, %t, %b; .reg .b64 %l<20>, %out, %rows, %counter, " \
+    "%mine;\n"                                                                               \
+    ".shared .align 4 .b8 number[4];\n"                                                      \
+    "ld.param.u64 %out, [out];\nld.param.u64 %rows, [rows];\n"                               \
+    "ld.param.u64 %counter, [counter];\nmov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.y;\n"        \
+    "mad.lo.u32 %r0, %b, 64, %t;\nmad.wide.u32 %mine, %r0, 4, %rows;\n"                      \
+    "setp.eq.u32 %p0, %t, 0;\n" body "\nret;\n}\n"
+
+/* Where in the order of blocks each one came: word number b of out is that of block b. */
+static const char take_turns[] =
+    GRID_KERNEL("@!%p0 ret;\natom.global.add.u32 %r1, [%counter], 1;\n"
+                "add.u32 %r1, %r1, 1;\nmad.wide.u32 %l1, %b, 4, %out;\nst.global.u32 [%l1], %r1;");
+
+static void blocks_run_from_the_last_to_the_first_where_asked(void **state)
+{
+    static const uint64_t some[] = { 1, 4, 2 };
+    static const struct {
+        const uint64_t *blocks;
+        size_t count;
+        bool descending;
+        uint32_t turns[BLOCKS];
+    } rows[] = {
+        { NULL, 0, false, { 1, 2, 3, 4, 5 } },
+        { NULL, 0, true, { 5, 4, 3, 2, 1 } },
+        { some, 3, false, { 0, 1, 3, 0, 2 } },
+        { some, 3, true, { 0, 3, 1, 0, 2 } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        grid_run r = { .text = take_turns,
+                       .blocks = rows[i].blocks,
+                       .block_count = rows[i].count,
+                       .descending = rows[i].descending };
+        run_grid(&r);
+        assert_string_equal(r.message, "");
+        assert_memory_equal(r.out, rows[i].turns, sizeof rows[i].turns);
+    }
+}
+
+/* Every block stores a row of 64 words; the last one to count itself adds the rows up into out,
+ * each thread what the threads opposite to it have stored. Lines that the tests change end in a
+ * mark. */
+#define STORE   "st.global.u32 [%mine], %b; //store\n"
+#define STORED  "bar.sync 0; //stored\n"
+#define COUNT   "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4; //count\n"
+#define COUNTED "@%p0 st.shared.u32 [number], %r1; //number\nbar.sync 0; //counted\n"
+#define IS_LAST "ld.shared.u32 %r1, [number]; setp.ne.u32 %p1, %r1, 4; //last\n@%p1 ret;\n"
+#define ADD_ROWS                                                                         \
+    "sub.u32 %r2, 63, %t;\nmad.wide.u32 %l1, %r2, 4, %rows;\nmov.u32 %r3, 0;\n"          \
+    "mov.u32 %r4, 0;\n$row:\nld.global.u32 %r5, [%l1]; //load\nadd.u32 %r4, %r4, %r5;\n" \
+    "add.u64 %l1, %l1, 256;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, 5;\n@%p2 bra $row;\n"
+#define STORE_SUM "mad.wide.u32 %l2, %t, 4, %out;\nst.global.u32 [%l2], %r4;"
+static const char merge[] = GRID_KERNEL(STORE STORED COUNT COUNTED IS_LAST ADD_ROWS STORE_SUM);
+enum { SUM = 0 + 1 + 2 + 3 + 4 };
+
+/* A line that ends in a mark, and what stands there instead. */
+typedef struct edit {
+    const char *mark, *line;
+} edit;
+
+enum { MAX_EDITS = 4, MAX_TEXT = 4096 };
+
+static void change_line(char text[MAX_TEXT], const edit *e)
+{
+    char mark[32], changed[MAX_TEXT];
+    snprintf(mark, sizeof mark, "//%s\n", e->mark);
+    char *end = strstr(text, mark), *start = end;
+    if (!end)
+        fail_msg("no line is marked %s", e->mark);
+    while (start > text && start[-1] != '\n')
+        start--;
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(start - text), text, e->line,
+             end + strlen(mark) - 1);
+    memcpy(text, changed, sizeof changed);
+}
+
+static void run_changed(grid_run *r, char text[MAX_TEXT], const edit edits[MAX_EDITS])
+{
+    snprintf(text, MAX_TEXT, "%s", r->text);
+    for (int i = 0; i < MAX_EDITS && edits[i].mark; i++)
+        change_line(text, &edits[i]);
+    r->text = text;
+    run_grid(r);
+}
+
+#define RELAXED "@%p0 atom.global.inc.u32 %r1, [%counter], 4;\n"
+
+static void what_is_released_and_acquired_is_no_race(void **state)
+{
+    static const edit rows[][MAX_EDITS] = {
+        { { 0 } },
+        /* as PTX before 6.0 had it: a fence of each thread that stores, and one behind */
+        { { "stored", "membar.gl;\nbar.sync 0;" },
+          { "count", RELAXED },
+          { "counted", "bar.sync 0;\nmembar.gl;" } },
+        { { "stored", "membar.gl;\nbar.sync 0;" }, { "count", RELAXED "membar.sys;" } },
+        /* the fence behind left out, as in the examples of CUDA */
+        { { "stored", "membar.gl;\nbar.sync 0;" }, { "count", RELAXED } },
+        /* a barrier, then a fence of the thread that counts alone */
+        { { "count", "@%p0 fence.acq_rel.gpu;\n" RELAXED "@%p0 fence.acq_rel.gpu;" } },
+        { { "count", "@%p0 fence.sc.sys;\n" RELAXED } },
+        /* release and acquire as two operations on the counter */
+        { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter], 4;\n"
+                     "@%p0 ld.acquire.gpu.global.u32 %r6, [%counter];" } },
+        { { "count", "@%p0 atom.release.sys.global.inc.u32 %r1, [%counter], 4;\n"
+                     "@%p0 ld.relaxed.gpu.global.u32 %r6, [%counter];" },
+          { "counted", "bar.sync 0;\nfence.acq_rel.gpu;" } },
+        /* strong accesses on both sides need no order */
+        { { "store", "st.relaxed.gpu.global.u32 [%mine], %b;" },
+          { "count", RELAXED },
+          { "load", "ld.relaxed.gpu.global.u32 %r5, [%l1];" } },
+        { { "store", "st.volatile.global.u32 [%mine], %b;" },
+          { "count", RELAXED },
+          { "load", "ld.volatile.global.u32 %r5, [%l1];" } },
+        /* each thread releases what it has stored itself */
+        { { "stored", "red.release.gpu.global.add.u32 [%counter+8], 1;\nbar.sync 0;" },
+          { "count", RELAXED "@%p0 ld.acquire.gpu.global.u32 %r6, [%counter+8];" } },
+        /* the counter set back by the block that has seen all of the others */
+        { { "last", "ld.shared.u32 %r1, [number]; setp.ne.u32 %p1, %r1, 4;\n@%p1 ret;\n"
+                    "st.global.u32 [%counter], 0;" } },
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
+        char text[MAX_TEXT];
+        grid_run r = { .text = merge, .descending = i % 2 };
+        run_changed(&r, text, rows[i / 2]);
+        if (!r.good)
+            fail_msg("row %zu, line %u: %s", i / 2, r.report.line, r.message);
+        for (int t = 0; t < THREADS; t++)
+            assert_int_equal(r.out[t], SUM);
+    }
+}
+
+static void what_is_not_released_and_acquired_is_a_race(void **state)
+{
+    static const struct {
+        edit edits[MAX_EDITS];
+        const char *message; /* a part of it */
+    } rows[] = {
+        /* no barrier between the stores and the count */
+        { { { "stored", "" } }, "no release there comes after it" },
+        { { { "stored", "membar.gl;" }, { "count", RELAXED } }, "no release there comes after it" },
+        /* no barrier between the count and the loads */
+        { { { "counted", "" }, { "last", "setp.ne.u32 %p1, %b, 4;" } },
+          "this block has met no release so far" },
+        { { { "store", "st.global.u32 [%mine], %b;\nsetp.eq.u32 %p0, %t, 32;" },
+            { "counted", "" },
+            { "last", "setp.ne.u32 %p1, %b, 4;" } },
+          "no barrier comes between this block's acquire and this thread" },
+        /* no count at all */
+        { { { "count", "" }, { "number", "" }, { "last", "setp.ne.u32 %p1, %b, 4;" } },
+          "this block has met no release so far" },
+        /* an atomic operation that does not release, or not acquire, or neither */
+        { { { "count", RELAXED } }, "this block has met no release so far" },
+        { { { "count", "@%p0 atom.acquire.gpu.global.inc.u32 %r1, [%counter], 4;" } },
+          "this block has met no release so far" },
+        { { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter], 4;" } },
+          "read atomically what was released there, without .acquire" },
+        /* among the threads of a block only */
+        { { { "count", "@%p0 atom.acq_rel.cta.global.inc.u32 %r1, [%counter], 4;" } },
+          "updates what block (0, 0, 0) stored" },
+        { { { "stored", "membar.cta;\nbar.sync 0;" }, { "count", RELAXED } },
+          "this block has met no release so far" },
+        /* a fence ahead of the stores, or of others than those that stored */
+        { { { "store", "membar.gl;\nst.global.u32 [%mine], %b;" }, { "count", RELAXED } },
+          "no release there comes after it" },
+        /* a store after the release */
+        { { { "counted", "bar.sync 0;\nst.global.u32 [%mine], %t;" } },
+          "no release there comes after it" },
+        /* the same, at once and by the thread that released */
+        { { { "number", "@%p0 st.shared.u32 [number], %r1;\n@%p0 st.global.u32 [%mine], %t;" } },
+          "no release there comes after it" },
+        /* stores that are strong and loads that are not */
+        { { { "store", "st.relaxed.gpu.global.u32 [%mine], %b;" }, { "count", RELAXED } },
+          "stored atomically at line" },
+        /* another counter */
+        { { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r6, [%counter+8], 4;\n"
+                       "@%p0 atom.acquire.gpu.global.inc.u32 %r1, [%counter], 4;" } },
+          "read atomically what was released there, without .acquire" },
+        /* a count that somebody sets back */
+        { { { "store", "st.global.u32 [%mine], %b;\nsetp.eq.and.u32 %p3, %b, 3, %p0;\n"
+                       "@%p3 st.relaxed.gpu.global.u32 [%counter], 3;" } },
+          "no release there comes after it" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[MAX_TEXT];
+        grid_run r = { .text = merge };
+        run_changed(&r, text, rows[i].edits);
+        if (r.good || r.report.fault != EMU_RACE || !strstr(r.message, rows[i].message))
+            fail_msg("row %zu gives %s: %s\n  and should: %s", i, emu_fault_name(r.report.fault),
+                     r.message, rows[i].message);
+    }
+}
+
+static void a_race_of_blocks_names_both_and_their_lines(void **state)
+{
+    char text[MAX_TEXT];
+    (void)state;
+    grid_run r = { .text = merge, .descending = true };
+    run_changed(&r, text, (const edit[MAX_EDITS]){ { "count", RELAXED } });
+    assert_false(r.good);
+    assert_int_equal(r.report.line, 29);
+    assert_int_equal(r.report.block[1], 0);
+    assert_int_equal(r.report.thread[0], 0);
+    assert_string_equal(r.message,
+                        "race: block (0, 0, 0) reads what block (0, 1, 0) stored at line 16, and "
+                        "nothing orders the two: this block has met no release so far");
+}
+
+static void the_last_block_of_a_grid_need_not_be_the_last_to_run(void **state)
+{
+    static const edit edits[MAX_EDITS] = { { "last", "setp.ne.u32 %p1, %b, 4;" } };
+    char text[MAX_TEXT];
+    (void)state;
+    grid_run r = { .text = merge };
+    run_changed(&r, text, edits);
+    assert_true(r.good);
+    r = (grid_run){ .text = merge, .descending = true };
+    run_changed(&r, text, edits);
+    assert_int_equal(r.report.fault, EMU_UNINITIALISED);
+}
+
+static void a_load_past_the_coherent_caches_sees_no_store_of_its_launch(void **state)
+{
+    static const struct {
+        edit edits[MAX_EDITS];
+        const char *message;
+    } rows[] = {
+        { { { "load", "ld.global.nc.u32 %r5, [%l1];" } },
+          "(.nc) of what block (0, 0, 0) has stored in this launch at line 16" },
+        { { { "load", "ldu.global.u32 %r5, [%l1];" } }, "block (0, 0, 0)" },
+        { { { "stored", "bar.sync 0;\nld.global.nc.u32 %r5, [%mine];" } }, "what this block has" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[MAX_TEXT];
+        grid_run r = { .text = merge };
+        run_changed(&r, text, rows[i].edits);
+        assert_int_equal(r.report.fault, EMU_RACE);
+        if (!strstr(r.message, rows[i].message))
+            fail_msg("'%s' should say '%s'", r.message, rows[i].message);
+    }
+}
+
+#define HALF_WARP                                            \
+    "st.global.u32 [%mine], %b;\nsetp.lt.u32 %p1, %t, 16;\n" \
+    "@%p1 bar.warp.sync 0xffff;\n"                           \
+    "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4;\n"
+
+/* Kernels of 5 blocks with 64 threads; line is that of the fault, 0: none. */
+static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned line;
+        const char *message;
+    } rows[] = {
+        /* another value at the same place, and the same one */
+        { GRID_KERNEL("@%p0 st.global.u32 [%out], %b;"), 16, "overwrites what block (0, 0, 0)" },
+        { GRID_KERNEL("@%p0 st.global.u32 [%out], 7;"), 0, "" },
+        { GRID_KERNEL("@%p0 st.relaxed.gpu.global.u32 [%out], %b;"), 0, "" },
+        { GRID_KERNEL("@%p0 st.relaxed.cta.global.u32 [%out], %b;"), 16, "overwrites" },
+        /* bytes and halves of one word by different blocks */
+        { GRID_KERNEL("cvt.u64.u32 %l1, %b;\nadd.u64 %l1, %l1, %out;\n"
+                      "@%p0 st.global.u8 [%l1], %b;\nld.global.u8 %r1, [%l1];"),
+          0, "" },
+        { GRID_KERNEL("mad.wide.u32 %l1, %b, 2, %out;\n@%p0 st.global.u16 [%l1], %b;\n"
+                      "bar.sync 0;\nld.global.u8 %r1, [%l1+1];"),
+          0, "" },
+        { GRID_KERNEL("cvt.u64.u32 %l1, %b;\nadd.u64 %l1, %l1, %out;\n"
+                      "@%p0 st.global.u8 [%l1], %b;\nld.global.u32 %r1, [%out];"),
+          19, "reads what block (0, 0, 0) stored at line 18" },
+        { GRID_KERNEL("@%p0 st.global.u32 [%mine], %b;\n@%p0 st.global.u8 [%mine+4], %b;\n"
+                      "ld.global.u32 %r1, [%rows];"),
+          18, "reads what block (0, 0, 0) stored at line 16" },
+        /* stores that are far apart */
+        { GRID_KERNEL("mad.wide.u32 %l1, %b, 2048, %rows;\n@%p0 st.global.u32 [%l1], %b;"), 0, "" },
+        /* one wide store over several narrow ones */
+        { GRID_KERNEL("mad.wide.u32 %l1, %b, 4, %out;\n@%p0 st.global.u32 [%l1], %b;\n"
+                      "setp.eq.and.u32 %p1, %b, 4, %p0;\n"
+                      "@%p1 st.global.v4.u32 [%out], {%b, %b, %b, %b};"),
+          19, "overwrites what block (0, 0, 0)" },
+        /* atomic operations and plain accesses */
+        { GRID_KERNEL("red.global.add.u32 [%out], 1;"), 0, "" },
+        { GRID_KERNEL("@%p0 red.global.add.u32 [%out], 1;\nld.global.u32 %r1, [%out];"), 0, "" },
+        { GRID_KERNEL("setp.eq.u32 %p1, %b, 4;\n@%p1 ld.global.u32 %r1, [%out];\n"
+                      "red.global.add.u32 [%out], 1;"),
+          17, "reads what block (0, 3, 0) stored atomically at line 18" },
+        { GRID_KERNEL("setp.eq.and.u32 %p0, %b, 0, %p0;\n@%p0 st.global.u32 [%out], 0;\n"
+                      "red.global.add.u32 [%out], 1;"),
+          18, "updates what block (0, 0, 0) stored at line 17" },
+        { GRID_KERNEL("red.relaxed.cta.global.add.u32 [%out], 1;"), 16, "updates" },
+        /* a lock, given back by a store */
+        { GRID_KERNEL("@!%p0 ret;\natom.acquire.gpu.global.cas.b32 %r1, [%counter], 0, 1;\n"
+                      "ld.global.u32 %r2, [%out];\nst.global.u32 [%out], %b;\n"
+                      "st.release.gpu.global.u32 [%counter], 0;"),
+          0, "" },
+        { GRID_KERNEL("@!%p0 ret;\natom.relaxed.gpu.global.cas.b32 %r1, [%counter], 0, 1;\n"
+                      "ld.global.u32 %r2, [%out];\nst.global.u32 [%out], %b;\n"
+                      "st.release.gpu.global.u32 [%counter], 0;"),
+          18, "without .acquire" },
+        { GRID_KERNEL("@!%p0 ret;\natom.acquire.gpu.global.cas.b32 %r1, [%counter], 0, 1;\n"
+                      "ld.global.u32 %r2, [%out];\nst.global.u32 [%out], %b;\n"
+                      "st.relaxed.gpu.global.u32 [%counter], 0;"),
+          18, "met no release" },
+        /* what a block has acquired it passes on when it releases: each one to the next */
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\n"
+                      "mad.wide.u32 %l1, %b, 4, %out;\nsetp.gt.u32 %p1, %b, 0;\n"
+                      "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
+                      "st.release.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\n"
+                      "mad.wide.u32 %l1, %b, 4, %out;\nsetp.gt.u32 %p1, %b, 0;\n"
+                      "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
+                      "st.relaxed.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
+          22, "met no release" },
+        /* fences of other lanes that the counting one has not met, and its own, twice */
+        { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p0 ld.global.u32 %r1, [%rows];"),
+          0, "" },
+        { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p0 ld.global.u32 %r1, [%rows+4];"),
+          19, "reads what block (0, 0, 0) stored at line 16" },
+        { GRID_KERNEL("@!%p0 ret;\nmembar.gl;\nred.global.add.u32 [%counter], 1;\n"
+                      "st.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "atom.global.add.u32 %r1, [%counter], 1;\nld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* lanes that have met the one that releases, and those that have not */
+        { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+60];"), 0, "" },
+        { GRID_KERNEL(HALF_WARP "@%p0 ld.global.u32 %r1, [%rows+64];"), 20,
+          "reads what block (0, 0, 0) stored at line 16" },
+        /* a copy to shared memory is a load */
+        { GRID_KERNEL("@%p0 st.global.u32 [%mine], %b;\n"
+                      "@%p0 cp.async.ca.shared.global [number], [%rows], 4;"),
+          17, "reads what block (0, 0, 0) stored" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        grid_run r = { .text = rows[i].text };
+        run_grid(&r);
+        if (r.good != !rows[i].line || r.report.line != rows[i].line ||
+            !strstr(r.message, rows[i].message))
+            fail_msg("row %zu gives %s, line %u: %s", i, emu_fault_name(r.report.fault),
+                     r.report.line, r.message);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_run_from_the_last_to_the_first_where_asked),
+        cmocka_unit_test(what_is_released_and_acquired_is_no_race),
+        cmocka_unit_test(what_is_not_released_and_acquired_is_a_race),
+        cmocka_unit_test(a_race_of_blocks_names_both_and_their_lines),
+        cmocka_unit_test(the_last_block_of_a_grid_need_not_be_the_last_to_run),
+        cmocka_unit_test(a_load_past_the_coherent_caches_sees_no_store_of_its_launch),
+        cmocka_unit_test(blocks_that_share_words_race_where_a_store_is_plain),
+    };
+    return cmocka_run_group_tests_name("emu_grid", tests, NULL, NULL);
+}
