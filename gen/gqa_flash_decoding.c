@@ -113,10 +113,11 @@ static void attend(ptx *p, work *w)
     unsigned row_bytes = partial_bytes(w->in), head_products = GQA_PRODUCTS * w->is.heads;
     val products = shared_array(p, "products", F32, w->is.warps * head_products);
     w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
-    val last = add(p, w->query, sub(p, w->heads, 1));
-    gqa g = gqa_new(p, w->in, w->is.heads, w->query, last,
+    val queries = shared_array(p, "queries", F32, gqa_query_values(w->in, w->is.heads));
+    gqa g = gqa_new(p, w->in, w->is.heads, queries,
                     mad(p, warp_id(p), imm(U32, head_products * 4), products),
                     mad(p, warp_id(p), imm(U32, row_bytes), w->rows), w->is.warps * row_bytes);
+    gqa_stage_queries(p, &g, w->query, add(p, w->query, sub(p, w->heads, 1)));
     val k = cache_of(p, w, "k"), v = cache_of(p, w, "v");
     gqa_attend(p, &g, k, v, take_stretch(p, w));
     barrier(p);
@@ -174,6 +175,7 @@ static void build(ptx *p, const instance *in)
     take_chunk(p, &w);
     ret_if(p, ge(p, w.chunk, w.active));
     attend(p, &w);
+    take_chunk(p, &w); /* anew, so that no register has it through the loops */
     val alone = eq(p, w.active, 1);
     PTX_IF (p, alone)
         PTX_FOR (p, own_head, warp_id(p), w.heads, w.is.warps)
@@ -192,7 +194,8 @@ static const term terms[] = {
     { "ratio", "num_heads/num_kv_heads" },
     { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
     { "heads", "ceil_div(ratio, parts)" },
-    { "warps", "8 - heads/5*2" }, /* 8, or 6 with 5 heads and more */
+    { "warps", "7 - heads/5" },               /* 6 from 5 heads on */
+    { "slots", "heads + heads/7 - heads/8" }, /* 8 for 7 heads */
     { "columns", "m*num_kv_heads*parts" },
     { "at_once", "sm_count*2" },
     { "waves", "ceil_div(columns*4, at_once)" },
@@ -222,7 +225,7 @@ const family gqa_flash_decoding = {
     .launch = { .block = "32*warps",
                 .grid = { "num_kv_heads*parts", "m",
                           "min(min(chunks, ceil_div(max_seq_len, 128)), waves*at_once/columns)" },
-                .shared = "warps*heads*(head_dim+84)*4 + 4",
+                .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 4",
                 .terms = terms,
                 .registers = 168 },
     .check = check_heads,

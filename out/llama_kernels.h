@@ -7103,8 +7103,8 @@ static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "
 {\n\
     .reg .pred  %p<12>;\n\
     .reg .b16   %h<321>;\n\
-    .reg .b32   %r<112>;\n\
-    .reg .f32   %f<444>;\n\
+    .reg .b32   %r<119>;\n\
+    .reg .f32   %f<436>;\n\
     .reg .b64   %rd<20>;\n\
     .shared .align 16 .b32 partials[528];\n\
 \n\
@@ -7960,68 +7960,75 @@ $piece_loop:\n\
     mov.f32             %f389, 0f00000000;\n\
     mov.f32             %f390, 0f00000000;\n\
     mov.f32             %f391, %f385;\n\
-    ld.shared.v4.f32    {%f392, %f393, %f394, %f395}, [partials+512];\n\
-    max.f32             %f396, %f391, %f392;\n\
-    ld.shared.v4.f32    {%f397, %f398, %f399, %f400}, [partials+1040];\n\
-    max.f32             %f401, %f396, %f397;\n\
-    ld.shared.v4.f32    {%f402, %f403, %f404, %f405}, [partials+1568];\n\
-    max.f32             %f406, %f401, %f402;\n\
-    ld.shared.v4.f32    {%f407, %f408, %f409, %f410}, [partials+2096];\n\
-    max.f32             %f411, %f406, %f407;\n\
     mov.u32             %r110, partials;                        // partials\n\
-    mad.lo.u32          %r111, %r109, 16, %r110;\n\
-    ld.shared.v4.f32    {%f412, %f413, %f414, %f415}, [%r111];\n\
-    ld.shared.v4.f32    {%f416, %f417, %f418, %f419}, [%r111+528];\n\
-    ld.shared.v4.f32    {%f420, %f421, %f422, %f423}, [%r111+1056];\n\
-    ld.shared.v4.f32    {%f424, %f425, %f426, %f427}, [%r111+1584];\n\
-    mov.f32             %f385, %f411;\n\
-    sub.f32             %f428, %f391, %f411;\n\
-    ex2.approx.ftz.f32  %f429, %f428;\n\
-    mul.f32             %f386, %f386, %f429;\n\
-    mul.f32             %f387, %f387, %f429;\n\
-    mul.f32             %f388, %f388, %f429;\n\
-    mul.f32             %f389, %f389, %f429;\n\
-    mul.f32             %f390, %f390, %f429;\n\
-    sub.f32             %f430, %f392, %f385;\n\
-    ex2.approx.ftz.f32  %f431, %f430;\n\
-    fma.rn.f32          %f386, %f431, %f393, %f386;\n\
-    fma.rn.f32          %f387, %f431, %f412, %f387;\n\
-    fma.rn.f32          %f388, %f431, %f413, %f388;\n\
-    fma.rn.f32          %f389, %f431, %f414, %f389;\n\
-    fma.rn.f32          %f390, %f431, %f415, %f390;\n\
+    ld.shared.v2.f32    {%f392, %f393}, [%r110+512];\n\
+    max.f32             %f394, %f391, %f392;\n\
+    mov.u32             %r111, partials;                        // partials\n\
+    add.u32             %r112, %r111, 528;\n\
+    ld.shared.v2.f32    {%f395, %f396}, [%r112+512];\n\
+    max.f32             %f397, %f394, %f395;\n\
+    mov.u32             %r113, partials;                        // partials\n\
+    add.u32             %r114, %r113, 1056;\n\
+    ld.shared.v2.f32    {%f398, %f399}, [%r114+512];\n\
+    max.f32             %f400, %f397, %f398;\n\
+    mov.u32             %r115, partials;                        // partials\n\
+    add.u32             %r116, %r115, 1584;\n\
+    ld.shared.v2.f32    {%f401, %f402}, [%r116+512];\n\
+    max.f32             %f403, %f400, %f401;\n\
+    mov.u32             %r117, partials;                        // partials\n\
+    mad.lo.u32          %r118, %r109, 16, %r117;\n\
+    ld.shared.v4.f32    {%f404, %f405, %f406, %f407}, [%r118];\n\
+    ld.shared.v4.f32    {%f408, %f409, %f410, %f411}, [%r118+528];\n\
+    ld.shared.v4.f32    {%f412, %f413, %f414, %f415}, [%r118+1056];\n\
+    ld.shared.v4.f32    {%f416, %f417, %f418, %f419}, [%r118+1584];\n\
+    mov.f32             %f385, %f403;\n\
+    sub.f32             %f420, %f391, %f403;\n\
+    ex2.approx.ftz.f32  %f421, %f420;\n\
+    mul.f32             %f386, %f386, %f421;\n\
+    mul.f32             %f387, %f387, %f421;\n\
+    mul.f32             %f388, %f388, %f421;\n\
+    mul.f32             %f389, %f389, %f421;\n\
 "
 "\
-    sub.f32             %f432, %f397, %f385;\n\
-    ex2.approx.ftz.f32  %f433, %f432;\n\
-    fma.rn.f32          %f386, %f433, %f398, %f386;\n\
-    fma.rn.f32          %f387, %f433, %f416, %f387;\n\
-    fma.rn.f32          %f388, %f433, %f417, %f388;\n\
-    fma.rn.f32          %f389, %f433, %f418, %f389;\n\
-    fma.rn.f32          %f390, %f433, %f419, %f390;\n\
-    sub.f32             %f434, %f402, %f385;\n\
-    ex2.approx.ftz.f32  %f435, %f434;\n\
-    fma.rn.f32          %f386, %f435, %f403, %f386;\n\
-    fma.rn.f32          %f387, %f435, %f420, %f387;\n\
-    fma.rn.f32          %f388, %f435, %f421, %f388;\n\
-    fma.rn.f32          %f389, %f435, %f422, %f389;\n\
-    fma.rn.f32          %f390, %f435, %f423, %f390;\n\
-    sub.f32             %f436, %f407, %f385;\n\
-    ex2.approx.ftz.f32  %f437, %f436;\n\
-    fma.rn.f32          %f386, %f437, %f408, %f386;\n\
-    fma.rn.f32          %f387, %f437, %f424, %f387;\n\
-    fma.rn.f32          %f388, %f437, %f425, %f388;\n\
-    fma.rn.f32          %f389, %f437, %f426, %f389;\n\
-    fma.rn.f32          %f390, %f437, %f427, %f390;\n\
-    rcp.rn.f32          %f438, %f386;\n\
+    mul.f32             %f390, %f390, %f421;\n\
+    sub.f32             %f422, %f392, %f385;\n\
+    ex2.approx.ftz.f32  %f423, %f422;\n\
+    fma.rn.f32          %f386, %f423, %f393, %f386;\n\
+    fma.rn.f32          %f387, %f423, %f404, %f387;\n\
+    fma.rn.f32          %f388, %f423, %f405, %f388;\n\
+    fma.rn.f32          %f389, %f423, %f406, %f389;\n\
+    fma.rn.f32          %f390, %f423, %f407, %f390;\n\
+    sub.f32             %f424, %f395, %f385;\n\
+    ex2.approx.ftz.f32  %f425, %f424;\n\
+    fma.rn.f32          %f386, %f425, %f396, %f386;\n\
+    fma.rn.f32          %f387, %f425, %f408, %f387;\n\
+    fma.rn.f32          %f388, %f425, %f409, %f388;\n\
+    fma.rn.f32          %f389, %f425, %f410, %f389;\n\
+    fma.rn.f32          %f390, %f425, %f411, %f390;\n\
+    sub.f32             %f426, %f398, %f385;\n\
+    ex2.approx.ftz.f32  %f427, %f426;\n\
+    fma.rn.f32          %f386, %f427, %f399, %f386;\n\
+    fma.rn.f32          %f387, %f427, %f412, %f387;\n\
+    fma.rn.f32          %f388, %f427, %f413, %f388;\n\
+    fma.rn.f32          %f389, %f427, %f414, %f389;\n\
+    fma.rn.f32          %f390, %f427, %f415, %f390;\n\
+    sub.f32             %f428, %f401, %f385;\n\
+    ex2.approx.ftz.f32  %f429, %f428;\n\
+    fma.rn.f32          %f386, %f429, %f402, %f386;\n\
+    fma.rn.f32          %f387, %f429, %f416, %f387;\n\
+    fma.rn.f32          %f388, %f429, %f417, %f388;\n\
+    fma.rn.f32          %f389, %f429, %f418, %f389;\n\
+    fma.rn.f32          %f390, %f429, %f419, %f390;\n\
+    rcp.rn.f32          %f430, %f386;\n\
     setp.gt.f32         %p10, %f386, 0f00000000;\n\
-    selp.f32            %f439, %f438, 0f00000000, %p10;\n\
-    mul.f32             %f440, %f387, %f439;\n\
-    mul.f32             %f441, %f388, %f439;\n\
-    mul.f32             %f442, %f389, %f439;\n\
-    mul.f32             %f443, %f390, %f439;\n\
+    selp.f32            %f431, %f430, 0f00000000, %p10;\n\
+    mul.f32             %f432, %f387, %f431;\n\
+    mul.f32             %f433, %f388, %f431;\n\
+    mul.f32             %f434, %f389, %f431;\n\
+    mul.f32             %f435, %f390, %f431;\n\
     mad.wide.u32        %rd18, %r4, 512, %rd1;\n\
     mad.wide.u32        %rd19, %r109, 16, %rd18;\n\
-    st.global.v4.f32    [%rd19], {%f440, %f441, %f442, %f443};\n\
+    st.global.v4.f32    [%rd19], {%f432, %f433, %f434, %f435};\n\
     add.u32             %r109, %r109, 32;\n\
     setp.lt.u32         %p11, %r109, 32;\n\
     @%p11 bra           $piece_loop;\n\
@@ -8053,7 +8060,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
 };
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
-    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41566,
+    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41930,
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
@@ -8987,7 +8994,7 @@ static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] 
 {\n\
     .reg .pred  %p<13>;\n\
     .reg .b32   %r<26>;\n\
-    .reg .f32   %f<111>;\n\
+    .reg .f32   %f<95>;\n\
     .reg .b64   %rd<25>;\n\
 \n\
     ld.param.u64        %rd1, [o];\n\
@@ -9025,154 +9032,154 @@ $row_loop:                                                      // 32 elements a
     mov.f32             %f7, %f1;\n\
     min.u32             %r11, %r10, %r9;\n\
     mad.wide.u32        %rd7, %r11, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f8, %f9, %f10, %f11}, [%rd7+512];\n\
-    max.f32             %f12, %f7, %f8;\n\
+    ld.global.nc.v2.f32 {%f8, %f9}, [%rd7+512];\n\
+    max.f32             %f10, %f7, %f8;\n\
     add.u32             %r12, %r10, 1;\n\
     min.u32             %r13, %r12, %r9;\n\
     mad.wide.u32        %rd8, %r13, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+512];\n\
+    ld.global.nc.v2.f32 {%f11, %f12}, [%rd8+512];\n\
     setp.le.u32         %p3, %r12, %r9;\n\
-    selp.f32            %f17, %f13, 0fFF7FFFFF, %p3;\n\
-    max.f32             %f18, %f12, %f17;\n\
+    selp.f32            %f13, %f11, 0fFF7FFFFF, %p3;\n\
+    max.f32             %f14, %f10, %f13;\n\
     add.u32             %r14, %r10, 2;\n\
     min.u32             %r15, %r14, %r9;\n\
     mad.wide.u32        %rd9, %r15, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f19, %f20, %f21, %f22}, [%rd9+512];\n\
+    ld.global.nc.v2.f32 {%f15, %f16}, [%rd9+512];\n\
     setp.le.u32         %p4, %r14, %r9;\n\
-    selp.f32            %f23, %f19, 0fFF7FFFFF, %p4;\n\
-    max.f32             %f24, %f18, %f23;\n\
+    selp.f32            %f17, %f15, 0fFF7FFFFF, %p4;\n\
+    max.f32             %f18, %f14, %f17;\n\
     add.u32             %r16, %r10, 3;\n\
     min.u32             %r17, %r16, %r9;\n\
     mad.wide.u32        %rd10, %r17, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd10+512];\n\
+    ld.global.nc.v2.f32 {%f19, %f20}, [%rd10+512];\n\
     setp.le.u32         %p5, %r16, %r9;\n\
-    selp.f32            %f29, %f25, 0fFF7FFFFF, %p5;\n\
-    max.f32             %f30, %f24, %f29;\n\
+    selp.f32            %f21, %f19, 0fFF7FFFFF, %p5;\n\
+    max.f32             %f22, %f18, %f21;\n\
     add.u32             %r18, %r10, 4;\n\
     min.u32             %r19, %r18, %r9;\n\
     mad.wide.u32        %rd11, %r19, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f31, %f32, %f33, %f34}, [%rd11+512];\n\
+    ld.global.nc.v2.f32 {%f23, %f24}, [%rd11+512];\n\
     setp.le.u32         %p6, %r18, %r9;\n\
-    selp.f32            %f35, %f31, 0fFF7FFFFF, %p6;\n\
-    max.f32             %f36, %f30, %f35;\n\
+    selp.f32            %f25, %f23, 0fFF7FFFFF, %p6;\n\
+    max.f32             %f26, %f22, %f25;\n\
     add.u32             %r20, %r10, 5;\n\
     min.u32             %r21, %r20, %r9;\n\
     mad.wide.u32        %rd12, %r21, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f37, %f38, %f39, %f40}, [%rd12+512];\n\
+    ld.global.nc.v2.f32 {%f27, %f28}, [%rd12+512];\n\
     setp.le.u32         %p7, %r20, %r9;\n\
-    selp.f32            %f41, %f37, 0fFF7FFFFF, %p7;\n\
-    max.f32             %f42, %f36, %f41;\n\
+    selp.f32            %f29, %f27, 0fFF7FFFFF, %p7;\n\
+    max.f32             %f30, %f26, %f29;\n\
     add.u32             %r22, %r10, 6;\n\
     min.u32             %r23, %r22, %r9;\n\
     mad.wide.u32        %rd13, %r23, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd13+512];\n\
+    ld.global.nc.v2.f32 {%f31, %f32}, [%rd13+512];\n\
     setp.le.u32         %p8, %r22, %r9;\n\
-    selp.f32            %f47, %f43, 0fFF7FFFFF, %p8;\n\
-    max.f32             %f48, %f42, %f47;\n\
+    selp.f32            %f33, %f31, 0fFF7FFFFF, %p8;\n\
+    max.f32             %f34, %f30, %f33;\n\
     add.u32             %r24, %r10, 7;\n\
     min.u32             %r25, %r24, %r9;\n\
     mad.wide.u32        %rd14, %r25, 528, %rd6;\n\
-    ld.global.nc.v4.f32 {%f49, %f50, %f51, %f52}, [%rd14+512];\n\
+    ld.global.nc.v2.f32 {%f35, %f36}, [%rd14+512];\n\
     setp.le.u32         %p9, %r24, %r9;\n\
-    selp.f32            %f53, %f49, 0fFF7FFFFF, %p9;\n\
-    max.f32             %f54, %f48, %f53;\n\
+    selp.f32            %f37, %f35, 0fFF7FFFFF, %p9;\n\
+    max.f32             %f38, %f34, %f37;\n\
     mad.wide.u32        %rd15, %r3, 16, %rd7;\n\
-    ld.global.nc.v4.f32 {%f55, %f56, %f57, %f58}, [%rd15];\n\
+    ld.global.nc.v4.f32 {%f39, %f40, %f41, %f42}, [%rd15];\n\
     mad.wide.u32        %rd16, %r3, 16, %rd8;\n\
-    ld.global.nc.v4.f32 {%f59, %f60, %f61, %f62}, [%rd16];\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd16];\n\
     mad.wide.u32        %rd17, %r3, 16, %rd9;\n\
-    ld.global.nc.v4.f32 {%f63, %f64, %f65, %f66}, [%rd17];\n\
+    ld.global.nc.v4.f32 {%f47, %f48, %f49, %f50}, [%rd17];\n\
     mad.wide.u32        %rd18, %r3, 16, %rd10;\n\
-    ld.global.nc.v4.f32 {%f67, %f68, %f69, %f70}, [%rd18];\n\
+    ld.global.nc.v4.f32 {%f51, %f52, %f53, %f54}, [%rd18];\n\
     mad.wide.u32        %rd19, %r3, 16, %rd11;\n\
-    ld.global.nc.v4.f32 {%f71, %f72, %f73, %f74}, [%rd19];\n\
+    ld.global.nc.v4.f32 {%f55, %f56, %f57, %f58}, [%rd19];\n\
     mad.wide.u32        %rd20, %r3, 16, %rd12;\n\
-    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd20];\n\
+    ld.global.nc.v4.f32 {%f59, %f60, %f61, %f62}, [%rd20];\n\
     mad.wide.u32        %rd21, %r3, 16, %rd13;\n\
-    ld.global.nc.v4.f32 {%f79, %f80, %f81, %f82}, [%rd21];\n\
+    ld.global.nc.v4.f32 {%f63, %f64, %f65, %f66}, [%rd21];\n\
     mad.wide.u32        %rd22, %r3, 16, %rd14;\n\
-    ld.global.nc.v4.f32 {%f83, %f84, %f85, %f86}, [%rd22];\n\
-    mov.f32             %f1, %f54;\n\
-    sub.f32             %f87, %f7, %f54;\n\
+    ld.global.nc.v4.f32 {%f67, %f68, %f69, %f70}, [%rd22];\n\
+    mov.f32             %f1, %f38;\n\
+    sub.f32             %f71, %f7, %f38;\n\
+    ex2.approx.ftz.f32  %f72, %f71;\n\
+    mul.f32             %f2, %f2, %f72;\n\
+    mul.f32             %f3, %f3, %f72;\n\
+    mul.f32             %f4, %f4, %f72;\n\
+    mul.f32             %f5, %f5, %f72;\n\
+    mul.f32             %f6, %f6, %f72;\n\
+    sub.f32             %f73, %f8, %f1;\n\
+    ex2.approx.ftz.f32  %f74, %f73;\n\
+    fma.rn.f32          %f2, %f74, %f9, %f2;\n\
+    fma.rn.f32          %f3, %f74, %f39, %f3;\n\
+    fma.rn.f32          %f4, %f74, %f40, %f4;\n\
+    fma.rn.f32          %f5, %f74, %f41, %f5;\n\
+    fma.rn.f32          %f6, %f74, %f42, %f6;\n\
+    sub.f32             %f75, %f13, %f1;\n\
+    ex2.approx.ftz.f32  %f76, %f75;\n\
+    fma.rn.f32          %f2, %f76, %f12, %f2;\n\
+    fma.rn.f32          %f3, %f76, %f43, %f3;\n\
+    fma.rn.f32          %f4, %f76, %f44, %f4;\n\
+    fma.rn.f32          %f5, %f76, %f45, %f5;\n\
+    fma.rn.f32          %f6, %f76, %f46, %f6;\n\
+    sub.f32             %f77, %f17, %f1;\n\
+    ex2.approx.ftz.f32  %f78, %f77;\n\
+    fma.rn.f32          %f2, %f78, %f16, %f2;\n\
+    fma.rn.f32          %f3, %f78, %f47, %f3;\n\
+    fma.rn.f32          %f4, %f78, %f48, %f4;\n\
+    fma.rn.f32          %f5, %f78, %f49, %f5;\n\
+    fma.rn.f32          %f6, %f78, %f50, %f6;\n\
+    sub.f32             %f79, %f21, %f1;\n\
+    ex2.approx.ftz.f32  %f80, %f79;\n\
+    fma.rn.f32          %f2, %f80, %f20, %f2;\n\
+    fma.rn.f32          %f3, %f80, %f51, %f3;\n\
+    fma.rn.f32          %f4, %f80, %f52, %f4;\n\
+    fma.rn.f32          %f5, %f80, %f53, %f5;\n\
+    fma.rn.f32          %f6, %f80, %f54, %f6;\n\
+    sub.f32             %f81, %f25, %f1;\n\
+    ex2.approx.ftz.f32  %f82, %f81;\n\
+    fma.rn.f32          %f2, %f82, %f24, %f2;\n\
+    fma.rn.f32          %f3, %f82, %f55, %f3;\n\
+    fma.rn.f32          %f4, %f82, %f56, %f4;\n\
+    fma.rn.f32          %f5, %f82, %f57, %f5;\n\
+    fma.rn.f32          %f6, %f82, %f58, %f6;\n\
+    sub.f32             %f83, %f29, %f1;\n\
+    ex2.approx.ftz.f32  %f84, %f83;\n\
+    fma.rn.f32          %f2, %f84, %f28, %f2;\n\
+    fma.rn.f32          %f3, %f84, %f59, %f3;\n\
+    fma.rn.f32          %f4, %f84, %f60, %f4;\n\
+    fma.rn.f32          %f5, %f84, %f61, %f5;\n\
+    fma.rn.f32          %f6, %f84, %f62, %f6;\n\
+    sub.f32             %f85, %f33, %f1;\n\
+    ex2.approx.ftz.f32  %f86, %f85;\n\
+    fma.rn.f32          %f2, %f86, %f32, %f2;\n\
+    fma.rn.f32          %f3, %f86, %f63, %f3;\n\
+    fma.rn.f32          %f4, %f86, %f64, %f4;\n\
+    fma.rn.f32          %f5, %f86, %f65, %f5;\n\
+    fma.rn.f32          %f6, %f86, %f66, %f6;\n\
+    sub.f32             %f87, %f37, %f1;\n\
     ex2.approx.ftz.f32  %f88, %f87;\n\
-    mul.f32             %f2, %f2, %f88;\n\
-    mul.f32             %f3, %f3, %f88;\n\
-    mul.f32             %f4, %f4, %f88;\n\
-    mul.f32             %f5, %f5, %f88;\n\
-    mul.f32             %f6, %f6, %f88;\n\
-    sub.f32             %f89, %f8, %f1;\n\
-    ex2.approx.ftz.f32  %f90, %f89;\n\
-    fma.rn.f32          %f2, %f90, %f9, %f2;\n\
-    fma.rn.f32          %f3, %f90, %f55, %f3;\n\
-    fma.rn.f32          %f4, %f90, %f56, %f4;\n\
-    fma.rn.f32          %f5, %f90, %f57, %f5;\n\
-    fma.rn.f32          %f6, %f90, %f58, %f6;\n\
-    sub.f32             %f91, %f17, %f1;\n\
-    ex2.approx.ftz.f32  %f92, %f91;\n\
-    fma.rn.f32          %f2, %f92, %f14, %f2;\n\
-    fma.rn.f32          %f3, %f92, %f59, %f3;\n\
-    fma.rn.f32          %f4, %f92, %f60, %f4;\n\
-    fma.rn.f32          %f5, %f92, %f61, %f5;\n\
-    fma.rn.f32          %f6, %f92, %f62, %f6;\n\
-    sub.f32             %f93, %f23, %f1;\n\
-    ex2.approx.ftz.f32  %f94, %f93;\n\
-    fma.rn.f32          %f2, %f94, %f20, %f2;\n\
-    fma.rn.f32          %f3, %f94, %f63, %f3;\n\
-    fma.rn.f32          %f4, %f94, %f64, %f4;\n\
-    fma.rn.f32          %f5, %f94, %f65, %f5;\n\
-    fma.rn.f32          %f6, %f94, %f66, %f6;\n\
-    sub.f32             %f95, %f29, %f1;\n\
-    ex2.approx.ftz.f32  %f96, %f95;\n\
-    fma.rn.f32          %f2, %f96, %f26, %f2;\n\
-    fma.rn.f32          %f3, %f96, %f67, %f3;\n\
-    fma.rn.f32          %f4, %f96, %f68, %f4;\n\
-    fma.rn.f32          %f5, %f96, %f69, %f5;\n\
-    fma.rn.f32          %f6, %f96, %f70, %f6;\n\
-    sub.f32             %f97, %f35, %f1;\n\
-    ex2.approx.ftz.f32  %f98, %f97;\n\
-    fma.rn.f32          %f2, %f98, %f32, %f2;\n\
-    fma.rn.f32          %f3, %f98, %f71, %f3;\n\
-    fma.rn.f32          %f4, %f98, %f72, %f4;\n\
-    fma.rn.f32          %f5, %f98, %f73, %f5;\n\
-    fma.rn.f32          %f6, %f98, %f74, %f6;\n\
-    sub.f32             %f99, %f41, %f1;\n\
-    ex2.approx.ftz.f32  %f100, %f99;\n\
-    fma.rn.f32          %f2, %f100, %f38, %f2;\n\
-    fma.rn.f32          %f3, %f100, %f75, %f3;\n\
-    fma.rn.f32          %f4, %f100, %f76, %f4;\n\
-    fma.rn.f32          %f5, %f100, %f77, %f5;\n\
-    fma.rn.f32          %f6, %f100, %f78, %f6;\n\
-    sub.f32             %f101, %f47, %f1;\n\
-    ex2.approx.ftz.f32  %f102, %f101;\n\
-    fma.rn.f32          %f2, %f102, %f44, %f2;\n\
-    fma.rn.f32          %f3, %f102, %f79, %f3;\n\
-    fma.rn.f32          %f4, %f102, %f80, %f4;\n\
-    fma.rn.f32          %f5, %f102, %f81, %f5;\n\
-    fma.rn.f32          %f6, %f102, %f82, %f6;\n\
-    sub.f32             %f103, %f53, %f1;\n\
-    ex2.approx.ftz.f32  %f104, %f103;\n\
-    fma.rn.f32          %f2, %f104, %f50, %f2;\n\
-    fma.rn.f32          %f3, %f104, %f83, %f3;\n\
-    fma.rn.f32          %f4, %f104, %f84, %f4;\n\
-    fma.rn.f32          %f5, %f104, %f85, %f5;\n\
-    fma.rn.f32          %f6, %f104, %f86, %f6;\n\
+    fma.rn.f32          %f2, %f88, %f36, %f2;\n\
+    fma.rn.f32          %f3, %f88, %f67, %f3;\n\
+    fma.rn.f32          %f4, %f88, %f68, %f4;\n\
+    fma.rn.f32          %f5, %f88, %f69, %f5;\n\
+    fma.rn.f32          %f6, %f88, %f70, %f6;\n\
     add.u32             %r10, %r10, 8;\n\
-"
-"\
     setp.lt.u32         %p10, %r10, %r7;\n\
     @%p10 bra           $row_loop;\n\
 \n\
 $row_done:\n\
-    rcp.rn.f32          %f105, %f2;\n\
+    rcp.rn.f32          %f89, %f2;\n\
+"
+"\
     setp.gt.f32         %p11, %f2, 0f00000000;\n\
-    selp.f32            %f106, %f105, 0f00000000, %p11;\n\
-    mul.f32             %f107, %f3, %f106;\n\
-    mul.f32             %f108, %f4, %f106;\n\
-    mul.f32             %f109, %f5, %f106;\n\
-    mul.f32             %f110, %f6, %f106;\n\
+    selp.f32            %f90, %f89, 0f00000000, %p11;\n\
+    mul.f32             %f91, %f3, %f90;\n\
+    mul.f32             %f92, %f4, %f90;\n\
+    mul.f32             %f93, %f5, %f90;\n\
+    mul.f32             %f94, %f6, %f90;\n\
     mad.wide.u32        %rd23, %r8, 512, %rd1;\n\
     mad.wide.u32        %rd24, %r3, 16, %rd23;\n\
-    st.global.v4.f32    [%rd24], {%f107, %f108, %f109, %f110};\n\
+    st.global.v4.f32    [%rd24], {%f91, %f92, %f93, %f94};\n\
     add.u32             %r3, %r3, 32;\n\
     setp.lt.u32         %p12, %r3, 32;\n\
     @%p12 bra           $piece_loop;\n\
@@ -9198,7 +9205,7 @@ static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
 };
 const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
-    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8682,
+    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8548,
     "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,

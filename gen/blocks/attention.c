@@ -209,6 +209,11 @@ void attention_store_output(ptx *p, const attention *a, val query)
         row_lane_store(p, &a->row, at, false, a->state.values, &scale);
 }
 
+val2 partial_load_sums(ptx *p, const instance *in, val row)
+{
+    return ld_shared_v2(p, F32, row, in->shape.head_dim * F32_BYTES);
+}
+
 void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val max, val sum)
 {
     int64_t sums = in->shape.head_dim * F32_BYTES;
@@ -245,9 +250,10 @@ val partial_rows(ptx *p, const instance *in, val query)
  * what may come through the read-only cache. */
 typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID } row_source;
 
-/* A lane's four values of a partial row, and the row's own sums. */
+/* A lane's four values of a partial row, and the row's max and sum. */
 typedef struct partial_piece {
-    val4 values, sums;
+    val4 values;
+    val2 sums;
 } partial_piece;
 
 /* Pieces of several rows; count is at most ROWS_IN_FLIGHT. */
@@ -282,10 +288,10 @@ static softmax merge_global(ptx *p, const instance *in, row_source source, val r
             val values = mad_wide(p, piece, WIDE_PIECE, at);
             if (source == ROWS_OF_THIS_GRID)
                 pieces[i] = (partial_piece){ ld_global_v4(p, F32, values, 0),
-                                             ld_global_v4(p, F32, at, sums) };
+                                             ld_global_v2(p, F32, at, sums) };
             else
                 pieces[i] = (partial_piece){ ld_const_v4(p, F32, values, 0),
-                                             ld_const_v4(p, F32, at, sums) };
+                                             ld_const_v2(p, F32, at, sums) };
             if (i)
                 pieces[i].sums.v[0] = select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);
         }
@@ -305,8 +311,7 @@ static softmax merge_shared(ptx *p, const instance *in, val rows, unsigned count
         for (unsigned i = first; i < end; i++) {
             int64_t at = i * partial_bytes(in);
             pieces[i - first].values = ld_shared_v4(p, F32, values, at);
-            pieces[i - first].sums =
-                ld_shared_v4(p, F32, rows, at + in->shape.head_dim * F32_BYTES);
+            pieces[i - first].sums = partial_load_sums(p, in, add(p, rows, at));
         }
         merge_pieces(p, &state, pieces, end - first);
     }

@@ -68,6 +68,7 @@ void attention_store_partial(ptx *p, const attention *a, val row, bool shared);
 
 /* Bytes of a partial row, and where it has its sums. */
 unsigned partial_bytes(const instance *in);
+val2 partial_load_sums(ptx *p, const instance *in, val row); /* max and sum; in shared memory */
 void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val max, val sum);
 
 /* The address, in the parameter partials [.., chunks], of a query row's first partial row. */

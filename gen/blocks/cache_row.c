@@ -89,7 +89,8 @@ row_lane row_lane_new(ptx *p, const instance *in, row_split split)
     unsigned last = (split.pieces - 1) * split.group;
     l.lane = named(p, "piece", bit_and(p, lane, split.group - 1));
     l.group = named(p, "group", div(p, lane, split.group));
-    l.has_last = lt(p, l.lane, in->shape.head_dim / split.piece - last);
+    l.row_pieces = (unsigned)in->shape.head_dim / split.piece;
+    l.has_last = lt(p, l.lane, l.row_pieces - last);
     if (split.format != FORMAT_Q8_0)
         l.last_offset =
             select(p, l.has_last, imm(U64, last * split.piece * value_bytes(&split)), imm(U64, 0));
@@ -158,15 +159,16 @@ void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *v
 void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values)
 {
     const row_split *s = &l->split;
-    for (unsigned i = 0; i < row_split_values(s); i += 4) {
-        unsigned piece = i / s->piece;
-        int64_t offset = piece * stride(s, F32_BYTES) + i % s->piece * F32_BYTES;
-        PTX_IF (p, is_ragged_piece(s, piece) ? l->has_last : imm(PRED, 1)) {
-            val4 row = ld_shared_v4(p, F32, at, offset);
-            for (unsigned j = 0; j < 4; j++)
-                row.v[j] = fma(p, row.v[j], factor, values[i + j]);
-            st_shared_v4(p, F32, at, offset, row);
-        }
+    for (unsigned piece = 0; piece < s->pieces; piece++) {
+        unsigned left = l->row_pieces - piece * s->group;
+        PTX_IF (p, lt(p, lane_id(p), left < s->group ? left : s->group))
+            for (unsigned i = 0; i < s->piece; i += 4) {
+                int64_t offset = piece * stride(s, F32_BYTES) + i * F32_BYTES;
+                val4 row = ld_shared_v4(p, F32, at, offset);
+                for (unsigned j = 0; j < 4; j++)
+                    row.v[j] = fma(p, row.v[j], factor, values[piece * s->piece + i + j]);
+                st_shared_v4(p, F32, at, offset, row);
+            }
     }
 }
 

@@ -46,12 +46,13 @@ unsigned row_split_values(const row_split *s); /* of a lane */
  * place and must give it no weight. */
 typedef struct row_lane {
     row_split split;
-    val lane, group;  /* its number in its group, its group's number */
-    val first_piece;  /* number in the row; 0 where the lane has none */
-    val has_last;     /* predicate: the lane's last piece exists */
-    val last_offset;  /* u64, of the cache: from the first of its two addresses to the second */
-    val words_offset; /* q8_0: u64, from the row to the lane's words */
-    val selector;     /* q8_0: of prmt, for a word of quants of two neighbouring words */
+    unsigned row_pieces; /* of all lanes */
+    val lane, group;     /* its number in its group, its group's number */
+    val first_piece;     /* number in the row; 0 where the lane has none */
+    val has_last;        /* predicate: the lane's last piece exists */
+    val last_offset;     /* u64, of the cache: from the first of its two addresses to the second */
+    val words_offset;    /* q8_0: u64, from the row to the lane's words */
+    val selector;        /* q8_0: of prmt, for a word of quants of two neighbouring words */
 } row_lane;
 row_lane row_lane_new(ptx *p, const instance *in, row_split split);
 
@@ -67,7 +68,8 @@ val row_lane_at(ptx *p, const row_lane *l, val row, bool shared);
 void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *values,
                     const val *scale);
 
-/* An f32 row in shared memory, the lane's pieces from at on: row = row * factor + values. */
+/* An f32 row in shared memory, the lane's pieces from at on: row = row * factor + values, by one of
+ * the groups. */
 void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values);
 
 /* The lane's share of a row of the cache, as loaded: f32 values, words of two values, or q8_0's

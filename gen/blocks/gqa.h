@@ -4,7 +4,8 @@
  * A warp does its positions in tiles of 64, each in three passes:
  *
  *   1. q K'. A group of lanes has a position's row (see cache_row.h), 8 values a lane and the same
- *      of q for every head in registers. Products go to shared memory, [head, position].
+ *      of q for every head in registers. Products go to shared memory, [head, position]. q comes
+ *      from there: the block has put it down as lanes want it, [product, four values, lane].
  *   2. The online softmax of each head, whose positions lanes share out: each product is capped and
  *      exponentiated once, and becomes a weight in place.
  *   3. P V, with the same lanes' 8 values of V and of every head's result in registers. Results are
@@ -16,10 +17,11 @@
  * is that of head i ^ lane, so that two lanes add up theirs by exchanging halves: of the products i
  * and i + size/2, a lane keeps the first and gets the first's other part, which its neighbour at
  * size/2 has at i + size/2. For 8 heads that takes 7 shuffles instead of 24, and no selection.
+ * Seven heads are a set of 8 whose last one comes twice: fewer shuffles than sets of 4, 2 and 1.
  *
  * A group takes four positions a turn, so that the products of a head are one 16-byte word in
- * shared memory. As soon as a row is in use, the one that will take its registers is loaded; behind
- * a tile's last position that is a row of the next tile, which is then in the cache, and behind the
+ * shared memory. When a row is in use, the one that will take its registers is loaded; behind a
+ * tile's last position that is a row of the next tile, which is then in the cache, and behind the
  * last one of all that one again, which counts nothing.
  */
 #ifndef PTXGEN_GEN_BLOCKS_GQA_H
@@ -29,32 +31,33 @@
 
 enum { GQA_HEADS = 8, GQA_SETS = 4, GQA_QUAD = 4, GQA_TILE = 64 };
 
-/* Values of shared memory that a warp's products take, for each head; and how many of them are
- * there to keep heads apart. */
+/* Values of shared memory: a warp's products, for each head, with what keeps heads apart; and of a
+ * block q, for each head or, of 7 heads, for 8. */
 enum { GQA_PRODUCTS = GQA_TILE + 16 };
+unsigned gqa_query_values(const instance *in, unsigned heads);
 
 /* Heads that are added up together, and where their products are. */
 typedef struct head_set {
-    unsigned first, size;    /* size is a power of two and at most a group of lanes */
-    unsigned offset, stride; /* bytes, of the first head and from head to head */
+    unsigned first, heads;
+    unsigned size;           /* heads or one more, a power of two and at most a group of lanes */
+    unsigned offset, stride; /* bytes, of the first head's products and from head to head */
+    unsigned slot;           /* of q: number of the first product's */
     val q[GQA_HEADS][MAX_LANE_VALUES];
     var tile_max; /* of the products of head lane % size in a tile */
-    var max, sum; /* of all its scores, in units of log 2, and of the weights relative to that */
-    val factor;   /* what a larger maximum makes of what is there */
+    val factor;   /* of what is there, where the tile raises the maximum */
 } head_set;
 
 typedef struct gqa {
     const instance *in;
     unsigned heads;
-    val query, last_query; /* numbers of the first head's row of q, and of the last there is */
     row_lane row;
     head_set sets[GQA_SETS];
     unsigned set_count;
     unsigned step;                      /* positions of a warp's turn */
     unsigned depth;                     /* rows in flight */
-    var raw[GQA_QUAD][MAX_LANE_VALUES]; /* rows in flight, */
-    var values[MAX_LANE_VALUES];        /* and the one in use */
-    val products;                       /* the warp's, in shared memory, */
+    var raw[GQA_QUAD][MAX_LANE_VALUES]; /* the rows */
+    val queries;                        /* of the lane, in shared memory; */
+    val products;                       /* the warp's there, */
     val rows, lane_rows;                /* and its partial row of the first head, whole and the
                                            lane's pieces: */
     unsigned row_stride;                /* bytes to the next head's */
@@ -65,11 +68,15 @@ typedef struct gqa {
 /* Positions of a warp's turn: work is best handed out in multiples of it. */
 unsigned gqa_step(const instance *in);
 
-/* A warp for some heads, 1 to GQA_HEADS, query row number query and those behind it; in place of
- * rows behind last_query, that one again. products and rows are addresses in shared memory, of the
- * warp's products and of its partial rows, which lie row_stride bytes apart and are made zero. */
-gqa gqa_new(ptx *p, const instance *in, unsigned heads, val query, val last_query, val products,
-            val rows, unsigned row_stride);
+/* A warp for some heads, 1 to GQA_HEADS. queries, products and rows are addresses in shared memory:
+ * of the block's q, of the warp's products and of its partial rows, which lie row_stride bytes
+ * apart and are made zero. */
+gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val products, val rows,
+            unsigned row_stride);
+
+/* Puts q into shared memory, all warps of the block together, and waits for them: query row number
+ * query and those behind it; in place of rows behind last_query, that one again. */
+void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query);
 
 /* Makes the partial rows those of some positions, maybe none, of the caches of a KV head. */
 void gqa_attend(ptx *p, gqa *g, val k, val v, positions run);

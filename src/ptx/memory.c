@@ -144,6 +144,13 @@ val ptx_load_shared(ptx *p, type t, val base, int64_t offset)
     return v;
 }
 
+val2 ptx_load_global_v2(ptx *p, type t, val base, int64_t offset)
+{
+    val2 v;
+    load(p, OP_LD_GLOBAL, t, 2, base, offset, v.v);
+    return v;
+}
+
 val4 ptx_load_global_v4(ptx *p, type t, val base, int64_t offset)
 {
     val4 v;

@@ -263,6 +263,7 @@ void ptx_store_shared(ptx *p, type t, val base, int64_t offset, val value);
 typedef struct val4 {
     val v[4];
 } val4;
+val2 ptx_load_global_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_global_v4(ptx *p, type t, val base, int64_t offset);
 val2 ptx_load_const_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_const_v4(ptx *p, type t, val base, int64_t offset);
@@ -270,6 +271,7 @@ val2 ptx_load_shared_v2(ptx *p, type t, val base, int64_t offset);
 val4 ptx_load_shared_v4(ptx *p, type t, val base, int64_t offset);
 void ptx_store_global_v4(ptx *p, type t, val base, int64_t offset, val4 values);
 void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values);
+#define ld_global_v2(p, t, base, offset)         ptx_load_global_v2(p, t, V(base), offset)
 #define ld_global_v4(p, t, base, offset)         ptx_load_global_v4(p, t, V(base), offset)
 #define ld_const_v2(p, t, base, offset)          ptx_load_const_v2(p, t, V(base), offset)
 #define ld_const_v4(p, t, base, offset)          ptx_load_const_v4(p, t, V(base), offset)
