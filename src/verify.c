@@ -41,10 +41,12 @@ typedef struct device_params {
     const void *pointers[MAX_PARAMS];
 } device_params;
 
-/* The blocks of a grid to run, ascending; count 0: all of them. */
+/* The blocks of a grid to run, ascending; count 0: all of them. They run in that order or from the
+ * last to the first. */
 typedef struct block_choice {
     uint64_t *blocks;
     size_t count;
+    bool descending;
 } block_choice;
 
 static bool reject(verifier *v, const trial *t, const char *what)
@@ -267,6 +269,7 @@ static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
         .param_count = t->param_count,
         .blocks = c->count ? c->blocks : NULL,
         .block_count = c->count,
+        .descending = c->descending,
         .instruction_limit = HANGING * (estimated_work(t) / grid_size(t)) + HANGING_SMALL,
         .watch = watch,
     };
@@ -372,23 +375,44 @@ static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
                                find_element(v, t, d, c, &j)));
 }
 
+/* What the launch before has left in scratch memory must not serve this one. */
+static void clear(device_params *d, const trial *t)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (p->param.kind == PARAM_OUT)
+            emu_clear_written(d->memory, d->addresses[i]);
+        if (p->param.kind == PARAM_SCRATCH && !p->param.zeroed) {
+            emu_free(d->memory, d->addresses[i]);
+            d->addresses[i] = emu_alloc(d->memory, p->size);
+        }
+    }
+}
+
+static bool run_blocks(verifier *v, const trial *t, device_params *d, const block_choice *c)
+{
+    emu_stats stats = { 0 };
+    emu_report report;
+    clear(d, t);
+    bool ended = launch_blocks(v, t, d, c, 0, &stats, &report);
+    v->result.instructions += stats.thread_instructions;
+    v->result.blocks += c->count ? c->count : grid_size(t);
+    if (!ended)
+        return reject(v, t, fault_message(v, &report));
+    return judge_outputs(v, t, d, c) && judge_zeroed(v, t, d);
+}
+
+/* Blocks that run together do so in two orders: which one is the last must not matter. */
 static bool run(verifier *v, const trial *t, device_params *d, selection which)
 {
     block_choice c = choose_blocks(v->scratch, t, which);
-    for (size_t i = 0; i < t->param_count; i++) {
-        const trial_param *p = &t->params[i];
-        d->pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &d->addresses[i];
-        if (p->param.kind == PARAM_OUT)
-            emu_clear_written(d->memory, d->addresses[i]);
-    }
-    emu_stats stats = { 0 };
-    emu_report report;
-    bool ended = launch_blocks(v, t, d, &c, 0, &stats, &report);
-    v->result.instructions += stats.thread_instructions;
-    v->result.blocks += c.count ? c.count : grid_size(t);
-    if (!ended)
-        return reject(v, t, fault_message(v, &report));
-    return judge_outputs(v, t, d, &c) && judge_zeroed(v, t, d);
+    for (size_t i = 0; i < t->param_count; i++)
+        d->pointers[i] = t->params[i].param.kind == PARAM_U32 ? (const void *)&t->params[i].number
+                                                              : &d->addresses[i];
+    if (!run_blocks(v, t, d, &c))
+        return false;
+    c.descending = true;
+    return partners(t) == 1 || run_blocks(v, t, d, &c);
 }
 
 static bool run_lengths(verifier *v, trial *t, device_params *d)
