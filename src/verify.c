@@ -23,7 +23,8 @@ enum {
     HANGING_SMALL = 2000000, /* and that is at least so much */
     USUAL_SM_COUNT = 132,    /* an H100's */
     TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
-    ODD_SEQ_LEN = 33,
+    SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
+    ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
 };
 
 typedef struct verifier {
@@ -418,7 +419,7 @@ static bool run(verifier *v, const trial *t, device_params *d, selection which)
 static bool run_lengths(verifier *v, trial *t, device_params *d)
 {
     int64_t longest = t->setup.shape.max_seq_len;
-    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest, ODD_SEQ_LEN, 1, 0 };
+    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest, SOME_SEQ_LEN, ODD_SEQ_LEN, 1, 0 };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         if (i > 2 && lengths[i] >= longest)
             continue;
@@ -458,7 +459,7 @@ static bool run_first(verifier *v, trial *t, device_params *d)
  * overflow where a kernel does not take care; of these, a grid that is large runs one block. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
-    static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
+    static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE, FILL_OUTLIERS };
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);

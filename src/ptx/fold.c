@@ -152,6 +152,8 @@ bool ptx_fold(op o, type t, const val *operands, val *result)
     const val none = { 0 };
     unsigned count = op_table[o].operand_count;
     val a = operands[0], b = count > 1 ? operands[1] : none, c = count > 2 ? operands[2] : none;
+    if (o == OP_SELP && known(a) && known(b) && a.bits == b.bits)
+        return operand(a, result);
     if (o == OP_SELP)
         return known(c) && operand(c.bits ? a : b, result);
     if (t == PRED)

@@ -24,6 +24,8 @@ enum {
     POSITIONS = 463,     /* 4 warps with two turns of 64, the last not full; 4 chunks */
     MERGED = 19,         /* chunks: two turns of 8, and 3 */
     CHUNK = 32,          /* positions a chunk */
+    SPLITS = 43,         /* chunks: quarters of them take more than one turn of 8 */
+    SPLIT = 7 * 68,      /* positions of a chunk: each of 7 warps has more than a tile of 64 */
     SEQUENCES = 3,       /* of these one is empty */
     Q8_0_HEAD_DIM = 192, /* no power of two of lanes, as 136, but whole pairs of blocks */
 };
@@ -83,6 +85,17 @@ static instance small_instance(const family *f)
     return in;
 }
 
+/* Chunks that merge themselves: one KV head is work enough, and a sequence beside an empty one. */
+static void split(instance *in)
+{
+    enum { HEADS = 2, KV_HEADS = 1, WITH_AN_EMPTY_ONE = 2 };
+    in->chunks = SPLITS;
+    in->shape.max_seq_len = (int64_t)SPLITS * SPLIT - 3; /* the last group's four are not full */
+    in->shape.num_heads = HEADS;
+    in->shape.num_kv_heads = KV_HEADS;
+    in->shape.m = WITH_AN_EMPTY_ONE;
+}
+
 static bool make_subject(arena *a, arena *scratch, const instance *in, subject_list *out,
                          const char **error)
 {
@@ -90,6 +103,8 @@ static bool make_subject(arena *a, arena *scratch, const instance *in, subject_l
     *kept = *in;
     if (in->kv_type == KV_Q8_0)
         kept->shape.head_dim = Q8_0_HEAD_DIM;
+    if (in->chunks)
+        split(kept);
     const char *blamed;
     kept->name = instance_make_name(a, kept);
     *error = in->family->check ? in->family->check(kept, a, &blamed) : NULL;

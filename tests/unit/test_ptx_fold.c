@@ -201,6 +201,8 @@ static void predicates_and_selection_fold(void **state)
     assert_true(ptx_fold(OP_SELP, U32, choice, &result) && result.bits == 5);
     choice[2] = p;
     assert_false(ptx_fold(OP_SELP, U32, choice, &result));
+    choice[1] = choice[0];
+    assert_true(ptx_fold(OP_SELP, U32, choice, &result) && result.bits == 5);
 }
 
 static void floats_fold_only_where_that_is_exact(void **state)
