@@ -12,8 +12,8 @@ enum {
     PASS_BYTES = 128, /* of shared memory that a warp reaches without a conflict */
 };
 
-/* A tile in turns of all positions a warp can take, and the heads of a set so far apart that a warp
- * that takes the same positions of all of them meets every bank once. */
+/* The heads of a set lie so far apart that a warp that takes the same positions of all of them
+ * meets every bank once. */
 static void split_heads(gqa *g)
 {
     unsigned offset = 0, slot = 0;
@@ -55,11 +55,13 @@ static val head_in_set(ptx *p, const gqa *g, const head_set *s)
     return bit_and(p, g->row.lane, s->size - 1);
 }
 
-/* The partial row of head lane % size of a set. */
+/* The partial row of head lane % size of a set, or of its last one. */
 static val row_of_head(ptx *p, const gqa *g, const head_set *s)
 {
-    val head = add(p, head_in_set(p, g, s), s->first);
-    return mad(p, head, imm(U32, g->row_stride), g->rows);
+    val head = head_in_set(p, g, s);
+    if (s->heads < s->size)
+        head = min(p, head, s->heads - 1);
+    return mad(p, add(p, head, s->first), imm(U32, g->row_stride), g->rows);
 }
 
 static void store_sums(ptx *p, const gqa *g, const head_set *s, val max, val sum)
