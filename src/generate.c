@@ -125,8 +125,7 @@ static bool same_body(const kernel *a, const kernel *b)
 static bool may_serve(const kernel *k, const spec *s, size_t t)
 {
     return k && k->newest == s->targets[t - 1] &&
-           instance_chosen(k->instance, k->target) ==
-               instance_chosen(k->instance, s->targets[t]);
+           instance_chosen(k->instance, k->target) == instance_chosen(k->instance, s->targets[t]);
 }
 
 bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)

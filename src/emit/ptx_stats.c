@@ -96,8 +96,8 @@ static void close_loop(scan *s, const label *l)
     char unit[sizeof s->hot.unit] = "";
     const char *line_end = l->name + strcspn(l->name, "\n");
     const char *note = strstr(l->name, "// ");
-    if (!note || note > line_end || sscanf(note, "// %u %15s", &work, unit) != 2 ||
-        !work || work < s->hot_work)
+    if (!note || note > line_end || sscanf(note, "// %u %15s", &work, unit) != 2 || !work ||
+        work < s->hot_work)
         return;
     if (work > s->hot_work)
         s->hot = (ptx_hot_loops){ 0 };

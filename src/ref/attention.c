@@ -19,7 +19,7 @@
 
 enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 256 };
 enum { PARTIALS };
-static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 16, SUMMED_TERMS = 4,
+static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 8, SUMMED_TERMS = 4,
                     STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
                     UNDERFLOW_SHARE = 0x1p-106;
 static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
@@ -215,7 +215,7 @@ void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_
         merge(p, first / dim, &r);
         for (; first < end && first < head_end; first++, values++)
             *values = r.weight > 0 ? (ref_value){ r.sum[first % dim] / r.weight,
-                                                  r.magnitude[first % dim] / r.weight }
+                                                  magnitude_of(&r, first % dim, 0, 1) / r.weight }
                                    : (ref_value){ 0, 0 };
     }
 }
