@@ -123,7 +123,8 @@ static void build_q5_0(ptx *p, const instance *in)
     build_with(p, in, true);
 }
 
-static const key keys[] = { KEY_K(BLOCK_VALUES), KEY_N, KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(BLOCK_VALUES), KEY_N,    KEY_VARIANT,
+                            KEY_PRECISION,       KEY_DIMS, KEY_END };
 static const param q4_0_params[] = { OUT(F32, y, "n", 4), IN(Q4_0, w, "n*k", 2),
                                      IN(F32, x, "k", 16), PARAM_END };
 static const param q5_0_params[] = { OUT(F32, y, "n", 4), IN(Q5_0, w, "n*k", 2),

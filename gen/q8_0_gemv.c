@@ -71,7 +71,8 @@ static void build(ptx *p, const instance *in)
     gemv_store(p, &g, row, warp_sum(p, get(p, s.acc)));
 }
 
-static const key keys[] = { KEY_K(BLOCK_VALUES), KEY_N, KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(BLOCK_VALUES), KEY_N,    KEY_VARIANT,
+                            KEY_PRECISION,       KEY_DIMS, KEY_END };
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 16),
                                 PARAM_END };
 

@@ -1,6 +1,7 @@
 /* What decides is paper arithmetic; no row rests on a measured time. A unit test holds the table
  * against the cost model (src/cost.h): for the matrices of real models nothing is more than a tenth
- * faster than what is chosen, and what rounds x saves a twentieth at least.
+ * faster than what is chosen (with blocks of 32 weights three tenths, for fewer rows), and what
+ * rounds x saves a twentieth at least.
  *
  * Rounding pays where memory is fast for its SMs. The kernels of several warps have 7.1
  * instructions a weight (Q4_K) and 6.3 (Q6_K), so that an SM, at 128 in a clock, takes 10 and 17
@@ -27,6 +28,11 @@
  * its loop, a turn of which has 113; but a long row gets two, so that the last rows, when SMs fall
  * idle, take half the time.
  *
+ * The kernels of Q8_0, Q5_0 and Q4_0 that round nothing have one warp a row and two or four bytes a
+ * load. Where rows are fewer than a GPU takes warps, that leaves SMs idle while a streaming block
+ * has a dozen long rows in flight, on every GPU; where they are many, an SM waits for 11 (Q5_0) to
+ * 18 KB at a time, too little for the memory of sm_90 and newer, and for Q5_0 of sm_80 and 86.
+ *
  * No row names a family that takes several vectors and rounds nothing: its grid asks the host for
  * the number of SMs and it is no faster.
  */
@@ -37,6 +43,8 @@
 
 extern const family q4k_gemv, vectorized_q4k_gemv, mwv_q4k_gemv, stream_q4k_gemv;
 extern const family q6k_gemv, mwv_q6k_gemv, stream_q6k_gemv;
+extern const family q8_0_gemv, q5_0_gemv, q4_0_gemv;
+extern const family stream_q8_0_gemv, stream_q5_0_gemv, stream_q4_0_gemv;
 
 #define ANY_SM    0, UINT32_MAX
 #define SINCE(sm) sm, UINT32_MAX
@@ -48,11 +56,20 @@ extern const family q6k_gemv, mwv_q6k_gemv, stream_q6k_gemv;
     {               \
         1, most     \
     }
-/* Rows whose x leaves room for two blocks on an SM of sm_80, the smallest of those that stream: 81
- * of 164 KiB, and 1 for the system. */
+/* Rows whose x leaves room for two blocks on an SM that has 164 KiB of shared memory, as with
+ * sm_80, or more: 81 for each, and 1 for the system. */
 #define STREAM(least)    \
     {                    \
         least, 54 * 1024 \
+    }
+/* The same where it has 100 KiB (sm_86, 89 and 120), or 64 (sm_75). */
+#define STREAM_100(least) \
+    {                     \
+        least, 32 * 1024  \
+    }
+#define STREAM_64(least) \
+    {                    \
+        least, 20 * 1024 \
     }
 #define KNOWN        FROM(1)
 #define KNOWN_OR_NOT FROM(0)
@@ -105,6 +122,41 @@ const tuning_row tuning_rows[] = {
     { &q6k_gemv, 80, 80, UP_TO(1792), FROM(3072), &mwv_q6k_gemv, 1, 1 },
     { &q6k_gemv, ANY_SM, KNOWN, KNOWN, &mwv_q6k_gemv, 2, 1 },
     { &q6k_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &mwv_q6k_gemv, 4, 1 },
+
+    /* Blocks of 32 weights: there is no exact kernel of several warps a row, so that few rows leave
+     * SMs idle on every GPU. */
+    { &q8_0_gemv, 90, 119, STREAM(2048), KNOWN, &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, 90, 119, STREAM(1024), UP_TO(2560), &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, 90, 119, STREAM(1024), FROM(10240), &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, 100, 119, STREAM(1536), KNOWN, &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, 80, 80, STREAM(1536), UP_TO(1536), &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, SINCE(120), STREAM_100(2048), UP_TO(1536), &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, SINCE(86), STREAM_100(1536), UP_TO(512), &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &q8_0_gemv, 1, 1 },
+
+    { &q5_0_gemv, 90, 119, STREAM(1536), KNOWN, &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 90, 119, STREAM(1024), UP_TO(3072), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 90, 119, STREAM(1024), FROM(5120), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 80, 80, STREAM(1024), UP_TO(1536), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 80, 80, STREAM(2048), UP_TO(2560), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 80, 80, STREAM(1536), FROM(16384), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 86, 87, STREAM_100(2048), KNOWN, &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 86, 87, STREAM_100(1536), FROM(2048), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, SINCE(120), STREAM_100(1536), UP_TO(2048), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, SINCE(86), STREAM_100(1536), UP_TO(1024), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, 75, 79, STREAM_64(1536), UP_TO(256), &stream_q5_0_gemv, 12, 1 },
+    { &q5_0_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &q5_0_gemv, 1, 1 },
+
+    { &q4_0_gemv, 90, 119, STREAM(2048), UP_TO(2048), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, 90, 119, STREAM(2560), UP_TO(2560), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, 90, 119, STREAM(4096), UP_TO(3584), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, 90, 119, STREAM(1024), FROM(16384), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, 100, 119, STREAM(3072), KNOWN, &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, 100, 119, STREAM(2048), FROM(6144), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, 80, 80, STREAM(3072), UP_TO(1024), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, SINCE(120), STREAM_100(3072), UP_TO(1024), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, SINCE(86), STREAM_100(2560), UP_TO(512), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &q4_0_gemv, 1, 1 },
 };
 
 const size_t tuning_row_count = sizeof tuning_rows / sizeof *tuning_rows;

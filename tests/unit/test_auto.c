@@ -93,6 +93,9 @@ static const example examples[] = {
     { "Q6_K, where the plain one may be best",
       "[q6k_gemv]\nshape = 4096x4096, 512x64, 256x64\nvariant = auto\n",
       "mwv_q6k_gemv_k4096_n4096_w2 mwv_q6k_gemv_k512_n64_w1 q6k_gemv_k256_n64 " },
+    { "blocks of 32 weights, few rows of which go to the streaming kernel",
+      "[q8_0_gemv]\nshape = 4096x4096, 4096x1024\nvariant = auto\n",
+      "q8_0_gemv_k4096_n4096 stream_q8_0_gemv_k4096_n1024_m1_w12_r1 " },
     { "an instance for each choice, the oldest target's first",
       "[ptxgen]\ntargets = sm_90, sm_75\n[q4k_gemv]\nk = 4096\nn = 1024, 4096\nvariant = auto\n",
       "mwv_q4k_gemv_k4096_n1024_w4 mwv_q4k_gemv_k4096_n1024_w8 mwv_q4k_gemv_k4096_n4096_w2 "
