@@ -63,11 +63,12 @@
         .field = KEY_FIELD(seq_len_mode), .choices = seq_len_choices          \
     }
 
-/* Sequences of a batch: the grid alone knows their number. */
+/* Sequences of a batch. No kernel reads their number, but what launches it takes the grid from it.
+ */
 #define KEY_SEQUENCES                                                                             \
     {                                                                                             \
         .name = "m", .summary = "sequences", .field = KEY_FIELD(shape.m), .min = 1, .max = 65535, \
-        .required = true, .at_run_time = true, .in_grid = true, .tag = "m"                        \
+        .required = true, .at_run_time = true, .tag = "m"                                         \
     }
 
 #define KEY_CHUNKS                                                                             \

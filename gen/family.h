@@ -92,8 +92,7 @@ typedef struct key {
     int64_t multiple_of; /* 0 or 1: any */
     int64_t def;         /* the default; 0 with required */
     bool required;
-    bool at_run_time;       /* with dynamic dims: need not be given, and is passed as NAME_dim, */
-    bool in_grid;           /* or in the grid alone */
+    bool at_run_time;       /* with dynamic dims: need not be given, and is passed as NAME_dim */
     bool zero_is_none;      /* has no part in the name where it is 0 */
     const char *tag;        /* numbers: "k" makes "_k4096" of 4096 */
     const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */

@@ -255,7 +255,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
             made->bytes = bytes_formula(a, made);
     }
     for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
-        if (k->at_run_time && !k->in_grid)
+        if (k->at_run_time)
             params[count++] = (param){ .name = arena_format(a, "%s_dim", k->name),
                                        .kind = PARAM_U32,
                                        .size = k->name };

@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 
 #include "base/os.h"
 
@@ -67,6 +67,13 @@ bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const 
     return ok;
 }
 
+/* A device, a pipe or a socket. */
+static bool is_special(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
                    const char **error)
 {
@@ -74,6 +81,9 @@ bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, b
     const char *expected = bytes;
     size_t left = size;
     ssize_t got = 1;
+    *holds = false;
+    if (is_special(path))
+        return true;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return fail(a, error);
@@ -123,26 +133,45 @@ static int open_temporary(arena *a, const char *path, const char **temporary)
     return -1;
 }
 
+static bool write_and_close(arena *a, int descriptor, const os_pending *p, const char **error)
+{
+    bool ok = write_all(descriptor, p->bytes, p->size) || fail(a, error);
+    return close(descriptor) == 0 || !ok ? ok : fail(a, error);
+}
+
+/* Where a chain of symbolic links leads; the path itself where that is nowhere yet. */
+static const char *resolved(arena *a, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *kept = arena_strdup(a, real ? real : path);
+    free(real);
+    return kept;
+}
+
 bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size,
                       os_pending *pending, const char **error)
 {
+    *pending = (os_pending){ .path = resolved(a, path), .bytes = bytes, .size = size };
+    if (is_special(path))
+        return true;
     const char *temporary;
-    int descriptor = open_temporary(a, path, &temporary);
+    int descriptor = open_temporary(a, pending->path, &temporary);
     if (descriptor < 0)
         return fail(a, error);
-    bool ok = write_all(descriptor, bytes, size) || fail(a, error);
-    if (close(descriptor) != 0 && ok)
-        ok = fail(a, error);
-    if (!ok) {
+    if (!write_and_close(a, descriptor, pending, error)) {
         unlink(temporary);
         return false;
     }
-    *pending = (os_pending){ .path = arena_strdup(a, path), .temporary = temporary };
+    pending->temporary = temporary;
     return true;
 }
 
 bool os_commit(arena *a, const os_pending *pending, const char **error)
 {
+    if (!pending->temporary) {
+        int descriptor = open(pending->path, O_WRONLY | O_CLOEXEC);
+        return descriptor < 0 ? fail(a, error) : write_and_close(a, descriptor, pending, error);
+    }
     if (rename(pending->temporary, pending->path) == 0)
         return true;
     fail(a, error);
@@ -152,22 +181,14 @@ bool os_commit(arena *a, const os_pending *pending, const char **error)
 
 void os_discard(const os_pending *pending)
 {
-    unlink(pending->temporary);
+    if (pending->temporary)
+        unlink(pending->temporary);
 }
 
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error)
 {
     if (strcmp(path, "-") == 0)
         return write_all(STDOUT_FILENO, bytes, size) || fail(a, error);
-    struct stat status;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        /* A device or a pipe is written to, not replaced. */
-        int descriptor = open(path, O_WRONLY | O_CLOEXEC);
-        if (descriptor < 0)
-            return fail(a, error);
-        bool ok = write_all(descriptor, bytes, size) || fail(a, error);
-        return close(descriptor) == 0 ? ok : fail(a, error);
-    }
     os_pending pending;
     return os_write_pending(a, path, bytes, size, &pending, error) && os_commit(a, &pending, error);
 }

@@ -20,19 +20,25 @@ _Noreturn void os_out_of_memory(size_t wanted);
  * A directory is an error. */
 bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error);
 
-/* Whether the file at path holds these bytes and no others. A directory is an error. */
+/* Whether the file at path holds these bytes and no others; devices and pipes hold nothing. A
+ * directory is an error. */
 bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
                    const char **error);
 
-/* Writes standard output or, given a path, puts a file there: under a temporary name in the same
- * folder, then renamed, so that a reader, or whoever comes after a killed run, sees the old file or
- * the new one, never a part. */
+/* Writes standard output for "-" or, given a path, puts a file there: under a temporary name in the
+ * same folder, then renamed, so that a reader, or whoever comes after a killed run, sees the old
+ * file or the new one, never a part. A device or a pipe is written to, not replaced, and so is what
+ * a symbolic link leads to. */
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error);
 
 /* A file written under a temporary name beside path that waits to be renamed (commit) or removed
- * (discard), so that several files can be made to appear together or not at all. */
+ * (discard), so that several files can be made to appear together or not at all. What is not
+ * replaced is written when it is committed: the bytes have to stay until then. */
 typedef struct os_pending {
-    const char *path, *temporary;
+    const char *path;
+    const char *temporary; /* NULL: a device or a pipe */
+    const void *bytes;
+    size_t size;
 } os_pending;
 bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size,
                       os_pending *pending, const char **error);

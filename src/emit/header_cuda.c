@@ -152,9 +152,9 @@ static void print_kernel(strbuf *out, const kernel_set *set, const kernel *k, si
     print_launch_head(out, set, &c);
     strbuf_format(out,
                   "    return ptxgen_launch(&cuda->driver, &cuda->kernels[%td], stream, "
-                  "arguments);\n"
+                  "arguments, %zu);\n"
                   "}\n",
-                  k - set->kernels);
+                  k - set->kernels, c.count);
 }
 
 void print_launches(strbuf *out, const kernel_set *set)
@@ -196,9 +196,9 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
     print_launch_head(out, set, &c);
     strbuf_format(out,
                   "    return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &%s,\n"
-                  "                                     stream, arguments, %s);\n"
+                  "                                     stream, arguments, %zu, %s);\n"
                   "}\n",
-                  c.id, c.workspace ? "workspace" : "0");
+                  c.id, c.count, c.workspace ? "workspace" : "0");
 }
 
 void print_pipeline_launches(strbuf *out, const kernel_set *set)

@@ -33,14 +33,20 @@ static void print_formula(strbuf *body, const char *formula, const instance *in)
     formula_print(body, formula, &any_size, FORMULA_C);
 }
 
+/* Grids divide by run-time values: without one that they need they are left 0. */
 static const char *grid_body(arena *a, const instance *in)
 {
-    strbuf body = strbuf_new(a);
+    static const char *const values[] = { "run->k", "run->n", "run->m", "run->sm_count" };
+    strbuf grids = strbuf_new(a), body = strbuf_new(a);
     for (size_t i = 0; i < 3; i++) {
-        strbuf_format(&body, "    grid[%zu] = (unsigned)(", i);
-        print_formula(&body, in->family->launch.grid[i], in);
-        strbuf_put(&body, ");\n");
+        strbuf_format(&grids, "    grid[%zu] = (unsigned)(", i);
+        print_formula(&grids, in->family->launch.grid[i], in);
+        strbuf_put(&grids, ");\n");
     }
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (strstr(grids.text, values[i]))
+            strbuf_format(&body, "    if (%s <= 0)\n        return;\n", values[i]);
+    strbuf_put(&body, grids.text);
     return body.text;
 }
 

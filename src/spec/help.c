@@ -131,8 +131,8 @@ static void put_params(strbuf *out, const family *f)
         strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
         put_param(out, p);
     }
-    for (const key *k = f->keys; k->name; k++) {
-        if (!k->at_run_time || k->in_grid)
+    for (const key *k = f->keys; family_key(f, "dims") && k->name; k++) {
+        if (!k->at_run_time)
             continue;
         size_t line = begin_row(out, "", false);
         strbuf_format(out, "%s_dim", k->name);

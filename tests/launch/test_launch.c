@@ -31,6 +31,29 @@ static void run_time_sizes_decide_grid_and_shared_memory(void **state)
     assert_arguments(0, 4, 16, 32, 1024, 9);
 }
 
+/* 2 KV heads, m sequences, and of each as many chunks as make 2 blocks an SM. */
+static void a_grid_divides_by_run_time_sizes_and_is_refused_without_them(void **state)
+{
+    const ptxgen_kernel *kernel = &engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic;
+    const ptxgen_run whole = { .m = 3, .sm_count = SM_COUNT };
+    unsigned grid[3];
+    assert_true(ptxgen_grid(kernel, &whole, grid));
+    assert_memory_equal(grid, ((unsigned[]){ 2, 3, SM_COUNT * 2 / 6 }), sizeof grid);
+    assert_false(ptxgen_grid(kernel, &(ptxgen_run){ .sm_count = SM_COUNT }, grid));
+    assert_false(ptxgen_grid(kernel, &(ptxgen_run){ .m = 3 }, grid));
+    assert_false(ptxgen_grid(kernel, NULL, grid));
+
+    assert_int_equal(engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
+                         *state, STREAM, 16, 32, 48, 64, 80, 96, 4, 3),
+                     CUDA_SUCCESS);
+    assert_memory_equal(thread.list[0].grid, ((unsigned[]){ 2, 3, SM_COUNT * 2 / 6 }), sizeof grid);
+    for (uint32_t m = 0; m <= 65536; m += 65536)
+        assert_int_equal(engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
+                             *state, STREAM, 16, 32, 48, 64, 80, 96, 4, m),
+                         CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(thread.launches, 1);
+}
+
 static void a_sequence_length_is_a_number_or_a_pointer(void **state)
 {
     assert_int_equal(
@@ -220,7 +243,7 @@ static void what_was_not_generated_is_not_loaded(void **state)
     assert_null(error.kernel);
     assert_string_equal(error.log, "");
     assert_null(engine_loaded(*state, engine_find(&never)));
-    assert_int_equal(ptxgen_launch(&((engine_cuda *)*state)->driver, NULL, STREAM, NULL),
+    assert_int_equal(ptxgen_launch(&((engine_cuda *)*state)->driver, NULL, STREAM, NULL, 0),
                      CUDA_ERROR_INVALID_HANDLE);
 }
 
@@ -232,10 +255,15 @@ static void a_kernel_that_was_looked_up_is_launched_by_its_descriptor(void **sta
     };
     CUdeviceptr y = 4, w = 16, x = 32;
     const ptxgen_loaded_kernel *loaded = engine_loaded(cuda, engine_find(&query));
-    assert_int_equal(ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x }),
+    assert_int_equal(ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x }, 3),
                      CUDA_SUCCESS);
     assert_launched("mwv_q4k_gemv_k512_n7_w4", 7, 128, 0);
     assert_arguments(0, 4, 16, 32, 0, 0);
+    for (size_t count = 0; count < 5; count += 2)
+        assert_int_equal(
+            ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x, &x }, count),
+            CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(thread.launches, 1);
 }
 
 static void of_several_targets_the_newest_that_the_device_runs_is_loaded(void **state)
@@ -296,6 +324,7 @@ int main(void)
         TEST_LOADED(a_fixed_grid_is_launched_with_arguments_in_order),
         TEST_LOADED(the_number_of_sms_decides_a_striding_grid),
         TEST_LOADED(run_time_sizes_decide_grid_and_shared_memory),
+        TEST_LOADED(a_grid_divides_by_run_time_sizes_and_is_refused_without_them),
         TEST_LOADED(a_sequence_length_is_a_number_or_a_pointer),
         TEST_LOADED(sizes_that_a_kernel_does_not_take_are_refused),
         TEST_LOADED(more_shared_memory_than_a_block_can_have_is_refused),

@@ -62,6 +62,57 @@ static void attention_is_found_with_the_options_that_it_is_asked_for(void **stat
         &(ptxgen_query){ .op = PTXGEN_ATTENTION, .head_dim = 128, .seq_len_indirect = 1 }));
 }
 
+/* 1 / sqrt(128), as an engine works it out in float or in double. */
+static void the_usual_scale_may_be_said_or_not(void **state)
+{
+    (void)state;
+    static const double usual[] = { 0, 0.08838834764831845, 0.088388346, 0.08838835 };
+    ptxgen_query query = { .op = PTXGEN_ATTENTION, .head_dim = 128 };
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        query.scale = usual[i];
+        assert_non_null(options_find(&query));
+        assert_string_equal(options_find(&query)->name,
+                            "multi_warp_attention_d128_h8_kv2_s64_w4_f16");
+    }
+    query.scale = 0.0883;
+    assert_null(options_find(&query));
+}
+
+static void lengths_of_several_sequences_are_always_in_device_memory(void **state)
+{
+    (void)state;
+    for (int indirect = 0; indirect < 2; indirect++)
+        assert_non_null(options_find(&(ptxgen_query){
+            .op = PTXGEN_BATCHED_ATTENTION, .m = 2, .seq_len_indirect = indirect }));
+}
+
+static void scratch_memory_is_wanted_only_of_those_who_know(void **state)
+{
+    (void)state;
+    ptxgen_query query = { .op = PTXGEN_BATCHED_ATTENTION, .m = 2 };
+    assert_string_equal(options_find(&query)->family, "batched_incremental_attention");
+    query.scratch = 1;
+    assert_string_equal(options_find(&query)->family, "gqa_flash_decoding");
+    query.scratch = 0;
+    query.family = "gqa_flash_decoding";
+    assert_non_null(options_find(&query));
+}
+
+static void a_vector_is_f32_unless_the_query_says_otherwise(void **state)
+{
+    (void)state;
+    ptxgen_query query = { .op = PTXGEN_GEMV, .weights = PTXGEN_Q6_K, .k = 256, .n = 8 };
+    assert_string_equal(options_find(&query)->family, "q6k_gemv");
+    query.activations = PTXGEN_Q8_1;
+    assert_string_equal(options_find(&query)->family, "hw_dp4a_q6k_gemv");
+    query.activations = PTXGEN_NONE;
+    query.family = "hw_dp4a_q6k_gemv";
+    assert_non_null(options_find(&query));
+    assert_says(&(ptxgen_query){ .op = PTXGEN_GEMV, .weights = PTXGEN_Q6_K, .k = 257, .n = 8 },
+                "no gemv with weights q6_k, k 257, n 8 was generated; nearest: "
+                "q6k_gemv_k256_n8 (k is 256)");
+}
+
 static void a_pipeline_is_found_by_its_weights_and_options(void **state)
 {
     (void)state;
@@ -116,6 +167,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gemv_with_something_added_is_found_where_it_is_asked_for),
         cmocka_unit_test(attention_is_found_with_the_options_that_it_is_asked_for),
+        cmocka_unit_test(the_usual_scale_may_be_said_or_not),
+        cmocka_unit_test(lengths_of_several_sequences_are_always_in_device_memory),
+        cmocka_unit_test(scratch_memory_is_wanted_only_of_those_who_know),
+        cmocka_unit_test(a_vector_is_f32_unless_the_query_says_otherwise),
         cmocka_unit_test(a_pipeline_is_found_by_its_weights_and_options),
         cmocka_unit_test(every_kernel_is_the_one_that_its_query_finds),
     };

@@ -50,8 +50,11 @@ static void a_pipeline_that_was_looked_up_is_launched_by_its_descriptor(void **s
     assert_int_equal(pipeline->buffer_count, sizeof buffers / sizeof *buffers);
     for (size_t i = 0; i < pipeline->buffer_count; i++)
         arguments[i] = &buffers[i];
-    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, WORKSPACE),
+    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 7, WORKSPACE),
                      CUDA_SUCCESS);
+    assert_qkv_launched();
+    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 6, WORKSPACE),
+                     CUDA_ERROR_INVALID_VALUE);
     assert_qkv_launched();
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_null(engine_find_pipeline(&wrong[i]));

@@ -144,6 +144,40 @@ static void a_device_is_written_to_and_not_replaced(void **state)
     assert_string_equal(error, "No space left on device");
 }
 
+static void a_pipe_is_written_to_only_when_committed(void **state)
+{
+    place *p = *state;
+    const char *path = path_of(p, "a"), *error;
+    os_pending pending;
+    bool same;
+    char got[4] = "";
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(os_file_holds(p->arena, path, "", 0, &same, &error));
+    assert_false(same);
+    assert_true(os_write_pending(p->arena, path, "new", 3, &pending, &error));
+    assert_int_equal(read(reader, got, sizeof got), 0);
+    assert_true(os_commit(p->arena, &pending, &error));
+    assert_int_equal(read(reader, got, sizeof got), 3);
+    assert_string_equal(got, "new");
+    assert_true(os_write_pending(p->arena, path, "never", 5, &pending, &error));
+    os_discard(&pending);
+    assert_int_equal(read(reader, got, sizeof got), 0);
+    close(reader);
+}
+
+static void what_a_link_leads_to_is_replaced_and_not_the_link(void **state)
+{
+    place *p = *state;
+    char target[8];
+    put(p, path_of(p, "b"), "old");
+    assert_int_equal(symlink("b", path_of(p, "a")), 0);
+    put(p, path_of(p, "a"), "new");
+    assert_int_equal(readlink(path_of(p, "a"), target, sizeof target), 1);
+    assert_content(p, path_of(p, "b"), "new");
+    os_remove_file(path_of(p, "b"));
+}
+
 static void folders_are_made_with_those_above_them(void **state)
 {
     place *p = *state;
@@ -285,6 +319,8 @@ int main(void)
         TEST(a_new_file_has_the_permissions_the_user_wants),
         TEST(a_commit_onto_a_folder_fails_and_removes_the_temporary),
         TEST(a_device_is_written_to_and_not_replaced),
+        TEST(a_pipe_is_written_to_only_when_committed),
+        TEST(what_a_link_leads_to_is_replaced_and_not_the_link),
         TEST(folders_are_made_with_those_above_them),
         TEST(a_file_in_the_way_of_a_folder_is_an_error),
         TEST(two_names_of_one_file_are_the_same),

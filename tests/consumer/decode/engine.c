@@ -53,7 +53,7 @@ static CUresult enqueue_after_cache(engine *e)
 
     void *arguments[] = { &e->logits, &e->weights[WORD], &e->x, &e->gamma };
     return ptxgen_launch(&e->kernels.driver, decode_loaded(&e->kernels, e->words), e->stream,
-                         arguments);
+                         arguments, sizeof arguments / sizeof *arguments);
 }
 
 /* The cache is [kv_head][position][head_dim]: one row for each KV head. */
