@@ -227,14 +227,33 @@ var raw_row_var(ptx *p, const row_split *s)
     return ptx_var(p, word_type(s), imm(word_type(s), 0));
 }
 
+/* 0 where the lane has no last piece. */
+static val if_last(ptx *p, const row_lane *l, val word)
+{
+    return select(p, l->has_last, word, imm(word.type, 0));
+}
+
 static void unpack_words(ptx *p, const row_lane *l, const raw_row *row, val *values)
 {
     unsigned count = block_words(&l->split);
     val quants[MAX_LANE_VALUES / WORD_BYTES];
     for (unsigned i = 0; i + 1 < count; i++)
         quants[i] = prmt(p, row->words[i], row->words[i + 1], l->selector);
-    val d = convert(p, F32, halves(p, row->words[count]).v[0]);
+    val word = l->split.ragged ? if_last(p, l, row->words[count]) : row->words[count];
+    val d = convert(p, F32, halves(p, word).v[0]);
     scaled_signed_bytes(p, quants, count - 1, d, values);
+}
+
+static val value_of(ptx *p, format f, val word, unsigned i)
+{
+    switch (f) {
+    case FORMAT_F16:
+        return convert(p, F32, halves(p, word).v[i]);
+    case FORMAT_BF16:
+        return bits_as(p, F32, i ? bit_and(p, word, 0xffff0000) : shl(p, word, 16));
+    default:
+        return word;
+    }
 }
 
 void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MAX_LANE_VALUES])
@@ -244,13 +263,12 @@ void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MA
         unpack_words(p, l, row, values);
         return;
     }
-    for (unsigned i = 0; i < row_split_values(s); i++) {
-        val word = row->words[i * value_bytes(s) / WORD_BYTES];
-        if (s->format == FORMAT_F16)
-            values[i] = convert(p, F32, halves(p, word).v[i % 2]);
-        else if (s->format == FORMAT_BF16)
-            values[i] = bits_as(p, F32, i % 2 ? bit_and(p, word, 0xffff0000) : shl(p, word, 16));
-        else
-            values[i] = word;
+    unsigned in_word = WORD_BYTES / value_bytes(s);
+    for (unsigned i = 0; i < row_split_values(s); i += in_word) {
+        val word = row->words[i / in_word];
+        if (is_ragged_piece(s, i / s->piece))
+            word = if_last(p, l, word);
+        for (unsigned j = 0; j < in_word; j++)
+            values[i + j] = value_of(p, s->format, word, j);
     }
 }

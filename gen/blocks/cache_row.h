@@ -43,7 +43,7 @@ row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_
 unsigned row_split_values(const row_split *s); /* of a lane */
 
 /* What the share of this lane is. A lane without a last piece reads its first piece again in its
- * place and must give it no weight. */
+ * place, and takes it for zeros. */
 typedef struct row_lane {
     row_split split;
     unsigned row_pieces; /* of all lanes */

@@ -201,10 +201,13 @@ static void is_right_for_logits_of_a_hundred(arena *a, const subject *s)
     }
 }
 
-/* q[0] is 1 in every head, so that a K row that begins with minus infinity has that score. */
-static void check_infinite_scores(arena *a, const subject *s, const char *text, uint64_t every)
+/* q has 1 at an element of every head, so that a K row that has minus infinity there has that
+ * score.
+ */
+static void check_infinite_scores(arena *a, const subject *s, int64_t head_dim, uint64_t element,
+                                  const char *text, uint64_t every)
 {
-    instance in = make(a, s->family, 64, 2, 2, LONGEST, text);
+    instance in = make(a, s->family, head_dim, 2, 2, LONGEST, text);
     kernel k = suite_kernel(a, &in);
     trial_setup setup = suite_setup(&in, s->device);
     trial t = trial_prepare(a, &in, &setup);
@@ -212,14 +215,14 @@ static void check_infinite_scores(arena *a, const subject *s, const char *text, 
     float *q = floats_of(&t, "q", &count);
     if (!q)
         return;
-    for (uint64_t i = 0; i < count; i += dim)
+    for (uint64_t i = element; i < count; i += dim)
         q[i] = 1;
     for (size_t i = 0; i < t.param_count; i++)
         for (size_t j = 0; j < trial_cache_count(&t.params[i]); j++) {
             trial_buffer cache = trial_cache(&t.params[i], j);
             float *keys = cache.bytes;
-            for (uint64_t at = 0; strcmp(t.params[i].param.name, "k") == 0 && at * 4 < cache.size;
-                 at += every * dim)
+            for (uint64_t at = element;
+                 strcmp(t.params[i].param.name, "k") == 0 && at * 4 < cache.size; at += every * dim)
                 if (!isnan(keys[at]))
                     keys[at] = -INFINITY;
         }
@@ -229,9 +232,18 @@ static void check_infinite_scores(arena *a, const subject *s, const char *text, 
 static void is_right_for_scores_of_minus_infinity(arena *a, const subject *s)
 {
     for (uint64_t every = 1; every <= 3; every++) {
-        check_infinite_scores(a, s, "", every);
-        check_infinite_scores(a, s, "window=5", every);
+        check_infinite_scores(a, s, 64, 0, "", every);
+        check_infinite_scores(a, s, 64, 0, "window=5", every);
     }
+}
+
+/* Of these rows some lanes have fewer values than others, or none. */
+static void an_infinite_score_stays_in_its_lane(arena *a, const subject *s)
+{
+    static const int64_t ragged[] = { 8, 72, 80, 96, 160 };
+    for (size_t i = 0; i < sizeof ragged / sizeof *ragged; i++)
+        for (int64_t element = 0; element < ragged[i]; element += 8)
+            check_infinite_scores(a, s, ragged[i], (uint64_t)element, "", 2);
 }
 
 static void is_right_at_random(arena *a, const subject *s)
@@ -431,6 +443,7 @@ int main(void)
         { "is_right_for_logits_of_a_hundred", is_right_for_logits_of_a_hundred, NULL, false },
         { "is_right_for_scores_of_minus_infinity", is_right_for_scores_of_minus_infinity, NULL,
           false },
+        { "an_infinite_score_stays_in_its_lane", an_infinite_score_stays_in_its_lane, NULL, false },
         { "is_right_at_random", is_right_at_random, NULL, false },
         { "is_right_for_any_number_of_chunks", is_right_for_any_number_of_chunks, "chunks", false },
         { "is_right_for_batches_given_at_run_time", is_right_for_batches_given_at_run_time, "dims",
