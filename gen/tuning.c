@@ -87,7 +87,10 @@ const tuning_row tuning_rows[] = {
     { &q4k_gemv, ANY_SM, UP_TO(768), KNOWN_OR_NOT, &vectorized_q4k_gemv, 1, 1 },
 
     /* Few rows leave SMs idle, so a row gets more warps, as many as it has two super-blocks for:
-     * 1024 * 4 and 1024 * 8 warps fill all SMs, and so do 1536 * 4 and 2048 * 4. */
+     * 1024 * 4 and 1024 * 8 warps fill all SMs, and so do 1536 * 4 and 2048 * 4. Of some hundred
+     * rows, as a GPU has that shares a matrix with others, more would. */
+    { &q4k_gemv, ANY_SM, FROM(6144), UP_TO(256), &mwv_q4k_gemv, 12, 1 },
+    { &q4k_gemv, ANY_SM, FROM(4096), UP_TO(512), &mwv_q4k_gemv, 8, 1 },
     { &q4k_gemv, 75, 89, FROM(2048), UP_TO(1536), &mwv_q4k_gemv, 4, 1 },
     { &q4k_gemv, SINCE(90), FROM(4096), UP_TO(1024), &mwv_q4k_gemv, 8, 1 },
     { &q4k_gemv, SINCE(90), FROM(2048), UP_TO(2048), &mwv_q4k_gemv, 4, 1 },
@@ -116,6 +119,8 @@ const tuning_row tuning_rows[] = {
     { &q6k_gemv, ANY_SM, UP_TO(768), KNOWN_OR_NOT, &mwv_q6k_gemv, 1, 1 },
 
     /* As for Q4_K. With 64 registers two warps a block fill the SMs of 16 blocks as well. */
+    { &q6k_gemv, ANY_SM, FROM(6144), UP_TO(256), &mwv_q6k_gemv, 12, 1 },
+    { &q6k_gemv, ANY_SM, FROM(4096), UP_TO(512), &mwv_q6k_gemv, 8, 1 },
     { &q6k_gemv, 75, 89, FROM(2048), UP_TO(1536), &mwv_q6k_gemv, 4, 1 },
     { &q6k_gemv, SINCE(90), FROM(4096), UP_TO(1024), &mwv_q6k_gemv, 8, 1 },
     { &q6k_gemv, SINCE(90), FROM(2048), UP_TO(2048), &mwv_q6k_gemv, 4, 1 },
@@ -132,6 +137,7 @@ const tuning_row tuning_rows[] = {
     { &q8_0_gemv, 80, 80, STREAM(1536), UP_TO(1536), &stream_q8_0_gemv, 12, 1 },
     { &q8_0_gemv, SINCE(120), STREAM_100(2048), UP_TO(1536), &stream_q8_0_gemv, 12, 1 },
     { &q8_0_gemv, SINCE(86), STREAM_100(1536), UP_TO(512), &stream_q8_0_gemv, 12, 1 },
+    { &q8_0_gemv, 75, 79, STREAM_64(2048), UP_TO(192), &stream_q8_0_gemv, 12, 1 },
     { &q8_0_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &q8_0_gemv, 1, 1 },
 
     { &q5_0_gemv, 90, 119, STREAM(1536), KNOWN, &stream_q5_0_gemv, 12, 1 },
@@ -156,6 +162,7 @@ const tuning_row tuning_rows[] = {
     { &q4_0_gemv, 80, 80, STREAM(3072), UP_TO(1024), &stream_q4_0_gemv, 12, 1 },
     { &q4_0_gemv, SINCE(120), STREAM_100(3072), UP_TO(1024), &stream_q4_0_gemv, 12, 1 },
     { &q4_0_gemv, SINCE(86), STREAM_100(2560), UP_TO(512), &stream_q4_0_gemv, 12, 1 },
+    { &q4_0_gemv, 75, 79, STREAM_64(3072), UP_TO(128), &stream_q4_0_gemv, 12, 1 },
     { &q4_0_gemv, ANY_SM, KNOWN_OR_NOT, KNOWN_OR_NOT, &q4_0_gemv, 1, 1 },
 };
 

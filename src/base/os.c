@@ -19,14 +19,15 @@
 
 #include "base/strbuf.h"
 
-enum { READ_STEP = 64 * 1024, MAX_THREADS = 256, MAX_ATTEMPTS = 1000 };
+enum { READ_STEP = 64 * 1024, MAX_THREADS = 256, MAX_ATTEMPTS = 1000, OUT_OF_MEMORY = 3 };
 
 extern char **environ;
 
 void os_out_of_memory(size_t wanted)
 {
     fprintf(stderr, "ptxgen: out of memory (%zu bytes wanted)\n", wanted);
-    abort();
+    fflush(stderr);
+    _exit(OUT_OF_MEMORY); /* other threads go on meanwhile, so that nothing may be torn down */
 }
 
 static bool fail(arena *a, const char **error)

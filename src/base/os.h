@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 
-/* Says that memory is exhausted and ends the process: the one place that may. */
+/* Says that memory is exhausted and ends the process with status 3: the one place that may. */
 _Noreturn void os_out_of_memory(size_t wanted);
 
 /* The whole file at path, "-" being standard input; a NUL that is not counted follows the bytes.

@@ -37,4 +37,8 @@ void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
         put_name(out, inputs[i]);
     }
     strbuf_char(out, '\n');
+    for (size_t i = 1; i < input_count; i++) {
+        put_name(out, inputs[i]);
+        strbuf_put(out, ":\n");
+    }
 }

@@ -20,7 +20,9 @@ void emit_header(strbuf *out, const kernel_set *set);
 /* PREFIX_kernels.json. */
 void emit_manifest(strbuf *out, const kernel_set *set);
 
-/* A Makefile rule: the outputs depend on the inputs. Names are escaped for Make and Ninja. */
+/* A Makefile rule: the outputs depend on the inputs. Each input but the first, the spec itself, has
+ * a rule that does nothing, so that Make goes on when an included file is no longer there. Names
+ * are escaped for Make and Ninja. */
 void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
                   const char *const *inputs, size_t input_count);
 

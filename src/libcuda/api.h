@@ -161,9 +161,15 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 #define ENTRY(name, symbol, since, parameters) CUresult CUDAAPI symbol parameters;
 #include "libcuda/entry_points.def"
 #undef ENTRY
+#ifdef __cplusplus
+}
+#endif
 
 /* cuda.h gives programs that are compiled for per-thread default streams other symbols. Streams do
  * not run beside each other here, so that they are the same functions. */

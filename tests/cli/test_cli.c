@@ -297,6 +297,23 @@ static void a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error(void *
     check(f, &wrong);
 }
 
+static void a_softcap_whose_scores_leave_f32_is_an_error(void **state)
+{
+    fixture *f = *state;
+    write_text(f, "cap.ini",
+               "[incremental_attention]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
+               "max_seq_len = 100\nsoftcap = 0, 1e-36\n");
+    static const invocation wrong = {
+        "--spec cap.ini --out build", 1, "",
+        "cap.ini:6:14: error: softcap = 1e-36 is less than 0.001, where scores leave f32; 0 is "
+        "none [E022]\n"
+        "    6 | softcap = 0, 1e-36\n"
+        "      |              ^~~~~\n"
+        "ptxgen: 1 error, nothing written\n"
+    };
+    check(f, &wrong);
+}
+
 static void files_that_cannot_be_read_or_written_are_status_3(void **state)
 {
     static const invocation invocations[] = {
@@ -609,6 +626,7 @@ int main(void)
         TEST(wrong_usage_is_status_2_and_says_why),
         TEST(a_wrong_spec_is_status_1_and_all_its_errors),
         TEST(a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error),
+        TEST(a_softcap_whose_scores_leave_f32_is_an_error),
         TEST(files_that_cannot_be_read_or_written_are_status_3),
         TEST(a_full_standard_output_is_status_3),
         TEST(a_read_only_folder_is_status_3_and_keeps_its_files),

@@ -167,4 +167,12 @@ build_takes "a changed included spec" 1 2
 "$build/engine_c" >"$log"
 grep -q '^attention: not generated' "$log" || fail "the program does not see the changed included spec"
 
+sed '/^include/d' "$work/right.ini" >"$spec"
+rm "$source/attention.ini"
+if [ "$kind" = cmake-make ]; then # CMake reads the new depfile only after the next build has begun
+    build_verbosely >"$log" 2>&1 || fail "an included spec that is gone"
+else
+    build_takes "an included spec that is gone" 1 2
+fi
+
 echo "$kind: each build ran what it had to, and the next one nothing"

@@ -24,7 +24,7 @@ static void outputs_depend_on_inputs(void **state)
     arena *a = arena_new();
     strbuf out = strbuf_new(a);
     emit_depfile(&out, outputs, 2, inputs, 2);
-    assert_string_equal(out.text, "out/a.h out/a.json: kernels.ini \\\n  more.ini\n");
+    assert_string_equal(out.text, "out/a.h out/a.json: kernels.ini \\\n  more.ini\nmore.ini:\n");
     arena_free(a);
 }
 

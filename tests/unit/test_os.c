@@ -9,9 +9,11 @@
 
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -178,6 +180,23 @@ static void what_a_link_leads_to_is_replaced_and_not_the_link(void **state)
     os_remove_file(path_of(p, "b"));
 }
 
+static void without_memory_the_process_says_so_and_ends(void **state)
+{
+    place *p = *state;
+    const char *path = path_of(p, "a");
+    int how;
+    pid_t child = fork();
+    if (child == 0) {
+        if (freopen(path, "w", stderr))
+            os_out_of_memory(17);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 3);
+    assert_content(p, path, "ptxgen: out of memory (17 bytes wanted)\n");
+}
+
 static void folders_are_made_with_those_above_them(void **state)
 {
     place *p = *state;
@@ -321,6 +340,7 @@ int main(void)
         TEST(a_device_is_written_to_and_not_replaced),
         TEST(a_pipe_is_written_to_only_when_committed),
         TEST(what_a_link_leads_to_is_replaced_and_not_the_link),
+        TEST(without_memory_the_process_says_so_and_ends),
         TEST(folders_are_made_with_those_above_them),
         TEST(a_file_in_the_way_of_a_folder_is_an_error),
         TEST(two_names_of_one_file_are_the_same),

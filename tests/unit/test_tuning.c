@@ -15,7 +15,9 @@ enum { MAX_ROWS = 64, BLOCK_VALUES = 256 };
 
 static const int64_t columns[] = { 0,    256,  512,  768,   1024,  1792,
                                    2048, 3840, 4096, 14336, 55296, 55552 };
-static const int64_t rows[] = { 0, 1, 1024, 1536, 1537, 2048, 2049, 3072, 4096, 14336, 128256 };
+static const int64_t rows[] = {
+    0, 1, 512, 1024, 1536, 1537, 2048, 2049, 3072, 4096, 14336, 128256
+};
 
 /* Calls visit for all plain families, precisions, targets, columns and rows above. */
 static void for_all_shapes(void (*visit)(void *context, const instance *asked, const target *t),
