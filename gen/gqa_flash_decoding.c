@@ -12,7 +12,8 @@
  * The grid decides how many chunks there are, %nctaid.z: as many as two blocks on every SM take in
  * whole waves, at least 4 a sequence so that the last wave is 4/5 full or more. Chunks are of equal
  * length, which the block works out from the sequence's length; blocks that are left without
- * positions end at once. So a grid that was captured once suits every length.
+ * positions end at once. So a grid that was captured once suits every length. (An SM of sm_75 has
+ * shared memory for one block of more than 5 heads, and takes the others after it.)
  *
  * Blocks of a KV head count up a counter when their partial rows are stored. The last one, which
  * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
@@ -190,13 +191,15 @@ static void build(ptx *p, const instance *in)
     merge_chunks(p, &w);
 }
 
+/* What a launch needs to know. Shared memory has a row of head_dim + 4 values and GQA_PRODUCTS
+ * products for each warp and head, q, and the ticket. */
 static const term terms[] = {
     { "ratio", "num_heads/num_kv_heads" },
     { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
     { "heads", "ceil_div(ratio, parts)" },
     { "warps", "7 - heads/5" },               /* 6 from 5 heads on */
-    { "slots", "heads + heads/7 - heads/8" }, /* 8 for 7 heads */
-    { "columns", "m*num_kv_heads*parts" },
+    { "slots", "heads + heads/7 - heads/8" }, /* gqa_query_values: 8 for 7 heads */
+    { "columns", "num_kv_heads*parts*m" },
     { "at_once", "sm_count*2" },
     { "waves", "ceil_div(columns*4, at_once)" },
     { NULL, NULL },
@@ -227,7 +230,7 @@ const family gqa_flash_decoding = {
                           "min(min(chunks, ceil_div(max_seq_len, 128)), waves*at_once/columns)" },
                 .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 4",
                 .terms = terms,
-                .registers = 168 },
+                .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
     .check = check_heads,
     .build = build,
     .reference = ref_attention,

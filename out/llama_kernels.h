@@ -181,12 +181,13 @@ typedef struct ptxgen_kernel {
     int chosen_f32, chosen_q8; /* 1: where the spec says precision = f32, precision = q8 */
 } ptxgen_kernel;
 
-/* What a caller needs. A member that is 0 or NULL does not matter, but for those of the last group:
- * they say what is computed, and of what. A size that a family does not have counts as 1: m = 1
- * finds kernels without m. */
+/* What a caller needs. A member that is 0 or NULL does not matter, but for activations and those of
+ * the last group: they say what is computed, and of what. A size that a family does not have counts
+ * as 1: m = 1 finds kernels without m. */
 typedef struct ptxgen_query {
     ptxgen_operation op;
-    ptxgen_format weights, activations;
+    ptxgen_format weights;     /* of attention: the caches' */
+    ptxgen_format activations; /* 0: f32, or what the family takes where one is named */
     int64_t k, n, m;
     int64_t head_dim, num_heads, num_kv_heads;
     unsigned sm; /* of the device, times ten: 90 */
@@ -197,10 +198,11 @@ typedef struct ptxgen_query {
     int64_t max_seq_len, chunk_size;
 
     int bias, residual;   /* of a GEMV: 1 where it is added to the product */
-    int seq_len_indirect; /* of attention: 1 where seq_len is read from device memory */
-    int64_t window;       /* and the last positions that count; 0: all; */
+    int seq_len_indirect; /* of attention to one sequence: 1 where seq_len is read from device memory */
+    int64_t window;       /* of attention: the last positions that count; 0: all; */
     double scale;         /* of q.k; 0: 1 / sqrt(head_dim); */
     double softcap;       /* 0: none */
+    int scratch;          /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
 /* Kernels that belong together, in the order to launch them. */
@@ -349,15 +351,33 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
     return options[index];
 }
 
+/* Whether a scale of q.k is 1 / sqrt(head_dim), said or not, but for the rounding of an f32. */
+static inline int ptxgen_is_usual_scale(double scale, const ptxgen_config *head_dim)
+{
+    double square = scale * scale * (double)(head_dim ? head_dim->value : 0);
+    return !(scale > 0) || (square > 1 - 1e-6 && square < 1 + 1e-6);
+}
+
+/* Attention to several sequences has no key for seq_len: it always reads them from device memory. */
+static inline int ptxgen_fits_option(const ptxgen_config *config, size_t count,
+                                     ptxgen_option option)
+{
+    const ptxgen_config *key = ptxgen_key(config, count, option.name);
+    const ptxgen_config *head_dim = ptxgen_key(config, count, "head_dim");
+    if (strcmp(option.name, "seq_len") == 0 && !key)
+        return 1;
+    if (strcmp(option.name, "scale") == 0 && ptxgen_is_usual_scale(option.wanted, head_dim))
+        return !key || ptxgen_is_usual_scale(key->real, head_dim);
+    return ptxgen_is_set_to(key, option.wanted);
+}
+
 static inline int ptxgen_fits_options(const ptxgen_config *config, size_t count,
                                       const ptxgen_query *query)
 {
     size_t i;
-    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
-        ptxgen_option option = ptxgen_query_option(query, i);
-        if (!ptxgen_is_set_to(ptxgen_key(config, count, option.name), option.wanted))
+    for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++)
+        if (!ptxgen_fits_option(config, count, ptxgen_query_option(query, i)))
             return 0;
-    }
     return 1;
 }
 
@@ -373,11 +393,29 @@ static inline int ptxgen_fits_sizes(const ptxgen_config *config, size_t count,
     return 1;
 }
 
+static inline int ptxgen_fits_activations(const ptxgen_kernel *kernel, const ptxgen_query *query)
+{
+    if (query->activations)
+        return query->activations == kernel->activations;
+    return query->family || kernel->activations == PTXGEN_F32;
+}
+
+/* A caller that knows nothing of scratch memory gets no kernel that wants some, unless by its name. */
+static inline int ptxgen_fits_scratch(const ptxgen_kernel *kernel, const ptxgen_query *query)
+{
+    size_t i;
+    for (i = 0; i < kernel->param_count && !query->scratch && !query->family; i++)
+        if (kernel->params[i].direction == PTXGEN_PARAM_SCRATCH ||
+            kernel->params[i].direction == PTXGEN_PARAM_ZEROED)
+            return 0;
+    return 1;
+}
+
 static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     return (!query->op || query->op == kernel->operation) &&
            (!query->weights || query->weights == kernel->weights) &&
-           (!query->activations || query->activations == kernel->activations) &&
+           ptxgen_fits_activations(kernel, query) && ptxgen_fits_scratch(kernel, query) &&
            (!query->precision || query->precision == kernel->precision) &&
            (!query->sm || query->sm >= kernel->sm) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
@@ -790,31 +828,30 @@ static inline size_t ptxgen_same_name(const ptxgen_kernel *const *kernels, size_
     return same;
 }
 
-/* A kernel's place among the loaded ones: that of the first of its name in the table, or NULL. */
-static inline ptxgen_loaded_kernel *ptxgen_loaded_in(ptxgen_loaded_kernel *loaded,
-                                                     const ptxgen_kernel *const *kernels,
-                                                     size_t count, const ptxgen_kernel *kernel)
+/* A kernel's place among the loaded ones: that of the first of its name in the table; count where it
+ * is NULL or has none. */
+static inline size_t ptxgen_place_in(const ptxgen_kernel *const *kernels, size_t count,
+                                     const ptxgen_kernel *kernel)
 {
     size_t i;
     for (i = 0; kernel && i < count; i++)
         if (strcmp(kernels[i]->name, kernel->name) == 0)
-            return &loaded[i];
-    return NULL;
+            return i;
+    return count;
 }
 
 static inline CUresult ptxgen_load_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                       const ptxgen_kernel *const *kernels, size_t count,
                                       const ptxgen_kernel *kernel, ptxgen_load_error *error)
 {
-    ptxgen_loaded_kernel *place = ptxgen_loaded_in(loaded, kernels, count, kernel);
-    size_t first = place ? (size_t)(place - loaded) : count;
+    size_t place = ptxgen_place_in(kernels, count, kernel);
     ptxgen_clear_error(error, kernel);
     if (!driver->sm)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (!place)
+    if (place == count)
         return CUDA_ERROR_NOT_FOUND;
-    return ptxgen_load_newest(driver, place, kernels + first,
-                              ptxgen_same_name(kernels + first, count - first), error);
+    return ptxgen_load_newest(driver, &loaded[place], kernels + place,
+                              ptxgen_same_name(kernels + place, count - place), error);
 }
 
 /* Unloads the new ones, or all. */
@@ -889,13 +926,14 @@ static inline int ptxgen_read_arguments(const ptxgen_kernel *kernel, void *const
     return 1;
 }
 
-/* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters;
- * grid and shared memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not
- * loaded, CUDA_ERROR_INVALID_VALUE where an argument is none that it takes, else what the driver
- * says. */
+/* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters,
+ * of which kernels that one query may find have different ones: see kernel->params. Grid and shared
+ * memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not loaded,
+ * CUDA_ERROR_INVALID_VALUE where there are more or fewer arguments than it has parameters or one is
+ * none that it takes, else what the driver says. */
 static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
                                      const ptxgen_loaded_kernel *loaded, CUstream stream,
-                                     void **arguments)
+                                     void **arguments, size_t argument_count)
 {
     const ptxgen_kernel *kernel = loaded ? loaded->kernel : NULL;
     ptxgen_run run = { 0, 0, 0, 0 };
@@ -904,7 +942,8 @@ static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
     run.sm_count = driver->sm_count;
-    if (!ptxgen_read_arguments(kernel, arguments, &run) || !ptxgen_grid(kernel, &run, grid))
+    if (argument_count != kernel->param_count ||
+        !ptxgen_read_arguments(kernel, arguments, &run) || !ptxgen_grid(kernel, &run, grid))
         return CUDA_ERROR_INVALID_VALUE;
     shared = ptxgen_shared(kernel, &run);
     if (shared > ptxgen_most_dynamic_shared(driver, kernel))
@@ -918,11 +957,13 @@ static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
  * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory,
  * pipeline->workspace bytes aligned to 16, that nothing else uses until the last step is done.
  * Before the first launch it sees that all steps are loaded, else CUDA_ERROR_INVALID_HANDLE, and
- * that there is a workspace where one is needed, else CUDA_ERROR_INVALID_VALUE. */
+ * that there are as many arguments as buffers, and a workspace where one is needed, else
+ * CUDA_ERROR_INVALID_VALUE. */
 static inline CUresult ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
                                                  const ptxgen_loaded_kernel *loaded,
                                                  const ptxgen_pipeline *pipeline, CUstream stream,
-                                                 void **arguments, CUdeviceptr workspace)
+                                                 void **arguments, size_t argument_count,
+                                                 CUdeviceptr workspace)
 {
     CUresult result = CUDA_SUCCESS;
     size_t s, i;
@@ -931,7 +972,8 @@ static inline CUresult ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
         if (!loaded[pipeline->steps[s].place].kernel)
             return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (pipeline->workspace && (workspace == 0 || workspace % 16 != 0))
+    if (argument_count != pipeline->buffer_count ||
+        (pipeline->workspace && (workspace == 0 || workspace % 16 != 0)))
         return CUDA_ERROR_INVALID_VALUE;
     for (s = 0; s < pipeline->step_count && result == CUDA_SUCCESS; s++) {
         const ptxgen_step *step = &pipeline->steps[s];
@@ -943,7 +985,8 @@ static inline CUresult ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
             of_step[i] = argument->buffer == PTXGEN_WORKSPACE ? (void *)&parts[i]
                                                               : arguments[argument->buffer];
         }
-        result = ptxgen_launch(driver, &loaded[step->place], stream, of_step);
+        result = ptxgen_launch(driver, &loaded[step->place], stream, of_step,
+                               step->argument_count);
     }
     return result;
 }
@@ -996,10 +1039,11 @@ static inline CUresult llama_load_all(llama_cuda *cuda, ptxgen_load_error *error
 }
 
 /* What ptxgen_launch needs of a kernel that llama_find gave, loaded or not; NULL for NULL. */
-static inline const ptxgen_loaded_kernel *llama_loaded(llama_cuda *cuda,
+static inline const ptxgen_loaded_kernel *llama_loaded(const llama_cuda *cuda,
                                                           const ptxgen_kernel *kernel)
 {
-    return ptxgen_loaded_in(cuda->kernels, llama_kernels, LLAMA_KERNEL_COUNT, kernel);
+    size_t place = ptxgen_place_in(llama_kernels, LLAMA_KERNEL_COUNT, kernel);
+    return place < LLAMA_KERNEL_COUNT ? &cuda->kernels[place] : NULL;
 }
 
 /* Unloads all kernels that are loaded. */
@@ -1011,10 +1055,11 @@ static inline CUresult llama_unload(llama_cuda *cuda)
 /* Launches a pipeline that llama_find_pipeline gave; see ptxgen_launch_pipeline_in. */
 static inline CUresult llama_launch_pipeline(const llama_cuda *cuda,
                                                 const ptxgen_pipeline *pipeline, CUstream stream,
-                                                void **arguments, CUdeviceptr workspace)
+                                                void **arguments, size_t argument_count,
+                                                CUdeviceptr workspace)
 {
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, pipeline, stream, arguments,
-                                     workspace);
+                                     argument_count, workspace);
 }
 
 /* For each kernel a function that loads it, as llama_load does but without a look-up, and one
@@ -1033,7 +1078,7 @@ static inline CUresult llama_f32_gemv_k4096_n256_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[0], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[0], stream, arguments, 3);
 }
 
 static inline CUresult llama_f32_gemv_dynamic_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1048,7 +1093,7 @@ static inline CUresult llama_f32_gemv_dynamic_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, uint32_t k_dim, uint32_t n_dim)
 {
     void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[1], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[1], stream, arguments, 5);
 }
 
 static inline CUresult llama_q4k_gemv_k4096_n1024_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1063,7 +1108,7 @@ static inline CUresult llama_q4k_gemv_k4096_n1024_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[2], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[2], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1078,7 +1123,7 @@ static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w2_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[3], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[3], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1093,7 +1138,7 @@ static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w4_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[4], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[4], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1108,7 +1153,7 @@ static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w2_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[5], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[5], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1123,7 +1168,7 @@ static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w4_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[6], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[6], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1138,7 +1183,7 @@ static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w2_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[7], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[7], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1153,7 +1198,7 @@ static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w4_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[8], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[8], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1168,7 +1213,7 @@ static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w2_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[9], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[9], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1183,7 +1228,7 @@ static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w4_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[10], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[10], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_q4k_gemv_k4096_n128256_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1198,7 +1243,7 @@ static inline CUresult llama_mwv_q4k_gemv_k4096_n128256_w4_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[11], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[11], stream, arguments, 3);
 }
 
 static inline CUresult llama_q8_1_quantize_k4096_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1213,7 +1258,7 @@ static inline CUresult llama_q8_1_quantize_k4096_m1_w4_launch(
     CUdeviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments, 2);
 }
 
 static inline CUresult llama_q8_1_quantize_k14336_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1228,7 +1273,7 @@ static inline CUresult llama_q8_1_quantize_k14336_m1_w4_launch(
     CUdeviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments, 2);
 }
 
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1243,7 +1288,7 @@ static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1258,7 +1303,7 @@ static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1273,7 +1318,7 @@ static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 3);
 }
 
 static inline CUresult llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1288,7 +1333,7 @@ static inline CUresult llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
     CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments, 3);
 }
 
 static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1305,7 +1350,7 @@ static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_launch(
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments, 5);
 }
 
 static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1322,7 +1367,7 @@ static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_l
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments, 5);
 }
 
 static inline CUresult llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1339,7 +1384,7 @@ static inline CUresult llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_laun
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments, 5);
 }
 
 static inline CUresult llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1356,7 +1401,7 @@ static inline CUresult llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f1
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments, 5);
 }
 
 static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1371,7 +1416,7 @@ static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_l
     CUdeviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &o, &partials, &seq_lens };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments, 3);
 }
 
 /* For each pipeline a function that loads the kernels of its steps, and one that launches them
@@ -1396,7 +1441,7 @@ static inline CUresult llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_laun
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_lens };
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16,
-                                     stream, arguments, workspace);
+                                     stream, arguments, 5, workspace);
 }
 
 #ifdef __cplusplus
@@ -1500,17 +1545,15 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     size_t i;
     sum += query->op && query->op != kernel->operation ? 10000 : 0;
     sum += query->weights && query->weights != kernel->weights ? 2000 : 0;
-    sum += query->activations && query->activations != kernel->activations ? 1000 : 0;
+    sum += !ptxgen_fits_activations(kernel, query) ? 1000 : 0;
     sum += query->precision && query->precision != kernel->precision ? 500 : 0;
+    sum += !ptxgen_fits_scratch(kernel, query) ? 50 : 0;
     sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
     sum += query->sm && query->sm < kernel->sm ? 100 : 0;
     sum += !ptxgen_fits_epsilon(kernel, query->epsilon) ? 5 : 0;
     for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
         ptxgen_option option = ptxgen_query_option(query, i);
-        sum += !ptxgen_is_set_to(ptxgen_key(kernel->config, kernel->config_count, option.name),
-                                 option.wanted)
-                   ? 20
-                   : 0;
+        sum += !ptxgen_fits_option(kernel->config, kernel->config_count, option) ? 20 : 0;
     }
     for (i = 0; i < PTXGEN_QUERY_SIZES; i++) {
         ptxgen_size size = ptxgen_query_size(query, i);
@@ -1631,7 +1674,7 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
         before = ptxgen_say_next(text, before, "family is ", kernel->family);
     if (query->weights && query->weights != kernel->weights)
         before = ptxgen_say_next(text, before, "weights are ", ptxgen_format_name(kernel->weights));
-    if (query->activations && query->activations != kernel->activations)
+    if (!ptxgen_fits_activations(kernel, query))
         before = ptxgen_say_next(text, before, "activations are ",
                                  ptxgen_format_name(kernel->activations));
     if (query->precision && query->precision != kernel->precision)
@@ -1647,12 +1690,14 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
     }
     for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
         ptxgen_option option = ptxgen_query_option(query, i);
-        const ptxgen_config *key = ptxgen_key(kernel->config, kernel->config_count, option.name);
-        if (ptxgen_is_set_to(key, option.wanted))
+        if (ptxgen_fits_option(kernel->config, kernel->config_count, option))
             continue;
         before = ptxgen_say_next(text, before, "", "");
-        ptxgen_say_option(text, key, option.name);
+        ptxgen_say_option(text, ptxgen_key(kernel->config, kernel->config_count, option.name),
+                          option.name);
     }
+    if (!ptxgen_fits_scratch(kernel, query))
+        before = ptxgen_say_next(text, before, "wants scratch memory", "");
     if (!ptxgen_fits_epsilon(kernel, query->epsilon))
         before = ptxgen_say_next(text, before, "epsilon is another", "");
     if (query->sm && query->sm < kernel->sm) {
@@ -1707,6 +1752,8 @@ extern "C" {
 
 static void llama_grid_0(const ptxgen_run *run, unsigned grid[3])
 {
+    if (run->n <= 0)
+        return;
     grid[0] = (unsigned)(run->n);
     grid[1] = (unsigned)(1);
     grid[2] = (unsigned)(1);
@@ -1714,6 +1761,10 @@ static void llama_grid_0(const ptxgen_run *run, unsigned grid[3])
 
 static void llama_grid_1(const ptxgen_run *run, unsigned grid[3])
 {
+    if (run->n <= 0)
+        return;
+    if (run->sm_count <= 0)
+        return;
     grid[0] = (unsigned)(PTXGEN_MIN(run->n, run->sm_count * 16));
     grid[1] = (unsigned)(1);
     grid[2] = (unsigned)(1);
