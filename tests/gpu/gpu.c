@@ -5,7 +5,7 @@
 #include "base/os.h"
 #include "libcuda/api.h"
 
-enum { DEFAULT_SHARED = 48 * 1024, LOG_BYTES = 8192 };
+enum { LOG_BYTES = 8192 };
 
 /* By the names of their symbols; libcuda/api.h declares them. */
 #define DRIVER_FUNCTIONS(F)         \
@@ -172,7 +172,7 @@ void gpu_unload(gpu *g)
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared)
 {
     return CALL(g, cuModuleGetFunction, &g->function, g->module, entry) &&
-           (dynamic_shared <= DEFAULT_SHARED ||
+           (!dynamic_shared ||
             CALL(g, cuFuncSetAttribute, g->function,
                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic_shared));
 }

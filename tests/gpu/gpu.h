@@ -47,14 +47,16 @@ bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size);
 bool gpu_load(gpu *g, const char *text);
 void gpu_unload(gpu *g);
 
-/* The kernel that gpu_launch launches from then on. */
+/* The kernel that gpu_launch launches from then on, allowed as much dynamic shared memory: unasked,
+ * static and dynamic shared memory may have 48 KiB together. */
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared);
 
-/* Asynchronous, as the copies of gpu_copy. */
 typedef struct gpu_grid {
     unsigned blocks[3], threads;
     size_t dynamic_shared;
 } gpu_grid;
+
+/* Asynchronous, as the copies of gpu_copy. */
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params);
 
 /* For all that was launched, and whether it failed. */
