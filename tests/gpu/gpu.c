@@ -7,7 +7,8 @@
 
 enum { LOG_BYTES = 8192 };
 
-/* By the names of their symbols; libcuda/api.h declares them. */
+/* By the names of their symbols, which every driver since that of CUDA 11.4 has; libcuda/api.h
+ * declares them. */
 #define DRIVER_FUNCTIONS(F)         \
     F(cuInit)                       \
     F(cuDriverGetVersion)           \
@@ -30,6 +31,14 @@ enum { LOG_BYTES = 8192 };
     F(cuModuleGetFunction)          \
     F(cuFuncSetAttribute)           \
     F(cuLaunchKernel)               \
+    F(cuStreamCreate)               \
+    F(cuStreamDestroy_v2)           \
+    F(cuStreamBeginCapture_v2)      \
+    F(cuStreamEndCapture)           \
+    F(cuGraphInstantiateWithFlags)  \
+    F(cuGraphLaunch)                \
+    F(cuGraphDestroy)               \
+    F(cuGraphExecDestroy)           \
     F(cuEventCreate)                \
     F(cuEventDestroy_v2)            \
     F(cuEventRecord)                \
@@ -95,8 +104,8 @@ bool gpu_open(arena *a, gpu *g)
     CUcontext context;
     if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) ||
         !CALL(g, cuDevicePrimaryCtxRetain, &context, g->device) ||
-        !CALL(g, cuCtxSetCurrent, context) || !CALL(g, cuEventCreate, &g->start, 0) ||
-        !CALL(g, cuEventCreate, &g->end, 0))
+        !CALL(g, cuCtxSetCurrent, context) || !CALL(g, cuStreamCreate, &g->stream, 0) ||
+        !CALL(g, cuEventCreate, &g->start, 0) || !CALL(g, cuEventCreate, &g->end, 0))
         return false;
     driver->cuDeviceGetName(g->name, sizeof g->name, g->device);
     driver->cuDriverGetVersion(&g->driver_version);
@@ -113,6 +122,7 @@ void gpu_close(gpu *g)
     gpu_unload(g);
     g->driver->cuEventDestroy_v2(g->start);
     g->driver->cuEventDestroy_v2(g->end);
+    g->driver->cuStreamDestroy_v2(g->stream);
     g->driver->cuDevicePrimaryCtxRelease_v2(g->device);
 }
 
@@ -147,7 +157,7 @@ bool gpu_copy_out(gpu *g, void *to, gpu_address from, size_t size)
 
 bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size)
 {
-    return CALL(g, cuMemcpyDtoDAsync_v2, to, from, size, NULL);
+    return CALL(g, cuMemcpyDtoDAsync_v2, to, from, size, g->stream);
 }
 
 bool gpu_load(gpu *g, const char *text)
@@ -162,8 +172,16 @@ bool gpu_load(gpu *g, const char *text)
     return false;
 }
 
+static void drop_graph(gpu *g)
+{
+    if (g->graph)
+        g->driver->cuGraphExecDestroy(g->graph);
+    g->graph = NULL;
+}
+
 void gpu_unload(gpu *g)
 {
+    drop_graph(g);
     if (g->module)
         g->driver->cuModuleUnload(g->module);
     g->module = NULL;
@@ -180,7 +198,28 @@ bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared)
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params)
 {
     return CALL(g, cuLaunchKernel, g->function, grid->blocks[0], grid->blocks[1], grid->blocks[2],
-                grid->threads, 1, 1, (unsigned)grid->dynamic_shared, NULL, params, NULL);
+                grid->threads, 1, 1, (unsigned)grid->dynamic_shared, g->stream, params, NULL);
+}
+
+bool gpu_begin_graph(gpu *g)
+{
+    drop_graph(g);
+    return CALL(g, cuStreamBeginCapture_v2, g->stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+bool gpu_end_graph(gpu *g)
+{
+    CUgraph graph;
+    if (!CALL(g, cuStreamEndCapture, g->stream, &graph))
+        return false;
+    bool made = CALL(g, cuGraphInstantiateWithFlags, &g->graph, graph, 0);
+    g->driver->cuGraphDestroy(graph);
+    return made;
+}
+
+bool gpu_replay(gpu *g)
+{
+    return CALL(g, cuGraphLaunch, g->graph, g->stream);
 }
 
 bool gpu_wait(gpu *g)
@@ -190,13 +229,13 @@ bool gpu_wait(gpu *g)
 
 bool gpu_start(gpu *g)
 {
-    return CALL(g, cuEventRecord, g->start, NULL);
+    return CALL(g, cuEventRecord, g->start, g->stream);
 }
 
 bool gpu_stop(gpu *g, double *seconds)
 {
     float milliseconds;
-    if (!CALL(g, cuEventRecord, g->end, NULL) || !CALL(g, cuEventSynchronize, g->end) ||
+    if (!CALL(g, cuEventRecord, g->end, g->stream) || !CALL(g, cuEventSynchronize, g->end) ||
         !CALL(g, cuEventElapsedTime, &milliseconds, g->start, g->end))
         return false;
     *seconds = (double)milliseconds / 1e3;

@@ -20,9 +20,11 @@ typedef struct gpu {
     const gpu_driver *driver;
     const char *error;
     int device;
+    struct CUstream_st *stream; /* waits for fills and copies from the host, and they for it */
     struct CUevent_st *start, *end;
     struct CUmod_st *module;
     struct CUfunc_st *function;
+    struct CUgraphExec_st *graph;
 
     char name[256];
     int driver_version; /* 13000 is 13.0 */
@@ -58,6 +60,12 @@ typedef struct gpu_grid {
 
 /* Asynchronous, as the copies of gpu_copy. */
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params);
+
+/* Launches between the two do not run but become a graph, in place of an earlier one; gpu_replay
+ * launches all of it at once, without the host's time for each. */
+bool gpu_begin_graph(gpu *g);
+bool gpu_end_graph(gpu *g);
+bool gpu_replay(gpu *g);
 
 /* For all that was launched, and whether it failed. */
 bool gpu_wait(gpu *g);

@@ -19,10 +19,18 @@
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77 };
 
 static const effort thorough = {
-    .batches = 31, .most_launches = 64, .batch_seconds = 1e-3, .copy_bytes = (size_t)1 << 30
+    .batches = 31,
+    .most_copies = 512,
+    .most_launches = 1024,
+    .batch_seconds = 1e-3,
+    .copy_bytes = (size_t)1 << 30,
 };
 static const effort quick = {
-    .batches = 1, .most_launches = 1, .batch_seconds = 0, .copy_bytes = (size_t)1 << 20
+    .batches = 1,
+    .most_copies = 2,
+    .most_launches = 1,
+    .batch_seconds = 0,
+    .copy_bytes = (size_t)1 << 20,
 };
 
 static bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
