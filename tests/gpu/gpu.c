@@ -88,6 +88,14 @@ static int attribute(gpu *g, CUdevice_attribute which)
     return value;
 }
 
+static bool open_context(gpu *g)
+{
+    CUcontext context;
+    return CALL(g, cuDevicePrimaryCtxRetain, &context, g->device) &&
+           CALL(g, cuCtxSetCurrent, context) && CALL(g, cuStreamCreate, &g->stream, 0) &&
+           CALL(g, cuEventCreate, &g->start, 0) && CALL(g, cuEventCreate, &g->end, 0);
+}
+
 bool gpu_open(arena *a, gpu *g)
 {
     *g = (gpu){ .arena = a, .error = "there is no libcuda.so.1" };
@@ -101,11 +109,7 @@ bool gpu_open(arena *a, gpu *g)
         return false;
     }
     g->driver = driver;
-    CUcontext context;
-    if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) ||
-        !CALL(g, cuDevicePrimaryCtxRetain, &context, g->device) ||
-        !CALL(g, cuCtxSetCurrent, context) || !CALL(g, cuStreamCreate, &g->stream, 0) ||
-        !CALL(g, cuEventCreate, &g->start, 0) || !CALL(g, cuEventCreate, &g->end, 0))
+    if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) || !open_context(g))
         return false;
     driver->cuDeviceGetName(g->name, sizeof g->name, g->device);
     driver->cuDriverGetVersion(&g->driver_version);
@@ -124,6 +128,14 @@ void gpu_close(gpu *g)
     g->driver->cuEventDestroy_v2(g->end);
     g->driver->cuStreamDestroy_v2(g->stream);
     g->driver->cuDevicePrimaryCtxRelease_v2(g->device);
+    g->start = g->end = NULL;
+    g->stream = NULL;
+}
+
+bool gpu_renew(gpu *g)
+{
+    gpu_close(g); /* nobody else retains the context, so that it ends here */
+    return open_context(g) && gpu_wait(g);
 }
 
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address)

@@ -38,6 +38,10 @@ typedef struct gpu {
 bool gpu_open(arena *a, gpu *g);
 void gpu_close(gpu *g);
 
+/* A new context, in which nothing is allocated or loaded: after some errors every call in the old
+ * one fails. */
+bool gpu_renew(gpu *g);
+
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address);
 void gpu_free(gpu *g, gpu_address address);
 bool gpu_fill(gpu *g, gpu_address to, unsigned char byte, size_t size);

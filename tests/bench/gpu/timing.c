@@ -233,7 +233,8 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     uint64_t copies = L2_TIMES * g->l2_bytes / bytes_of(&b.trial) + 2;
     b.copy_count = copies < e->most_copies ? (size_t)copies : e->most_copies;
     b.copies = arena_zalloc(a, b.copy_count * sizeof *b.copies);
-    bool ran = gpu_load(g, by ? by->ptx : k->ptx) &&
+    out->loaded = gpu_load(g, by ? by->ptx : k->ptx);
+    bool ran = out->loaded &&
                gpu_select(g, by ? by->entry : k->instance->name, b.trial.dynamic_shared) &&
                put_copies(&b) && judge(&b, out) && measure(&b, e, out);
     for (size_t i = 0; i < b.allocations.count; i++)

@@ -18,6 +18,7 @@ typedef struct timing {
     double seconds; /* a launch: median of the batches */
     double worst;   /* largest error of the sampled outputs, as a part of its bound */
     bool written;   /* every element of the outputs */
+    bool loaded;    /* the device took the PTX */
 } timing;
 
 /* Buffers stand on the device in several copies, together three times the L2, and each launch takes
