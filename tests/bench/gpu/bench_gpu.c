@@ -1,11 +1,12 @@
-/* Times kernels on a GPU: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...
+/* Times kernels on a GPU: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]... or, to print the
+ * GPU's name alone, bench_gpu --device
  *
  * Every kernel of the spec, or those of some families, for the GPU that is there: the median time
  * of a launch with its inputs outside the L2, what it reads and writes a second beside what a copy
  * on this device does, and the time beside that of the cost model, given this device's number of
  * SMs, clock and copy. Outputs are checked in the same run. FOLDER has what nvcc makes of the
  * kernels of peers/; each then has a row behind those that it is a peer of. A kernel that fails has
- * the error in its row, and the others follow.
+ * the error in its row, and the others follow. Each row is written out when it is known.
  *
  * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
  */
@@ -82,6 +83,7 @@ static void print_head(const gpu *g, const cost_gpu *c)
         printf("The device is an emulator: results are checked, times mean nothing.\n");
     printf("\n| kernel | MB | us | GB/s | of copy | model us | of model | bound | error | |\n"
            "|---|---|---|---|---|---|---|---|---|---|\n");
+    fflush(stdout);
 }
 
 static void print_row(arena *a, const kernel *k, const char *by, const timing *t, const cost_gpu *c,
@@ -114,7 +116,7 @@ static void print_failure(arena *a, const kernel *k, const char *by, const char 
 }
 
 typedef struct options {
-    bool quick;
+    bool quick, device;       /* device: only its name */
     const char *peers, *spec; /* peers: their folder; NULL: none */
     char **families;          /* asked for; all where there are none */
     int family_count;
@@ -169,11 +171,29 @@ static void bench_peer(gpu_run *s, const kernel *k)
     s->peers = NULL;
 }
 
+/* Whether each family that is asked for has a kernel: a misspelt one would pass for tested. */
+static bool has_families(const kernel_set *set, const options *o)
+{
+    for (int f = 0; f < o->family_count; f++) {
+        size_t i = 0;
+        while (i < set->kernel_count &&
+               strcmp(set->kernels[i].instance->family->name, o->families[f]) != 0)
+            i++;
+        if (i == set->kernel_count) {
+            fprintf(stderr, "bench_gpu: %s has no kernel of a family '%s'\n", o->spec,
+                    o->families[f]);
+            return false;
+        }
+    }
+    return true;
+}
+
 static int bench_all(arena *a, gpu_run *s, const options *o)
 {
     kernel_set set;
     s->model = (cost_gpu){ target_of(s->gpu.sm), s->gpu.sm_count, s->gpu.clock, 0 };
-    if (!s->model.target || !make_kernels(a, o->spec, s->model.target, &set))
+    if (!s->model.target || !make_kernels(a, o->spec, s->model.target, &set) ||
+        !has_families(&set, o))
         return FAILED;
     if (!time_copy(&s->gpu, s->effort, &s->model.bandwidth)) {
         fprintf(stderr, "bench_gpu: copy: %s\n", s->gpu.error);
@@ -201,22 +221,27 @@ static bool parse(int argc, char **argv, options *o)
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             o->quick = true;
+        else if (strcmp(argv[i], "--device") == 0)
+            o->device = true;
         else if (strcmp(argv[i], "--peers") == 0 && i + 1 < argc)
             o->peers = argv[++i];
         else
             return false;
     }
+    if (i == argc)
+        return o->device;
     o->spec = argv[i];
     o->families = argv + i + 1;
     o->family_count = argc - i - 1;
-    return i < argc;
+    return !o->device;
 }
 
 int main(int argc, char **argv)
 {
     options o = { 0 };
     if (!parse(argc, argv, &o)) {
-        fprintf(stderr, "usage: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...\n");
+        fprintf(stderr, "usage: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...\n"
+                        "       bench_gpu --device\n");
         return USAGE;
     }
     arena *a = arena_new();
@@ -225,7 +250,7 @@ int main(int argc, char **argv)
     if (o.quick)
         s.effort = &quick;
     if (gpu_open(a, &s.gpu)) {
-        status = bench_all(a, &s, &o);
+        status = o.device ? puts(s.gpu.name) < 0 : bench_all(a, &s, &o);
         gpu_close(&s.gpu);
     } else {
         fprintf(stderr, "bench_gpu: %s\n", s.gpu.error);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Times PyTorch for bench_gpu's table: torch_peers.py [--list | --cpu] SPEC
+"""Times PyTorch for bench_gpu's table: torch_peers.py [--list | --cpu] SPEC [FAMILY]...
 
   linear  f16 GEMV by torch.nn.functional.linear, of stream_q4k_gemv's shapes at m = 1. It reads two
           bytes a weight, 3.56 times as many as there are in Q4_K (144 for 256 weights).
   sdpa    decode attention over an f16 cache by torch.nn.functional.scaled_dot_product_attention
           with enable_gqa, of gqa_flash_decoding's shapes.
+
+Where families are named, those of others have no peers.
 
 Inputs are rotated beyond the L2 and timed as in bench_gpu: the calls of some turns are one CUDA
 graph, so that Python takes no part; times are medians of its replays between events, each behind
@@ -76,11 +78,13 @@ def attention(m, heads, kv_heads, dim, length):
                     q, k, v, enable_gqa=True), error)
 
 
-def peers(path):
+def peers(path, families):
     spec = configparser.ConfigParser(comment_prefixes=";", inline_comment_prefixes=";")
     spec.read_file(open(path, encoding="utf-8"))
     for title in spec.sections():
         section, family = spec[title], title.split(":")[0]
+        if families and family not in families:
+            continue
         if family == "stream_q4k_gemv" and 1 in numbers(section.get("m", "1")):
             for shape in section["shape"].split(","):
                 yield linear(*map(number, shape.split("x")))
@@ -133,9 +137,9 @@ def measure(torch, cuda, peer):
     return statistics.median(times), error
 
 
-def main(option, path):
+def main(option, path, *families):
     if option == "--list":
-        for peer in peers(path):
+        for peer in peers(path, families):
             print(f"{peer.name} {peer.bytes / 1e6:.1f} MB")
         return 0
     cuda, right = option != "--cpu", True
@@ -145,7 +149,7 @@ def main(option, path):
     if cuda and not torch.cuda.is_available():
         return 77
     copy = copy_speed(torch, cuda)
-    for peer in peers(path):
+    for peer in peers(path, families):
         took, error = measure(torch, cuda, peer)
         right &= error <= TOLERANCE
         print(f"| torch: {peer.name} | {peer.bytes / 1e6:.1f} | {took * 1e6:.1f} "
@@ -156,6 +160,8 @@ def main(option, path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or sys.argv[1:-1] not in ([], ["--list"], ["--cpu"]):
-        sys.exit("usage: torch_peers.py [--list | --cpu] SPEC")
-    sys.exit(main(sys.argv[1] if len(sys.argv) == 3 else None, sys.argv[-1]))
+    arguments = sys.argv[1:]
+    option = arguments.pop(0) if arguments[:1] in (["--list"], ["--cpu"]) else None
+    if not arguments or arguments[0].startswith("--"):
+        sys.exit("usage: torch_peers.py [--list | --cpu] SPEC [FAMILY]...")
+    sys.exit(main(option, *arguments))
