@@ -81,6 +81,8 @@ static void print_head(const gpu *g, const cost_gpu *c)
            (double)g->l2_bytes / 1e6, c->bandwidth / 1e9);
     if (strstr(g->name, "emulator"))
         printf("The device is an emulator: results are checked, times mean nothing.\n");
+    printf("in L2: all copies of the buffers together are less than three times the L2, which has "
+           "some or all of what is read.\n");
     printf("\n| kernel | MB | us | GB/s | of copy | model us | of model | bound | error | |\n"
            "|---|---|---|---|---|---|---|---|---|---|\n");
     fflush(stdout);
@@ -101,7 +103,8 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
     } else {
         printf(" | | |");
     }
-    printf(" %.2f | %s |\n", t->worst, right ? "" : t->written ? "WRONG" : "NOT WRITTEN");
+    const char *remark = !t->written ? "NOT WRITTEN" : !right ? "WRONG" : t->in_l2 ? "in L2" : "";
+    printf(" %.2f | %s |\n", t->worst, remark);
     fflush(stdout);
 }
 

@@ -230,8 +230,10 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     b.trial = trial_prepare(a, k->instance, &setup);
     fill_sequences(&b);
     set_grid(&b, k->instance, by);
-    uint64_t copies = L2_TIMES * g->l2_bytes / bytes_of(&b.trial) + 2;
+    uint64_t bytes = bytes_of(&b.trial), beyond = L2_TIMES * g->l2_bytes;
+    uint64_t copies = beyond / bytes + 2;
     b.copy_count = copies < e->most_copies ? (size_t)copies : e->most_copies;
+    out->in_l2 = b.copy_count * bytes < beyond;
     b.copies = arena_zalloc(a, b.copy_count * sizeof *b.copies);
     out->loaded = gpu_load(g, by ? by->ptx : k->ptx);
     bool ran = out->loaded &&
