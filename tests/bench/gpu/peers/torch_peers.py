@@ -14,7 +14,7 @@ another replay. Errors, of a part of each result against float64, are parts of 2
 2e-3 sum p|v|.
 
 --list prints names and sizes, without torch; --cpu tries the script without a GPU, in f32.
-Exit status: 0 all right; 1 a wrong result; 77 there is no torch with a GPU.
+Exit status: 0 all right; 1 a wrong result or an error; 77 there is no torch with a GPU.
 """
 import configparser
 import importlib.util
@@ -150,7 +150,13 @@ def main(option, path, *families):
         return 77
     copy = copy_speed(torch, cuda)
     for peer in peers(path, families):
-        took, error, in_l2 = measure(torch, cuda, peer)
+        try:
+            took, error, in_l2 = measure(torch, cuda, peer)
+        except Exception as e:  # of many kinds: no memory, no such function in this torch
+            print(f"| torch: {peer.name} | | | | | | | | | FAILED: {' '.join(str(e).split())} |",
+                  flush=True)
+            right = False
+            continue
         right &= error <= TOLERANCE
         remark = "WRONG" if not error <= TOLERANCE else "in L2" if in_l2 else ""
         print(f"| torch: {peer.name} | {peer.bytes / 1e6:.1f} | {took * 1e6:.1f} "
