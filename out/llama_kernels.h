@@ -52,8 +52,9 @@
  *                    kernel->block[0], kernel->block[1], kernel->block[2],
  *                    ptxgen_shared(kernel, &run), stream, arguments, NULL);
  *
- * arguments are one pointer to each of kernel->params. Where ptxgen_shared is above 48 KiB, raise
- * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first.
+ * arguments are one pointer to each of kernel->params. Where kernel->shared_static and what
+ * ptxgen_shared gives are above 48 KiB together, first raise
+ * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to the latter.
  */
 #ifndef LLAMA_KERNELS_H
 #define LLAMA_KERNELS_H

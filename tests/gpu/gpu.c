@@ -5,9 +5,10 @@
 #include "base/os.h"
 #include "libcuda/api.h"
 
-enum { DEFAULT_SHARED = 48 * 1024, LOG_BYTES = 8192 };
+enum { LOG_BYTES = 8192 };
 
-/* By the names of their symbols; libcuda/api.h declares them. */
+/* By the names of their symbols, which every driver since that of CUDA 11.4 has; libcuda/api.h
+ * declares them. */
 #define DRIVER_FUNCTIONS(F)         \
     F(cuInit)                       \
     F(cuDriverGetVersion)           \
@@ -30,6 +31,14 @@ enum { DEFAULT_SHARED = 48 * 1024, LOG_BYTES = 8192 };
     F(cuModuleGetFunction)          \
     F(cuFuncSetAttribute)           \
     F(cuLaunchKernel)               \
+    F(cuStreamCreate)               \
+    F(cuStreamDestroy_v2)           \
+    F(cuStreamBeginCapture_v2)      \
+    F(cuStreamEndCapture)           \
+    F(cuGraphInstantiateWithFlags)  \
+    F(cuGraphLaunch)                \
+    F(cuGraphDestroy)               \
+    F(cuGraphExecDestroy)           \
     F(cuEventCreate)                \
     F(cuEventDestroy_v2)            \
     F(cuEventRecord)                \
@@ -79,6 +88,14 @@ static int attribute(gpu *g, CUdevice_attribute which)
     return value;
 }
 
+static bool open_context(gpu *g)
+{
+    CUcontext context;
+    return CALL(g, cuDevicePrimaryCtxRetain, &context, g->device) &&
+           CALL(g, cuCtxSetCurrent, context) && CALL(g, cuStreamCreate, &g->stream, 0) &&
+           CALL(g, cuEventCreate, &g->start, 0) && CALL(g, cuEventCreate, &g->end, 0);
+}
+
 bool gpu_open(arena *a, gpu *g)
 {
     *g = (gpu){ .arena = a, .error = "there is no libcuda.so.1" };
@@ -92,11 +109,7 @@ bool gpu_open(arena *a, gpu *g)
         return false;
     }
     g->driver = driver;
-    CUcontext context;
-    if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) ||
-        !CALL(g, cuDevicePrimaryCtxRetain, &context, g->device) ||
-        !CALL(g, cuCtxSetCurrent, context) || !CALL(g, cuEventCreate, &g->start, 0) ||
-        !CALL(g, cuEventCreate, &g->end, 0))
+    if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) || !open_context(g))
         return false;
     driver->cuDeviceGetName(g->name, sizeof g->name, g->device);
     driver->cuDriverGetVersion(&g->driver_version);
@@ -113,7 +126,16 @@ void gpu_close(gpu *g)
     gpu_unload(g);
     g->driver->cuEventDestroy_v2(g->start);
     g->driver->cuEventDestroy_v2(g->end);
+    g->driver->cuStreamDestroy_v2(g->stream);
     g->driver->cuDevicePrimaryCtxRelease_v2(g->device);
+    g->start = g->end = NULL;
+    g->stream = NULL;
+}
+
+bool gpu_renew(gpu *g)
+{
+    gpu_close(g); /* nobody else retains the context, so that it ends here */
+    return open_context(g) && gpu_wait(g);
 }
 
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address)
@@ -147,7 +169,7 @@ bool gpu_copy_out(gpu *g, void *to, gpu_address from, size_t size)
 
 bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size)
 {
-    return CALL(g, cuMemcpyDtoDAsync_v2, to, from, size, NULL);
+    return CALL(g, cuMemcpyDtoDAsync_v2, to, from, size, g->stream);
 }
 
 bool gpu_load(gpu *g, const char *text)
@@ -162,8 +184,16 @@ bool gpu_load(gpu *g, const char *text)
     return false;
 }
 
+static void drop_graph(gpu *g)
+{
+    if (g->graph)
+        g->driver->cuGraphExecDestroy(g->graph);
+    g->graph = NULL;
+}
+
 void gpu_unload(gpu *g)
 {
+    drop_graph(g);
     if (g->module)
         g->driver->cuModuleUnload(g->module);
     g->module = NULL;
@@ -172,7 +202,7 @@ void gpu_unload(gpu *g)
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared)
 {
     return CALL(g, cuModuleGetFunction, &g->function, g->module, entry) &&
-           (dynamic_shared <= DEFAULT_SHARED ||
+           (!dynamic_shared ||
             CALL(g, cuFuncSetAttribute, g->function,
                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic_shared));
 }
@@ -180,7 +210,28 @@ bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared)
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params)
 {
     return CALL(g, cuLaunchKernel, g->function, grid->blocks[0], grid->blocks[1], grid->blocks[2],
-                grid->threads, 1, 1, (unsigned)grid->dynamic_shared, NULL, params, NULL);
+                grid->threads, 1, 1, (unsigned)grid->dynamic_shared, g->stream, params, NULL);
+}
+
+bool gpu_begin_graph(gpu *g)
+{
+    drop_graph(g);
+    return CALL(g, cuStreamBeginCapture_v2, g->stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+bool gpu_end_graph(gpu *g)
+{
+    CUgraph graph;
+    if (!CALL(g, cuStreamEndCapture, g->stream, &graph))
+        return false;
+    bool made = CALL(g, cuGraphInstantiateWithFlags, &g->graph, graph, 0);
+    g->driver->cuGraphDestroy(graph);
+    return made;
+}
+
+bool gpu_replay(gpu *g)
+{
+    return CALL(g, cuGraphLaunch, g->graph, g->stream);
 }
 
 bool gpu_wait(gpu *g)
@@ -190,13 +241,13 @@ bool gpu_wait(gpu *g)
 
 bool gpu_start(gpu *g)
 {
-    return CALL(g, cuEventRecord, g->start, NULL);
+    return CALL(g, cuEventRecord, g->start, g->stream);
 }
 
 bool gpu_stop(gpu *g, double *seconds)
 {
     float milliseconds;
-    if (!CALL(g, cuEventRecord, g->end, NULL) || !CALL(g, cuEventSynchronize, g->end) ||
+    if (!CALL(g, cuEventRecord, g->end, g->stream) || !CALL(g, cuEventSynchronize, g->end) ||
         !CALL(g, cuEventElapsedTime, &milliseconds, g->start, g->end))
         return false;
     *seconds = (double)milliseconds / 1e3;

@@ -20,9 +20,11 @@ typedef struct gpu {
     const gpu_driver *driver;
     const char *error;
     int device;
+    struct CUstream_st *stream; /* waits for fills and copies from the host, and they for it */
     struct CUevent_st *start, *end;
     struct CUmod_st *module;
     struct CUfunc_st *function;
+    struct CUgraphExec_st *graph;
 
     char name[256];
     int driver_version; /* 13000 is 13.0 */
@@ -36,6 +38,10 @@ typedef struct gpu {
 bool gpu_open(arena *a, gpu *g);
 void gpu_close(gpu *g);
 
+/* A new context, in which nothing is allocated or loaded: after some errors every call in the old
+ * one fails. */
+bool gpu_renew(gpu *g);
+
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address);
 void gpu_free(gpu *g, gpu_address address);
 bool gpu_fill(gpu *g, gpu_address to, unsigned char byte, size_t size);
@@ -47,15 +53,23 @@ bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size);
 bool gpu_load(gpu *g, const char *text);
 void gpu_unload(gpu *g);
 
-/* The kernel that gpu_launch launches from then on. */
+/* The kernel that gpu_launch launches from then on, allowed as much dynamic shared memory: unasked,
+ * static and dynamic shared memory may have 48 KiB together. */
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared);
 
-/* Asynchronous, as the copies of gpu_copy. */
 typedef struct gpu_grid {
     unsigned blocks[3], threads;
     size_t dynamic_shared;
 } gpu_grid;
+
+/* Asynchronous, as the copies of gpu_copy. */
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params);
+
+/* Launches between the two do not run but become a graph, in place of an earlier one; gpu_replay
+ * launches all of it at once, without the host's time for each. */
+bool gpu_begin_graph(gpu *g);
+bool gpu_end_graph(gpu *g);
+bool gpu_replay(gpu *g);
 
 /* For all that was launched, and whether it failed. */
 bool gpu_wait(gpu *g);

@@ -38,7 +38,7 @@ typedef struct device {
     bool (*load)(void *state, const char *ptx, size_t length, const char **error);
     bool (*launch)(void *state, const device_launch *l, const char **error);
 
-    /* Frees the memory and unloads the kernel. */
+    /* Frees the memory, forgets the kernel, and makes the device usable after one that failed. */
     void (*reset)(void *state);
     void (*close)(void *state);
 } device;

@@ -8,15 +8,18 @@ enum { MAX_ALLOCATIONS = 64, UNWRITTEN = 0xff };
 
 typedef struct cuda_state {
     gpu gpu;
-    arena *arena; /* of what is loaded */
+    arena *arena;       /* of what is loaded */
+    const char *loaded; /* the PTX; NULL: nothing is */
+    bool failed;        /* a call since the last reset */
     gpu_address allocations[MAX_ALLOCATIONS];
     size_t allocation_count;
 } cuda_state;
 
-static bool report(const cuda_state *c, bool done, const char **error)
+static bool report(cuda_state *c, bool done, const char **error)
 {
     if (!done)
         *error = c->gpu.error;
+    c->failed |= !done;
     return done;
 }
 
@@ -57,10 +60,17 @@ static bool copy_out(void *state, uint64_t address, void *bytes, size_t blocks, 
     return true;
 }
 
+/* Trials of one kernel follow each other, and a driver takes long to compile it: what is loaded
+ * stays until something else is. */
 static bool load(void *state, const char *ptx, size_t length, const char **error)
 {
     cuda_state *c = state;
-    return report(c, gpu_load(&c->gpu, arena_copy(c->arena, ptx, length)), error);
+    if (c->loaded && strlen(c->loaded) == length && memcmp(c->loaded, ptx, length) == 0)
+        return true;
+    arena_reset(c->arena);
+    const char *text = arena_copy(c->arena, ptx, length);
+    c->loaded = gpu_load(&c->gpu, text) ? text : NULL;
+    return report(c, c->loaded != NULL, error);
 }
 
 static bool launch(void *state, const device_launch *l, const char **error)
@@ -81,8 +91,10 @@ static void reset(void *state)
     for (size_t i = 0; i < c->allocation_count; i++)
         gpu_free(&c->gpu, c->allocations[i]);
     c->allocation_count = 0;
-    gpu_unload(&c->gpu);
-    arena_reset(c->arena);
+    if (c->failed) {
+        c->loaded = NULL;
+        c->failed = !gpu_renew(&c->gpu);
+    }
 }
 
 static void close_gpu(void *state)

@@ -1,10 +1,12 @@
-/* Times kernels on a GPU: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...
+/* Times kernels on a GPU: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]... or, to print the
+ * GPU's name alone, bench_gpu --device
  *
  * Every kernel of the spec, or those of some families, for the GPU that is there: the median time
  * of a launch with its inputs outside the L2, what it reads and writes a second beside what a copy
  * on this device does, and the time beside that of the cost model, given this device's number of
  * SMs, clock and copy. Outputs are checked in the same run. FOLDER has what nvcc makes of the
- * kernels of peers/; each then has a row behind those that it is a peer of.
+ * kernels of peers/; each then has a row behind those that it is a peer of. A kernel that fails has
+ * the error in its row, and the others follow. Each row is written out when it is known.
  *
  * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
  */
@@ -19,10 +21,18 @@
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77 };
 
 static const effort thorough = {
-    .batches = 31, .most_launches = 64, .batch_seconds = 1e-3, .copy_bytes = (size_t)1 << 30
+    .batches = 31,
+    .most_copies = 512,
+    .most_launches = 1024,
+    .batch_seconds = 1e-3,
+    .copy_bytes = (size_t)1 << 30,
 };
 static const effort quick = {
-    .batches = 1, .most_launches = 1, .batch_seconds = 0, .copy_bytes = (size_t)1 << 20
+    .batches = 1,
+    .most_copies = 2,
+    .most_launches = 1,
+    .batch_seconds = 0,
+    .copy_bytes = (size_t)1 << 20,
 };
 
 static bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
@@ -71,8 +81,11 @@ static void print_head(const gpu *g, const cost_gpu *c)
            (double)g->l2_bytes / 1e6, c->bandwidth / 1e9);
     if (strstr(g->name, "emulator"))
         printf("The device is an emulator: results are checked, times mean nothing.\n");
+    printf("in L2: all copies of the buffers together are less than three times the L2, which has "
+           "some or all of what is read.\n");
     printf("\n| kernel | MB | us | GB/s | of copy | model us | of model | bound | error | |\n"
            "|---|---|---|---|---|---|---|---|---|---|\n");
+    fflush(stdout);
 }
 
 static void print_row(arena *a, const kernel *k, const char *by, const timing *t, const cost_gpu *c,
@@ -90,12 +103,23 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
     } else {
         printf(" | | |");
     }
-    printf(" %.2f | %s |\n", t->worst, right ? "" : t->written ? "WRONG" : "NOT WRITTEN");
+    const char *remark = !t->written ? "NOT WRITTEN" : !right ? "WRONG" : t->in_l2 ? "in L2" : "";
+    printf(" %.2f | %s |\n", t->worst, remark);
+    fflush(stdout);
+}
+
+/* The error as it fits into a table: in one line, without the sign between columns. */
+static void print_failure(arena *a, const kernel *k, const char *by, const char *error)
+{
+    char *text = arena_strdup(a, error);
+    for (char *c = text; *c; c++)
+        *c = *c == '\n' ? ' ' : *c == '|' ? '/' : *c;
+    printf("| %s%s | | | | | | | | | FAILED: %s |\n", by, k->instance->name, text);
     fflush(stdout);
 }
 
 typedef struct options {
-    bool quick;
+    bool quick, device;       /* device: only its name */
     const char *peers, *spec; /* peers: their folder; NULL: none */
     char **families;          /* asked for; all where there are none */
     int family_count;
@@ -105,60 +129,93 @@ typedef struct gpu_run {
     gpu gpu;
     cost_gpu model;
     const effort *effort;
+    const char *peers; /* NULL: none, or the device does not take them */
     arena *scratch;
+    bool all_right, usable; /* not usable: the device did not recover from an error */
 } gpu_run;
 
-static bool bench(gpu_run *s, const kernel *k, const peer *by, bool *all_right)
+/* False where the device does not take the PTX. */
+static bool bench(gpu_run *s, const kernel *k, const peer *by)
 {
     timing t = { 0 };
-    if (!time_kernel(s->scratch, &s->gpu, k, by, s->effort, &t)) {
-        fprintf(stderr, "bench_gpu: %s: %s\n", by ? by->entry : k->instance->name, s->gpu.error);
-        return false;
+    const char *prefix = by ? "nvcc: " : "";
+    bool right = false;
+    if (time_kernel(s->scratch, &s->gpu, k, by, s->effort, &t)) {
+        right = t.written && t.worst <= 1;
+        print_row(s->scratch, k, prefix, &t, &s->model, right);
+    } else {
+        fprintf(stderr, "bench_gpu: %s%s: %s\n", prefix, k->instance->name, s->gpu.error);
+        print_failure(s->scratch, k, prefix, s->gpu.error);
+        s->usable = gpu_renew(&s->gpu);
     }
-    bool right = t.written && t.worst <= 1;
-    print_row(s->scratch, k, by ? "nvcc: " : "", &t, &s->model, right);
-    *all_right &= right;
-    return true;
+    s->all_right &= right;
+    return t.loaded;
 }
 
-static bool bench_peer(gpu_run *s, const kernel *k, const char *folder, bool *all_right)
+/* All peers come from one nvcc: a driver that is too old for one is so for the others. */
+static void bench_peer(gpu_run *s, const kernel *k)
 {
     const peer *found = peer_of(k->instance);
     if (!found)
-        return true;
+        return;
     peer by = *found;
-    const char *path = arena_format(s->scratch, "%s/%s.ptx", folder, by.entry), *error;
+    const char *path = arena_format(s->scratch, "%s/%s.ptx", s->peers, by.entry), *error;
     char *text;
     size_t size;
-    if (!os_read_file(s->scratch, path, &text, &size, &error)) {
+    if (os_read_file(s->scratch, path, &text, &size, &error)) {
+        by.ptx = text;
+        if (bench(s, k, &by))
+            return;
+    } else {
         fprintf(stderr, "bench_gpu: %s: %s\n", path, error);
-        return false;
+        s->all_right = false;
     }
-    by.ptx = text;
-    return bench(s, k, &by, all_right);
+    fprintf(stderr, "bench_gpu: the other kernels of nvcc are left out\n");
+    s->peers = NULL;
+}
+
+/* Whether each family that is asked for has a kernel: a misspelt one would pass for tested. */
+static bool has_families(const kernel_set *set, const options *o)
+{
+    for (int f = 0; f < o->family_count; f++) {
+        size_t i = 0;
+        while (i < set->kernel_count &&
+               strcmp(set->kernels[i].instance->family->name, o->families[f]) != 0)
+            i++;
+        if (i == set->kernel_count) {
+            fprintf(stderr, "bench_gpu: %s has no kernel of a family '%s'\n", o->spec,
+                    o->families[f]);
+            return false;
+        }
+    }
+    return true;
 }
 
 static int bench_all(arena *a, gpu_run *s, const options *o)
 {
     kernel_set set;
-    bool right = true;
     s->model = (cost_gpu){ target_of(s->gpu.sm), s->gpu.sm_count, s->gpu.clock, 0 };
-    if (!s->model.target || !make_kernels(a, o->spec, s->model.target, &set))
+    if (!s->model.target || !make_kernels(a, o->spec, s->model.target, &set) ||
+        !has_families(&set, o))
         return FAILED;
     if (!time_copy(&s->gpu, s->effort, &s->model.bandwidth)) {
         fprintf(stderr, "bench_gpu: copy: %s\n", s->gpu.error);
         return FAILED;
     }
     print_head(&s->gpu, &s->model);
-    for (size_t i = 0; i < set.kernel_count; i++) {
+    s->all_right = s->usable = true;
+    for (size_t i = 0; i < set.kernel_count && s->usable; i++) {
         const kernel *k = &set.kernels[i];
         if (!is_asked_for(k->instance->family->name, o->families, o->family_count))
             continue;
         arena_reset(s->scratch);
-        if (!bench(s, k, NULL, &right) || (o->peers && !bench_peer(s, k, o->peers, &right)))
-            return FAILED;
+        bench(s, k, NULL);
+        if (s->peers && s->usable)
+            bench_peer(s, k);
     }
-    return right ? 0 : FAILED;
+    if (!s->usable)
+        fprintf(stderr, "bench_gpu: the device is of no more use: %s\n", s->gpu.error);
+    return s->all_right ? 0 : FAILED;
 }
 
 static bool parse(int argc, char **argv, options *o)
@@ -167,29 +224,36 @@ static bool parse(int argc, char **argv, options *o)
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             o->quick = true;
+        else if (strcmp(argv[i], "--device") == 0)
+            o->device = true;
         else if (strcmp(argv[i], "--peers") == 0 && i + 1 < argc)
             o->peers = argv[++i];
         else
             return false;
     }
+    if (i == argc)
+        return o->device;
     o->spec = argv[i];
     o->families = argv + i + 1;
     o->family_count = argc - i - 1;
-    return i < argc;
+    return !o->device;
 }
 
 int main(int argc, char **argv)
 {
     options o = { 0 };
     if (!parse(argc, argv, &o)) {
-        fprintf(stderr, "usage: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...\n");
+        fprintf(stderr, "usage: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...\n"
+                        "       bench_gpu --device\n");
         return USAGE;
     }
     arena *a = arena_new();
-    gpu_run s = { .effort = o.quick ? &quick : &thorough, .scratch = arena_new() };
+    gpu_run s = { .effort = &thorough, .peers = o.peers, .scratch = arena_new() };
     int status = SKIPPED;
+    if (o.quick)
+        s.effort = &quick;
     if (gpu_open(a, &s.gpu)) {
-        status = bench_all(a, &s, &o);
+        status = o.device ? puts(s.gpu.name) < 0 : bench_all(a, &s, &o);
         gpu_close(&s.gpu);
     } else {
         fprintf(stderr, "bench_gpu: %s\n", s.gpu.error);

@@ -1,28 +1,50 @@
 #!/bin/sh
-# Times every family on the GPU of this machine, and PyTorch where there is one that has the GPU:
-# gpu_bench.sh SOURCE_ROOT BENCH_PROGRAM [OPTION]...; $SHAPES may name another spec.
+# Times every family, or those named, on the GPU of this machine, and PyTorch where there is one that
+# has the GPU: gpu_bench.sh SOURCE_ROOT BENCH_GPU [--quick] [--peers FOLDER] [FAMILY]...
+#
+# $SHAPES may name another spec, $RESULTS another folder for the table. The table is written while it
+# is made, so that a run that is cut off leaves what it has, and never over an earlier one.
 set -eu
 root=$1
-shift
-results=$root/tests/bench/results
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-status=0
+bench_gpu=$2
+shift 2
+quick=
+peers=
+while :; do
+    case ${1-} in
+    --quick) quick=--quick ;;
+    --peers) peers=$2 && shift ;;
+    *) break ;;
+    esac
+    shift
+done
 shapes=${SHAPES:-$root/tests/bench/gpu/shapes.ini}
-"$@" "$shapes" >"$scratch/table" || status=$?
-[ -s "$scratch/table" ] || exit "$status"
-if command -v python3 >/dev/null; then
-    torch=0
-    python3 "$root/tests/bench/gpu/peers/torch_peers.py" "$shapes" >>"$scratch/table" || torch=$?
-    [ "$torch" = 0 ] || [ "$torch" = 77 ] || status=$torch
-fi
-device=$(sed -n '1s/,.*//p' "$scratch/table" | tr 'A-Z ()' 'a-z-__')
+results=${RESULTS:-$root/tests/bench/results}
+
+device=$("$bench_gpu" --device)
+name=$results/gpu-$(echo "$device" | tr 'A-Z ()' 'a-z-__')
+[ -z "${SHAPES-}" ] || name=$name-$(basename "$shapes" .ini)
+table=$name.md
+number=1
+while [ -e "$table" ]; do
+    number=$((number + 1))
+    table=$name-$number.md
+done
 mkdir -p "$results"
+failed=$(mktemp)
+trap 'rm -f "$failed"' EXIT
+trap 'exit 1' HUP INT TERM
+
+commit=$(cat "$root/commit" 2>/dev/null ||
+    git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)
+echo "writing $table"
 {
-    commit=$(cat "$root/commit" 2>/dev/null ||
-        git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)
-    printf '%s, commit %s\n\n' "$(date -u +%Y-%m-%d)" "$commit"
-    cat "$scratch/table"
-} >"$results/gpu-$device.md"
-echo "wrote $results/gpu-$device.md"
-exit "$status"
+    printf '%s, commit %s, %s\n\n' "$(date -u +%Y-%m-%d)" "$commit" "$(basename "$shapes")${*:+: $*}"
+    "$bench_gpu" $quick ${peers:+--peers "$peers"} "$shapes" "$@" || echo $? >"$failed"
+    if command -v python3 >/dev/null; then
+        status=0
+        python3 "$root/tests/bench/gpu/peers/torch_peers.py" "$shapes" "$@" || status=$?
+        [ "$status" = 0 ] || [ "$status" = 77 ] || echo $status >"$failed"
+    fi
+} | tee "$table"
+exit "$(grep . "$failed" || echo 0)"

@@ -1,15 +1,31 @@
 #!/bin/sh
-# Runs the kernel tests on this machine's GPU, then the benchmark: run [OPTION_OF_BENCH_GPU]...
+# Runs the benchmark on this machine's GPU, then the kernel tests, or one of the two:
+#
+#     run [bench] [--quick] [FAMILY]...
+#     run tests
+#
+# $SHAPES and $RESULTS as for gpu_bench.sh; $PTXGEN_TEST_FAMILY names the only family to test.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+what=both
+case ${1-} in
+bench | tests) what=$1 && shift ;;
+esac
 export LD_LIBRARY_PATH="$here/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-export PTXGEN_GOLDEN="$here/tests/golden" PTXGEN_TEST_DEVICE=GPU
+# What the driver compiles, thousands of kernels, is there for the next run.
+export CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$here/cache}"
+mkdir -p "$CUDA_CACHE_PATH"
 status=0
-for test in "$here"/bin/test_*; do
-    "$test" || status=1
-done
-if ls "$here"/bin/*_peer.ptx >/dev/null 2>&1; then
-    set -- --peers "$here/bin" "$@"
+if [ "$what" != tests ]; then
+    if ls "$here"/bin/*_peer.ptx >/dev/null 2>&1; then
+        set -- --peers "$here/bin" "$@"
+    fi
+    sh "$here/tests/bench/gpu/gpu_bench.sh" "$here" "$here/bin/bench_gpu" "$@" || status=1
 fi
-sh "$here/tests/bench/gpu/gpu_bench.sh" "$here" "$here/bin/bench_gpu" "$@" || status=1
+if [ "$what" != bench ]; then
+    export PTXGEN_GOLDEN="$here/tests/golden" PTXGEN_TEST_DEVICE=GPU
+    for test in "$here"/bin/test_*; do
+        "$test" || status=1
+    done
+fi
 exit "$status"

@@ -7,7 +7,6 @@
 
 enum {
     L2_TIMES = 3,
-    MOST_COPIES = 128,
     SPANS = 4,
     SPAN_VALUES = 128,
     UNWRITTEN = 0xff,
@@ -145,10 +144,8 @@ static bool judge(bench *b, timing *out)
 {
     const trial *t = &b->trial;
     judgement j = { 0 };
-    double seconds;
-    if (!gpu_start(b->gpu) || !launch_next(b) || !gpu_stop(b->gpu, &seconds))
+    if (!launch_next(b) || !gpu_wait(b->gpu))
         return false;
-    out->seconds = seconds;
     out->written = true;
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
@@ -173,24 +170,40 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* A graph in which every copy has this many turns. */
+static bool record(bench *b, size_t turns)
+{
+    if (!gpu_begin_graph(b->gpu))
+        return false;
+    for (size_t i = 0; i < turns * b->copy_count; i++)
+        if (!launch_next(b))
+            return false;
+    return gpu_end_graph(b->gpu);
+}
+
+/* The device is still busy with the graph when the clock starts, so that the host's time to launch
+ * it once more is not measured. */
+static bool replay(bench *b, double *seconds)
+{
+    return gpu_replay(b->gpu) && gpu_start(b->gpu) && gpu_replay(b->gpu) &&
+           gpu_stop(b->gpu, seconds);
+}
+
 static bool measure(bench *b, const effort *e, timing *out)
 {
-    double *seconds = arena_alloc(b->arena, e->batches * sizeof *seconds), single;
-    if (!gpu_start(b->gpu) || !launch_next(b) || !gpu_stop(b->gpu, &single))
+    double *seconds = arena_alloc(b->arena, e->batches * sizeof *seconds), one_turn;
+    if (!record(b, 1) || !replay(b, &one_turn))
         return false;
-    double wanted = single > 0 ? e->batch_seconds / single : 1;
-    unsigned launches = wanted < 1                  ? 1
-                        : wanted > e->most_launches ? e->most_launches
-                                                    : (unsigned)wanted;
+    double wanted = one_turn > 0 ? e->batch_seconds / one_turn : 1;
+    size_t most = e->most_launches / b->copy_count;
+    size_t turns = wanted > (double)most ? most : (size_t)wanted;
+    if (turns > 1 && !record(b, turns))
+        return false;
+    turns = turns ? turns : 1;
     for (unsigned i = 0; i < e->batches; i++) {
-        if (!gpu_start(b->gpu))
+        if (!replay(b, &seconds[i]))
             return false;
-        for (unsigned j = 0; j < launches; j++)
-            if (!launch_next(b))
-                return false;
-        if (!gpu_stop(b->gpu, &seconds[i]))
-            return false;
-        seconds[i] /= launches;
+        seconds[i] /= (double)(turns * b->copy_count);
     }
     qsort(seconds, e->batches, sizeof *seconds, by_size);
     out->seconds = seconds[e->batches / 2];
@@ -217,10 +230,13 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     b.trial = trial_prepare(a, k->instance, &setup);
     fill_sequences(&b);
     set_grid(&b, k->instance, by);
-    uint64_t copies = L2_TIMES * g->l2_bytes / bytes_of(&b.trial) + 2;
-    b.copy_count = copies < MOST_COPIES ? (size_t)copies : MOST_COPIES;
+    uint64_t bytes = bytes_of(&b.trial), beyond = L2_TIMES * g->l2_bytes;
+    uint64_t copies = beyond / bytes + 2;
+    b.copy_count = copies < e->most_copies ? (size_t)copies : e->most_copies;
+    out->in_l2 = b.copy_count * bytes < beyond;
     b.copies = arena_zalloc(a, b.copy_count * sizeof *b.copies);
-    bool ran = gpu_load(g, by ? by->ptx : k->ptx) &&
+    out->loaded = gpu_load(g, by ? by->ptx : k->ptx);
+    bool ran = out->loaded &&
                gpu_select(g, by ? by->entry : k->instance->name, b.trial.dynamic_shared) &&
                put_copies(&b) && judge(&b, out) && measure(&b, e, out);
     for (size_t i = 0; i < b.allocations.count; i++)

@@ -1,4 +1,4 @@
-/* One kernel on a GPU: is it right, and how long does it take when nothing is in the L2? */
+/* One kernel on a GPU: is it right, and how long does it take when its inputs are not in the L2? */
 #ifndef PTXGEN_TESTS_TIMING_H
 #define PTXGEN_TESTS_TIMING_H
 
@@ -7,9 +7,9 @@
 #include "gpu/gpu.h"
 
 /* batches: timed one by one. batch_seconds: what each should take at least, so that the clock's
- * steps don't count, within most_launches. */
+ * steps and a batch's start don't count, within most_launches. */
 typedef struct effort {
-    unsigned batches, most_launches;
+    unsigned batches, most_copies, most_launches;
     double batch_seconds;
     size_t copy_bytes; /* of the copy that memory's speed is measured with */
 } effort;
@@ -18,11 +18,14 @@ typedef struct timing {
     double seconds; /* a launch: median of the batches */
     double worst;   /* largest error of the sampled outputs, as a part of its bound */
     bool written;   /* every element of the outputs */
+    bool loaded;    /* the device took the PTX */
+    bool in_l2;     /* most_copies together are too small to leave the L2 before their next turn */
 } timing;
 
-/* Buffers stand on the device in several copies, together three times the L2, and each launch takes
- * the next ones. The first launch is judged: spans of the outputs against the reference. With a
- * peer that is what runs. a is for what lives as long as the call. */
+/* Buffers stand on the device in several copies, together three times the L2 or most_copies, and
+ * each launch takes the next ones. A batch is a CUDA graph, in which one launch follows another as
+ * fast as the device can, and has all copies. The first launch is judged: spans of the outputs
+ * against the reference. With a peer that is what runs. a is for what lives as long as the call. */
 bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort *e, timing *out);
 
 /* Bytes that a copy on the device reads and writes in a second, the fastest of several. */

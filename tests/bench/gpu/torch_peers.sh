@@ -29,3 +29,5 @@ sdpa_d64_h8_kv2_s256_m3_f16 0.4 MB
 sdpa_d64_h8_kv2_s1024_m3_f16 1.6 MB
 sdpa_d64_h8_kv2_s2048_m3_f16 3.2 MB
 sdpa_d64_h8_kv2_s3072_m3_f16 4.7 MB" ]
+[ "$("$1" "$2" --list "$spec" gqa_flash_decoding | sed 's/_.*//' | sort -u)" = sdpa ]
+[ -z "$("$1" "$2" --list "$spec" q4k_gemv)" ]

@@ -19,8 +19,17 @@ if grep -E 'inih|jansson|cmocka' "$scratch/libraries" | grep -v "$kit/bin"; then
     exit 1
 fi
 
-LD_LIBRARY_PATH=$libcuda SHAPES=$spec PTXGEN_TEST_FAMILY=f32_gemv "$kit/run" --quick
+export LD_LIBRARY_PATH=$libcuda SHAPES=$spec PTXGEN_TEST_FAMILY=f32_gemv
+"$kit/run" --quick >"$scratch/log" 2>&1 || { cat "$scratch/log" && exit 1; }
+grep -q '^| stream_q4k_gemv' "$scratch/log"
+grep -q 'PASSED' "$scratch/log"
 for result in "$kit"/tests/bench/results/gpu-*.md; do
     grep -q "commit $(cat "$kit/commit")" "$result"
     grep -q '^| stream_q4k_gemv' "$result"
 done
+
+"$kit/run" tests >"$scratch/log" 2>&1
+grep -q 'PASSED' "$scratch/log"
+"$kit/run" bench --quick f32_gemv >"$scratch/log"
+[ "$(sed -n 's/^| \([a-z].*_gemv\)_k.*/\1/p' "$scratch/log")" = f32_gemv ]
+[ "$(find "$kit/tests/bench/results" -name '*.md' | wc -l)" = 2 ]

@@ -1,0 +1,52 @@
+#!/bin/sh
+# A kernel that fails costs bench_gpu its own row alone: failures.sh BENCH_GPU
+#
+# One needs more memory than the emulated device has; a peer traps, which makes the context useless;
+# a peer is too new for the driver.
+set -eu
+bench_gpu=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+cat >"$scratch/spec.ini" <<'END'
+[q4k_gemv]
+shape = 256kx256k, 512x8
+[stream_q4k_gemv]
+shape = 512x8, 256x8
+END
+
+# Puts a peer of this PTX version there and compares what became of each row.
+expect() {
+    cat >"$scratch/stream_q4k_gemv_peer.ptx" <<END
+.version $1
+.target sm_75
+.address_size 64
+.visible .entry stream_q4k_gemv_peer()
+{
+    trap;
+}
+END
+    status=0
+    "$bench_gpu" --quick --peers "$scratch" "$scratch/spec.ini" >"$scratch/table" || status=$?
+    sed -n -e 's/^| \([^|]*_k[0-9][^|]*\) |.*| \(FAILED.*([0-9]*)\)*[^|]* |$/\1 \2/' -e 's/ $//' \
+        -e '/_k[0-9]/p' "$scratch/table" >"$scratch/rows"
+    cat >"$scratch/expected"
+    diff "$scratch/expected" "$scratch/rows"
+    [ "$status" = 1 ]
+}
+
+expect 7.0 <<'END'
+q4k_gemv_k262144_n262144 FAILED: cuMemAlloc_v2: out of memory (2)
+q4k_gemv_k512_n8
+stream_q4k_gemv_k512_n8_m1_w12_r2
+nvcc: stream_q4k_gemv_k512_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
+stream_q4k_gemv_k256_n8_m1_w12_r2
+nvcc: stream_q4k_gemv_k256_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
+END
+expect 9.9 <<'END'
+q4k_gemv_k262144_n262144 FAILED: cuMemAlloc_v2: out of memory (2)
+q4k_gemv_k512_n8
+stream_q4k_gemv_k512_n8_m1_w12_r2
+nvcc: stream_q4k_gemv_k512_n8_m1_w12_r2 FAILED: cuModuleLoadDataEx: the provided PTX was compiled with an unsupported toolchain (222)
+stream_q4k_gemv_k256_n8_m1_w12_r2
+END
