@@ -283,8 +283,8 @@ static bool write_ninja(run *r, const kernel_set *set, const ptxas *assembler,
     emit_ninja(&text, set, &build);
     if (!write_text(r, o->emit_ninja, &text))
         return false;
-    strbuf_format(&r->out, "ptxgen: %zu runs of ptxas -> %s; next: ninja -f %s\n", plans.count,
-                  o->emit_ninja, o->emit_ninja);
+    strbuf_format(&r->out, "ptxgen: %zu run%s of ptxas -> %s; next: ninja -f %s\n", plans.count,
+                  plans.count == 1 ? "" : "s", o->emit_ninja, o->emit_ninja);
     return true;
 }
 

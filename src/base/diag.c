@@ -207,23 +207,33 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+enum { EDIT = 2 };
+
+/* Of inserting or deleting it: names differ in underscores more easily than in letters. */
+static size_t weight(char c)
+{
+    return c == '_' ? EDIT / 2 : EDIT;
+}
+
 /* Optimal string alignment distance: insert, delete, replace, swap neighbours. Case is no matter.
  */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    size_t rows[3][LONGEST_NAME + 1];
-    for (size_t j = 0; j <= b_length; j++)
-        rows[0][j] = j;
+    size_t rows[3][LONGEST_NAME + 1] = { { 0 } };
+    for (size_t j = 1; j <= b_length; j++)
+        rows[0][j] = rows[0][j - 1] + weight(b[j - 1]);
     for (size_t i = 1; i <= a_length; i++) {
         size_t *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0] = i;
+        size_t deletion = weight(a[i - 1]);
+        now[0] = before[0] + deletion;
         for (size_t j = 1; j <= b_length; j++) {
-            size_t best = before[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
-            best = before[j] + 1 < best ? before[j] + 1 : best;
-            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+            size_t insertion = weight(b[j - 1]);
+            size_t best = before[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]) ? EDIT : 0);
+            best = before[j] + deletion < best ? before[j] + deletion : best;
+            best = now[j - 1] + insertion < best ? now[j - 1] + insertion : best;
             if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-                lower(a[i - 2]) == lower(b[j - 1]) && earlier[j - 2] + 1 < best)
-                best = earlier[j - 2] + 1;
+                lower(a[i - 2]) == lower(b[j - 1]) && earlier[j - 2] + EDIT < best)
+                best = earlier[j - 2] + EDIT;
             now[j] = best;
         }
     }
@@ -236,7 +246,7 @@ const char *closest_match(const char *text, const char *const *candidates, size_
     if (length == 0 || length > LONGEST_NAME)
         return NULL;
     const char *closest = NULL;
-    size_t closest_distance = (length + 2) / 3 + 1;
+    size_t closest_distance = (length + 2) / 3 * EDIT + 1;
     for (size_t i = 0; i < count; i++) {
         size_t candidate_length = strlen(candidates[i]);
         if (candidate_length > LONGEST_NAME)

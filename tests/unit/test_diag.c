@@ -191,6 +191,9 @@ static void the_closest_name_is_found_or_none(void **state)
     assert_string_equal(closest_match("num_warp", names, 4), "num_warps");
     assert_string_equal(closest_match("nmu_warps", names, 4), "num_warps");
     assert_string_equal(closest_match("shpae", names, 4), "shape");
+    static const char *const formats[] = { "q4_0_gemv", "q4k_gemv" };
+    assert_string_equal(closest_match("q4_k_gemv", formats, 2), "q4k_gemv");
+    assert_string_equal(closest_match("q4_1_gemv", formats, 2), "q4_0_gemv");
     assert_null(closest_match("epsilon", names, 4));
     assert_null(closest_match("", names, 4));
     assert_null(closest_match("a_name_that_is_longer_than_any_name_that_could_ever_be_meant_by_it",
