@@ -149,6 +149,12 @@ static void what_is_released_and_acquired_is_no_race(void **state)
         /* a barrier, then a fence of the thread that counts alone */
         { { "count", "@%p0 fence.acq_rel.gpu;\n" RELAXED "@%p0 fence.acq_rel.gpu;" } },
         { { "count", "@%p0 fence.sc.sys;\n" RELAXED } },
+        /* the modifiers in the orders that nvcc writes */
+        { { "count", "@%p0 atom.inc.acq_rel.gpu.u32 %r1, [%counter], 4;" } },
+        { { "count", "@%p0 membar.sys;\n@%p0 atom.global.sys.inc.u32 %r1, [%counter], 4;" } },
+        { { "count", "@%p0 red.add.release.global.gpu.u32 [%counter+8], 1;\n"
+                     "@%p0 atom.inc.relaxed.gpu.global.u32 %r1, [%counter], 4;\n"
+                     "@%p0 ld.global.acquire.gpu.b32 %r6, [%counter+8];" } },
         /* release and acquire as two operations on the counter */
         { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter], 4;\n"
                      "@%p0 ld.acquire.gpu.global.u32 %r6, [%counter];" } },
