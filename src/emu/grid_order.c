@@ -177,14 +177,6 @@ static bool knows(const grid_order *g, unsigned thread, const grid_acquire *a)
     return a->complete && shared_seen(g->times, thread, a->warp, a->lanes, a->time);
 }
 
-bool order_has_acquired(const grid_order *g, unsigned thread, const release_sequence *from)
-{
-    for (size_t i = 0; i < g->acquires.count; i++)
-        if (g->acquires.items[i].from == from && knows(g, thread, &g->acquires.items[i]))
-            return true;
-    return false;
-}
-
 /* Who releases passes on what was acquired before. */
 static void pass_on(grid_order *g, unsigned thread, release_sequence *to)
 {

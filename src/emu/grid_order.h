@@ -76,9 +76,6 @@ bool order_has_fenced(const grid_order *g, unsigned thread);
 /* A strong read of what the sequence is about. */
 void order_read(grid_order *g, unsigned thread, const release_sequence *from, bool acquires);
 
-/* Whether a thread knows all that other blocks have put into a sequence. */
-bool order_has_acquired(const grid_order *g, unsigned thread, const release_sequence *from);
-
 /* A strong write that goes on with a sequence. */
 void order_write(grid_order *g, unsigned thread, release_sequence *to, bool releases);
 

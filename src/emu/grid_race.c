@@ -170,17 +170,14 @@ bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, u
     return true;
 }
 
-/* A plain store ends a release sequence, a strong one starts a new one, and an atomic operation
- * goes on with it; so does a strong store of a thread that has acquired it and passes it on. */
+/* A store ends a release sequence, a strong one starts a new one, and an atomic operation goes on
+ * with it. */
 static void release(warp *w, const op *o, unsigned thread, shadow_page *p, uint64_t offset,
                     unsigned size)
 {
     grid_order *order = &w->machine->grid.order;
-    for (unsigned at = 0; !is_atomic(o) && p->sequences && at < size; at += 1 << WORD_LOG2) {
-        release_sequence **s = find_sequence(p, offset + at);
-        if (*s && !(o->order && order_has_acquired(order, thread, *s)))
-            *s = NULL;
-    }
+    for (unsigned at = 0; !is_atomic(o) && p->sequences && at < size; at += 1 << WORD_LOG2)
+        *find_sequence(p, offset + at) = NULL;
     if (!o->order || (!(o->order & ORDER_RELEASE) && order->fences.count == 0))
         return;
     if (!p->sequences)

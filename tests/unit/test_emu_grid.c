@@ -304,6 +304,11 @@ static void a_load_past_the_coherent_caches_sees_no_store_of_its_launch(void **s
     "@%p1 bar.warp.sync 0xffff;\n"                           \
     "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4;\n"
 
+/* Block 0 stores the first row, others load from it, each with one thread. */
+#define BLOCKS_0_TO_2                                                \
+    "@!%p0 ret;\nsetp.eq.u32 %p1, %b, 0;\nsetp.eq.u32 %p2, %b, 1;\n" \
+    "setp.eq.u32 %p3, %b, 2;\n@%p1 st.global.u32 [%rows], 5;\n"
+
 /* Kernels of 5 blocks with 64 threads; line is that of the fault, 0: none. */
 static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
 {
@@ -371,6 +376,18 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
                       "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
                       "st.relaxed.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
           22, "met no release" },
+        /* a store ends a release sequence, also one by a thread that has acquired it */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter], 2;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          25, "met no release" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 atom.relaxed.gpu.global.add.u32 %r1, [%counter], 2;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
         /* fences of other lanes that the counting one has not met, and its own, twice */
         { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
