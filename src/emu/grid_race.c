@@ -130,8 +130,10 @@ static bool goes_with(warp *w, const op *o, int lane, const allocation *a, uint6
 {
     if (s->strong && o->order)
         return true;
+    if (bytes && !is_atomic(o) && holds(a, address, bytes, size))
+        return true;
     order_gap gap = order_find_gap(&w->machine->grid.order, thread_of(w, lane), s);
-    if (gap == GAP_NONE || (bytes && !is_atomic(o) && holds(a, address, bytes, size)))
+    if (gap == GAP_NONE)
         return true;
     report_race(w, o, lane, address, s, !bytes, gap);
     return false;
@@ -162,7 +164,7 @@ bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, u
             return false;
     }
     unsigned thread = thread_of(w, lane);
-    const release_sequence *from = o->order && p->sequences ? *find_sequence(p, offset) : NULL;
+    release_sequence *from = o->order && p->sequences ? *find_sequence(p, offset) : NULL;
     if (from)
         order_read(&g->order, thread, from,
                    o->order & ORDER_ACQUIRE ||
@@ -178,7 +180,7 @@ static void release(warp *w, const op *o, unsigned thread, shadow_page *p, uint6
     grid_order *order = &w->machine->grid.order;
     for (unsigned at = 0; !is_atomic(o) && p->sequences && at < size; at += 1 << WORD_LOG2)
         *find_sequence(p, offset + at) = NULL;
-    if (!o->order || (!(o->order & ORDER_RELEASE) && order->fences.count == 0))
+    if (!o->order || (!(o->order & ORDER_RELEASE) && !order->fenced_warps))
         return;
     if (!p->sequences)
         p->sequences =
@@ -214,7 +216,7 @@ bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t add
         if (!own || !store.strong || s->strong)
             *s = store; /* a plain store is what others race with, not a strong one after it */
     }
-    g->order.stores++;
+    order_stored(&g->order, store.thread);
     if (o->order || p->sequences)
         release(w, o, store.thread, p, offset, size);
     return true;

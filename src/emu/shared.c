@@ -108,7 +108,9 @@ uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uin
                      uint32_t time)
 {
     uint32_t seen = 0;
-    for (unsigned lane = 0; lane < LANES; lane++)
+    if (time < s->seen[thread / LANES][warp])
+        return lanes;
+    for (unsigned lane = 0; warp == thread / LANES && lane < LANES; lane++)
         if (lanes >> lane & 1 && has_seen(s, thread, warp * LANES + lane, time))
             seen |= UINT32_C(1) << lane;
     return seen;

@@ -1,12 +1,16 @@
 /* What the blocks of one launch may expect of each other: no order, and nothing of what another has
  * stored but what was released and acquired. */
+#include <sys/resource.h>
+#include <time.h>
+
 #include "test_emu_run.h"
 
-enum { BLOCKS = 5, THREADS = 64, ROWS_BYTES = BLOCKS * 2048 };
+enum { BLOCKS = 5, THREADS = 64, ROWS_BYTES = 1 << 16 };
 
 /* What a launch starts from and leaves behind. */
 typedef struct grid_run {
     const char *text;
+    unsigned grid, threads; /* 0: BLOCKS, THREADS */
     const uint64_t *blocks; /* NULL: all */
     size_t block_count;
     bool descending;
@@ -30,8 +34,8 @@ static void run_grid(grid_run *r)
     const void *params[] = { &out, &rows, &count };
     emu_launch_config config = { .module = emu_load(a, r->text, strlen(r->text), &r->report),
                                  .entry = "k",
-                                 .grid = { 1, BLOCKS, 1 },
-                                 .block = { THREADS, 1, 1 },
+                                 .grid = { 1, r->grid ? r->grid : BLOCKS, 1 },
+                                 .block = { r->threads ? r->threads : THREADS, 1, 1 },
                                  .params = params,
                                  .param_count = 3,
                                  .blocks = r->blocks,
@@ -388,6 +392,61 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
                                     "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
                                     "@%p3 ld.global.u32 %r2, [%rows];"),
           0, "" },
+        /* a fence passes on what was acquired before it, and not what was after */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter+8], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter+8], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          26, "no release there comes after it" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter+8], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* what another thread of the block has acquired, without a barrier and behind one */
+        { GRID_KERNEL("setp.eq.and.u32 %p1, %b, 0, %p0;\n@%p1 st.global.u32 [%rows], 5;\n"
+                      "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                      "setp.eq.and.u32 %p2, %b, 1, %p0;\n"
+                      "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                      "setp.eq.u32 %p3, %t, 32;\nsetp.eq.and.u32 %p4, %b, 1, %p3;\n"
+                      "@%p4 st.release.gpu.global.u32 [%counter+8], 1;\n"
+                      "setp.eq.and.u32 %p5, %b, 2, %p0;\n"
+                      "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                      "@%p5 ld.global.u32 %r2, [%rows];"),
+          26, "no release there comes after it" },
+        { GRID_KERNEL("setp.eq.and.u32 %p1, %b, 0, %p0;\n@%p1 st.global.u32 [%rows], 5;\n"
+                      "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                      "setp.eq.and.u32 %p2, %b, 1, %p0;\n"
+                      "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                      "setp.eq.u32 %p3, %t, 32;\nsetp.eq.and.u32 %p4, %b, 1, %p3;\nbar.sync 0;\n"
+                      "@%p4 st.release.gpu.global.u32 [%counter+8], 1;\n"
+                      "setp.eq.and.u32 %p5, %b, 2, %p0;\n"
+                      "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                      "@%p5 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* what is added to a count after it was acquired is not passed on with it */
+        { GRID_KERNEL("setp.eq.u32 %p1, %t, 0;\nsetp.eq.u32 %p2, %t, 32;\n"
+                      "setp.eq.and.u32 %p3, %b, 1, %p1;\nsetp.eq.and.u32 %p4, %b, 1, %p2;\n"
+                      "setp.eq.and.u32 %p5, %b, 2, %p1;\n"
+                      "@%p3 atom.acq_rel.gpu.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p3 st.release.gpu.global.u32 [%counter+8], 1;\n"
+                      "bar.sync 0;\n@%p4 st.global.u32 [%rows], 5;\n"
+                      "@%p4 atom.acq_rel.gpu.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                      "@%p5 ld.global.u32 %r2, [%rows];"),
+          27, "no release there comes after it" },
         /* fences of other lanes that the counting one has not met, and its own, twice */
         { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
@@ -421,6 +480,48 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
     }
 }
 
+/* Block b waits for the flag of the one before and sets its own: rows b and 8192 + b. */
+static void a_chain_of_blocks_takes_memory_in_proportion(void **state)
+{
+    enum { CHAIN = 4000, MAX_KIB = 256 << 10 };
+    struct rusage usage;
+    (void)state;
+    grid_run r = {
+        .text = GRID_KERNEL("mad.wide.u32 %l1, %b, 4, %rows;\nst.global.u32 [%l1], %b;\n"
+                            "setp.gt.u32 %p1, %b, 0;\n"
+                            "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+32764];\n"
+                            "st.release.gpu.global.u32 [%l1+32768], 1;\n"
+                            "@%p1 ld.global.u32 %r2, [%rows];\n"
+                            "@%p1 ld.global.u32 %r2, [%l1+-4];"),
+        .grid = CHAIN,
+        .threads = 1,
+    };
+    run_grid(&r);
+    assert_string_equal(r.message, "");
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+#ifdef __linux__
+    assert_true(usage.ru_maxrss < MAX_KIB);
+#endif
+}
+
+static void fences_and_atomic_operations_of_all_threads_take_time_in_proportion(void **state)
+{
+    enum { MAX_SECONDS = 10 };
+    clock_t start = clock();
+    (void)state;
+    grid_run r = {
+        .text = GRID_KERNEL("mov.u32 %r1, 0;\n$turn:\nmembar.gl;\n"
+                            "red.global.add.u32 [%counter], 1;\nred.global.add.u32 [%out], 1;\n"
+                            "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 200;\n@%p1 bra $turn;"),
+        .grid = 2,
+        .threads = 1024,
+    };
+    run_grid(&r);
+    assert_string_equal(r.message, "");
+    assert_int_equal(r.out[0], 2 * 1024 * 200);
+    assert_true((clock() - start) / CLOCKS_PER_SEC < MAX_SECONDS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +532,8 @@ int main(void)
         cmocka_unit_test(the_last_block_of_a_grid_need_not_be_the_last_to_run),
         cmocka_unit_test(a_load_past_the_coherent_caches_sees_no_store_of_its_launch),
         cmocka_unit_test(blocks_that_share_words_race_where_a_store_is_plain),
+        cmocka_unit_test(a_chain_of_blocks_takes_memory_in_proportion),
+        cmocka_unit_test(fences_and_atomic_operations_of_all_threads_take_time_in_proportion),
     };
     return cmocka_run_group_tests_name("emu_grid", tests, NULL, NULL);
 }
