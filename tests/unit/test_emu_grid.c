@@ -447,6 +447,41 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
                       "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
                       "@%p5 ld.global.u32 %r2, [%rows];"),
           27, "no release there comes after it" },
+        /* flags of a byte each in one word, and of half a word each */
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\ncvt.u64.u32 %l1, %b;\n"
+                      "add.u64 %l1, %l1, %counter;\nst.release.gpu.global.u8 [%l1], 1;\n"
+                      "setp.ne.u32 %p1, %b, 4;\n@%p1 ret;\n"
+                      "ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
+                      "ld.acquire.gpu.global.u8 %r1, [%counter+3];\n"
+                      "ld.global.u32 %r2, [%rows+256];\nld.global.u32 %r2, [%rows+768];"),
+          0, "" },
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "mad.wide.u32 %l1, %b, 2, %counter;\nst.volatile.global.u16 [%l1], 1;\n"
+                      "setp.ne.u32 %p1, %b, 4;\n@%p1 ret;\n"
+                      "ld.volatile.global.v2.u16 {%r1, %r2}, [%counter];\nmembar.gl;\n"
+                      "ld.global.u32 %r2, [%rows];\nld.global.u32 %r2, [%rows+256];"),
+          0, "" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u8 [%counter], 1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
+                                    "@%p2 ld.global.u32 %r2, [%rows];"),
+          23, "met no release" },
+        /* a word of which a byte was stored anew */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 st.relaxed.gpu.global.u8 [%counter+1], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          24, "met no release" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 st.relaxed.gpu.global.u8 [%counter+1], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* the upper half of two words that were released as one */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "mov.u64 %l1, 1;\n"
+                                    "@%p1 st.release.gpu.global.u64 [%counter], %l1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter+4];\n"
+                                    "@%p2 ld.global.u32 %r2, [%rows];"),
+          0, "" },
         /* fences of other lanes that the counting one has not met, and its own, twice */
         { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
