@@ -38,7 +38,8 @@ static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset
     return g->recent = group->pages[index % GROUP_PAGES];
 }
 
-static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset)
+/* size: of what is stored first, which most of a page is stored in */
+static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset, unsigned size)
 {
     arena *memory = g->order.arena;
     if (!a->shadow) {
@@ -53,8 +54,8 @@ static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset)
     if (!*group)
         *group = arena_zalloc(memory, sizeof **group);
     shadow_page *p = arena_zalloc(memory, sizeof *p);
-    p->shift = WORD_LOG2;
-    p->stores = arena_zalloc(memory, (SHADOW_BYTES >> WORD_LOG2) * sizeof *p->stores);
+    p->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
+    p->stores = arena_zalloc(memory, (SHADOW_BYTES >> p->shift) * sizeof *p->stores);
     (*group)->pages[index % GROUP_PAGES] = p;
     return p;
 }
@@ -211,7 +212,7 @@ bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t add
         return true;
     shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
     if (!p)
-        p = make_page(g, a, offset);
+        p = make_page(g, a, offset, size);
     if (size < 1u << p->shift)
         refine(g->order.arena, p, size);
     grid_store store = { .block = g->order.block,
