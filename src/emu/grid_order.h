@@ -11,11 +11,17 @@
  *   atomic operations have made of that since. These together are a release sequence.
  * - what a thread has acquired before it releases, it passes on.
  *
- * In two things this takes more for order than the PTX ISA does, as CUDA's own examples of counting
- * blocks need both:
+ * In three things this takes more for order than the PTX ISA does. CUDA's own examples of counting
+ * blocks need the first two:
  * - the fence of a release or of an acquire may be that of another thread of the block, with a
  *   barrier between the two.
  * - an atomic operation with a fence of the same thread ahead of it is an acquire, too.
+ * - release and acquire may be of different sizes, where they have bytes in common.
+ *
+ * In one it is as strict as the PTX ISA, and CUDA's examples are not: the plain load ahead of a
+ * loop of atom.cas, which fetches the first value to try, races with the atomic operations of other
+ * blocks. A plain load that uses such a value, as of a sum that nobody has acquired, looks the
+ * same. .relaxed or .volatile makes the load right.
  *
  * A block runs to its end before the next one starts, so what it acquires is all that the sequence
  * has of other blocks, and a block never reads what a later one stores. Times are those of

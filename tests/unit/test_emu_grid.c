@@ -352,6 +352,15 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
         { GRID_KERNEL("setp.eq.u32 %p1, %b, 4;\n@%p1 ld.global.u32 %r1, [%out];\n"
                       "red.global.add.u32 [%out], 1;"),
           17, "reads what block (0, 3, 0) stored atomically at line 18" },
+        /* the first value of a loop of atom.cas, loaded plainly and strongly */
+        { GRID_KERNEL("ld.global.u32 %r1, [%out];\n$try:\nadd.u32 %r2, %r1, 1;\nmov.u32 %r3, %r1;\n"
+                      "atom.global.cas.b32 %r1, [%out], %r3, %r2;\nsetp.ne.u32 %p1, %r1, %r3;\n"
+                      "@%p1 bra $try;"),
+          16, "reads what block (0, 0, 0) stored atomically at line 20" },
+        { GRID_KERNEL("ld.relaxed.gpu.global.u32 %r1, [%out];\n$try:\nadd.u32 %r2, %r1, 1;\n"
+                      "mov.u32 %r3, %r1;\natom.global.cas.b32 %r1, [%out], %r3, %r2;\n"
+                      "setp.ne.u32 %p1, %r1, %r3;\n@%p1 bra $try;"),
+          0, "" },
         { GRID_KERNEL("setp.eq.and.u32 %p0, %b, 0, %p0;\n@%p0 st.global.u32 [%out], 0;\n"
                       "red.global.add.u32 [%out], 1;"),
           18, "updates what block (0, 0, 0) stored at line 17" },
