@@ -42,24 +42,49 @@ static bool names_instruction(const char *pattern, const char *name)
            (pattern[length] == '\0' || strchr("[(.", pattern[length]));
 }
 
-/* Whether the modifiers of in are those that a pattern of its name allows, in that order. */
+/* Whether a modifier is what an element of a pattern that ends at close asks for. */
+static bool is_wanted(const char *element, const char *close, char open, const char *modifier)
+{
+    if (open != '.')
+        return is_alternative(element, close, modifier);
+    size_t size = (size_t)(close - element);
+    return strlen(modifier) == size && memcmp(modifier, element, size) == 0;
+}
+
+/* ptxas takes the modifiers of these in any order, and nvcc writes several of them. */
+static bool takes_any_order(const char *name)
+{
+    static const char *const names[] = { "ld", "st", "atom", "red" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the modifiers of in are those that a pattern of its name allows: in that order, or in any
+ * with the type as the last. */
 static bool matches(const char *pattern, const instruction *in)
 {
-    unsigned next = 0;
-    for (const char *at_pattern = pattern + strlen(in->name); *at_pattern;) {
-        char open = *at_pattern++;
-        const char *close = at_pattern + strcspn(at_pattern, open == '.' ? "[(." : "])");
-        bool taken = next < in->modifier_count &&
-                     (open == '.' ? strlen(in->modifiers[next]) == (size_t)(close - at_pattern) &&
-                                        memcmp(in->modifiers[next], at_pattern,
-                                               (size_t)(close - at_pattern)) == 0
-                                  : is_alternative(at_pattern, close, in->modifiers[next]));
-        if (!taken && open != '[')
+    bool any_order = takes_any_order(in->name);
+    unsigned count = in->modifier_count, taken = 0;
+    uint32_t done = 0; /* a bit each: those that are taken */
+    for (const char *element = pattern + strlen(in->name); *element;) {
+        char open = *element++;
+        const char *close = element + strcspn(element, open == '.' ? "[(." : "])");
+        bool in_order = !any_order || taken + 1 >= count;
+        unsigned i = in_order ? taken : 0;
+        unsigned end = in_order ? taken + (taken < count) : count - 1;
+        while (i < end && (done >> i & 1 || !is_wanted(element, close, open, in->modifiers[i])))
+            i++;
+        if (i < end) {
+            done |= UINT32_C(1) << i;
+            taken++;
+        } else if (open != '[') {
             return false;
-        next += taken;
-        at_pattern = open == '.' ? close : close + 1;
+        }
+        element = open == '.' ? close : close + 1;
     }
-    return next == in->modifier_count;
+    return taken == count;
 }
 
 static uint8_t modifier_bits(const instruction *in)

@@ -16,12 +16,15 @@
  *   redux, which wait for one another, promise nothing about memory. Atomic operations are no race
  *   among each other, nor are lanes that store the same value at once.
  * - What a block stores to global memory, no other block of the launch touches, unless one has
- *   released it and the other acquired it: by the PTX ISA's memory consistency model, but for what
- *   grid_order.h says. That goes for all kernels, with atomic operations and without. Atomic and
- *   other strong accesses at .gpu scope are no race among each other, nor are stores of the value
- *   that is there already. Of two blocks, the one that runs later is at fault, and a load only
- *   where it is that one: a store after the load of an earlier block is found in a launch that runs
- *   the blocks the other way.
+ *   released it and the other acquired it: by the PTX ISA's memory consistency model, except that
+ *   for a release or an acquire a fence of another thread behind a barrier will do, for an acquire
+ *   also a fence ahead of an atomic operation, and that the two may be of different sizes (see
+ *   grid_order.h). That goes for all kernels, with atomic operations and without. Atomic and other
+ *   strong accesses at .gpu scope are no race among each other, nor are stores of the value that is
+ *   there already; a plain load of what another block's atomic operation has left is one, also
+ *   ahead of a loop of atom.cas. Of two blocks, the one that runs later is at fault, and a load
+ *   only where it is that one: a store after the load of an earlier block is found in a launch that
+ *   runs the blocks the other way.
  * - ld.global.nc reads nothing that its launch has stored, be it by the same thread.
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.

@@ -7,232 +7,348 @@ enum { LANES = 32 };
 void order_begin_block(grid_order *g, uint32_t block)
 {
     g->block = block;
-    g->acquires.count = g->fences.count = 0;
+    g->running = NULL;
+    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
+        g->fences[w].count = 0;
+    memset(g->fenced, 0, sizeof g->fenced);
+    g->fenced_warps = g->changed = 0;
+    memset(g->views, 0, sizeof g->views);
 }
 
-static bool covers(const grid_release *r, const grid_store *s)
+static grid_block *running_block(grid_order *g)
 {
-    unsigned warp = s->thread / LANES, lane = s->thread % LANES;
-    if (s->time < r->seen[warp])
-        return true;
-    return warp == r->warp && ((r->lanes >> lane & 1 && s->time <= r->time) ||
-                               (r->seen_lanes && s->time < r->seen_lanes[lane]));
-}
-
-/* The place behind the last release of a block or of those before it. */
-static size_t end_of_block(const release_sequence *s, uint32_t block)
-{
-    size_t low = 0, high = s->releases.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->releases.items[middle].block <= block)
-            low = middle + 1;
-        else
-            high = middle;
+    if (!g->running) {
+        g->running = arena_zalloc(g->arena, sizeof *g->running);
+        g->running->number = g->block;
     }
-    return low;
+    return g->running;
 }
 
-static grid_release *find_at(const release_sequence *s, uint32_t block, unsigned warp,
-                             uint32_t time)
+/* Whether a release is about what one of some lanes of its block has done at a time. */
+static bool covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_t time)
 {
-    for (size_t i = end_of_block(s, block); i-- > 0 && s->releases.items[i].block == block;)
-        if (s->releases.items[i].warp == warp && s->releases.items[i].time == time)
-            return &s->releases.items[i];
-    return NULL;
-}
-
-static bool sequence_covers(const release_sequence *s, const grid_store *store)
-{
-    for (size_t i = end_of_block(s, store->block);
-         i-- > 0 && s->releases.items[i].block == store->block;)
-        if (covers(&s->releases.items[i], store))
-            return true;
+    if (time < r->view->seen[warp])
+        return true;
+    if (warp != r->warp)
+        return false;
+    if (r->lanes & lanes && time <= r->time)
+        return true;
+    for (unsigned i = 0; r->view->lanes && i < LANES; i++)
+        for (unsigned other = 0; r->lanes >> i & 1 && other < LANES; other++)
+            if (lanes >> other & 1 && time < (*r->view->lanes)[i][other])
+                return true;
     return false;
 }
 
-static void join_lanes(grid_release *r, const grid_release *other)
+static bool covers_store(const grid_release *r, const grid_store *s)
 {
-    r->lanes |= other->lanes;
-    for (unsigned i = 0; r->seen_lanes && other->seen_lanes && i < LANES; i++)
-        if (other->seen_lanes[i] > r->seen_lanes[i])
-            r->seen_lanes[i] = other->seen_lanes[i];
+    return covers(r, s->thread / LANES, UINT32_C(1) << s->thread % LANES, s->time);
 }
 
-/* A release takes the place of an earlier one by the same lanes, as it covers all that that did. */
+/* Adds what a block that runs releases. A release by the same lanes as an older one, or more of
+ * them, covers all that that did and takes its place. */
 static void add(arena *a, release_sequence *s, const grid_release *r)
 {
-    grid_release *same = find_at(s, r->block, r->warp, r->time);
-    if (same) {
-        join_lanes(same, r);
-        return;
-    }
-    size_t at = end_of_block(s, r->block);
-    for (size_t i = at; i-- > 0 && s->releases.items[i].block == r->block;) {
-        grid_release *known = &s->releases.items[i];
-        if (known->warp == r->warp && known->lanes == r->lanes) {
-            if (known->time < r->time)
-                *known = *r;
+    uint32_t count = (uint32_t)s->releases.count, at = count;
+    for (uint32_t i = count; i-- > 0 && s->releases.items[i].block == r->block;) {
+        const grid_release *known = &s->releases.items[i];
+        if (known->warp != r->warp)
+            continue;
+        if (known->time >= r->time && !(r->lanes & ~known->lanes))
             return;
-        }
+        if (known->time == r->time)
+            at = i;
     }
-    VEC_PUSH(a, &s->releases);
-    grid_release *items = s->releases.items;
-    memmove(items + at + 1, items + at, (s->releases.count - 1 - at) * sizeof *items);
-    items[at] = *r;
+    if (at == count)
+        *VEC_PUSH(a, &s->releases) = *r;
+    grid_release *items = s->releases.items, new = items[at];
+    new.lanes |= r->lanes;
+    items[at] = new;
+    for (uint32_t i = count; i-- > 0 && items[i].block == r->block;) {
+        if (items[i].warp != new.warp || items[i].time >= new.time || items[i].lanes & ~new.lanes)
+            continue;
+        /* The newer one takes the place that comes first: who has acquired up to the older one has
+         * not lost anything. */
+        uint32_t first = i < at ? i : at, last = i < at ? at : i;
+        items[first] = new;
+        items[last] = items[--s->releases.count];
+        at = first;
+    }
+}
+
+/* What lanes of a warp have seen of each other, or NULL where that is nothing. */
+static const lanes_seen *copy_lanes(arena *a, const lanes_seen *seen)
+{
+    static const lanes_seen nothing;
+    if (!seen || memcmp(seen, nothing, sizeof nothing) == 0)
+        return NULL;
+    lanes_seen *copy = arena_alloc(a, sizeof *copy);
+    memcpy(copy, seen, sizeof *copy);
+    return (const lanes_seen *)copy;
 }
 
 /* What lanes of a warp release when they do so now. */
-static grid_release release_now(const grid_order *g, unsigned warp, uint32_t lanes)
+static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
 {
     const shared_memory *t = g->times;
-    grid_release r = {
-        .block = g->block, .time = t->warp_time[warp], .lanes = lanes, .warp = warp
-    };
-    uint32_t *seen = arena_alloc(g->arena, sizeof t->seen[warp]);
-    memcpy(seen, t->seen[warp], sizeof t->seen[warp]);
-    r.seen = seen;
-    if (!t->seen_lanes[warp])
-        return r;
-    r.seen_lanes = arena_zalloc(g->arena, LANES * sizeof *r.seen_lanes);
-    for (unsigned lane = 0; lane < LANES; lane++)
-        if (lanes >> lane & 1) {
-            grid_release one = { .seen_lanes = (*t->seen_lanes[warp])[lane] };
-            join_lanes(&r, &one);
+    if (!g->views[warp] || g->views[warp]->time != t->sync_time[warp]) {
+        grid_view *view = arena_alloc(g->arena, sizeof *view);
+        view->time = t->sync_time[warp];
+        memcpy(view->seen, t->seen[warp], sizeof view->seen);
+        view->lanes = copy_lanes(g->arena, (const lanes_seen *)t->seen_lanes[warp]);
+        g->views[warp] = view;
+    }
+    return (grid_release){ .block = running_block(g),
+                           .view = g->views[warp],
+                           .time = t->warp_time[warp],
+                           .lanes = lanes,
+                           .warp = warp };
+}
+
+/* An acquire counts for nothing more where an earlier one was the same. */
+static void note_acquire(grid_order *g, const grid_acquire *new)
+{
+    grid_block *b = running_block(g);
+    release_sequence *from = new->from;
+    if (from->acquirer != g->block)
+        from->acquire = 0;
+    from->acquirer = g->block;
+    for (uint32_t i = from->acquire; i; i = b->acquires.items[i - 1].previous) {
+        grid_acquire *a = &b->acquires.items[i - 1];
+        if (a->warp != new->warp)
+            continue;
+        if (!(new->lanes & ~a->lanes) && a->count >= new->count && a->complete >= new->complete)
+            return;
+        if (a->time == new->time && a->complete == new->complete) {
+            a->lanes |= new->lanes;
+            a->count = new->count;
+            g->changed |= UINT32_C(1) << a->warp;
+            return;
         }
-    return r;
+    }
+    grid_acquire *a = VEC_PUSH(g->arena, &b->acquires);
+    *a = *new;
+    a->previous = from->acquire;
+    from->acquire = (uint32_t)b->acquires.count;
+    g->changed |= UINT32_C(1) << a->warp;
+}
+
+static bool knows(const grid_order *g, unsigned thread, const grid_acquire *a)
+{
+    return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
+}
+
+/* Those strong reads that lanes of a warp know of are acquires from a fence on. */
+static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
+{
+    for (size_t i = 0, count = g->running ? g->running->acquires.count : 0; i < count; i++) {
+        grid_acquire a = g->running->acquires.items[i];
+        if (a.complete)
+            continue;
+        uint32_t know = 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+            if (lanes >> lane & 1 && knows(g, warp * LANES + lane, &a))
+                know |= UINT32_C(1) << lane;
+        a.lanes = know;
+        a.warp = (uint16_t)warp;
+        a.time = g->times->warp_time[warp];
+        a.complete = true;
+        if (know)
+            note_acquire(g, &a);
+    }
+}
+
+/* Nobody can have seen a fence but not the next one of the same lanes when there was no
+ * synchronisation in between: the older one goes. */
+static void replace_fences(grid_order *g, unsigned warp, uint32_t lanes)
+{
+    size_t kept = g->fences[warp].count;
+    grid_release *f = g->fences[warp].items;
+    while (kept > 0 && f[kept - 1].time >= g->times->sync_time[warp])
+        kept--;
+    for (size_t i = kept; i < g->fences[warp].count; i++) {
+        f[i].lanes &= ~lanes;
+        if (f[i].lanes)
+            f[kept++] = f[i];
+    }
+    g->fences[warp].count = kept;
 }
 
 /* Whether a fence comes right behind another one, as in a loop that waits for something. */
 static bool is_same_fence(const grid_order *g, unsigned warp, uint32_t lanes)
 {
-    return g->fences.count && g->fences.items[g->fences.count - 1].lanes == lanes &&
-           g->fence_stores == g->stores && g->fence_end == g->times->warp_time[warp];
-}
-
-static uint32_t lanes_that_know(const grid_order *g, unsigned warp, uint32_t lanes,
-                                const grid_acquire *a)
-{
-    uint32_t know = 0;
-    for (unsigned lane = 0; lane < LANES; lane++)
-        if (lanes >> lane & 1 &&
-            shared_seen(g->times, warp * LANES + lane, a->warp, a->lanes, a->time))
-            know |= UINT32_C(1) << lane;
-    return know;
-}
-
-static void note_acquire(grid_order *g, const grid_acquire *new)
-{
-    for (size_t i = g->acquires.count; i-- > 0;) {
-        const grid_acquire *a = &g->acquires.items[i];
-        if (a->from == new->from && a->warp == new->warp && (a->complete || !new->complete) &&
-            !(new->lanes & ~a->lanes))
-            return;
-    }
-    *VEC_PUSH(g->arena, &g->acquires) = *new;
+    size_t count = g->fences[warp].count;
+    if (!count || g->changed >> warp & 1)
+        return false;
+    const grid_release *last = &g->fences[warp].items[count - 1];
+    return last->lanes == lanes && last->time >= g->times->sync_time[warp];
 }
 
 void order_fence(grid_order *g, unsigned warp, uint32_t lanes, bool acquires, bool releases)
 {
-    for (size_t i = 0, count = g->acquires.count; acquires && i < count; i++) {
-        grid_acquire a = g->acquires.items[i];
-        if (a.complete)
-            continue;
-        a.lanes = lanes_that_know(g, warp, lanes, &a);
-        a.warp = warp;
-        a.time = g->times->warp_time[warp];
-        a.complete = true;
-        if (a.lanes)
-            note_acquire(g, &a);
-    }
+    if (acquires)
+        complete_acquires(g, warp, lanes);
     if (!releases || is_same_fence(g, warp, lanes))
         return;
-    *VEC_PUSH(g->arena, &g->fences) = release_now(g, warp, lanes);
+    replace_fences(g, warp, lanes);
+    grid_release f = release_now(g, warp, lanes);
+    *VEC_PUSH(g->arena, &g->fences[warp]) = f;
+    g->fenced[warp] |= lanes;
+    g->fenced_warps |= UINT32_C(1) << warp;
+    g->changed &= ~(UINT32_C(1) << warp);
     shared_tick(g->times, warp);
-    g->fence_stores = g->stores;
-    g->fence_end = g->times->warp_time[warp];
 }
 
 bool order_has_fenced(const grid_order *g, unsigned thread)
 {
-    for (size_t i = g->fences.count; i-- > 0;)
-        if (g->fences.items[i].warp == thread / LANES &&
-            g->fences.items[i].lanes >> thread % LANES & 1)
-            return true;
-    return false;
+    return g->fenced[thread / LANES] >> thread % LANES & 1;
 }
 
-void order_read(grid_order *g, unsigned thread, const release_sequence *from, bool acquires)
+void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acquires)
 {
     unsigned warp = thread / LANES;
     note_acquire(g, &(grid_acquire){ .from = from,
+                                     .count = (uint32_t)from->releases.count,
                                      .time = g->times->warp_time[warp],
                                      .lanes = UINT32_C(1) << thread % LANES,
-                                     .warp = warp,
+                                     .warp = (uint16_t)warp,
                                      .complete = acquires });
 }
 
-static bool knows(const grid_order *g, unsigned thread, const grid_acquire *a)
+/* Adds the newest fences of a warp's lanes that a thread knows of. */
+static void write_fences(grid_order *g, unsigned thread, unsigned warp, release_sequence *to)
 {
-    return a->complete && shared_seen(g->times, thread, a->warp, a->lanes, a->time);
-}
-
-bool order_has_acquired(const grid_order *g, unsigned thread, const release_sequence *from)
-{
-    for (size_t i = 0; i < g->acquires.count; i++)
-        if (g->acquires.items[i].from == from && knows(g, thread, &g->acquires.items[i]))
-            return true;
-    return false;
-}
-
-/* Who releases passes on what was acquired before. */
-static void pass_on(grid_order *g, unsigned thread, release_sequence *to)
-{
-    for (size_t i = 0; i < g->acquires.count; i++) {
-        const grid_acquire *a = &g->acquires.items[i];
-        if (a->from == to || !knows(g, thread, a))
-            continue;
-        for (size_t r = 0; r < a->from->releases.count; r++)
-            add(g->arena, to, &a->from->releases.items[r]);
+    uint32_t left = g->fenced[warp];
+    for (size_t i = g->fences[warp].count; left && i-- > 0;) {
+        grid_release f = g->fences[warp].items[i];
+        f.lanes = shared_seen(g->times, thread, warp, f.lanes & left, f.time);
+        left &= ~f.lanes;
+        if (f.lanes)
+            add(g->arena, to, &f);
     }
 }
 
 void order_write(grid_order *g, unsigned thread, release_sequence *to, bool releases)
 {
     unsigned warp = thread / LANES;
-    uint32_t done[SHARED_MAX_WARPS] = { 0 }; /* lanes of each warp whose newest fence is in */
-    bool any = releases;
-    for (size_t i = g->fences.count; i-- > 0;) {
-        grid_release f = g->fences.items[i];
-        f.lanes = ~done[f.warp] & shared_seen(g->times, thread, f.warp, f.lanes, f.time);
-        if (!f.lanes)
-            continue;
-        done[f.warp] |= f.lanes;
-        add(g->arena, to, &f);
-        any = true;
+    uint32_t lane = UINT32_C(1) << thread % LANES, time = g->times->warp_time[warp];
+    bool same_warp =
+        to->writer_block == g->block && to->writer_warp == warp && to->writer_time == time;
+    uint32_t writers = same_warp ? to->writer_lanes : 0;
+    if (!(writers & lane)) {
+        /* Of other warps, all lanes of one know the same. */
+        for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
+            if (g->fenced_warps >> w & 1 && (!writers || w == warp))
+                write_fences(g, thread, w, to);
+        to->writer_block = g->block;
+        to->writer_warp = warp;
+        to->writer_time = time;
+        to->writer_lanes = writers | lane;
     }
-    uint32_t lane = UINT32_C(1) << thread % LANES;
-    grid_release *same = find_at(to, g->block, warp, g->times->warp_time[warp]);
-    if (releases && same && !g->times->seen_lanes[warp]) {
-        same->lanes |= lane;
-    } else if (releases) {
+    if (releases) {
         grid_release r = release_now(g, warp, lane);
         add(g->arena, to, &r);
     }
-    if (any)
-        pass_on(g, thread, to);
 }
 
-order_gap order_find_gap(const grid_order *g, unsigned thread, const grid_store *s)
+/* The first release of a sequence that is by a block or one that ran later. */
+static uint32_t first_of_block(const release_sequence *s, uint32_t from, uint32_t to,
+                               uint32_t block)
 {
-    order_gap gap = g->acquires.count ? GAP_NOT_RELEASED : GAP_NO_RELEASE;
-    for (size_t i = 0; i < g->acquires.count; i++) {
-        const grid_acquire *a = &g->acquires.items[i];
-        if (!sequence_covers(a->from, s))
-            continue;
-        if (knows(g, thread, a))
-            return GAP_NONE;
-        gap = a->complete ? GAP_NO_BARRIER : gap == GAP_NO_BARRIER ? gap : GAP_NOT_ACQUIRED;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (s->releases.items[middle].block->number < block)
+            from = middle + 1;
+        else
+            to = middle;
     }
-    return gap;
+    return from;
+}
+
+/* The first releases of a sequence are known: those that the search has not met are to be. */
+static void reach(grid_order *g, const grid_acquire *a, uint32_t root)
+{
+    release_sequence *s = a->from;
+    uint32_t count = (uint32_t)s->releases.count;
+    count = a->count < count ? a->count : count;
+    if (s->search != g->searches)
+        s->searched = 0;
+    s->search = g->searches;
+    if (s->searched >= count)
+        return;
+    *VEC_PUSH(g->arena, &g->pending) =
+        (grid_reach){ .sequence = s, .from = s->searched, .to = count, .root = root };
+    s->searched = count;
+}
+
+/* Whether the release that a block has found last is of a store. */
+static bool has_found(const grid_block *b, const grid_store *s)
+{
+    return b->found.lanes && b->found.block->number == s->block && covers_store(&b->found, s);
+}
+
+/* The release of a store that a release is or passes on; or NULL, and what it passes on is to be
+ * searched. */
+static const grid_release *follow(grid_order *g, const grid_release *r, const grid_store *s,
+                                  uint32_t root)
+{
+    const grid_block *b = r->block;
+    const grid_acquire *acquires = b->acquires.items;
+    if (b->number == s->block)
+        return covers_store(r, s) ? r : NULL;
+    if (has_found(b, s)) {
+        const grid_acquire *a = &acquires[b->found_root];
+        if (covers(r, a->warp, a->lanes, a->time))
+            return &b->found;
+    }
+    for (size_t i = 0; i < b->acquires.count; i++)
+        if (acquires[i].complete &&
+            covers(r, acquires[i].warp, acquires[i].lanes, acquires[i].time))
+            reach(g, &acquires[i], root);
+    return NULL;
+}
+
+/* Looks for a release of a store behind the acquires that are pending. */
+static bool search_pending(grid_order *g, const grid_store *s)
+{
+    while (g->pending.count) {
+        grid_reach p = g->pending.items[--g->pending.count];
+        for (uint32_t i = first_of_block(p.sequence, p.from, p.to, s->block); i < p.to; i++) {
+            const grid_release *found = follow(g, &p.sequence->releases.items[i], s, p.root);
+            if (!found)
+                continue;
+            g->running->found = *found;
+            g->running->found_root = p.root;
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef enum searched { BY_THREAD, BY_BLOCK, AND_INCOMPLETE } searched;
+
+/* Whether a release of a store was acquired: by a thread, by the block, or would be by a fence. */
+static bool search(grid_order *g, unsigned thread, const grid_store *s, searched how)
+{
+    g->searches++;
+    g->pending.count = 0;
+    for (uint32_t i = 0; i < g->running->acquires.count; i++) {
+        const grid_acquire *a = &g->running->acquires.items[i];
+        if ((a->complete || how == AND_INCOMPLETE) && (how != BY_THREAD || knows(g, thread, a)))
+            reach(g, a, i);
+    }
+    return search_pending(g, s);
+}
+
+order_gap order_find_gap(grid_order *g, unsigned thread, const grid_store *s)
+{
+    const grid_block *b = g->running;
+    if (!b || !b->acquires.count)
+        return GAP_NO_RELEASE;
+    if ((has_found(b, s) && knows(g, thread, &b->acquires.items[b->found_root])) ||
+        search(g, thread, s, BY_THREAD))
+        return GAP_NONE;
+    return search(g, thread, s, BY_BLOCK)         ? GAP_NO_BARRIER
+           : search(g, thread, s, AND_INCOMPLETE) ? GAP_NOT_ACQUIRED
+                                                  : GAP_NOT_RELEASED;
 }

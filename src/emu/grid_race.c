@@ -5,7 +5,7 @@ enum { SHADOW_BYTES = 4096, GROUP_PAGES = 1024, WORD_LOG2 = 2 };
 typedef struct shadow_page {
     unsigned shift;               /* a record is of 1 << shift bytes */
     grid_store *stores;           /* the last one to each record's bytes */
-    release_sequence **sequences; /* a word each; NULL: none yet */
+    release_sequence **sequences; /* a record each; NULL: none yet */
 } shadow_page;
 
 typedef struct shadow_group {
@@ -38,7 +38,8 @@ static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset
     return g->recent = group->pages[index % GROUP_PAGES];
 }
 
-static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset)
+/* size: of what is stored first, which most of a page is stored in */
+static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset, unsigned size)
 {
     arena *memory = g->order.arena;
     if (!a->shadow) {
@@ -53,8 +54,8 @@ static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset)
     if (!*group)
         *group = arena_zalloc(memory, sizeof **group);
     shadow_page *p = arena_zalloc(memory, sizeof *p);
-    p->shift = WORD_LOG2;
-    p->stores = arena_zalloc(memory, (SHADOW_BYTES >> WORD_LOG2) * sizeof *p->stores);
+    p->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
+    p->stores = arena_zalloc(memory, (SHADOW_BYTES >> p->shift) * sizeof *p->stores);
     (*group)->pages[index % GROUP_PAGES] = p;
     return p;
 }
@@ -66,10 +67,16 @@ static void refine(arena *memory, shadow_page *p, unsigned size)
     while (size < 1u << p->shift)
         p->shift--;
     unsigned count = SHADOW_BYTES >> p->shift;
-    grid_store *fine = arena_alloc(memory, count * sizeof *fine);
+    grid_store *stores = arena_alloc(memory, count * sizeof *stores);
     for (unsigned i = 0; i < count; i++)
-        fine[i] = p->stores[i >> (shift - p->shift)];
-    p->stores = fine;
+        stores[i] = p->stores[i >> (shift - p->shift)];
+    p->stores = stores;
+    if (!p->sequences)
+        return;
+    release_sequence **sequences = arena_alloc(memory, count * sizeof *sequences);
+    for (unsigned i = 0; i < count; i++)
+        sequences[i] = p->sequences[i >> (shift - p->shift)];
+    p->sequences = sequences;
 }
 
 static bool is_atomic(const op *o)
@@ -130,16 +137,13 @@ static bool goes_with(warp *w, const op *o, int lane, const allocation *a, uint6
 {
     if (s->strong && o->order)
         return true;
+    if (bytes && !is_atomic(o) && holds(a, address, bytes, size))
+        return true;
     order_gap gap = order_find_gap(&w->machine->grid.order, thread_of(w, lane), s);
-    if (gap == GAP_NONE || (bytes && !is_atomic(o) && holds(a, address, bytes, size)))
+    if (gap == GAP_NONE)
         return true;
     report_race(w, o, lane, address, s, !bytes, gap);
     return false;
-}
-
-static release_sequence **find_sequence(const shadow_page *p, uint64_t offset)
-{
-    return &p->sequences[offset % SHADOW_BYTES >> WORD_LOG2];
 }
 
 bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, uint64_t address,
@@ -150,9 +154,10 @@ bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, u
     const shadow_page *p = find_page(g, a, offset);
     if (!p)
         return true;
-    const grid_store *s = p->stores + (offset % SHADOW_BYTES >> p->shift);
-    const grid_store *last = p->stores + ((offset % SHADOW_BYTES + size - 1) >> p->shift);
-    for (; s <= last; s++) {
+    unsigned at = offset % SHADOW_BYTES;
+    unsigned first = at >> p->shift, last = (at + size - 1) >> p->shift;
+    for (unsigned i = first; i <= last; i++) {
+        const grid_store *s = &p->stores[i];
         if (s->block && o->non_coherent) {
             report_stale(w, o, lane, address, s);
             return false;
@@ -162,34 +167,40 @@ bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, u
             return false;
     }
     unsigned thread = thread_of(w, lane);
-    const release_sequence *from = o->order && p->sequences ? *find_sequence(p, offset) : NULL;
-    if (from)
-        order_read(&g->order, thread, from,
-                   o->order & ORDER_ACQUIRE ||
-                       (is_atomic(o) && order_has_fenced(&g->order, thread)));
+    bool acquires =
+        o->order & ORDER_ACQUIRE || (is_atomic(o) && order_has_fenced(&g->order, thread));
+    for (unsigned i = first; o->order && p->sequences && i <= last; i++)
+        if (p->sequences[i] && (i == first || p->sequences[i] != p->sequences[i - 1]))
+            order_read(&g->order, thread, p->sequences[i], acquires);
     return true;
 }
 
-/* A plain store ends a release sequence, a strong one starts a new one, and an atomic operation
- * goes on with it; so does a strong store of a thread that has acquired it and passes it on. */
-static void release(warp *w, const op *o, unsigned thread, shadow_page *p, uint64_t offset,
-                    unsigned size)
+/* A store ends the release sequences of its records, a strong one starts one for all of them, and
+ * an atomic operation goes on with what there is. */
+static void release(warp *w, const op *o, unsigned thread, shadow_page *p, unsigned first,
+                    unsigned count)
 {
     grid_order *order = &w->machine->grid.order;
-    for (unsigned at = 0; !is_atomic(o) && p->sequences && at < size; at += 1 << WORD_LOG2) {
-        release_sequence **s = find_sequence(p, offset + at);
-        if (*s && !(o->order && order_has_acquired(order, thread, *s)))
-            *s = NULL;
-    }
-    if (!o->order || (!(o->order & ORDER_RELEASE) && order->fences.count == 0))
+    release_sequence *new = NULL;
+    bool releases = o->order & ORDER_RELEASE || (o->order && order->fenced_warps);
+    if (!p->sequences && !releases)
         return;
     if (!p->sequences)
         p->sequences =
-            arena_zalloc(order->arena, (SHADOW_BYTES >> WORD_LOG2) * sizeof(release_sequence *));
-    release_sequence **s = find_sequence(p, offset);
-    if (!*s)
-        *s = arena_zalloc(order->arena, sizeof **s);
-    order_write(order, thread, *s, o->order & ORDER_RELEASE);
+            arena_zalloc(order->arena, (SHADOW_BYTES >> p->shift) * sizeof *p->sequences);
+    for (unsigned i = first; i < first + count; i++) {
+        release_sequence **s = &p->sequences[i];
+        if (!is_atomic(o))
+            *s = NULL;
+        if (!releases)
+            continue;
+        if (!*s && !new)
+            new = arena_zalloc(order->arena, sizeof *new);
+        if (!*s)
+            *s = new;
+        if (i == first || *s != s[-1])
+            order_write(order, thread, *s, o->order & ORDER_RELEASE);
+    }
 }
 
 bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t address,
@@ -201,7 +212,7 @@ bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t add
         return true;
     shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
     if (!p)
-        p = make_page(g, a, offset);
+        p = make_page(g, a, offset, size);
     if (size < 1u << p->shift)
         refine(g->order.arena, p, size);
     grid_store store = { .block = g->order.block,
@@ -209,17 +220,18 @@ bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t add
                          .line = o->line,
                          .thread = (uint16_t)thread_of(w, lane),
                          .strong = o->order };
-    grid_store *s = p->stores + (offset % SHADOW_BYTES >> p->shift);
-    for (const grid_store *end = s + (size >> p->shift); s < end; s++) {
+    unsigned first = offset % SHADOW_BYTES >> p->shift, count = size >> p->shift;
+    for (unsigned i = first; i < first + count; i++) {
+        grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
         if (s->block && !own && !goes_with(w, o, lane, a, address, bytes, size, s))
             return false;
         if (!own || !store.strong || s->strong)
             *s = store; /* a plain store is what others race with, not a strong one after it */
     }
-    g->order.stores++;
+    order_stored(&g->order, store.thread);
     if (o->order || p->sequences)
-        release(w, o, store.thread, p, offset, size);
+        release(w, o, store.thread, p, first, count);
     return true;
 }
 

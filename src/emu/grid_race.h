@@ -11,8 +11,8 @@
  * whichever block.
  *
  * Records are kept for what is stored only, in pages that come into being with the first store, one
- * a word until something smaller is stored to the page. So a load costs nothing more in allocations
- * that the launch does not store to.
+ * a word, or of the size of the smallest store to the page where that is less. So a load costs
+ * nothing more in allocations that the launch does not store to.
  */
 #ifndef PTXGEN_EMU_GRID_RACE_H
 #define PTXGEN_EMU_GRID_RACE_H

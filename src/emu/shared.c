@@ -26,7 +26,7 @@ void shared_begin_block(shared_memory *s)
     }
     s->began = ++s->now;
     for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
-        s->warp_time[w] = s->now;
+        s->warp_time[w] = s->sync_time[w] = s->now;
         for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
             s->seen[w][other] = s->now;
         if (s->seen_lanes[w])
@@ -50,7 +50,7 @@ static void meet(lanes_seen seen, uint32_t lanes, uint32_t now)
 
 void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all)
 {
-    s->warp_time[warp] = ++s->now;
+    s->warp_time[warp] = s->sync_time[warp] = ++s->now;
     if (all) {
         s->seen[warp][warp] = s->now;
         return;
@@ -86,7 +86,7 @@ void shared_barrier(shared_memory *s, uint32_t warps)
             continue;
         for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
             s->seen[w][other] = warps >> other & 1 ? s->now : newest[other];
-        s->warp_time[w] = s->now;
+        s->warp_time[w] = s->sync_time[w] = s->now;
     }
 }
 
@@ -108,7 +108,9 @@ uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uin
                      uint32_t time)
 {
     uint32_t seen = 0;
-    for (unsigned lane = 0; lane < LANES; lane++)
+    if (time < s->seen[thread / LANES][warp])
+        return lanes;
+    for (unsigned lane = 0; warp == thread / LANES && lane < LANES; lane++)
         if (lanes >> lane & 1 && has_seen(s, thread, warp * LANES + lane, time))
             seen |= UINT32_C(1) << lane;
     return seen;
@@ -137,7 +139,7 @@ static bool has_seen_reads(const shared_memory *s, unsigned thread, const shared
 
 static void note_read(shared_memory *s, shared_record *r, unsigned thread)
 {
-    uint32_t now = s->warp_time[thread / LANES];
+    uint32_t now = s->sync_time[thread / LANES];
     if (has_seen_reads(s, thread, r)) {
         r->readers = UINT32_C(1) << thread / LANES;
         r->reader_lanes = UINT32_C(1) << thread % LANES;
@@ -169,7 +171,7 @@ static shared_problem note(shared_memory *s, shared_record *r, unsigned thread,
             note_read(s, r, thread);
     }
     if (access != SHARED_READ) {
-        r->written = s->warp_time[thread / LANES];
+        r->written = s->sync_time[thread / LANES];
         r->writer = (uint16_t)thread;
         r->atomic = access == SHARED_ATOMIC;
     }

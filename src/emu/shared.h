@@ -8,8 +8,13 @@
  * when. Most accesses are to whole aligned words, so one record stands for the four bytes of a word
  * until something touches only a part of it.
  *
- * Reads are remembered of one time only: where warps synchronise in groups smaller than the block,
- * a read may be forgotten and a race with it missed.
+ * A warp may also tick: what it does from then on has a time of its own, which grid_order.h tells
+ * apart. Records of shared memory have the times of synchronisations only, as a time between them
+ * that some other warp has not seen would say nothing of what it has seen.
+ *
+ * Reads are remembered of one time only, the latest: where warps synchronise in groups smaller than
+ * the block, a read may be forgotten and a race with it missed, or be taken for as late as another
+ * warp's.
  */
 #ifndef PTXGEN_EMU_SHARED_H
 #define PTXGEN_EMU_SHARED_H
@@ -40,6 +45,7 @@ typedef struct shared_memory {
     uint8_t *split;         /* a byte a word */
     uint32_t now, began;    /* times: the current one, and that of the block's start */
     uint32_t warp_time[SHARED_MAX_WARPS];
+    uint32_t sync_time[SHARED_MAX_WARPS]; /* of the last synchronisation; warp_time has ticked on */
     uint32_t seen[SHARED_MAX_WARPS][SHARED_MAX_WARPS]; /* [warp][other]: accesses before this */
     lanes_seen *seen_lanes[SHARED_MAX_WARPS]; /* what some lanes have seen beyond it, or NULL */
     uint16_t *pending; /* a byte: 1 + the thread that copies to it; NULL before the first copy */

@@ -141,6 +141,29 @@ static void correct_forms_of_sharing_are_no_fault(void **state)
     }
 }
 
+/* Warp 3 reads and meets warp 0, warp 1 reads and meets warp 0, which then writes. */
+#define READ_IN_PAIRS(before_read)                                                          \
+    KERNEL(TILE "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [tile], 7; bar.sync 0;\n"       \
+                "shr.u32 %r1, %t, 5; setp.eq.u32 %p2, %r1, 3; setp.eq.u32 %p3, %r1, 1;\n"   \
+                "@%p2 bra $three; @%p3 bra $one; setp.ne.u32 %p4, %r1, 0; @%p4 bra $end;\n" \
+                "bar.sync 1, 64; bar.sync 2, 64; @%p1 st.shared.u32 [tile], 9; bra $end;\n" \
+                "$three: ld.shared.u32 %r3, [tile]; bar.sync 1, 64; bra $end;\n"            \
+                "$one: " before_read "ld.shared.u32 %r3, [tile]; bar.sync 2, 64;\n$end:")
+
+static void a_fence_or_a_release_says_nothing_of_shared_memory(void **state)
+{
+    static const char *const good[] = {
+        READ_IN_PAIRS(""),
+        READ_IN_PAIRS("membar.gl; "),
+        READ_IN_PAIRS("red.release.gpu.global.add.u32 [%out], 1; "),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        run r = { .text = good[i], .threads = 128 };
+        run_well(&r);
+    }
+}
+
 static void leaks_are_what_is_live_at_the_end(void **state)
 {
     emu_memory *m = emu_memory_new();
@@ -233,6 +256,7 @@ int main(void)
         cmocka_unit_test(synccheck_barriers_are_reached_by_all_they_count),
         cmocka_unit_test(synccheck_masks_name_the_lanes_that_take_part),
         cmocka_unit_test(correct_forms_of_sharing_are_no_fault),
+        cmocka_unit_test(a_fence_or_a_release_says_nothing_of_shared_memory),
         cmocka_unit_test(leaks_are_what_is_live_at_the_end),
         cmocka_unit_test(memory_is_freed_once_and_at_its_start),
         cmocka_unit_test(the_host_stays_inside_of_an_allocation),

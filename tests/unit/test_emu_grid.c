@@ -1,12 +1,16 @@
 /* What the blocks of one launch may expect of each other: no order, and nothing of what another has
  * stored but what was released and acquired. */
+#include <sys/resource.h>
+#include <time.h>
+
 #include "test_emu_run.h"
 
-enum { BLOCKS = 5, THREADS = 64, ROWS_BYTES = BLOCKS * 2048 };
+enum { BLOCKS = 5, THREADS = 64, ROWS_BYTES = 1 << 16 };
 
 /* What a launch starts from and leaves behind. */
 typedef struct grid_run {
     const char *text;
+    unsigned grid, threads; /* 0: BLOCKS, THREADS */
     const uint64_t *blocks; /* NULL: all */
     size_t block_count;
     bool descending;
@@ -30,8 +34,8 @@ static void run_grid(grid_run *r)
     const void *params[] = { &out, &rows, &count };
     emu_launch_config config = { .module = emu_load(a, r->text, strlen(r->text), &r->report),
                                  .entry = "k",
-                                 .grid = { 1, BLOCKS, 1 },
-                                 .block = { THREADS, 1, 1 },
+                                 .grid = { 1, r->grid ? r->grid : BLOCKS, 1 },
+                                 .block = { r->threads ? r->threads : THREADS, 1, 1 },
                                  .params = params,
                                  .param_count = 3,
                                  .blocks = r->blocks,
@@ -149,6 +153,12 @@ static void what_is_released_and_acquired_is_no_race(void **state)
         /* a barrier, then a fence of the thread that counts alone */
         { { "count", "@%p0 fence.acq_rel.gpu;\n" RELAXED "@%p0 fence.acq_rel.gpu;" } },
         { { "count", "@%p0 fence.sc.sys;\n" RELAXED } },
+        /* the modifiers in the orders that nvcc writes */
+        { { "count", "@%p0 atom.inc.acq_rel.gpu.u32 %r1, [%counter], 4;" } },
+        { { "count", "@%p0 membar.sys;\n@%p0 atom.global.sys.inc.u32 %r1, [%counter], 4;" } },
+        { { "count", "@%p0 red.add.release.global.gpu.u32 [%counter+8], 1;\n"
+                     "@%p0 atom.inc.relaxed.gpu.global.u32 %r1, [%counter], 4;\n"
+                     "@%p0 ld.global.acquire.gpu.b32 %r6, [%counter+8];" } },
         /* release and acquire as two operations on the counter */
         { { "count", "@%p0 atom.release.gpu.global.inc.u32 %r1, [%counter], 4;\n"
                      "@%p0 ld.acquire.gpu.global.u32 %r6, [%counter];" } },
@@ -298,6 +308,11 @@ static void a_load_past_the_coherent_caches_sees_no_store_of_its_launch(void **s
     "@%p1 bar.warp.sync 0xffff;\n"                           \
     "@%p0 atom.acq_rel.gpu.global.inc.u32 %r1, [%counter], 4;\n"
 
+/* Block 0 stores the first row, others load from it, each with one thread. */
+#define BLOCKS_0_TO_2                                                \
+    "@!%p0 ret;\nsetp.eq.u32 %p1, %b, 0;\nsetp.eq.u32 %p2, %b, 1;\n" \
+    "setp.eq.u32 %p3, %b, 2;\n@%p1 st.global.u32 [%rows], 5;\n"
+
 /* Kernels of 5 blocks with 64 threads; line is that of the fault, 0: none. */
 static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
 {
@@ -337,6 +352,15 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
         { GRID_KERNEL("setp.eq.u32 %p1, %b, 4;\n@%p1 ld.global.u32 %r1, [%out];\n"
                       "red.global.add.u32 [%out], 1;"),
           17, "reads what block (0, 3, 0) stored atomically at line 18" },
+        /* the first value of a loop of atom.cas, loaded plainly and strongly */
+        { GRID_KERNEL("ld.global.u32 %r1, [%out];\n$try:\nadd.u32 %r2, %r1, 1;\nmov.u32 %r3, %r1;\n"
+                      "atom.global.cas.b32 %r1, [%out], %r3, %r2;\nsetp.ne.u32 %p1, %r1, %r3;\n"
+                      "@%p1 bra $try;"),
+          16, "reads what block (0, 0, 0) stored atomically at line 20" },
+        { GRID_KERNEL("ld.relaxed.gpu.global.u32 %r1, [%out];\n$try:\nadd.u32 %r2, %r1, 1;\n"
+                      "mov.u32 %r3, %r1;\natom.global.cas.b32 %r1, [%out], %r3, %r2;\n"
+                      "setp.ne.u32 %p1, %r1, %r3;\n@%p1 bra $try;"),
+          0, "" },
         { GRID_KERNEL("setp.eq.and.u32 %p0, %b, 0, %p0;\n@%p0 st.global.u32 [%out], 0;\n"
                       "red.global.add.u32 [%out], 1;"),
           18, "updates what block (0, 0, 0) stored at line 17" },
@@ -365,6 +389,108 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
                       "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+-4];\n"
                       "st.relaxed.gpu.global.u32 [%l1], 1;\n@%p1 ld.global.u32 %r2, [%rows];"),
           22, "met no release" },
+        /* a store ends a release sequence, also one by a thread that has acquired it */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter], 2;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          25, "met no release" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 atom.relaxed.gpu.global.add.u32 %r1, [%counter], 2;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* a fence passes on what was acquired before it, and not what was after */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter+8], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter+8], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          26, "no release there comes after it" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p2 membar.gl;\n"
+                                    "@%p2 st.relaxed.gpu.global.u32 [%counter+8], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* what another thread of the block has acquired, without a barrier and behind one */
+        { GRID_KERNEL("setp.eq.and.u32 %p1, %b, 0, %p0;\n@%p1 st.global.u32 [%rows], 5;\n"
+                      "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                      "setp.eq.and.u32 %p2, %b, 1, %p0;\n"
+                      "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                      "setp.eq.u32 %p3, %t, 32;\nsetp.eq.and.u32 %p4, %b, 1, %p3;\n"
+                      "@%p4 st.release.gpu.global.u32 [%counter+8], 1;\n"
+                      "setp.eq.and.u32 %p5, %b, 2, %p0;\n"
+                      "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                      "@%p5 ld.global.u32 %r2, [%rows];"),
+          26, "no release there comes after it" },
+        { GRID_KERNEL("setp.eq.and.u32 %p1, %b, 0, %p0;\n@%p1 st.global.u32 [%rows], 5;\n"
+                      "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                      "setp.eq.and.u32 %p2, %b, 1, %p0;\n"
+                      "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                      "setp.eq.u32 %p3, %t, 32;\nsetp.eq.and.u32 %p4, %b, 1, %p3;\nbar.sync 0;\n"
+                      "@%p4 st.release.gpu.global.u32 [%counter+8], 1;\n"
+                      "setp.eq.and.u32 %p5, %b, 2, %p0;\n"
+                      "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                      "@%p5 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* what is added to a count after it was acquired is not passed on with it */
+        { GRID_KERNEL("setp.eq.u32 %p1, %t, 0;\nsetp.eq.u32 %p2, %t, 32;\n"
+                      "setp.eq.and.u32 %p3, %b, 1, %p1;\nsetp.eq.and.u32 %p4, %b, 1, %p2;\n"
+                      "setp.eq.and.u32 %p5, %b, 2, %p1;\n"
+                      "@%p3 atom.acq_rel.gpu.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p3 st.release.gpu.global.u32 [%counter+8], 1;\n"
+                      "bar.sync 0;\n@%p4 st.global.u32 [%rows], 5;\n"
+                      "@%p4 atom.acq_rel.gpu.global.add.u32 %r1, [%counter], 1;\n"
+                      "@%p5 ld.acquire.gpu.global.u32 %r1, [%counter+8];\n"
+                      "@%p5 ld.global.u32 %r2, [%rows];"),
+          27, "no release there comes after it" },
+        /* flags of a byte each in one word, and of half a word each */
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\ncvt.u64.u32 %l1, %b;\n"
+                      "add.u64 %l1, %l1, %counter;\nst.release.gpu.global.u8 [%l1], 1;\n"
+                      "setp.ne.u32 %p1, %b, 4;\n@%p1 ret;\n"
+                      "ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
+                      "ld.acquire.gpu.global.u8 %r1, [%counter+3];\n"
+                      "ld.global.u32 %r2, [%rows+256];\nld.global.u32 %r2, [%rows+768];"),
+          0, "" },
+        { GRID_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nmembar.gl;\n"
+                      "mad.wide.u32 %l1, %b, 2, %counter;\nst.volatile.global.u16 [%l1], 1;\n"
+                      "setp.ne.u32 %p1, %b, 4;\n@%p1 ret;\n"
+                      "ld.volatile.global.v2.u16 {%r1, %r2}, [%counter];\nmembar.gl;\n"
+                      "ld.global.u32 %r2, [%rows];\nld.global.u32 %r2, [%rows+256];"),
+          0, "" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u8 [%counter], 1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
+                                    "@%p2 ld.global.u32 %r2, [%rows];"),
+          23, "met no release" },
+        /* a word of which a byte was stored anew */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 st.relaxed.gpu.global.u8 [%counter+1], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u8 %r1, [%counter+1];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          24, "met no release" },
+        { GRID_KERNEL(BLOCKS_0_TO_2 "@%p1 st.release.gpu.global.u32 [%counter], 1;\n"
+                                    "@%p2 st.relaxed.gpu.global.u8 [%counter+1], 1;\n"
+                                    "@%p3 ld.acquire.gpu.global.u32 %r1, [%counter];\n"
+                                    "@%p3 ld.global.u32 %r2, [%rows];"),
+          0, "" },
+        /* the upper half of two words that were released as one */
+        { GRID_KERNEL(BLOCKS_0_TO_2 "mov.u64 %l1, 1;\n"
+                                    "@%p1 st.release.gpu.global.u64 [%counter], %l1;\n"
+                                    "@%p2 ld.acquire.gpu.global.u32 %r1, [%counter+4];\n"
+                                    "@%p2 ld.global.u32 %r2, [%rows];"),
+          0, "" },
         /* fences of other lanes that the counting one has not met, and its own, twice */
         { GRID_KERNEL("st.global.u32 [%mine], %b;\nmembar.gl;\n"
                       "@%p0 atom.global.add.u32 %r1, [%counter], 1;\n"
@@ -398,6 +524,48 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
     }
 }
 
+/* Block b waits for the flag of the one before and sets its own: rows b and 8192 + b. */
+static void a_chain_of_blocks_takes_memory_in_proportion(void **state)
+{
+    enum { CHAIN = 4000, MAX_KIB = 256 << 10 };
+    struct rusage usage;
+    (void)state;
+    grid_run r = {
+        .text = GRID_KERNEL("mad.wide.u32 %l1, %b, 4, %rows;\nst.global.u32 [%l1], %b;\n"
+                            "setp.gt.u32 %p1, %b, 0;\n"
+                            "@%p1 ld.acquire.gpu.global.u32 %r1, [%l1+32764];\n"
+                            "st.release.gpu.global.u32 [%l1+32768], 1;\n"
+                            "@%p1 ld.global.u32 %r2, [%rows];\n"
+                            "@%p1 ld.global.u32 %r2, [%l1+-4];"),
+        .grid = CHAIN,
+        .threads = 1,
+    };
+    run_grid(&r);
+    assert_string_equal(r.message, "");
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+#ifdef __linux__
+    assert_true(usage.ru_maxrss < MAX_KIB);
+#endif
+}
+
+static void fences_and_atomic_operations_of_all_threads_take_time_in_proportion(void **state)
+{
+    enum { MAX_SECONDS = 10 };
+    clock_t start = clock();
+    (void)state;
+    grid_run r = {
+        .text = GRID_KERNEL("mov.u32 %r1, 0;\n$turn:\nmembar.gl;\n"
+                            "red.global.add.u32 [%counter], 1;\nred.global.add.u32 [%out], 1;\n"
+                            "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 200;\n@%p1 bra $turn;"),
+        .grid = 2,
+        .threads = 1024,
+    };
+    run_grid(&r);
+    assert_string_equal(r.message, "");
+    assert_int_equal(r.out[0], 2 * 1024 * 200);
+    assert_true((clock() - start) / CLOCKS_PER_SEC < MAX_SECONDS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +576,8 @@ int main(void)
         cmocka_unit_test(the_last_block_of_a_grid_need_not_be_the_last_to_run),
         cmocka_unit_test(a_load_past_the_coherent_caches_sees_no_store_of_its_launch),
         cmocka_unit_test(blocks_that_share_words_race_where_a_store_is_plain),
+        cmocka_unit_test(a_chain_of_blocks_takes_memory_in_proportion),
+        cmocka_unit_test(fences_and_atomic_operations_of_all_threads_take_time_in_proportion),
     };
     return cmocka_run_group_tests_name("emu_grid", tests, NULL, NULL);
 }

@@ -41,6 +41,8 @@ static void loads_extend_by_the_sign_of_their_type(void **state)
           0x87868584 },
         { "ld.volatile.global.u32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
         { "ld.relaxed.gpu.global.u32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
+        { "ld.global.acquire.gpu.u32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
+        { "ld.v2.global.gpu.relaxed.u32 {%r1, %r2}, [%in]; cvt.u64.u32 %l1, %r2;", 0x87868584 },
         { "ld.b32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
         { "ld.param.b32 %r1, [in+4]; cvt.u64.u32 %l1, %r1;", 0x10001 },
         { "mov.b64 %l2, in; ld.param.u64 %l3, [%l2]; sub.u64 %l1, %l3, %in;", 0 },
