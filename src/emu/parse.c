@@ -243,11 +243,9 @@ static void parse_target(parser *p, const char *name)
             p->module->target = p->module->target * 10 + (unsigned)(*name - '0');
 }
 
-static unsigned parse_minor_version(const char *version)
+static bool is_digit(char c)
 {
-    return version[1] == '.' && version[2] >= '0' && version[2] <= '9'
-               ? (unsigned)(version[2] - '0')
-               : 0;
+    return c >= '0' && c <= '9';
 }
 
 static void parse_header(parser *p)
@@ -256,9 +254,10 @@ static void parse_header(parser *p)
     if (!lexer_accept_directive(l, "version"))
         lexer_error(l, parser_line(p), "a module starts with '.version', not %s", lexer_shown(l));
     const char *version = l->token.text;
-    if (l->token.kind != TOKEN_FLOAT64 || version[0] < '3' || version[0] > '9')
+    if (l->token.kind != TOKEN_FLOAT64 || version[0] < '3' || version[0] > '9' ||
+        version[1] != '.' || !is_digit(version[2]) || is_digit(version[3]))
         lexer_error(l, parser_line(p), "PTX ISA version %s is not known", lexer_shown(l));
-    p->module->isa = (unsigned)(version[0] - '0') * 10 + parse_minor_version(version);
+    p->module->isa = (unsigned)(version[0] - '0') * 10 + (unsigned)(version[2] - '0');
     lexer_next(l);
     if (!lexer_accept_directive(l, "target"))
         lexer_error(l, parser_line(p), "expected '.target' before %s", lexer_shown(l));

@@ -306,6 +306,25 @@ static void special_registers_say_where_a_thread_is(void **state)
     arena_free(a);
 }
 
+static void a_version_is_one_digit_a_dot_and_one_digit(void **state)
+{
+    static const struct {
+        const char *text;
+        bool known;
+    } versions[] = { { "3.0", true },   { "9.0", true },   { "8.7", true }, { "2.9", false },
+                     { "10.0", false }, { "99.0", false }, { "8.", false }, { "8.70", false },
+                     { "8e1", false },  { "8", false } };
+    (void)state;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        arena *a = arena_new();
+        emu_report report;
+        const char *text = arena_format(a, ".version %s\n.target sm_80\n", versions[i].text);
+        if ((emu_load(a, text, strlen(text), &report) != NULL) != versions[i].known)
+            fail_msg("version %s", versions[i].text);
+        arena_free(a);
+    }
+}
+
 static void a_gemv_with_vector_loads_gives_the_sums(void **state)
 {
     enum { N = 5, K = 4096 };
@@ -390,6 +409,7 @@ int main(void)
         cmocka_unit_test(shuffles_stay_inside_their_segments),
         cmocka_unit_test(votes_matches_and_reductions_see_their_members_only),
         cmocka_unit_test(special_registers_say_where_a_thread_is),
+        cmocka_unit_test(a_version_is_one_digit_a_dot_and_one_digit),
         cmocka_unit_test(a_gemv_with_vector_loads_gives_the_sums),
     };
     return cmocka_run_group_tests_name("emu_control", tests, NULL, NULL);
