@@ -127,10 +127,8 @@ void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[M
         bool ragged = is_ragged_piece(s, piece);
         val4 loaded =
             ld_const_v4(p, F32, ragged ? last : row, (ragged ? 0 : piece * step) + within);
-        for (unsigned j = 0; j < 4; j++) {
-            val scaled = mul(p, loaded.v[j], scale);
-            values[i + j] = ragged ? select(p, l->has_last, scaled, imm(F32, 0)) : scaled;
-        }
+        for (unsigned j = 0; j < 4; j++)
+            values[i + j] = mul(p, loaded.v[j], scale);
     }
 }
 
