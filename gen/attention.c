@@ -27,10 +27,10 @@ const real_range softcap_range = { .max = 1e6, .def_text = "none" };
 
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
-    if (in->softcap > 0 && in->softcap < LEAST_SOFTCAP) {
+    if (in->options.softcap > 0 && in->options.softcap < LEAST_SOFTCAP) {
         *blamed = "softcap";
         return arena_format(a, "softcap = %g is less than %g, where scores leave f32; 0 is none",
-                            in->softcap, LEAST_SOFTCAP);
+                            in->options.softcap, LEAST_SOFTCAP);
     }
     if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_HEAD_DIM_MULTIPLE) {
         *blamed = "head_dim";

@@ -2,7 +2,7 @@
 #ifndef PTXGEN_GEN_ATTENTION_KEYS_H
 #define PTXGEN_GEN_ATTENTION_KEYS_H
 
-#include "gen/family.h"
+#include "family/family.h"
 
 #define ATTENTION_SHAPE                                                                      \
     { .name = "head_dim",                                                                    \
@@ -33,28 +33,28 @@
         .tag = "s"                                                                           \
     }
 
-#define ATTENTION_OPTIONS                    \
-    { .name = "kv_type",                     \
-      .summary = "elements of the cache; "   \
-                 "q8_0: head_dim in 64s",    \
-      .field = KEY_FIELD(kv_type),           \
-      .choices = kv_type_choices },          \
-        { .name = "scale",                   \
-          .summary = "of q.k; d: head_dim",  \
-          .field = KEY_FIELD(scale),         \
-          .tag = "scale",                    \
-          .real = &scale_range },            \
-        { .name = "softcap",                 \
-          .summary = "c of c tanh(score/c)", \
-          .field = KEY_FIELD(softcap),       \
-          .tag = "cap",                      \
-          .real = &softcap_range },          \
+#define ATTENTION_OPTIONS                      \
+    { .name = "kv_type",                       \
+      .summary = "elements of the cache; "     \
+                 "q8_0: head_dim in 64s",      \
+      .field = KEY_FIELD(kv_type),             \
+      .choices = kv_type_choices },            \
+        { .name = "scale",                     \
+          .summary = "of q.k; d: head_dim",    \
+          .field = KEY_FIELD(options.scale),   \
+          .tag = "scale",                      \
+          .real = &scale_range },              \
+        { .name = "softcap",                   \
+          .summary = "c of c tanh(score/c)",   \
+          .field = KEY_FIELD(options.softcap), \
+          .tag = "cap",                        \
+          .real = &softcap_range },            \
         ATTENTION_WINDOW
 
-#define ATTENTION_WINDOW                                                                      \
-    {                                                                                         \
-        .name = "window", .summary = "last positions that count", .field = KEY_FIELD(window), \
-        .max = INT32_MAX, .zero_is_none = true, .tag = "win"                                  \
+#define ATTENTION_WINDOW                                                                         \
+    {                                                                                            \
+        .name = "window", .summary = "last positions that count",                                \
+        .field = KEY_FIELD(options.window), .max = INT32_MAX, .zero_is_none = true, .tag = "win" \
     }
 
 #define KEY_SEQ_LEN                                                           \

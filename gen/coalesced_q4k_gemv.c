@@ -38,7 +38,7 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
 
 static void build(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     q4k_lane lane = q4k_lane_new(p);
     val row = named(p, "row", ctaid_x(p));
     walk along = { .end = g.blocks, .unroll = 4 };
@@ -52,7 +52,7 @@ static void build(ptx *p, const instance *in)
 
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
                                 PARAM_END };
-static const key keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 
 const family coalesced_q4k_gemv = {
     .name = "coalesced_q4k_gemv",

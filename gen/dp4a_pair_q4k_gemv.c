@@ -11,9 +11,9 @@
 enum { MATRICES = 2 };
 
 /* What becomes of the two sums of a row. */
-typedef void store(ptx *p, const gemv g[MATRICES], val row, const val sums[MATRICES]);
+typedef void store(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES]);
 
-static void for_all_rows(ptx *p, const gemv g[MATRICES], store *keep)
+static void for_all_rows(ptx *p, const gemv_operands g[MATRICES], store *keep)
 {
     q4k_q8_lane lane = q4k_q8_lane_new(p);
     q4k_q8_product product = { .rows = MATRICES,
@@ -33,7 +33,7 @@ static void for_all_rows(ptx *p, const gemv g[MATRICES], store *keep)
     }
 }
 
-static void store_both(ptx *p, const gemv g[MATRICES], val row, const val sums[MATRICES])
+static void store_both(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES])
 {
     for (int i = 0; i < MATRICES; i++)
         gemv_store(p, &g[i], row, sums[i]);
@@ -41,26 +41,26 @@ static void store_both(ptx *p, const gemv g[MATRICES], val row, const val sums[M
 
 static void build_kv(ptx *p, const instance *in)
 {
-    gemv g[MATRICES];
+    gemv_operands g[MATRICES];
     g[0] = gemv_of(p, in, "keys", "wk", "x");
     g[1] = gemv_of(p, in, "values", "wv", "x");
     for_all_rows(p, g, store_both);
 }
 
-static void store_swiglu(ptx *p, const gemv g[MATRICES], val row, const val sums[MATRICES])
+static void store_swiglu(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES])
 {
-    gemv_store(p, &g[0], row, swiglu(p, sums[0], sums[1]));
+    gemv_store(p, &g[0], row, gated(p, ACTIVATION_SILU, sums[0], sums[1]));
 }
 
 static void build_swiglu(ptx *p, const instance *in)
 {
-    gemv g[MATRICES];
+    gemv_operands g[MATRICES];
     g[0] = gemv_of(p, in, "y", "wg", "x");
     g[1] = gemv_of(p, in, "y", "wu", "x");
     for_all_rows(p, g, store_swiglu);
 }
 
-static const key keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END };
 static const param kv_params[] = { OUT(F32, keys, "n", 4),  OUT(F32, values, "n", 4),
                                    IN(Q4_K, wk, "n*k", 16), IN(Q4_K, wv, "n*k", 16),
                                    IN(Q8_1, x, "k", 4),     PARAM_END };

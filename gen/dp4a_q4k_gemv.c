@@ -15,7 +15,7 @@
 
 enum { ONE = 1, TWO = 2 }; /* rows at once */
 
-static q4k_q8_product product_new(const instance *in, const gemv *g, unsigned rows,
+static q4k_q8_product product_new(const instance *in, const gemv_operands *g, unsigned rows,
                                   unsigned vectors, unsigned unroll)
 {
     return (q4k_q8_product){
@@ -31,7 +31,7 @@ static q4k_q8_product product_new(const instance *in, const gemv *g, unsigned ro
 static void build_turns(ptx *p, const instance *in, unsigned rows, unsigned vectors,
                         unsigned unroll)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     q4k_q8_lane lane = q4k_q8_lane_new(p);
     q4k_q8_product product = product_new(in, &g, rows, vectors, unroll);
     block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, rows * vectors);
@@ -63,7 +63,7 @@ static void build_batched(ptx *p, const instance *in)
 
 static void build_row_a_block(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     q4k_q8_lane lane = q4k_q8_lane_new(p);
     q4k_q8_product product = product_new(in, &g, ONE, 1, 2);
     val row = named(p, "row", ctaid_x(p)), sum;
@@ -72,13 +72,13 @@ static void build_row_a_block(ptx *p, const instance *in)
     gemv_store(p, &g, row, warp_sum(p, sum));
 }
 
-static const key keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_NUM_WARPS(3), KEY_DIMS, KEY_END };
-static const key hw_keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END };
-static const key batched_keys[] = { KEY_K(Q4K_VALUES), KEY_N,    KEY_M(2),
-                                    KEY_NUM_WARPS(4),  KEY_DIMS, KEY_END };
-static const key inline_keys[] = { KEY_K(Q4K_VALUES), KEY_N,    KEY_M(1),
-                                   KEY_NUM_WARPS(4),  KEY_DIMS, KEY_END };
-static const key dp4a_keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(3), KEY_DIMS, KEY_END };
+static const key hw_keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END };
+static const key batched_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(2),
+                                    KEY_NUM_WARPS(4),   KEY_DIMS, KEY_END };
+static const key inline_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(1),
+                                   KEY_NUM_WARPS(4),   KEY_DIMS, KEY_END };
+static const key dp4a_keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(Q8_1, x, "k", 4),
                                 PARAM_END };
 static const param batched_params[] = { OUT(F32, y, "m*n", 4), IN(Q4_K, w, "n*k", 16),

@@ -18,7 +18,7 @@
 #include "gen/blocks/walk.h"
 
 /* Activation blocks of a super-block; a group has one of its own. */
-enum { Q8_BLOCKS = Q6K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_BYTES };
+enum { Q8_BLOCKS = Q6_K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_BYTES };
 
 /* A lane's place in every row. */
 typedef struct lane_start {
@@ -40,11 +40,11 @@ enum { LOW, HIGH, SCALE, D, BLOCK, Q8 };
 static lane_start lane_start_new(ptx *p, unsigned lanes, val x)
 {
     lane_start at = { .lane = q6k_lane_new(p, lanes) };
-    val super_block = mul(p, at.lane.super_block, Q6K_BYTES);
+    val super_block = mul(p, at.lane.super_block, Q6_K_BYTES);
     at.low = add(p, super_block, at.lane.low);
     at.high = add(p, super_block, at.lane.high);
     at.scale = add(p, super_block, at.lane.scale);
-    at.d = add(p, super_block, Q6K_D);
+    at.d = add(p, super_block, Q6_K_D);
     val block = mad(p, at.lane.super_block, Q8_BLOCKS, at.lane.group);
     at.block = mad_wide(p, block, Q8_1_BYTES, x);
     at.q8 = add(p, at.block, convert(p, U64, at.lane.l));
@@ -70,13 +70,13 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
 
 static var walk_row(ptx *p, walk *along, val row, val offset)
 {
-    return walk_along(p, along, add(p, row, convert(p, U64, offset)), along->stride * Q6K_BYTES);
+    return walk_along(p, along, add(p, row, convert(p, U64, offset)), along->stride * Q6_K_BYTES);
 }
 
 static void build_with(ptx *p, const instance *in, unsigned lanes, unsigned unroll)
 {
     unsigned warps = (unsigned)in->num_warps, stride = warps * (32 / lanes);
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     lane_start at = lane_start_new(p, lanes, g.x);
     block_sums reduction = block_sums_new(p, warps);
     PTX_FOR (p, row, ctaid_x(p), g.n, nctaid_x(p)) {
@@ -85,7 +85,7 @@ static void build_with(ptx *p, const instance *in, unsigned lanes, unsigned unro
             .end = g.blocks,
             .stride = stride,
             .unroll = unroll,
-            .weights = Q6K_VALUES / lanes,
+            .weights = Q6_K_VALUES / lanes,
         };
         val w = gemv_row(p, &g, row);
         lane_state s = { .lane = &at.lane };
@@ -114,7 +114,7 @@ static void build_half_warp(ptx *p, const instance *in)
 
 /* Two warps: sixteen blocks of them fill the registers of an SM, and a row of 4096 is two turns of
  * a lane's loop, so that the sum over the block weighs less. */
-static const key keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_NUM_WARPS(2), KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(Q6_K_VALUES), KEY_N, KEY_NUM_WARPS(2), KEY_DIMS, KEY_END };
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q6_K, w, "n*k", 2), IN(Q8_1, x, "k", 4),
                                 PARAM_END };
 

@@ -22,7 +22,7 @@ static void add_columns(ptx *p, void *context, const int64_t offset[MAX_CURSORS]
 
 static void build(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     val row = named(p, "row", ctaid_x(p));
     val column = named(p, "column", mul(p, lane_id(p), LANE_COLUMNS));
     walk along = {

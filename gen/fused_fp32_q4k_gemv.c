@@ -44,22 +44,22 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
 }
 
 /* The lane's part of the products of rows row and row + 1 with all vectors. */
-static void multiply(ptx *p, const gemv *g, const q4k_lane *lane, val row, unsigned vectors,
-                     val sums[MAX_SUMS])
+static void multiply(ptx *p, const gemv_operands *g, const q4k_lane *lane, val row,
+                     unsigned vectors, val sums[MAX_SUMS])
 {
     unsigned warps = ptx_block(p) / 32;
     val first = warp_id(p);
     walk along = { .first = first, .end = g->blocks, .stride = warps };
     along.unroll = vectors == 1 ? 2 : 1;
-    along.weights = ROWS * Q4K_VALUES / 32;
+    along.weights = ROWS * Q4_K_VALUES / 32;
     lane_state s = { .lane = lane, .vectors = vectors, .blocks = g->blocks };
-    val values = mad_wide(p, mad(p, first, Q4K_VALUES, lane->value), 4, g->x);
+    val values = mad_wide(p, mad(p, first, Q4_K_VALUES, lane->value), 4, g->x);
     s.values = walk_along(p, &along, values, warps * Q4K_F32_BYTES);
     for (unsigned r = 0; r < ROWS; r++) {
-        val header = mad_wide(p, first, Q4K_BYTES, gemv_row_of_turn(p, g, row, r, ROWS));
+        val header = mad_wide(p, first, Q4_K_BYTES, gemv_row_of_turn(p, g, row, r, ROWS));
         val quants = add(p, header, convert(p, U64, lane->quants));
-        s.header[r] = walk_along(p, &along, header, warps * Q4K_BYTES);
-        s.quants[r] = walk_along(p, &along, quants, warps * Q4K_BYTES);
+        s.header[r] = walk_along(p, &along, header, warps * Q4_K_BYTES);
+        s.quants[r] = walk_along(p, &along, quants, warps * Q4_K_BYTES);
     }
     for (unsigned i = 0; i < ROWS * vectors; i++)
         s.acc[i] = var_f32(p, 0.0f);
@@ -72,7 +72,7 @@ static void build(ptx *p, const instance *in)
 {
     unsigned vectors = (unsigned)in->shape.m;
     ptx_max_registers(p, gemv_registers(in));
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     q4k_lane lane = q4k_lane_new(p);
     block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, ROWS * vectors);
     PTX_FOR (p, row, mul(p, ctaid_x(p), ROWS), g.n, mul(p, nctaid_x(p), ROWS)) {
@@ -84,7 +84,7 @@ static void build(ptx *p, const instance *in)
 }
 
 static const key keys[] = {
-    KEY_K(Q4K_VALUES), KEY_N, KEY_M(1), KEY_NUM_WARPS(4), KEY_DIMS, KEY_END
+    KEY_K(Q4_K_VALUES), KEY_N, KEY_M(1), KEY_NUM_WARPS(4), KEY_DIMS, KEY_END
 };
 static const param params[] = { OUT(F32, y, "m*n", 4), IN(Q4_K, w, "n*k", 16),
                                 IN(F32, x, "m*k", 16), PARAM_END };

@@ -24,7 +24,7 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
 
 static void build(ptx *p, const instance *in)
 {
-    gemv g[MATRICES];
+    gemv_operands g[MATRICES];
     g[0] = gemv_of(p, in, "g", "wg", "x");
     g[1] = gemv_of(p, in, "u", "wu", "x");
     val row = named(p, "row", ctaid_x(p)), sums[MATRICES];
@@ -42,7 +42,7 @@ static void build(ptx *p, const instance *in)
         gemv_store(p, &g[i], row, sums[i]);
 }
 
-static const key keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 static const param params[] = { OUT(F32, g, "n", 4),     OUT(F32, u, "n", 4),
                                 IN(Q4_K, wg, "n*k", 16), IN(Q4_K, wu, "n*k", 16),
                                 IN(F32, x, "k", 16),     PARAM_END };

@@ -21,7 +21,7 @@
  */
 #include "gen/attention_keys.h"
 #include "gen/blocks/gqa.h"
-#include "gen/formula.h"
+#include "family/formula.h"
 
 enum {
     MERGE_PARTS = 4,

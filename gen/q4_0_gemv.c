@@ -19,11 +19,6 @@
 enum {
     BLOCK_VALUES = 32,
     HALF_VALUES = BLOCK_VALUES / 2, /* of the low nibbles, and of the high ones */
-    Q4_0_BYTES = 18,
-    Q4_0_QUANTS = 2,
-    Q5_0_BYTES = 22,
-    Q5_0_FIFTH_BITS = 2,
-    Q5_0_QUANTS = 6,
     LANE_BYTES = 4,
     BLOCK_LANES = HALF_VALUES / LANE_BYTES,
     WARP_BLOCKS = 32 / BLOCK_LANES,
@@ -86,7 +81,7 @@ static void add_block(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 static void build_with(ptx *p, const instance *in, bool five_bits)
 {
     unsigned block_bytes = five_bits ? Q5_0_BYTES : Q4_0_BYTES;
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     val row = named(p, "row", ctaid_x(p));
     val lane = lane_id(p);
     val first = named(p, "block", div(p, lane, BLOCK_LANES));

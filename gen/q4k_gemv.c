@@ -10,7 +10,7 @@ typedef void take_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSOR
 static void build_row(ptx *p, const instance *in, unsigned unroll, take_super_block *take)
 {
     unsigned warps = ptx_block(p) / 32;
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     q4k_lane lane = q4k_lane_new(p);
     val row = named(p, "row", ctaid_x(p));
     walk along = { .end = g.blocks, .unroll = unroll };
@@ -50,11 +50,9 @@ static void build_multi_warp(ptx *p, const instance *in)
 
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
                                 PARAM_END };
-static const key plain_keys[] = { KEY_K(Q4K_VALUES), KEY_N,    KEY_VARIANT,
-                                  KEY_PRECISION,     KEY_DIMS, KEY_END };
-static const key keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_DIMS, KEY_END };
-static const key multi_warp_keys[] = { KEY_K(Q4K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS,
-                                       KEY_END };
+static const key plain_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_VARIANT,
+                                  KEY_PRECISION,      KEY_DIMS, KEY_END };
+static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 
 const family q4k_gemv = {
     .name = "q4k_gemv",
@@ -87,37 +85,26 @@ const family vectorized_q4k_gemv = {
     .tolerance = 2e-7,
 };
 
-const family wide_q4k_gemv = {
-    .name = "wide_q4k_gemv",
-    .summary = "Q4_K x f32 GEMV, eight warps a row, 32-bit weight loads",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q4_K,
-    .activations = FORMAT_F32,
-    .preference = 4,
-    .keys = keys,
-    .params = params,
-    .launch = { .block = "256", .grid = { "n" }, .shared = "32", .registers = 64 },
-    .build = build_multi_warp,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
-};
+#define SEVERAL_WARPS(usual_warps, rank)                                                           \
+    .computes = "y[n] = W[n,k] x[k]", .op = OP_GEMV, .weights = FORMAT_Q4_K,                       \
+    .activations = FORMAT_F32, .preference = rank,                                                 \
+    .keys =                                                                                        \
+        (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(usual_warps), KEY_DIMS, KEY_END }, \
+    .params = params,                                                                              \
+    .launch = { .block = "32*num_warps",                                                           \
+                .grid = { "n" },                                                                   \
+                .shared = BLOCK_SUM_SHARED,                                                        \
+                .registers = 64 },                                                                 \
+    .build = build_multi_warp, .reference = ref_gemv, .tolerance = 2e-7
 
 const family mwv_q4k_gemv = {
     .name = "mwv_q4k_gemv",
     .summary = "Q4_K x f32 GEMV, several warps a row, 32-bit weight loads",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q4_K,
-    .activations = FORMAT_F32,
-    .preference = 10,
-    .keys = multi_warp_keys,
-    .params = params,
-    .launch = { .block = "32*num_warps",
-                .grid = { "n" },
-                .shared = BLOCK_SUM_SHARED,
-                .registers = 64 },
-    .build = build_multi_warp,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
+    SEVERAL_WARPS(4, 10),
+};
+
+const family wide_q4k_gemv = {
+    .name = "wide_q4k_gemv",
+    .summary = "mwv_q4k_gemv with eight warps a row",
+    SEVERAL_WARPS(8, 4),
 };

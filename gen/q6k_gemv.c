@@ -32,26 +32,26 @@ typedef struct lane_state {
 enum { LOW, HIGH, SCALES, D, VALUES };
 
 /* scale is the offset of the first scale that a lane loads; NULL: its own. */
-static lane_state lane_state_new(ptx *p, const instance *in, const gemv *g, unsigned lanes,
+static lane_state lane_state_new(ptx *p, const instance *in, const gemv_operands *g, unsigned lanes,
                                  const val *scale, walk *along)
 {
-    unsigned at_once = ptx_block(p) / lanes, bytes = at_once * Q6K_BYTES;
+    unsigned at_once = ptx_block(p) / lanes, bytes = at_once * Q6_K_BYTES;
     lane_state s = { .lane = q6k_lane_new(p, lanes) };
     val first = s.lane.super_block, row = named(p, "row", ctaid_x(p));
-    val super_block = mad_wide(p, first, Q6K_BYTES, gemv_row(p, g, row));
-    val value = mad(p, first, Q6K_VALUES, mad(p, s.lane.group, Q6K_GROUP_VALUES, s.lane.l));
+    val super_block = mad_wide(p, first, Q6_K_BYTES, gemv_row(p, g, row));
+    val value = mad(p, first, Q6_K_VALUES, mad(p, s.lane.group, Q6K_GROUP_VALUES, s.lane.l));
 
     along->first = first;
     along->end = g->blocks;
     along->stride = at_once;
-    along->weights = Q6K_VALUES / lanes;
+    along->weights = Q6_K_VALUES / lanes;
     s.low = walk_along(p, along, add(p, super_block, convert(p, U64, s.lane.low)), bytes);
     s.high = walk_along(p, along, add(p, super_block, convert(p, U64, s.lane.high)), bytes);
     val scales = add(p, super_block, convert(p, U64, scale ? *scale : s.lane.scale));
     s.scales = walk_along(p, along, scales, bytes);
     s.d = walk_along(p, along, super_block, bytes);
     s.values = walk_along(p, along, mad_wide(p, value, VALUE_BYTES, g->x),
-                          at_once * Q6K_VALUES * VALUE_BYTES);
+                          at_once * Q6_K_VALUES * VALUE_BYTES);
     s.m = in->shape.m > 1 ? (unsigned)in->shape.m : 1;
     s.columns = dim_k(p, in);
     for (unsigned i = 0; i < s.m; i++)
@@ -79,7 +79,7 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
 {
     lane_state *s = context;
     q6k_quants q = q6k_load_quants(p, &s->lane, s->low, s->high, offset[LOW]);
-    val d = convert(p, F32, ld_const(p, F16, s->d, offset[D] + Q6K_D));
+    val d = convert(p, F32, ld_const(p, F16, s->d, offset[D] + Q6_K_D));
     val sums[MAX_BATCH];
     for (unsigned i = 0; i < s->m; i++)
         sums[i] = imm(F32, 0);
@@ -95,7 +95,7 @@ static void add_super_block_coalesced(ptx *p, void *context, const int64_t offse
 {
     lane_state *s = context;
     q6k_quants q = q6k_load_quants(p, &s->lane, s->low, s->high, offset[LOW]);
-    val d = convert(p, F32, ld_const(p, F16, s->d, offset[D] + Q6K_D));
+    val d = convert(p, F32, ld_const(p, F16, s->d, offset[D] + Q6_K_D));
     val own = ld_const(p, S8, s->scales, offset[SCALES]);
     val scaled = named(p, "d * scale", mul(p, d, convert(p, F32, own)));
     val sum = get(p, s->acc[0]);
@@ -106,7 +106,7 @@ static void add_super_block_coalesced(ptx *p, void *context, const int64_t offse
     assign(p, s->acc[0], sum);
 }
 
-static void store(ptx *p, const gemv *g, const lane_state *s)
+static void store(ptx *p, const gemv_operands *g, const lane_state *s)
 {
     unsigned warps = ptx_block(p) / 32;
     val sums[MAX_BATCH];
@@ -119,7 +119,7 @@ static void store(ptx *p, const gemv *g, const lane_state *s)
 
 static void build_plain(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 4 };
     lane_state s = lane_state_new(p, in, &g, 32, NULL, &along);
     walk_items(p, &along, add_super_block, &s);
@@ -128,18 +128,18 @@ static void build_plain(ptx *p, const instance *in)
 
 static void build_coalesced(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 4 };
-    val scale = add(p, rem(p, lane_id(p), Q6K_SCALE_COUNT), Q6K_SCALES);
+    val scale = add(p, rem(p, lane_id(p), Q6K_SCALE_COUNT), Q6_K_SCALES);
     lane_state s = lane_state_new(p, in, &g, 32, &scale, &along);
-    s.loader = named(p, "loader", sub(p, s.lane.scale, Q6K_SCALES));
+    s.loader = named(p, "loader", sub(p, s.lane.scale, Q6_K_SCALES));
     walk_items(p, &along, add_super_block_coalesced, &s);
     store(p, &g, &s);
 }
 
 static void build_multi_warp(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 2 };
     lane_state s = lane_state_new(p, in, &g, 16, NULL, &along);
     walk_items(p, &along, add_super_block, &s);
@@ -151,7 +151,7 @@ static void build_multi_warp(ptx *p, const instance *in)
 static void build_batched(ptx *p, const instance *in)
 {
     enum { MOST_OF_HALF_WARPS = 4 };
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 1 };
     unsigned lanes = in->shape.m <= MOST_OF_HALF_WARPS ? 16 : 32;
     lane_state s = lane_state_new(p, in, &g, lanes, NULL, &along);
@@ -163,13 +163,13 @@ static const param params[] = { OUT(F32, y, "n", 4), IN(Q6_K, w, "n*k", 2), IN(F
                                 PARAM_END };
 static const param batched_params[] = { OUT(F32, y, "m*n", 4), IN(Q6_K, w, "n*k", 2),
                                         IN(F32, x, "m*k", 16), PARAM_END };
-static const key plain_keys[] = { KEY_K(Q6K_VALUES), KEY_N,    KEY_VARIANT,
-                                  KEY_PRECISION,     KEY_DIMS, KEY_END };
-static const key one_warp_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_DIMS, KEY_END };
-static const key multi_warp_keys[] = { KEY_K(Q6K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS,
+static const key plain_keys[] = { KEY_K(Q6_K_VALUES), KEY_N,    KEY_VARIANT,
+                                  KEY_PRECISION,      KEY_DIMS, KEY_END };
+static const key one_warp_keys[] = { KEY_K(Q6_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
+static const key multi_warp_keys[] = { KEY_K(Q6_K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS,
                                        KEY_END };
 static const key batched_keys[] = {
-    KEY_K(Q6K_VALUES),
+    KEY_K(Q6_K_VALUES),
     KEY_N,
     { .name = "m",
       .summary = "rows of X, always baked in",

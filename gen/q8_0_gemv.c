@@ -14,11 +14,8 @@
 #include "gen/blocks/walk.h"
 
 enum {
-    BLOCK_VALUES = 32,
-    BLOCK_BYTES = 34,
-    QUANTS = 2, /* offset of the weights */
     LANE_VALUES = 4,
-    BLOCK_LANES = BLOCK_VALUES / LANE_VALUES,
+    BLOCK_LANES = Q8_0_VALUES / LANE_VALUES,
     WARP_BLOCKS = 32 / BLOCK_LANES,
     VALUE_BYTES = 4,
     BLOCKS_IN_FLIGHT = 8,
@@ -47,7 +44,7 @@ static void add_block(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 
 static void build(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     val row = named(p, "row", ctaid_x(p));
     val lane = lane_id(p);
     val first = named(p, "block", div(p, lane, BLOCK_LANES));
@@ -58,21 +55,22 @@ static void build(ptx *p, const instance *in)
         .unroll = BLOCKS_IN_FLIGHT,
         .weights = LANE_VALUES,
     };
-    val block = mad_wide(p, first, BLOCK_BYTES, gemv_row(p, &g, row));
+    val block = mad_wide(p, first, Q8_0_BYTES, gemv_row(p, &g, row));
     val value = mul(p, rem(p, lane, BLOCK_LANES), LANE_VALUES);
-    val quants = add(p, add(p, block, convert(p, U64, value)), QUANTS);
+    val quants = add(p, add(p, block, convert(p, U64, value)), Q8_0_QUANTS);
     lane_state s;
-    s.block = walk_along(p, &along, block, WARP_BLOCKS * BLOCK_BYTES);
-    s.quants = walk_along(p, &along, quants, WARP_BLOCKS * BLOCK_BYTES);
+    s.block = walk_along(p, &along, block, WARP_BLOCKS * Q8_0_BYTES);
+    s.quants = walk_along(p, &along, quants, WARP_BLOCKS * Q8_0_BYTES);
     s.values = walk_along(p, &along, mad_wide(p, lane, LANE_VALUES * VALUE_BYTES, g.x),
-                          WARP_BLOCKS * BLOCK_VALUES * VALUE_BYTES);
+                          WARP_BLOCKS * Q8_0_VALUES * VALUE_BYTES);
     s.acc = var_f32(p, 0.0f);
     walk_items(p, &along, add_block, &s);
     gemv_store(p, &g, row, warp_sum(p, get(p, s.acc)));
 }
 
-static const key keys[] = { KEY_K(BLOCK_VALUES), KEY_N,    KEY_VARIANT,
-                            KEY_PRECISION,       KEY_DIMS, KEY_END };
+static const key keys[] = {
+    KEY_K(Q8_0_VALUES), KEY_N, KEY_VARIANT, KEY_PRECISION, KEY_DIMS, KEY_END
+};
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 16),
                                 PARAM_END };
 

@@ -28,7 +28,8 @@ static void build(ptx *p, const instance *in)
 
     val value = add(p, mul_wide(p, block, Q8_1_VALUES), convert(p, U64, lane));
     val v = ld_const(p, F32, add(p, x, shl(p, value, 2)), 0);
-    val d = div(p, warp_max(p, abs(p, v)), 127.0f);
+    val size = q8_largest(p, imm(U32, 0), &v, 1);
+    val d = div(p, bits_as(p, F32, warp_max(p, size)), 127.0f);
     val inverse = select(p, eq(p, d, 0.0f), imm(F32, 0), rcp(p, d));
     val q = round_half_away(p, mul(p, v, inverse));
     val sum = mul(p, convert(p, F32, warp_sum(p, q)), d);

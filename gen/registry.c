@@ -1,5 +1,5 @@
 /* The list of kernel families: a new one is its file and its line here. */
-#include "gen/family.h"
+#include "family/family.h"
 
 #define FAMILIES                                  \
     FAMILY(f32_gemv)                              \
@@ -9,8 +9,8 @@
     FAMILY(q4k_gemv)                              \
     FAMILY(coalesced_q4k_gemv)                    \
     FAMILY(vectorized_q4k_gemv)                   \
-    FAMILY(wide_q4k_gemv)                         \
     FAMILY(mwv_q4k_gemv)                          \
+    FAMILY(wide_q4k_gemv)                         \
     FAMILY(tiled_q4k_gemv)                        \
     FAMILY(chunked_tiled_q4k_gemv)                \
     FAMILY(dp4a_q4k_gemv)                         \
@@ -29,13 +29,9 @@
     FAMILY(batched_q6k_gemv)                      \
     FAMILY(dp4a_q6k_gemv)                         \
     FAMILY(hw_dp4a_q6k_gemv)                      \
-    FAMILY(stream_q4k_gemv)                       \
-    FAMILY(stream_gate_up_swiglu_q4k_gemv)        \
-    FAMILY(stream_q6k_gemv)                       \
-    FAMILY(stream_q8_0_gemv)                      \
-    FAMILY(stream_q5_0_gemv)                      \
-    FAMILY(stream_q4_0_gemv)                      \
-    FAMILY(stream_f16_gemv)                       \
+    FAMILY(gemv)                                  \
+    FAMILY(stream_gemv)                           \
+    FAMILY(stream_gate_up)                        \
     FAMILY(q8_1_quantize)                         \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \

@@ -18,7 +18,7 @@ typedef struct output {
     val exists; /* whether there is such a row */
 } output;
 
-static output output_new(ptx *p, const gemv *g)
+static output output_new(ptx *p, const gemv_operands *g)
 {
     val row = named(p, "row", mad(p, ctaid_x(p), ptx_block(p) / 32, warp_id(p)));
     return (output){ .lane = q4k_lane_new(p), .row = row, .exists = lt(p, row, g->n) };
@@ -26,16 +26,16 @@ static output output_new(ptx *p, const gemv *g)
 
 /* The lane's sum over count super-blocks of its row from number first on, with their activations in
  * the tile. */
-static val multiply(ptx *p, const gemv *g, const output *o, val first, val count, val tile)
+static val multiply(ptx *p, const gemv_operands *g, const output *o, val first, val count, val tile)
 {
     walk along = { .end = count, .unroll = SUPER_BLOCKS_IN_FLIGHT };
-    val w = mad_wide(p, first, Q4K_BYTES, gemv_row(p, g, o->row));
+    val w = mad_wide(p, first, Q4_K_BYTES, gemv_row(p, g, o->row));
     q4k_row way = q4k_row_new(p, &o->lane, w, tile, imm(U32, 0), 1, &along);
     walk_items(p, &along, q4k_add_super_block, &way);
     return get(p, way.acc);
 }
 
-static void store(ptx *p, const gemv *g, const output *o, val of_lane)
+static void store(ptx *p, const gemv_operands *g, const output *o, val of_lane)
 {
     val sum = warp_sum(p, of_lane);
     PTX_IF (p, eq(p, lane_id(p), 0))
@@ -44,7 +44,7 @@ static void store(ptx *p, const gemv *g, const output *o, val of_lane)
 
 static void build_tiled(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     output o = output_new(p, &g);
     val tile = shared_dynamic(p, "tile", F32);
     stage_values(p, g.x, tile, dim_k(p, in));
@@ -57,14 +57,14 @@ static void build_tiled(ptx *p, const instance *in)
 
 static void build_chunked(ptx *p, const instance *in)
 {
-    gemv g = gemv_parameters(p, in);
+    gemv_operands g = gemv_parameters(p, in);
     output o = output_new(p, &g);
-    val tile = shared_array(p, "tile", F32, CHUNK_SUPER_BLOCKS * Q4K_VALUES);
+    val tile = shared_array(p, "tile", F32, CHUNK_SUPER_BLOCKS * Q4_K_VALUES);
     var sum = var_f32(p, 0.0f);
     PTX_FOR (p, chunk, 0, g.blocks, CHUNK_SUPER_BLOCKS) {
         val count = min(p, sub(p, g.blocks, chunk), CHUNK_SUPER_BLOCKS);
         barrier(p); /* until no warp reads the previous chunk any more */
-        stage_values(p, mad_wide(p, chunk, Q4K_F32_BYTES, g.x), tile, mul(p, count, Q4K_VALUES));
+        stage_values(p, mad_wide(p, chunk, Q4K_F32_BYTES, g.x), tile, mul(p, count, Q4_K_VALUES));
         barrier(p);
         PTX_IF (p, o.exists) {
             val part = multiply(p, &g, &o, chunk, count, tile);
@@ -78,7 +78,7 @@ static void build_chunked(ptx *p, const instance *in)
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
                                 PARAM_END };
 static const key keys[] = {
-    KEY_K(Q4K_VALUES),
+    KEY_K(Q4_K_VALUES),
     KEY_N,
     { .name = "outputs_per_block",
       .summary = "rows that share a staged x, a warp each",

@@ -31,7 +31,7 @@
  *
  *     llama_cuda cuda;                                one a context, which is current
  *     void *library = dlopen("libcuda.so.1", RTLD_NOW);
- *     CUresult r = llama_cuda_init(&cuda, dlsym, library);
+ *     ptxgen_result r = llama_cuda_init(&cuda, dlsym, library);      a CUresult
  *     r = llama_f32_gemv_k4096_n256_load(&cuda, NULL);
  *     r = llama_f32_gemv_k4096_n256_launch(&cuda, stream, y, w, x);
  *
@@ -47,17 +47,20 @@
  *     unsigned grid[3];
  *     ptxgen_run run = { 0, 0, 0, 132 };
  *     if (!ptxgen_grid(kernel, &run, grid))
- *         ...                                            run lacks a value, sm_count say
+ *         ...                                            run lacks a value, sm_count say, or has
+ *                                                        one that makes more blocks than CUDA takes
  *     cuLaunchKernel(function, grid[0], grid[1], grid[2],
  *                    kernel->block[0], kernel->block[1], kernel->block[2],
  *                    ptxgen_shared(kernel, &run), stream, arguments, NULL);
  *
  * arguments are one pointer to each of kernel->params. Where kernel->shared_static and what
  * ptxgen_shared gives are above 48 KiB together, first raise
- * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to the latter.
+ * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to the latter. Where the spec says embed = c23 or
+ * incbin, ptxgen_is_intact(kernel) says whether the .ptx file is still as ptxgen saw it.
  */
-#ifndef LLAMA_KERNELS_H
-#define LLAMA_KERNELS_H
+/* Guards have the prefix as it is: another header's may differ in capitals alone. */
+#ifndef llama_KERNELS_H
+#define llama_KERNELS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,11 +68,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 3
+#if PTXGEN_ABI != 4
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 3
+#define PTXGEN_ABI 4
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,6 +107,24 @@ typedef enum ptxgen_format {
     PTXGEN_Q8_1,
     PTXGEN_Q4_K,
     PTXGEN_Q6_K,
+    PTXGEN_Q5_K,
+    PTXGEN_Q4_1,
+    PTXGEN_Q5_1,
+    PTXGEN_Q3_K,
+    PTXGEN_Q2_K,
+    PTXGEN_IQ4_NL,
+    PTXGEN_IQ4_XS,
+    PTXGEN_MXFP4,
+    PTXGEN_IQ2_XXS,
+    PTXGEN_IQ2_XS,
+    PTXGEN_IQ2_S,
+    PTXGEN_IQ3_XXS,
+    PTXGEN_IQ3_S,
+    PTXGEN_IQ1_S,
+    PTXGEN_IQ1_M,
+    PTXGEN_TQ1_0,
+    PTXGEN_TQ2_0,
+    PTXGEN_NVFP4,
 } ptxgen_format;
 
 typedef enum ptxgen_param_kind { PTXGEN_PARAM_POINTER, PTXGEN_PARAM_U32 } ptxgen_param_kind;
@@ -149,6 +170,7 @@ typedef struct ptxgen_kernel {
     const char *entry;
     const char *ptx; /* NUL-terminated */
     size_t ptx_length;
+    uint64_t checksum; /* of the PTX that ptxgen made or verified: see ptxgen_is_intact */
 
     const char *family;
     ptxgen_operation operation;
@@ -239,6 +261,23 @@ typedef struct ptxgen_pipeline {
 #define PTXGEN_MAX(a, b)      ((a) > (b) ? (a) : (b))
 #define PTXGEN_CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
 
+/* Whether the PTX is what ptxgen made or verified. Where the compiler took it from a .ptx file, that
+ * may have been changed since. The checksum is 64-bit FNV-1a. */
+static inline int ptxgen_is_intact(const ptxgen_kernel *kernel)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    size_t i;
+    for (i = 0; kernel->ptx[i]; i++)
+        hash = (hash ^ (unsigned char)kernel->ptx[i]) * UINT64_C(0x100000001b3);
+    return i == kernel->ptx_length && hash == kernel->checksum;
+}
+
+/* A grid's blocks in one direction; 0 where CUDA does not allow so many. */
+static inline unsigned ptxgen_extent(int64_t blocks, int64_t most)
+{
+    return blocks > 0 && blocks <= most ? (unsigned)blocks : 0;
+}
+
 /* The run-time values of a kernel: its own sizes where they are built in, else the caller's. */
 static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen_run *run)
 {
@@ -251,14 +290,47 @@ static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen
     return values;
 }
 
-/* The grid to launch. run may be NULL where the kernel's grid is fixed. 0: run is NULL or lacks a
- * value that the grid depends on. */
+/* Whether a key of a configuration, NULL where it has none of the name, takes a size. */
+static inline int ptxgen_takes(const ptxgen_config *key, int64_t wanted)
+{
+    if (wanted == 0)
+        return 1;
+    if (!key)
+        return wanted == 1;
+    if (!key->at_run_time)
+        return wanted == key->value;
+    return wanted >= key->min && wanted <= key->max && wanted % key->multiple_of == 0;
+}
+
+static inline int64_t *ptxgen_run_size(ptxgen_run *run, const char *name)
+{
+    return strcmp(name, "k") == 0   ? &run->k
+           : strcmp(name, "n") == 0 ? &run->n
+           : strcmp(name, "m") == 0 ? &run->m
+                                    : NULL;
+}
+
+/* Whether a kernel takes the run-time values, as far as they are known. */
+static inline int ptxgen_fits_run(const ptxgen_kernel *kernel, ptxgen_run *run)
+{
+    size_t i;
+    for (i = 0; i < kernel->config_count; i++)
+        if (kernel->config[i].at_run_time &&
+            !ptxgen_takes(&kernel->config[i], *ptxgen_run_size(run, kernel->config[i].name)))
+            return 0;
+    return run->sm_count <= 65536;
+}
+
+/* The grid to launch. run may be NULL where the kernel's grid is fixed. 0, and no grid that can be
+ * launched: run is NULL or lacks a value that the grid depends on, a size is none that the kernel
+ * takes, or there would be more blocks than CUDA allows (2^31-1 in x, 65535 in y and z). */
 static inline int ptxgen_grid(const ptxgen_kernel *kernel, const ptxgen_run *run, unsigned grid[3])
 {
     memcpy(grid, kernel->grid, sizeof kernel->grid);
     if (kernel->grid_at && run) {
         ptxgen_run values = ptxgen_run_of(kernel, run);
-        kernel->grid_at(&values, grid);
+        if (ptxgen_fits_run(kernel, &values))
+            kernel->grid_at(&values, grid);
     }
     return grid[0] && grid[1] && grid[2];
 }
@@ -281,18 +353,6 @@ static inline const ptxgen_config *ptxgen_key(const ptxgen_config *config, size_
         if (strcmp(config[i].name, name) == 0)
             return &config[i];
     return NULL;
-}
-
-/* Whether a key of a configuration, NULL where it has none of the name, takes a size. */
-static inline int ptxgen_takes(const ptxgen_config *key, int64_t wanted)
-{
-    if (wanted == 0)
-        return 1;
-    if (!key)
-        return wanted == 1;
-    if (!key->at_run_time)
-        return wanted == key->value;
-    return wanted >= key->min && wanted <= key->max && wanted % key->multiple_of == 0;
 }
 
 static inline int ptxgen_fits_size(const ptxgen_kernel *kernel, const char *name, int64_t wanted)
@@ -608,41 +668,98 @@ extern const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f1
 #ifdef __cplusplus
 }
 #endif
-#endif /* LLAMA_KERNELS_H */
+#endif /* llama_KERNELS_H */
 
-#if defined(LLAMA_WITH_CUDA) && !defined(LLAMA_KERNELS_CUDA)
-#define LLAMA_KERNELS_CUDA
-
-/* The types of the CUDA driver API, unless you have included <cuda.h>, or a stand-in for it that
- * defines CUDA_VERSION, yourself. */
-#ifndef CUDA_VERSION
-#include <cuda.h>
-#endif
+#if defined(LLAMA_WITH_CUDA) && !defined(llama_KERNELS_CUDA)
+#define llama_KERNELS_CUDA
 
 /* What loads and launches kernels, the same in every header that ptxgen writes. Nothing here calls
  * the driver by name, so that the program needs no libcuda to link or to start. */
 #ifndef PTXGEN_DRIVER
 #define PTXGEN_DRIVER
 
+/* The types of the CUDA driver API: those of <cuda.h>, or of a stand-in for it that defines
+ * CUDA_VERSION, where you have included it or the compiler finds it. Else types of the same size
+ * under names of our own, which no <cuda.h> that comes later knows. */
+#if !defined(CUDA_VERSION) && defined(__has_include)
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#endif
+#endif
+
+#ifdef CUDA_VERSION
+#define PTXGEN_CUDAAPI CUDAAPI
+typedef CUresult ptxgen_result;
+typedef CUdeviceptr ptxgen_deviceptr;
+typedef CUstream ptxgen_stream;
+typedef CUmodule ptxgen_module;
+typedef CUfunction ptxgen_function;
+typedef CUdevice ptxgen_device;
+typedef CUdevice_attribute ptxgen_device_attribute;
+typedef CUfunction_attribute ptxgen_function_attribute;
+typedef CUjit_option ptxgen_jit_option;
+#else
+#ifdef _WIN32
+#define PTXGEN_CUDAAPI __stdcall
+#else
+#define PTXGEN_CUDAAPI
+#endif
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define PTXGEN_LAUNCH_KERNEL "cuLaunchKernel_ptsz"
+#else
+#define PTXGEN_LAUNCH_KERNEL "cuLaunchKernel"
+#endif
+typedef unsigned ptxgen_result; /* as C enumerations are */
+#if UINTPTR_MAX > UINT32_MAX
+typedef unsigned long long ptxgen_deviceptr;
+#else
+typedef unsigned ptxgen_deviceptr;
+#endif
+typedef struct CUstream_st *ptxgen_stream;
+typedef struct CUmod_st *ptxgen_module;
+typedef struct CUfunc_st *ptxgen_function;
+typedef int ptxgen_device;
+typedef unsigned ptxgen_device_attribute, ptxgen_function_attribute, ptxgen_jit_option;
+#endif
+
+/* The driver's own numbers: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
+#define PTXGEN_CUDA_SUCCESS                    ((ptxgen_result)0)
+#define PTXGEN_CUDA_ERROR_INVALID_VALUE        ((ptxgen_result)1)
+#define PTXGEN_CUDA_ERROR_NOT_INITIALIZED      ((ptxgen_result)3)
+#define PTXGEN_CUDA_ERROR_INVALID_IMAGE        ((ptxgen_result)200)
+#define PTXGEN_CUDA_ERROR_NO_BINARY_FOR_GPU    ((ptxgen_result)209)
+#define PTXGEN_CUDA_ERROR_INVALID_HANDLE       ((ptxgen_result)400)
+#define PTXGEN_CUDA_ERROR_NOT_FOUND            ((ptxgen_result)500)
+#define PTXGEN_CU_MULTIPROCESSOR_COUNT         ((ptxgen_device_attribute)16)
+#define PTXGEN_CU_COMPUTE_CAPABILITY_MAJOR     ((ptxgen_device_attribute)75)
+#define PTXGEN_CU_COMPUTE_CAPABILITY_MINOR     ((ptxgen_device_attribute)76)
+#define PTXGEN_CU_SHARED_MEMORY_A_BLOCK_OPTIN  ((ptxgen_device_attribute)97)
+#define PTXGEN_CU_MAX_DYNAMIC_SHARED           ((ptxgen_function_attribute)8)
+#define PTXGEN_CU_JIT_ERROR_LOG                ((ptxgen_jit_option)5)
+#define PTXGEN_CU_JIT_ERROR_LOG_SIZE           ((ptxgen_jit_option)6)
+
 /* Define it as assert, before including, to be stopped in a debugger where a kernel is launched
  * that was not loaded. Left alone, nothing stops the program: what is wrong comes back as a
- * CUresult. */
+ * ptxgen_result, a CUresult. */
 #ifndef PTXGEN_ASSERT
 #define PTXGEN_ASSERT(condition) ((void)0)
 #endif
 
 /* cuda.h renames what it has per-thread default streams for; look up what a call would reach. */
+#ifndef PTXGEN_LAUNCH_KERNEL
 #define PTXGEN_TEXT_OF(name)    #name
 #define PTXGEN_ENTRY_NAME(name) PTXGEN_TEXT_OF(name)
+#define PTXGEN_LAUNCH_KERNEL    PTXGEN_ENTRY_NAME(cuLaunchKernel)
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The address of device memory that a kernel only reads. A CUdeviceptr is a number, of which the
+/* The address of device memory that a kernel only reads. A ptxgen_deviceptr is a number, of which the
  * compiler can't watch what it points to; the parameters of launch functions say it in their types:
- * CUdeviceptr is written, ptxgen_const_deviceptr is not. */
-typedef CUdeviceptr ptxgen_const_deviceptr;
+ * ptxgen_deviceptr, which is CUdeviceptr, is written, ptxgen_const_deviceptr is not. */
+typedef ptxgen_deviceptr ptxgen_const_deviceptr;
 
 /* The address of a driver's entry point, or NULL: dlsym itself, library being what
  * dlopen("libcuda.so.1", RTLD_NOW) gave, or a function of yours over GetProcAddress. */
@@ -650,19 +767,19 @@ typedef void *(*ptxgen_lookup)(void *library, const char *name);
 
 /* Entry points of the driver, and what of a device decides how kernels are loaded and launched. */
 typedef struct ptxgen_driver {
-    CUresult(CUDAAPI *ctx_get_device)(CUdevice *device);
-    CUresult(CUDAAPI *device_get_attribute)(int *value, CUdevice_attribute attribute,
-                                            CUdevice device);
-    CUresult(CUDAAPI *module_load_data_ex)(CUmodule *module, const void *image,
-                                           unsigned option_count, CUjit_option *options,
+    ptxgen_result(PTXGEN_CUDAAPI *ctx_get_device)(ptxgen_device *device);
+    ptxgen_result(PTXGEN_CUDAAPI *device_get_attribute)(int *value, ptxgen_device_attribute attribute,
+                                            ptxgen_device device);
+    ptxgen_result(PTXGEN_CUDAAPI *module_load_data_ex)(ptxgen_module *module, const void *image,
+                                           unsigned option_count, ptxgen_jit_option *options,
                                            void **values);
-    CUresult(CUDAAPI *module_get_function)(CUfunction *function, CUmodule module, const char *name);
-    CUresult(CUDAAPI *module_unload)(CUmodule module);
-    CUresult(CUDAAPI *func_set_attribute)(CUfunction function, CUfunction_attribute attribute,
+    ptxgen_result(PTXGEN_CUDAAPI *module_get_function)(ptxgen_function *function, ptxgen_module module, const char *name);
+    ptxgen_result(PTXGEN_CUDAAPI *module_unload)(ptxgen_module module);
+    ptxgen_result(PTXGEN_CUDAAPI *func_set_attribute)(ptxgen_function function, ptxgen_function_attribute attribute,
                                           int value);
-    CUresult(CUDAAPI *launch_kernel)(CUfunction function, unsigned grid_x, unsigned grid_y,
+    ptxgen_result(PTXGEN_CUDAAPI *launch_kernel)(ptxgen_function function, unsigned grid_x, unsigned grid_y,
                                      unsigned grid_z, unsigned block_x, unsigned block_y,
-                                     unsigned block_z, unsigned shared, CUstream stream,
+                                     unsigned block_z, unsigned shared, ptxgen_stream stream,
                                      void **arguments, void **extra);
     unsigned sm;           /* compute capability, times ten; 0: not initialised */
     unsigned sm_count;     /* multiprocessors */
@@ -672,13 +789,13 @@ typedef struct ptxgen_driver {
 /* A kernel in a context; all 0 before it is loaded. */
 typedef struct ptxgen_loaded_kernel {
     const ptxgen_kernel *kernel; /* of those of its name the newest that the device runs */
-    CUmodule module;
-    CUfunction function;
+    ptxgen_module module;
+    ptxgen_function function;
     int is_new; /* while all are loaded: this one was not before */
 } ptxgen_loaded_kernel;
 
-/* Where loading failed: the kernel, and what the driver's JIT compiler said of its PTX, "" where
- * the failure is not the JIT's. */
+/* Where loading failed: the kernel, and what the driver's JIT compiler said of its PTX, or why the
+ * driver was not given it; "" where the failure is of another kind. */
 typedef struct ptxgen_load_error {
     const ptxgen_kernel *kernel;
     char log[4096];
@@ -691,11 +808,11 @@ static inline void ptxgen_look_up(ptxgen_lookup lookup, void *library, const cha
     memcpy(entry, &found, sizeof found); /* C has no conversion to a pointer to a function */
 }
 
-static inline CUresult ptxgen_ask_device(const ptxgen_driver *driver, CUdevice device,
-                                         CUdevice_attribute attribute, unsigned *value)
+static inline ptxgen_result ptxgen_ask_device(const ptxgen_driver *driver, ptxgen_device device,
+                                         ptxgen_device_attribute attribute, unsigned *value)
 {
     int answer = 0;
-    CUresult result = driver->device_get_attribute(&answer, attribute, device);
+    ptxgen_result result = driver->device_get_attribute(&answer, attribute, device);
     *value = (unsigned)answer;
     return result;
 }
@@ -709,36 +826,36 @@ static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lo
     ptxgen_look_up(lookup, library, "cuModuleGetFunction", &driver->module_get_function);
     ptxgen_look_up(lookup, library, "cuModuleUnload", &driver->module_unload);
     ptxgen_look_up(lookup, library, "cuFuncSetAttribute", &driver->func_set_attribute);
-    ptxgen_look_up(lookup, library, PTXGEN_ENTRY_NAME(cuLaunchKernel), &driver->launch_kernel);
+    ptxgen_look_up(lookup, library, PTXGEN_LAUNCH_KERNEL, &driver->launch_kernel);
 }
 
 /* Asks for the device of the current context. CUDA_ERROR_NOT_FOUND where an entry point is missing,
  * else what the driver says. */
-static inline CUresult ptxgen_driver_ask(ptxgen_driver *driver)
+static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
 {
-    CUdevice device;
-    CUresult result;
+    ptxgen_device device;
+    ptxgen_result result;
     unsigned major = 0, minor = 0;
     driver->sm = 0;
     if (!driver->ctx_get_device || !driver->device_get_attribute || !driver->module_load_data_ex ||
         !driver->module_get_function || !driver->module_unload || !driver->func_set_attribute ||
         !driver->launch_kernel)
-        return CUDA_ERROR_NOT_FOUND;
+        return PTXGEN_CUDA_ERROR_NOT_FOUND;
     result = driver->ctx_get_device(&device);
-    if (result == CUDA_SUCCESS)
-        result = ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+    if (result == PTXGEN_CUDA_SUCCESS)
+        result = ptxgen_ask_device(driver, device, PTXGEN_CU_MULTIPROCESSOR_COUNT,
                                    &driver->sm_count);
-    if (result == CUDA_SUCCESS)
+    if (result == PTXGEN_CUDA_SUCCESS)
         result =
-            ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            ptxgen_ask_device(driver, device, PTXGEN_CU_SHARED_MEMORY_A_BLOCK_OPTIN,
                               &driver->shared_block);
-    if (result == CUDA_SUCCESS)
+    if (result == PTXGEN_CUDA_SUCCESS)
         result =
-            ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major);
-    if (result == CUDA_SUCCESS)
+            ptxgen_ask_device(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MAJOR, &major);
+    if (result == PTXGEN_CUDA_SUCCESS)
         result =
-            ptxgen_ask_device(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
-    if (result == CUDA_SUCCESS)
+            ptxgen_ask_device(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MINOR, &minor);
+    if (result == PTXGEN_CUDA_SUCCESS)
         driver->sm = major * 10 + minor;
     return result;
 }
@@ -752,38 +869,46 @@ static inline unsigned ptxgen_most_dynamic_shared(const ptxgen_driver *driver,
 
 /* Above 48 KiB a kernel has to opt into its shared memory. Where run-time values decide how much,
  * it may have all that a block can. */
-static inline CUresult ptxgen_allow_shared(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
-                                           CUfunction function)
+static inline ptxgen_result ptxgen_allow_shared(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
+                                           ptxgen_function function)
 {
     const unsigned without_asking = 48 * 1024;
     unsigned dynamic =
         kernel->shared_at ? ptxgen_most_dynamic_shared(driver, kernel) : kernel->shared_dynamic;
     if (kernel->shared_static + dynamic <= without_asking)
-        return CUDA_SUCCESS;
-    return driver->func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        return PTXGEN_CUDA_SUCCESS;
+    return driver->func_set_attribute(function, PTXGEN_CU_MAX_DYNAMIC_SHARED,
                                       (int)dynamic);
 }
 
-/* Loads one kernel into an empty *loaded, which stays empty on failure. */
-static inline CUresult ptxgen_load_kernel(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
+/* Loads one kernel into an empty *loaded, which stays empty on failure. CUDA_ERROR_INVALID_IMAGE
+ * where its PTX is not what ptxgen made or verified. */
+static inline ptxgen_result ptxgen_load_kernel(const ptxgen_driver *driver, const ptxgen_kernel *kernel,
                                           ptxgen_loaded_kernel *loaded, ptxgen_load_error *error)
 {
-    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    ptxgen_jit_option options[] = { PTXGEN_CU_JIT_ERROR_LOG, PTXGEN_CU_JIT_ERROR_LOG_SIZE };
     void *values[2] = { NULL, NULL };
-    CUmodule module;
-    CUfunction function;
-    CUresult result;
+    ptxgen_module module;
+    ptxgen_function function;
+    ptxgen_result result;
+    if (!ptxgen_is_intact(kernel)) {
+        static const char changed[] = "the .ptx file was changed since ptxgen wrote the header: "
+                                      "run it again, with --verify to keep the change";
+        if (error)
+            memcpy(error->log, changed, sizeof changed);
+        return PTXGEN_CUDA_ERROR_INVALID_IMAGE;
+    }
     if (error) {
         values[0] = error->log;
         values[1] = (void *)(uintptr_t)sizeof error->log;
     }
     result = driver->module_load_data_ex(&module, kernel->ptx, error ? 2 : 0, options, values);
-    if (result != CUDA_SUCCESS)
+    if (result != PTXGEN_CUDA_SUCCESS)
         return result;
     result = driver->module_get_function(&function, module, kernel->entry);
-    if (result == CUDA_SUCCESS)
+    if (result == PTXGEN_CUDA_SUCCESS)
         result = ptxgen_allow_shared(driver, kernel, function);
-    if (result != CUDA_SUCCESS) {
+    if (result != PTXGEN_CUDA_SUCCESS) {
         driver->module_unload(module);
         return result;
     }
@@ -791,7 +916,7 @@ static inline CUresult ptxgen_load_kernel(const ptxgen_driver *driver, const ptx
     loaded->module = module;
     loaded->function = function;
     loaded->is_new = 1;
-    return CUDA_SUCCESS;
+    return PTXGEN_CUDA_SUCCESS;
 }
 
 static inline void ptxgen_clear_error(ptxgen_load_error *error, const ptxgen_kernel *kernel)
@@ -803,19 +928,19 @@ static inline void ptxgen_clear_error(ptxgen_load_error *error, const ptxgen_ker
 }
 
 /* Loads, of kernels of one name, the newest that the device runs; nothing where one is loaded. */
-static inline CUresult ptxgen_load_newest(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+static inline ptxgen_result ptxgen_load_newest(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                           const ptxgen_kernel *const *kernels, size_t count,
                                           ptxgen_load_error *error)
 {
     const ptxgen_kernel *kernel;
     ptxgen_clear_error(error, kernels[0]);
     if (!driver->sm)
-        return CUDA_ERROR_NOT_INITIALIZED;
+        return PTXGEN_CUDA_ERROR_NOT_INITIALIZED;
     if (loaded->kernel)
-        return CUDA_SUCCESS;
+        return PTXGEN_CUDA_SUCCESS;
     kernel = ptxgen_named_in(kernels, count, kernels[0]->name, driver->sm);
     if (!kernel)
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+        return PTXGEN_CUDA_ERROR_NO_BINARY_FOR_GPU;
     ptxgen_clear_error(error, kernel);
     return ptxgen_load_kernel(driver, kernel, loaded, error);
 }
@@ -841,63 +966,55 @@ static inline size_t ptxgen_place_in(const ptxgen_kernel *const *kernels, size_t
     return count;
 }
 
-static inline CUresult ptxgen_load_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+static inline ptxgen_result ptxgen_load_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                       const ptxgen_kernel *const *kernels, size_t count,
                                       const ptxgen_kernel *kernel, ptxgen_load_error *error)
 {
     size_t place = ptxgen_place_in(kernels, count, kernel);
     ptxgen_clear_error(error, kernel);
     if (!driver->sm)
-        return CUDA_ERROR_NOT_INITIALIZED;
+        return PTXGEN_CUDA_ERROR_NOT_INITIALIZED;
     if (place == count)
-        return CUDA_ERROR_NOT_FOUND;
+        return PTXGEN_CUDA_ERROR_NOT_FOUND;
     return ptxgen_load_newest(driver, &loaded[place], kernels + place,
                               ptxgen_same_name(kernels + place, count - place), error);
 }
 
 /* Unloads the new ones, or all. */
-static inline CUresult ptxgen_unload_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+static inline ptxgen_result ptxgen_unload_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                         size_t count, int only_new)
 {
-    CUresult first = CUDA_SUCCESS;
+    ptxgen_result first = PTXGEN_CUDA_SUCCESS;
     size_t i;
     for (i = 0; i < count; i++) {
-        CUresult result;
+        ptxgen_result result;
         if (!loaded[i].kernel || (only_new && !loaded[i].is_new))
             continue;
         result = driver->module_unload(loaded[i].module);
         memset(&loaded[i], 0, sizeof loaded[i]);
-        if (first == CUDA_SUCCESS)
+        if (first == PTXGEN_CUDA_SUCCESS)
             first = result;
     }
     return first;
 }
 
-static inline CUresult ptxgen_load_all_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
+static inline ptxgen_result ptxgen_load_all_in(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                           const ptxgen_kernel *const *kernels, size_t count,
                                           ptxgen_load_error *error)
 {
-    CUresult result = driver->sm ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    ptxgen_result result = driver->sm ? PTXGEN_CUDA_SUCCESS : PTXGEN_CUDA_ERROR_NOT_INITIALIZED;
     size_t i, same;
     ptxgen_clear_error(error, NULL);
     for (i = 0; i < count; i++)
         loaded[i].is_new = 0;
-    for (i = 0; i < count && result == CUDA_SUCCESS; i += same) {
+    for (i = 0; i < count && result == PTXGEN_CUDA_SUCCESS; i += same) {
         same = ptxgen_same_name(kernels + i, count - i);
         if (kernels[i]->sm <= driver->sm)
             result = ptxgen_load_newest(driver, &loaded[i], kernels + i, same, error);
     }
-    if (result != CUDA_SUCCESS)
+    if (result != PTXGEN_CUDA_SUCCESS)
         ptxgen_unload_in(driver, loaded, count, 1);
     return result;
-}
-
-static inline int64_t *ptxgen_run_size(ptxgen_run *run, const char *name)
-{
-    return strcmp(name, "k") == 0   ? &run->k
-           : strcmp(name, "n") == 0 ? &run->n
-           : strcmp(name, "m") == 0 ? &run->m
-                                    : NULL;
 }
 
 /* Whether a kernel may get these arguments: no pointer is 0 or less aligned than its loads rely on,
@@ -909,7 +1026,7 @@ static inline int ptxgen_read_arguments(const ptxgen_kernel *kernel, void *const
     for (i = 0; i < kernel->param_count; i++) {
         const ptxgen_param *param = &kernel->params[i];
         if (param->kind == PTXGEN_PARAM_POINTER) {
-            CUdeviceptr address;
+            ptxgen_deviceptr address;
             memcpy(&address, arguments[i], sizeof address);
             if (address == 0 || address % param->alignment != 0)
                 return 0;
@@ -930,10 +1047,11 @@ static inline int ptxgen_read_arguments(const ptxgen_kernel *kernel, void *const
 /* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters,
  * of which kernels that one query may find have different ones: see kernel->params. Grid and shared
  * memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not loaded,
- * CUDA_ERROR_INVALID_VALUE where there are more or fewer arguments than it has parameters or one is
- * none that it takes, else what the driver says. */
-static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
-                                     const ptxgen_loaded_kernel *loaded, CUstream stream,
+ * CUDA_ERROR_INVALID_VALUE where there are more or fewer arguments than it has parameters, one is
+ * none that it takes, or sizes make more blocks or shared memory than the device can have, else what
+ * the driver says. */
+static inline ptxgen_result ptxgen_launch(const ptxgen_driver *driver,
+                                     const ptxgen_loaded_kernel *loaded, ptxgen_stream stream,
                                      void **arguments, size_t argument_count)
 {
     const ptxgen_kernel *kernel = loaded ? loaded->kernel : NULL;
@@ -941,14 +1059,14 @@ static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
     unsigned grid[3], shared;
     PTXGEN_ASSERT(kernel && "not loaded: see PREFIX_load");
     if (!kernel)
-        return CUDA_ERROR_INVALID_HANDLE;
+        return PTXGEN_CUDA_ERROR_INVALID_HANDLE;
     run.sm_count = driver->sm_count;
     if (argument_count != kernel->param_count ||
         !ptxgen_read_arguments(kernel, arguments, &run) || !ptxgen_grid(kernel, &run, grid))
-        return CUDA_ERROR_INVALID_VALUE;
+        return PTXGEN_CUDA_ERROR_INVALID_VALUE;
     shared = ptxgen_shared(kernel, &run);
     if (shared > ptxgen_most_dynamic_shared(driver, kernel))
-        return CUDA_ERROR_INVALID_VALUE;
+        return PTXGEN_CUDA_ERROR_INVALID_VALUE;
     return driver->launch_kernel(loaded->function, grid[0], grid[1], grid[2], kernel->block[0],
                                  kernel->block[1], kernel->block[2], shared, stream, arguments,
                                  NULL);
@@ -960,25 +1078,25 @@ static inline CUresult ptxgen_launch(const ptxgen_driver *driver,
  * Before the first launch it sees that all steps are loaded, else CUDA_ERROR_INVALID_HANDLE, and
  * that there are as many arguments as buffers, and a workspace where one is needed, else
  * CUDA_ERROR_INVALID_VALUE. */
-static inline CUresult ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
+static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
                                                  const ptxgen_loaded_kernel *loaded,
-                                                 const ptxgen_pipeline *pipeline, CUstream stream,
+                                                 const ptxgen_pipeline *pipeline, ptxgen_stream stream,
                                                  void **arguments, size_t argument_count,
-                                                 CUdeviceptr workspace)
+                                                 ptxgen_deviceptr workspace)
 {
-    CUresult result = CUDA_SUCCESS;
+    ptxgen_result result = PTXGEN_CUDA_SUCCESS;
     size_t s, i;
     for (s = 0; s < pipeline->step_count; s++) {
         PTXGEN_ASSERT(loaded[pipeline->steps[s].place].kernel && "not loaded: see PREFIX_load");
         if (!loaded[pipeline->steps[s].place].kernel)
-            return CUDA_ERROR_INVALID_HANDLE;
+            return PTXGEN_CUDA_ERROR_INVALID_HANDLE;
     }
     if (argument_count != pipeline->buffer_count ||
         (pipeline->workspace && (workspace == 0 || workspace % 16 != 0)))
-        return CUDA_ERROR_INVALID_VALUE;
-    for (s = 0; s < pipeline->step_count && result == CUDA_SUCCESS; s++) {
+        return PTXGEN_CUDA_ERROR_INVALID_VALUE;
+    for (s = 0; s < pipeline->step_count && result == PTXGEN_CUDA_SUCCESS; s++) {
         const ptxgen_step *step = &pipeline->steps[s];
-        CUdeviceptr parts[PTXGEN_MOST_ARGUMENTS];
+        ptxgen_deviceptr parts[PTXGEN_MOST_ARGUMENTS];
         void *of_step[PTXGEN_MOST_ARGUMENTS];
         for (i = 0; i < step->argument_count; i++) {
             const ptxgen_argument *argument = &step->arguments[i];
@@ -1004,16 +1122,15 @@ extern "C" {
 /* The kernels of this header in one context. It is yours: keep one for each context, initialise and
  * load it in one thread, then launch from as many as you like. Calls want its context to be
  * current; they print nothing, and keep nothing elsewhere. */
-enum { LLAMA_KERNEL_COUNT = 23 };
 typedef struct llama_cuda {
     ptxgen_driver driver;
-    ptxgen_loaded_kernel kernels[LLAMA_KERNEL_COUNT];
+    ptxgen_loaded_kernel kernels[23];
 } llama_cuda;
 
 /* Finds the entry points and asks for the device; loads nothing. CUDA_ERROR_NOT_FOUND where the
  * driver lacks an entry point, else what the driver says. A program that has the entry points
  * already zeroes *cuda, puts them into cuda->driver and calls ptxgen_driver_ask(&cuda->driver). */
-static inline CUresult llama_cuda_init(llama_cuda *cuda, ptxgen_lookup lookup, void *library)
+static inline ptxgen_result llama_cuda_init(llama_cuda *cuda, ptxgen_lookup lookup, void *library)
 {
     memset(cuda, 0, sizeof *cuda);
     ptxgen_driver_look_up(&cuda->driver, lookup, library);
@@ -1024,18 +1141,18 @@ static inline CUresult llama_cuda_init(llama_cuda *cuda, ptxgen_lookup lookup, v
  * error may be NULL. CUDA_ERROR_NOT_FOUND where kernel is NULL, as llama_find gives it for what
  * was not generated, or of another header; CUDA_ERROR_NO_BINARY_FOR_GPU where the device is too
  * old. */
-static inline CUresult llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
+static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
                                      ptxgen_load_error *error)
 {
-    return ptxgen_load_in(&cuda->driver, cuda->kernels, llama_kernels, LLAMA_KERNEL_COUNT,
+    return ptxgen_load_in(&cuda->driver, cuda->kernels, llama_kernels, 23,
                           kernel, error);
 }
 
 /* Loads all kernels that the device is new enough for, or none: of one that fails, error has the
  * kernel and the log, and what this call had loaded before it is unloaded. */
-static inline CUresult llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, LLAMA_KERNEL_COUNT,
+    return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, 23,
                               error);
 }
 
@@ -1043,21 +1160,21 @@ static inline CUresult llama_load_all(llama_cuda *cuda, ptxgen_load_error *error
 static inline const ptxgen_loaded_kernel *llama_loaded(const llama_cuda *cuda,
                                                           const ptxgen_kernel *kernel)
 {
-    size_t place = ptxgen_place_in(llama_kernels, LLAMA_KERNEL_COUNT, kernel);
-    return place < LLAMA_KERNEL_COUNT ? &cuda->kernels[place] : NULL;
+    size_t place = ptxgen_place_in(llama_kernels, 23, kernel);
+    return place < 23 ? &cuda->kernels[place] : NULL;
 }
 
 /* Unloads all kernels that are loaded. */
-static inline CUresult llama_unload(llama_cuda *cuda)
+static inline ptxgen_result llama_unload(llama_cuda *cuda)
 {
-    return ptxgen_unload_in(&cuda->driver, cuda->kernels, LLAMA_KERNEL_COUNT, 0);
+    return ptxgen_unload_in(&cuda->driver, cuda->kernels, 23, 0);
 }
 
 /* Launches a pipeline that llama_find_pipeline gave; see ptxgen_launch_pipeline_in. */
-static inline CUresult llama_launch_pipeline(const llama_cuda *cuda,
-                                                const ptxgen_pipeline *pipeline, CUstream stream,
+static inline ptxgen_result llama_launch_pipeline(const llama_cuda *cuda,
+                                                const ptxgen_pipeline *pipeline, ptxgen_stream stream,
                                                 void **arguments, size_t argument_count,
-                                                CUdeviceptr workspace)
+                                                ptxgen_deviceptr workspace)
 {
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, pipeline, stream, arguments,
                                      argument_count, workspace);
@@ -1067,277 +1184,277 @@ static inline CUresult llama_launch_pipeline(const llama_cuda *cuda,
  * that launches it, with its parameters; see ptxgen_launch for what that refuses. Launches of a
  * kernel made for several targets take the one that was loaded. */
 
-static inline CUresult llama_f32_gemv_k4096_n256_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_f32_gemv_k4096_n256_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_f32_gemv_k4096_n256 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[0], kernels, 1, error);
 }
 
 /* y out f32[256], w in f32[1048576], x in f32[4096] */
-static inline CUresult llama_f32_gemv_k4096_n256_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_f32_gemv_k4096_n256_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[0], stream, arguments, 3);
 }
 
-static inline CUresult llama_f32_gemv_dynamic_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_f32_gemv_dynamic_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_f32_gemv_dynamic };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[1], kernels, 1, error);
 }
 
 /* y out f32[n], w in f32[n*k], x in f32[k], k_dim in u32, n_dim in u32 */
-static inline CUresult llama_f32_gemv_dynamic_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, uint32_t k_dim, uint32_t n_dim)
+static inline ptxgen_result llama_f32_gemv_dynamic_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, uint32_t k_dim, uint32_t n_dim)
 {
     void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[1], stream, arguments, 5);
 }
 
-static inline CUresult llama_q4k_gemv_k4096_n1024_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_q4k_gemv_k4096_n1024_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q4k_gemv_k4096_n1024 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[2], kernels, 1, error);
 }
 
 /* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
-static inline CUresult llama_q4k_gemv_k4096_n1024_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_q4k_gemv_k4096_n1024_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[2], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n4096_w2 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[3], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[16777216], x in f32[4096] */
-static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w2_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[3], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n4096_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[4], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[16777216], x in f32[4096] */
-static inline CUresult llama_mwv_q4k_gemv_k4096_n4096_w4_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w4_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[4], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n1024_w2 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[5], kernels, 1, error);
 }
 
 /* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
-static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w2_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[5], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n1024_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[6], kernels, 1, error);
 }
 
 /* y out f32[1024], w in q4_k[4194304], x in f32[4096] */
-static inline CUresult llama_mwv_q4k_gemv_k4096_n1024_w4_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w4_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[6], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n14336_w2 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[7], kernels, 1, error);
 }
 
 /* y out f32[14336], w in q4_k[58720256], x in f32[4096] */
-static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w2_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[7], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n14336_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[8], kernels, 1, error);
 }
 
 /* y out f32[14336], w in q4_k[58720256], x in f32[4096] */
-static inline CUresult llama_mwv_q4k_gemv_k4096_n14336_w4_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w4_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[8], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k14336_n4096_w2 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[9], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[58720256], x in f32[14336] */
-static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w2_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[9], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k14336_n4096_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[10], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[58720256], x in f32[14336] */
-static inline CUresult llama_mwv_q4k_gemv_k14336_n4096_w4_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w4_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[10], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_q4k_gemv_k4096_n128256_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n128256_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n128256_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[11], kernels, 1, error);
 }
 
 /* y out f32[128256], w in q4_k[525336576], x in f32[4096] */
-static inline CUresult llama_mwv_q4k_gemv_k4096_n128256_w4_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n128256_w4_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[11], stream, arguments, 3);
 }
 
-static inline CUresult llama_q8_1_quantize_k4096_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k4096_m1_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[12], kernels, 1, error);
 }
 
 /* q8 out q8_1[4096], x in f32[4096] */
-static inline CUresult llama_q8_1_quantize_k4096_m1_w4_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr q8, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments, 2);
 }
 
-static inline CUresult llama_q8_1_quantize_k14336_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k14336_m1_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[13], kernels, 1, error);
 }
 
 /* q8 out q8_1[14336], x in f32[14336] */
-static inline CUresult llama_q8_1_quantize_k14336_m1_w4_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr q8, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments, 2);
 }
 
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[16777216], x in q8_1[4096] */
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[15], kernels, 1, error);
 }
 
 /* y out f32[1024], w in q4_k[4194304], x in q8_1[4096] */
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[16], kernels, 1, error);
 }
 
 /* y out f32[14336], w in q4_k[58720256], x in q8_1[4096] */
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 3);
 }
 
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[17], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[58720256], x in q8_1[14336] */
-static inline CUresult llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments, 3);
 }
 
-static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[18], kernels, 1, error);
@@ -1345,16 +1462,16 @@ static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_load(llama
 
 /* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
     seq_len in u32 */
-static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments, 5);
 }
 
-static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192_indirect };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[19], kernels, 1, error);
@@ -1362,16 +1479,16 @@ static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_l
 
 /* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
     seq_len in u32[1] */
-static inline CUresult llama_incremental_attention_d128_h32_kv8_s8192_indirect_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments, 5);
 }
 
-static inline CUresult llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[20], kernels, 1, error);
@@ -1379,16 +1496,16 @@ static inline CUresult llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load
 
 /* o out f32[4096], q in f32[4096], k in f16[8388608], v in f16[8388608],
     seq_len in u32 */
-static inline CUresult llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments, 5);
 }
 
-static inline CUresult llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[21], kernels, 1, error);
@@ -1396,25 +1513,25 @@ static inline CUresult llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f1
 
 /* partials out f32[4325376], q in f32[16384], k in address[4], v in address[4],
     seq_lens in u32[4] */
-static inline CUresult llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr partials, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr partials, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments, 5);
 }
 
-static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[22], kernels, 1, error);
 }
 
 /* o out f32[16384], partials in f32[4325376], seq_lens in u32[4] */
-static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
+static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &o, &partials, &seq_lens };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments, 3);
@@ -1423,22 +1540,22 @@ static inline CUresult llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_l
 /* For each pipeline a function that loads the kernels of its steps, and one that launches them
  * in their order; see ptxgen_launch_pipeline_in. */
 
-static inline CUresult llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    CUresult result = CUDA_SUCCESS;
-    if (result == CUDA_SUCCESS)
+    ptxgen_result result = PTXGEN_CUDA_SUCCESS;
+    if (result == PTXGEN_CUDA_SUCCESS)
         result = llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(cuda, error);
-    if (result == CUDA_SUCCESS)
+    if (result == PTXGEN_CUDA_SUCCESS)
         result = llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(cuda, error);
     return result;
 }
 
 /* o out f32 (65536 bytes), q in f32 (65536 bytes), k in address (32 bytes),
     v in address (32 bytes), seq_lens in u32 (16 bytes), workspace (17301504 bytes) */
-static inline CUresult llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_launch(
-    const llama_cuda *cuda, CUstream stream,
-    CUdeviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
-    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens, CUdeviceptr workspace)
+static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens, ptxgen_deviceptr workspace)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_lens };
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16,
@@ -1450,8 +1567,8 @@ static inline CUresult llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_laun
 #endif
 #endif /* LLAMA_WITH_CUDA */
 
-#if defined(LLAMA_KERNELS_IMPLEMENTATION) && !defined(LLAMA_KERNELS_IMPLEMENTED)
-#define LLAMA_KERNELS_IMPLEMENTED
+#if defined(LLAMA_KERNELS_IMPLEMENTATION) && !defined(llama_KERNELS_IMPLEMENTED)
+#define llama_KERNELS_IMPLEMENTED
 
 /* Why a query finds nothing, in words; the same in every header that ptxgen writes. */
 #ifndef PTXGEN_EXPLAIN
@@ -1502,7 +1619,8 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "kv",
         "rmsnorm_gemv",
     };
-    return names[operation];
+    size_t index = (size_t)operation;
+    return index < sizeof names / sizeof *names ? names[index] : "unknown operation";
 }
 
 static inline const char *ptxgen_format_name(ptxgen_format format)
@@ -1520,8 +1638,27 @@ static inline const char *ptxgen_format_name(ptxgen_format format)
         "q8_1",
         "q4_k",
         "q6_k",
+        "q5_k",
+        "q4_1",
+        "q5_1",
+        "q3_k",
+        "q2_k",
+        "iq4_nl",
+        "iq4_xs",
+        "mxfp4",
+        "iq2_xxs",
+        "iq2_xs",
+        "iq2_s",
+        "iq3_xxs",
+        "iq3_s",
+        "iq1_s",
+        "iq1_m",
+        "tq1_0",
+        "tq2_0",
+        "nvfp4",
     };
-    return names[format];
+    size_t index = (size_t)format;
+    return index < sizeof names / sizeof *names ? names[index] : "of an unknown format";
 }
 
 /* How far a kernel's size is from the one wanted: 0 where it fits, else 1 to 10, by their ratio
@@ -1755,9 +1892,9 @@ static void llama_grid_0(const ptxgen_run *run, unsigned grid[3])
 {
     if (run->n <= 0)
         return;
-    grid[0] = (unsigned)(run->n);
-    grid[1] = (unsigned)(1);
-    grid[2] = (unsigned)(1);
+    grid[0] = ptxgen_extent(run->n, 2147483647);
+    grid[1] = ptxgen_extent(1, 65535);
+    grid[2] = ptxgen_extent(1, 65535);
 }
 
 static void llama_grid_1(const ptxgen_run *run, unsigned grid[3])
@@ -1766,9 +1903,9 @@ static void llama_grid_1(const ptxgen_run *run, unsigned grid[3])
         return;
     if (run->sm_count <= 0)
         return;
-    grid[0] = (unsigned)(PTXGEN_MIN(run->n, run->sm_count * 16));
-    grid[1] = (unsigned)(1);
-    grid[2] = (unsigned)(1);
+    grid[0] = ptxgen_extent(PTXGEN_MIN(run->n, run->sm_count * 16), 2147483647);
+    grid[1] = ptxgen_extent(1, 65535);
+    grid[2] = ptxgen_extent(1, 65535);
 }
 
 static const char llama_f32_gemv_k4096_n256_ptx[] = "\
@@ -1864,7 +2001,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
-    llama_f32_gemv_k4096_n256_ptx, 3080,
+    llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0xfb7f54beb6b51136),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_k4096_n256_params, 3,
@@ -2003,7 +2140,7 @@ static const ptxgen_config llama_f32_gemv_dynamic_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
-    llama_f32_gemv_dynamic_ptx, 4130,
+    llama_f32_gemv_dynamic_ptx, 4130, UINT64_C(0x62c23647a176648d),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_dynamic_params, 5,
@@ -2166,7 +2303,7 @@ static const ptxgen_config llama_q4k_gemv_k4096_n1024_config[] = {
 };
 const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
-    llama_q4k_gemv_k4096_n1024_ptx, 5092,
+    llama_q4k_gemv_k4096_n1024_ptx, 5092, UINT64_C(0xef77532b2b830618),
     "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q4k_gemv_k4096_n1024_params, 3,
@@ -2426,7 +2563,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
-    llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462,
+    llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462, UINT64_C(0xc79d87939cadc8ab),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
@@ -2688,7 +2825,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
-    llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568,
+    llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568, UINT64_C(0xbcd13f3825969747),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
@@ -2948,7 +3085,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
-    llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462,
+    llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462, UINT64_C(0x6ccac38ce6e0fb1b),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
@@ -3210,7 +3347,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
-    llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568,
+    llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568, UINT64_C(0x4f61a33fd8a87f37),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
@@ -3470,7 +3607,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
-    llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465,
+    llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465, UINT64_C(0x6e8612c73b69c72d),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
@@ -3732,7 +3869,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
-    llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571,
+    llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571, UINT64_C(0x51196a08e45d4b39),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
@@ -3992,7 +4129,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
-    llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465,
+    llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465, UINT64_C(0x71f07f43e63a74e5),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
@@ -4254,7 +4391,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
-    llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570,
+    llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570, UINT64_C(0x17994f2f89cdfef3),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
@@ -4516,7 +4653,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n128256_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
-    llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574,
+    llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574, UINT64_C(0x5f30c6404eb912ce),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
@@ -4546,8 +4683,8 @@ static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] = "\
 {\n\
     .reg .pred  %p<6>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<21>;\n\
-    .reg .f32   %f<21>;\n\
+    .reg .b32   %r<33>;\n\
+    .reg .f32   %f<11>;\n\
     .reg .b64   %rd<11>;\n\
 \n\
     ld.param.u64        %rd1, [q8];\n\
@@ -4565,52 +4702,54 @@ static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] = "\
     shl.b64             %rd6, %rd5, 2;\n\
     add.u64             %rd7, %rd2, %rd6;\n\
     ld.global.nc.f32    %f1, [%rd7];\n\
-    abs.f32             %f2, %f1;\n\
-    shfl.sync.bfly.b32  %f3, %f2, 16, 31, 0xFFFFFFFF;\n\
-    max.f32             %f4, %f2, %f3;\n\
-    shfl.sync.bfly.b32  %f5, %f4, 8, 31, 0xFFFFFFFF;\n\
-    max.f32             %f6, %f4, %f5;\n\
-    shfl.sync.bfly.b32  %f7, %f6, 4, 31, 0xFFFFFFFF;\n\
-    max.f32             %f8, %f6, %f7;\n\
-    shfl.sync.bfly.b32  %f9, %f8, 2, 31, 0xFFFFFFFF;\n\
-    max.f32             %f10, %f8, %f9;\n\
-    shfl.sync.bfly.b32  %f11, %f10, 1, 31, 0xFFFFFFFF;\n\
-    max.f32             %f12, %f10, %f11;\n\
-    div.rn.f32          %f13, %f12, 0f42FE0000;\n\
+    mov.b32             %r6, %f1;\n\
+    and.b32             %r7, %r6, 0x7FFFFFFF;\n\
+    shfl.sync.bfly.b32  %r8, %r7, 16, 31, 0xFFFFFFFF;\n\
+    max.u32             %r9, %r7, %r8;\n\
+    shfl.sync.bfly.b32  %r10, %r9, 8, 31, 0xFFFFFFFF;\n\
+    max.u32             %r11, %r9, %r10;\n\
+    shfl.sync.bfly.b32  %r12, %r11, 4, 31, 0xFFFFFFFF;\n\
+    max.u32             %r13, %r11, %r12;\n\
+    shfl.sync.bfly.b32  %r14, %r13, 2, 31, 0xFFFFFFFF;\n\
+    max.u32             %r15, %r13, %r14;\n\
+    shfl.sync.bfly.b32  %r16, %r15, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r17, %r15, %r16;\n\
+    mov.b32             %f2, %r17;\n\
+    div.rn.f32          %f3, %f2, 0f42FE0000;\n\
     mad.wide.u32        %rd8, %r5, 36, %rd1;\n\
-    rcp.rn.f32          %f14, %f13;\n\
-    setp.eq.f32         %p2, %f13, 0f00000000;\n\
-    selp.f32            %f15, 0f00000000, %f14, %p2;\n\
-    mul.f32             %f16, %f1, %f15;\n\
-    cvt.rzi.s32.f32     %r6, %f16;\n\
-    cvt.rn.f32.s32      %f17, %r6;\n\
-    sub.f32             %f18, %f16, %f17;\n\
-    setp.ge.f32         %p3, %f18, 0f3F000000;\n\
-    selp.s32            %r7, 1, 0, %p3;\n\
-    add.s32             %r8, %r6, %r7;\n\
-    setp.le.f32         %p4, %f18, 0fBF000000;\n\
-    selp.s32            %r9, -1, 0, %p4;\n\
-    add.s32             %r10, %r8, %r9;\n\
-    shfl.sync.bfly.b32  %r11, %r10, 16, 31, 0xFFFFFFFF;\n\
-    add.s32             %r12, %r10, %r11;\n\
-    shfl.sync.bfly.b32  %r13, %r12, 8, 31, 0xFFFFFFFF;\n\
-    add.s32             %r14, %r12, %r13;\n\
-    shfl.sync.bfly.b32  %r15, %r14, 4, 31, 0xFFFFFFFF;\n\
-    add.s32             %r16, %r14, %r15;\n\
-    shfl.sync.bfly.b32  %r17, %r16, 2, 31, 0xFFFFFFFF;\n\
-    add.s32             %r18, %r16, %r17;\n\
-    shfl.sync.bfly.b32  %r19, %r18, 1, 31, 0xFFFFFFFF;\n\
+    rcp.rn.f32          %f4, %f3;\n\
+    setp.eq.f32         %p2, %f3, 0f00000000;\n\
+    selp.f32            %f5, 0f00000000, %f4, %p2;\n\
+    mul.f32             %f6, %f1, %f5;\n\
+    cvt.rzi.s32.f32     %r18, %f6;\n\
+    cvt.rn.f32.s32      %f7, %r18;\n\
+    sub.f32             %f8, %f6, %f7;\n\
+    setp.ge.f32         %p3, %f8, 0f3F000000;\n\
+    selp.s32            %r19, 1, 0, %p3;\n\
     add.s32             %r20, %r18, %r19;\n\
-    cvt.rn.f32.s32      %f19, %r20;\n\
-    mul.f32             %f20, %f19, %f13;\n\
+    setp.le.f32         %p4, %f8, 0fBF000000;\n\
+    selp.s32            %r21, -1, 0, %p4;\n\
+    add.s32             %r22, %r20, %r21;\n\
+    shfl.sync.bfly.b32  %r23, %r22, 16, 31, 0xFFFFFFFF;\n\
+    add.s32             %r24, %r22, %r23;\n\
+    shfl.sync.bfly.b32  %r25, %r24, 8, 31, 0xFFFFFFFF;\n\
+    add.s32             %r26, %r24, %r25;\n\
+    shfl.sync.bfly.b32  %r27, %r26, 4, 31, 0xFFFFFFFF;\n\
+    add.s32             %r28, %r26, %r27;\n\
+    shfl.sync.bfly.b32  %r29, %r28, 2, 31, 0xFFFFFFFF;\n\
+    add.s32             %r30, %r28, %r29;\n\
+    shfl.sync.bfly.b32  %r31, %r30, 1, 31, 0xFFFFFFFF;\n\
+    add.s32             %r32, %r30, %r31;\n\
+    cvt.rn.f32.s32      %f9, %r32;\n\
+    mul.f32             %f10, %f9, %f3;\n\
     cvt.u64.u32         %rd9, %r4;\n\
     add.u64             %rd10, %rd8, %rd9;\n\
-    st.global.s8        [%rd10+4], %r10;\n\
+    st.global.s8        [%rd10+4], %r22;\n\
     setp.eq.u32         %p5, %r4, 0;\n\
     @!%p5 bra           $skip;\n\
-    cvt.rn.f16.f32      %h1, %f13;\n\
+    cvt.rn.f16.f32      %h1, %f3;\n\
     st.global.b16       [%rd8], %h1;\n\
-    cvt.rn.f16.f32      %h2, %f20;\n\
+    cvt.rn.f16.f32      %h2, %f10;\n\
     st.global.b16       [%rd8+2], %h2;\n\
 \n\
 $skip:\n\
@@ -4629,7 +4768,7 @@ static const ptxgen_config llama_q8_1_quantize_k4096_m1_w4_config[] = {
 };
 const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     "q8_1_quantize_k4096_m1_w4", "q8_1_quantize_k4096_m1_w4",
-    llama_q8_1_quantize_k4096_m1_w4_ptx, 3085,
+    llama_q8_1_quantize_k4096_m1_w4_ptx, 3167, UINT64_C(0x5179cab699deeea6),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k4096_m1_w4_params, 2,
@@ -4659,8 +4798,8 @@ static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] = "\
 {\n\
     .reg .pred  %p<6>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<21>;\n\
-    .reg .f32   %f<21>;\n\
+    .reg .b32   %r<33>;\n\
+    .reg .f32   %f<11>;\n\
     .reg .b64   %rd<11>;\n\
 \n\
     ld.param.u64        %rd1, [q8];\n\
@@ -4678,52 +4817,54 @@ static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] = "\
     shl.b64             %rd6, %rd5, 2;\n\
     add.u64             %rd7, %rd2, %rd6;\n\
     ld.global.nc.f32    %f1, [%rd7];\n\
-    abs.f32             %f2, %f1;\n\
-    shfl.sync.bfly.b32  %f3, %f2, 16, 31, 0xFFFFFFFF;\n\
-    max.f32             %f4, %f2, %f3;\n\
-    shfl.sync.bfly.b32  %f5, %f4, 8, 31, 0xFFFFFFFF;\n\
-    max.f32             %f6, %f4, %f5;\n\
-    shfl.sync.bfly.b32  %f7, %f6, 4, 31, 0xFFFFFFFF;\n\
-    max.f32             %f8, %f6, %f7;\n\
-    shfl.sync.bfly.b32  %f9, %f8, 2, 31, 0xFFFFFFFF;\n\
-    max.f32             %f10, %f8, %f9;\n\
-    shfl.sync.bfly.b32  %f11, %f10, 1, 31, 0xFFFFFFFF;\n\
-    max.f32             %f12, %f10, %f11;\n\
-    div.rn.f32          %f13, %f12, 0f42FE0000;\n\
+    mov.b32             %r6, %f1;\n\
+    and.b32             %r7, %r6, 0x7FFFFFFF;\n\
+    shfl.sync.bfly.b32  %r8, %r7, 16, 31, 0xFFFFFFFF;\n\
+    max.u32             %r9, %r7, %r8;\n\
+    shfl.sync.bfly.b32  %r10, %r9, 8, 31, 0xFFFFFFFF;\n\
+    max.u32             %r11, %r9, %r10;\n\
+    shfl.sync.bfly.b32  %r12, %r11, 4, 31, 0xFFFFFFFF;\n\
+    max.u32             %r13, %r11, %r12;\n\
+    shfl.sync.bfly.b32  %r14, %r13, 2, 31, 0xFFFFFFFF;\n\
+    max.u32             %r15, %r13, %r14;\n\
+    shfl.sync.bfly.b32  %r16, %r15, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r17, %r15, %r16;\n\
+    mov.b32             %f2, %r17;\n\
+    div.rn.f32          %f3, %f2, 0f42FE0000;\n\
     mad.wide.u32        %rd8, %r5, 36, %rd1;\n\
-    rcp.rn.f32          %f14, %f13;\n\
-    setp.eq.f32         %p2, %f13, 0f00000000;\n\
-    selp.f32            %f15, 0f00000000, %f14, %p2;\n\
-    mul.f32             %f16, %f1, %f15;\n\
-    cvt.rzi.s32.f32     %r6, %f16;\n\
-    cvt.rn.f32.s32      %f17, %r6;\n\
-    sub.f32             %f18, %f16, %f17;\n\
-    setp.ge.f32         %p3, %f18, 0f3F000000;\n\
-    selp.s32            %r7, 1, 0, %p3;\n\
-    add.s32             %r8, %r6, %r7;\n\
-    setp.le.f32         %p4, %f18, 0fBF000000;\n\
-    selp.s32            %r9, -1, 0, %p4;\n\
-    add.s32             %r10, %r8, %r9;\n\
-    shfl.sync.bfly.b32  %r11, %r10, 16, 31, 0xFFFFFFFF;\n\
-    add.s32             %r12, %r10, %r11;\n\
-    shfl.sync.bfly.b32  %r13, %r12, 8, 31, 0xFFFFFFFF;\n\
-    add.s32             %r14, %r12, %r13;\n\
-    shfl.sync.bfly.b32  %r15, %r14, 4, 31, 0xFFFFFFFF;\n\
-    add.s32             %r16, %r14, %r15;\n\
-    shfl.sync.bfly.b32  %r17, %r16, 2, 31, 0xFFFFFFFF;\n\
-    add.s32             %r18, %r16, %r17;\n\
-    shfl.sync.bfly.b32  %r19, %r18, 1, 31, 0xFFFFFFFF;\n\
+    rcp.rn.f32          %f4, %f3;\n\
+    setp.eq.f32         %p2, %f3, 0f00000000;\n\
+    selp.f32            %f5, 0f00000000, %f4, %p2;\n\
+    mul.f32             %f6, %f1, %f5;\n\
+    cvt.rzi.s32.f32     %r18, %f6;\n\
+    cvt.rn.f32.s32      %f7, %r18;\n\
+    sub.f32             %f8, %f6, %f7;\n\
+    setp.ge.f32         %p3, %f8, 0f3F000000;\n\
+    selp.s32            %r19, 1, 0, %p3;\n\
     add.s32             %r20, %r18, %r19;\n\
-    cvt.rn.f32.s32      %f19, %r20;\n\
-    mul.f32             %f20, %f19, %f13;\n\
+    setp.le.f32         %p4, %f8, 0fBF000000;\n\
+    selp.s32            %r21, -1, 0, %p4;\n\
+    add.s32             %r22, %r20, %r21;\n\
+    shfl.sync.bfly.b32  %r23, %r22, 16, 31, 0xFFFFFFFF;\n\
+    add.s32             %r24, %r22, %r23;\n\
+    shfl.sync.bfly.b32  %r25, %r24, 8, 31, 0xFFFFFFFF;\n\
+    add.s32             %r26, %r24, %r25;\n\
+    shfl.sync.bfly.b32  %r27, %r26, 4, 31, 0xFFFFFFFF;\n\
+    add.s32             %r28, %r26, %r27;\n\
+    shfl.sync.bfly.b32  %r29, %r28, 2, 31, 0xFFFFFFFF;\n\
+    add.s32             %r30, %r28, %r29;\n\
+    shfl.sync.bfly.b32  %r31, %r30, 1, 31, 0xFFFFFFFF;\n\
+    add.s32             %r32, %r30, %r31;\n\
+    cvt.rn.f32.s32      %f9, %r32;\n\
+    mul.f32             %f10, %f9, %f3;\n\
     cvt.u64.u32         %rd9, %r4;\n\
     add.u64             %rd10, %rd8, %rd9;\n\
-    st.global.s8        [%rd10+4], %r10;\n\
+    st.global.s8        [%rd10+4], %r22;\n\
     setp.eq.u32         %p5, %r4, 0;\n\
     @!%p5 bra           $skip;\n\
-    cvt.rn.f16.f32      %h1, %f13;\n\
+    cvt.rn.f16.f32      %h1, %f3;\n\
     st.global.b16       [%rd8], %h1;\n\
-    cvt.rn.f16.f32      %h2, %f20;\n\
+    cvt.rn.f16.f32      %h2, %f10;\n\
     st.global.b16       [%rd8+2], %h2;\n\
 \n\
 $skip:\n\
@@ -4742,7 +4883,7 @@ static const ptxgen_config llama_q8_1_quantize_k14336_m1_w4_config[] = {
 };
 const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     "q8_1_quantize_k14336_m1_w4", "q8_1_quantize_k14336_m1_w4",
-    llama_q8_1_quantize_k14336_m1_w4_ptx, 3088,
+    llama_q8_1_quantize_k14336_m1_w4_ptx, 3170, UINT64_C(0x2a4f61eee9224e2a),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k14336_m1_w4_params, 2,
@@ -5089,7 +5230,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12769,
+    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12769, UINT64_C(0x712ce9c0cc9f4ab3),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
@@ -5436,7 +5577,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12769,
+    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12769, UINT64_C(0xfd1d79a267d6296b),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
@@ -5783,7 +5924,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12774,
+    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12774, UINT64_C(0x9f598c402a006419),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
@@ -6137,7 +6278,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13070,
+    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13070, UINT64_C(0x72a3a4fdca696ae8),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
@@ -6629,7 +6770,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20635,
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20635, UINT64_C(0x671ec58fce5add5f),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
@@ -7122,7 +7263,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
-    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20701,
+    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20701, UINT64_C(0x0d7fb4371f6b9e21),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
@@ -8112,7 +8253,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
 };
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
-    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41930,
+    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41930, UINT64_C(0xa9f12ca06065d5e6),
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
@@ -9015,7 +9156,7 @@ static const ptxgen_config llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c12
 };
 const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
-    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 37997,
+    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 37997, UINT64_C(0x39966fd9c918db87),
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,
@@ -9257,7 +9398,7 @@ static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
 };
 const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
-    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8548,
+    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8548, UINT64_C(0xa9471f833dfe64a0),
     "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,

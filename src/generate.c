@@ -4,25 +4,31 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "gen/formula.h"
+#include "emit/header.h"
+#include "emit/manifest.h"
+#include "family/formula.h"
 #include "ptx/ptx.h"
-#include "verify.h"
+#include "check/verify.h"
 
 /* "f32_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]" */
 static const char *what_it_is(arena *a, const instance *in)
 {
-    const char *configuration = instance_configuration(a, in);
-    return arena_format(a, "%s  %s%s%s", in->family->name, configuration,
-                        *configuration ? "  " : "", in->family->computes);
+    const char *words[] = { in->family->name, instance_configuration(a, in), in->family->computes };
+    strbuf line = strbuf_new(a);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        strbuf_put(&line, i && *words[i] ? "  " : "");
+        strbuf_put(&line, words[i]);
+    }
+    return line.text;
 }
 
 /* "ptxgen 0.1.0  block 128  grid 4096" */
-static const char *how_to_launch(arena *a, const instance *in)
+static const char *how_to_launch(arena *a, const instance *in, unsigned block)
 {
     const launch *l = &in->family->launch;
     strbuf line = strbuf_new(a);
     strbuf_put(&line, "ptxgen " PTXGEN_VERSION "  block ");
-    strbuf_signed(&line, formula_value(l->block, in, NULL));
+    strbuf_unsigned(&line, block);
     strbuf_put(&line, "  grid ");
     for (int d = 0; d < 3 && (d == 0 || l->grid[d]); d++) {
         int64_t size = formula_value(l->grid[d], in, NULL);
@@ -39,11 +45,11 @@ static const char *how_to_launch(arena *a, const instance *in)
 /* The kernel as its family builds it, not finished. */
 static ptx *build(arena *scratch, const instance *in, const target *t)
 {
-    ptx *p =
-        ptx_new(scratch, in->name, t, (unsigned)formula_value(in->family->launch.block, in, NULL));
+    unsigned block = (unsigned)formula_value(in->family->launch.block, in, NULL);
+    ptx *p = ptx_new(scratch, in->name, t, block);
     ptx_max_registers(p, in->family->launch.registers);
     ptx_heading(p, what_it_is(scratch, in));
-    ptx_heading(p, how_to_launch(scratch, in));
+    ptx_heading(p, how_to_launch(scratch, in, block));
     param params[MAX_PARAMS];
     size_t count = instance_params(scratch, in, params);
     for (size_t i = 0; i < count; i++)
@@ -75,7 +81,7 @@ void generate_dump(const spec *s, unsigned stages, strbuf *out)
         arena_reset(scratch);
         ptx *p = build(scratch, &s->instances[i], s->targets[0]);
         ptx_set_dump(p, stages, out);
-        if (!ptx_finish(p, &output, &error))
+        if (!ptx_finish(p, scratch, &output, &error))
             strbuf_format(out, "// refused: %s\n", error);
     }
     arena_free(scratch);
@@ -87,7 +93,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
     arena_reset(scratch);
     ptx *p = build(scratch, in, t);
     ptx_output output;
-    if (!ptx_finish(p, &output, error)) {
+    if (!ptx_finish(p, a, &output, error)) {
         *error = arena_strdup(a, *error);
         return false;
     }
@@ -103,20 +109,11 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
         .target = t,
         .newest = t,
         .isa = output.isa,
-        .ptx = arena_copy(a, output.text, output.length),
+        .ptx = output.text,
         .ptx_length = output.length,
-        .body_offset = output.body_offset,
-        .for_newer = !output.asked_target,
         .shared_bytes = output.shared_bytes,
     };
     return true;
-}
-
-static bool same_body(const kernel *a, const kernel *b)
-{
-    size_t length = a->ptx_length - a->body_offset;
-    return length == b->ptx_length - b->body_offset &&
-           memcmp(a->ptx + a->body_offset, b->ptx + b->body_offset, length) == 0;
 }
 
 /* Whether a kernel, or NULL, may serve one more of the spec's targets: the one behind its newest,
@@ -140,8 +137,7 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
             const char *error = NULL;
             if (in->excluded & target_bit(s->targets[t]))
                 continue;
-            bool next = may_serve(last, s, t);
-            if (next && last->for_newer) {
+            if (may_serve(last, s, t)) {
                 last->newest = s->targets[t];
                 continue;
             }
@@ -150,13 +146,7 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
                            s->targets[t]->name, error);
                 continue;
             }
-            if (next && same_body(last, &k)) {
-                last->newest = s->targets[t];
-                continue;
-            }
-            k.file = s->target_count > 1
-                         ? arena_format(a, "%s.%s.ptx", in->name, s->targets[t]->name)
-                         : arena_format(a, "%s.ptx", in->name);
+            k.file = arena_format(a, "%s.%s.%s.ptx", s->prefix, in->name, s->targets[t]->name);
             *VEC_PUSH(a, &kernels) = k;
         }
     }
@@ -174,18 +164,34 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
     return d->errors == 0;
 }
 
-void generate_files(arena *a, const kernel_set *set, output_files *files)
+const char *generate_header_path(arena *a, const kernel_set *set, const char *folder)
 {
+    return path_in(a, folder, arena_format(a, "%s_kernels.h", set->prefix));
+}
+
+const char *generate_manifest_path(arena *a, const kernel_set *set, const char *folder)
+{
+    return path_in(a, folder, arena_format(a, "%s_kernels.json", set->prefix));
+}
+
+static void add_file(arena *a, output_files *files, const char *path, const char *bytes,
+                     size_t size)
+{
+    *VEC_PUSH(a, files) = (output_file){ .path = path, .bytes = bytes, .size = size };
+}
+
+void generate_files(arena *a, const described_set *d, const char *folder, output_files *files)
+{
+    const kernel_set *set = d->set;
     strbuf header = strbuf_new(a), manifest = strbuf_new(a);
-    emit_header(&header, set);
-    emit_manifest(&manifest, set);
-    *VEC_PUSH(a, files) =
-        (output_file){ arena_format(a, "%s_kernels.h", set->prefix), header.text, header.length };
-    *VEC_PUSH(a, files) = (output_file){ arena_format(a, "%s_kernels.json", set->prefix),
-                                         manifest.text, manifest.length };
-    for (size_t i = 0; i < set->kernel_count; i++)
-        *VEC_PUSH(a, files) =
-            (output_file){ set->kernels[i].file, set->kernels[i].ptx, set->kernels[i].ptx_length };
+    emit_header(&header, d);
+    emit_manifest(&manifest, d);
+    add_file(a, files, generate_header_path(a, set, folder), header.text, header.length);
+    add_file(a, files, generate_manifest_path(a, set, folder), manifest.text, manifest.length);
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const kernel *k = &set->kernels[i];
+        add_file(a, files, path_in(a, folder, k->file), k->ptx, k->ptx_length);
+    }
 }
 
 /* Work on all kernels at once: a result and an arena each, so that threads share nothing but the
@@ -198,13 +204,20 @@ typedef struct shown_work {
     atomic_flag busy;
 } shown_work;
 
+/* A thread that finds another one showing leaves its piece to that, which looks again when it has
+ * shown: so the last piece is always shown. */
 static void finished_one(shown_work *w)
 {
-    size_t done = atomic_fetch_add(&w->done, 1) + 1;
-    if (!w->show || !w->show->step || atomic_flag_test_and_set(&w->busy))
+    atomic_fetch_add(&w->done, 1);
+    if (!w->show || !w->show->step)
         return;
-    w->show->step(w->show->context, w->what, done, w->total);
-    atomic_flag_clear(&w->busy);
+    for (size_t shown = 0; shown != atomic_load(&w->done);) {
+        if (atomic_flag_test_and_set(&w->busy))
+            return;
+        shown = atomic_load(&w->done);
+        w->show->step(w->show->context, w->what, shown, w->total);
+        atomic_flag_clear(&w->busy);
+    }
 }
 
 typedef struct assembly {
@@ -336,7 +349,6 @@ bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsign
 /* Kernels to prove, a result and an arena each. */
 typedef struct proof {
     const kernel *kernel;
-    bool edited;
     arena *arena;
     verify_result result;
 } proof;
@@ -355,17 +367,17 @@ static void prove(void *context, size_t i)
     finished_one(&all->work);
 }
 
-/* A line of a kernel's file, without the blanks around it. */
+/* A line of an edited file, without the blanks around it. */
 static location place_in_file(arena *a, const kernel *k, unsigned line)
 {
     const char *text = k->ptx, *end = k->ptx + k->ptx_length;
     for (unsigned i = 1; i < line && text < end; i++)
         text += strcspn(text, "\n") + 1;
     if (!line || text >= end)
-        return (location){ .file = k->file };
+        return (location){ .file = k->edited_file };
     size_t length = strcspn(text, "\r\n"), indent = strspn(text, " \t");
     return (location){
-        .file = k->file,
+        .file = k->edited_file,
         .text = arena_copy(a, text, length),
         .line = line,
         .column = (unsigned)indent + 1,
@@ -373,19 +385,29 @@ static location place_in_file(arena *a, const kernel *k, unsigned line)
     };
 }
 
-static void judge_proof(arena *a, const proof *p, verified *out, diags *d)
+static void judge_proof(arena *a, const kernel_set *set, const proof *p, verified *out, diags *d)
 {
     const kernel *k = p->kernel;
     const verify_result *r = &p->result;
     *out = (verified){ k, r->right, r->blocks, r->instructions, r->worst };
     if (!r->right)
         diag_error(d, DIAG_VERIFY_FAILED,
-                   p->edited ? place_in_file(a, k, r->line) : k->instance->where, "%s for %s",
+                   k->edited_file ? place_in_file(a, k, r->line) : k->instance->where, "%s for %s",
                    r->message, k->target->name);
-    else if (p->edited)
-        diag_warning(d, DIAG_EDITED, (location){ .file = k->file },
-                     "edited since ptxgen wrote it: verified and kept as it stands; the header has "
-                     "the generated kernel");
+    else if (k->edited_file)
+        diag_warning(d, DIAG_EDITED, (location){ .file = k->edited_file },
+                     "edited since ptxgen wrote it: verified and kept as it stands; the header %s",
+                     set->embed == EMBED_STRING ? "has the generated kernel" : "embeds it");
+}
+
+static void note_proof(kernel *k, const verify_result *r)
+{
+    k->verified = r->right;
+    k->error = r->worst;
+    if (k->edited_file && r->right) {
+        k->isa = r->isa;
+        k->shared_bytes = r->shared_bytes;
+    }
 }
 
 bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
@@ -400,7 +422,6 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
     for (size_t i = 0; i < count; i++) {
         bool generated = i < set->kernel_count;
         all.list[i].kernel = generated ? &set->kernels[i] : &edited->items[i - set->kernel_count];
-        all.list[i].edited = !generated;
         all.list[i].arena = arena_new();
     }
     os_parallel(jobs, count, prove, &all);
@@ -408,11 +429,9 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
     *out =
         (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
     for (size_t i = 0; i < count; i++) {
-        judge_proof(a, &all.list[i], &out->kernels[i], d);
-        if (i < set->kernel_count) {
-            set->kernels[i].verified = out->kernels[i].right;
-            set->kernels[i].error = out->kernels[i].worst;
-        }
+        judge_proof(a, set, &all.list[i], &out->kernels[i], d);
+        if (i < set->kernel_count)
+            note_proof(&set->kernels[i], &all.list[i].result);
         out->right += out->kernels[i].right;
         arena_free(all.list[i].arena);
     }

@@ -3,11 +3,12 @@
 #ifndef PTXGEN_GENERATE_H
 #define PTXGEN_GENERATE_H
 
-#include "emit/edited.h"
-#include "emit/emit.h"
+#include "emit/describe.h"
+#include "emit/earlier.h"
+#include "emit/tree.h"
 #include "emit/ninja.h"
-#include "gen/kernel.h"
-#include "ptxas.h"
+#include "family/kernel.h"
+#include "check/ptxas.h"
 #include "spec/spec.h"
 
 /* Called after each finished piece of long work, from one thread at a time; may be NULL. */
@@ -64,13 +65,18 @@ typedef struct verification {
     size_t right, checked;
 } verification;
 
-/* Runs every kernel on the emulator, on jobs threads, and notes the errors; and those that were
- * edited as they stand in their files. A wrong result is an error at the instance's section or at a
- * line of the file. */
+/* Runs every kernel on the emulator, on jobs threads, and notes the errors; and those edited ones
+ * that stand in files beside what the header holds. A wrong result is an error at the instance's
+ * section or at a line of the file. */
 bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d);
 
-/* The files of a set, in a fixed order: the header, the manifest, the kernels. */
-void generate_files(arena *a, const kernel_set *set, output_files *files);
+/* The files of a set in a folder; NULL: by their names alone. */
+const char *generate_header_path(arena *a, const kernel_set *set, const char *folder);
+const char *generate_manifest_path(arena *a, const kernel_set *set, const char *folder);
+
+/* Appends them in this order. */
+enum { GENERATED_HEADER, GENERATED_MANIFEST, GENERATED_KERNELS };
+void generate_files(arena *a, const described_set *d, const char *folder, output_files *files);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "generate.h"
 
 enum { MAX_JOBS = 256, LONG_COLUMN = 6, HELP_COLUMN = 30 };
 
@@ -21,6 +20,8 @@ enum {
     OPTION_ONLY,
     OPTION_SHARD,
     OPTION_SEED,
+    OPTION_PRUNE,
+    OPTION_EXPECT,
     OPTION_DEPFILE,
     OPTION_STAMP,
     OPTION_EMIT_NINJA,
@@ -58,6 +59,10 @@ static const option_row option_table[] = {
     { OPTION_ONLY, "only", required_argument, "NAME", "check this instance alone" },
     { OPTION_SHARD, "shard", required_argument, "I/N", "check part I of N parts of the instances" },
     { OPTION_SEED, "seed", required_argument, "N", "random inputs of --verify (default 1)" },
+    { OPTION_PRUNE, "prune", no_argument, NULL,
+      "remove from DIR what ptxgen wrote and no longer does" },
+    { OPTION_EXPECT, "expect", required_argument, "FILE",
+      "fail unless FILE is among what --out writes" },
     { OPTION_DEPFILE, "depfile", required_argument, "FILE",
       "write a Makefile rule for Make and Ninja" },
     { OPTION_STAMP, "stamp", required_argument, "FILE",
@@ -99,13 +104,31 @@ status wrong_usage(const char *text, ...)
     return EXIT_USAGE;
 }
 
+status options_status(const diags *d)
+{
+    status worst = EXIT_DONE;
+    for (size_t i = 0; i < d->list.count; i++) {
+        const diagnostic *item = &d->list.items[i];
+        if (item->severity != SEVERITY_ERROR)
+            continue;
+        if (item->code == DIAG_UNREADABLE || item->code == DIAG_UNWRITABLE)
+            return EXIT_FILE;
+        bool from_command_line =
+            item->code == DIAG_SAME_PATH ||
+            (!item->where.file && (item->code == DIAG_BAD_PREFIX || item->code == DIAG_BAD_TARGET));
+        if (from_command_line || worst == EXIT_DONE)
+            worst = from_command_line ? EXIT_USAGE : EXIT_SPEC;
+    }
+    return worst;
+}
+
 void options_help(strbuf *out)
 {
-    strbuf_put(out,
-               "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
-               "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
-               "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
-               "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE]\n\n");
+    strbuf_put(out, "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
+                    "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
+                    "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
+                    "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE]\n"
+                    "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         size_t line = out->length;
         if (option_table[i].id < OPTION_TARGET)
@@ -144,7 +167,7 @@ static status take_stages(command_line *o, const char *list)
         unsigned stage = generate_stage(item, length);
         if (!stage)
             return wrong_usage("--dump takes a list of build, fold and print, not '%s'", list);
-        o->dump |= stage;
+        o->run.dump |= stage;
         item += length;
         if (!*item)
             return EXIT_DONE;
@@ -155,7 +178,7 @@ static status take_stages(command_line *o, const char *list)
 static status take_shard(arena *a, command_line *o, const char *text)
 {
     size_t slash = strcspn(text, "/");
-    shard *part = &o->shard;
+    shard *part = &o->run.shard;
     if (text[slash] && parse_number(text + slash + 1, 1, UINT32_MAX, &part->count) &&
         parse_number(arena_copy(a, text, slash), 1, part->count, &part->index))
         return EXIT_DONE;
@@ -166,56 +189,60 @@ static status take_option(arena *a, command_line *o, int id, const char *argumen
 {
     switch (id) {
     case 's':
-        if (o->spec)
-            return wrong_usage("--spec stands twice; one spec can include others");
-        o->spec = argument;
+        o->run.spec = argument;
         break;
     case 'o':
-        o->out = argument;
+        o->run.out = argument;
         if (!*argument || strcmp(argument, "-") == 0)
             return wrong_usage("--out needs a folder; . is the present one");
         break;
     case OPTION_TARGET:
-        o->overrides.targets = argument;
+        o->run.overrides.targets = argument;
         break;
     case OPTION_PREFIX:
-        o->overrides.prefix = argument;
+        o->run.overrides.prefix = argument;
         break;
     case OPTION_EMBED:
-        if (!embedding_find(argument, &o->embed))
+        if (!embedding_find(argument, &o->run.embed))
             return wrong_usage("--embed takes string, c23 or incbin, not '%s'", argument);
-        o->overrides.embed = &o->embed;
+        o->run.overrides.embed = &o->run.embed;
         break;
     case OPTION_VALIDATE:
-        o->validate = true;
-        o->ptxas = argument;
+        o->run.validate = true;
+        o->run.ptxas = argument;
         break;
     case OPTION_VERIFY:
-        o->verify = true;
+        o->run.verify = true;
         break;
     case OPTION_ONLY:
-        o->only = argument;
+        o->run.only = argument;
         break;
     case OPTION_SHARD:
         return take_shard(a, o, argument);
     case OPTION_SEED:
-        if (!parse_number(argument, 0, UINT64_MAX, &o->seed))
+        if (!parse_number(argument, 0, UINT64_MAX, &o->run.seed))
             return wrong_usage("--seed takes a number of 64 bits, not '%s'", argument);
         break;
+    case OPTION_PRUNE:
+        o->run.prune = true;
+        break;
+    case OPTION_EXPECT:
+        o->run.expect = argument;
+        break;
     case OPTION_DEPFILE:
-        o->depfile = argument;
+        o->run.depfile = argument;
         break;
     case OPTION_STAMP:
-        o->stamp = argument;
+        o->run.stamp = argument;
         break;
     case OPTION_EMIT_NINJA:
-        o->emit_ninja = argument;
+        o->run.emit_ninja = argument;
         break;
     case OPTION_REPORT:
-        o->report = argument;
+        o->run.report = argument;
         break;
     case OPTION_PRINT_OUTPUTS:
-        o->print_outputs = true;
+        o->run.print_outputs = true;
         break;
     case OPTION_DUMP:
         return take_stages(o, argument);
@@ -232,14 +259,14 @@ static status take_option(arena *a, command_line *o, int id, const char *argumen
         o->init = argument ? argument : "kernels.ini";
         break;
     case 'j':
-        if (!parse_number(argument, 1, MAX_JOBS, &o->jobs))
+        if (!parse_number(argument, 1, MAX_JOBS, &o->run.jobs))
             return wrong_usage("--jobs takes a number from 1 to %d, not '%s'", MAX_JOBS, argument);
         break;
     case 'q':
-        o->quiet = true;
+        o->run.quiet = true;
         break;
     case 'v':
-        o->verbose = true;
+        o->run.verbose = true;
         break;
     case OPTION_COLOR:
         o->color = argument;
@@ -283,29 +310,25 @@ static status unknown_option(arena *a, const char *text)
                    : wrong_usage("unknown option '%s'", text);
 }
 
-/* Files that are written besides the outputs. */
+/* What goes with --out alone. */
 static status check_files(const command_line *o)
 {
     const struct {
         const char *option, *path;
-        const char *use_of_out; /* NULL: does without */
+        const char *use_of_out;
     } files[] = {
-        { "--emit-ninja", o->emit_ninja, "it checks the files there" },
-        { "--depfile", o->depfile, "it says what the outputs depend on" },
-        { "--stamp", o->stamp, "it says when the outputs were made" },
-        { "--report", o->report, NULL },
+        { "--emit-ninja", o->run.emit_ninja, "it checks the files there" },
+        { "--depfile", o->run.depfile, "it says what the outputs depend on" },
+        { "--stamp", o->run.stamp, "it says when the outputs were made" },
+        { "--expect", o->run.expect, "it says which file is made there" },
+        { "--prune", o->run.prune ? "" : NULL, "it removes files there" },
     };
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        if (!files[i].path)
-            continue;
-        if (files[i].use_of_out && !o->out)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i].path && !o->run.out)
             return wrong_usage("%s needs --out: %s", files[i].option, files[i].use_of_out);
-        if (o->spec && os_same_file(files[i].path, o->spec))
-            return wrong_usage("%s would overwrite the spec", files[i].option);
-    }
-    if (o->emit_ninja && strcmp(o->spec, "-") == 0)
+    if (o->run.emit_ninja && strcmp(o->run.spec, "-") == 0)
         return wrong_usage("--emit-ninja reads the spec again, which standard input can't give");
-    if (o->emit_ninja && o->stamp)
+    if (o->run.emit_ninja && o->run.stamp)
         return wrong_usage("--emit-ninja and --stamp exclude each other: Ninja needs no stamp of "
                            "what it generates");
     return EXIT_DONE;
@@ -314,23 +337,28 @@ static status check_files(const command_line *o)
 /* Options that make no sense together, or nothing to do. */
 static status check_options(const command_line *o)
 {
-    int modes = (o->spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
+    int modes = (o->run.spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
                 (o->init != NULL);
     if (modes == 0)
         return wrong_usage("no spec; give --spec FILE, or --init to start with an example");
     if (modes > 1)
         return wrong_usage(
             "--spec, --list, --help-family, --explain and --init exclude each other");
-    if (o->spec && !o->out && !o->validate && !o->verify && !o->print_outputs && !o->dump &&
-        !o->report && !o->emit_ninja)
+    if (o->run.spec && !o->run.out && !o->run.validate && !o->run.verify && !o->run.print_outputs &&
+        !o->run.dump && !o->run.report && !o->run.emit_ninja)
         return wrong_usage("nothing to do; give --out DIR, --validate, --verify or "
                            "--print-outputs");
-    if ((o->shard.count || o->only) && (o->out || o->report || o->print_outputs))
+    if (o->run.dump &&
+        (o->run.out || o->run.validate || o->run.verify || o->run.print_outputs || o->run.report))
+        return wrong_usage("--dump prints kernels and does nothing else: it goes without --out, "
+                           "--validate, --verify, --print-outputs and --report");
+    if ((o->run.shard.count || o->run.only) &&
+        (o->run.out || o->run.report || o->run.print_outputs))
         return wrong_usage("--shard and --only take part of the instances, for --validate and "
                            "--verify; --out, --report and --print-outputs are about all");
-    if (o->shard.count && o->only)
+    if (o->run.shard.count && o->run.only)
         return wrong_usage("--shard and --only exclude each other");
-    if (o->quiet && o->verbose)
+    if (o->run.quiet && o->run.verbose)
         return wrong_usage("--quiet and --verbose exclude each other");
     return check_files(o);
 }
@@ -341,6 +369,13 @@ static const option_row *row_of(int id)
     while (row->id != id)
         row++;
     return row;
+}
+
+/* An option with an argument stands once: only one of two could count. But for those that gather,
+ * or that a user appends to change what an alias says. */
+static bool may_repeat(int id)
+{
+    return id == OPTION_DUMP || id == OPTION_COLOR || id == OPTION_SEED || id == 'j';
 }
 
 /* Whether an argument may be the optional one of the option in front of it: getopt_long sees it
@@ -360,6 +395,7 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
     for (int i = 1; i < argc; i++)
         if (argv[i][0] == '-' && option_named(argv[i] + 1))
             return unknown_option(a, argv[i]);
+    bool seen[TABLE_SIZE] = { false };
     opterr = 0;
     for (;;) {
         int id = getopt_long(argc, argv, ":s:o:j:qvh", long_options, NULL);
@@ -375,6 +411,12 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
             return unknown_option(a, optopt ? arena_format(a, "-%c", optopt) : last);
         if (!optarg && row_of(id)->has_argument && optind < argc && is_word(argv[optind]))
             optarg = argv[optind++];
+        const option_row *row = row_of(id);
+        if (row->has_argument && seen[row - option_table] && !may_repeat(id))
+            return wrong_usage(id == 's' ? "--%s stands twice; one spec can include others"
+                                         : "--%s stands twice",
+                               row->name);
+        seen[row - option_table] = true;
         if (optarg && !*optarg && strcmp(row_of(id)->argument, "FILE") == 0)
             return wrong_usage("--%s needs the name of a file", row_of(id)->name);
         status result = take_option(a, o, id, optarg);
@@ -383,10 +425,10 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
     }
     if (optind < argc)
         return unexpected_argument(argv[optind]);
-    o->program = argv[0];
-    o->arguments = (const char *const *)argv + 1;
-    o->argument_count = (size_t)argc - 1;
-    if (o->emit_ninja && !o->depfile)
-        o->depfile = arena_format(a, "%s.d", o->emit_ninja);
+    o->run.program = argv[0];
+    o->run.arguments = (const char *const *)argv + 1;
+    o->run.argument_count = (size_t)argc - 1;
+    if (o->run.emit_ninja && !o->run.depfile)
+        o->run.depfile = arena_format(a, "%s.d", o->run.emit_ninja);
     return o->help || o->version ? EXIT_DONE : check_options(o);
 }

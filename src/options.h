@@ -2,25 +2,16 @@
 #ifndef PTXGEN_OPTIONS_H
 #define PTXGEN_OPTIONS_H
 
-#include "base/strbuf.h"
-#include "spec/select.h"
+#include "run.h"
 
 /* EXIT_SPEC: the spec is wrong or a kernel failed a check. EXIT_FILE: a file could not be read or
  * written. */
 typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
 typedef struct command_line {
-    const char *spec, *out, *depfile, *stamp, *emit_ninja, *report, *only, *ptxas, *help_family,
-        *explain, *init, *color;
-    spec_overrides overrides; /* its embed points to embed */
-    embedding embed;
-    shard shard; /* count 0: all */
-    uint64_t jobs, seed;
-    const char *program; /* as it was called, and with what */
-    const char *const *arguments;
-    size_t argument_count;
-    unsigned dump; /* stages of generate_stage */
-    bool validate, verify, print_outputs, list, quiet, verbose, help, version;
+    request run; /* what to do with a spec */
+    const char *help_family, *explain, *init, *color;
+    bool list, help, version;
 } command_line;
 
 /* Reads the command line. What is wrong with it goes to standard error, and EXIT_USAGE comes back.
@@ -28,6 +19,9 @@ typedef struct command_line {
 status options_parse(arena *a, int argc, char **argv, command_line *out);
 
 void options_help(strbuf *out);
+
+/* The exit status that a run's diagnostics ask for. */
+status options_status(const diags *d);
 
 /* Says on standard error what is wrong with the command line. Returns EXIT_USAGE. */
 status wrong_usage(const char *text, ...) PRINTF_LIKE(1, 2);

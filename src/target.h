@@ -23,6 +23,14 @@ typedef struct target {
     uint32_t warps_sm, blocks_sm; /* resident at most */
 } target;
 
+/* What CUDA allows on all of them; and more SMs than any GPU has. */
+enum {
+    TARGET_MOST_GRID_X = INT32_MAX,
+    TARGET_MOST_GRID_YZ = 65535,
+    TARGET_MOST_THREADS = 1024, /* of a block */
+    TARGET_MOST_SMS = 65536
+};
+
 extern const target targets[];
 extern const size_t target_count;
 

@@ -7,7 +7,6 @@
 enum {
     WARP = 32,
     MOST_USUAL_WARPS = 16,
-    F32_BYTES = 4,
     WIDE_PIECE = 16,       /* bytes */
     LEAST_GROUP = 2,       /* lanes a position */
     BYTES_IN_FLIGHT = 128, /* of K a lane, and as many of V */
@@ -34,15 +33,15 @@ positions attention_positions(ptx *p, const instance *in, val seq_len)
 {
     positions run = { .first = imm(U32, 0) };
     run.end = named(p, "seq_len", min(p, seq_len, in->shape.max_seq_len));
-    if (in->window)
-        run.first = sub(p, run.end, min(p, run.end, in->window));
+    if (in->options.window)
+        run.first = sub(p, run.end, min(p, run.end, in->options.window));
     return run;
 }
 
 float attention_query_scale(const instance *in)
 {
-    double scale = in->scale > 0 ? in->scale : 1 / sqrt((double)in->shape.head_dim);
-    return (float)(in->softcap > 0 ? scale / in->softcap : scale * LOG2_E);
+    double scale = in->options.scale > 0 ? in->options.scale : 1 / sqrt((double)in->shape.head_dim);
+    return (float)(in->options.softcap > 0 ? scale / in->options.softcap : scale * LOG2_E);
 }
 
 static val f32_row(ptx *p, const instance *in, const char *name, val query)
@@ -99,8 +98,8 @@ static val hyperbolic_tangent(ptx *p, val x)
 
 val attention_score(ptx *p, const instance *in, val product)
 {
-    if (in->softcap > 0)
-        return mul(p, hyperbolic_tangent(p, product), in->softcap * LOG2_E);
+    if (in->options.softcap > 0)
+        return mul(p, hyperbolic_tangent(p, product), in->options.softcap * LOG2_E);
     return product;
 }
 

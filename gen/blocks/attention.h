@@ -14,7 +14,7 @@
 
 #include "gen/blocks/cache_row.h"
 #include "gen/blocks/softmax.h"
-#include "gen/family.h"
+#include "family/family.h"
 #include "ptx/ptx.h"
 
 enum { LANE_VALUES = 16, PARTIAL_ALIGN = 16 };

@@ -3,12 +3,9 @@
 
 enum {
     WARP = 32,
-    F32_BYTES = 4,
     WORD_BYTES = 4,
     WIDE_PIECE = 16, /* bytes */
     NARROW_PIECE = 8,
-    BLOCK_VALUES = 32, /* of q8_0 */
-    BLOCK_BYTES = 34,
 };
 
 unsigned cache_row_bytes(const instance *in)
@@ -72,8 +69,8 @@ static bool is_ragged_piece(const row_split *s, unsigned piece)
 static void find_words(ptx *p, row_lane *l)
 {
     enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
-    unsigned pieces = BLOCK_VALUES / l->split.piece;
-    val block = named(p, "block", div(p, l->first_piece, pieces)), d = mul(p, block, BLOCK_BYTES);
+    unsigned pieces = Q8_0_VALUES / l->split.piece;
+    val block = named(p, "block", div(p, l->first_piece, pieces)), d = mul(p, block, Q8_0_BYTES);
     val piece = rem(p, l->first_piece, pieces);
     val two_ahead = mad(p, piece, imm(U32, l->split.piece), d);
     l->words_offset = convert(p, U64, bit_and(p, two_ahead, imm(U32, -WORD_BYTES)));

@@ -21,7 +21,7 @@
 #ifndef PTXGEN_GEN_BLOCKS_CACHE_ROW_H
 #define PTXGEN_GEN_BLOCKS_CACHE_ROW_H
 
-#include "gen/family.h"
+#include "family/family.h"
 #include "ptx/ptx.h"
 
 enum { MAX_LANE_VALUES = 16, Q8_0_HEAD_DIM_MULTIPLE = 64 };

@@ -20,15 +20,20 @@ val dim_m(ptx *p, const instance *in)
     return dim(p, in, "m_dim", in->shape.m);
 }
 
-gemv gemv_parameters(ptx *p, const instance *in)
+gemv_operands gemv_parameters(ptx *p, const instance *in)
 {
-    return gemv_of(p, in, "y", "w", "x");
+    gemv_operands g = gemv_of(p, in, "y", "w", "x");
+    if (in->options.bias)
+        g.bias = parameter(p, "bias");
+    if (in->options.residual)
+        g.residual = parameter(p, "residual");
+    return g;
 }
 
-gemv gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x)
+gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x)
 {
-    const format_info *weights = &formats[in->family->weights];
-    gemv g = {
+    const format_info *weights = &formats[instance_weights(in)];
+    gemv_operands g = {
         .y = parameter(p, y),
         .w = parameter(p, w),
         .x = parameter(p, x),
@@ -45,7 +50,7 @@ unsigned gemv_registers(const instance *in)
     return in->shape.m == 1 ? OF_ONE_VECTOR : in->family->launch.registers;
 }
 
-val gemv_row(ptx *p, const gemv *g, val row)
+val gemv_row(ptx *p, const gemv_operands *g, val row)
 {
     return named(p, "&w[row]", mad_wide(p, row, g->row_bytes, g->w));
 }
@@ -58,19 +63,19 @@ place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
     return (place){ mad_wide(p, count, (long long)step, base), 0 };
 }
 
-bool gemv_turns_are_whole(const gemv *g, unsigned rows)
+bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows)
 {
     return g->n.kind == VAL_IMM && g->n.bits % rows == 0;
 }
 
-val gemv_row_of_turn(ptx *p, const gemv *g, val row, unsigned number, unsigned rows)
+val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows)
 {
     val own = number ? add(p, row, number) : row;
     return gemv_row(p, g,
                     gemv_turns_are_whole(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
 }
 
-void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vectors,
+void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums)
 {
     PTX_IF (p, lt(p, sums.number, rows * vectors)) {
@@ -81,6 +86,10 @@ void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vec
             element = mad_wide(p, div(p, sums.number, rows), g->n, element);
         PTX_IF (p, inside) {
             val offset = shl(p, element, 2), sum = sums.sum;
+            if (g->factors.kind) {
+                val vector = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
+                sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
+            }
             if (g->bias.kind)
                 sum = add(p, sum, ld_const(p, F32, mad_wide(p, own, 4, g->bias), 0));
             if (g->residual.kind)
@@ -90,14 +99,43 @@ void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vec
     }
 }
 
-val swiglu(ptx *p, val gate, val up)
+/* g / (1 + exp(-x)) */
+static val by_sigmoid(ptx *p, val g, val x)
 {
     const float log2_e = 1.44269504f;
-    val sigmoid = rcp(p, add(p, ex2(p, mul(p, gate, -log2_e)), 1.0f));
-    return mul(p, mul(p, gate, sigmoid), up);
+    return mul(p, g, rcp(p, add(p, ex2(p, mul(p, x, -log2_e)), 1.0f)));
 }
 
-void gemv_store(ptx *p, const gemv *g, val row, val sum)
+/* v, but at most limit. Unlike min, a NaN stays one. */
+static val at_most(ptx *p, val v, float limit)
+{
+    return select(p, gt(p, v, limit), limit, v);
+}
+
+static val at_least(ptx *p, val v, float limit)
+{
+    return select(p, lt(p, v, limit), limit, v);
+}
+
+val gated(ptx *p, int64_t activation, val gate, val up)
+{
+    const float limit = 7;
+    switch (activation) {
+    case ACTIVATION_GELU: {
+        const float twice_root = 1.59576912f, cubic = 0.044715f; /* 2 sqrt(2 / pi) */
+        val bent = fma(p, mul(p, mul(p, gate, gate), cubic), gate, gate);
+        return mul(p, by_sigmoid(p, gate, mul(p, bent, twice_root)), up);
+    }
+    case ACTIVATION_SWIGLU_OAI: {
+        val g = at_most(p, gate, limit), u = at_least(p, at_most(p, up, limit), -limit);
+        return mul(p, by_sigmoid(p, g, mul(p, g, 1.702f)), add(p, u, 1.0f));
+    }
+    default:
+        return mul(p, by_sigmoid(p, gate, gate), up);
+    }
+}
+
+void gemv_store(ptx *p, const gemv_operands *g, val row, val sum)
 {
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_global(p, F32, mad_wide(p, row, 4, g->y), 0, sum);

@@ -4,7 +4,7 @@
 #define PTXGEN_GEN_BLOCKS_GEMV_H
 
 #include "gen/blocks/reduce.h"
-#include "gen/family.h"
+#include "family/family.h"
 #include "ptx/ptx.h"
 
 /* A size as an immediate or, with dynamic dims, as the kernel's parameter NAME_dim. */
@@ -12,26 +12,28 @@ val dim_k(ptx *p, const instance *in);
 val dim_n(ptx *p, const instance *in);
 val dim_m(ptx *p, const instance *in);
 
-typedef struct gemv {
+typedef struct gemv_operands {
     val y, w, x;
     val bias, residual; /* added to the result, [n] and [m, n]; without a kind: none */
+    val factors;        /* of each vector's results, in shared memory; without a kind: none */
     val n;              /* rows */
     val blocks;         /* of the weights' format in a row */
     val row_bytes;      /* of a row of W */
-} gemv;
+} gemv_operands;
 
-/* Loads the parameters y, w and x and sizes the rows by the family's weight format. */
-gemv gemv_parameters(ptx *p, const instance *in);
+/* Loads the parameters y, w and x, bias and residual where there are some, and sizes the rows by
+ * the weights' format. */
+gemv_operands gemv_parameters(ptx *p, const instance *in);
 
 /* The same for kernels of several matrices or outputs, with the names of these parameters. */
-gemv gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
+gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
 
 /* What a thread may have of registers when it multiplies m vectors: 64 for one, else all of its
  * family. */
 unsigned gemv_registers(const instance *in);
 
 /* &W[row]. */
-val gemv_row(ptx *p, const gemv *g, val row);
+val gemv_row(ptx *p, const gemv_operands *g, val row);
 
 /* A pointer and an offset from it in bytes. */
 typedef struct place {
@@ -47,21 +49,22 @@ place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
  * what is missing the last row is read again, and nothing is stored.
  *
  * Whether it is known that no turn has fewer: */
-bool gemv_turns_are_whole(const gemv *g, unsigned rows);
+bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
 
 /* &W[row + number], number below rows: */
-val gemv_row_of_turn(ptx *p, const gemv *g, val row, unsigned number, unsigned rows);
+val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
 /* Y[vector][row + r] = sum number rows * vector + r: */
-void gemv_store_turn(ptx *p, const gemv *g, val row, unsigned rows, unsigned vectors,
+void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums);
 
-/* silu(gate) * up, where silu(g) = g / (1 + exp(-g)); for a g far below 0 exp is infinite and silu
- * 0.
- */
-val swiglu(ptx *p, val gate, val up);
+/* activation(gate) * up, by ACTIVATION_: silu(g) = g / (1 + exp(-g)); gelu, by its tanh form, which
+ * is g / (1 + exp(-2 u)) with u = sqrt(2 / pi) (g + 0.044715 g^3); swiglu_oai, of gpt-oss, is
+ * g / (1 + exp(-1.702 g)) (up + 1) with g at most 7 and up clamped to [-7, 7]. Far below 0 exp is
+ * infinite and the result 0. */
+val gated(ptx *p, int64_t activation, val gate, val up);
 
 /* y[row] = sum, by thread 0 of the block alone. */
-void gemv_store(ptx *p, const gemv *g, val row, val sum);
+void gemv_store(ptx *p, const gemv_operands *g, val row, val sum);
 
 #endif

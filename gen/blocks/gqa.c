@@ -4,9 +4,8 @@
 
 enum {
     WARP = 32,
-    VALUES = 8,      /* of a row, a lane */
-    LEAST_GROUP = 4, /* lanes a position */
-    F32_BYTES = 4,
+    VALUES = 8,           /* of a row, a lane */
+    LEAST_GROUP = 4,      /* lanes a position */
     BYTES_IN_FLIGHT = 64, /* a lane */
     QUAD_BYTES = GQA_QUAD * F32_BYTES,
     PASS_BYTES = 128, /* of shared memory that a warp reaches without a conflict */

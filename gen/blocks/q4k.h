@@ -16,12 +16,10 @@
 #ifndef PTXGEN_GEN_BLOCKS_Q4K_H
 #define PTXGEN_GEN_BLOCKS_Q4K_H
 
+#include "format.h"
 #include "ptx/ptx.h"
 
 enum {
-    Q4K_VALUES = 256,
-    Q4K_BYTES = 144,
-    Q4K_QUANTS = 16, /* offset of the nibbles */
     Q4K_CHUNK_VALUES = 64,
     Q4K_CHUNK_BYTES = 32,
     Q4K_SUB_BLOCK = 32, /* values that share a scale and a min */

@@ -11,7 +11,7 @@ q4k_lane q4k_lane_new(ptx *p)
     val byte = mul(p, rem(p, lane, CHUNK_LANES), Q4K_LANE_BYTES);
     return (q4k_lane){
         .chunk = q4k_chunk_new(p, chunk),
-        .quants = mad(p, lane, Q4K_LANE_BYTES, imm(U32, Q4K_QUANTS)),
+        .quants = mad(p, lane, Q4K_LANE_BYTES, imm(U32, Q4_K_QUANTS)),
         .value = mad(p, chunk, Q4K_CHUNK_VALUES, byte),
     };
 }
@@ -86,14 +86,14 @@ q4k_row q4k_row_new(ptx *p, const q4k_lane *lane, val w, val x, val first, unsig
 {
     along->first = first;
     along->stride = stride;
-    val value = mad(p, first, Q4K_VALUES, lane->value);
-    val header = mad_wide(p, first, Q4K_BYTES, w);
+    val value = mad(p, first, Q4_K_VALUES, lane->value);
+    val header = mad_wide(p, first, Q4_K_BYTES, w);
     val quants = add(p, header, convert(p, U64, lane->quants));
     val values = is_global(x) ? mad_wide(p, value, VALUE_BYTES, x) : mad(p, value, VALUE_BYTES, x);
     q4k_row row = { .chunk = &lane->chunk };
-    along->weights += Q4K_VALUES / 32;
-    row.header = walk_along(p, along, header, stride * Q4K_BYTES);
-    row.quants = walk_along(p, along, quants, stride * Q4K_BYTES);
+    along->weights += Q4_K_VALUES / 32;
+    row.header = walk_along(p, along, header, stride * Q4_K_BYTES);
+    row.quants = walk_along(p, along, quants, stride * Q4_K_BYTES);
     row.values = walk_along(p, along, values, stride * Q4K_F32_BYTES);
     row.acc = var_f32(p, 0.0f);
     return row;

@@ -11,7 +11,7 @@
 #include "gen/blocks/q4k.h"
 #include "gen/blocks/walk.h"
 
-enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4K_VALUES * 4 }; /* activations of a super-block */
+enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4_K_VALUES * 4 }; /* activations of a super-block */
 
 /* A lane's place in every super-block. */
 typedef struct q4k_lane {

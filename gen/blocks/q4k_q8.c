@@ -9,7 +9,7 @@ enum {
     LANE_BYTES = 4 * Q4K_Q8_WORDS,
     CHUNK_LANES = Q4K_CHUNK_BYTES / LANE_BYTES,
     VALUE_BYTES = 4,
-    Q4K_F32_BYTES = Q4K_VALUES * VALUE_BYTES,
+    Q4K_F32_BYTES = Q4_K_VALUES * VALUE_BYTES,
 };
 
 q4k_q8_lane q4k_q8_lane_new(ptx *p)
@@ -19,7 +19,7 @@ q4k_q8_lane q4k_q8_lane_new(ptx *p)
     return (q4k_q8_lane){
         .half = div(p, lane, Q4K_Q8_LANES),
         .chunk = q4k_chunk_new(p, chunk),
-        .quants = mad(p, of_super_block, LANE_BYTES, imm(U32, Q4K_QUANTS)),
+        .quants = mad(p, of_super_block, LANE_BYTES, imm(U32, Q4_K_QUANTS)),
         .sub_block = mul(p, chunk, 2),
         .byte = mul(p, rem(p, lane, CHUNK_LANES), LANE_BYTES),
     };
@@ -64,11 +64,10 @@ q8_values q8_quantize(ptx *p, val x, int64_t offset)
     q8_values made;
     for (unsigned i = 0; i < 2; i++) {
         val4 v[Q4K_Q8_WORDS];
-        val largest = imm(F32, 0);
+        val largest = imm(U32, Q8_SMALLEST);
         for (unsigned j = 0; j < Q4K_Q8_WORDS; j++) {
             v[j] = ld_const_v4(p, F32, x, offset + (i * Q8_1_VALUES + 4 * j) * VALUE_BYTES);
-            for (int n = 0; n < 4; n++)
-                largest = max(p, largest, abs(p, v[j].v[n]));
+            largest = q8_largest(p, largest, v[j].v, 4);
         }
         made.d[i] = q8_scale(p, group_max(p, largest, CHUNK_LANES));
         val inverse = rcp_approx(p, made.d[i]);
@@ -116,16 +115,16 @@ static void point_to(ptx *p, lane_state *s, val super_block, unsigned stride, wa
         s->q8 = walk_along(p, along, q8, stride * Q4K_Q8_BYTES);
     } else {
         val of_block = mad(p, lane->sub_block, Q8_1_VALUES, lane->byte);
-        val value = mad(p, super_block, Q4K_VALUES, of_block);
+        val value = mad(p, super_block, Q4_K_VALUES, of_block);
         val x = mad_wide(p, value, VALUE_BYTES, of->x);
         s->x = walk_along(p, along, x, stride * Q4K_F32_BYTES);
         s->q8 = walk_along(p, along, x, stride * Q4K_F32_BYTES);
     }
     for (unsigned r = 0; r < of->rows; r++) {
-        val header = mad_wide(p, super_block, Q4K_BYTES, of->w[r]);
+        val header = mad_wide(p, super_block, Q4_K_BYTES, of->w[r]);
         val quants = add(p, header, convert(p, U64, lane->quants));
-        s->header[r] = walk_along(p, along, header, stride * Q4K_BYTES);
-        s->quants[r] = walk_along(p, along, quants, stride * Q4K_BYTES);
+        s->header[r] = walk_along(p, along, header, stride * Q4_K_BYTES);
+        s->quants[r] = walk_along(p, along, quants, stride * Q4_K_BYTES);
     }
 }
 
@@ -170,7 +169,7 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
 /* In a turn: a super-block of each row by half a warp. */
 static unsigned lane_weights(const q4k_q8_product *of)
 {
-    return of->rows * Q4K_VALUES * Q4K_WARP_SUPER_BLOCKS / 32;
+    return of->rows * Q4_K_VALUES * Q4K_WARP_SUPER_BLOCKS / 32;
 }
 
 /* Lanes walk on their own: nothing in the loop needs the others. */

@@ -17,14 +17,14 @@
 
 #include "gen/blocks/q4k.h"
 #include "gen/blocks/q8_1.h"
-#include "gen/family.h"
+#include "family/family.h"
 
 enum {
     Q4K_Q8_WORDS = 2, /* of quants, a lane's */
     Q4K_Q8_LANES = 16,
     Q4K_WARP_SUPER_BLOCKS = 2,
-    Q4K_Q8_ROWS = 2,                                      /* of weights at once, at most */
-    Q4K_Q8_BYTES = Q4K_VALUES / Q8_1_VALUES * Q8_1_BYTES, /* activations of a super-block */
+    Q4K_Q8_ROWS = 2,                                       /* of weights at once, at most */
+    Q4K_Q8_BYTES = Q4_K_VALUES / Q8_1_VALUES * Q8_1_BYTES, /* activations of a super-block */
 };
 
 /* A lane's place in every super-block. */

@@ -16,7 +16,7 @@ q6k_lane q6k_lane_new(ptx *p, unsigned lanes)
         .group = mul(p, half, Q6K_GROUPS),
         .l = l,
         .low = mad(p, half, HALF_BYTES, l),
-        .high = add(p, mad(p, half, HALF_HIGH_BYTES, l), Q6K_HIGH_BITS),
+        .high = add(p, mad(p, half, HALF_HIGH_BYTES, l), Q6_K_HIGH_BITS),
         .shift = imm(U32, 0),
     };
     if (whole_warp) {
@@ -27,7 +27,7 @@ q6k_lane q6k_lane_new(ptx *p, unsigned lanes)
     } else {
         lane.super_block = mad(p, warp_id(p), 32 / lanes, div(p, lane_id(p), lanes));
     }
-    lane.scale = add(p, mad(p, lane.group, Q6K_GROUP_SCALES, div(p, l, 16)), Q6K_SCALES);
+    lane.scale = add(p, mad(p, lane.group, Q6K_GROUP_SCALES, div(p, l, 16)), Q6_K_SCALES);
     return lane;
 }
 

@@ -19,14 +19,10 @@
 #ifndef PTXGEN_GEN_BLOCKS_Q6K_H
 #define PTXGEN_GEN_BLOCKS_Q6K_H
 
+#include "format.h"
 #include "ptx/ptx.h"
 
 enum {
-    Q6K_VALUES = 256,
-    Q6K_BYTES = 210,
-    Q6K_HIGH_BITS = 128, /* offset of the upper two bits */
-    Q6K_SCALES = 192,
-    Q6K_D = 208,
     Q6K_SCALE_COUNT = 16,
     Q6K_GROUPS = 4,
     Q6K_GROUP_VALUES = 32,

@@ -5,10 +5,16 @@ val dp4a_sum_as_f32(ptx *p, val sum)
     return sub(p, bits_as(p, F32, sum), imm(F32, DP4A_START));
 }
 
+val q8_largest(ptx *p, val largest, const val *x, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        largest = max(p, largest, bit_and(p, bits_as(p, U32, x[i]), 0x7fffffff));
+    return largest;
+}
+
 val q8_scale(ptx *p, val largest)
 {
-    const float smallest = 1e-30f; /* so that 1 / d stays finite */
-    return mul(p, max(p, largest, smallest), 1.0f / 127);
+    return mul(p, bits_as(p, F32, largest), 1.0f / 127);
 }
 
 /* The lowest byte of 1.5 * 2^23 + q is q's. */

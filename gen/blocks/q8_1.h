@@ -9,12 +9,16 @@
 #ifndef PTXGEN_GEN_BLOCKS_Q8_1_H
 #define PTXGEN_GEN_BLOCKS_Q8_1_H
 
+#include "format.h"
 #include "ptx/ptx.h"
 
-enum { Q8_1_VALUES = 32, Q8_1_BYTES = 36, Q8_1_D = 0, Q8_1_S = 2, Q8_1_QUANTS = 4 };
-
-/* Quantizing in registers: d of the largest size of 32 values, and four values as signed bytes,
- * rounded to nearest even, where inverse is 1 / d. */
+/* Quantizing in registers: the largest size of values and of what came before, d of that of 32
+ * values, and four values as signed bytes, rounded to nearest even, where inverse is 1 / d.
+ *
+ * Sizes are the bits of floats: these have the floats' order, and a NaN is above infinity, so that
+ * d shows either. The first one is Q8_SMALLEST, 1e-30, which keeps 1 / d finite. */
+enum { Q8_SMALLEST = 0x0da24260 };
+val q8_largest(ptx *p, val largest, const val *x, unsigned count);
 val q8_scale(ptx *p, val largest);
 val q8_pack(ptx *p, const val x[4], val inverse);
 

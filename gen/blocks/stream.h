@@ -1,80 +1,133 @@
-/* GEMVs that stream their weights: Y = X W^T with f32 activations, made for the speed of memory.
+/* Products that stream their weights: Y = X W^T with f32 activations, made for the speed of memory.
  *
- * Blocks stay for many rows. First a block quantizes X into shared memory, 32 values by 32 as q8_1
- * does, but with an f32 scale. Then each of its warps takes rows, some at once, on its own: no
- * barrier, no bounds check, and with k baked in no address but pointers and constants.
+ * Blocks stay for many rows. First a block puts X into shared memory, as a tile. Then each of its
+ * warps takes rows, some at once, on its own: no barrier, no bounds check, and with k baked in no
+ * address but pointers and constants.
  *
- * A step is 1024 weights of a row, 32 a lane: two segments of 16 weights, a low and a high one
- * (those of a byte's low and high nibbles, where weights are nibbles). In shared memory a step has
- * the activations in the order in which lanes need them, so that every access is a 16-byte word
- * beside its neighbour's:
+ * Weights that are integers with scales (stream_integers.c): X is quantized into the tile, 32
+ * values by 32 as q8_1 does, but with an f32 scale. The lanes of a warp take a step of a row, each
+ * two or four segments of 16 weights: 1024 weights or 2048. What a lane takes is what lies in the
+ * same bytes, so that its segments need not be neighbours: the low and the high nibbles of 16
+ * bytes, or the four two-bit values of each. In the tile a step has the activations in the order in
+ * which lanes need them, so that every access is beside its neighbour's:
  *
- *   offset    0   32 x 16 x s8     lane's low segment
- *           512   32 x 16 x s8     lane's high segment
- *          1024   32 x 4 words     d of the low and of the high segment; what their sums give
+ *   for each of the lane's segments  32 x 16 x s8     every lane's, turned as its weights are
+ * (below) ONE_SCALE                        32 x 2 words     d; what the sum of x gives SCALES, two
+ * segments             32 x 2 words     d of each, or 32 x 4        and behind them what their sums
+ * give four segments            32 x 4 words     d of each 32 x 4 words     what their sums give,
+ * where that is needed
+ *
+ * Blocks may start at any byte. A lane reads its 16 bytes of quants, a piece, as the two aligned
+ * lines of 16 bytes that hold it, and takes each byte from the line where it is, at its place in
+ * the line: a permutation a word. That leaves the piece turned, by as many bytes as its address is
+ * behind a multiple of 16:
+ *
+ *   first line    .  .  .  .  .  a0 a1 ... a10      turned piece   a11 ... a15 a0 a1 ... a10
+ *   second line   a11 ... a15 .  .  .  .  .
+ *
+ * A step is a multiple of 16 bytes, so that a lane's pieces are all turned alike, and so are the
+ * activations in the tile; sums don't mind. Where rows are no multiple of 16 bytes, each row's
+ * start adds to that: its pieces are turned back by as many bytes.
+ *
+ * Weights that are floats (stream_floats.c): the tile has X as it is. A step is 32 16-byte loads of
+ * weights, one a lane, and its activations are the first four of every lane, then the next four.
  *
  * Past the end of X there are zeros, and lanes whose block lies past the end of a row read the
  * row's last block instead.
+ *
+ * With norm = rms the tile has x * gamma, and what is left of the norm, 1 / sqrt(mean(x^2) +
+ * epsilon), is a factor of each vector's results.
  */
 #ifndef PTXGEN_GEN_BLOCKS_STREAM_H
 #define PTXGEN_GEN_BLOCKS_STREAM_H
 
 #include "gen/blocks/gemv.h"
-#include "gen/blocks/q4k.h"
 
 enum {
-    STREAM_VALUES = 1024,
-    STREAM_BYTES = 1536,
     STREAM_SEGMENT = 16,
-    STREAM_WORDS = 4, /* of a segment's quants */
-    STREAM_LOADED = 16,
+    STREAM_SEGMENTS = 4, /* of a lane, at most */
+    STREAM_WORDS = 4,    /* of a segment's activations, and of a piece */
+    STREAM_FACTORS = 8,  /* words that they are multiplied with, at most */
+    STREAM_LINES = 8,    /* words of the lines around a piece */
+    STREAM_LOADED = 32,
     STREAM_POINTERS = 4,
-    STREAM_ROWS = 2, /* at once, at most */
+    STREAM_CONSTANTS = 4,
+    STREAM_ROWS = 2,       /* at once, at most */
+    STREAM_LANE_BYTES = 16 /* a line; of floats, in a step */
 };
-#define STREAM_SHARED "ceil_div(k, 1024)*1536"
 
-/* Where a lane's weights are in a step, in words of its format. */
+/* How pieces are put together of the lines around them, the same for all that lie equally far
+ * behind a multiple of 16. */
+typedef struct stream_shift {
+    val second[STREAM_WORDS];      /* of whole words: whether it is the second line's */
+    val selector[STREAM_WORDS];    /* of bytes */
+    val by_eight, by_four, by_few; /* turning it back, see stream_turn; without a kind: no need */
+} stream_shift;
+
+/* Where a lane's weights are in a step. */
 typedef struct stream_lane {
-    val block; /* number of its block in a step */
-    val offset[STREAM_POINTERS];
-    val shift;
-    q4k_chunk chunk;
+    val block, part;                 /* number of its block, and of the lane among the block's */
+    val piece;                       /* offset of its first piece in the block */
+    val constants[STREAM_CONSTANTS]; /* what its format needs to know */
+    val turned;                      /* bytes by which its pieces are turned in the tile */
+    stream_shift shift;              /* where that is the same in all rows */
 } stream_lane;
 
-/* A row as a lane sees it. */
+/* A row as a lane sees it: pointers into its first step. */
 typedef struct stream_row {
-    val at[STREAM_POINTERS]; /* pointers into the row's first step */
-    val selector, aligned;   /* of formats that are only 2-byte aligned */
-    int64_t offset;          /* of the row from them, in bytes */
+    val block;               /* the lane's block */
+    val lines;               /* the first line around the lane's first piece */
+    val at[STREAM_POINTERS]; /* what else its format needs */
+    val constants[STREAM_CONSTANTS];
+    stream_shift shift;
+    int64_t offset; /* of the row from them, in bytes */
 } stream_row;
 
-/* A lane's 32 weights: quants, four a word, and what makes weights of them. */
+/* A lane's weights: quants, four a word, and what makes weights of them. Of a segment with eight
+ * words, weight i of it is the sum of those at i and at 16 + i. */
 typedef struct stream_weights {
-    val q[2][STREAM_WORDS];
+    val q[STREAM_SEGMENTS][STREAM_FACTORS];
     val d, dmin;
-    val scale[2], min[2];
+    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS];
 } stream_weights;
 
 typedef enum stream_scales {
-    ONE_SCALE,          /* d (q + offset) in both segments */
-    TWO_SCALES,         /* d scale[i] (q + offset) */
-    TWO_SCALES_AND_MINS /* d scale[i] q - dmin min[i] */
+    ONE_SCALE, /* of 32 values: d (q + offset), and with minima + dmin */
+    SCALES,    /* d scale[i] (q + offset), and with minima - dmin min[i] */
+    NO_SCALE   /* floats */
 } stream_scales;
 
+/* What streaming needs to know of a weight format; one for each FORMAT of format.def. */
 typedef struct stream_format {
     stream_scales scales;
+
+    /* Floats: those of 16 loaded bytes, four or eight. */
+    void (*floats)(ptx *p, const val4 *words, val values[8]);
+
+    /* Integers. */
+    bool minima;
     int offset;
-    unsigned high_factor; /* what the high segment's quants are multiplied by, 1 or 16: high nibbles
-                             stay where they are in their bytes */
+    unsigned segments;                 /* of a lane: 2 or 4 */
+    unsigned factors[STREAM_SEGMENTS]; /* powers of two that the quants of each are too large by */
+    unsigned index_bit; /* the segments of a row are numbered; the bits from this one on are a
+                           segment's index in its lane, the other ones the lane's number */
+    bool pairs;         /* words of quants have those of both segments in turn, as nibbles stand:
+                           the low and the high one of a byte, the low and the high one of the next;
+                           the first segment has the lower halves of words, the second the upper */
+    unsigned words;     /* of a segment's quants: 4, or 8 as stream_weights says */
+    bool in_order;      /* pieces are not left turned */
+    bool at_end;        /* pieces may end where the block does, and never start there. Then a piece
+                           that needs only one line has that one second, else first: the other line
+                           still has a byte of the block */
 
-    /* The lane that has a segment of a step, and whether it is the lane's high one. */
-    val (*lane_of)(ptx *p, val segment);
-    val (*is_high)(ptx *p, val segment);
+    /* The lane's first piece: quants in the block, and from there on what its part makes; NULL: no
+     * more. Pieces of a lane are turned alike. */
+    unsigned quants;
+    val (*piece)(ptx *p, val part);
 
-    stream_lane (*lane_new)(ptx *p);
-
-    /* Pointers from the lane's block in the first step. */
-    stream_row (*row_new)(ptx *p, const stream_lane *lane, val block);
+    /* Fill in the constants and the other pointers; NULL: there are none. */
+    void (*lane_new)(ptx *p, stream_lane *lane);
+    void (*row_new)(ptx *p, const stream_lane *lane, stream_row *row);
 
     /* What the lane needs of a step that lies offset bytes further, and what it makes of it. */
     void (*load)(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED]);
@@ -82,20 +135,73 @@ typedef struct stream_format {
                              const val words[STREAM_LOADED]);
 } stream_format;
 
-/* The kernel: g's matrix by the vectors of in, in->rows_per_warp rows at once. */
-void stream_gemv(ptx *p, const instance *in, const stream_format *f);
+#define FORMAT(id, ...) extern const stream_format stream_##id;
+#include "format.def"
 
-/* y = swiglu(W_0 x, W_1 x): the same row of both at once. */
-void stream_gate_up_swiglu(ptx *p, const instance *in, const stream_format *f);
+/* The first of the lines around a piece: the second one is 16 bytes behind it. */
+val stream_first_line(ptx *p, const stream_format *f, val piece);
 
-/* What kernels of weights that are no integers have in common with these: the parameters, registers
- * a thread, the warp's number in the grid and how many there are, and the rows of a turn. Rows that
- * lie equally far from a multiple of 4 share the first one's pointers. */
-gemv stream_parameters(ptx *p, const instance *in);
-unsigned stream_registers(const instance *in);
+/* Count neighbouring lines from one on, as words. */
+void stream_load_lines(ptx *p, val first, int64_t offset, unsigned count, val *words);
+
+/* The piece in the two lines of these words. */
+void stream_join(ptx *p, const stream_shift *shift, const val *lines, val piece[STREAM_WORDS]);
+
+/* For pieces start bytes behind a multiple of 16, a multiple of alignment, to be turned back by so
+ * many bytes, a multiple of their alignment. */
+stream_shift stream_shift_new(ptx *p, const stream_format *f, val start, unsigned alignment,
+                              val back, unsigned back_alignment);
+
+/* Sixteen bytes turned back: byte i becomes what byte (i + bytes) % 16 was. */
+void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS]);
+
+/* X on its way into the tile. */
+typedef struct stream_source {
+    val x, gamma;             /* gamma without a kind: no norm */
+    var squares[MAX_VECTORS]; /* a thread's sum of squares of each vector */
+} stream_source;
+
+/* Four values of a vector at an address, times those of gamma behind offset bytes of the vector;
+ * their squares are added up. */
+val4 stream_source_four(ptx *p, const stream_source *s, unsigned vector, val at, val gamma_at,
+                        int64_t offset);
+
+typedef struct stream {
+    const instance *in;
+    const stream_format *f;
+    unsigned rows, vectors;
+    val tile;   /* shared memory: its start, then the lane's first 16 bytes */
+    val beside; /* where what stands beside them has another place: the lane's first 8 bytes */
+    var sums[STREAM_ROWS * MAX_VECTORS];
+    stream_lane lane; /* integers */
+} stream;
+
+/* The two kinds: all vectors into the tile, by all threads of the block; what the lanes know ahead
+ * of all rows; all weights of the rows at these addresses into sums. */
+void stream_integers_stage(ptx *p, const stream *s, const stream_source *source);
+void stream_integers_begin(ptx *p, stream *s);
+void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
+void stream_floats_stage(ptx *p, const instance *in, const stream_source *source, val tile);
+void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
+
+/* Values of a step, and the bytes that they take in the tile. */
+int64_t stream_step_values(format weights);
+int64_t stream_step_bytes(format weights);
+int64_t stream_integers_step_bytes(const stream_format *f);
+
+/* What a kernel begins with: the vectors at x into the tile, by all threads, and the lane's place
+ * for so many rows at once. factors gets the address of the norm's factors of the vectors, f32 in
+ * shared memory, or no kind where there is no norm. */
+stream stream_begin(ptx *p, const instance *in, val x, unsigned rows, val *factors);
+
+/* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
+void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
+
+/* The warp's number in the grid, and how many there are. */
 val stream_warp(ptx *p);
 val stream_warps(ptx *p);
-void stream_rows_of_turn(ptx *p, const gemv *g, val row, unsigned rows,
-                         place addresses[STREAM_ROWS]);
+
+/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM. */
+unsigned stream_registers(const instance *in);
 
 #endif

@@ -1,14 +1,22 @@
 #include "base/arena.h"
 
+#include <setjmp.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
+/* A test sets them to 1: then each allocation has a chunk of its own, which may not be had. */
+#ifndef FIRST_CHUNK
+#define FIRST_CHUNK   ((size_t)64 * 1024)
+#define LARGEST_CHUNK ((size_t)4 * 1024 * 1024)
+#endif
 
-enum { FIRST_CHUNK = 64 * 1024, LARGEST_CHUNK = 4 * 1024 * 1024, FIRST_CAPACITY = 8 };
+enum {
+    FIRST_CAPACITY = 8,
+    OUT_OF_MEMORY = 3, /* the exit status */
+};
 
 typedef struct chunk {
     struct chunk *next;
@@ -16,35 +24,95 @@ typedef struct chunk {
     alignas(max_align_t) unsigned char bytes[];
 } chunk;
 
-struct arena {
-    chunk *first, *current;
-    size_t used; /* of current */
-};
+void arena_exhausted(const arena *a, size_t size)
+{
+    for (; a; a = a->parent)
+        if (a->failure)
+            longjmp(*(jmp_buf *)a->failure, 1);
+    char wanted[48] = "";
+    if (size)
+        snprintf(wanted, sizeof wanted, " (%zu bytes wanted)", size);
+    fprintf(stderr, "ptxgen: out of memory%s\n", wanted);
+    fflush(stderr);
+    _Exit(OUT_OF_MEMORY); /* other threads go on meanwhile, so that nothing may be torn down */
+}
 
+bool arena_try(arena *a, void (*work)(void *context), void *context)
+{
+    jmp_buf failure;
+    void *outer = a->failure;
+    bool failed = true;
+    a->failure = &failure;
+    if (setjmp(failure) == 0) {
+        work(context);
+        failed = false;
+    }
+    a->failure = outer;
+    return !failed;
+}
+
+/* NULL where there is no memory. */
 static chunk *chunk_new(size_t size)
 {
     chunk *c = size > SIZE_MAX - sizeof *c ? NULL : malloc(sizeof *c + size);
-    if (!c)
-        os_out_of_memory(size);
-    c->next = NULL;
-    c->size = size;
+    if (c) {
+        c->next = NULL;
+        c->size = size;
+    }
     return c;
+}
+
+static void use_chunk(arena *a, chunk *c)
+{
+    a->current = c;
+    a->at = c->bytes;
+    a->end = c->bytes + c->size;
+}
+
+arena *arena_try_new(arena *parent)
+{
+    arena *a = malloc(sizeof *a);
+    chunk *first = a ? chunk_new(FIRST_CHUNK) : NULL;
+    if (!first) {
+        free(a);
+        return NULL;
+    }
+    *a = (arena){ .first = first, .parent = parent };
+    use_chunk(a, first);
+    if (parent) {
+        a->next = parent->children;
+        if (a->next)
+            a->next->previous = a;
+        parent->children = a;
+    }
+    return a;
+}
+
+arena *arena_new_in(arena *parent)
+{
+    arena *a = arena_try_new(parent);
+    if (!a)
+        arena_exhausted(parent, FIRST_CHUNK);
+    return a;
 }
 
 arena *arena_new(void)
 {
-    arena *a = malloc(sizeof *a);
-    if (!a)
-        os_out_of_memory(sizeof *a);
-    a->first = a->current = chunk_new(FIRST_CHUNK);
-    a->used = 0;
-    return a;
+    return arena_new_in(NULL);
 }
 
 void arena_free(arena *a)
 {
     if (!a)
         return;
+    while (a->children)
+        arena_free(a->children);
+    if (a->next)
+        a->next->previous = a->previous;
+    if (a->previous)
+        a->previous->next = a->next;
+    else if (a->parent)
+        a->parent->children = a->next;
     for (chunk *c = a->first, *next; c; c = next) {
         next = c->next;
         free(c);
@@ -54,36 +122,47 @@ void arena_free(arena *a)
 
 void arena_reset(arena *a)
 {
-    a->current = a->first;
-    a->used = 0;
+    use_chunk(a, a->first);
 }
 
 /* The next chunk that has room for size bytes: one kept by arena_reset, or a new one put in its
- * place. */
-static void next_chunk(arena *a, size_t size)
+ * place. False where there is no memory. */
+static bool next_chunk(arena *a, size_t size)
 {
     chunk *next = a->current->next;
     if (!next || next->size < size) {
         size_t usual = a->current->size * 2 < LARGEST_CHUNK ? a->current->size * 2 : LARGEST_CHUNK;
         chunk *fresh = chunk_new(size > usual ? size : usual);
+        if (!fresh)
+            return false;
         fresh->next = next;
         a->current->next = fresh;
         next = fresh;
     }
-    a->current = next;
-    a->used = 0;
+    use_chunk(a, next);
+    return true;
 }
 
-void *arena_alloc(arena *a, size_t size)
+void arena_next_chunk(arena *a, size_t size, size_t rounded)
+{
+    if (rounded < size || !next_chunk(a, rounded))
+        arena_exhausted(a, size);
+}
+
+void *arena_try_alloc(arena *a, size_t size)
 {
     size_t rounded = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    if (rounded < size)
-        os_out_of_memory(size);
-    if (a->current->size - a->used < rounded)
-        next_chunk(a, rounded);
-    void *bytes = a->current->bytes + a->used;
-    a->used += rounded;
+    if (rounded < size || ((size_t)(a->end - a->at) < rounded && !next_chunk(a, rounded)))
+        return NULL;
+    void *bytes = a->at;
+    a->at += rounded;
     return bytes;
+}
+
+void arena_shrink(arena *a, void *bytes, size_t size)
+{
+    a->at = bytes;
+    arena_alloc(a, size);
 }
 
 void *arena_zalloc(arena *a, size_t size)
@@ -110,8 +189,8 @@ char *arena_vformat(arena *a, const char *format, va_list args)
     /* Mostly there is room in the chunk, and no need to measure first. */
     va_list again;
     va_copy(again, args);
-    char *text = (char *)a->current->bytes + a->used;
-    size_t room = a->current->size - a->used;
+    char *text = (char *)a->at;
+    size_t room = (size_t)(a->end - a->at);
     int length = vsnprintf(text, room, format, again);
     va_end(again);
     if (length < 0)
@@ -136,7 +215,7 @@ void *arena_grow(arena *a, void *items, size_t *capacity, size_t item_size)
 {
     size_t old = *capacity, grown = old ? old * 2 : FIRST_CAPACITY;
     if (grown > SIZE_MAX / 2 / item_size)
-        os_out_of_memory(SIZE_MAX);
+        arena_exhausted(a, SIZE_MAX);
     void *moved = arena_alloc(a, grown * item_size);
     if (old)
         memcpy(moved, items, old * item_size);

@@ -145,6 +145,9 @@ static void put_includes(strbuf *out, const location *from)
     strbuf_format(out, ":%u:\n", from->line);
 }
 
+/* What a message quotes may be of any length. */
+enum { LONGEST_LINE = 2000 };
+
 static void put_diagnostic(strbuf *out, const diagnostic *d, bool with_code, bool color)
 {
     static const char *const words[] = { "error", "warning", "note" };
@@ -162,7 +165,8 @@ static void put_diagnostic(strbuf *out, const diagnostic *d, bool with_code, boo
     strbuf_format(out, ": %s%s:%s ", on, words[d->severity], off);
     for (const char *line = d->message; *line;) {
         size_t length = strcspn(line, "\n");
-        put_harmless(out, line, length);
+        put_harmless(out, line, length < LONGEST_LINE ? length : LONGEST_LINE);
+        strbuf_put(out, length > LONGEST_LINE ? "..." : "");
         line += length;
         if (*line) {
             strbuf_put(out, "\n    ");
@@ -246,7 +250,7 @@ const char *closest_match(const char *text, const char *const *candidates, size_
     if (length == 0 || length > LONGEST_NAME)
         return NULL;
     const char *closest = NULL;
-    size_t closest_distance = (length + 2) / 3 * EDIT + 1;
+    size_t closest_distance = (length + 1) / 3 * EDIT + 1;
     for (size_t i = 0; i < count; i++) {
         size_t candidate_length = strlen(candidates[i]);
         if (candidate_length > LONGEST_NAME)

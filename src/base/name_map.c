@@ -1,8 +1,10 @@
-/* Open addressing with linear probing, at most half full; FNV-1a hashes. */
+/* Open addressing with linear probing, at most half full. */
 #include "base/name_map.h"
 
 #include <stdint.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 enum { FIRST_SLOTS = 64 };
 
@@ -11,14 +13,6 @@ typedef struct name_slot {
     uint64_t hash;
     size_t number;
 } name_slot;
-
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3;
-    return hash;
-}
 
 /* The slot of a name, or the free one where it belongs. */
 static name_slot *find_slot(const name_map *map, const char *name, uint64_t hash)
@@ -45,7 +39,7 @@ size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t nu
 {
     if (2 * map->count >= map->capacity)
         grow(a, map);
-    uint64_t hash = hash_name(name);
+    uint64_t hash = fnv1a64(name, strlen(name));
     name_slot *slot = find_slot(map, name, hash);
     if (!slot->name) {
         *slot = (name_slot){ .name = name, .hash = hash, .number = number };

@@ -1,9 +1,12 @@
+#ifdef HAVE_PIPE2
+#define _GNU_SOURCE
+#else
 #define _XOPEN_SOURCE 700
+#endif
 
 #include "base/os.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,16 +22,9 @@
 
 #include "base/strbuf.h"
 
-enum { READ_STEP = 64 * 1024, MAX_THREADS = 256, MAX_ATTEMPTS = 1000, OUT_OF_MEMORY = 3 };
+enum { READ_STEP = 64 * 1024, MAX_THREADS = 256, MAX_ATTEMPTS = 1000 };
 
 extern char **environ;
-
-void os_out_of_memory(size_t wanted)
-{
-    fprintf(stderr, "ptxgen: out of memory (%zu bytes wanted)\n", wanted);
-    fflush(stderr);
-    _exit(OUT_OF_MEMORY); /* other threads go on meanwhile, so that nothing may be torn down */
-}
 
 static bool fail(arena *a, const char **error)
 {
@@ -36,7 +32,8 @@ static bool fail(arena *a, const char **error)
     return false;
 }
 
-static bool read_all(arena *a, int descriptor, char **bytes, size_t *size, const char **error)
+static bool read_all(arena *a, int descriptor, size_t most, char **bytes, size_t *size,
+                     const char **error)
 {
     strbuf content = strbuf_new(a);
     for (;;) {
@@ -49,6 +46,10 @@ static bool read_all(arena *a, int descriptor, char **bytes, size_t *size, const
         if (got == 0)
             break;
         content.length += (size_t)got;
+        if (content.length > most) {
+            *error = arena_format(a, "more than %zu bytes", most);
+            return false;
+        }
     }
     content.text[content.length] = '\0';
     *bytes = content.text;
@@ -56,20 +57,25 @@ static bool read_all(arena *a, int descriptor, char **bytes, size_t *size, const
     return true;
 }
 
-bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error)
+bool os_read_short_file(arena *a, const char *path, size_t most, char **bytes, size_t *size,
+                        const char **error)
 {
     if (strcmp(path, "-") == 0)
-        return read_all(a, STDIN_FILENO, bytes, size, error);
+        return read_all(a, STDIN_FILENO, most, bytes, size, error);
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return fail(a, error);
-    bool ok = read_all(a, descriptor, bytes, size, error);
+    bool ok = read_all(a, descriptor, most, bytes, size, error);
     close(descriptor);
     return ok;
 }
 
-/* A device, a pipe or a socket. */
-static bool is_special(const char *path)
+bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error)
+{
+    return os_read_short_file(a, path, SIZE_MAX, bytes, size, error);
+}
+
+bool os_is_device(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
@@ -83,7 +89,7 @@ bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, b
     size_t left = size;
     ssize_t got = 1;
     *holds = false;
-    if (is_special(path))
+    if (os_is_device(path))
         return true;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
@@ -153,7 +159,7 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
                       os_pending *pending, const char **error)
 {
     *pending = (os_pending){ .path = resolved(a, path), .bytes = bytes, .size = size };
-    if (is_special(path))
+    if (os_is_device(path))
         return true;
     const char *temporary;
     int descriptor = open_temporary(a, pending->path, &temporary);
@@ -235,6 +241,27 @@ bool os_same_file(const char *a, const char *b)
            first.st_ino == second.st_ino;
 }
 
+const char *os_absolute_path(arena *a, const char *path)
+{
+    char *real = realpath(*path ? path : ".", NULL);
+    if (real) {
+        const char *kept = arena_strdup(a, real);
+        free(real);
+        return kept;
+    }
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!*path || (slash == path && !*name))
+        return path;
+    size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    const char *folder = os_absolute_path(a, arena_copy(a, path, length));
+    const char *last = strrchr(folder, '/');
+    if (!*name || strcmp(name, ".") == 0)
+        return folder;
+    if (strcmp(name, "..") == 0)
+        return last > folder ? arena_copy(a, folder, (size_t)(last - folder)) : "/";
+    return arena_format(a, "%s%s%s", folder, last && !last[1] ? "" : "/", name);
+}
+
 bool os_temporary_directory(arena *a, const char **path, const char **error)
 {
     const char *parent = getenv("TMPDIR");
@@ -282,15 +309,60 @@ const char *os_find_program(arena *a, const char *name)
     return NULL;
 }
 
+const char *os_program_folder(arena *a)
+{
+    char *path = realpath("/proc/self/exe", NULL);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *folder = slash ? arena_copy(a, path, (size_t)(slash - path)) : NULL;
+    free(path);
+    return folder;
+}
+
+void os_become(arena *a, const char *path, char *const *argv, const char *variable,
+               const char *value, const char **error)
+{
+    if (setenv(variable, value, 1) == 0)
+        execv(path, argv);
+    fail(a, error);
+}
+
+/* Pipes are not for children that another thread starts: one that kept the writing end open would
+ * let reading go on until it ends. Where they are made and closed to children in two steps, no
+ * child starts between these. */
+#ifndef HAVE_PIPE2
+static pthread_mutex_t between_steps = PTHREAD_MUTEX_INITIALIZER;
+#endif
+
+static bool open_pipe(int ends[2])
+{
+#ifdef HAVE_PIPE2
+    return pipe2(ends, O_CLOEXEC) == 0;
+#else
+    pthread_mutex_lock(&between_steps);
+    bool ok = pipe(ends) == 0 && fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 &&
+              fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0;
+    pthread_mutex_unlock(&between_steps);
+    return ok;
+#endif
+}
+
+static int start(pid_t *child, const posix_spawn_file_actions_t *actions, char *const *argv)
+{
+#ifndef HAVE_PIPE2
+    pthread_mutex_lock(&between_steps);
+#endif
+    int failure = posix_spawn(child, argv[0], actions, NULL, argv, environ);
+#ifndef HAVE_PIPE2
+    pthread_mutex_unlock(&between_steps);
+#endif
+    return failure;
+}
+
 bool os_run(arena *a, const char *const *argv, char **output, int *status, const char **error)
 {
     int ends[2];
-    if (pipe(ends) != 0)
+    if (!open_pipe(ends))
         return fail(a, error);
-    /* A child that another thread starts must not keep the writing end open, or the reading below
-     * ends only when that child does. */
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -298,7 +370,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     pid_t child;
-    int failure = posix_spawn(&child, argv[0], &actions, NULL, (char *const *)argv, environ);
+    int failure = start(&child, &actions, (char *const *)argv);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     if (failure) {
@@ -308,7 +380,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     }
 
     size_t size;
-    bool ok = read_all(a, ends[0], output, &size, error);
+    bool ok = read_all(a, ends[0], SIZE_MAX, output, &size, error);
     close(ends[0]);
     int how;
     while (waitpid(child, &how, 0) < 0)
@@ -362,14 +434,4 @@ uint64_t os_nanoseconds(void)
 bool os_is_terminal(int descriptor)
 {
     return isatty(descriptor) == 1;
-}
-
-void *os_open_library(const char *name)
-{
-    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
-}
-
-void *os_library_symbol(void *library, const char *name)
-{
-    return dlsym(library, name);
 }

@@ -1,4 +1,4 @@
-/* What the operating system decides: files, processes, threads, time, shared libraries.
+/* What the operating system decides: files, processes, threads, time.
  *
  * The only file that knows POSIX; another system is another os.c. Functions that can fail return
  * false and set *error to a sentence without the path ("No space left on device"), kept in the
@@ -13,12 +13,13 @@
 
 #include "base/arena.h"
 
-/* Says that memory is exhausted and ends the process with status 3: the one place that may. */
-_Noreturn void os_out_of_memory(size_t wanted);
-
 /* The whole file at path, "-" being standard input; a NUL that is not counted follows the bytes.
  * A directory is an error. */
 bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error);
+
+/* The same of a file of at most so many bytes; a longer one, or one without end, is an error. */
+bool os_read_short_file(arena *a, const char *path, size_t most, char **bytes, size_t *size,
+                        const char **error);
 
 /* Whether the file at path holds these bytes and no others; devices and pipes hold nothing. A
  * directory is an error. */
@@ -50,6 +51,13 @@ bool os_make_directories(arena *a, const char *path, const char **error);
 bool os_exists(const char *path);
 bool os_same_file(const char *a, const char *b);
 
+/* Whether there is something at path that is written to and not replaced: a device, a pipe. */
+bool os_is_device(const char *path);
+
+/* One name for all that a file can have, there or not yet: absolute, and without links as far as
+ * there are files. */
+const char *os_absolute_path(arena *a, const char *path);
+
 /* An empty directory of our own under the system's folder for temporary files, and its removal with
  * the plain files in it. */
 bool os_temporary_directory(arena *a, const char **path, const char **error);
@@ -59,6 +67,14 @@ void os_remove_file(const char *path);
 /* The program of this name on PATH, or name itself where it has a slash and can be run; else NULL.
  */
 const char *os_find_program(arena *a, const char *name);
+
+/* The folder of this program's file, where links lead to, or NULL where the system does not say. */
+const char *os_program_folder(arena *a);
+
+/* This process becomes the program at path, with an environment variable set for it. Comes back
+ * where that fails. */
+void os_become(arena *a, const char *path, char *const *argv, const char *variable,
+               const char *value, const char **error);
 
 /* Runs argv (NULL-ended, argv[0] a path) without a shell and with no standard input, and waits.
  * output gets what it wrote to standard output and error; status its exit status, 128 + n for
@@ -72,9 +88,5 @@ unsigned os_cpu_count(void);
 
 uint64_t os_nanoseconds(void); /* of a clock that never goes back */
 bool os_is_terminal(int descriptor);
-
-/* A shared library opened at run time: NULL where there is none. */
-void *os_open_library(const char *name);
-void *os_library_symbol(void *library, const char *name);
 
 #endif

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/os.h"
-
 enum { FIRST_CAPACITY = 256 };
 
 strbuf strbuf_new(arena *a)
@@ -15,23 +13,16 @@ strbuf strbuf_new(arena *a)
     return s;
 }
 
-static void grow(strbuf *s, size_t more)
+void strbuf_grow(strbuf *s, size_t more)
 {
     size_t wanted = s->length + more + 1, doubled = s->capacity * 2;
     if (wanted <= more)
-        os_out_of_memory(more);
+        arena_exhausted(s->arena, more);
     size_t capacity = wanted > doubled ? wanted : doubled;
     char *text = arena_alloc(s->arena, capacity);
     memcpy(text, s->text, s->length);
     s->text = text;
     s->capacity = capacity;
-}
-
-char *strbuf_reserve(strbuf *s, size_t more)
-{
-    if (s->capacity - s->length <= more)
-        grow(s, more);
-    return s->text + s->length;
 }
 
 void strbuf_bytes(strbuf *s, const char *bytes, size_t count)
@@ -41,11 +32,6 @@ void strbuf_bytes(strbuf *s, const char *bytes, size_t count)
         memcpy(end, bytes, count);
     end[count] = '\0';
     s->length += count;
-}
-
-void strbuf_put(strbuf *s, const char *text)
-{
-    strbuf_bytes(s, text, strlen(text));
 }
 
 void strbuf_char(strbuf *s, char c)
@@ -71,6 +57,12 @@ void strbuf_signed(strbuf *s, int64_t number)
     if (number < 0)
         strbuf_char(s, '-');
     strbuf_unsigned(s, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+}
+
+void strbuf_upper(strbuf *s, const char *text)
+{
+    for (; *text; text++)
+        strbuf_char(s, *text >= 'a' && *text <= 'z' ? (char)(*text - 'a' + 'A') : *text);
 }
 
 void strbuf_hex(strbuf *s, uint64_t number, unsigned digits)

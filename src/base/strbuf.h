@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
 
@@ -16,13 +17,25 @@ typedef struct strbuf {
 strbuf strbuf_new(arena *a);
 
 /* Makes room for more bytes behind the end and gives a pointer to the first of them. */
-char *strbuf_reserve(strbuf *s, size_t more);
+void strbuf_grow(strbuf *s, size_t more);
+static inline char *strbuf_reserve(strbuf *s, size_t more)
+{
+    if (s->capacity - s->length <= more)
+        strbuf_grow(s, more);
+    return s->text + s->length;
+}
 
 void strbuf_bytes(strbuf *s, const char *bytes, size_t count);
-void strbuf_put(strbuf *s, const char *text);
+static inline void strbuf_put(strbuf *s, const char *text)
+{
+    strbuf_bytes(s, text, strlen(text));
+}
 void strbuf_char(strbuf *s, char c);
 void strbuf_unsigned(strbuf *s, uint64_t number);
 void strbuf_signed(strbuf *s, int64_t number);
+
+/* text with its letters a to z as capitals, whatever the locale. */
+void strbuf_upper(strbuf *s, const char *text);
 
 /* digits hexadecimal digits, lower case, with leading zeros. */
 void strbuf_hex(strbuf *s, uint64_t number, unsigned digits);

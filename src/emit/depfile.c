@@ -1,6 +1,6 @@
 /* Make reads a space, a hash, a colon and a backslash before a space only behind a backslash, and a
  * dollar sign doubled. Ninja's depfile reader takes the same. */
-#include "emit/emit.h"
+#include "emit/depfile.h"
 
 #include <string.h>
 

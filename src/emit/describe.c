@@ -1,6 +1,9 @@
 #include "emit/describe.h"
 
-#include "gen/formula.h"
+#include <string.h>
+
+#include "base/hash.h"
+#include "family/formula.h"
 
 bool param_is_pointer(const param *p)
 {
@@ -9,34 +12,59 @@ bool param_is_pointer(const param *p)
 
 format weights_of(const instance *in)
 {
-    return family_key(in->family, "kv_type") ? kv_format(in) : in->family->weights;
+    return family_key(in->family, "kv_type") ? kv_format(in) : instance_weights(in);
 }
 
 format pipeline_weights(const pipeline *p)
 {
-    format found = FORMAT_NONE;
+    format found = instance_weights(p->instance);
     for (size_t i = 0; i < p->step_count && found == FORMAT_NONE; i++)
-        found = weights_of(p->steps[i]);
+        found = weights_of(p->steps[i].kernel);
     return found;
 }
 
-description describe_kernel(arena *a, const kernel *k)
+static void describe_params(arena *a, description *d)
 {
-    const instance *in = k->instance;
-    const launch *how = &in->family->launch;
-    description d = { .block = formula_value(how->block, in, NULL), .grid_fixed = true };
+    const instance *in = d->kernel->instance;
+    param params[MAX_PARAMS];
+    d->param_count = instance_params(a, in, params);
+    int64_t *bytes = arena_alloc(a, d->param_count * sizeof *bytes);
+    for (size_t i = 0; i < d->param_count; i++)
+        bytes[i] = param_is_pointer(&params[i]) ? formula_value(params[i].bytes, in, NULL)
+                                                : (int64_t)sizeof(uint32_t);
+    d->params = memcpy(arena_alloc(a, d->param_count * sizeof *params), params,
+                       d->param_count * sizeof *params);
+    d->param_bytes = bytes;
+}
 
-    d.param_count = instance_params(a, in, d.params);
-    for (size_t i = 0; i < d.param_count; i++)
-        d.param_bytes[i] = param_is_pointer(&d.params[i])
-                               ? formula_value(d.params[i].bytes, in, NULL)
-                               : (int64_t)sizeof(uint32_t);
+static void describe_launch(description *d)
+{
+    const instance *in = d->kernel->instance;
+    const launch *how = &in->family->launch;
+    d->block = formula_value(how->block, in, NULL);
+    d->grid_fixed = true;
     for (size_t i = 0; i < 3; i++) {
-        d.grid[i] = formula_value(how->grid[i], in, NULL);
-        d.grid_fixed = d.grid_fixed && d.grid[i] >= 0;
+        d->grid[i] = formula_value(how->grid[i], in, NULL);
+        d->grid_fixed = d->grid_fixed && d->grid[i] >= 0;
     }
-    d.dynamic_shared = how->dynamic_shared ? formula_value(how->dynamic_shared, in, NULL) : 0;
-    return d;
+    d->dynamic_shared = how->dynamic_shared ? formula_value(how->dynamic_shared, in, NULL) : 0;
+}
+
+described_set describe_set(arena *a, const kernel_set *set)
+{
+    description *kernels = arena_zalloc(a, set->kernel_count * sizeof *kernels);
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const kernel *k = &set->kernels[i];
+        description *d = &kernels[i];
+        bool newer = i && k[-1].instance == k->instance;
+        d->kernel = k;
+        d->id = arena_format(a, "%s_%s%s%s", set->prefix, k->instance->name, newer ? "_" : "",
+                             newer ? k->target->name : "");
+        describe_params(a, d);
+        describe_launch(d);
+        d->checksum = fnv1a64(k->ptx, k->ptx_length);
+    }
+    return (described_set){ .set = set, .kernels = kernels };
 }
 
 const char *config_word(const instance *in, const key *k)
@@ -61,9 +89,7 @@ void print_choice(strbuf *out, const kernel *k)
         strbuf_format(out, " to %s", k->newest->name);
 }
 
-const char *kernel_identifier(arena *a, const kernel_set *set, const kernel *k)
+const char *pipeline_identifier(arena *a, const kernel_set *set, const pipeline *p)
 {
-    bool newer = k > set->kernels && k[-1].instance == k->instance;
-    return arena_format(a, "%s_%s%s%s", set->prefix, k->instance->name, newer ? "_" : "",
-                        newer ? k->target->name : "");
+    return arena_format(a, "%s_%s", set->prefix, p->instance->name);
 }

@@ -1,29 +1,40 @@
-/* The facts about one kernel that header and manifest both tell, with all formulas evaluated. */
+/* The facts about the kernels of a set that header, manifest and report all tell, with all formulas
+ * evaluated. */
 #ifndef PTXGEN_EMIT_DESCRIBE_H
 #define PTXGEN_EMIT_DESCRIBE_H
 
 #include "base/strbuf.h"
-#include "gen/kernel.h"
+#include "family/kernel.h"
 
-enum { PTXGEN_HEADER_ABI = 3 };
+enum { PTXGEN_HEADER_ABI = 4 };
 
 /* Figures that run-time values decide are -1. */
 typedef struct description {
-    param params[MAX_PARAMS];
-    int64_t param_bytes[MAX_PARAMS]; /* of the buffer, or of the number itself */
+    const kernel *kernel;
+    const char *id; /* its C identifier: PREFIX_NAME, or PREFIX_NAME_sm_90 where the instance has a
+                       kernel for an older target */
+    const param *params;
+    const int64_t *param_bytes; /* of the buffer, or of the number itself */
     size_t param_count;
     int64_t block;
     int64_t grid[3];
     bool grid_fixed; /* none of grid is -1 */
     int64_t dynamic_shared;
+    uint64_t checksum; /* FNV-1a of the PTX */
 } description;
 
-description describe_kernel(arena *a, const kernel *k);
+/* A set and its kernels' descriptions, in the order of the set. */
+typedef struct described_set {
+    const kernel_set *set;
+    const description *kernels;
+} described_set;
+
+described_set describe_set(arena *a, const kernel_set *set);
 
 /* The format that a query asks for as weights: of W, or of K and V. */
 format weights_of(const instance *in);
 
-/* The same of a pipeline's first step that has weights. */
+/* The same of a pipeline: what its key says, or its first step that has weights. */
 format pipeline_weights(const pipeline *p);
 
 bool param_is_pointer(const param *p);
@@ -37,8 +48,7 @@ bool kernel_is_chosen(const kernel *k);
 /* "chosen by q4k_gemv auto, precision q8, for sm_75 to sm_90". */
 void print_choice(strbuf *out, const kernel *k);
 
-/* The C identifier of a set's kernel: PREFIX_NAME. Where an instance has kernels for several
- * targets, that is the one for the oldest, and the others are PREFIX_NAME_sm_90. */
-const char *kernel_identifier(arena *a, const kernel_set *set, const kernel *k);
+/* The C identifier of a set's pipeline: PREFIX_NAME. */
+const char *pipeline_identifier(arena *a, const kernel_set *set, const pipeline *p);
 
 #endif

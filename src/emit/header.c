@@ -1,78 +1,70 @@
 /* The constant text stands in templates/header*.h.in; here their @PLACEHOLDERS@ are filled in. */
-#include "emit/emit.h"
+#include "emit/header.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "emit/describe.h"
 #include "emit/header_cuda.h"
 #include "emit/header_data.h"
-#include "gen/formula.h"
+#include "emit/header_pipelines.h"
+#include "emit/header_ptx.h"
+#include "family/formula.h"
 #include "templates/templates.h"
 
-/* A template's text, filled in for a set. */
-static void fill(strbuf *out, const char *text, const kernel_set *set);
-
-static void print_prefix(strbuf *out, const kernel_set *set)
+static void print_prefix(strbuf *out, const described_set *d)
 {
-    strbuf_put(out, set->prefix);
+    strbuf_put(out, d->set->prefix);
 }
 
-static void print_upper_prefix(strbuf *out, const kernel_set *set)
+static void print_upper_prefix(strbuf *out, const described_set *d)
 {
-    print_upper(out, set->prefix);
+    strbuf_upper(out, d->set->prefix);
 }
 
-static void print_version(strbuf *out, const kernel_set *set)
+static void print_abi(strbuf *out, const described_set *d)
 {
-    (void)set;
-    strbuf_put(out, PTXGEN_VERSION);
-}
-
-static void print_abi(strbuf *out, const kernel_set *set)
-{
-    (void)set;
+    (void)d;
     strbuf_unsigned(out, PTXGEN_HEADER_ABI);
 }
 
 static void print_enumerator(strbuf *out, const char *name)
 {
     strbuf_put(out, "    PTXGEN_");
-    print_upper(out, name);
+    strbuf_upper(out, name);
     strbuf_put(out, ",\n");
 }
 
-static void print_operations(strbuf *out, const kernel_set *set)
+static void print_operations(strbuf *out, const described_set *d)
 {
-    (void)set;
+    (void)d;
     for (size_t i = 0; i < OP_COUNT; i++)
-        print_enumerator(out, operation_names[i]);
+        print_enumerator(out, operations[i].name);
 }
 
-static void print_formats(strbuf *out, const kernel_set *set)
+static void print_formats(strbuf *out, const described_set *d)
 {
-    (void)set;
+    (void)d;
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         print_enumerator(out, formats[i].name);
 }
 
-static void print_name(strbuf *out, const char *name)
+static void print_quoted(strbuf *out, const char *name)
 {
     strbuf_format(out, "        \"%s\",\n", name);
 }
 
-static void print_operation_names(strbuf *out, const kernel_set *set)
+static void print_operation_names(strbuf *out, const described_set *d)
 {
-    (void)set;
+    (void)d;
     for (size_t i = 0; i < OP_COUNT; i++)
-        print_name(out, operation_names[i]);
+        print_quoted(out, operations[i].name);
 }
 
-static void print_format_names(strbuf *out, const kernel_set *set)
+static void print_format_names(strbuf *out, const described_set *d)
 {
-    (void)set;
+    (void)d;
     for (size_t i = 0; i < FORMAT_COUNT; i++)
-        print_name(out, formats[i].name);
+        print_quoted(out, formats[i].name);
 }
 
 typedef struct family_count {
@@ -99,8 +91,9 @@ static family_counts count_families(arena *a, const kernel_set *set)
 }
 
 /* "14 kernels for sm_75, sm_80:", each family with its number of kernels, and what was chosen. */
-static void print_contents(strbuf *out, const kernel_set *set)
+static void print_contents(strbuf *out, const described_set *d)
 {
+    const kernel_set *set = d->set;
     family_counts counts = count_families(out->arena, set);
     strbuf_format(out, " * %zu kernel%s for ", set->kernel_count,
                   set->kernel_count == 1 ? "" : "s");
@@ -167,18 +160,20 @@ static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
     }
 }
 
-static void print_summary(strbuf *out, const kernel *k, const description *d)
+static void print_summary(strbuf *out, const description *d)
 {
+    const kernel *k = d->kernel;
     const instance *in = k->instance;
     const launch *how = &in->family->launch;
 
     strbuf_put(out, "/* ");
     uint64_t said = print_mathematics(out, in);
-    if (in->family->weights != FORMAT_NONE)
-        strbuf_format(out, ", weights %s", formats[in->family->weights].name);
+    if (instance_weights(in) != FORMAT_NONE)
+        strbuf_format(out, ", weights %s", formats[instance_weights(in)].name);
     if (in->family->activations != FORMAT_NONE)
         strbuf_format(out, ", activations %s%s", formats[in->family->activations].name,
-                      in->family->quantizes ? " rounded to 8 bits" : "");
+                      instance_precision(in) != in->family->activations ? " rounded to 8 bits"
+                                                                        : "");
     print_rest_of_config(out, in, said);
     strbuf_format(out, ".  %s, block %" PRId64 ", grid ", k->target->name, d->block);
     size_t dimensions = how->grid[2] ? 3 : how->grid[1] ? 2 : 1;
@@ -204,100 +199,102 @@ static void print_summary(strbuf *out, const kernel *k, const description *d)
     strbuf_put(out, ". */\n");
 }
 
-static void print_declarations(strbuf *out, const kernel_set *set)
+static void print_declarations(strbuf *out, const described_set *d)
 {
-    for (size_t i = 0; i < set->kernel_count; i++) {
-        const kernel *k = &set->kernels[i];
-        const char *identifier = kernel_identifier(out->arena, set, k);
-        description d = describe_kernel(out->arena, k);
-        print_summary(out, k, &d);
-        strbuf_format(out, "extern const ptxgen_kernel %s;\n", identifier);
-        strbuf_char(out, '\n');
+    for (size_t i = 0; i < d->set->kernel_count; i++) {
+        print_summary(out, &d->kernels[i]);
+        strbuf_format(out, "extern const ptxgen_kernel %s;\n\n", d->kernels[i].id);
     }
-    print_pipeline_declarations(out, set);
+    print_pipeline_declarations(out, d);
 }
 
-static void print_data(strbuf *out, const kernel_set *set)
+static void print_data(strbuf *out, const described_set *d)
 {
-    const run_functions *at_run_time = print_run_functions(out, set);
-    for (size_t i = 0; i < set->kernel_count; i++)
-        print_definitions(out, set, &set->kernels[i], &at_run_time[i]);
-    print_pipeline_definitions(out, set);
+    const run_functions *at_run_time = print_run_functions(out, d);
+    for (size_t i = 0; i < d->set->kernel_count; i++) {
+        print_ptx(out, d->set, &d->kernels[i]);
+        print_definitions(out, &d->kernels[i], &at_run_time[i]);
+    }
+    print_pipeline_definitions(out, d);
 }
 
-static void print_table(strbuf *out, const kernel_set *set)
+static void print_table(strbuf *out, const described_set *d)
 {
-    for (size_t i = 0; i < set->kernel_count; i++)
-        strbuf_format(out, "    &%s,\n", kernel_identifier(out->arena, set, &set->kernels[i]));
+    for (size_t i = 0; i < d->set->kernel_count; i++)
+        strbuf_format(out, "    &%s,\n", d->kernels[i].id);
 }
 
-static void print_cuda(strbuf *out, const kernel_set *set)
+static void print_most_arguments(strbuf *out, const described_set *d)
 {
-    fill(out, template_header_cuda_h_in, set);
-}
-
-static void print_explain(strbuf *out, const kernel_set *set)
-{
-    fill(out, template_header_explain_h_in, set);
-}
-
-static void print_embedding(strbuf *out, const kernel_set *set)
-{
-    if (set->embed == EMBED_C23)
-        fill(out, template_header_c23_h_in, set);
-    else if (set->embed == EMBED_INCBIN)
-        fill(out, template_header_incbin_h_in, set);
-}
-
-static void print_most_arguments(strbuf *out, const kernel_set *set)
-{
-    (void)set;
+    (void)d;
     strbuf_unsigned(out, MAX_PARAMS);
 }
 
-static void print_kernel_count(strbuf *out, const kernel_set *set)
+static void print_most_sms(strbuf *out, const described_set *d)
 {
-    strbuf_unsigned(out, set->kernel_count);
+    (void)d;
+    strbuf_unsigned(out, TARGET_MOST_SMS);
 }
 
-static void print_first(strbuf *out, const kernel_set *set)
+static void print_kernel_count(strbuf *out, const described_set *d)
 {
-    strbuf_put(out, kernel_identifier(out->arena, set, &set->kernels[0]));
+    strbuf_unsigned(out, d->set->kernel_count);
 }
 
-static void print_first_arguments(strbuf *out, const kernel_set *set)
+static void print_first(strbuf *out, const described_set *d)
 {
-    print_arguments(out, set->kernels[0].instance);
+    strbuf_put(out, d->kernels[0].id);
 }
 
+static void print_first_arguments(strbuf *out, const described_set *d)
+{
+    print_arguments(out, &d->kernels[0]);
+}
+
+/* A template's text, filled in for a set. */
+static void fill(strbuf *out, const char *text, const described_set *d);
+
+static void print_embedding(strbuf *out, const described_set *d)
+{
+    static const char *const texts[EMBED_COUNT] = {
+        [EMBED_STRING] = "",
+        [EMBED_C23] = template_header_c23_h_in,
+        [EMBED_INCBIN] = template_header_incbin_h_in,
+    };
+    fill(out, texts[d->set->embed], d);
+}
+
+/* What stands in its place: what a function prints, or a text with placeholders of its own. */
 typedef struct placeholder {
     const char *name;
-    void (*print)(strbuf *out, const kernel_set *set);
+    void (*print)(strbuf *out, const described_set *d);
+    const char *text;
 } placeholder;
 
 static const placeholder placeholders[] = {
-    { "@PREFIX@", print_prefix },
-    { "@UPPER@", print_upper_prefix },
-    { "@VERSION@", print_version },
-    { "@ABI@", print_abi },
-    { "@CONTENTS@", print_contents },
-    { "@OPERATIONS@", print_operations },
-    { "@FORMATS@", print_formats },
-    { "@DECLARATIONS@", print_declarations },
-    { "@DATA@", print_data },
-    { "@TABLE@", print_table },
-    { "@PIPELINES@", print_pipeline_table },
-    { "@CUDA@", print_cuda },
-    { "@EXPLAIN@", print_explain },
-    { "@EMBED@", print_embedding },
-    { "@OPERATION_NAMES@", print_operation_names },
-    { "@FORMAT_NAMES@", print_format_names },
-    { "@MOST_ARGUMENTS@", print_most_arguments },
-    { "@KERNEL_COUNT@", print_kernel_count },
-    { "@LAUNCHES@", print_launches },
-    { "@PIPELINE_LAUNCHES@", print_pipeline_launches },
-    { "@FIRST@", print_first },
-    { "@FIRST_ARGUMENTS@", print_first_arguments },
+    { "@PREFIX@", print_prefix, NULL },
+    { "@UPPER@", print_upper_prefix, NULL },
+    { "@VERSION@", NULL, PTXGEN_VERSION },
+    { "@ABI@", print_abi, NULL },
+    { "@CONTENTS@", print_contents, NULL },
+    { "@OPERATIONS@", print_operations, NULL },
+    { "@FORMATS@", print_formats, NULL },
+    { "@DECLARATIONS@", print_declarations, NULL },
+    { "@DATA@", print_data, NULL },
+    { "@TABLE@", print_table, NULL },
+    { "@PIPELINES@", print_pipeline_table, NULL },
+    { "@CUDA@", NULL, template_header_cuda_h_in },
+    { "@EXPLAIN@", NULL, template_header_explain_h_in },
+    { "@EMBED@", print_embedding, NULL },
+    { "@OPERATION_NAMES@", print_operation_names, NULL },
+    { "@FORMAT_NAMES@", print_format_names, NULL },
+    { "@MOST_ARGUMENTS@", print_most_arguments, NULL },
+    { "@MOST_SMS@", print_most_sms, NULL },
+    { "@KERNEL_COUNT@", print_kernel_count, NULL },
+    { "@LAUNCHES@", print_launches, NULL },
+    { "@PIPELINE_LAUNCHES@", print_pipeline_launches, NULL },
+    { "@FIRST@", print_first, NULL },
+    { "@FIRST_ARGUMENTS@", print_first_arguments, NULL },
 };
 
 static const placeholder *find_placeholder(const char *text)
@@ -308,19 +305,20 @@ static const placeholder *find_placeholder(const char *text)
     return NULL;
 }
 
-static void fill(strbuf *out, const char *text, const kernel_set *set)
+static void fill(strbuf *out, const char *text, const described_set *d)
 {
     while (*text) {
         size_t plain = strcspn(text, "@");
         strbuf_bytes(out, text, plain);
         text += plain;
         const placeholder *p = find_placeholder(text);
-        if (p) {
-            p->print(out, set);
-            text += strlen(p->name);
-        } else if (*text) {
+        if (p && p->print)
+            p->print(out, d);
+        else if (p)
+            fill(out, p->text, d);
+        else if (*text)
             strbuf_char(out, *text++);
-        }
+        text += p ? strlen(p->name) : 0;
     }
 }
 
@@ -335,8 +333,8 @@ static size_t likely_size(const kernel_set *set)
     return size;
 }
 
-void emit_header(strbuf *out, const kernel_set *set)
+void emit_header(strbuf *out, const described_set *d)
 {
-    strbuf_reserve(out, likely_size(set));
-    fill(out, template_header_h_in, set);
+    strbuf_reserve(out, likely_size(d->set));
+    fill(out, template_header_h_in, d);
 }

@@ -9,8 +9,7 @@
 
 #include <inttypes.h>
 
-#include "emit/header_data.h"
-#include "gen/formula.h"
+#include "family/formula.h"
 
 /* What a function is for: a kernel of this instance, or a pipeline. The instance gives the sizes.
  */
@@ -24,6 +23,13 @@ typedef struct callee {
 } callee;
 
 enum { FULL_LINE = 60 };
+
+static callee callee_of(const description *d)
+{
+    return (callee){
+        .in = d->kernel->instance, .id = d->id, .params = d->params, .count = d->param_count
+    };
+}
 
 /* The parameters one after the other, with a comma between them; line_start is where in out the
  * present line starts. */
@@ -48,7 +54,7 @@ static void print_parameter(strbuf *out, const callee *c, const param *p)
     strbuf_format(out, "%s %s",
                   !param_is_pointer(p)  ? "uint32_t"
                   : p->kind == PARAM_IN ? "ptxgen_const_deviceptr"
-                                        : "CUdeviceptr",
+                                        : "ptxgen_deviceptr",
                   p->name);
 }
 
@@ -64,11 +70,9 @@ static void print_address(strbuf *out, const callee *c, const param *p)
     strbuf_format(out, "&%s", p->name);
 }
 
-void print_arguments(strbuf *out, const instance *in)
+void print_arguments(strbuf *out, const description *d)
 {
-    param params[MAX_PARAMS];
-    callee c = { .in = in, .params = params };
-    c.count = instance_params(out->arena, in, params);
+    callee c = callee_of(d);
     print_each(out, &c, out->length, print_name);
 }
 
@@ -108,7 +112,7 @@ static void print_parameters(strbuf *out, const callee *c)
     numbers.params += pointers.count;
     numbers.count -= pointers.count;
     print_each(out, &pointers, out->length, print_parameter);
-    strbuf_put(out, c->workspace ? ", CUdeviceptr workspace" : "");
+    strbuf_put(out, c->workspace ? ", ptxgen_deviceptr workspace" : "");
     strbuf_put(out, numbers.count ? ", " : "");
     print_each(out, &numbers, out->length, print_parameter);
 }
@@ -117,8 +121,8 @@ static void print_parameters(strbuf *out, const callee *c)
 static void print_launch_head(strbuf *out, const kernel_set *set, const callee *c)
 {
     strbuf_format(out,
-                  "static inline CUresult %s_launch(\n"
-                  "    const %s_cuda *cuda, CUstream stream,\n"
+                  "static inline ptxgen_result %s_launch(\n"
+                  "    const %s_cuda *cuda, ptxgen_stream stream,\n"
                   "    ",
                   c->id, set->prefix);
     print_parameters(out, c);
@@ -127,48 +131,46 @@ static void print_launch_head(strbuf *out, const kernel_set *set, const callee *
     strbuf_put(out, " };\n");
 }
 
-/* count kernels of one instance from k on. */
-static void print_kernel(strbuf *out, const kernel_set *set, const kernel *k, size_t count)
+/* count kernels of one instance, the first of which stands at a place of the table. */
+static void print_kernel_functions(strbuf *out, const described_set *d, size_t place, size_t count)
 {
-    param params[MAX_PARAMS];
-    callee c = { .in = k->instance, .id = kernel_identifier(out->arena, set, k), .params = params };
-    c.count = instance_params(out->arena, k->instance, params);
-
+    callee c = callee_of(&d->kernels[place]);
     strbuf_format(out,
-                  "\nstatic inline CUresult %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
+                  "\nstatic inline ptxgen_result %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
                   "{\n"
                   "    static const ptxgen_kernel *const kernels[] = { ",
-                  c.id, set->prefix);
+                  c.id, d->set->prefix);
     for (size_t i = 0; i < count; i++)
-        strbuf_format(out, "%s&%s", i ? ", " : "", kernel_identifier(out->arena, set, k + i));
+        strbuf_format(out, "%s&%s", i ? ", " : "", d->kernels[place + i].id);
     strbuf_format(out,
                   " };\n"
-                  "    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[%td], kernels, %zu, "
+                  "    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[%zu], kernels, %zu, "
                   "error);\n"
                   "}\n\n/* ",
-                  k - set->kernels, count);
+                  place, count);
     print_each(out, &c, out->length, print_role);
     strbuf_put(out, " */\n");
-    print_launch_head(out, set, &c);
+    print_launch_head(out, d->set, &c);
     strbuf_format(out,
-                  "    return ptxgen_launch(&cuda->driver, &cuda->kernels[%td], stream, "
+                  "    return ptxgen_launch(&cuda->driver, &cuda->kernels[%zu], stream, "
                   "arguments, %zu);\n"
                   "}\n",
-                  k - set->kernels, c.count);
+                  place, c.count);
 }
 
-void print_launches(strbuf *out, const kernel_set *set)
+void print_launches(strbuf *out, const described_set *d)
 {
+    const kernel_set *set = d->set;
     for (size_t i = 0, count; i < set->kernel_count; i += count) {
-        const kernel *k = &set->kernels[i];
         count = 1;
-        while (i + count < set->kernel_count && k[count].instance == k->instance)
+        while (i + count < set->kernel_count &&
+               set->kernels[i + count].instance == set->kernels[i].instance)
             count++;
-        print_kernel(out, set, k, count);
+        print_kernel_functions(out, d, i, count);
     }
 }
 
-static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p)
+static void print_pipeline_functions(strbuf *out, const kernel_set *set, const pipeline *p)
 {
     pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
     callee c = { .in = p->instance,
@@ -179,15 +181,15 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
                  .workspace = buffers.workspace };
 
     strbuf_format(out,
-                  "\nstatic inline CUresult %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
+                  "\nstatic inline ptxgen_result %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
                   "{\n"
-                  "    CUresult result = CUDA_SUCCESS;\n",
+                  "    ptxgen_result result = PTXGEN_CUDA_SUCCESS;\n",
                   c.id, set->prefix);
     for (size_t s = 0; s < p->step_count; s++)
         strbuf_format(out,
-                      "    if (result == CUDA_SUCCESS)\n"
+                      "    if (result == PTXGEN_CUDA_SUCCESS)\n"
                       "        result = %s_%s_load(cuda, error);\n",
-                      set->prefix, p->steps[s]->name);
+                      set->prefix, p->steps[s].kernel->name);
     strbuf_put(out, "    return result;\n}\n\n/* ");
     print_each(out, &c, out->length, print_buffer);
     if (c.workspace)
@@ -201,12 +203,13 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
                   c.id, c.count, c.workspace ? "workspace" : "0");
 }
 
-void print_pipeline_launches(strbuf *out, const kernel_set *set)
+void print_pipeline_launches(strbuf *out, const described_set *d)
 {
+    const kernel_set *set = d->set;
     if (set->pipeline_count)
         strbuf_put(out,
                    "\n/* For each pipeline a function that loads the kernels of its steps, and one "
                    "that launches them\n * in their order; see ptxgen_launch_pipeline_in. */\n");
     for (size_t i = 0; i < set->pipeline_count; i++)
-        print_pipeline(out, set, &set->pipelines[i]);
+        print_pipeline_functions(out, set, &set->pipelines[i]);
 }

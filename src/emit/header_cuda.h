@@ -5,10 +5,10 @@
 
 #include "emit/describe.h"
 
-void print_launches(strbuf *out, const kernel_set *set);
-void print_pipeline_launches(strbuf *out, const kernel_set *set);
+void print_launches(strbuf *out, const described_set *d);
+void print_pipeline_launches(strbuf *out, const described_set *d);
 
 /* The names of a kernel's parameters as a call passes them: "y, w, x". */
-void print_arguments(strbuf *out, const instance *in);
+void print_arguments(strbuf *out, const description *d);
 
 #endif

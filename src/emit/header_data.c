@@ -6,23 +6,17 @@
 
 enum { WARP = 32 };
 
-void print_upper(strbuf *out, const char *text)
+static void print_params(strbuf *out, const description *d)
 {
-    for (; *text; text++)
-        strbuf_char(out, *text >= 'a' && *text <= 'z' ? (char)(*text - 'a' + 'A') : *text);
-}
-
-static void print_params(strbuf *out, const char *id, const description *d)
-{
-    strbuf_format(out, "static const ptxgen_param %s_params[] = {\n", id);
+    strbuf_format(out, "static const ptxgen_param %s_params[] = {\n", d->id);
     for (size_t i = 0; i < d->param_count; i++) {
         const param *p = &d->params[i];
         bool pointer = param_is_pointer(p);
         strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_", p->name,
                       pointer ? "POINTER" : "U32");
-        print_upper(out, param_direction(p));
+        strbuf_upper(out, param_direction(p));
         strbuf_put(out, ", PTXGEN_");
-        print_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
+        strbuf_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
         strbuf_format(out, ", %" PRId64 ", \"%s\", %u },\n",
                       d->param_bytes[i] < 0 ? 0 : d->param_bytes[i], pointer ? p->bytes : p->size,
                       pointer ? p->align : (unsigned)sizeof(uint32_t));
@@ -42,7 +36,7 @@ size_t print_config(strbuf *out, const char *id, const instance *in)
                       word ? word : "NULL", quote);
         if (k->at_run_time && in->dims == DIMS_DYNAMIC)
             strbuf_format(out, "1, %" PRId64 ", %" PRId64 ", %" PRId64 " },\n", k->min, k->max,
-                          k->multiple_of ? k->multiple_of : 1);
+                          key_multiple(in, k));
         else
             strbuf_put(out, "0, 0, 0, 1 },\n");
     }
@@ -50,8 +44,7 @@ size_t print_config(strbuf *out, const char *id, const instance *in)
     return (size_t)(k - first);
 }
 
-static void print_launch(strbuf *out, const kernel *k, const description *d,
-                         const run_functions *at_run_time)
+static void print_launch(strbuf *out, const description *d, const run_functions *at_run_time)
 {
     strbuf_format(out, "    { %" PRId64 ", 1, 1 }, ", d->block);
     if (d->grid_fixed)
@@ -62,7 +55,7 @@ static void print_launch(strbuf *out, const kernel *k, const description *d,
     strbuf_format(out,
                   " /* block, grid, grid_at */\n"
                   "    %zu, ",
-                  k->shared_bytes);
+                  d->kernel->shared_bytes);
     if (d->dynamic_shared >= 0)
         strbuf_format(out, "%" PRId64 ", NULL,", d->dynamic_shared);
     else
@@ -70,8 +63,9 @@ static void print_launch(strbuf *out, const kernel *k, const description *d,
     strbuf_put(out, " 0, /* shared_static, shared_dynamic, shared_at, workspace */\n");
 }
 
-static void print_sizes(strbuf *out, const instance *in, const description *d)
+static void print_sizes(strbuf *out, const description *d)
 {
+    const instance *in = d->kernel->instance;
     const problem_shape *s = &in->shape;
     const key *warps = family_key(in->family, "num_warps");
     strbuf_format(out,
@@ -85,8 +79,9 @@ static void print_sizes(strbuf *out, const instance *in, const description *d)
                   in->seq_len_mode == SEQ_LEN_INDIRECT);
 }
 
-static void print_resources(strbuf *out, const kernel *k, const description *d)
+static void print_resources(strbuf *out, const description *d)
 {
+    const kernel *k = d->kernel;
     const resources *r = &k->resources;
     size_t shared = k->shared_bytes + (size_t)d->dynamic_shared;
     unsigned blocks =
@@ -97,33 +92,34 @@ static void print_resources(strbuf *out, const kernel *k, const description *d)
                   blocks);
 }
 
-void print_definitions(strbuf *out, const kernel_set *set, const kernel *k,
-                       const run_functions *at_run_time)
+void print_definitions(strbuf *out, const description *d, const run_functions *at_run_time)
 {
+    const kernel *k = d->kernel;
     const instance *in = k->instance;
     const family *f = in->family;
-    const char *id = kernel_identifier(out->arena, set, k);
-    description d = describe_kernel(out->arena, k);
 
-    print_ptx(out, set, k);
-    print_params(out, id, &d);
-    size_t config_count = print_config(out, id, in);
+    print_params(out, d);
+    size_t config_count = print_config(out, d->id, in);
 
-    strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", id, in->name, in->name);
-    strbuf_format(out, "    %s_ptx, %zu,\n    \"%s\", PTXGEN_", id, k->ptx_length, f->name);
-    print_upper(out, operation_names[f->op]);
+    strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", d->id, in->name,
+                  in->name);
+    strbuf_format(out,
+                  "    %s_ptx, %zu, UINT64_C(0x%016" PRIx64 "),\n"
+                  "    \"%s\", PTXGEN_",
+                  d->id, k->ptx_length, d->checksum, f->name);
+    strbuf_upper(out, operations[f->op].name);
     strbuf_put(out, ", PTXGEN_");
-    print_upper(out, formats[weights_of(in)].name);
+    strbuf_upper(out, formats[weights_of(in)].name);
     strbuf_put(out, ", PTXGEN_");
-    print_upper(out, formats[f->activations].name);
+    strbuf_upper(out, formats[f->activations].name);
     strbuf_put(out, ", PTXGEN_");
-    print_upper(out, formats[family_precision(f)].name);
+    strbuf_upper(out, formats[instance_precision(in)].name);
     strbuf_format(out, ",\n    %u, %u, /* sm, isa */\n", k->target->sm, k->isa);
-    strbuf_format(out, "    %s_params, %zu,\n", id, d.param_count);
-    print_launch(out, k, &d, at_run_time);
-    print_sizes(out, in, &d);
-    strbuf_format(out, "    %s_config, %zu,\n", id, config_count);
-    print_resources(out, k, &d);
+    strbuf_format(out, "    %s_params, %zu,\n", d->id, d->param_count);
+    print_launch(out, d, at_run_time);
+    print_sizes(out, d);
+    strbuf_format(out, "    %s_config, %zu,\n", d->id, config_count);
+    print_resources(out, d);
     strbuf_format(out, "    %d, /* preference */\n    ", f->preference);
     unsigned chosen = instance_chosen(in, k->target);
     if (chosen)

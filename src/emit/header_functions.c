@@ -3,11 +3,11 @@
  * that differ in their shape alone share one function. A function each would cost the compiler of
  * the header more than all the rest.
  */
-#include "emit/header_data.h"
+#include "emit/header_functions.h"
 
 #include <string.h>
 
-#include "gen/formula.h"
+#include "family/formula.h"
 
 typedef VEC(const char *) bodies;
 
@@ -33,15 +33,16 @@ static void print_formula(strbuf *body, const char *formula, const instance *in)
     formula_print(body, formula, &any_size, FORMULA_C);
 }
 
-/* Grids divide by run-time values: without one that they need they are left 0. */
+/* Grids divide by run-time values: without one that they need they are left 0. So are extents that
+ * CUDA does not allow. */
 static const char *grid_body(arena *a, const instance *in)
 {
     static const char *const values[] = { "run->k", "run->n", "run->m", "run->sm_count" };
     strbuf grids = strbuf_new(a), body = strbuf_new(a);
     for (size_t i = 0; i < 3; i++) {
-        strbuf_format(&grids, "    grid[%zu] = (unsigned)(", i);
+        strbuf_format(&grids, "    grid[%zu] = ptxgen_extent(", i);
         print_formula(&grids, in->family->launch.grid[i], in);
-        strbuf_put(&grids, ");\n");
+        strbuf_format(&grids, ", %d);\n", i ? TARGET_MOST_GRID_YZ : TARGET_MOST_GRID_X);
     }
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strstr(grids.text, values[i]))
@@ -59,23 +60,22 @@ static const char *shared_body(arena *a, const instance *in)
     return body.text;
 }
 
-const run_functions *print_run_functions(strbuf *out, const kernel_set *set)
+const run_functions *print_run_functions(strbuf *out, const described_set *d)
 {
     arena *a = out->arena;
+    const kernel_set *set = d->set;
     run_functions *functions = arena_zalloc(a, set->kernel_count * sizeof *functions);
     bodies grids = { 0 }, shareds = { 0 };
     const char *grid = arena_format(a, "%s_grid", set->prefix);
     const char *shared = arena_format(a, "%s_shared", set->prefix);
     for (size_t i = 0; i < set->kernel_count; i++) {
-        const kernel *k = &set->kernels[i];
-        description d = describe_kernel(a, k);
-        if (!d.grid_fixed)
-            functions[i].grid =
-                define(out, &grids, "void", grid, "const ptxgen_run *run, unsigned grid[3]",
-                       grid_body(a, k->instance));
-        if (d.dynamic_shared < 0)
+        const instance *in = set->kernels[i].instance;
+        if (!d->kernels[i].grid_fixed)
+            functions[i].grid = define(out, &grids, "void", grid,
+                                       "const ptxgen_run *run, unsigned grid[3]", grid_body(a, in));
+        if (d->kernels[i].dynamic_shared < 0)
             functions[i].shared = define(out, &shareds, "unsigned", shared, "const ptxgen_run *run",
-                                         shared_body(a, k->instance));
+                                         shared_body(a, in));
     }
     return functions;
 }

@@ -1,31 +1,29 @@
 /* Pipelines as C data: each step names its kernel, since there may be one for several targets, and
  * says for every parameter which buffer it gets. */
-#include "emit/header_data.h"
+#include "emit/header_pipelines.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-const char *pipeline_identifier(arena *a, const kernel_set *set, const pipeline *p)
-{
-    return arena_format(a, "%s_%s", set->prefix, p->instance->name);
-}
+#include "emit/header_data.h"
 
 /* "LLAMA_QKV_K4096_N4096_KV1024_WORKSPACE" */
 static void print_workspace_name(strbuf *out, const char *id)
 {
-    print_upper(out, id);
+    strbuf_upper(out, id);
     strbuf_put(out, "_WORKSPACE");
 }
 
-void print_pipeline_declarations(strbuf *out, const kernel_set *set)
+void print_pipeline_declarations(strbuf *out, const described_set *d)
 {
+    const kernel_set *set = d->set;
     for (size_t i = 0; i < set->pipeline_count; i++) {
         const pipeline *p = &set->pipelines[i];
         const char *id = pipeline_identifier(out->arena, set, p);
         int64_t workspace = pipeline_buffers_of(out->arena, p).workspace;
         strbuf_format(out, "/* %s. Steps: ", p->instance->family->computes);
         for (size_t s = 0; s < p->step_count; s++)
-            strbuf_format(out, "%s%s", s ? ", " : "", p->steps[s]->name);
+            strbuf_format(out, "%s%s", s ? ", " : "", p->steps[s].kernel->name);
         strbuf_format(out, ". Workspace %" PRId64 " bytes. */\nextern const ptxgen_pipeline %s;\n",
                       workspace, id);
         strbuf_put(out, "#define ");
@@ -42,9 +40,9 @@ static void print_buffers(strbuf *out, const char *id, const pipeline_buffers *b
         bool pointer = param_is_pointer(p);
         strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_", p->name,
                       pointer ? "POINTER" : "U32");
-        print_upper(out, param_direction(p));
+        strbuf_upper(out, param_direction(p));
         strbuf_put(out, ", PTXGEN_");
-        print_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
+        strbuf_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
         strbuf_format(out, ", %" PRId64 ", ", buffers->bytes[i]);
         if (pointer)
             strbuf_format(out, "\"%" PRId64 "\", %u },\n", buffers->bytes[i], p->align);
@@ -54,27 +52,21 @@ static void print_buffers(strbuf *out, const char *id, const pipeline_buffers *b
     strbuf_put(out, "};\n");
 }
 
-static size_t buffer_number(const pipeline_buffers *buffers, const char *name)
+/* The arguments of a step, in the order of its kernel's parameters: their number. */
+static size_t print_step_arguments(strbuf *out, const char *id, const pipeline *p, size_t index,
+                                   const pipeline_buffers *buffers)
 {
-    size_t at = 0;
-    while (strcmp(buffers->params[at].name, name) != 0)
-        at++;
-    return at;
-}
-
-/* The arguments of a step, in the order of its kernel's parameters. */
-static size_t print_arguments(strbuf *out, const char *id, const pipeline *p, size_t index,
-                              const pipeline_buffers *buffers)
-{
+    const pipeline_launch *taken = &p->steps[index];
     param params[MAX_PARAMS];
-    size_t count = instance_params(out->arena, p->steps[index], params);
+    size_t count = instance_params(out->arena, taken->kernel, params);
     strbuf_format(out, "static const ptxgen_argument %s_step_%zu[] = {", id, index);
     for (size_t i = 0; i < count; i++) {
-        const char *buffer = step_buffer(&p->instance->family->steps[index], params[i].name);
-        if (buffer == WORKSPACE)
-            strbuf_format(out, "%s { PTXGEN_WORKSPACE, 0 }", i ? "," : "");
+        pipeline_place place = pipeline_place_of(buffers, taken->step, params[i].name);
+        if (place.part)
+            strbuf_format(out, "%s { PTXGEN_WORKSPACE, %" PRId64 " }", i ? "," : "",
+                          place.part->offset);
         else
-            strbuf_format(out, "%s { %zu, 0 }", i ? "," : "", buffer_number(buffers, buffer));
+            strbuf_format(out, "%s { %zu, 0 }", i ? "," : "", place.buffer);
     }
     strbuf_put(out, " };\n");
     return count;
@@ -93,14 +85,14 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
 {
     const char *id = pipeline_identifier(out->arena, set, p);
     pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
-    size_t counts[MAX_STEPS];
+    size_t *counts = arena_alloc(out->arena, (p->step_count + 1) * sizeof *counts);
     print_buffers(out, id, &buffers);
     for (size_t s = 0; s < p->step_count; s++)
-        counts[s] = print_arguments(out, id, p, s, &buffers);
+        counts[s] = print_step_arguments(out, id, p, s, &buffers);
     strbuf_format(out, "static const ptxgen_step %s_steps[] = {\n", id);
     for (size_t s = 0; s < p->step_count; s++)
-        strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", p->steps[s]->name,
-                      kernel_place(set, p->steps[s]), id, s, counts[s]);
+        strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", p->steps[s].kernel->name,
+                      kernel_place(set, p->steps[s].kernel), id, s, counts[s]);
     strbuf_put(out, "};\n");
     const instance *in = p->instance;
     size_t config_count = print_config(out, id, in);
@@ -114,18 +106,20 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
                   id, in->name, in->family->name, id, buffers.count, id, p->step_count,
                   buffers.workspace, in->shape.k, in->shape.n, in->n_kv,
                   family_key(in->family, "m") ? in->shape.m : 1, id, config_count);
-    print_upper(out, formats[pipeline_weights(p)].name);
+    strbuf_upper(out, formats[pipeline_weights(p)].name);
     strbuf_put(out, ", /* weights */\n};\n\n");
 }
 
-void print_pipeline_definitions(strbuf *out, const kernel_set *set)
+void print_pipeline_definitions(strbuf *out, const described_set *d)
 {
+    const kernel_set *set = d->set;
     for (size_t i = 0; i < set->pipeline_count; i++)
         print_pipeline(out, set, &set->pipelines[i]);
 }
 
-void print_pipeline_table(strbuf *out, const kernel_set *set)
+void print_pipeline_table(strbuf *out, const described_set *d)
 {
+    const kernel_set *set = d->set;
     for (size_t i = 0; i < set->pipeline_count; i++)
         strbuf_format(out, "    &%s,\n", pipeline_identifier(out->arena, set, &set->pipelines[i]));
 }

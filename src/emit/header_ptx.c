@@ -6,13 +6,14 @@
  * limit becomes a list of numbers.
  *
  * c23, incbin: the compiler reads the .ptx file. Its checksum stands in the header, so that
- * whatever depends on the header is made anew when the file changes, also where the compiler
- * reports no dependency on the file.
+ * whatever depends on the header is made anew when ptxgen changes the file, also where the compiler
+ * reports no dependency on the file; ptxgen_is_intact compares it with what was read.
  */
-#include "emit/header_data.h"
+#include "emit/header_ptx.h"
 
-#include <inttypes.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20 };
 
@@ -93,39 +94,32 @@ static void print_as_numbers(strbuf *out, const char *text, size_t length)
     strbuf_put(out, "\n    0\n};\n");
 }
 
-/* 64-bit FNV-1a. */
-static uint64_t checksum(const char *bytes, size_t count)
+static void print_checksum(strbuf *out, const description *d)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    strbuf_format(out, "/* %s: %zu bytes, FNV-1a %s */\n", d->kernel->file, d->kernel->ptx_length,
+                  fnv1a64_text(out->arena, d->checksum));
 }
 
-static void print_checksum(strbuf *out, const kernel *k)
+void print_ptx(strbuf *out, const kernel_set *set, const description *d)
 {
-    strbuf_format(out, "/* %s: %zu bytes, FNV-1a ", k->file, k->ptx_length);
-    strbuf_hex(out, checksum(k->ptx, k->ptx_length), 16);
-    strbuf_put(out, " */\n");
-}
-
-void print_ptx(strbuf *out, const kernel_set *set, const kernel *k)
-{
-    const char *id = kernel_identifier(out->arena, set, k);
+    const kernel *k = d->kernel;
     switch (set->embed) {
     case EMBED_C23:
-        print_checksum(out, k);
-        strbuf_format(out, "static const char %s_ptx[] = {\n#embed \"%s\" suffix(,)\n    0\n};\n",
-                      id, k->file);
+        print_checksum(out, d);
+        strbuf_format(out,
+                      "static const char %s_ptx[] = {\n#embed \"%s\" suffix(,)\n    0\n};\n"
+                      "static_assert(sizeof %s_ptx == %zu + 1, "
+                      "\"%s was changed: run ptxgen again\");\n",
+                      d->id, k->file, d->id, k->ptx_length, k->file);
         break;
     case EMBED_INCBIN:
-        print_checksum(out, k);
-        strbuf_format(out, "PTXGEN_INCBIN(%s_ptx, ", id);
-        print_upper(out, set->prefix);
+        print_checksum(out, d);
+        strbuf_format(out, "PTXGEN_INCBIN(%s_ptx, ", d->id);
+        strbuf_upper(out, set->prefix);
         strbuf_format(out, "_KERNELS_FOLDER \"%s\");\n", k->file);
         break;
     default:
-        strbuf_format(out, "static const char %s_ptx[] =", id);
+        strbuf_format(out, "static const char %s_ptx[] =", d->id);
         if (k->ptx_length <= LONGEST_STRING)
             print_as_string(out, k->ptx, k->ptx_length);
         else

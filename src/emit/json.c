@@ -1,24 +1,24 @@
 #include "emit/json.h"
 
-#include "base/os.h"
+#include "base/arena.h"
 
 json_t *json_made(json_t *value)
 {
     if (!value)
-        os_out_of_memory(sizeof *value);
+        arena_exhausted(NULL, sizeof *value);
     return value;
 }
 
 void json_put(json_t *object, const char *name, json_t *value)
 {
     if (json_object_set_new(object, name, json_made(value)) != 0)
-        os_out_of_memory(sizeof *value);
+        arena_exhausted(NULL, sizeof *value);
 }
 
 void json_add(json_t *array, json_t *value)
 {
     if (json_array_append_new(array, json_made(value)) != 0)
-        os_out_of_memory(sizeof *value);
+        arena_exhausted(NULL, sizeof *value);
 }
 
 void json_put_string(json_t *object, const char *name, const char *text)

@@ -5,8 +5,6 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "gen/kernel.h"
-
 /* What a constructor of jansson gave. */
 json_t *json_made(json_t *value);
 
@@ -15,8 +13,5 @@ void json_put(json_t *object, const char *name, json_t *value);
 void json_put_string(json_t *object, const char *name, const char *text);
 void json_put_number(json_t *object, const char *name, int64_t number);
 void json_add(json_t *array, json_t *value);
-
-/* What the manifest says about a set. The kernels under "kernels" are in the order of the set. */
-json_t *manifest_json(arena *a, const kernel_set *set);
 
 #endif

@@ -1,11 +1,11 @@
+#include "emit/manifest.h"
+
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/os.h"
-#include "emit/describe.h"
-#include "emit/edited.h"
-#include "emit/emit.h"
 #include "emit/json.h"
-#include "gen/formula.h"
+#include "family/formula.h"
 
 /* Run-time values decide: null. */
 static json_t *number_or_null(int64_t number)
@@ -112,20 +112,21 @@ static void set_choice(json_t *object, const kernel_set *set, const kernel *k)
     json_put(object, "chosen_with", chosen_with);
 }
 
-static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
+static json_t *kernel_json(arena *a, const kernel_set *set, const description *d)
 {
+    const kernel *k = d->kernel;
     const instance *in = k->instance;
-    description d = describe_kernel(a, k);
 
     json_t *shared = json_made(json_object());
     json_put_number(shared, "static", (int64_t)k->shared_bytes);
-    json_put(shared, "dynamic", number_or_null(d.dynamic_shared));
-    if (d.dynamic_shared < 0)
+    json_put(shared, "dynamic", number_or_null(d->dynamic_shared));
+    if (d->dynamic_shared < 0)
         json_put_string(shared, "dynamic_expr", in->family->launch.dynamic_shared);
 
     json_t *item = json_made(json_object());
     json_put_string(item, "name", in->name);
     json_put_string(item, "family", in->family->name);
+    json_put_string(item, "operation", operations[in->family->op].name);
     json_put_string(item, "entry", in->name);
     json_put_string(item, "file", k->file);
     json_put_string(item, "target", k->target->name);
@@ -133,15 +134,17 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const kernel *k)
     if (kernel_is_chosen(k))
         set_choice(item, set, k);
     json_put(item, "config", config_json(in));
-    json_put(item, "params", params_json(in, &d));
-    json_put(item, "block", block_json(&d));
-    set_grid(a, item, &d, in);
+    json_put(item, "params", params_json(in, d));
+    json_put(item, "block", block_json(d));
+    set_grid(a, item, d, in);
     json_put(item, "smem", shared);
     json_put_number(item, "workspace", 0);
     json_put(item, "ptxas", resources_json(&k->resources));
-    json_put_string(item, "fnv1a64", ptx_checksum(a, k->ptx, k->ptx_length));
+    json_put_string(item, "fnv1a64", fnv1a64_text(a, k->edited_file ? k->generated : d->checksum));
+    if (k->edited_file)
+        json_put_string(item, "edited_fnv1a64", fnv1a64_text(a, d->checksum));
     if (in->family->activations != FORMAT_NONE)
-        json_put_string(item, "precision", formats[family_precision(in->family)].name);
+        json_put_string(item, "precision", formats[instance_precision(in)].name);
     return item;
 }
 
@@ -161,13 +164,17 @@ static json_t *buffers_json(const pipeline_buffers *buffers)
     return list;
 }
 
-static json_t *step_json(const pipeline *p, size_t index)
+static json_t *step_json(arena *a, const pipeline_launch *taken, const pipeline_buffers *buffers)
 {
     json_t *bind = json_made(json_object());
-    for (const binding *b = p->instance->family->steps[index].bind; b->param; b++)
-        json_put_string(bind, b->param, b->buffer == WORKSPACE ? "workspace+0" : b->buffer);
+    for (const binding *b = taken->step->bind; b->param; b++) {
+        const pipeline_part *part = pipeline_place_of(buffers, taken->step, b->param).part;
+        json_put_string(bind, b->param,
+                        part ? arena_format(a, "workspace+%lld", (long long)part->offset)
+                             : b->buffer);
+    }
     json_t *item = json_made(json_object());
-    json_put_string(item, "kernel", p->steps[index]->name);
+    json_put_string(item, "kernel", taken->kernel->name);
     json_put(item, "bind", bind);
     return item;
 }
@@ -177,7 +184,7 @@ static json_t *pipeline_json(arena *a, const pipeline *p)
     pipeline_buffers buffers = pipeline_buffers_of(a, p);
     json_t *steps = json_made(json_array());
     for (size_t i = 0; i < p->step_count; i++)
-        json_add(steps, step_json(p, i));
+        json_add(steps, step_json(a, &p->steps[i], &buffers));
     json_t *item = json_made(json_object());
     json_put_string(item, "name", p->instance->name);
     json_put_string(item, "pipeline", p->instance->family->name);
@@ -188,11 +195,12 @@ static json_t *pipeline_json(arena *a, const pipeline *p)
     return item;
 }
 
-json_t *manifest_json(arena *a, const kernel_set *set)
+json_t *manifest_json(arena *a, const described_set *d)
 {
+    const kernel_set *set = d->set;
     json_t *kernels = json_made(json_array());
     for (size_t i = 0; i < set->kernel_count; i++)
-        json_add(kernels, kernel_json(a, set, &set->kernels[i]));
+        json_add(kernels, kernel_json(a, set, &d->kernels[i]));
 
     json_t *manifest = json_made(json_object());
     json_put_string(manifest, "ptxgen", PTXGEN_VERSION);
@@ -206,13 +214,13 @@ json_t *manifest_json(arena *a, const kernel_set *set)
     return manifest;
 }
 
-void emit_manifest(strbuf *out, const kernel_set *set)
+void emit_manifest(strbuf *out, const described_set *d)
 {
-    json_t *manifest = manifest_json(out->arena, set);
+    json_t *manifest = manifest_json(out->arena, d);
     char *text =
         json_dumps(manifest, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
     if (!text)
-        os_out_of_memory(0);
+        arena_exhausted(out->arena, 0);
     strbuf_put(out, text);
     strbuf_char(out, '\n');
     free(text);

@@ -93,7 +93,7 @@ static void put_generate(strbuf *out, const ninja_build *b)
     strbuf_put(out, "\nbuild");
     for (size_t i = 0; i < b->output_count; i++) {
         strbuf_put(out, i ? " $\n  " : " ");
-        put_path_in(out, b->folder, b->outputs[i].name);
+        put_path(out, b->outputs[i].path);
     }
     strbuf_put(out, " $\n  ");
     put_path(out, b->file);
@@ -102,10 +102,24 @@ static void put_generate(strbuf *out, const ninja_build *b)
     strbuf_char(out, '\n');
 }
 
-static void put_assembly(strbuf *out, const ninja_build *b, const assembly_plan *one)
+/* What stands for a result has the prefix in its name: the folder may hold another spec's. */
+static void put_cubin(strbuf *out, const kernel_set *set, const assembly_plan *one)
 {
-    strbuf_format(out, "build $builddir/%s.%s.cubin: assemble ", one->kernel->instance->name,
+    strbuf_format(out, " $builddir/%s.%s.%s.cubin", set->prefix, one->kernel->instance->name,
                   one->target->name);
+}
+
+static void put_stamp(strbuf *out, const kernel_set *set, const instance *in)
+{
+    strbuf_format(out, " $builddir/%s.%s.verified", set->prefix, in->name);
+}
+
+static void put_assembly(strbuf *out, const kernel_set *set, const ninja_build *b,
+                         const assembly_plan *one)
+{
+    strbuf_put(out, "build");
+    put_cubin(out, set, one);
+    strbuf_put(out, ": assemble ");
     put_path_in(out, b->folder, one->kernel->file);
     strbuf_put(out, " | ");
     put_path(out, b->ptxas);
@@ -116,7 +130,9 @@ static void put_assembly(strbuf *out, const ninja_build *b, const assembly_plan 
 static size_t put_verification(strbuf *out, const kernel_set *set, const ninja_build *b, size_t i)
 {
     const instance *in = set->kernels[i].instance;
-    strbuf_format(out, "build $builddir/%s.verified: verify |", in->name);
+    strbuf_put(out, "build");
+    put_stamp(out, set, in);
+    strbuf_put(out, ": verify |");
     size_t first = i;
     for (; i < set->kernel_count && set->kernels[i].instance == in; i++) {
         strbuf_char(out, ' ');
@@ -137,13 +153,14 @@ void emit_ninja(strbuf *out, const kernel_set *set, const ninja_build *b)
     strbuf validate = strbuf_new(out->arena), verify = strbuf_new(out->arena);
     strbuf_char(out, '\n');
     for (size_t i = 0; i < b->plan_count; i++) {
-        put_assembly(out, b, &b->plan[i]);
-        strbuf_format(&validate, " $\n  $builddir/%s.%s.cubin", b->plan[i].kernel->instance->name,
-                      b->plan[i].target->name);
+        put_assembly(out, set, b, &b->plan[i]);
+        strbuf_put(&validate, " $\n ");
+        put_cubin(&validate, set, &b->plan[i]);
     }
     strbuf_char(out, '\n');
     for (size_t i = 0; i < set->kernel_count;) {
-        strbuf_format(&verify, " $\n  $builddir/%s.verified", set->kernels[i].instance->name);
+        strbuf_put(&verify, " $\n ");
+        put_stamp(&verify, set, set->kernels[i].instance);
         i += put_verification(out, set, b, i);
     }
     strbuf_format(out, "\nbuild validate: phony%s\n", validate.text);

@@ -3,7 +3,9 @@
 #ifndef PTXGEN_EMIT_NINJA_H
 #define PTXGEN_EMIT_NINJA_H
 
-#include "emit/emit.h"
+#include "base/strbuf.h"
+#include "emit/tree.h"
+#include "family/kernel.h"
 
 /* One run of ptxas: the target is one that it takes. */
 typedef struct assembly_plan {

@@ -20,8 +20,8 @@
 
 #include "base/name_map.h"
 #include "base/os.h"
-#include "emit/describe.h"
 #include "emit/json.h"
+#include "emit/manifest.h"
 #include "emit/ptx_stats.h"
 #include "templates/templates.h"
 
@@ -69,8 +69,7 @@ static const char *limit_of(const target *t, unsigned threads, unsigned register
     return blocks == t->blocks_sm ? "blocks an SM" : "block size";
 }
 
-static json_t *occupancy_json(const kernel *k, const description *d, const target *t,
-                              const resources *r)
+static json_t *occupancy_json(const description *d, const target *t, const resources *r)
 {
     json_t *figures = json_made(json_object());
     json_put_string(figures, "target", t->name);
@@ -82,7 +81,7 @@ static json_t *occupancy_json(const kernel *k, const description *d, const targe
     if (d->dynamic_shared < 0 || d->block < 0)
         return figures;
     unsigned threads = (unsigned)d->block;
-    size_t shared = k->shared_bytes + (size_t)d->dynamic_shared;
+    size_t shared = d->kernel->shared_bytes + (size_t)d->dynamic_shared;
     unsigned blocks = target_blocks_per_sm(t, threads, r->registers, shared);
     unsigned warps = blocks * ((threads + WARP - 1) / WARP);
     json_put_number(figures, "blocks", blocks);
@@ -92,14 +91,14 @@ static json_t *occupancy_json(const kernel *k, const description *d, const targe
     return figures;
 }
 
-static json_t *targets_json(arena *a, const kernel_set *set, const kernel *k)
+static json_t *targets_json(const kernel_set *set, const description *d)
 {
-    description d = describe_kernel(a, k);
+    const kernel *k = d->kernel;
     json_t *list = json_made(json_array());
     for (size_t i = 0; i < set->target_count; i++)
         if (set->targets[i]->sm >= k->target->sm && set->targets[i]->sm <= k->newest->sm)
-            json_add(list, occupancy_json(k, &d, set->targets[i],
-                                          k->on_targets ? &k->on_targets[i] : NULL));
+            json_add(list,
+                     occupancy_json(d, set->targets[i], k->on_targets ? &k->on_targets[i] : NULL));
     return list;
 }
 
@@ -127,37 +126,37 @@ static json_t *lines_json(line_table *table, const kernel *k)
     return indices;
 }
 
-static void describe(line_table *lines, const kernel_set *set, const kernel *k, json_t *item)
+static void add_facts(line_table *lines, const kernel_set *set, const description *d, json_t *item)
 {
-    arena *a = lines->arena;
+    const kernel *k = d->kernel;
     ptx_stats stats = ptx_stats_of(k->ptx);
-    json_put_string(item, "configuration", instance_configuration(a, k->instance));
+    json_put_string(item, "configuration", instance_configuration(lines->arena, k->instance));
     json_put_string(item, "computes", k->instance->family->computes);
     json_put(item, "ptx", lines_json(lines, k));
     json_put(item, "code", code_json(&stats.all));
     json_put(item, "loop", loop_json(&stats.hot));
-    json_put(item, "on", targets_json(a, set, k));
+    json_put(item, "on", targets_json(set, d));
     json_t *verify = k->verified ? json_made(json_object()) : json_null();
     if (k->verified)
         json_put(verify, "error", json_real(k->error));
     json_put(item, "verify", verify);
 }
 
-static void put_facts(strbuf *out, const kernel_set *set)
+static void put_facts(strbuf *out, const described_set *d)
 {
-    json_t *facts = manifest_json(out->arena, set), *classes = json_made(json_array());
+    json_t *facts = manifest_json(out->arena, d), *classes = json_made(json_array());
     for (size_t i = 0; i < PTX_CLASS_COUNT; i++)
         json_add(classes, json_string(ptx_class_names[i]));
     json_put(facts, "classes", classes);
     line_table lines = { .arena = out->arena, .lines = json_made(json_array()) };
     json_t *kernels = json_object_get(facts, "kernels");
-    for (size_t i = 0; i < set->kernel_count; i++)
-        describe(&lines, set, &set->kernels[i], json_array_get(kernels, i));
+    for (size_t i = 0; i < d->set->kernel_count; i++)
+        add_facts(&lines, d->set, &d->kernels[i], json_array_get(kernels, i));
     json_put(facts, "lines", lines.lines);
 
     char *text = json_dumps(facts, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
     if (!text)
-        os_out_of_memory(0);
+        arena_exhausted(out->arena, 0);
     /* "</script>" in a string would end the element that the facts are in. */
     for (const char *c = text; *c;) {
         size_t length = strcspn(c, "<");
@@ -172,7 +171,7 @@ static void put_facts(strbuf *out, const kernel_set *set)
     json_decref(facts);
 }
 
-void emit_report(strbuf *out, const kernel_set *set)
+void emit_report(strbuf *out, const described_set *d)
 {
     const struct {
         const char *mark, *text;
@@ -193,7 +192,7 @@ void emit_report(strbuf *out, const kernel_set *set)
         if (parts[i].text)
             strbuf_put(out, parts[i].text);
         else
-            put_facts(out, set);
+            put_facts(out, d);
         at = mark + strlen(parts[i].mark);
     }
     strbuf_put(out, at);

@@ -1,13 +1,21 @@
-#include "emit/emit.h"
+#include "emit/tree.h"
 
 #include <string.h>
 
 #include "base/os.h"
 
-typedef VEC(os_pending) pending_files;
+/* A file's new contents, complete beside it. */
+typedef struct pending_file {
+    output_file *file;
+    os_pending contents;
+} pending_file;
+
+typedef VEC(pending_file) pending_files;
 
 const char *path_in(arena *a, const char *folder, const char *name)
 {
+    if (!folder)
+        return name;
     size_t length = strlen(folder);
     return arena_format(a, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
 }
@@ -18,52 +26,74 @@ static bool fail(diags *d, const char *path, const char *error)
     return false;
 }
 
-static void discard(const pending_files *pending, size_t first)
+/* The folders of all files. */
+static bool make_folders(arena *a, const output_file *files, size_t count, diags *d)
 {
-    for (size_t i = first; i < pending->count; i++)
-        os_discard(&pending->items[i]);
+    const char *made = "", *error;
+    for (size_t i = 0; i < count; i++) {
+        const char *slash = strrchr(files[i].path, '/');
+        size_t length = slash ? (size_t)(slash - files[i].path) : 0;
+        if (!length || (strncmp(made, files[i].path, length) == 0 && !made[length]))
+            continue;
+        made = arena_copy(a, files[i].path, length);
+        if (!os_make_directories(a, made, &error))
+            return fail(d, made, error);
+    }
+    return true;
 }
 
 /* What stands at a file's path can't be replaced when it is not a file that can be read: a folder,
  * say. That is found here, before anything is renamed. */
-static bool write_changed(arena *a, const char *folder, const output_file *files, size_t count,
-                          pending_files *pending, diags *d)
+static bool write_changed(arena *a, output_file *files, size_t count, pending_files *pending,
+                          diags *d)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *path = path_in(a, folder, files[i].name), *error;
+        output_file *f = &files[i];
+        const char *error;
         bool same = false;
-        if (os_exists(path) &&
-            !os_file_holds(a, path, files[i].bytes, files[i].size, &same, &error))
-            return fail(d, path, error);
-        if (same)
+        if (!f->bytes) {
+            *VEC_PUSH(a, pending) = (pending_file){ .file = f };
             continue;
-        os_pending written;
-        if (!os_write_pending(a, path, files[i].bytes, files[i].size, &written, &error))
-            return fail(d, path, error);
-        *VEC_PUSH(a, pending) = written;
+        }
+        if (os_exists(f->path) && !os_file_holds(a, f->path, f->bytes, f->size, &same, &error))
+            return fail(d, f->path, error);
+        if (same && !f->always)
+            continue;
+        pending_file one = { .file = f };
+        if (!os_write_pending(a, f->path, f->bytes, f->size, &one.contents, &error))
+            return fail(d, f->path, error);
+        *VEC_PUSH(a, pending) = one;
     }
     return true;
 }
 
-bool emit_tree(arena *a, const char *folder, const output_file *files, size_t count,
-               size_t *changed, diags *d)
+static bool put(arena *a, const pending_file *p, diags *d)
 {
     const char *error;
-    pending_files pending = { 0 };
-    *changed = 0;
-    if (!os_make_directories(a, folder, &error))
-        return fail(d, folder, error);
-
-    if (!write_changed(a, folder, files, count, &pending, d)) {
-        discard(&pending, 0);
-        return false;
+    if (!p->file->bytes) {
+        os_remove_file(p->file->path);
+        if (os_exists(p->file->path))
+            return fail(d, p->file->path, "it can't be removed");
+    } else if (!os_commit(a, &p->contents, &error)) {
+        return fail(d, p->file->path, error);
     }
-    for (size_t i = 0; i < pending.count; i++) {
-        if (!os_commit(a, &pending.items[i], &error)) {
-            discard(&pending, i + 1);
-            return fail(d, pending.items[i].path, error);
-        }
-        ++*changed;
-    }
+    p->file->changed = true;
     return true;
+}
+
+bool emit_tree(arena *a, output_file *files, size_t count, diags *d)
+{
+    pending_files pending = { 0 };
+    bool ok = make_folders(a, files, count, d) && write_changed(a, files, count, &pending, d);
+    for (int renames = 0; renames < 2; renames++)
+        for (size_t i = 0; ok && i < pending.count; i++) {
+            const pending_file *p = &pending.items[i];
+            bool is_rename = !p->file->bytes || p->contents.temporary;
+            if (is_rename == renames)
+                ok = put(a, p, d);
+        }
+    for (size_t i = 0; !ok && i < pending.count; i++)
+        if (!pending.items[i].file->changed)
+            os_discard(&pending.items[i].contents);
+    return ok;
 }

@@ -6,6 +6,13 @@ static const char *const kind_names[] = { "load", "store", "atomic operation" };
 
 typedef unsigned long long ull;
 
+/* 4-byte global load at 0x1000 */
+static const char *describe(const access *x)
+{
+    return arena_format(memory_arena(x->warp->machine->memory), "%u-byte %s %s at 0x%llx", x->size,
+                        space_names[x->space], kind_names[x->kind], (ull)x->address);
+}
+
 void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a)
 {
     const void *from = source(w, o, 0);
@@ -22,413 +29,19 @@ void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a)
         a->at[i] = mask >> i & 1 ? a->at[i] : first;
 }
 
-lane_mask access_split(addresses *a, ptx_space space, lane_mask mask)
+/* The lanes of a generic access that mean a space, their addresses made relative to it. */
+static lane_mask split(addresses *a, ptx_space space, lane_mask mask)
 {
     lane_mask in = 0;
-    for (int i = 0; i < WARP_LANES; i++) {
-        bool shared = a->at[i] - SHARED_WINDOW < WINDOW_BYTES;
-        bool local = a->at[i] - LOCAL_WINDOW < WINDOW_BYTES;
-        if (space == (shared ? SPACE_SHARED : local ? SPACE_LOCAL : SPACE_GLOBAL))
-            in |= (lane_mask)1 << i;
-    }
+    for (int i = 0; i < WARP_LANES; i++)
+        in |= (lane_mask)(space_at(a->at[i]) == space) << i;
     in &= mask;
-    uint64_t window = space == SPACE_SHARED  ? SHARED_WINDOW
-                      : space == SPACE_LOCAL ? LOCAL_WINDOW
-                                             : 0;
     for (int i = 0; in && i < WARP_LANES; i++)
-        a->at[i] = a->at[in >> i & 1 ? i : lowest_lane(in)] - window;
+        a->at[i] = a->at[in >> i & 1 ? i : lowest_lane(in)] - space_window(space);
     return in;
 }
 
-bool access_is_aligned(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
-                       unsigned size, access_kind kind)
-{
-    if (address % size == 0)
-        return true;
-    warp_fault(w, o, lane, EMU_MISALIGNED, address,
-               "%u-byte %s %s at 0x%llx is not aligned to %u bytes", size, space_names[space],
-               kind_names[kind], (ull)address, size);
-    return false;
-}
-
-/* In words, how far an access misses something of so many bytes. */
-static void report_miss(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
-                        unsigned size, access_kind kind, const char *of, uint64_t start,
-                        uint64_t length)
-{
-    const char *what = kind_names[kind], *in = space_names[space];
-    if (address < start)
-        warp_fault(
-            w, o, lane, EMU_OUT_OF_BOUNDS, address,
-            "out of bounds: %u-byte %s %s at 0x%llx is %llu bytes before the start of %s of %llu "
-            "bytes",
-            size, in, what, (ull)address, (ull)(start - address), of, (ull)length);
-    else if (address - start < length)
-        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-                   "out of bounds: %u-byte %s %s at 0x%llx crosses the end of %s of %llu bytes",
-                   size, in, what, (ull)address, of, (ull)length);
-    else
-        warp_fault(
-            w, o, lane, EMU_OUT_OF_BOUNDS, address,
-            "out of bounds: %u-byte %s %s at 0x%llx is %llu bytes past the end of %s of %llu "
-            "bytes",
-            size, in, what, (ull)address, (ull)(address - start - length), of, (ull)length);
-}
-
-allocation *access_global(warp *w, const op *o, int lane, uint64_t address, unsigned size,
-                          access_kind kind)
-{
-    if (!access_is_aligned(w, o, lane, SPACE_GLOBAL, address, size, kind))
-        return NULL;
-    allocation *a = memory_find(w->machine->memory, address);
-    if (!a) {
-        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-                   "out of bounds: %u-byte global %s at 0x%llx is in no allocation", size,
-                   kind_names[kind], (ull)address);
-    } else if (!allocation_holds(a, address, size)) {
-        report_miss(w, o, lane, SPACE_GLOBAL, address, size, kind,
-                    a->freed ? "a freed allocation" : "an allocation", a->address, a->size);
-    } else if (a->freed) {
-        warp_fault(
-            w, o, lane, EMU_OUT_OF_BOUNDS, address,
-            "use after free: %u-byte global %s at 0x%llx in a freed allocation of %llu bytes", size,
-            kind_names[kind], (ull)address, (ull)a->size);
-    } else if (o->space == SPACE_CONST && !(a->variable && a->read_only)) {
-        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-                   "out of bounds: %u-byte constant %s at 0x%llx is in no .const variable", size,
-                   kind_names[kind], (ull)address);
-    } else if (a->read_only && kind != ACCESS_LOAD) {
-        warp_fault(w, o, lane, EMU_READ_ONLY, address,
-                   "%u-byte global %s at 0x%llx in memory that is read-only", size,
-                   kind_names[kind], (ull)address);
-    } else if (kind != ACCESS_STORE && !allocation_is_initialised(a, address, size)) {
-        warp_fault(w, o, lane, EMU_UNINITIALISED, address,
-                   "uninitialised: %u-byte global %s at 0x%llx, byte %llu of an allocation of %llu "
-                   "bytes, reads what nothing has written",
-                   size, kind_names[kind], (ull)address, (ull)(address - a->address), (ull)a->size);
-    } else {
-        return a;
-    }
-    return NULL;
-}
-
-static uint64_t array_size(const machine *m, const variable *v)
-{
-    return v->dynamic ? m->config->dynamic_shared : v->size;
-}
-
-/* The array an access is inside of, or NULL and a fault that names the nearest one before it. */
-static const variable *find_array(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
-                                  unsigned size, access_kind kind)
-{
-    const machine *m = w->machine;
-    const variables *all = space == SPACE_SHARED ? &m->entry->shared : &m->entry->local;
-    const variable *nearest = NULL;
-    for (size_t i = 0; i < all->list.count; i++) {
-        const variable *v = all->list.items[i];
-        uint64_t length = array_size(m, v);
-        if (address - v->offset <= length && size <= length - (address - v->offset))
-            return v;
-        if (!nearest || (v->offset <= address && v->offset > nearest->offset))
-            nearest = v;
-    }
-    if (nearest)
-        report_miss(w, o, lane, space, address, size, kind,
-                    arena_format(memory_arena(m->memory), "'%s'", nearest->name), nearest->offset,
-                    array_size(m, nearest));
-    else
-        warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
-                   "out of bounds: %u-byte %s %s at 0x%llx and the kernel has no array there", size,
-                   space_names[space], kind_names[kind], (ull)address);
-    return NULL;
-}
-
-/* Lanes that write the same value to the same place in one instruction do not race. */
-static bool same_store(const warp *w, const op *o, int lane, unsigned other)
-{
-    int other_lane = (int)(other % WARP_LANES);
-    if (o->exec != exec_st || other / WARP_LANES != w->index || other_lane >= lane)
-        return false;
-    addresses a;
-    access_gather(w, o, ALL_LANES, &a);
-    if (a.at[lane] != a.at[other_lane])
-        return false;
-    for (unsigned e = 1; e <= o->vector; e++)
-        if (o->src_bits == 64
-                ? get_u64(source(w, o, (int)e), lane) != get_u64(source(w, o, (int)e), other_lane)
-                : get_u32(source(w, o, (int)e), lane) != get_u32(source(w, o, (int)e), other_lane))
-            return false;
-    return true;
-}
-
-static bool check_shared(warp *w, const op *o, int lane, uint64_t address, size_t offset,
-                         unsigned size, access_kind kind, const variable *v)
-{
-    static const char *const earlier[] = { [SHARED_WRITE_AFTER_WRITE] = "written",
-                                           [SHARED_WRITE_AFTER_READ] = "read",
-                                           [SHARED_READ_AFTER_WRITE] = "written" };
-    unsigned other = 0, thread = thread_of(w, lane);
-    shared_access how = kind == ACCESS_ATOMIC || (o->strong && kind == ACCESS_STORE) ? SHARED_ATOMIC
-                        : kind == ACCESS_STORE                                       ? SHARED_WRITE
-                                                                                     : SHARED_READ;
-    shared_problem problem = shared_note(&w->machine->shared, offset, size, thread, how, &other);
-    if (problem == SHARED_FINE)
-        return true;
-    uint64_t within = address - v->offset;
-    if (problem == SHARED_UNWRITTEN) {
-        warp_fault(
-            w, o, lane, EMU_UNINITIALISED, address,
-            "uninitialised: %u-byte shared %s at byte %llu of '%s' reads what nothing has written",
-            size, kind_names[kind], (ull)within, v->name);
-        return false;
-    }
-    if (problem == SHARED_PENDING) {
-        warp_fault(w, o, lane, EMU_RACE, address,
-                   "race: %u-byte shared %s at byte %llu of '%s', where a cp.async of thread %u of "
-                   "the block is under way",
-                   size, kind_names[kind], (ull)within, v->name, other);
-        return false;
-    }
-    if (problem == SHARED_WRITE_AFTER_WRITE && same_store(w, o, lane, other))
-        return true;
-    if (other < MAX_WARPS * WARP_LANES)
-        warp_fault(
-            w, o, lane, EMU_RACE, address,
-            "race: %u-byte shared %s at byte %llu of '%s' was %s by thread %u of the block with "
-            "no barrier between",
-            size, kind_names[kind], (ull)within, v->name, earlier[problem], other);
-    else
-        warp_fault(w, o, lane, EMU_RACE, address,
-                   "race: %u-byte shared %s at byte %llu of '%s' was %s by several threads with no "
-                   "barrier between",
-                   size, kind_names[kind], (ull)within, v->name, earlier[problem]);
-    return false;
-}
-
-static uint8_t *local_bytes(warp *w, const op *o, int lane, uint64_t address, unsigned size,
-                            access_kind kind)
-{
-    machine *m = w->machine;
-    size_t at = thread_of(w, lane) * m->local_bytes + (size_t)(address - LOCAL_BASE);
-    for (unsigned i = 0; i < size; i++) {
-        if (kind == ACCESS_LOAD && !m->local_written[at + i]) {
-            warp_fault(w, o, lane, EMU_UNINITIALISED, address,
-                       "uninitialised: %u-byte local load at 0x%llx reads what nothing has written",
-                       size, (ull)address);
-            return NULL;
-        }
-        m->local_written[at + i] = 1;
-    }
-    return m->local + at;
-}
-
-uint8_t *access_array(warp *w, const op *o, int lane, ptx_space space, uint64_t address,
-                      unsigned size, access_kind kind)
-{
-    if (!access_is_aligned(w, o, lane, space, address, size, kind))
-        return NULL;
-    const variable *v = find_array(w, o, lane, space, address, size, kind);
-    if (!v)
-        return NULL;
-    if (space == SPACE_LOCAL)
-        return local_bytes(w, o, lane, address, size, kind);
-    machine *m = w->machine;
-    size_t offset = (size_t)(v->dynamic ? address - SHARED_DYNAMIC_BASE +
-                                              (m->entry->shared.end - SHARED_STATIC_BASE)
-                                        : address - SHARED_STATIC_BASE);
-    for (unsigned done = 0; done < size; done += 8)
-        if (!check_shared(w, o, lane, address + done, offset + done, size < 8 ? size : 8, kind, v))
-            return NULL;
-    return m->shared.bytes + offset;
-}
-
-/* The single allocation that all lanes' accesses lie in, if they do and no lane needs a closer
- * look. */
-static allocation *common_allocation(const warp *w, const op *o, const addresses *a, unsigned size,
-                                     access_kind kind)
-{
-    uint64_t lowest = UINT64_MAX, highest = 0, any = 0;
-    for (int i = 0; i < WARP_LANES; i++) {
-        lowest = a->at[i] < lowest ? a->at[i] : lowest;
-        highest = a->at[i] > highest ? a->at[i] : highest;
-        any |= a->at[i];
-    }
-    allocation *found = memory_find(w->machine->memory, lowest);
-    if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed || !found->bytes ||
-        (kind == ACCESS_LOAD ? found->initialised != NULL : found->read_only) ||
-        !allocation_holds(found, lowest, highest - lowest + size))
-        return NULL;
-    return found;
-}
-
-/* Bytes of a little-endian value. */
-static uint64_t load_value(const uint8_t *from, unsigned size)
-{
-    uint64_t value = 0;
-    memcpy(&value, from, size);
-    return value;
-}
-
-#define LOAD_LANES(T)                                            \
-    for (int i = 0; i < WARP_LANES; i++) {                       \
-        T value;                                                 \
-        memcpy(&value, bytes + (a->at[i] - base), sizeof value); \
-        to[i] = value;                                           \
-    }                                                            \
-    break
-
-static void load_lanes(const uint8_t *bytes, const addresses *a, uint64_t base, unsigned size,
-                       uint64_t *to)
-{
-    switch (size) {
-    case 1:
-        LOAD_LANES(uint8_t);
-    case 2:
-        LOAD_LANES(uint16_t);
-    case 4:
-        LOAD_LANES(uint32_t);
-    default:
-        LOAD_LANES(uint64_t);
-    }
-}
-
-typedef uint64_t elements[MAX_VECTOR][WARP_LANES];
-
-static void load_global(warp *w, const op *o, const addresses *a, lane_mask mask, elements to)
-{
-    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    const allocation *common = common_allocation(w, o, a, total, ACCESS_LOAD);
-    for (unsigned e = 0; common && e < o->vector; e++)
-        load_lanes(common->bytes + e * size, a, common->address, size, to[e]);
-    for (int i = 0; common && common->shadow && i < WARP_LANES; i++)
-        if (mask >> i & 1 && !grid_race_load(w, o, i, common, a->at[i], total))
-            return;
-    if (common)
-        return;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        const allocation *found = access_global(w, o, i, a->at[i], total, ACCESS_LOAD);
-        if (!found || !grid_race_load(w, o, i, found, a->at[i], total))
-            return;
-        uint8_t bytes[64];
-        allocation_read(found, a->at[i], bytes, total);
-        for (unsigned e = 0; e < o->vector; e++)
-            to[e][i] = load_value(bytes + e * size, size);
-    }
-}
-
-static void load_array(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
-                       elements to)
-{
-    unsigned size = emu_type_bytes((ptx_type)o->type);
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        const uint8_t *bytes =
-            access_array(w, o, i, space, a->at[i], size * o->vector, ACCESS_LOAD);
-        if (!bytes)
-            return;
-        for (unsigned e = 0; e < o->vector; e++)
-            to[e][i] = load_value(bytes + e * size, size);
-    }
-}
-
-/* Registers may be wider than what is loaded: signed types are extended by their sign. */
-static void store_results(warp *w, const op *o, elements from, lane_mask mask)
-{
-    unsigned bits = emu_type_bits((ptx_type)o->type);
-    bool extend = emu_type_kind((ptx_type)o->type) == KIND_SIGNED && bits < o->dst_bits;
-    uint64_t sign = extend ? UINT64_C(1) << (bits - 1) : 0;
-    uint64_t all = o->dst_bits < 64 ? (UINT64_C(1) << o->dst_bits) - 1 : UINT64_MAX;
-    for (unsigned e = 0; e < o->vector; e++) {
-        if (o->dst_bits == 64) {
-            lanes64 wide;
-            for (int i = 0; i < WARP_LANES; i++)
-                wide.u64[i] = (from[e][i] ^ sign) - sign;
-            write_lanes64(w->file + o->dst[e], &wide, mask);
-        } else {
-            lanes32 narrow;
-            for (int i = 0; i < WARP_LANES; i++)
-                narrow.u32[i] = (uint32_t)(((from[e][i] ^ sign) - sign) & all);
-            write_lanes32(w->file + o->dst[e], &narrow, mask);
-        }
-    }
-}
-
-static void load_from(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
-{
-    elements loaded;
-    access_count(w, o, space, a, mask, ACCESS_LOAD);
-    if (space == SPACE_SHARED || space == SPACE_LOCAL) {
-        memset(loaded, 0, o->vector * sizeof *loaded);
-        load_array(w, o, space, a, mask, loaded);
-    } else {
-        load_global(w, o, a, mask, loaded);
-    }
-    if (!has_fault(w->machine))
-        store_results(w, o, loaded, mask);
-}
-
-static void note_watched(const machine *m, const op *o, uint64_t address, unsigned size)
-{
-    uint64_t watch = m->config->watch;
-    if (watch && m->stats && address <= watch && watch - address < size)
-        m->stats->watched_line = o->line;
-}
-
-static void store_global(warp *w, const op *o, const addresses *a, lane_mask mask, elements from)
-{
-    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    allocation *common = common_allocation(w, o, a, total, ACCESS_STORE);
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        allocation *to = common;
-        if (!to && !(to = access_global(w, o, i, a->at[i], total, ACCESS_STORE)))
-            return;
-        uint8_t bytes[64];
-        for (unsigned e = 0; e < o->vector; e++)
-            memcpy(bytes + e * size, &from[e][i], size);
-        if (!grid_race_store(w, o, i, to, a->at[i], bytes, total))
-            return;
-        allocation_write(to, a->at[i], bytes, total);
-        note_watched(w->machine, o, a->at[i], total);
-    }
-    grid_race_stored(w, o);
-}
-
-static void store_array(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
-                        elements from)
-{
-    unsigned size = emu_type_bytes((ptx_type)o->type);
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        uint8_t *bytes = access_array(w, o, i, space, a->at[i], size * o->vector, ACCESS_STORE);
-        if (!bytes)
-            return;
-        for (unsigned e = 0; e < o->vector; e++)
-            memcpy(bytes + e * size, &from[e][i], size);
-    }
-}
-
-static void store_to(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
-{
-    elements values;
-    for (unsigned e = 0; e < o->vector; e++)
-        for (int i = 0; i < WARP_LANES; i++)
-            values[e][i] = o->src_bits == 64 ? get_u64(source(w, o, (int)e + 1), i)
-                                             : get_u32(source(w, o, (int)e + 1), i);
-    access_count(w, o, space, a, mask, ACCESS_STORE);
-    if (space == SPACE_SHARED || space == SPACE_LOCAL)
-        store_array(w, o, space, a, mask, values);
-    else
-        store_global(w, o, a, mask, values);
-}
-
-static void access(warp *w, const op *o, lane_mask mask,
-                   void (*each)(warp *, const op *, ptx_space, const addresses *, lane_mask))
+void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
 {
     static const ptx_space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL };
     addresses a;
@@ -439,48 +52,177 @@ static void access(warp *w, const op *o, lane_mask mask,
     }
     for (int i = 0; i < 3; i++) {
         addresses part = a;
-        lane_mask lanes = access_split(&part, spaces[i], mask);
+        lane_mask lanes = split(&part, spaces[i], mask);
         if (lanes && !has_fault(w->machine))
             each(w, o, spaces[i], &part, lanes);
     }
 }
 
-void exec_ld(warp *w, const op *o, lane_mask mask)
+bool access_is_aligned(const access *x)
 {
-    access(w, o, mask, load_from);
+    if (x->address % x->size == 0)
+        return true;
+    ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe(x), x->size);
+    return false;
 }
 
-void exec_st(warp *w, const op *o, lane_mask mask)
+/* How far an access misses something of so many bytes. */
+static void report_miss(const access *x, const char *of, uint64_t start, uint64_t length)
 {
-    if (o->space == SPACE_PARAM || o->space == SPACE_CONST)
-        warp_fault(w, o, lowest_lane(mask), EMU_READ_ONLY, 0,
-                   "store to %s memory, which is read-only", space_names[o->space]);
+    arena *a = memory_arena(x->warp->machine->memory);
+    const char *where = "crosses the end";
+    if (x->address < start)
+        where = arena_format(a, "is %llu bytes before the start", (ull)(start - x->address));
+    else if (x->address - start >= length)
+        where = arena_format(a, "is %llu bytes past the end", (ull)(x->address - start - length));
+    ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s %s of %s of %llu bytes", describe(x),
+                 where, of, (ull)length);
+}
+
+allocation *access_global(const access *x)
+{
+    if (!access_is_aligned(x))
+        return NULL;
+    allocation *a = memory_find(x->warp->machine->memory, x->address);
+    if (!a)
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no allocation", describe(x));
+    else if (!allocation_holds(a, x->address, x->size))
+        report_miss(x, a->freed ? "a freed allocation" : "an allocation", a->address, a->size);
+    else if (a->freed)
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "use after free: %s in a freed allocation of %llu bytes",
+                     describe(x), (ull)a->size);
+    else if (x->op->space == SPACE_CONST && !(a->variable && a->read_only))
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no .const variable",
+                     describe(x));
+    else if (a->read_only && x->kind != ACCESS_LOAD)
+        ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
+    else if (x->kind != ACCESS_STORE && !allocation_is_initialised(a, x->address, x->size))
+        ACCESS_FAULT(x, EMU_UNINITIALISED,
+                     "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
+                     "nothing has written",
+                     describe(x), (ull)(x->address - a->address), (ull)a->size);
     else
-        access(w, o, mask, store_to);
+        return a;
+    return NULL;
 }
 
-void exec_ld_param(warp *w, const op *o, lane_mask mask)
+static uint64_t array_size(const machine *m, const variable *v)
 {
-    const machine *m = w->machine;
-    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    elements loaded;
-    addresses a;
-    access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES; i++) {
-        uint64_t index = (a.at[i] >> PARAM_STRIDE_LOG2) - 1;
-        uint64_t offset = a.at[i] & ((UINT64_C(1) << PARAM_STRIDE_LOG2) - 1);
-        int lane = mask >> i & 1 ? i : lowest_lane(mask);
-        if (!access_is_aligned(w, o, lane, SPACE_PARAM, offset, total, ACCESS_LOAD))
-            return;
-        const param *p = index < m->entry->params.count ? &m->entry->params.items[index] : NULL;
-        if (!p || offset + total > p->size) {
-            warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, offset,
-                       "out of bounds: %u-byte parameter load at byte %llu of '%s' of %llu bytes",
-                       total, (ull)offset, p ? p->name : "no parameter", p ? (ull)p->size : 0);
-            return;
-        }
-        for (unsigned e = 0; e < o->vector; e++)
-            loaded[e][i] = load_value(m->params + p->offset + offset + e * size, size);
+    return v->dynamic ? m->config->dynamic_shared : v->size;
+}
+
+/* The array an access is inside of, or NULL and a fault that names the nearest one before it. */
+static const variable *find_array(const access *x)
+{
+    const machine *m = x->warp->machine;
+    const variables *all = x->space == SPACE_SHARED ? &m->entry->shared : &m->entry->local;
+    const variable *nearest = NULL;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        uint64_t length = array_size(m, v), at = x->address - v->offset;
+        if (at <= length && x->size <= length - at)
+            return v;
+        if (!nearest || (v->offset <= x->address && v->offset > nearest->offset))
+            nearest = v;
     }
-    store_results(w, o, loaded, mask);
+    if (nearest)
+        report_miss(x, arena_format(memory_arena(m->memory), "'%s'", nearest->name),
+                    nearest->offset, array_size(m, nearest));
+    else
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s and the kernel has no array there",
+                     describe(x));
+    return NULL;
+}
+
+/* Lanes that write the same value to the same place in one instruction do not race. */
+static bool is_same_store(const access *x, unsigned other)
+{
+    const warp *w = x->warp;
+    const op *o = x->op;
+    int lane = (int)(other % WARP_LANES);
+    if (!o->store || other / WARP_LANES != w->index || lane >= x->lane)
+        return false;
+    addresses a;
+    access_gather(w, o, ALL_LANES, &a);
+    if (a.at[x->lane] != a.at[lane])
+        return false;
+    for (int e = 1; e <= o->vector; e++)
+        if (get_bits(source(w, o, e), x->lane, o->src_bits == 64) !=
+            get_bits(source(w, o, e), lane, o->src_bits == 64))
+            return false;
+    return true;
+}
+
+static void report_shared(const access *x, const variable *v, shared_problem problem,
+                          unsigned other)
+{
+    arena *a = memory_arena(x->warp->machine->memory);
+    const char *what = arena_format(a, "%u-byte shared %s at byte %llu of '%s'", x->size,
+                                    kind_names[x->kind], (ull)(x->address - v->offset), v->name);
+    const char *who = other < MAX_WARPS * WARP_LANES
+                          ? arena_format(a, "thread %u of the block", other)
+                          : "several threads";
+    if (problem == SHARED_UNWRITTEN)
+        ACCESS_FAULT(x, EMU_UNINITIALISED, "uninitialised: %s reads what nothing has written",
+                     what);
+    else if (problem == SHARED_PENDING)
+        ACCESS_FAULT(x, EMU_RACE, "race: %s, where a cp.async of %s is under way", what, who);
+    else
+        ACCESS_FAULT(x, EMU_RACE, "race: %s was %s by %s with no barrier between", what,
+                     problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
+}
+
+/* The shared memory behind offset; the race check takes 8 bytes at a time. */
+static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
+{
+    shared_memory *s = &x->warp->machine->shared;
+    bool stores = x->kind == ACCESS_STORE;
+    shared_access how = x->kind == ACCESS_ATOMIC || (x->op->strong && stores) ? SHARED_ATOMIC
+                        : stores                                              ? SHARED_WRITE
+                                                                              : SHARED_READ;
+    unsigned size = x->size < 8 ? x->size : 8, other = 0;
+    for (unsigned done = 0; done < x->size; done += size) {
+        shared_problem problem =
+            shared_note(s, offset + done, size, thread_of(x->warp, x->lane), how, &other);
+        if (problem == SHARED_FINE ||
+            (problem == SHARED_WRITE_AFTER_WRITE && is_same_store(x, other)))
+            continue;
+        access part = *x;
+        part.address += done;
+        part.size = size;
+        report_shared(&part, v, problem, other);
+        return NULL;
+    }
+    return s->bytes + offset;
+}
+
+static uint8_t *local_bytes(const access *x)
+{
+    machine *m = x->warp->machine;
+    size_t at = thread_of(x->warp, x->lane) * m->local_bytes + (size_t)(x->address - LOCAL_BASE);
+    for (unsigned i = 0; i < x->size; i++) {
+        if (x->kind == ACCESS_LOAD && !m->local_written[at + i]) {
+            ACCESS_FAULT(x, EMU_UNINITIALISED, "uninitialised: %s reads what nothing has written",
+                         describe(x));
+            return NULL;
+        }
+        m->local_written[at + i] = 1;
+    }
+    return m->local + at;
+}
+
+uint8_t *access_array(const access *x)
+{
+    if (!access_is_aligned(x))
+        return NULL;
+    const variable *v = find_array(x);
+    if (!v)
+        return NULL;
+    if (x->space == SPACE_LOCAL)
+        return local_bytes(x);
+    uint64_t at = x->address - SHARED_STATIC_BASE;
+    if (v->dynamic) /* behind the static arrays */
+        at = x->address - SHARED_DYNAMIC_BASE + x->warp->machine->entry->shared.end -
+             SHARED_STATIC_BASE;
+    return shared_bytes(x, (size_t)at, v);
 }

@@ -1,15 +1,13 @@
-/* The bytes of an allocation, and which of them have been written. */
+#include "emu/allocation.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
-#include "emu/memory.h"
-
-static void *allocate(size_t size)
+static void *allocate(const allocation *a, size_t size)
 {
-    void *bytes = calloc(size ? size : 1, 1);
+    void *bytes = calloc(size, 1);
     if (!bytes)
-        os_out_of_memory(size);
+        arena_exhausted(a->arena, size);
     return bytes;
 }
 
@@ -46,7 +44,7 @@ static bool bits_set(const uint8_t *bits, uint64_t first, uint64_t count)
 
 uint8_t *allocation_bitmap(uint64_t size)
 {
-    return allocate(bitmap_bytes(size));
+    return calloc(bitmap_bytes(size), 1);
 }
 
 static uint64_t page_count(const allocation *a)
@@ -68,16 +66,16 @@ void allocation_release(allocation *a)
     a->freed = true;
 }
 
-struct page **allocation_pages(uint64_t size)
+struct page **allocation_pages(const allocation *a)
 {
-    return allocate((size_t)(size / PAGE_BYTES + 1) * sizeof(page *));
+    return allocate(a, (size_t)page_count(a) * sizeof(page *));
 }
 
 static page *make_page(allocation *a, uint64_t index)
 {
     page *p = a->pages[index];
     if (!p) {
-        p = a->pages[index] = allocate(sizeof *p);
+        p = a->pages[index] = allocate(a, sizeof *p);
         for (uint64_t i = 0; i < PAGE_BYTES; i++)
             p->bytes[i] = a->pattern[(index * PAGE_BYTES + i) % a->pattern_size];
     }
@@ -101,7 +99,7 @@ void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t 
 static void mark(allocation *a, uint64_t address, size_t size)
 {
     if (!a->written)
-        a->written = allocate(bitmap_bytes(a->size));
+        a->written = allocate(a, bitmap_bytes(a->size));
     set_bits(a->written, address - a->address, size);
     if (a->initialised)
         set_bits(a->initialised, address - a->address, size);
@@ -132,7 +130,7 @@ void allocation_copy(allocation *to, uint64_t address, const allocation *from,
                      uint64_t from_address, size_t size)
 {
     uint64_t start = address - to->address;
-    uint8_t *have = allocate(bitmap_bytes(size));
+    uint8_t *have = allocate(to, bitmap_bytes(size));
     for (size_t i = 0; i < size; i++)
         if (allocation_is_initialised(from, from_address + i, 1))
             set_bits(have, i, 1);

@@ -44,52 +44,21 @@ static inline u32 low24(u32 a)
     return (a & 0x7fffff) - (a & 0x800000);
 }
 
-static inline u32 byte_of(u32 a, int which)
+/* One of the bytes or, where bits is 16, halves that a consists of. */
+static inline u32 part_of(u32 a, int bits, bool is_signed, int which)
 {
-    return a >> 8 * which & 0xff;
+    a >>= bits * which;
+    if (bits == 16)
+        return is_signed ? (u32)(s16)a : (u16)a;
+    return is_signed ? (u32)(int8_t)a : (uint8_t)a;
 }
 
-static inline s32 signed_byte(u32 a, int which)
-{
-    return (int8_t)byte_of(a, which);
-}
-
-static inline u32 dot4_uu(u32 a, u32 b)
+/* The sum of the parts of a times as many bytes of b, from its lowest on. */
+static inline u32 dot(u32 a, int bits, bool a_signed, u32 b, bool b_signed)
 {
     u32 sum = 0;
-    for (int i = 0; i < 4; i++)
-        sum += byte_of(a, i) * byte_of(b, i);
-    return sum;
-}
-
-static inline u32 dot4_us(u32 a, u32 b)
-{
-    s32 sum = 0;
-    for (int i = 0; i < 4; i++)
-        sum += (s32)byte_of(a, i) * signed_byte(b, i);
-    return (u32)sum;
-}
-
-static inline u32 dot4_ss(u32 a, u32 b)
-{
-    s32 sum = 0;
-    for (int i = 0; i < 4; i++)
-        sum += signed_byte(a, i) * signed_byte(b, i);
-    return (u32)sum;
-}
-
-/* Two 16-bit values of a times two bytes of b, those from bit shift on. */
-static inline u32 dot2(u32 a, u32 b, bool a_signed, bool b_signed, int shift)
-{
-    u32 sum = 0;
-    for (int i = 0; i < 2; i++) {
-        u32 half = a >> 16 * i & 0xffff, byte = b >> (shift + 8 * i) & 0xff;
-        if (a_signed)
-            half = (u32)(s32)(s16)half;
-        if (b_signed)
-            byte = (u32)(s32)(int8_t)byte;
-        sum += half * byte;
-    }
+    for (int i = 0; i < 32 / bits; i++)
+        sum += part_of(a, bits, a_signed, i) * part_of(b, 8, b_signed, i);
     return sum;
 }
 
@@ -190,18 +159,12 @@ static inline u32 lookup3(u32 a, u32 b, u32 c, u32 table)
 
 static inline float canonical(float value)
 {
-    const u32 bits = 0x7fffffff;
-    float nan;
-    memcpy(&nan, &bits, sizeof nan);
-    return value == value ? value : nan;
+    return value == value ? value : float_of_bits(0x7fffffff);
 }
 
 static inline double canonical_double(double value)
 {
-    const u64 bits = UINT64_C(0x7ff8000000000000);
-    double nan;
-    memcpy(&nan, &bits, sizeof nan);
-    return value == value ? value : nan;
+    return value == value ? value : double_of_bits(UINT64_C(0x7ff8000000000000));
 }
 
 static inline float flush(float value, unsigned mods)
@@ -225,6 +188,11 @@ static inline float finish(float value, unsigned mods)
     return mods & MOD_SAT ? saturate(value) : value;
 }
 
+static inline double finish_double(double value, unsigned mods)
+{
+    return flush_double(canonical_double(value), mods);
+}
+
 /* Operations in a direction of rounding set the host's; the operands are volatile so that the
  * compiler leaves the operation between the two. */
 static inline void round_begin(unsigned mods)
@@ -239,23 +207,21 @@ static inline void round_end(unsigned mods)
         fesetround(FE_TONEAREST);
 }
 
-static inline float add_single(float a, float b, unsigned mods)
-{
-    volatile float x = flush(a, mods), y = flush(b, mods);
-    round_begin(mods);
-    volatile float sum = x + y;
-    round_end(mods);
-    return finish(sum, mods);
-}
-
-static inline float mul_single(float a, float b, unsigned mods)
-{
-    volatile float x = flush(a, mods), y = flush(b, mods);
-    round_begin(mods);
-    volatile float product = x * y;
-    round_end(mods);
-    return finish(product, mods);
-}
+#define ROUNDED(name, T, in, out, value)             \
+    static inline T name(T a, T b, unsigned mods)    \
+    {                                                \
+        volatile T x = in(a, mods), y = in(b, mods); \
+        round_begin(mods);                           \
+        volatile T result = value;                   \
+        round_end(mods);                             \
+        return out(result, mods);                    \
+    }
+ROUNDED(add_single, float, flush, finish, x + y)
+ROUNDED(mul_single, float, flush, finish, x *y)
+ROUNDED(div_single, float, flush, finish, x / y)
+ROUNDED(add_double, double, flush_double, finish_double, x + y)
+ROUNDED(mul_double, double, flush_double, finish_double, x *y)
+ROUNDED(div_double, double, flush_double, finish_double, x / y)
 
 static inline float fma_single(float a, float b, float c, unsigned mods)
 {
@@ -264,15 +230,6 @@ static inline float fma_single(float a, float b, float c, unsigned mods)
     volatile float result = fmaf(x, y, z);
     round_end(mods);
     return finish(result, mods);
-}
-
-static inline float div_single(float a, float b, unsigned mods)
-{
-    volatile float x = flush(a, mods), y = flush(b, mods);
-    round_begin(mods);
-    volatile float quotient = x / y;
-    round_end(mods);
-    return finish(quotient, mods);
 }
 
 static inline float sqrt_single(float a, unsigned mods)
@@ -294,44 +251,6 @@ static inline float approximate(float a, unsigned mods, double (*function)(doubl
     return finish((float)function((double)flush(a, mods)), mods);
 }
 
-static inline float min_single(float a, float b, unsigned mods)
-{
-    float x = flush(a, mods), y = flush(b, mods);
-    if (x != x || y != y)
-        return canonical(mods & MOD_NAN ? NAN : x != x ? y : x);
-    if (x == y)
-        return signbit(x) ? x : y;
-    return x < y ? x : y;
-}
-
-static inline float max_single(float a, float b, unsigned mods)
-{
-    float x = flush(a, mods), y = flush(b, mods);
-    if (x != x || y != y)
-        return canonical(mods & MOD_NAN ? NAN : x != x ? y : x);
-    if (x == y)
-        return signbit(x) ? y : x;
-    return x > y ? x : y;
-}
-
-static inline double add_double(double a, double b, unsigned mods)
-{
-    volatile double x = a, y = b;
-    round_begin(mods);
-    volatile double sum = x + y;
-    round_end(mods);
-    return canonical_double(sum);
-}
-
-static inline double mul_double(double a, double b, unsigned mods)
-{
-    volatile double x = a, y = b;
-    round_begin(mods);
-    volatile double product = x * y;
-    round_end(mods);
-    return canonical_double(product);
-}
-
 static inline double fma_double(double a, double b, double c, unsigned mods)
 {
     volatile double x = a, y = b, z = c;
@@ -339,15 +258,6 @@ static inline double fma_double(double a, double b, double c, unsigned mods)
     volatile double result = fma(x, y, z);
     round_end(mods);
     return canonical_double(result);
-}
-
-static inline double div_double(double a, double b, unsigned mods)
-{
-    volatile double x = a, y = b;
-    round_begin(mods);
-    volatile double quotient = x / y;
-    round_end(mods);
-    return canonical_double(quotient);
 }
 
 static inline double sqrt_double(double a, unsigned mods)
@@ -359,22 +269,20 @@ static inline double sqrt_double(double a, unsigned mods)
     return canonical_double(root);
 }
 
-static inline double min_double(double a, double b)
-{
-    if (a != a || b != b)
-        return canonical_double(a != a ? b : a);
-    if (a == b)
-        return signbit(a) ? a : b;
-    return a < b ? a : b;
-}
-
-static inline double max_double(double a, double b)
-{
-    if (a != a || b != b)
-        return canonical_double(a != a ? b : a);
-    if (a == b)
-        return signbit(a) ? b : a;
-    return a > b ? a : b;
-}
+/* The lesser of two is the first where they are equal and it is -0. A NaN is not chosen, but for
+ * .NaN. */
+#define EXTREME(name, T, in, out, if_less, if_not)                \
+    static inline T name(T a, T b, unsigned mods)                 \
+    {                                                             \
+        T x = in(a, mods), y = in(b, mods);                       \
+        if (x != x || y != y)                                     \
+            return out(mods & MOD_NAN ? (T)NAN : x != x ? y : x); \
+        bool less = x == y ? signbit(x) : x < y;                  \
+        return less ? if_less : if_not;                           \
+    }
+EXTREME(min_single, float, flush, canonical, x, y)
+EXTREME(max_single, float, flush, canonical, y, x)
+EXTREME(min_double, double, flush_double, canonical_double, x, y)
+EXTREME(max_double, double, flush_double, canonical_double, y, x)
 
 #endif

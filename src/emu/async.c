@@ -5,6 +5,9 @@
  * race: the thread has not waited, or others have not met it at a barrier since it did.
  */
 #include "emu/access.h"
+#include "emu/async.h"
+#include "emu/exec.h"
+#include "emu/grid_race.h"
 
 static async_copy *new_copy(machine *m)
 {
@@ -31,17 +34,17 @@ void async_begin_block(machine *m, warp *w)
 }
 
 /* Reads the bytes that a copy has from global memory; the others are 0. */
-static bool read_source(warp *w, const op *o, int lane, u64 address, unsigned size, uint8_t *bytes)
+static bool read_source(access x, unsigned wanted, uint8_t *bytes)
 {
-    memset(bytes, 0, o->vector * 4u);
-    if (!access_is_aligned(w, o, lane, SPACE_GLOBAL, address, o->vector * 4u, ACCESS_LOAD))
+    memset(bytes, 0, x.size);
+    if (!access_is_aligned(&x))
         return false;
-    unsigned step = size == o->vector * 4u ? size : 1;
-    for (unsigned at = 0; at < size; at += step) {
-        const allocation *a = access_global(w, o, lane, address + at, step, ACCESS_LOAD);
-        if (!a || !grid_race_load(w, o, lane, a, address + at, step))
+    x.size = wanted == x.size ? wanted : 1;
+    for (unsigned at = 0; at < wanted; at += x.size, x.address += x.size) {
+        const allocation *a = access_global(&x);
+        if (!a || !grid_race_load(&x, a))
             return false;
-        allocation_read(a, address + at, bytes + at, step);
+        allocation_read(a, x.address, bytes + at, x.size);
     }
     return true;
 }
@@ -77,9 +80,11 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
         unsigned size = o->vector * 4u;
         async_copy *c = new_copy(m);
         *c = (async_copy){ .lane = (uint8_t)i, .size = (uint8_t)size, .group = w->groups[i] };
+        access load = { w, o, i, ACCESS_LOAD, SPACE_GLOBAL, from.at[i], size };
+        access store = { w, o, i, ACCESS_STORE, SPACE_SHARED, to.at[i], size };
         const uint8_t *bytes = NULL;
-        if (read_source(w, o, i, from.at[i], source_size(w, o, i), c->bytes))
-            bytes = access_array(w, o, i, SPACE_SHARED, to.at[i], size, ACCESS_STORE);
+        if (read_source(load, source_size(w, o, i), c->bytes))
+            bytes = access_array(&store);
         if (!bytes)
             return;
         c->offset = (size_t)(bytes - m->shared.bytes);
@@ -107,17 +112,28 @@ void exec_async_commit(warp *w, const op *o, lane_mask mask)
         w->groups[i] += mask >> i & 1;
 }
 
-/* Finishes the copies of all groups but the newest so many. */
-void exec_async_wait(warp *w, const op *o, lane_mask mask)
+/* Finishes the copies of all groups but the newest so many that a lane leaves open. */
+static void finish_copies(warp *w, lane_mask mask, const lanes32 *open)
 {
     for (async_copy **at = &w->copies; *at;) {
         const async_copy *c = *at;
-        u64 open = o->variant ? 0 : get_u32(source(w, o, 0), c->lane);
-        if (mask >> c->lane & 1 && (o->variant || c->group + open < w->groups[c->lane])) {
+        bool waits = !open || (u64)c->group + open->u32[c->lane] < w->groups[c->lane];
+        if (mask >> c->lane & 1 && waits) {
             finish_copy(w, c);
             drop_copy(w->machine, at);
         } else {
             at = &(*at)->next;
         }
     }
+}
+
+void exec_async_wait(warp *w, const op *o, lane_mask mask)
+{
+    finish_copies(w, mask, source(w, o, 0));
+}
+
+void exec_async_wait_all(warp *w, const op *o, lane_mask mask)
+{
+    (void)o;
+    finish_copies(w, mask, NULL);
 }

@@ -1,32 +1,25 @@
 /* atom and red: one lane after another, in the order of the lanes. */
 #include "emu/access.h"
+#include "emu/exec.h"
+#include "emu/grid_race.h"
 #include "emu/halves.h"
 
 static u64 add_floats(ptx_type type, u64 a, u64 b)
 {
-    u64 sum = 0;
-    if (type == TYPE_f16) {
-        sum = add_half((f16)a, (f16)b, 0);
-    } else if (type == TYPE_f16x2) {
-        sum = both2(add_half, (u32)a, (u32)b, 0);
-    } else if (type == TYPE_bf16) {
-        sum = add_bfloat((bf16)a, (bf16)b, 0);
-    } else if (type == TYPE_bf16x2) {
-        sum = both2(add_bfloat, (u32)a, (u32)b, 0);
-    } else if (type == TYPE_f32) {
-        float x, y;
-        memcpy(&x, &a, sizeof x);
-        memcpy(&y, &b, sizeof y);
-        x = canonical(x + y);
-        memcpy(&sum, &x, sizeof x);
-    } else {
-        double x, y;
-        memcpy(&x, &a, sizeof x);
-        memcpy(&y, &b, sizeof y);
-        x = canonical_double(x + y);
-        memcpy(&sum, &x, sizeof x);
+    switch (type) {
+    case TYPE_f16:
+        return add_half((f16)a, (f16)b, 0);
+    case TYPE_f16x2:
+        return both2(add_half, (u32)a, (u32)b, 0);
+    case TYPE_bf16:
+        return add_bfloat((bf16)a, (bf16)b, 0);
+    case TYPE_bf16x2:
+        return both2(add_bfloat, (u32)a, (u32)b, 0);
+    case TYPE_f32:
+        return bits_of_float(canonical(float_of_bits((u32)a) + float_of_bits((u32)b)));
+    default:
+        return bits_of_double(canonical_double(double_of_bits(a) + double_of_bits(b)));
     }
-    return sum;
 }
 
 static bool less(ptx_type type, u64 a, u64 b)
@@ -63,68 +56,53 @@ static u64 apply(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
     }
 }
 
-static u64 operand_of(const warp *w, const op *o, int which, int lane)
-{
-    return emu_type_bits((ptx_type)o->type) == 64 ? get_u64(source(w, o, which), lane)
-                                                  : get_u32(source(w, o, which), lane);
-}
-
 /* One lane's operation; false after a fault. */
-static bool atom(warp *w, const op *o, int lane, ptx_space space, u64 address, u64 *old)
+static bool atom(const access *x, u64 *old)
 {
-    unsigned size = emu_type_bytes((ptx_type)o->type);
+    const op *o = x->op;
+    bool wide = x->size == 8;
+    u64 b = get_bits(source(x->warp, o, 1), x->lane, wide), c = 0;
     allocation *a = NULL;
     uint8_t *bytes = NULL;
-    *old = 0;
-    if (space == SPACE_GLOBAL) {
-        a = access_global(w, o, lane, address, size, ACCESS_ATOMIC);
-        if (!a || !grid_race_load(w, o, lane, a, address, size))
+    if (x->space == SPACE_GLOBAL) {
+        a = access_global(x);
+        if (!a || !grid_race_load(x, a))
             return false;
-        allocation_read(a, address, old, size);
+        allocation_read(a, x->address, old, x->size);
     } else {
-        bytes = access_array(w, o, lane, space, address, size, ACCESS_ATOMIC);
+        bytes = access_array(x);
         if (!bytes)
             return false;
-        memcpy(old, bytes, size);
+        memcpy(old, bytes, x->size);
     }
-    u64 c = o->combine == COMBINE_CAS ? operand_of(w, o, 2, lane) : 0;
-    u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, *old, operand_of(w, o, 1, lane), c);
+    if (o->combine == COMBINE_CAS)
+        c = get_bits(source(x->warp, o, 2), x->lane, wide);
+    u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, *old, b, c);
     if (!a)
-        memcpy(bytes, &new, size);
-    else if (o->combine == COMBINE_CAS && *old != operand_of(w, o, 1, lane))
+        memcpy(bytes, &new, x->size);
+    else if (o->combine == COMBINE_CAS && *old != b)
         return true;
-    else if (!grid_race_store(w, o, lane, a, address, &new, size))
+    else if (!grid_race_store(x, a, &new))
         return false;
     else
-        allocation_write(a, address, &new, size);
+        allocation_write(a, x->address, &new, x->size);
     return true;
+}
+
+static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
+{
+    u64 found[WARP_LANES] = { 0 };
+    access x = { w, o, 0, ACCESS_ATOMIC, space, 0, emu_type_bytes((ptx_type)o->type) };
+    for (x.lane = 0; x.lane < WARP_LANES; x.lane++) {
+        x.address = a->at[x.lane];
+        if (mask >> x.lane & 1 && !atom(&x, &found[x.lane]))
+            return;
+    }
+    grid_race_stored(w, o);
+    write_lanes(w->file + o->dst[0], found, x.size == 8, mask);
 }
 
 void exec_atom(warp *w, const op *o, lane_mask mask)
 {
-    static const ptx_space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL };
-    addresses all;
-    lanes32 narrow;
-    lanes64 wide;
-    memset(&narrow, 0, sizeof narrow);
-    memset(&wide, 0, sizeof wide);
-    access_gather(w, o, mask, &all);
-    for (int s = 0; s < 3; s++) {
-        addresses a = all;
-        lane_mask lanes = o->space == SPACE_GENERIC ? access_split(&a, spaces[s], mask)
-                          : o->space == spaces[s]   ? mask
-                                                    : 0;
-        for (int i = 0; i < WARP_LANES; i++) {
-            if (!(lanes >> i & 1))
-                continue;
-            if (!atom(w, o, i, spaces[s], a.at[i], &wide.u64[i]))
-                return;
-            narrow.u32[i] = (u32)wide.u64[i];
-        }
-    }
-    grid_race_stored(w, o);
-    if (emu_type_bits((ptx_type)o->type) == 64)
-        write_lanes64(w->file + o->dst[0], &wide, mask);
-    else
-        write_lanes32(w->file + o->dst[0], &narrow, mask);
+    access_by_space(w, o, mask, atom_lanes);
 }

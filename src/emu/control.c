@@ -5,26 +5,12 @@
  * there stop; when the frame below comes up, all go on together. So a loop whose lanes leave at
  * different times needs no frame per round: lanes that leave wait in the frame below.
  */
+#include "emu/exec.h"
 #include "emu/machine.h"
 
 static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 {
     w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
-}
-
-void warp_resume(warp *w)
-{
-    do {
-        if (w->depth == 0) {
-            w->status = WARP_ENDED;
-            set_active(w, 0);
-            return;
-        }
-        const frame *f = &w->frames[--w->depth];
-        w->pc = f->pc;
-        w->reconverge = f->reconverge;
-        set_active(w, f->mask & w->alive);
-    } while (!w->active || w->pc == w->reconverge);
 }
 
 static bool check_uniform(warp *w, const op *o, lane_mask others)
@@ -120,16 +106,15 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
     return false;
 }
 
-static void write_reduction(warp *w, const op *o, const barrier *b)
+static void write_reduction(warp *w, const barrier *b)
 {
-    lanes32 counts;
-    if (o->variant != BAR_RED)
-        return;
+    const op *o = w->waits;
+    u64 counts[WARP_LANES];
     for (int i = 0; i < WARP_LANES; i++)
-        counts.u32[i] = b->popc;
+        counts[i] = b->popc;
     if (o->combine == COMBINE_POPC)
-        write_lanes32(w->file + o->dst[0], &counts, w->present);
-    else
+        write_lanes(w->file + o->dst[0], counts, false, w->present);
+    else if (o->combine != COMBINE_NONE)
         write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
 }
 
@@ -141,13 +126,14 @@ static void release(machine *m, unsigned id)
         warp *w = &m->warps[i];
         if (w->status != WARP_WAITS || w->barrier != id)
             continue;
-        write_reduction(w, w->waits, b);
+        write_reduction(w, b);
         w->status = WARP_RUNS;
     }
     *b = (barrier){ 0 };
 }
 
-void exec_bar(warp *w, const op *o, lane_mask mask)
+/* A warp comes to a barrier, and waits there or goes on. */
+static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
 {
     machine *m = w->machine;
     int lane = lowest_lane(mask);
@@ -162,17 +148,27 @@ void exec_bar(warp *w, const op *o, lane_mask mask)
     b->expected = expected;
     b->arrived += WARP_LANES;
     b->warps |= UINT32_C(1) << w->index;
-    if (o->variant == BAR_RED) {
+    if (o->combine != COMBINE_NONE) {
         lane_mask holds = predicate(w, o->src[2], o->pred_not) & mask;
         b->popc += count_lanes(holds);
         b->any = holds ? ALL_LANES : b->any;
         b->all = holds == mask ? b->all : 0;
     }
-    if (o->variant != BAR_ARRIVE) {
+    if (waits) {
         w->status = WARP_WAITS;
         w->barrier = id;
         w->waits = o;
     }
     if (b->arrived == expected)
         release(m, id);
+}
+
+void exec_bar(warp *w, const op *o, lane_mask mask)
+{
+    arrive(w, o, mask, true);
+}
+
+void exec_bar_arrive(warp *w, const op *o, lane_mask mask)
+{
+    arrive(w, o, mask, false);
 }

@@ -1,6 +1,7 @@
 /* cvt, in three steps for a whole warp: load the source as 64-bit integers or as doubles (which
  * hold every source type exactly), convert, and store in the result's type and the register's
  * width. */
+#include "emu/exec.h"
 #include "emu/halves.h"
 #include "emu/machine.h"
 
@@ -211,7 +212,7 @@ static void store_halves(warp *w, const op *o, const values *v, bool from_intege
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
-static void exec_cvt(warp *w, const op *o, lane_mask mask)
+void exec_cvt(warp *w, const op *o, lane_mask mask)
 {
     ptx_type to = (ptx_type)o->type, from = (ptx_type)o->type2;
     bool from_integer = !is_float(from);

@@ -1,4 +1,4 @@
-/* Declarations: registers, variables of all state spaces, and parameters. */
+/* Declarations: registers, variables of all state spaces, parameters, and labels. */
 #include "emu/parser.h"
 
 enum {
@@ -43,6 +43,20 @@ symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned l
     return s;
 }
 
+void parser_resolve_labels(parser *p, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < p->references.count; i++) {
+        const reference *r = &p->references.items[i];
+        const symbol *s = symbols_find(&p->symbols, r->label);
+        if (s && s->kind == SYMBOL_LABEL && s->depth == p->symbols.depth)
+            p->entry->ops.items[r->op].target = s->index;
+        else
+            p->references.items[kept++] = *r;
+    }
+    p->references.count = kept;
+}
+
 static ptx_type parse_type(parser *p)
 {
     ptx_type type = TYPE_NONE;
@@ -58,12 +72,8 @@ static const reg *declare_register(parser *p, const char *name, ptx_type type, u
 {
     symbol *s = parser_declare(p, name, SYMBOL_REG, line);
     s->type = type;
-    s->index = (uint32_t)p->entry->regs.count;
-    uint32_t place =
-        type == TYPE_pred ? p->entry->predicate_count++ : parser_place(p, emu_type_bits(type));
-    reg *r = VEC_PUSH(p->arena, &p->entry->regs);
-    *r = (reg){ .name = name, .type = type, .place = place };
-    return r;
+    s->index = parser_add_register(p, name, type);
+    return &p->entry->regs.items[s->index];
 }
 
 const reg *parser_register(parser *p)
@@ -118,16 +128,10 @@ static void parse_initialiser(parser *p, initialiser *to, int depth)
     unsigned line = parser_line(p);
     operand o = parser_operand(p);
     uint64_t bits = o.bits;
-    if (o.kind == OPERAND_FLOAT && to->type == TYPE_f32 && !o.single) {
-        double wide;
-        memcpy(&wide, &bits, sizeof wide);
-        float narrow = (float)wide;
-        uint32_t narrow_bits;
-        memcpy(&narrow_bits, &narrow, sizeof narrow);
-        bits = narrow_bits;
-    } else if (o.kind != OPERAND_INTEGER && o.kind != OPERAND_FLOAT) {
+    if (o.kind == OPERAND_FLOAT && to->type == TYPE_f32)
+        bits = operand_float_bits(&o, false);
+    else if (o.kind != OPERAND_INTEGER && o.kind != OPERAND_FLOAT)
         lexer_error(l, line, "an initialiser that is not a number is not supported");
-    }
     unsigned size = emu_type_bytes(to->type);
     if (to->used + size > to->size)
         lexer_error(l, line, "more values than the array has elements");

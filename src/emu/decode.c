@@ -1,54 +1,65 @@
 /* Instructions: from what is written to an op.
  *
- * An instruction is looked up in emu_ops.def by its name and modifiers. The decoder of its row then
- * takes its operands one by one, says which type each must have, and chooses the function that will
- * run it.
+ * An instruction with its modifiers is a form. When a module first uses one, it is looked up in
+ * emu_ops.def, and what its modifiers say is put into an op that every instruction of the form
+ * starts as. What is left are its operands: they are taken one by one as the row says, or by a
+ * decoder of its own.
  */
 #include "base/strbuf.h"
 #include "emu/decoder.h"
-#include "emu/table.h"
+#include "emu/exec.h"
 
-typedef struct special_row {
+typedef struct row {
     const char *pattern;
+    op_exec *exec;
+    const char *operands; /* NULL: decode takes them */
     void (*decode)(decoder *d);
-} special_row;
+    unsigned target; /* the least, 80 for sm_80; 0: any */
+} row;
 
-#define LANE1(name, pattern, R, A, value)
-#define LANE2(name, pattern, R, A, B, value)
-#define LANE3(name, pattern, R, A, B, C, value)
-#define LANE4(name, pattern, R, A, B, C, D, value)
-#define SPECIAL(pattern, decoder) { pattern, decode_##decoder },
-static const special_row special_rows[] = {
+static const row rows[] = {
+#define OP(name, pattern, operands)           { pattern, exec_##name, operands, NULL, 0 },
+#define WARP(name, pattern, operands, target) { pattern, exec_##name, operands, NULL, target },
+#define CHECKED(name, pattern, operands, decoder) \
+    { pattern, exec_##name, operands, decode_##decoder, 0 },
+#define SPECIAL(name, pattern, decoder) { pattern, exec_##name, NULL, decode_##decoder, 0 },
 #include "emu/emu_ops.def"
 };
 
-/* The modifier is one of the alternatives a|b|c that end at close. */
-static bool is_alternative(const char *alternatives, const char *close, const char *modifier)
+/* What an operand must be. */
+typedef struct rule {
+    enum { TAKES_TYPE, TAKES_VECTOR, TAKES_ADDRESS } takes;
+    ptx_type type;
+    unsigned count; /* of a group's registers; 1: a single one, without braces */
+    bool result, pair, optional;
+} rule;
+
+typedef struct form {
+    const row *row;
+    op op;
+    rule rules[MAX_OPERANDS];
+    unsigned count, needed; /* of the operands */
+} form;
+
+/* The number of a modifier among the alternatives a|b|c that end at close, or -1. */
+static int find_alternative(const char *alternatives, const char *close, const char *modifier)
 {
     size_t length = strlen(modifier);
-    for (const char *a = alternatives; a < close;) {
-        size_t size = strcspn(a, "|])");
-        if (size == length && memcmp(a, modifier, length) == 0)
-            return true;
-        a += size + 1;
+    int number = 0;
+    for (const char *a = alternatives; a < close; number++) {
+        const char *bar = memchr(a, '|', (size_t)(close - a)), *end = bar ? bar : close;
+        if ((size_t)(end - a) == length && memcmp(a, modifier, length) == 0)
+            return number;
+        a = end + 1;
     }
-    return false;
+    return -1;
 }
 
 static bool names_instruction(const char *pattern, const char *name)
 {
     size_t length = strlen(name);
-    return strncmp(pattern, name, length) == 0 &&
-           (pattern[length] == '\0' || strchr("[(.", pattern[length]));
-}
-
-/* Whether a modifier is what an element of a pattern that ends at close asks for. */
-static bool is_wanted(const char *element, const char *close, char open, const char *modifier)
-{
-    if (open != '.')
-        return is_alternative(element, close, modifier);
-    size_t size = (size_t)(close - element);
-    return strlen(modifier) == size && memcmp(modifier, element, size) == 0;
+    return *pattern == *name && strncmp(pattern, name, length) == 0 &&
+           (pattern[length] == '\0' || strchr("[(<.", pattern[length]));
 }
 
 /* ptxas takes the modifiers of these in any order, and nvcc writes several of them. */
@@ -63,22 +74,26 @@ static bool takes_any_order(const char *name)
 
 /* Whether the modifiers of in are those that a pattern of its name allows: in that order, or in any
  * with the type as the last. */
-static bool matches(const char *pattern, const instruction *in)
+static bool matches(const char *pattern, const instruction *in, uint8_t *variant)
 {
     bool any_order = takes_any_order(in->name);
     unsigned count = in->modifier_count, taken = 0;
     uint32_t done = 0; /* a bit each: those that are taken */
     for (const char *element = pattern + strlen(in->name); *element;) {
         char open = *element++;
-        const char *close = element + strcspn(element, open == '.' ? "[(." : "])");
+        const char *close = element + strcspn(element, open == '.' ? "[(<." : "])>");
         bool in_order = !any_order || taken + 1 >= count;
         unsigned i = in_order ? taken : 0;
         unsigned end = in_order ? taken + (taken < count) : count - 1;
-        while (i < end && (done >> i & 1 || !is_wanted(element, close, open, in->modifiers[i])))
+        int number = -1;
+        while (i < end &&
+               (done >> i & 1 || (number = find_alternative(element, close, in->modifiers[i])) < 0))
             i++;
         if (i < end) {
             done |= UINT32_C(1) << i;
             taken++;
+            if (open == '<')
+                *variant = (uint8_t)number;
         } else if (open != '[') {
             return false;
         }
@@ -87,72 +102,16 @@ static bool matches(const char *pattern, const instruction *in)
     return taken == count;
 }
 
-static uint8_t modifier_bits(const instruction *in)
+/* The first row that fits. */
+static const row *find_row(decoder *d, const char *full)
 {
-    static const struct {
-        const char *name;
-        unsigned bits;
-    } bits[] = {
-        { "rz", MOD_RZ },
-        { "rm", MOD_RM },
-        { "rp", MOD_RP },
-        { "rni", MOD_INTEGRAL },
-        { "rzi", MOD_INTEGRAL | MOD_RZ },
-        { "rmi", MOD_INTEGRAL | MOD_RM },
-        { "rpi", MOD_INTEGRAL | MOD_RP },
-        { "ftz", MOD_FTZ },
-        { "sat", MOD_SAT },
-        { "relu", MOD_RELU },
-        { "NaN", MOD_NAN },
-    };
-    unsigned mods = 0;
-    for (unsigned i = 0; i < in->modifier_count; i++)
-        for (size_t j = 0; j < sizeof bits / sizeof *bits; j++)
-            if (strcmp(in->modifiers[i], bits[j].name) == 0)
-                mods |= bits[j].bits;
-    return (uint8_t)mods;
-}
-
-static void decode_lane(decoder *d, const lane_row *row)
-{
-    unsigned count = 0;
-    while (count < MAX_SOURCES && row->sources[count] != TYPE_NONE)
-        count++;
-    decode_expect(d, count + 1, count + 1);
-    decode_result(d, 0, 0, row->result);
-    for (unsigned i = 0; i < count; i++)
-        decode_source(d, i, i + 1, row->sources[i]);
-    d->op.exec = lane_exec_here(row->exec);
-}
-
-static const char *full_name(decoder *d)
-{
-    strbuf full = strbuf_new(d->p->arena);
-    strbuf_put(&full, d->in->name);
-    for (unsigned i = 0; i < d->in->modifier_count; i++) {
-        strbuf_char(&full, '.');
-        strbuf_put(&full, d->in->modifiers[i]);
-    }
-    return full.text;
-}
-
-static const char *row_pattern(size_t row)
-{
-    return row < lane_row_count ? lane_rows[row].pattern
-                                : special_rows[row - lane_row_count].pattern;
-}
-
-/* The first row that fits: of the lanes, then of the others. */
-static size_t find_row(decoder *d, const char *full)
-{
-    const size_t count = lane_row_count + sizeof special_rows / sizeof *special_rows;
     bool name_known = false;
-    for (size_t i = 0; i < count; i++) {
-        if (!names_instruction(row_pattern(i), d->in->name))
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!names_instruction(rows[i].pattern, d->in->name))
             continue;
         name_known = true;
-        if (matches(row_pattern(i), d->in))
-            return i;
+        if (matches(rows[i].pattern, d->in, &d->op.variant))
+            return &rows[i];
     }
     if (!name_known)
         lexer_error(&d->p->lex, d->in->line, "instruction '%s' is not known", full);
@@ -160,34 +119,216 @@ static size_t find_row(decoder *d, const char *full)
                 d->in->name);
 }
 
-static void decode_by_table(decoder *d)
+/* What words say wherever they stand, as a modifier or as the name: and.pred. */
+static const struct {
+    const char *word;
+    size_t field; /* a byte of an op */
+    uint8_t value;
+} meanings[] = {
+#define SAYS(word, field, value)         \
+    {                                    \
+        word, offsetof(op, field), value \
+    }
+    SAYS("rz", mods, MOD_RZ),
+    SAYS("rm", mods, MOD_RM),
+    SAYS("rp", mods, MOD_RP),
+    SAYS("rni", mods, MOD_INTEGRAL),
+    SAYS("rzi", mods, MOD_INTEGRAL | MOD_RZ),
+    SAYS("rmi", mods, MOD_INTEGRAL | MOD_RM),
+    SAYS("rpi", mods, MOD_INTEGRAL | MOD_RP),
+    SAYS("ftz", mods, MOD_FTZ),
+    SAYS("sat", mods, MOD_SAT),
+    SAYS("relu", mods, MOD_RELU),
+    SAYS("NaN", mods, MOD_NAN),
+    SAYS("global", space, SPACE_GLOBAL),
+    SAYS("shared", space, SPACE_SHARED),
+    SAYS("shared::cta", space, SPACE_SHARED),
+    SAYS("local", space, SPACE_LOCAL),
+    SAYS("param", space, SPACE_PARAM),
+    SAYS("const", space, SPACE_CONST),
+    SAYS("v2", vector, 2),
+    SAYS("v4", vector, 4),
+    SAYS("v8", vector, 8),
+    SAYS("add", combine, COMBINE_ADD),
+    SAYS("min", combine, COMBINE_MIN),
+    SAYS("max", combine, COMBINE_MAX),
+    SAYS("inc", combine, COMBINE_INC),
+    SAYS("dec", combine, COMBINE_DEC),
+    SAYS("exch", combine, COMBINE_EXCH),
+    SAYS("cas", combine, COMBINE_CAS),
+    SAYS("and", combine, COMBINE_AND),
+    SAYS("or", combine, COMBINE_OR),
+    SAYS("xor", combine, COMBINE_XOR),
+    SAYS("popc", combine, COMBINE_POPC),
+};
+
+static void read_modifiers(const instruction *in, op *o)
 {
-    const char *full = full_name(d);
-    const symbol *known = symbols_find(&d->p->forms, full);
-    size_t row = known ? known->index : find_row(d, full);
-    if (!known)
-        symbols_add(&d->p->forms, d->p->arena, full, SYMBOL_FORM)->index = (uint32_t)row;
-    if (row < lane_row_count)
-        decode_lane(d, &lane_rows[row]);
+    unsigned count = in->modifier_count;
+    ptx_type type = count ? emu_type_named(in->modifiers[count - 1]) : TYPE_NONE;
+    ptx_type before = count > 1 ? emu_type_named(in->modifiers[count - 2]) : TYPE_NONE;
+    o->type = (uint8_t)(before ? before : type);
+    o->type2 = (uint8_t)type;
+    for (unsigned i = 0; i <= count; i++) {
+        const char *word = i ? in->modifiers[i - 1] : in->name;
+        for (size_t j = 0; j < sizeof meanings / sizeof *meanings; j++)
+            if (strcmp(word, meanings[j].word) == 0)
+                ((uint8_t *)o)[meanings[j].field] |= meanings[j].value;
+    }
+    if (!o->vector)
+        o->vector = 1;
+}
+
+/* A rule from a row's text, which is size characters. */
+static rule make_rule(const char *text, size_t size, const op *o)
+{
+    rule r = { .optional = *text == '[', .count = 1 };
+    char name[16] = "";
+    text += r.optional;
+    if (text[1] == '*') {
+        r.count = (unsigned)(*text - '0');
+        text += 2;
+    }
+    size_t length = strcspn(text, " |]");
+    memcpy(name, text, length);
+    r.pair = length < size && text[length] == '|';
+    r.takes = strcmp(name, "vector") == 0    ? TAKES_VECTOR
+              : strcmp(name, "address") == 0 ? TAKES_ADDRESS
+                                             : TAKES_TYPE;
+    r.type = (ptx_type)(strcmp(name, "T") == 0   ? o->type2
+                        : strcmp(name, "D") == 0 ? o->type
+                                                 : emu_type_named(name));
+    return r;
+}
+
+static void make_rules(form *f, const char *text)
+{
+    bool result = strchr(text, '=');
+    while (*(text += strspn(text, " "))) {
+        size_t size = strcspn(text, " ");
+        if (*text == '=') {
+            result = false;
+        } else {
+            rule *r = &f->rules[f->count++];
+            *r = make_rule(text, size, &f->op);
+            r->result = result;
+            f->needed += !r->optional;
+        }
+        text += size;
+    }
+}
+
+static const form *make_form(decoder *d, const char *full)
+{
+    form *f = arena_zalloc(d->p->arena, sizeof *f);
+    f->row = find_row(d, full);
+    if (d->p->module->target < f->row->target)
+        lexer_error(&d->p->lex, d->in->line, "'%s' exists from sm_%u on, and .target is sm_%u",
+                    full, f->row->target, d->p->module->target);
+    read_modifiers(d->in, &d->op);
+    d->op.exec = exec_lanes_here(f->row->exec);
+    if (f->row->operands && f->row->decode)
+        f->row->decode(d);
+    f->op = d->op;
+    if (f->row->operands)
+        make_rules(f, f->row->operands);
+    return f;
+}
+
+static const form *find_form(decoder *d)
+{
+    strbuf full = strbuf_new(d->p->arena);
+    strbuf_put(&full, d->in->name);
+    for (unsigned i = 0; i < d->in->modifier_count; i++) {
+        strbuf_char(&full, '.');
+        strbuf_put(&full, d->in->modifiers[i]);
+    }
+    const symbol *known = symbols_find(&d->p->forms, full.text);
+    if (known)
+        return known->form;
+    const form *f = make_form(d, full.text);
+    symbols_add(&d->p->forms, d->p->arena, full.text, SYMBOL_FORM)->form = f;
+    return f;
+}
+
+/* {a, b, c, d} */
+static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *places)
+{
+    const operand *o = &d->in->operands[index];
+    unsigned given = o->kind == OPERAND_VECTOR ? o->count : 1;
+    if (o->kind != OPERAND_VECTOR || given != r->count)
+        lexer_error(&d->p->lex, d->in->line,
+                    "%s takes %u registers in braces as operand %u, not %u", d->in->name, r->count,
+                    index + 1, given);
+    for (unsigned i = 0; i < given; i++)
+        places[i] = r->result ? decode_result_place(d, &o->elements[i], r->type, false)
+                              : decode_source_place(d, &o->elements[i], r->type, false);
+}
+
+static void take_result(decoder *d, unsigned index, const rule *r, unsigned to)
+{
+    const operand *o = &d->in->operands[index];
+    if (r->takes == TAKES_VECTOR)
+        decode_vector(d, to, o, true);
+    else if (r->count > 1)
+        take_group(d, index, r, &d->op.dst[to]);
+    else if (r->type == TYPE_pred)
+        d->op.dst[to] = decode_predicate_result(d, o);
     else
-        special_rows[row - lane_row_count].decode(d);
+        decode_result(d, to, o, r->type);
+    if (r->pair)
+        d->op.dst[to + 1] = decode_pair_result(d, o);
+}
+
+static void take_source(decoder *d, unsigned index, const rule *r, unsigned to)
+{
+    const operand *o = &d->in->operands[index];
+    if (r->takes == TAKES_VECTOR)
+        decode_vector(d, to, o, false);
+    else if (r->takes == TAKES_ADDRESS)
+        decode_address(d, to, o);
+    else if (r->count > 1)
+        take_group(d, index, r, &d->op.src[to]);
+    else if (r->type == TYPE_pred)
+        decode_predicate(d, to, o);
+    else
+        decode_source(d, to, o, r->type);
+}
+
+static void take_operands(decoder *d, const form *f)
+{
+    unsigned results = 0, sources = 0, next = 0;
+    decode_expect(d, f->needed, f->count);
+    for (unsigned i = 0; i < f->count; i++) {
+        const rule *r = &f->rules[i];
+        if (r->optional && d->in->operand_count == f->needed)
+            d->op.src[sources] =
+                r->type == TYPE_pred ? PREDICATE_TRUE : parser_constant(d->p, 0, NULL, false);
+        else if (r->result)
+            take_result(d, next++, r, results);
+        else
+            take_source(d, next++, r, sources);
+        results += r->result ? r->count : 0;
+        sources += r->result ? 0 : r->count;
+    }
 }
 
 void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not)
 {
     entry *e = p->entry;
-    decoder d = { .p = p, .in = in };
-    d.op = (op){ .line = in->line,
-                 .guard = PREDICATE_TRUE,
-                 .target = NO_TARGET,
-                 .reconverge = NO_TARGET,
-                 .vector = 1,
-                 .mods = modifier_bits(in) };
+    decoder d = { .p = p, .in = in, .op = { .target = NO_TARGET, .reconverge = NO_TARGET } };
+    const form *f = find_form(&d);
+    d.op = f->op;
+    d.op.line = in->line;
+    d.op.guard = PREDICATE_TRUE;
     if (guard != UINT32_MAX) {
         d.op.guard = decode_read_register(&d, guard);
         d.op.guard_not = guard_not;
     }
-    decode_by_table(&d);
+    if (f->row->operands)
+        take_operands(&d, f);
+    else
+        f->row->decode(&d);
     for (unsigned i = 0; i < in->operand_count; i++)
         d.pairs -= in->operands[i].pair != NULL;
     if (d.pairs)

@@ -1,11 +1,11 @@
 /* Moves, conversions, and arithmetic with a carry. */
 #include "emu/decoder.h"
-#include "emu/machine.h"
+#include "emu/exec.h"
 
 /* d = {a, b}: elements of equal size fill d from its low end; {a, b} = d the other way. */
 static void decode_vector_move(decoder *d, ptx_type type)
 {
-    const operand *to = decode_operand(d, 0), *from = decode_operand(d, 1);
+    const operand *to = &d->in->operands[0], *from = &d->in->operands[1];
     bool pack = from->kind == OPERAND_VECTOR;
     const operand *vector = pack ? from : to;
     if (pack == (to->kind == OPERAND_VECTOR))
@@ -26,35 +26,28 @@ static void decode_vector_move(decoder *d, ptx_type type)
             d->op.dst[i] = decode_result_place(d, e, element, false);
     }
     if (pack)
-        decode_result(d, 0, 0, type);
+        decode_result(d, 0, to, type);
     else
-        decode_source(d, 0, 1, type);
+        decode_source(d, 0, from, type);
     d->op.exec = pack ? exec_pack : exec_unpack;
-}
-
-static bool is_clock(special s)
-{
-    return s == SPECIAL_CLOCK || s == SPECIAL_CLOCK_HI || s == SPECIAL_CLOCK64 ||
-           s == SPECIAL_GLOBALTIMER;
 }
 
 void decode_mov(decoder *d)
 {
-    ptx_type type = instruction_type(d->in);
+    ptx_type type = (ptx_type)d->op.type2;
     bool wide = emu_type_bits(type) == 64;
     decode_expect(d, 2, 2);
-    const operand *from = decode_operand(d, 1);
-    if (from->kind == OPERAND_VECTOR || decode_operand(d, 0)->kind == OPERAND_VECTOR) {
+    const operand *to = &d->in->operands[0], *from = &d->in->operands[1];
+    if (from->kind == OPERAND_VECTOR || to->kind == OPERAND_VECTOR) {
         decode_vector_move(d, type);
         return;
     }
-    decode_result(d, 0, 0, type);
-    d->op.exec = wide ? exec_move64 : exec_move32;
+    decode_result(d, 0, to, type);
     if (from->kind == OPERAND_SPECIAL) {
         if (!decode_type_takes(type, from->type, false))
             decode_error(d, "the special register has another size");
         d->op.variant = (uint8_t)from->special;
-        if (is_clock(from->special))
+        if (from->special >= SPECIAL_CLOCK)
             d->op.exec = exec_clock;
         else
             d->op.src[0] = parser_special(d->p, from->special);
@@ -63,14 +56,13 @@ void decode_mov(decoder *d)
             decode_error(d, "an address is an integer of 32 or 64 bits");
         d->op.src[0] = decode_address_place(d, from, wide);
     } else {
-        decode_source(d, 0, 1, type);
+        decode_source(d, 0, from, type);
     }
 }
 
 /* cvt.dtype.stype: integer registers may be wider than the types. */
 void decode_cvt(decoder *d)
 {
-    decode_types(d);
     ptx_type to = (ptx_type)d->op.type, from = (ptx_type)d->op.type2;
     bool to_float = emu_type_kind(to) == KIND_FLOAT, from_float = emu_type_kind(from) == KIND_FLOAT;
     bool rounds = d->op.mods & (MOD_DIRECTED | MOD_INTEGRAL) || instruction_has(d->in, "rn");
@@ -90,11 +82,11 @@ void decode_cvt(decoder *d)
         decode_error(d, "a conversion between integers is not rounded");
     if (rounds && to_float && !narrows && !(integral && to == from))
         decode_error(d, "this conversion is exact and takes no rounding modifier");
-    const operand *result = decode_operand(d, 0), *from_operand = decode_operand(d, 1);
+    const operand *result = &d->in->operands[0], *from_operand = &d->in->operands[1];
     d->op.dst[0] = decode_result_place(d, result, to, !to_float);
     d->op.dst_bits = (uint8_t)emu_type_bits(result->kind == OPERAND_REG ? result->type : to);
     d->op.src_bits = (uint8_t)emu_type_bits(from);
-    if (from_operand->kind == OPERAND_SPECIAL && !is_clock(from_operand->special)) {
+    if (from_operand->kind == OPERAND_SPECIAL && from_operand->special < SPECIAL_CLOCK) {
         d->op.src[0] = parser_special(d->p, from_operand->special);
         d->op.src_bits = (uint8_t)emu_type_bits(from_operand->type);
         if (from_float || d->op.src_bits < emu_type_bits(from))
@@ -107,62 +99,19 @@ void decode_cvt(decoder *d)
     d->op.exec = exec_cvt_for(&d->op);
 }
 
-void decode_cvt_pair(decoder *d)
-{
-    decode_types(d);
-    decode_expect(d, 3, 3);
-    decode_result(d, 0, 0, (ptx_type)d->op.type);
-    decode_source(d, 0, 1, TYPE_f32);
-    decode_source(d, 1, 2, TYPE_f32);
-    d->op.exec = exec_cvt_pair;
-}
-
 void decode_cvt_pack(decoder *d)
 {
-    bool joined = instruction_type(d->in) == TYPE_b32;
-    decode_expect(d, 3 + joined, 3 + joined);
+    bool joined = d->op.type2 == TYPE_b32;
     d->op.type = (uint8_t)emu_type_named(d->in->modifiers[2]);
     if (joined != (emu_type_bits((ptx_type)d->op.type) == 8))
         decode_error(d, "a third operand goes with 8-bit results");
-    decode_result(d, 0, 0, TYPE_b32);
-    decode_source(d, 0, 1, TYPE_s32);
-    decode_source(d, 1, 2, TYPE_s32);
-    if (joined)
-        decode_source(d, 2, 3, TYPE_b32);
-    d->op.exec = exec_cvt_pack;
 }
 
-void decode_add_carry(decoder *d)
+/* addc, subc and madc take the carry in. */
+void decode_carry(decoder *d)
 {
-    ptx_type type = instruction_type(d->in);
-    decode_expect(d, 3, 3);
-    d->op.type = (uint8_t)type;
     bool carry_in = d->in->name[strlen(d->in->name) - 1] == 'c';
-    d->op.variant =
-        (uint8_t)((carry_in ? CARRY_IN : 0) | (instruction_has(d->in, "cc") ? CARRY_OUT : 0));
-    decode_result(d, 0, 0, type);
-    decode_source(d, 0, 1, type);
-    decode_source(d, 1, 2, type);
-    d->op.exec = exec_add_carry;
-}
-
-void decode_sub_carry(decoder *d)
-{
-    decode_add_carry(d);
-    d->op.exec = exec_sub_carry;
-}
-
-void decode_mad_carry(decoder *d)
-{
-    ptx_type type = instruction_type(d->in);
-    decode_expect(d, 4, 4);
-    d->op.type = (uint8_t)type;
-    bool carry_in = strcmp(d->in->name, "madc") == 0;
     d->op.variant =
         (uint8_t)((carry_in ? CARRY_IN : 0) | (instruction_has(d->in, "cc") ? CARRY_OUT : 0) |
                   (instruction_has(d->in, "hi") ? MUL_HIGH : 0));
-    decode_result(d, 0, 0, type);
-    for (unsigned i = 0; i < 3; i++)
-        decode_source(d, i, i + 1, type);
-    d->op.exec = exec_mad_carry;
 }

@@ -15,11 +15,6 @@ bool instruction_has(const instruction *in, const char *modifier)
     return false;
 }
 
-ptx_type instruction_type(const instruction *in)
-{
-    return in->modifier_count ? emu_type_named(in->modifiers[in->modifier_count - 1]) : TYPE_NONE;
-}
-
 /* The modifier of in that is in a list, as its index; count when none is. */
 unsigned instruction_which(const instruction *in, const char *const *names, unsigned count)
 {
@@ -40,14 +35,6 @@ bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider)
     if (want == KIND_BITS || have == KIND_BITS)
         return true;
     return (want == KIND_FLOAT) == (have == KIND_FLOAT) && (want != KIND_FLOAT || wanted == given);
-}
-
-const operand *decode_operand(decoder *d, unsigned index)
-{
-    if (index >= d->in->operand_count)
-        lexer_error(&d->p->lex, d->in->line, "%s needs more than %u operands", d->in->name,
-                    d->in->operand_count);
-    return &d->in->operands[index];
 }
 
 void decode_expect(decoder *d, unsigned least, unsigned most)
@@ -87,31 +74,6 @@ static bool fits(uint64_t value, unsigned bits)
            value >= UINT64_MAX - (UINT64_C(1) << (bits - 1)) + 1;
 }
 
-static uint64_t float_bits(decoder *d, const operand *o, ptx_type type)
-{
-    if (emu_type_bits(type) == 32) {
-        if (o->single)
-            return o->bits;
-        double wide;
-        memcpy(&wide, &o->bits, sizeof wide);
-        float narrow = (float)wide;
-        uint32_t bits;
-        memcpy(&bits, &narrow, sizeof bits);
-        return bits;
-    }
-    if (emu_type_bits(type) != 64)
-        decode_error(d, "a floating-point constant has 32 or 64 bits");
-    if (!o->single)
-        return o->bits;
-    uint32_t low = (uint32_t)o->bits;
-    float narrow;
-    memcpy(&narrow, &low, sizeof narrow);
-    double wide = (double)narrow;
-    uint64_t bits;
-    memcpy(&bits, &wide, sizeof bits);
-    return bits;
-}
-
 /* The place of a constant of a type. */
 static uint32_t constant_operand(decoder *d, const operand *o, ptx_type type)
 {
@@ -125,7 +87,9 @@ static uint32_t constant_operand(decoder *d, const operand *o, ptx_type type)
             lexer_error(&d->p->lex, d->in->line,
                         "%s takes a .%s here, not a floating-point constant", d->in->name,
                         emu_type_name(type));
-        bits = float_bits(d, o, type);
+        if (width != 32 && width != 64)
+            decode_error(d, "a floating-point constant has 32 or 64 bits");
+        bits = operand_float_bits(o, width == 64);
     } else {
         if (kind == KIND_FLOAT)
             lexer_error(&d->p->lex, d->in->line,
@@ -159,9 +123,8 @@ uint32_t decode_source_place(decoder *d, const operand *o, ptx_type type, bool w
     }
 }
 
-void decode_source(decoder *d, unsigned to, unsigned index, ptx_type type)
+void decode_source(decoder *d, unsigned to, const operand *o, ptx_type type)
 {
-    const operand *o = decode_operand(d, index);
     if (o->pair || (o->negated && type != TYPE_pred))
         decode_error(d, "'!' and '|' are for predicates");
     d->op.src[to] = decode_source_place(d, o, type, false);
@@ -170,7 +133,7 @@ void decode_source(decoder *d, unsigned to, unsigned index, ptx_type type)
 uint32_t decode_result_place(decoder *d, const operand *o, ptx_type type, bool wider)
 {
     if (o->kind == OPERAND_SINK)
-        return d->p->sink;
+        return SINK_PLACE;
     if (o->kind != OPERAND_REG || o->negated) {
         if (o->kind == OPERAND_LABEL)
             lexer_error(&d->p->lex, d->in->line, "'%s' is not declared", o->name);
@@ -180,11 +143,8 @@ uint32_t decode_result_place(decoder *d, const operand *o, ptx_type type, bool w
     return write_register(d, o->index);
 }
 
-void decode_result(decoder *d, unsigned to, unsigned index, ptx_type type)
+void decode_result(decoder *d, unsigned to, const operand *o, ptx_type type)
 {
-    const operand *o = decode_operand(d, index);
-    if (o->pair)
-        decode_error(d, "only one result");
     d->op.dst[to] = decode_result_place(d, o, type, false);
 }
 
@@ -204,30 +164,10 @@ uint32_t decode_pair_result(decoder *d, const operand *o)
     return decode_predicate_result(d, o->pair);
 }
 
-void decode_predicate(decoder *d, unsigned to, unsigned index)
+void decode_predicate(decoder *d, unsigned to, const operand *o)
 {
-    const operand *o = decode_operand(d, index);
+    if (d->op.pred_not)
+        decode_error(d, "'!' stands before the last operand only");
     d->op.src[to] = decode_source_place(d, o, TYPE_pred, false);
     d->op.pred_not = o->negated;
-}
-
-void decode_types(decoder *d)
-{
-    const instruction *in = d->in;
-    ptx_type type = instruction_type(in);
-    d->op.type = (uint8_t)type;
-    d->op.type2 = (uint8_t)type;
-    if (in->modifier_count >= 2) {
-        ptx_type before = emu_type_named(in->modifiers[in->modifier_count - 2]);
-        d->op.type = (uint8_t)(before ? before : type);
-    }
-}
-
-ptx_combine instruction_combine(const instruction *in)
-{
-    static const char *const names[] = { "add", "min", "max", "inc", "dec", "exch",
-                                         "cas", "and", "or",  "xor", "popc" };
-    enum { COUNT = sizeof names / sizeof *names };
-    unsigned found = instruction_which(in, names, COUNT);
-    return found < COUNT ? (ptx_combine)(found + COMBINE_ADD) : COMBINE_NONE;
 }

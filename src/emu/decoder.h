@@ -4,7 +4,7 @@
 
 #include "emu/parser.h"
 
-enum { MAX_READS = 24, MAX_WRITES = 12 };
+enum { MAX_READS = MAX_SOURCES + 1, MAX_WRITES = MAX_RESULTS };
 
 typedef struct decoder {
     parser *p;
@@ -17,20 +17,14 @@ typedef struct decoder {
 _Noreturn void decode_error(decoder *d, const char *what);
 
 bool instruction_has(const instruction *in, const char *modifier);
-ptx_type instruction_type(const instruction *in);
 
 /* The modifier of in that is in a list, as its index; count when none is. */
 unsigned instruction_which(const instruction *in, const char *const *names, unsigned count);
-ptx_combine instruction_combine(const instruction *in);
-
-/* Sets type and type2 of the op from the last two modifiers. */
-void decode_types(decoder *d);
 
 /* Whether a register of one type may stand where another is wanted; wider: it may have more bits.
  */
 bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider);
 
-const operand *decode_operand(decoder *d, unsigned index);
 void decode_expect(decoder *d, unsigned least, unsigned most);
 
 /* The places of operands, which are checked and noted. */
@@ -44,25 +38,20 @@ uint32_t decode_predicate_result(decoder *d, const operand *o);
 /* The q of a result p|q; UINT32_MAX where there is none. */
 uint32_t decode_pair_result(decoder *d, const operand *o);
 
-/* Make operand index of the instruction the op's source or result to. */
-void decode_source(decoder *d, unsigned to, unsigned index, ptx_type type);
-void decode_predicate(decoder *d, unsigned to, unsigned index);
-void decode_result(decoder *d, unsigned to, unsigned index, ptx_type type);
+/* Make an operand the op's source or result to. */
+void decode_source(decoder *d, unsigned to, const operand *o, ptx_type type);
+void decode_predicate(decoder *d, unsigned to, const operand *o);
+void decode_result(decoder *d, unsigned to, const operand *o, ptx_type type);
 
 /* [base + offset], and an address as a value: what mov and cvta take besides registers. */
-void decode_address(decoder *d, unsigned to, unsigned index);
+void decode_address(decoder *d, unsigned to, const operand *o);
 uint32_t decode_address_place(decoder *d, const operand *o, bool wide);
 
-#define LANE1(name, pattern, R, A, value)
-#define LANE2(name, pattern, R, A, B, value)
-#define LANE3(name, pattern, R, A, B, C, value)
-#define LANE4(name, pattern, R, A, B, C, D, value)
-#define SPECIAL(pattern, decoder_name) void decode_##decoder_name(decoder *d);
+/* As many registers of the op's type as op.vector says, as results or as sources from to on. */
+void decode_vector(decoder *d, unsigned to, const operand *o, bool result);
+
+#define CHECKED(name, pattern, operands, decoder_name) void decode_##decoder_name(decoder *d);
+#define SPECIAL(name, pattern, decoder_name)           void decode_##decoder_name(decoder *d);
 #include "emu/emu_ops.def"
-#undef LANE1
-#undef LANE2
-#undef LANE3
-#undef LANE4
-#undef SPECIAL
 
 #endif

@@ -29,8 +29,9 @@
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.
  *
- * Calls are run, but for recursion and calls through a pointer. mbarrier, bulk copies, clusters and
- * tensor instructions are not supported. What is not is an error of emu_load that names the line.
+ * Calls are run, but for recursion and calls through a pointer. Of the tensor instructions there is
+ * mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier, bulk copies and clusters are not
+ * supported. What is not is an error of emu_load that names the line.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.
@@ -38,6 +39,10 @@
  * Threads: nothing here is global. A loaded module is never changed and any number of threads may
  * launch from it at the same time. An emu_memory belongs to one thread at a time, with all calls
  * that take it, emu_launch included; who shares one between threads locks it.
+ *
+ * When the host's memory runs out, emu_load fails as its arena does, and every function that takes
+ * an emu_memory as the arena that this was made in (see arena_try): a module that was not loaded
+ * has to go with its arena, and all else is left as it was, but for what a kernel had written.
  */
 #ifndef PTXGEN_EMU_EMU_H
 #define PTXGEN_EMU_EMU_H
@@ -64,7 +69,8 @@ typedef enum emu_fault {
     EMU_RACE,    /* two threads touch one byte of shared memory, or two blocks one of global memory,
                     one writing, with nothing that orders the two */
     EMU_BARRIER, /* some threads of the block never reach a barrier others wait at, or divergent */
-    EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part */
+    EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part, or
+                          an mma.sync lacks one */
     EMU_STACK,         /* a trap instruction was reached, or an assertion failed */
     EMU_LIMIT,         /* the instruction limit was reached: the kernel hangs */
 } emu_fault;
@@ -113,8 +119,10 @@ bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
  * entry or parameter. */
 bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *offset, size_t *size);
 
-/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. */
+/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. One made in an arena fails
+ * as that does, and is freed before that. */
 emu_memory *emu_memory_new(void);
+emu_memory *emu_memory_new_in(arena *parent);
 void emu_memory_free(emu_memory *m);
 
 /* size bytes without content: reading them before a write is a fault. 0 when the host has not that
@@ -174,6 +182,9 @@ size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t
  * its content is what the text says until somebody writes it. False when there is no such name. */
 bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,
                   size_t *size);
+
+/* Brings a module's variables into being, as otherwise what needs them first does. */
+void emu_module_place(emu_memory *m, const emu_module *module);
 
 /* Frees a module's variables in this memory; call it before the module's arena goes. */
 void emu_module_forget(emu_memory *m, const emu_module *module);

@@ -3,7 +3,7 @@
  * All lanes that a member mask names must take part. (The PTX ISA excuses lanes that have ended;
  * here naming one is a fault, as it is hardly ever meant.)
  */
-#include "emu/arith.h"
+#include "emu/exec.h"
 #include "emu/machine.h"
 
 /* Lanes that name one another see what the others stored. Usually that is the whole warp. */
@@ -37,10 +37,7 @@ static bool check_members(warp *w, const op *o, lane_mask mask, int lane, int me
     else if (absent)
         warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
                    "member mask 0x%08x names lane %d, which does not take part: it %s", members,
-                   lowest_lane(absent),
-                   !(w->present >> lowest_lane(absent) & 1) ? "is not in the block"
-                   : !(w->alive >> lowest_lane(absent) & 1) ? "has ended"
-                                                            : "is inactive");
+                   lowest_lane(absent), warp_absence(w, lowest_lane(absent)));
     else if (other < WARP_LANES)
         warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
                    "member mask 0x%08x names lane %d, whose own is 0x%08x", members, other,
@@ -114,49 +111,75 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], in_range, mask);
 }
 
+/* Of each lane: the lanes that its mask names and whose predicate holds. */
+static bool take_votes(warp *w, const op *o, lane_mask mask, u64 *votes)
+{
+    lane_mask holds = predicate(w, o->src[0], o->pred_not) & mask;
+    if (!members_take_part(w, o, mask, 1))
+        return false;
+    for (int i = 0; i < WARP_LANES; i++)
+        votes[i] = holds & get_u32(source(w, o, 1), i);
+    return true;
+}
+
+void exec_ballot(warp *w, const op *o, lane_mask mask)
+{
+    u64 votes[WARP_LANES];
+    if (take_votes(w, o, mask, votes))
+        write_lanes(w->file + o->dst[0], votes, false, mask);
+}
+
 void exec_vote(warp *w, const op *o, lane_mask mask)
 {
-    lane_mask holds = predicate(w, o->src[0], o->pred_not) & mask, bits = 0;
-    lanes32 ballots;
-    if (!members_take_part(w, o, mask, 1))
+    u64 votes[WARP_LANES];
+    lane_mask bits = 0;
+    if (!take_votes(w, o, mask, votes))
         return;
     for (int i = 0; i < WARP_LANES; i++) {
-        lane_mask members = get_u32(source(w, o, 1), i), ballot = holds & members;
-        bool result = o->variant == VOTE_ALL   ? ballot == members
-                      : o->variant == VOTE_ANY ? ballot != 0
-                                               : ballot == 0 || ballot == members;
+        bool all = votes[i] == get_u32(source(w, o, 1), i), any = votes[i] != 0;
+        bool result = o->variant == VOTE_ALL ? all : o->variant == VOTE_ANY ? any : all || !any;
         bits |= (lane_mask)result << i;
-        ballots.u32[i] = ballot;
     }
-    if (o->variant == VOTE_BALLOT)
-        write_lanes32(w->file + o->dst[0], &ballots, mask);
-    else
-        write_predicate(w, o->dst[0], bits, mask);
+    write_predicate(w, o->dst[0], bits, mask);
 }
 
-static u64 match_value(const warp *w, const op *o, int lane)
+/* Of each lane: the lanes that its mask names and whose value is the same. Returns those lanes
+ * where that is all. */
+static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *equal)
 {
-    return o->type == TYPE_b64 ? get_u64(source(w, o, 0), lane) : get_u32(source(w, o, 0), lane);
+    const void *value = source(w, o, 0);
+    bool wide = o->type == TYPE_b64;
+    lane_mask all = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        lane_mask members = get_u32(source(w, o, 1), i) & mask;
+        equal[i] = 0;
+        for (int j = 0; mask >> i & 1 && j < WARP_LANES; j++)
+            if (members >> j & 1 && get_bits(value, i, wide) == get_bits(value, j, wide))
+                equal[i] |= (lane_mask)1 << j;
+        all |= (lane_mask)(equal[i] == members) << i;
+    }
+    return all;
 }
 
-void exec_match(warp *w, const op *o, lane_mask mask)
+void exec_match_any(warp *w, const op *o, lane_mask mask)
 {
-    lanes32 result;
-    lane_mask all_match = 0;
+    u64 equal[WARP_LANES];
     if (!members_take_part(w, o, mask, 1))
         return;
-    memset(&result, 0, sizeof result);
-    for (int i = 0; i < WARP_LANES; i++) {
-        lane_mask members = get_u32(source(w, o, 1), i) & mask, equal = 0;
-        for (int j = 0; mask >> i & 1 && j < WARP_LANES; j++)
-            if (members >> j & 1 && match_value(w, o, i) == match_value(w, o, j))
-                equal |= (lane_mask)1 << j;
-        bool all = equal == members;
-        all_match |= (lane_mask)all << i;
-        result.u32[i] = o->variant && !all ? 0 : equal;
-    }
-    write_lanes32(w->file + o->dst[0], &result, mask);
-    write_predicate(w, o->dst[1], all_match, mask);
+    find_matches(w, o, mask, equal);
+    write_lanes(w->file + o->dst[0], equal, false, mask);
+}
+
+void exec_match_all(warp *w, const op *o, lane_mask mask)
+{
+    u64 equal[WARP_LANES];
+    if (!members_take_part(w, o, mask, 1))
+        return;
+    lane_mask all = find_matches(w, o, mask, equal);
+    for (int i = 0; i < WARP_LANES; i++)
+        equal[i] = all >> i & 1 ? equal[i] : 0;
+    write_lanes(w->file + o->dst[0], equal, false, mask);
+    write_predicate(w, o->dst[1], all, mask);
 }
 
 void exec_activemask(warp *w, const op *o, lane_mask mask)

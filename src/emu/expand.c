@@ -14,12 +14,6 @@
 
 enum { MAX_CALLS = 1 << 12, MAX_CALL_DEPTH = 64 };
 
-struct call {
-    const struct call *outer;
-    const char *function;
-    const char *end; /* the label behind the body */
-};
-
 /* A formal parameter and what the caller gives for it. */
 typedef struct binding {
     operand formal, actual;
@@ -27,6 +21,19 @@ typedef struct binding {
     bool in_memory; /* .param, not .reg */
     bool shared;    /* the formal stands for the caller's own .param variable */
 } binding;
+
+struct call {
+    const struct call *outer;
+    const char *function;
+    unsigned line;
+    uint32_t skip;              /* the branch of lanes that do not call, NO_TARGET for none */
+    const char *end;            /* the label behind the body */
+    size_t symbols, references; /* where the body's scope began */
+    unsigned floor;             /* the caller's */
+    lexer back;                 /* the text behind the call */
+    binding *results;
+    unsigned result_count;
+};
 
 typedef VEC(operand) arguments;
 
@@ -55,7 +62,7 @@ void parser_function(parser *p)
     }
     if (lexer_accept(l, ";"))
         return;
-    parser_skip_braces(p);
+    lexer_skip_braces(l);
     *VEC_PUSH(p->arena, &p->functions) = f;
 }
 
@@ -204,49 +211,18 @@ static void emit_branch(parser *p, unsigned line, const char *label, uint32_t gu
     decode_instruction(p, &in, guard, negated);
 }
 
-static void expand_function(parser *p, const function *f, const arguments *results,
-                            const arguments *given, unsigned line)
+static void check_depth(parser *p, const function *f, unsigned line)
 {
-    binding *bound = arena_zalloc(p->arena, (results->count + given->count + 1) * sizeof *bound);
-    binding *outputs = bound + given->count;
-    const struct call *outer = p->call;
-    struct call call = { outer, f->name, arena_format(p->arena, "(end of call %u)", ++p->calls) };
     unsigned depth = 0;
-    for (const struct call *c = outer; c; c = c->outer, depth++)
+    for (const struct call *c = p->call; c; c = c->outer, depth++)
         if (strcmp(c->function, f->name) == 0)
             lexer_error(&p->lex, line, "'%s' calls itself, which is not supported", f->name);
-    if (depth == MAX_CALL_DEPTH || p->calls > MAX_CALLS)
+    if (depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS)
         lexer_error(&p->lex, line, "too many calls");
-
-    lexer back = p->lex;
-    size_t references = p->references.count, opened = symbols_open(&p->symbols);
-    unsigned floor = p->symbols.floor;
-    p->symbols.floor = p->symbols.depth;
-    p->call = &call;
-    p->lex = f->start;
-    unsigned output_count = parse_formals(p, results, line, outputs, "results");
-    lexer_next(&p->lex); /* its name */
-    unsigned count = parse_formals(p, given, line, bound, "arguments");
-    for (unsigned i = 0; i < count; i++)
-        pass(p, &bound[i], line);
-    while (!lexer_is(&p->lex, "{"))
-        lexer_next(&p->lex);
-    parser_body(p);
-    parser_declare(p, call.end, SYMBOL_LABEL, line)->index = (uint32_t)p->entry->ops.count;
-    parser_resolve_labels(p, references);
-    if (p->references.count > references)
-        lexer_error(&p->lex, p->references.items[references].line, "'%s' is not declared",
-                    p->references.items[references].label);
-    for (unsigned i = 0; i < output_count; i++)
-        take_back(p, &outputs[i], line);
-    symbols_close(&p->symbols, opened);
-    p->symbols.floor = floor;
-    p->call = outer;
-    p->lex = back;
 }
 
 /* call (results), function, (arguments); behind its modifiers */
-void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
+bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
 {
     lexer *l = &p->lex;
     arguments results = { 0 }, given = { 0 };
@@ -266,18 +242,59 @@ void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
         instruction trap = { .line = line, .name = "trap" };
         decode_instruction(p, &trap, guard, guard_not);
         p->entry->ops.items[p->entry->ops.count - 1].variant = TRAP_ASSERT;
-        return;
+        return false;
     }
     if (!f)
         lexer_error(l, line, "the function '%s' has no body in this module", name);
-    size_t references = p->references.count, opened = symbols_open(&p->symbols);
-    const char *skipped = arena_format(p->arena, "(no call %u)", p->calls);
-    if (guard != UINT32_MAX)
-        emit_branch(p, line, skipped, guard, !guard_not, uniform);
-    expand_function(p, f, &results, &given, line);
-    parser_declare(p, skipped, SYMBOL_LABEL, line)->index = (uint32_t)p->entry->ops.count;
-    parser_resolve_labels(p, references);
-    symbols_close(&p->symbols, opened);
+    check_depth(p, f, line);
+    struct call *c = arena_alloc(p->arena, sizeof *c);
+    *c = (struct call){ .outer = p->call,
+                        .function = f->name,
+                        .line = line,
+                        .end = arena_format(p->arena, "(end of call %u)", ++p->calls),
+                        .skip = NO_TARGET,
+                        .floor = p->symbols.floor,
+                        .back = *l };
+    if (guard != UINT32_MAX) {
+        c->skip = (uint32_t)p->entry->ops.count;
+        emit_branch(p, line, c->end, guard, !guard_not, uniform);
+        p->references.count--; /* of this branch: parser_end_call knows its target */
+    }
+    c->symbols = symbols_open(&p->symbols);
+    c->references = p->references.count;
+    p->symbols.floor = p->symbols.depth;
+    p->call = c;
+    *l = f->start;
+    c->results = arena_zalloc(p->arena, (results.count + given.count + 1) * sizeof *c->results);
+    binding *bound = c->results + results.count;
+    c->result_count = parse_formals(p, &results, line, c->results, "results");
+    lexer_next(l); /* its name */
+    unsigned count = parse_formals(p, &given, line, bound, "arguments");
+    for (unsigned i = 0; i < count; i++)
+        pass(p, &bound[i], line);
+    while (!lexer_is(l, "{"))
+        lexer_next(l);
+    return true;
+}
+
+void parser_end_call(parser *p)
+{
+    const struct call *c = p->call;
+    entry *e = p->entry;
+    parser_declare(p, c->end, SYMBOL_LABEL, c->line)->index = (uint32_t)e->ops.count;
+    parser_resolve_labels(p, c->references);
+    if (p->references.count > c->references) {
+        const reference *r = &p->references.items[c->references];
+        lexer_error(&p->lex, r->line, "'%s' is not declared", r->label);
+    }
+    for (unsigned i = 0; i < c->result_count; i++)
+        take_back(p, &c->results[i], c->line);
+    if (c->skip != NO_TARGET)
+        e->ops.items[c->skip].target = (uint32_t)e->ops.count;
+    symbols_close(&p->symbols, c->symbols);
+    p->symbols.floor = c->floor;
+    p->call = c->outer;
+    p->lex = c->back;
 }
 
 /* ret inside of a function */
@@ -311,9 +328,7 @@ void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool 
     if (!s || s->kind != SYMBOL_TARGETS)
         lexer_error(&p->lex, in->line, "brx.idx takes an index and the name of a .branchtargets");
     const char *const *labels = s->labels;
-    uint32_t count = s->count, hit = (uint32_t)p->entry->regs.count;
-    *VEC_PUSH(p->arena, &p->entry->regs) =
-        (reg){ .name = "(hit)", .type = TYPE_pred, .place = p->entry->predicate_count++ };
+    uint32_t count = s->count, hit = parser_add_register(p, "(hit)", TYPE_pred);
     operand found = { .kind = OPERAND_REG, .type = TYPE_pred, .index = hit };
     for (uint32_t i = 0; i < count; i++) {
         instruction compare = {

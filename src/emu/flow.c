@@ -240,22 +240,19 @@ static void flow_through(const graph *g, const bits *defined, uint32_t b, uint64
     }
 }
 
-static void track(entry *e, uint32_t r)
-{
-    if (!e->regs.items[r].tracked)
-        e->regs.items[r].tracked = ++e->tracked_count;
-}
-
 static void check_reads(const graph *g, uint32_t b, uint64_t *defined)
 {
     entry *e = g->entry;
     for (uint32_t i = g->blocks[b].first; i < g->blocks[b].end; i++) {
         op *o = &e->ops.items[i];
-        for (unsigned r = 0; r < o->reads; r++)
-            if (!bit_at(defined, e->uses.items[o->uses + r])) {
-                track(e, e->uses.items[o->uses + r]);
-                o->check = true;
-            }
+        for (unsigned r = 0; r < o->reads; r++) {
+            uint32_t read = e->uses.items[o->uses + r];
+            if (bit_at(defined, read))
+                continue;
+            o->check = true;
+            if (!e->regs.items[read].tracked)
+                e->regs.items[read].tracked = ++e->tracked_count;
+        }
         set_writes(e, o, defined);
     }
 }
@@ -351,9 +348,9 @@ static void count_live_registers(graph *g)
     }
 }
 
-void flow_analyse(entry *e)
+void flow_analyse(arena *a, entry *e)
 {
-    arena *scratch = arena_new();
+    arena *scratch = arena_new_in(a);
     graph g = { .arena = scratch, .entry = e };
     make_blocks(&g);
     find_last_exit(&g);

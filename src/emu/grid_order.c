@@ -24,7 +24,9 @@ static grid_block *running_block(grid_order *g)
     return g->running;
 }
 
-/* Whether a release is about what one of some lanes of its block has done at a time. */
+/* Whether a release covers what some lanes of a warp of its block did at a time: where the view has
+ * seen the warp beyond that time, where the lanes are among the releasing ones, or where one of the
+ * releasing lanes has seen one of the lanes beyond it. */
 static bool covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_t time)
 {
     if (time < r->view->seen[warp])
@@ -45,9 +47,10 @@ static bool covers_store(const grid_release *r, const grid_store *s)
     return covers(r, s->thread / LANES, UINT32_C(1) << s->thread % LANES, s->time);
 }
 
-/* Adds what a block that runs releases. A release by the same lanes as an older one, or more of
- * them, covers all that that did and takes its place. */
-static void add(arena *a, release_sequence *s, const grid_release *r)
+/* Adds a release of the running block to a sequence. A newer release by all lanes of an older one
+ * covers whatever the older one covers, and takes its place: with a release of lanes 0x1 at time 6
+ * in the sequence, one of lanes 0x3 at time 9 leaves only itself. */
+static void add_release(arena *a, release_sequence *s, const grid_release *r)
 {
     uint32_t count = (uint32_t)s->releases.count, at = count;
     for (uint32_t i = count; i-- > 0 && s->releases.items[i].block == r->block;) {
@@ -67,8 +70,8 @@ static void add(arena *a, release_sequence *s, const grid_release *r)
     for (uint32_t i = count; i-- > 0 && items[i].block == r->block;) {
         if (items[i].warp != new.warp || items[i].time >= new.time || items[i].lanes & ~new.lanes)
             continue;
-        /* The newer one takes the place that comes first: who has acquired up to the older one has
-         * not lost anything. */
+        /* Of the two places the new release takes the first: an acquire of so many releases that
+         * the older one was among them is one of the new release now, and loses nothing. */
         uint32_t first = i < at ? i : at, last = i < at ? at : i;
         items[first] = new;
         items[last] = items[--s->releases.count];
@@ -76,7 +79,7 @@ static void add(arena *a, release_sequence *s, const grid_release *r)
     }
 }
 
-/* What lanes of a warp have seen of each other, or NULL where that is nothing. */
+/* A copy of what the lanes of a warp have seen of each other, or NULL where that is nothing. */
 static const lanes_seen *copy_lanes(arena *a, const lanes_seen *seen)
 {
     static const lanes_seen nothing;
@@ -87,7 +90,7 @@ static const lanes_seen *copy_lanes(arena *a, const lanes_seen *seen)
     return (const lanes_seen *)copy;
 }
 
-/* What lanes of a warp release when they do so now. */
+/* What lanes of a warp would release now. */
 static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
 {
     const shared_memory *t = g->times;
@@ -105,7 +108,8 @@ static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
                            .warp = warp };
 }
 
-/* An acquire counts for nothing more where an earlier one was the same. */
+/* Adds an acquire to the running block's, unless an earlier one by the same lanes, of as many
+ * releases of the sequence, says the same. */
 static void note_acquire(grid_order *g, const grid_acquire *new)
 {
     grid_block *b = running_block(g);
@@ -133,12 +137,14 @@ static void note_acquire(grid_order *g, const grid_acquire *new)
     g->changed |= UINT32_C(1) << a->warp;
 }
 
+/* Whether a thread has seen an acquire of its block. */
 static bool knows(const grid_order *g, unsigned thread, const grid_acquire *a)
 {
     return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
 }
 
-/* Those strong reads that lanes of a warp know of are acquires from a fence on. */
+/* A fence by lanes of a warp: each strong load of the block that some of the lanes know of is an
+ * acquire by these from now on. */
 static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
 {
     for (size_t i = 0, count = g->running ? g->running->acquires.count : 0; i < count; i++) {
@@ -158,8 +164,8 @@ static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
     }
 }
 
-/* Nobody can have seen a fence but not the next one of the same lanes when there was no
- * synchronisation in between: the older one goes. */
+/* Makes room for a fence by lanes of a warp. With no synchronisation since an older fence of these
+ * lanes, no thread can see the older fence and not the new one: the older fence goes. */
 static void replace_fences(grid_order *g, unsigned warp, uint32_t lanes)
 {
     size_t kept = g->fences[warp].count;
@@ -174,7 +180,8 @@ static void replace_fences(grid_order *g, unsigned warp, uint32_t lanes)
     g->fences[warp].count = kept;
 }
 
-/* Whether a fence comes right behind another one, as in a loop that waits for something. */
+/* Whether a fence by lanes of a warp would say what the warp's last fence says, as in a loop that
+ * waits for something. */
 static bool is_same_fence(const grid_order *g, unsigned warp, uint32_t lanes)
 {
     size_t count = g->fences[warp].count;
@@ -215,7 +222,7 @@ void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acq
                                      .complete = acquires });
 }
 
-/* Adds the newest fences of a warp's lanes that a thread knows of. */
+/* Adds to a sequence, of each lane of a warp, the newest fence that a thread knows of. */
 static void write_fences(grid_order *g, unsigned thread, unsigned warp, release_sequence *to)
 {
     uint32_t left = g->fenced[warp];
@@ -224,7 +231,7 @@ static void write_fences(grid_order *g, unsigned thread, unsigned warp, release_
         f.lanes = shared_seen(g->times, thread, warp, f.lanes & left, f.time);
         left &= ~f.lanes;
         if (f.lanes)
-            add(g->arena, to, &f);
+            add_release(g->arena, to, &f);
     }
 }
 
@@ -236,7 +243,8 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
         to->writer_block == g->block && to->writer_warp == warp && to->writer_time == time;
     uint32_t writers = same_warp ? to->writer_lanes : 0;
     if (!(writers & lane)) {
-        /* Of other warps, all lanes of one know the same. */
+        /* Once a lane of this warp has written, the sequence has the other warps' fences: of those,
+         * all lanes of a warp know the same. */
         for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
             if (g->fenced_warps >> w & 1 && (!writers || w == warp))
                 write_fences(g, thread, w, to);
@@ -247,11 +255,12 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
     }
     if (releases) {
         grid_release r = release_now(g, warp, lane);
-        add(g->arena, to, &r);
+        add_release(g->arena, to, &r);
     }
 }
 
-/* The first release of a sequence that is by a block or one that ran later. */
+/* The first of a sequence's releases, of two indices, that is by a block or by one that ran later.
+ */
 static uint32_t first_of_block(const release_sequence *s, uint32_t from, uint32_t to,
                                uint32_t block)
 {
@@ -265,7 +274,8 @@ static uint32_t first_of_block(const release_sequence *s, uint32_t from, uint32_
     return from;
 }
 
-/* The first releases of a sequence are known: those that the search has not met are to be. */
+/* An acquire leads to the first releases of its sequence: those that the search has not met before
+ * are to be looked at. */
 static void reach(grid_order *g, const grid_acquire *a, uint32_t root)
 {
     release_sequence *s = a->from;
@@ -281,14 +291,15 @@ static void reach(grid_order *g, const grid_acquire *a, uint32_t root)
     s->searched = count;
 }
 
-/* Whether the release that a block has found last is of a store. */
+/* Whether the release that a block's last search has found covers a store. */
 static bool has_found(const grid_block *b, const grid_store *s)
 {
     return b->found.lanes && b->found.block->number == s->block && covers_store(&b->found, s);
 }
 
-/* The release of a store that a release is or passes on; or NULL, and what it passes on is to be
- * searched. */
+/* The release that covers a store: r itself, where r is by the store's block, or the one that an
+ * acquire of r's block was last found to lead to. Else NULL, and what the acquires that r covers
+ * lead to is to be looked at. */
 static const grid_release *follow(grid_order *g, const grid_release *r, const grid_store *s,
                                   uint32_t root)
 {
@@ -308,7 +319,7 @@ static const grid_release *follow(grid_order *g, const grid_release *r, const gr
     return NULL;
 }
 
-/* Looks for a release of a store behind the acquires that are pending. */
+/* Looks for a release that covers a store among those that are to be looked at. */
 static bool search_pending(grid_order *g, const grid_store *s)
 {
     while (g->pending.count) {
@@ -327,7 +338,8 @@ static bool search_pending(grid_order *g, const grid_store *s)
 
 typedef enum searched { BY_THREAD, BY_BLOCK, AND_INCOMPLETE } searched;
 
-/* Whether a release of a store was acquired: by a thread, by the block, or would be by a fence. */
+/* Whether a release that covers a store was acquired: in what a thread knows, by any thread of the
+ * block, or by a strong load that only lacks a fence. */
 static bool search(grid_order *g, unsigned thread, const grid_store *s, searched how)
 {
     g->searches++;

@@ -1,4 +1,5 @@
-#include "emu/access.h"
+#include "emu/grid_race.h"
+#include "emu/exec.h"
 
 enum { SHADOW_BYTES = 4096, GROUP_PAGES = 1024, WORD_LOG2 = 2 };
 
@@ -79,30 +80,25 @@ static void refine(arena *memory, shadow_page *p, unsigned size)
     p->sequences = sequences;
 }
 
-static bool is_atomic(const op *o)
-{
-    return o->exec == exec_atom;
-}
-
 static const char *block_name(const machine *m, uint32_t number)
 {
     unsigned block[3];
-    launch_block(m->config, number - 1, block);
+    machine_block(m, number - 1, block);
     return arena_format(memory_arena(m->memory), "block (%u, %u, %u)", block[0], block[1],
                         block[2]);
 }
 
-static void report_stale(warp *w, const op *o, int lane, uint64_t address, const grid_store *s)
+static void report_stale(const access *x, const grid_store *s)
 {
-    const machine *m = w->machine;
-    warp_fault(w, o, lane, EMU_RACE, address,
-               "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
-               "at line %u: such a load need not see it",
-               s->block == m->grid.order.block ? "this block" : block_name(m, s->block), s->line);
+    const machine *m = x->warp->machine;
+    ACCESS_FAULT(x, EMU_RACE,
+                 "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
+                 "at line %u: such a load need not see it",
+                 s->block == m->grid->order.block ? "this block" : block_name(m, s->block),
+                 s->line);
 }
 
-static void report_race(warp *w, const op *o, int lane, uint64_t address, const grid_store *s,
-                        bool loads, order_gap gap)
+static void report_race(const access *x, const grid_store *s, bool loads, order_gap gap)
 {
     static const char *const gaps[] = {
         [GAP_NO_BARRIER] = "no barrier comes between this block's acquire and this thread",
@@ -112,63 +108,59 @@ static void report_race(warp *w, const op *o, int lane, uint64_t address, const 
                              "that this block has acquired",
         [GAP_NO_RELEASE] = "this block has met no release so far",
     };
-    const machine *m = w->machine;
-    warp_fault(w, o, lane, EMU_RACE, address,
-               "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
-               block_name(m, m->grid.order.block),
-               is_atomic(o) ? "updates"
-               : loads      ? "reads"
-                            : "overwrites",
-               block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line,
-               gaps[gap]);
+    const machine *m = x->warp->machine;
+    ACCESS_FAULT(x, EMU_RACE, "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
+                 block_name(m, m->grid->order.block),
+                 x->op->atomic ? "updates"
+                 : loads       ? "reads"
+                               : "overwrites",
+                 block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line,
+                 gaps[gap]);
 }
 
-static bool holds(const allocation *a, uint64_t address, const void *bytes, unsigned size)
+static bool holds(const access *x, const allocation *a, const void *bytes)
 {
     uint8_t there[64];
-    allocation_read(a, address, there, size);
-    return memcmp(there, bytes, size) == 0;
+    allocation_read(a, x->address, there, x->size);
+    return memcmp(there, bytes, x->size) == 0;
 }
 
 /* Whether an access comes in order with a store of another block, or has no need to. bytes: what
  * is to be stored; NULL for a load. */
-static bool goes_with(warp *w, const op *o, int lane, const allocation *a, uint64_t address,
-                      const void *bytes, unsigned size, const grid_store *s)
+static bool goes_with(const access *x, const allocation *a, const void *bytes, const grid_store *s)
 {
-    if (s->strong && o->order)
+    if (s->strong && x->op->order)
         return true;
-    if (bytes && !is_atomic(o) && holds(a, address, bytes, size))
+    if (bytes && !x->op->atomic && holds(x, a, bytes))
         return true;
-    order_gap gap = order_find_gap(&w->machine->grid.order, thread_of(w, lane), s);
+    order_gap gap = order_find_gap(&x->warp->machine->grid->order, thread_of(x->warp, x->lane), s);
     if (gap == GAP_NONE)
         return true;
-    report_race(w, o, lane, address, s, !bytes, gap);
+    report_race(x, s, !bytes, gap);
     return false;
 }
 
-bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, uint64_t address,
-                          unsigned size)
+bool grid_race_check_load(const access *x, const allocation *a)
 {
-    grid_race *g = &w->machine->grid;
-    uint64_t offset = address - a->address;
+    grid_race *g = x->warp->machine->grid;
+    const op *o = x->op;
+    uint64_t offset = x->address - a->address;
     const shadow_page *p = find_page(g, a, offset);
     if (!p)
         return true;
     unsigned at = offset % SHADOW_BYTES;
-    unsigned first = at >> p->shift, last = (at + size - 1) >> p->shift;
+    unsigned first = at >> p->shift, last = (at + x->size - 1) >> p->shift;
     for (unsigned i = first; i <= last; i++) {
         const grid_store *s = &p->stores[i];
         if (s->block && o->non_coherent) {
-            report_stale(w, o, lane, address, s);
+            report_stale(x, s);
             return false;
         }
-        if (s->block && s->block != g->order.block &&
-            !goes_with(w, o, lane, a, address, NULL, size, s))
+        if (s->block && s->block != g->order.block && !goes_with(x, a, NULL, s))
             return false;
     }
-    unsigned thread = thread_of(w, lane);
-    bool acquires =
-        o->order & ORDER_ACQUIRE || (is_atomic(o) && order_has_fenced(&g->order, thread));
+    unsigned thread = thread_of(x->warp, x->lane);
+    bool acquires = o->order & ORDER_ACQUIRE || (o->atomic && order_has_fenced(&g->order, thread));
     for (unsigned i = first; o->order && p->sequences && i <= last; i++)
         if (p->sequences[i] && (i == first || p->sequences[i] != p->sequences[i - 1]))
             order_read(&g->order, thread, p->sequences[i], acquires);
@@ -177,10 +169,9 @@ bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, u
 
 /* A store ends the release sequences of its records, a strong one starts one for all of them, and
  * an atomic operation goes on with what there is. */
-static void release(warp *w, const op *o, unsigned thread, shadow_page *p, unsigned first,
+static void release(grid_order *order, const op *o, unsigned thread, shadow_page *p, unsigned first,
                     unsigned count)
 {
-    grid_order *order = &w->machine->grid.order;
     release_sequence *new = NULL;
     bool releases = o->order & ORDER_RELEASE || (o->order && order->fenced_warps);
     if (!p->sequences && !releases)
@@ -190,7 +181,7 @@ static void release(warp *w, const op *o, unsigned thread, shadow_page *p, unsig
             arena_zalloc(order->arena, (SHADOW_BYTES >> p->shift) * sizeof *p->sequences);
     for (unsigned i = first; i < first + count; i++) {
         release_sequence **s = &p->sequences[i];
-        if (!is_atomic(o))
+        if (!o->atomic)
             *s = NULL;
         if (!releases)
             continue;
@@ -203,35 +194,35 @@ static void release(warp *w, const op *o, unsigned thread, shadow_page *p, unsig
     }
 }
 
-bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t address,
-                     const void *bytes, unsigned size)
+bool grid_race_store(const access *x, allocation *a, const void *bytes)
 {
-    grid_race *g = &w->machine->grid;
-    uint64_t offset = address - a->address;
+    const machine *m = x->warp->machine;
+    grid_race *g = m->grid;
+    uint64_t offset = x->address - a->address;
     if (!g->enabled)
         return true;
     shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
     if (!p)
-        p = make_page(g, a, offset, size);
-    if (size < 1u << p->shift)
-        refine(g->order.arena, p, size);
+        p = make_page(g, a, offset, x->size);
+    if (x->size < 1u << p->shift)
+        refine(g->order.arena, p, x->size);
     grid_store store = { .block = g->order.block,
-                         .time = w->machine->shared.warp_time[w->index],
-                         .line = o->line,
-                         .thread = (uint16_t)thread_of(w, lane),
-                         .strong = o->order };
-    unsigned first = offset % SHADOW_BYTES >> p->shift, count = size >> p->shift;
+                         .time = m->shared.warp_time[x->warp->index],
+                         .line = x->op->line,
+                         .thread = (uint16_t)thread_of(x->warp, x->lane),
+                         .strong = x->op->order };
+    unsigned first = offset % SHADOW_BYTES >> p->shift, count = x->size >> p->shift;
     for (unsigned i = first; i < first + count; i++) {
         grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
-        if (s->block && !own && !goes_with(w, o, lane, a, address, bytes, size, s))
+        if (s->block && !own && !goes_with(x, a, bytes, s))
             return false;
         if (!own || !store.strong || s->strong)
             *s = store; /* a plain store is what others race with, not a strong one after it */
     }
     order_stored(&g->order, store.thread);
-    if (o->order || p->sequences)
-        release(w, o, store.thread, p, first, count);
+    if (x->op->order || p->sequences)
+        release(&g->order, x->op, store.thread, p, first, count);
     return true;
 }
 
@@ -244,7 +235,7 @@ void grid_race_stored(warp *w, const op *o)
 
 void exec_fence(warp *w, const op *o, lane_mask mask)
 {
-    grid_race *g = &w->machine->grid;
+    grid_race *g = w->machine->grid;
     if (o->order && g->enabled)
         order_fence(&g->order, w->index, mask, o->order & ORDER_ACQUIRE, o->order & ORDER_RELEASE);
 }

@@ -17,9 +17,8 @@
 #ifndef PTXGEN_EMU_GRID_RACE_H
 #define PTXGEN_EMU_GRID_RACE_H
 
+#include "emu/access.h"
 #include "emu/grid_order.h"
-#include "emu/memory.h"
-#include "emu/module.h"
 
 typedef struct grid_shadow grid_shadow;
 
@@ -35,18 +34,15 @@ typedef struct grid_race {
 /* Takes the shadows off their allocations. */
 void grid_race_end(grid_race *g);
 
-/* One lane's access that is known to be inside of an allocation and aligned: false and a fault when
- * it races. Called before bytes are stored, and for an atomic operation as a load and then as a
- * store. */
-bool grid_race_check_load(warp *w, const op *o, int lane, const allocation *a, uint64_t address,
-                          unsigned size);
-bool grid_race_store(warp *w, const op *o, int lane, allocation *a, uint64_t address,
-                     const void *bytes, unsigned size);
+/* An access that is known to be inside of an allocation and aligned: false and a fault when it
+ * races. Called before bytes are stored, and for an atomic operation as a load and then as a store.
+ */
+bool grid_race_check_load(const access *x, const allocation *a);
+bool grid_race_store(const access *x, allocation *a, const void *bytes);
 
-static inline bool grid_race_load(warp *w, const op *o, int lane, const allocation *a,
-                                  uint64_t address, unsigned size)
+static inline bool grid_race_load(const access *x, const allocation *a)
 {
-    return !a->shadow || grid_race_check_load(w, o, lane, a, address, size);
+    return !a->shadow || grid_race_check_load(x, a);
 }
 
 /* Called when all lanes have stored. */

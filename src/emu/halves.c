@@ -8,12 +8,10 @@ double sum_to_odd(double a, double b)
     /* Knuth's two-sum: the error of a sum is a double. */
     double part = sum - a;
     double error = (a - (sum - part)) + (b - part);
-    u64 bits;
-    memcpy(&bits, &sum, sizeof bits);
+    u64 bits = bits_of_double(sum);
     if (error != 0 && !(bits & 1))
         bits = (error > 0) == (sum > 0) ? bits + 1 : bits - 1;
-    memcpy(&sum, &bits, sizeof sum);
-    return sum;
+    return double_of_bits(bits);
 }
 
 static double round_whole(double magnitude, bool negative, unsigned mods)

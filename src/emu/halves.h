@@ -16,13 +16,6 @@ bf16 bfloat_of(double value, unsigned mods);
 /* a + b, its last bit set where it is not exact. */
 double sum_to_odd(double a, double b);
 
-static inline float float_of_bits(u32 bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static inline float value_of_half(f16 bits)
 {
     u32 sign = (u32)(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 1023;

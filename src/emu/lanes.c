@@ -1,19 +1,19 @@
 /* Instructions that every lane does on its own: the LANE rows of emu_ops.def as loops over a warp,
  * which compilers turn into vector code. Inactive lanes are computed with the others and their
  * results dropped. */
+#include "emu/exec.h"
 #include "emu/halves.h"
 #include "emu/machine.h"
-#include "emu/table.h"
 
 #define WRITE(to, from, mask) \
     _Generic((from), lanes32 * : write_lanes32, lanes64 * : write_lanes64)(to, from, mask)
 
-#define BEGIN(name, R)                                            \
-    static void exec_##name(warp *w, const op *o, lane_mask mask) \
-    {                                                             \
-        unsigned mods = o->mods;                                  \
-        lanes_of_##R result;                                      \
-        (void)mods;                                               \
+#define BEGIN(name, R)                                     \
+    void exec_##name(warp *w, const op *o, lane_mask mask) \
+    {                                                      \
+        unsigned mods = o->mods;                           \
+        lanes_of_##R result;                               \
+        (void)mods;                                        \
         for (int i = 0; i < WARP_LANES; i++) {
 #define GET(n, T, x) T x = get_##T(source(w, o, n), i);
 #define END(R, value)                          \
@@ -28,24 +28,7 @@
     BEGIN(name, R) GET(0, A, a) GET(1, B, b) GET(2, C, c) END(R, value)
 #define LANE4(name, pattern, R, A, B, C, D, value) \
     BEGIN(name, R) GET(0, A, a) GET(1, B, b) GET(2, C, c) GET(3, D, d) END(R, value)
-#define SPECIAL(pattern, decoder)
 #include "emu/emu_ops.def"
-#undef LANE1
-#undef LANE2
-#undef LANE3
-#undef LANE4
-
-#define LANE1(name, pattern, R, A, value) { pattern, exec_##name, TYPE_##R, { TYPE_##A } },
-#define LANE2(name, pattern, R, A, B, value) \
-    { pattern, exec_##name, TYPE_##R, { TYPE_##A, TYPE_##B } },
-#define LANE3(name, pattern, R, A, B, C, value) \
-    { pattern, exec_##name, TYPE_##R, { TYPE_##A, TYPE_##B, TYPE_##C } },
-#define LANE4(name, pattern, R, A, B, C, D, value) \
-    { pattern, exec_##name, TYPE_##R, { TYPE_##A, TYPE_##B, TYPE_##C, TYPE_##D } },
-const lane_row lane_rows[] = {
-#include "emu/emu_ops.def"
-};
-const size_t lane_row_count = sizeof lane_rows / sizeof *lane_rows;
 
 #if defined(__x86_64__) && defined(__GNUC__)
 /* fmaf is a call per lane where the processor is not known to have the instruction. */
@@ -59,13 +42,13 @@ __attribute__((target("avx2,fma"))) static void exec_fma_f32_avx2(warp *w, const
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
-op_exec *lane_exec_here(op_exec *exec)
+op_exec *exec_lanes_here(op_exec *exec)
 {
     bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     return exec == exec_fma_f32 && has_fma ? exec_fma_f32_avx2 : exec;
 }
 #else
-op_exec *lane_exec_here(op_exec *exec)
+op_exec *exec_lanes_here(op_exec *exec)
 {
     return exec;
 }

@@ -1,244 +1,17 @@
-/* A launch: blocks one after another, the warps of a block in turn.
- *
- * A warp runs until it waits at a barrier or ends, then the next one does, so that a run is the
- * same every time. What other orders would have shown, the race check finds.
+/* A launch: what is asked of it is checked, its machine built, and its blocks run one after
+ * another.
  */
-#include "emu/machine.h"
-
-static const char *const fault_names[] = {
-    [EMU_OK] = "ok",
-    [EMU_SYNTAX] = "syntax",
-    [EMU_BAD_LAUNCH] = "bad launch",
-    [EMU_OUT_OF_BOUNDS] = "out of bounds",
-    [EMU_MISALIGNED] = "misaligned",
-    [EMU_READ_ONLY] = "read-only",
-    [EMU_UNDEFINED_REGISTER] = "undefined register",
-    [EMU_UNINITIALISED] = "uninitialised",
-    [EMU_RACE] = "race",
-    [EMU_BARRIER] = "barrier",
-    [EMU_INACTIVE_LANE] = "inactive lane",
-    [EMU_STACK] = "stack",
-    [EMU_LIMIT] = "limit",
-};
-
-const char *emu_fault_name(emu_fault fault)
-{
-    return (size_t)fault < sizeof fault_names / sizeof *fault_names ? fault_names[fault] : "";
-}
-
-void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
-                const char *format, ...)
-{
-    machine *m = w->machine;
-    const unsigned *size = m->config->block;
-    unsigned thread = thread_of(w, lane);
-    if (has_fault(m))
-        return;
-    va_list args;
-    va_start(args, format);
-    *m->report = (emu_report){
-        .fault = fault,
-        .message = arena_vformat(memory_arena(m->memory), format, args),
-        .line = o->line,
-        .block = { m->block[0], m->block[1], m->block[2] },
-        .thread = { thread % size[0], thread / size[0] % size[1], thread / size[0] / size[1] },
-        .address = address,
-    };
-    va_end(args);
-}
-
-static bool check_reads(warp *w, const op *o, lane_mask mask)
-{
-    const entry *e = w->machine->entry;
-    for (unsigned i = 0; i < o->reads; i++) {
-        const reg *r = &e->regs.items[e->uses.items[o->uses + i]];
-        bool is_guard = i == 0 && o->guard != PREDICATE_TRUE;
-        lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
-        undefined &= is_guard ? w->active : mask;
-        if (undefined) {
-            warp_fault(w, o, lowest_lane(undefined), EMU_UNDEFINED_REGISTER, 0,
-                       "register %s is read and this thread has never written it", r->name);
-            return false;
-        }
-    }
-    return true;
-}
-
-static void mark_writes(warp *w, const op *o, lane_mask mask)
-{
-    const entry *e = w->machine->entry;
-    for (unsigned i = 0; i < o->writes; i++) {
-        const reg *r = &e->regs.items[e->uses.items[o->uses + o->reads + i]];
-        if (r->tracked)
-            w->defined[r->tracked - 1] |= mask;
-    }
-}
-
-static void run_warp(warp *w)
-{
-    machine *m = w->machine;
-    const op *ops = m->entry->ops.items;
-    while (w->status == WARP_RUNS && !has_fault(m)) {
-        const op *o = &ops[w->pc++];
-        lane_mask mask = w->active & predicate(w, o->guard, o->guard_not);
-        m->warp_instructions++;
-        m->thread_instructions += w->active_count;
-        if (o->check && !check_reads(w, o, mask))
-            return;
-        if (o->mark)
-            mark_writes(w, o, mask);
-        if (mask)
-            o->exec(w, o, mask);
-        if (w->pc == w->reconverge)
-            warp_resume(w);
-    }
-}
-
-static u32 special_value(const machine *m, const warp *w, special which, int lane)
-{
-    const unsigned *block = m->config->block, *grid = m->config->grid;
-    unsigned thread = thread_of(w, lane);
-    u32 bit = UINT32_C(1) << lane;
-    switch (which) {
-    case SPECIAL_TID_X:
-        return thread % block[0];
-    case SPECIAL_TID_Y:
-        return thread / block[0] % block[1];
-    case SPECIAL_TID_Z:
-        return thread / block[0] / block[1];
-    case SPECIAL_NTID_X:
-    case SPECIAL_NTID_Y:
-    case SPECIAL_NTID_Z:
-        return block[which - SPECIAL_NTID_X];
-    case SPECIAL_CTAID_X:
-    case SPECIAL_CTAID_Y:
-    case SPECIAL_CTAID_Z:
-        return m->block[which - SPECIAL_CTAID_X];
-    case SPECIAL_NCTAID_X:
-    case SPECIAL_NCTAID_Y:
-    case SPECIAL_NCTAID_Z:
-        return grid[which - SPECIAL_NCTAID_X];
-    case SPECIAL_LANEID:
-        return (u32)lane;
-    case SPECIAL_WARPID:
-        return w->index;
-    case SPECIAL_NWARPID:
-        return MAX_WARPS;
-    case SPECIAL_NSMID:
-        return 1;
-    case SPECIAL_LANEMASK_EQ:
-        return bit;
-    case SPECIAL_LANEMASK_LE:
-        return bit | (bit - 1);
-    case SPECIAL_LANEMASK_LT:
-        return bit - 1;
-    case SPECIAL_LANEMASK_GE:
-        return ~(bit - 1);
-    case SPECIAL_LANEMASK_GT:
-        return ~(bit | (bit - 1));
-    case SPECIAL_DYNAMIC_SMEM_SIZE:
-        return (u32)m->config->dynamic_shared;
-    case SPECIAL_TOTAL_SMEM_SIZE:
-        return (u32)m->shared.size;
-    default: /* SPECIAL_SMID, SPECIAL_GRIDID: there is one; clocks are read when asked for */
-        return 0;
-    }
-}
-
-static void start_warp(machine *m, warp *w)
-{
-    const entry *e = m->entry;
-    unsigned first = w->index * WARP_LANES, count = m->threads - first;
-    w->present = count >= WARP_LANES ? ALL_LANES : (UINT32_C(1) << count) - 1;
-    w->alive = w->present;
-    w->carry = 0;
-    async_begin_block(m, w);
-    w->pc = 0;
-    w->depth = 0;
-    w->reconverge = NO_TARGET;
-    w->status = WARP_RUNS;
-    set_active(w, w->present);
-    memset(w->defined, 0, e->tracked_count * sizeof *w->defined);
-    for (size_t i = 0; i < e->specials.count; i++) {
-        const special_place *s = &e->specials.items[i];
-        for (int lane = 0; lane < WARP_LANES; lane++) {
-            u32 value = special_value(m, w, s->which, lane);
-            if (s->which == SPECIAL_GRIDID)
-                put_u64((lanes64 *)(void *)(w->file + s->place), lane, value);
-            else
-                put_u32((lanes32 *)(void *)(w->file + s->place), lane, value);
-        }
-    }
-}
-
-/* A block in which every warp that has not ended waits. */
-static void report_stuck(machine *m)
-{
-    warp *stuck = NULL;
-    const warp *absent = NULL;
-    for (unsigned i = 0; i < m->warp_count; i++) {
-        warp *w = &m->warps[i];
-        if (w->status == WARP_WAITS && !stuck)
-            stuck = w;
-    }
-    const barrier *b = &m->barriers[stuck->barrier];
-    for (unsigned i = 0; i < m->warp_count && !absent; i++)
-        if (!(b->warps >> i & 1))
-            absent = &m->warps[i];
-    if (absent && absent->status == WARP_ENDED)
-        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-                   "barrier %u waits for %u threads and %u arrive: warp %u has ended",
-                   stuck->barrier, b->expected, b->arrived, absent->index);
-    else if (absent)
-        warp_fault(
-            stuck, stuck->waits, 0, EMU_BARRIER, 0,
-            "barrier %u waits for %u threads and %u arrive: warp %u waits at barrier %u (line %u)",
-            stuck->barrier, b->expected, b->arrived, absent->index, absent->barrier,
-            absent->waits->line);
-    else
-        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-                   "barrier %u waits for %u threads and the block has %u", stuck->barrier,
-                   b->expected, m->threads);
-}
-
-static void run_block(machine *m)
-{
-    m->thread_instructions = m->warp_instructions = 0;
-    memset(m->barriers, 0, sizeof m->barriers);
-    shared_begin_block(&m->shared);
-    if (m->local_bytes)
-        memset(m->local_written, 0, m->threads * m->local_bytes);
-    for (unsigned i = 0; i < m->warp_count; i++)
-        start_warp(m, &m->warps[i]);
-    for (bool moved = true, waits = true; waits && !has_fault(m);) {
-        if (!moved) {
-            report_stuck(m);
-            break;
-        }
-        moved = waits = false;
-        for (unsigned i = 0; i < m->warp_count; i++) {
-            moved |= m->warps[i].status == WARP_RUNS;
-            run_warp(&m->warps[i]);
-        }
-        for (unsigned i = 0; i < m->warp_count; i++)
-            waits |= m->warps[i].status != WARP_ENDED;
-    }
-    if (m->stats) {
-        m->stats->thread_instructions += m->thread_instructions;
-        m->stats->warp_instructions += m->warp_instructions;
-    }
-}
+#include "emu/block.h"
+#include "emu/grid_race.h"
 
 static void fill_constants(machine *m, warp *w)
 {
     for (size_t i = 0; i < m->entry->constants.count; i++) {
         const constant *c = &m->entry->constants.items[i];
-        uint64_t value = c->bits + (c->base ? m->globals[c->base->index] : 0);
+        u64 values[WARP_LANES];
         for (int lane = 0; lane < WARP_LANES; lane++)
-            if (c->wide)
-                put_u64((lanes64 *)(void *)(w->file + c->place), lane, value);
-            else
-                put_u32((lanes32 *)(void *)(w->file + c->place), lane, (u32)value);
+            values[lane] = c->bits + (c->base ? m->globals[c->base->index] : 0);
+        write_lanes(w->file + c->place, values, c->wide, ALL_LANES);
     }
 }
 
@@ -331,28 +104,37 @@ static bool check_launch(emu_memory *memory, const emu_launch_config *c, const e
     return true;
 }
 
-static uint64_t block_count(const emu_launch_config *c)
-{
-    return c->blocks ? c->block_count : extent(c->grid);
-}
-
-void launch_block(const emu_launch_config *c, uint64_t number, unsigned block[3])
-{
-    uint64_t at = c->descending ? block_count(c) - 1 - number : number;
-    uint64_t linear = c->blocks ? c->blocks[at] : at;
-    block[0] = (unsigned)(linear % c->grid[0]);
-    block[1] = (unsigned)(linear / c->grid[0] % c->grid[1]);
-    block[2] = (unsigned)(linear / c->grid[0] / c->grid[1]);
-}
-
 static void run_grid(machine *m)
 {
-    uint64_t count = block_count(m->config);
-    for (uint64_t i = 0; i < count && !has_fault(m); i++) {
-        launch_block(m->config, i, m->block);
-        order_begin_block(&m->grid.order, (uint32_t)(i + 1));
-        run_block(m);
+    for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++) {
+        machine_block(m, i, m->block);
+        order_begin_block(&m->grid->order, (uint32_t)(i + 1));
+        block_run(m);
     }
+}
+
+/* What may run out of memory: all of a launch. */
+static void run_machine(void *context)
+{
+    machine *m = context;
+    const entry *e = m->entry;
+    const emu_launch_config *config = m->config;
+    m->block_count = config->blocks ? config->block_count : extent(config->grid);
+    m->threads = (unsigned)extent(config->block);
+    m->warp_count = (m->threads + WARP_LANES - 1) / WARP_LANES;
+    m->limit = config->instruction_limit ? config->instruction_limit : UINT64_C(1) << 36;
+    m->globals = memory_variables(m->memory, config->module);
+    size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
+    shared_start(&m->shared, m->arena, shared_bytes, !config->no_race_check);
+    m->grid = arena_zalloc(m->arena, sizeof *m->grid);
+    m->grid->enabled = !config->no_race_check;
+    m->grid->order = (grid_order){ .arena = m->arena, .times = &m->shared };
+    m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
+    m->local = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
+    m->local_written = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
+    make_params(m);
+    make_warps(m);
+    run_grid(m);
 }
 
 bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *stats,
@@ -364,29 +146,23 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     const entry *e = module_entry(config->module, config->entry);
     if (!check_launch(memory, config, e, report))
         return false;
-    arena *a = arena_new();
-    machine *m = arena_zalloc(a, sizeof *m);
-    m->arena = a;
-    m->memory = memory;
-    m->entry = e;
-    m->config = config;
-    m->stats = stats;
-    m->report = report;
-    m->threads = (unsigned)extent(config->block);
-    m->warp_count = (m->threads + WARP_LANES - 1) / WARP_LANES;
-    m->limit = config->instruction_limit ? config->instruction_limit : UINT64_C(1) << 36;
-    m->globals = memory_variables(memory, config->module);
-    size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
-    shared_start(&m->shared, a, shared_bytes, !config->no_race_check);
-    m->grid.enabled = !config->no_race_check;
-    m->grid.order = (grid_order){ .arena = a, .times = &m->shared };
-    m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
-    m->local = arena_zalloc(a, m->threads * m->local_bytes + 1);
-    m->local_written = arena_zalloc(a, m->threads * m->local_bytes + 1);
-    make_params(m);
-    make_warps(m);
-    run_grid(m);
-    grid_race_end(&m->grid);
+    arena *a = arena_new_in(memory_arena(memory));
+    machine *m = arena_try_alloc(a, sizeof *m);
+    bool had_memory = m;
+    if (m) {
+        memset(m, 0, sizeof *m);
+        m->arena = a;
+        m->memory = memory;
+        m->entry = e;
+        m->config = config;
+        m->stats = stats;
+        m->report = report;
+        had_memory = arena_try(memory_arena(memory), run_machine, m);
+        if (m->grid)
+            grid_race_end(m->grid);
+    }
     arena_free(a);
+    if (!had_memory)
+        arena_exhausted(memory_arena(memory), 0);
     return report->fault == EMU_OK;
 }

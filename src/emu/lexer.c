@@ -297,6 +297,18 @@ const char *lexer_shown(lexer *l)
                         MAX_SHOWN, l->token.text);
 }
 
+void lexer_skip_braces(lexer *l)
+{
+    unsigned line = l->token.line, depth = 0;
+    do {
+        if (l->token.kind == TOKEN_END)
+            lexer_error(l, line, "'{' without '}'");
+        depth += lexer_is(l, "{");
+        depth -= lexer_is(l, "}");
+        lexer_next(l);
+    } while (depth);
+}
+
 void lexer_expect(lexer *l, const char *punctuation)
 {
     if (!lexer_accept(l, punctuation))

@@ -54,6 +54,9 @@ bool lexer_accept_directive(lexer *l, const char *name);
 void lexer_expect(lexer *l, const char *punctuation);
 const char *lexer_expect_name(lexer *l, const char *what);
 
+/* Goes past all that stands between the current token, which is {, and its }. */
+void lexer_skip_braces(lexer *l);
+
 _Noreturn void lexer_error(lexer *l, unsigned line, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* A token as an error message shows it. */

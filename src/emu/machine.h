@@ -2,7 +2,6 @@
 #ifndef PTXGEN_EMU_MACHINE_H
 #define PTXGEN_EMU_MACHINE_H
 
-#include "emu/grid_race.h"
 #include "emu/memory.h"
 #include "emu/module.h"
 #include "emu/shared.h"
@@ -63,12 +62,13 @@ struct machine {
     const emu_launch_config *config;
     emu_stats *stats; /* NULL: nobody wants them */
     emu_report *report;
-    unsigned block[3];
+    uint64_t block_count; /* that the launch runs */
+    unsigned block[3];    /* the indices of the one that runs */
     unsigned threads, warp_count;
     warp warps[MAX_WARPS];
     barrier barriers[BARRIERS];
     shared_memory shared;
-    grid_race grid;
+    struct grid_race *grid;
     uint8_t *local, *local_written; /* local_bytes a thread, one after another */
     size_t local_bytes;
     const uint8_t *params;
@@ -117,42 +117,13 @@ static inline unsigned thread_of(const warp *w, int lane)
 void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...) PRINTF_LIKE(6, 7);
 
+/* Why a lane does not take part in something, as in "it is inactive". */
+const char *warp_absence(const warp *w, int lane);
+
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
 void warp_resume(warp *w);
 
-/* launch.c: the indices of the block that runs after so many others. */
-void launch_block(const emu_launch_config *c, uint64_t number, unsigned block[3]);
-
-/* predicate.c */
-op_exec exec_setp, exec_set, exec_selp32, exec_selp64, exec_testp;
-op_exec exec_predicate_move, exec_predicate_not, exec_predicate_logic;
-
-/* move.c */
-op_exec exec_move32, exec_move64, exec_pack, exec_unpack, exec_clock, exec_nothing;
-op_exec exec_add_carry, exec_sub_carry, exec_mad_carry;
-op_exec exec_cvta, exec_isspacep;
-
-/* convert.c */
-op_exec exec_cvt_pair, exec_cvt_pack;
-op_exec *exec_cvt_for(const op *o);
-
-/* access.c */
-op_exec exec_ld, exec_st, exec_ld_param;
-
-/* async.c */
-op_exec exec_async_copy, exec_async_commit, exec_async_wait;
-void async_begin_block(machine *m, warp *w);
-
-/* atomic.c */
-op_exec exec_atom;
-
-/* grid_race.c */
-op_exec exec_fence;
-
-/* exchange.c */
-op_exec exec_shfl, exec_vote, exec_match, exec_activemask, exec_redux;
-
-/* control.c */
-op_exec exec_bra, exec_table_miss, exec_exit, exec_trap, exec_bar, exec_bar_warp;
+/* The indices of the block that runs after so many others. */
+void machine_block(const machine *m, uint64_t number, unsigned block[3]);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
 #include "emu/module.h"
 
 /* Slots start above all addresses of the host, so that no device address is also one of its. */
@@ -13,7 +12,7 @@ enum { SLOT_LOG2 = 32, FIRST_SLOT = 0x10000 };
 
 typedef struct module_variables {
     const emu_module *module; /* NULL: forgotten */
-    size_t count;
+    size_t count;             /* that are there: fewer than the module has where memory ran out */
     uint64_t *addresses;
 } module_variables;
 
@@ -23,12 +22,17 @@ struct emu_memory {
     VEC(module_variables) variables;
 };
 
-emu_memory *emu_memory_new(void)
+emu_memory *emu_memory_new_in(arena *parent)
 {
-    arena *a = arena_new();
+    arena *a = arena_new_in(parent);
     emu_memory *m = arena_zalloc(a, sizeof *m);
     m->arena = a;
     return m;
+}
+
+emu_memory *emu_memory_new(void)
+{
+    return emu_memory_new_in(NULL);
 }
 
 void emu_memory_free(emu_memory *m)
@@ -50,9 +54,12 @@ arena *memory_arena(emu_memory *m)
     return m->arena;
 }
 
+/* As if freed, until it has its bytes. */
 static allocation *add(emu_memory *m, uint64_t size)
 {
     allocation *a = arena_zalloc(m->arena, sizeof *a);
+    a->arena = m->arena;
+    a->freed = true;
     a->size = size;
     a->address = ((uint64_t)(m->slots.count + FIRST_SLOT) << SLOT_LOG2) + GUARD_BYTES;
     uint64_t slots = ((size + 2 * GUARD_BYTES) >> SLOT_LOG2) + 1;
@@ -63,13 +70,18 @@ static allocation *add(emu_memory *m, uint64_t size)
 
 uint64_t emu_alloc(emu_memory *m, size_t size)
 {
-    uint8_t *bytes = size <= MOST_BYTES ? calloc(size ? size : 1, 1) : NULL;
-    if (!bytes)
+    if (size > MOST_BYTES)
         return 0;
     allocation *a = add(m, size);
-    a->bytes = bytes;
+    a->bytes = calloc(size ? size : 1, 1);
     a->initialised = allocation_bitmap(size);
+    a->written = allocation_bitmap(size);
     a->owned = true;
+    if (!a->bytes || !a->initialised || !a->written) {
+        allocation_release(a);
+        return 0;
+    }
+    a->freed = false;
     return a->address;
 }
 
@@ -78,6 +90,7 @@ uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
     allocation *a = add(m, size);
     a->bytes = bytes;
     a->read_only = read_only;
+    a->freed = false;
     return a->address;
 }
 
@@ -86,7 +99,8 @@ uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes
     allocation *a = add(m, virtual_size);
     a->pattern = (const uint8_t *)arena_copy(m->arena, bytes, size);
     a->pattern_size = size;
-    a->pages = allocation_pages(virtual_size);
+    a->pages = allocation_pages(a);
+    a->freed = false;
     return a->address;
 }
 
@@ -230,23 +244,30 @@ static module_variables *find_variables(const emu_memory *m, const emu_module *m
 
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
 {
-    const module_variables *known = find_variables(m, module);
-    if (known)
-        return known->addresses;
     size_t count = module->globals.count;
-    uint64_t *addresses = arena_alloc(m->arena, (count + 1) * sizeof *addresses);
-    for (size_t i = 0; i < count; i++) {
-        const variable *v = module->globals.items[i];
-        addresses[i] = emu_alloc(m, (size_t)v->size);
-        allocation *a = memory_find(m, addresses[i]);
-        if (!a)
-            os_out_of_memory((size_t)v->size);
-        allocation_write(a, addresses[i], v->bytes, (size_t)v->size);
+    module_variables *known = find_variables(m, module);
+    if (!known) {
+        uint64_t *addresses = arena_alloc(m->arena, (count + 1) * sizeof *addresses);
+        known = VEC_PUSH(m->arena, &m->variables);
+        *known = (module_variables){ module, 0, addresses };
+    }
+    for (; known->count < count; known->count++) {
+        const variable *v = module->globals.items[known->count];
+        uint64_t address = emu_alloc(m, (size_t)v->size);
+        if (!address)
+            arena_exhausted(m->arena, (size_t)v->size);
+        allocation *a = memory_find(m, address);
+        allocation_write(a, address, v->bytes, (size_t)v->size);
         a->read_only = v->space == SPACE_CONST;
         a->variable = true;
+        known->addresses[known->count] = address;
     }
-    *VEC_PUSH(m->arena, &m->variables) = (module_variables){ module, count, addresses };
-    return addresses;
+    return known->addresses;
+}
+
+void emu_module_place(emu_memory *m, const emu_module *module)
+{
+    memory_variables(m, module);
 }
 
 bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,

@@ -42,6 +42,19 @@ enum {
 #define LOCAL_WINDOW  UINT64_C(0x020000000000)
 #define WINDOW_BYTES  UINT64_C(0x1000000)
 
+/* The space that a generic address means, and where a space's addresses are among generic ones. */
+static inline ptx_space space_at(uint64_t address)
+{
+    return address - SHARED_WINDOW < WINDOW_BYTES  ? SPACE_SHARED
+           : address - LOCAL_WINDOW < WINDOW_BYTES ? SPACE_LOCAL
+                                                   : SPACE_GLOBAL;
+}
+
+static inline uint64_t space_window(ptx_space space)
+{
+    return space == SPACE_SHARED ? SHARED_WINDOW : space == SPACE_LOCAL ? LOCAL_WINDOW : 0;
+}
+
 /* Modifiers that many instructions share. */
 enum {
     MOD_RZ = 1 << 0,
@@ -89,26 +102,27 @@ typedef enum ptx_combine {
 } ptx_combine;
 
 /* What op.variant says, by instruction. */
-enum { BAR_SYNC, BAR_ARRIVE, BAR_RED };
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
-enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM, VOTE_BALLOT };
+enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM };
 enum { TRAP_INSTRUCTION, TRAP_ASSERT };
 enum { ASYNC_SIZE, ASYNC_IGNORE }; /* op.combine: what the last operand of cp.async says */
 enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
 
-enum { MAX_VECTOR = 8 };
+/* Registers that an instruction writes and reads, and elements in braces. */
+enum { MAX_RESULTS = 8, MAX_SOURCES = 12, MAX_VECTOR = 8 };
 #define NO_TARGET UINT32_MAX
 
 /* What a fence or an access means to other blocks, by its scope and its ordering. */
 enum { ORDER_STRONG = 1 << 0, ORDER_ACQUIRE = 1 << 1, ORDER_RELEASE = 1 << 2 };
 
-/* Predicates 0 and 1 of every kernel hold true and false. */
-enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1 };
+/* Predicates 0 and 1 of every kernel hold true and false. The first 64-bit register of its file is
+ * a place for results that nobody wants. */
+enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1, SINK_PLACE = 0 };
 
 struct op {
     op_exec *exec;
     /* Byte offsets into a warp's register file; for predicates indices into its predicates. */
-    uint32_t dst[MAX_VECTOR], src[MAX_VECTOR + 1];
+    uint32_t dst[MAX_RESULTS], src[MAX_SOURCES];
     int64_t offset;  /* added to an address */
     int64_t offset2; /* added to a second address */
     uint32_t guard;  /* a predicate */
@@ -127,6 +141,7 @@ struct op {
     bool uniform;        /* .uni: all lanes that are active go the same way */
     bool strong;         /* .volatile, .relaxed, …: ordered by the memory model */
     bool non_coherent;   /* need not see what this launch has stored */
+    bool atomic, store;  /* atom and red; st */
     uint8_t vector;      /* elements of a vector operand, at least 1 */
     uint8_t type, type2; /* ptx_type: of the result and of the source */
     uint8_t dst_bits, src_bits;
@@ -178,41 +193,15 @@ typedef struct constant {
 } constant;
 
 typedef enum special {
-    SPECIAL_TID_X,
-    SPECIAL_TID_Y,
-    SPECIAL_TID_Z,
-    SPECIAL_NTID_X,
-    SPECIAL_NTID_Y,
-    SPECIAL_NTID_Z,
-    SPECIAL_CTAID_X,
-    SPECIAL_CTAID_Y,
-    SPECIAL_CTAID_Z,
-    SPECIAL_NCTAID_X,
-    SPECIAL_NCTAID_Y,
-    SPECIAL_NCTAID_Z,
-    SPECIAL_LANEID,
-    SPECIAL_WARPID,
-    SPECIAL_NWARPID,
-    SPECIAL_SMID,
-    SPECIAL_NSMID,
-    SPECIAL_GRIDID,
-    SPECIAL_LANEMASK_EQ,
-    SPECIAL_LANEMASK_LE,
-    SPECIAL_LANEMASK_LT,
-    SPECIAL_LANEMASK_GE,
-    SPECIAL_LANEMASK_GT,
-    SPECIAL_CLOCK,
-    SPECIAL_CLOCK_HI,
-    SPECIAL_CLOCK64,
-    SPECIAL_GLOBALTIMER,
-    SPECIAL_TOTAL_SMEM_SIZE,
-    SPECIAL_DYNAMIC_SMEM_SIZE,
+#define REGISTER(name, text, type, value) SPECIAL_##name,
+#include "emu/specials.def"
     SPECIAL_COUNT,
 } special;
 
 typedef struct special_place {
     special which;
     uint32_t place;
+    bool wide; /* 64 bits */
 } special_place;
 
 typedef struct entry {

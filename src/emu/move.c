@@ -1,5 +1,6 @@
 /* Moves, address conversions, and arithmetic that chains through the carry. */
 #include "emu/arith.h"
+#include "emu/exec.h"
 #include "emu/machine.h"
 
 void exec_nothing(warp *w, const op *o, lane_mask mask)
@@ -19,43 +20,24 @@ void exec_move64(warp *w, const op *o, lane_mask mask)
     write_lanes64(w->file + o->dst[0], source(w, o, 0), mask);
 }
 
-static u64 element(const void *from, int lane, unsigned bits)
-{
-    return bits == 64 ? get_u64(from, lane) : get_u32(from, lane);
-}
-
-static void write_elements(void *to, const u64 *values, unsigned bits, lane_mask mask)
-{
-    lanes64 wide;
-    lanes32 narrow;
-    for (int i = 0; i < WARP_LANES; i++) {
-        wide.u64[i] = values[i];
-        narrow.u32[i] = (u32)values[i];
-    }
-    if (bits == 64)
-        write_lanes64(to, &wide, mask);
-    else
-        write_lanes32(to, &narrow, mask);
-}
-
 void exec_pack(warp *w, const op *o, lane_mask mask)
 {
     u64 values[WARP_LANES] = { 0 };
     for (unsigned e = 0; e < o->vector; e++)
         for (int i = 0; i < WARP_LANES; i++)
-            values[i] |= element(source(w, o, (int)e), i, o->src_bits) << e * o->src_bits;
-    write_elements(w->file + o->dst[0], values, o->dst_bits, mask);
+            values[i] |= get_bits(source(w, o, (int)e), i, o->src_bits == 64) << e * o->src_bits;
+    write_lanes(w->file + o->dst[0], values, o->dst_bits == 64, mask);
 }
 
 void exec_unpack(warp *w, const op *o, lane_mask mask)
 {
     u64 from[WARP_LANES], values[WARP_LANES];
     for (int i = 0; i < WARP_LANES; i++)
-        from[i] = element(source(w, o, 0), i, o->dst_bits);
+        from[i] = get_bits(source(w, o, 0), i, o->dst_bits == 64);
     for (unsigned e = 0; e < o->vector; e++) {
         for (int i = 0; i < WARP_LANES; i++)
             values[i] = from[i] >> e * o->src_bits & low_bits(o->src_bits);
-        write_elements(w->file + o->dst[e], values, o->src_bits, mask);
+        write_lanes(w->file + o->dst[e], values, o->src_bits == 64, mask);
     }
 }
 
@@ -66,17 +48,12 @@ void exec_clock(warp *w, const op *o, lane_mask mask)
     bool wide = o->variant == SPECIAL_CLOCK64 || o->variant == SPECIAL_GLOBALTIMER;
     for (int i = 0; i < WARP_LANES; i++)
         values[i] = o->variant == SPECIAL_CLOCK_HI ? now >> 32 : now;
-    write_elements(w->file + o->dst[0], values, wide ? 64 : 32, mask);
-}
-
-static u64 window_of(ptx_space space)
-{
-    return space == SPACE_SHARED ? SHARED_WINDOW : space == SPACE_LOCAL ? LOCAL_WINDOW : 0;
+    write_lanes(w->file + o->dst[0], values, wide, mask);
 }
 
 void exec_cvta(warp *w, const op *o, lane_mask mask)
 {
-    u64 window = window_of((ptx_space)o->space);
+    u64 window = space_window((ptx_space)o->space);
     lanes64 result;
     for (int i = 0; i < WARP_LANES; i++) {
         u64 address = get_u64(source(w, o, 0), i);
@@ -90,13 +67,10 @@ void exec_isspacep(warp *w, const op *o, lane_mask mask)
     lane_mask bits = 0;
     for (int i = 0; i < WARP_LANES; i++) {
         u64 address = get_u64(source(w, o, 0), i);
-        bool shared = address - SHARED_WINDOW < WINDOW_BYTES;
-        bool local = address - LOCAL_WINDOW < WINDOW_BYTES;
         const allocation *a = memory_find(w->machine->memory, address);
-        bool in = o->space == SPACE_SHARED   ? shared
-                  : o->space == SPACE_LOCAL  ? local
-                  : o->space == SPACE_GLOBAL ? !shared && !local
-                                             : a && a->read_only;
+        bool in = o->space == SPACE_CONST || o->space == SPACE_PARAM
+                      ? a && a->read_only
+                      : space_at(address) == (ptx_space)o->space;
         bits |= (lane_mask)in << i;
     }
     write_predicate(w, o->dst[0], bits, mask);
@@ -110,12 +84,6 @@ static u64 add_with_carry(u64 a, u64 b, bool wide, bool *carry)
     return sum;
 }
 
-static void set_carry(warp *w, const op *o, lane_mask carry, lane_mask mask)
-{
-    if (o->variant & CARRY_OUT)
-        w->carry = (w->carry & ~mask) | (carry & mask);
-}
-
 static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b, bool inverted)
 {
     bool wide = emu_type_bits((ptx_type)o->type) == 64;
@@ -127,14 +95,16 @@ static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 
         values[i] = add_with_carry(a[i], b[i], wide, &carry);
         out |= (lane_mask)(carry ^ inverted) << i;
     }
-    write_elements(w->file + o->dst[0], values, wide ? 64 : 32, mask);
-    set_carry(w, o, out, mask);
+    write_lanes(w->file + o->dst[0], values, wide, mask);
+    if (o->variant & CARRY_OUT)
+        w->carry = (w->carry & ~mask) | (out & mask);
 }
 
 static void load_elements(const warp *w, const op *o, int which, u64 *values)
 {
+    bool wide = emu_type_bits((ptx_type)o->type) == 64;
     for (int i = 0; i < WARP_LANES; i++)
-        values[i] = element(source(w, o, which), i, emu_type_bits((ptx_type)o->type));
+        values[i] = get_bits(source(w, o, which), i, wide);
 }
 
 void exec_add_carry(warp *w, const op *o, lane_mask mask)

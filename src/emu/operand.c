@@ -10,6 +10,14 @@ uint32_t parser_place(parser *p, unsigned bits)
     return place;
 }
 
+uint32_t parser_add_register(parser *p, const char *name, ptx_type type)
+{
+    uint32_t place =
+        type == TYPE_pred ? p->entry->predicate_count++ : parser_place(p, emu_type_bits(type));
+    *VEC_PUSH(p->arena, &p->entry->regs) = (reg){ .name = name, .type = type, .place = place };
+    return (uint32_t)p->entry->regs.count - 1;
+}
+
 uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide)
 {
     entry *e = p->entry;
@@ -29,54 +37,19 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 
 static const struct {
     const char *name;
-    special which;
     ptx_type type;
 } specials[] = {
-    { "%tid.x", SPECIAL_TID_X, TYPE_u32 },
-    { "%tid.y", SPECIAL_TID_Y, TYPE_u32 },
-    { "%tid.z", SPECIAL_TID_Z, TYPE_u32 },
-    { "%ntid.x", SPECIAL_NTID_X, TYPE_u32 },
-    { "%ntid.y", SPECIAL_NTID_Y, TYPE_u32 },
-    { "%ntid.z", SPECIAL_NTID_Z, TYPE_u32 },
-    { "%ctaid.x", SPECIAL_CTAID_X, TYPE_u32 },
-    { "%ctaid.y", SPECIAL_CTAID_Y, TYPE_u32 },
-    { "%ctaid.z", SPECIAL_CTAID_Z, TYPE_u32 },
-    { "%nctaid.x", SPECIAL_NCTAID_X, TYPE_u32 },
-    { "%nctaid.y", SPECIAL_NCTAID_Y, TYPE_u32 },
-    { "%nctaid.z", SPECIAL_NCTAID_Z, TYPE_u32 },
-    { "%laneid", SPECIAL_LANEID, TYPE_u32 },
-    { "%warpid", SPECIAL_WARPID, TYPE_u32 },
-    { "%nwarpid", SPECIAL_NWARPID, TYPE_u32 },
-    { "%smid", SPECIAL_SMID, TYPE_u32 },
-    { "%nsmid", SPECIAL_NSMID, TYPE_u32 },
-    { "%gridid", SPECIAL_GRIDID, TYPE_u64 },
-    { "%lanemask_eq", SPECIAL_LANEMASK_EQ, TYPE_u32 },
-    { "%lanemask_le", SPECIAL_LANEMASK_LE, TYPE_u32 },
-    { "%lanemask_lt", SPECIAL_LANEMASK_LT, TYPE_u32 },
-    { "%lanemask_ge", SPECIAL_LANEMASK_GE, TYPE_u32 },
-    { "%lanemask_gt", SPECIAL_LANEMASK_GT, TYPE_u32 },
-    { "%clock", SPECIAL_CLOCK, TYPE_u32 },
-    { "%clock_hi", SPECIAL_CLOCK_HI, TYPE_u32 },
-    { "%clock64", SPECIAL_CLOCK64, TYPE_u64 },
-    { "%globaltimer", SPECIAL_GLOBALTIMER, TYPE_u64 },
-    { "%total_smem_size", SPECIAL_TOTAL_SMEM_SIZE, TYPE_u32 },
-    { "%dynamic_smem_size", SPECIAL_DYNAMIC_SMEM_SIZE, TYPE_u32 },
+#define REGISTER(name, text, type, value) { text, TYPE_##type },
+#include "emu/specials.def"
 };
-
-ptx_type parser_special_type(special which)
-{
-    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
-        if (specials[i].which == which)
-            return specials[i].type;
-    return TYPE_NONE;
-}
 
 uint32_t parser_special(parser *p, special which)
 {
     uint32_t *known = &p->special_places[which];
     if (!*known) {
-        uint32_t place = parser_place(p, emu_type_bits(parser_special_type(which)));
-        *VEC_PUSH(p->arena, &p->entry->specials) = (special_place){ which, place };
+        bool wide = emu_type_bits(specials[which].type) == 64;
+        uint32_t place = parser_place(p, wide ? 64 : 32);
+        *VEC_PUSH(p->arena, &p->entry->specials) = (special_place){ which, place, wide };
         *known = place + 1;
     }
     return *known - 1;
@@ -91,11 +64,11 @@ static bool accept_special(parser *p, const char *name, special *which)
     bool component = p->lex.token.kind == TOKEN_DIRECTIVE;
     if (component)
         full = arena_format(p->arena, "%s.%s", name, p->lex.token.text);
-    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
-        if (strcmp(specials[i].name, full) == 0) {
+    for (special s = 0; s < SPECIAL_COUNT; s++)
+        if (strcmp(specials[s].name, full) == 0) {
             if (component)
                 lexer_next(&p->lex);
-            *which = specials[i].which;
+            *which = s;
             return true;
         }
     return false;
@@ -123,14 +96,8 @@ static bool find_in_range(parser *p, const char *name, const symbol *exact, oper
             index = index * 10 + (uint32_t)(*c - '0');
         if (index >= range->count)
             continue;
-        if (!range->members[index]) {
-            bool predicate = range->type == TYPE_pred;
-            uint32_t place = predicate ? p->entry->predicate_count++
-                                       : parser_place(p, emu_type_bits(range->type));
-            *VEC_PUSH(p->arena, &p->entry->regs) =
-                (reg){ .name = name, .type = range->type, .place = place };
-            range->members[index] = (uint32_t)p->entry->regs.count;
-        }
+        if (!range->members[index])
+            range->members[index] = parser_add_register(p, name, range->type) + 1;
         *found = (operand){ .kind = OPERAND_REG,
                             .index = range->members[index] - 1,
                             .type = range->type };
@@ -152,7 +119,7 @@ static operand named_operand(parser *p, const char *name)
     if (!s) {
         if (accept_special(p, name, &o.special)) {
             o.kind = OPERAND_SPECIAL;
-            o.type = parser_special_type(o.special);
+            o.type = specials[o.special].type;
         }
         return o;
     }
@@ -210,9 +177,9 @@ static const char *const levels[][4] = {
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
 
-static uint64_t apply(parser *p, const char *operator, uint64_t a, uint64_t b)
+static uint64_t apply(parser *p, const char *sign, uint64_t a, uint64_t b)
 {
-    switch (operator[0]) {
+    switch (sign[0]) {
     case '+':
         return a + b;
     case '-':
@@ -230,17 +197,17 @@ static uint64_t apply(parser *p, const char *operator, uint64_t a, uint64_t b)
     case '>':
         return b < 64 ? a >> b : 0;
     case '&':
-        return operator[1] ? a && b : (a &b);
+        return sign[1] ? a && b : (a & b);
     case '|':
-        return operator[1] ? a || b : (a | b);
+        return sign[1] ? a || b : (a | b);
     default:
         if (b == 0)
             lexer_error(&p->lex, p->lex.token.line, "division by zero in a constant");
-        return operator[0] == '/' ? a / b : a % b;
+        return sign[0] == '/' ? a / b : a % b;
     }
 }
 
-static const char *operator_at(const parser *p, int level)
+static const char *sign_at(const parser *p, int level)
 {
     for (int i = 0; i < 4 && levels[level][i]; i++)
         if (lexer_is(&p->lex, levels[level][i]))
@@ -253,9 +220,9 @@ static uint64_t parse_expression(parser *p, int lowest, int depth)
     if (lowest == LEVELS)
         return parse_unary(p, depth);
     uint64_t value = parse_expression(p, lowest + 1, depth);
-    for (const char *operator; (operator= operator_at(p, lowest)) != NULL;) {
+    for (const char *sign; (sign = sign_at(p, lowest)) != NULL;) {
         lexer_next(&p->lex);
-        value = apply(p, operator, value, parse_expression(p, lowest + 1, depth));
+        value = apply(p, sign, value, parse_expression(p, lowest + 1, depth));
     }
     return value;
 }
@@ -263,6 +230,13 @@ static uint64_t parse_expression(parser *p, int lowest, int depth)
 int64_t parser_integer(parser *p)
 {
     return (int64_t)parse_expression(p, 0, 0);
+}
+
+uint64_t operand_float_bits(const operand *o, bool wide)
+{
+    if (o->single)
+        return wide ? bits_of_double((double)float_of_bits((uint32_t)o->bits)) : o->bits;
+    return wide ? o->bits : bits_of_float((float)double_of_bits(o->bits));
 }
 
 static operand parse_number(parser *p)

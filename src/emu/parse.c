@@ -11,20 +11,6 @@ static void skip_line(parser *p)
         lexer_next(&p->lex);
 }
 
-void parser_skip_braces(parser *p)
-{
-    unsigned line = parser_line(p), depth = 0;
-    do {
-        if (p->lex.token.kind == TOKEN_END)
-            lexer_error(&p->lex, line, "'{' without '}'");
-        if (lexer_is(&p->lex, "{"))
-            depth++;
-        if (lexer_is(&p->lex, "}"))
-            depth--;
-        lexer_next(&p->lex);
-    } while (depth);
-}
-
 /* Directives that may stand anywhere and mean nothing to a run. */
 static bool parse_ignored(parser *p)
 {
@@ -36,7 +22,7 @@ static bool parse_ignored(parser *p)
             lexer_next(l);
         if (!lexer_is(l, "{"))
             lexer_error(l, parser_line(p), "expected '{' before %s", lexer_shown(l));
-        parser_skip_braces(p);
+        lexer_skip_braces(l);
     } else if (lexer_accept_directive(l, "pragma")) {
         while (l->token.kind == TOKEN_STRING || lexer_is(l, ","))
             lexer_next(l);
@@ -47,6 +33,8 @@ static bool parse_ignored(parser *p)
     return true;
 }
 
+static void parse_body(parser *p);
+
 static void parse_instruction(parser *p, const char *name, unsigned line, uint32_t guard,
                               bool guard_not)
 {
@@ -55,7 +43,10 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
     if (p->entry->ops.count >= MAX_OPS)
         lexer_error(l, line, "an entry has at most %d instructions", MAX_OPS);
     if (strcmp(name, "call") == 0) {
-        parser_call(p, line, guard, guard_not);
+        if (parser_begin_call(p, line, guard, guard_not)) {
+            parse_body(p);
+            parser_end_call(p);
+        }
         return;
     }
     if (strcmp(name, "ret") == 0 && p->call) {
@@ -93,23 +84,10 @@ static void parse_guarded(parser *p)
     parse_instruction(p, lexer_expect_name(l, "an instruction"), line, o.index, not );
 }
 
-void parser_resolve_labels(parser *p, size_t first)
-{
-    size_t kept = first;
-    for (size_t i = first; i < p->references.count; i++) {
-        const reference *r = &p->references.items[i];
-        const symbol *s = symbols_find(&p->symbols, r->label);
-        if (s && s->kind == SYMBOL_LABEL && s->depth == p->symbols.depth)
-            p->entry->ops.items[r->op].target = s->index;
-        else
-            p->references.items[kept++] = *r;
-    }
-    p->references.count = kept;
-}
-
 static void parse_statement(parser *p);
 
-void parser_body(parser *p)
+/* { statements } with a scope of their own. */
+static void parse_body(parser *p)
 {
     unsigned line = parser_line(p);
     size_t opened = symbols_open(&p->symbols), references = p->references.count;
@@ -132,7 +110,7 @@ static void parse_statement(parser *p)
     unsigned line = parser_line(p);
     ptx_space space;
     if (lexer_is(l, "{")) {
-        parser_body(p);
+        parse_body(p);
     } else if (lexer_accept(l, "@")) {
         parse_guarded(p);
     } else if (lexer_accept_directive(l, "reg")) {
@@ -208,7 +186,7 @@ static void parse_entry(parser *p)
     p->constant_next.count = 0;
     p->registers = 0;
     p->calls = 0;
-    p->sink = parser_place(p, 64);
+    parser_place(p, 64); /* SINK_PLACE */
     if (module_entry(p->module, e->name))
         lexer_error(l, line, "'%s' is declared twice", e->name);
 
@@ -221,7 +199,7 @@ static void parse_entry(parser *p)
     }
     while (!lexer_is(l, "{"))
         parse_performance(p);
-    parser_body(p);
+    parse_body(p);
     if (p->references.count)
         lexer_error(l, p->references.items[0].line, "'%s' is not declared",
                     p->references.items[0].label);
@@ -230,7 +208,7 @@ static void parse_entry(parser *p)
     /* Whatever falls off the end ends there. */
     instruction end = { .line = l->token.line, .name = "exit" };
     decode_instruction(p, &end, UINT32_MAX, false);
-    flow_analyse(e);
+    flow_analyse(p->arena, e);
     *VEC_PUSH(p->arena, &p->module->entries) = e;
     p->entry = NULL;
 }
@@ -243,11 +221,6 @@ static void parse_target(parser *p, const char *name)
             p->module->target = p->module->target * 10 + (unsigned)(*name - '0');
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static void parse_header(parser *p)
 {
     lexer *l = &p->lex;
@@ -255,7 +228,7 @@ static void parse_header(parser *p)
         lexer_error(l, parser_line(p), "a module starts with '.version', not %s", lexer_shown(l));
     const char *version = l->token.text;
     if (l->token.kind != TOKEN_FLOAT64 || version[0] < '3' || version[0] > '9' ||
-        version[1] != '.' || !is_digit(version[2]) || is_digit(version[3]))
+        version[1] != '.' || strspn(version + 2, "0123456789") != 1)
         lexer_error(l, parser_line(p), "PTX ISA version %s is not known", lexer_shown(l));
     p->module->isa = (unsigned)(version[0] - '0') * 10 + (unsigned)(version[2] - '0');
     lexer_next(l);

@@ -66,7 +66,7 @@ typedef struct parser {
     emu_module *module;
     entry *entry;
     symbols symbols;
-    symbols forms; /* instructions with their modifiers, and the row of the table each is */
+    symbols forms;             /* instructions with their modifiers */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
     VEC(function) functions;
     const struct call *call; /* whose body is being parsed, NULL in an entry's own */
@@ -74,40 +74,40 @@ typedef struct parser {
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;
     uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
-    uint32_t sink;                          /* a place for results nobody wants */
     uint64_t shared_end;                    /* of the arrays declared outside of entries */
     uint64_t global_bytes;                  /* declared in global and constant memory so far */
     uint64_t registers;                     /* declared in the entry so far */
 } parser;
-
-/* parse.c */
-
-/* { statements } with a scope of their own. */
-void parser_body(parser *p);
-
-/* Gives branches, from a reference on, the ops of the labels that the scope has. */
-void parser_resolve_labels(parser *p, size_t first);
-
-void parser_skip_braces(parser *p);
 
 /* expand.c */
 
 /* .func … behind .func: notes where a function stands that has a body. */
 void parser_function(parser *p);
 
-void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
+/* call …: goes to the body of the function, whose parameters are bound to what the caller gives,
+ * and back behind the call when the body is parsed. False where there is none, and nothing left to
+ * do. */
+bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
+void parser_end_call(parser *p);
+
 void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
 void parser_targets(parser *p, const char *name, unsigned line);
 void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool guard_not);
 
 /* operand.c */
 operand parser_operand(parser *p);
+
+/* The bits of a floating-point constant as a double's, wide, or a float's. */
+uint64_t operand_float_bits(const operand *o, bool wide);
+
 int64_t parser_integer(parser *p);
+
+/* A new register of the entry: its index. Predicates have places of their own. */
+uint32_t parser_add_register(parser *p, const char *name, ptx_type type);
 
 /* The place of a constant, and of a special register, in the register file. */
 uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide);
 uint32_t parser_special(parser *p, special which);
-ptx_type parser_special_type(special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
 /* declare.c */
@@ -132,6 +132,10 @@ void parser_param(parser *p);
 variable *parser_formal(parser *p, variable *given, ptx_type *type);
 
 symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned line);
+
+/* Gives branches, from a reference on, the ops of the labels that the scope has. */
+void parser_resolve_labels(parser *p, size_t first);
+
 uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);
 unsigned parser_line(const parser *p); /* the line of the current token */
 

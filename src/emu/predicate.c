@@ -1,4 +1,5 @@
 /* Comparisons and what is done with predicates. */
+#include "emu/exec.h"
 #include "emu/halves.h"
 #include "emu/machine.h"
 

@@ -23,6 +23,7 @@ typedef struct symbol {
     uint32_t *members;         /* of a range: 1 + register index, 0 before the first use */
     variable *variable;        /* of a variable */
     const char *const *labels; /* of a table */
+    const struct form *form;   /* of an instruction with its modifiers, see decode.c */
     unsigned depth;            /* of the scope it was declared in */
     uint32_t next;             /* the next older symbol of its bucket, plus 1 */
 } symbol;

@@ -88,6 +88,34 @@ typedef int64_t s64;
 typedef float f32;
 typedef double f64;
 
+static inline float float_of_bits(u32 bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline u32 bits_of_float(float value)
+{
+    u32 bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline double double_of_bits(u64 bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline u64 bits_of_double(double value)
+{
+    u64 bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 /* get_u32(register, lane) and put_u32(register, lane, value), for each of them; lanes_of_u32 is the
  * vector that holds it. */
 #define PTX_VALUES(X)                 \
@@ -141,6 +169,24 @@ static inline void write_lanes64(void *to, const lanes64 *from, lane_mask mask)
     }
     for (int i = 0; i < WARP_LANES; i++)
         reg->u64[i] = mask >> i & 1 ? from->u64[i] : reg->u64[i];
+}
+
+/* The same for registers of either size, wide: of 64 bits. */
+static inline u64 get_bits(const void *from, int lane, bool wide)
+{
+    return wide ? get_u64(from, lane) : get_u32(from, lane);
+}
+
+static inline void write_lanes(void *to, const u64 *values, bool wide, lane_mask mask)
+{
+    if (wide) {
+        write_lanes64(to, (const lanes64 *)(const void *)values, mask);
+        return;
+    }
+    lanes32 narrow;
+    for (int i = 0; i < WARP_LANES; i++)
+        narrow.u32[i] = (u32)values[i];
+    write_lanes32(to, &narrow, mask);
 }
 
 static inline int lowest_lane(lane_mask mask)

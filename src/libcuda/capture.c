@@ -11,8 +11,6 @@ typedef struct capture {
     bool invalid;
 } capture;
 
-static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
 static CUresult invalidate(capture *c, CUresult why)
 {
     c->invalid = true;
@@ -25,7 +23,9 @@ CUresult capture_add(CUstream s, const work *w)
     if (c->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     CUgraphNode node = graph_add(c->graph, s->tail.items, s->tail.count, w);
-    s->tail = node_list_of(c->graph, &node, 1);
+    if (!node)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    s->tail = (node_list){ &node->alone, 1 };
     return CUDA_SUCCESS;
 }
 
@@ -48,18 +48,22 @@ CUresult capture_wait(CUstream s, CUevent e)
         return invalidate(c, CUDA_ERROR_STREAM_CAPTURE_MERGE);
     if (e->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!c)
+        s->tail = e->at;
+    else if (!node_list_join(c->graph, &s->tail, e->at.items, e->at.count))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     s->capture = e->capture;
-    s->tail = c ? node_list_join(e->capture->graph, s->tail, e->at) : e->at;
     return CUDA_SUCCESS;
 }
 
 /* As cuThreadExchangeStreamCaptureMode describes it. */
 static bool is_unsafe(const capture *c)
 {
-    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+    CUstreamCaptureMode mode = this_thread()->capture_mode;
+    if (mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return false;
-    return thrd_equal(c->thread, thrd_current()) || (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-                                                     c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+    return thrd_equal(c->thread, thrd_current()) ||
+           (mode == CU_STREAM_CAPTURE_MODE_GLOBAL && c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 CUresult capture_refuses(CUcontext context)
@@ -86,7 +90,7 @@ CUresult capture_refuses_legacy(CUcontext context)
     return CUDA_SUCCESS;
 }
 
-static CUresult begin(CUcontext context, CUstream named, CUstreamCaptureMode mode)
+CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mode)
 {
     CUstream s;
     CUresult r = stream_find(context, named, &s);
@@ -108,13 +112,6 @@ static CUresult begin(CUcontext context, CUstream named, CUstreamCaptureMode mod
     s->capture = c;
     s->tail = (node_list){ 0 };
     return CUDA_SUCCESS;
-}
-
-CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : begin(c, s, mode));
 }
 
 /* Whether the origin waits for all that was done in other streams. */
@@ -151,7 +148,7 @@ void capture_lose(CUstream s)
     }
 }
 
-static CUresult end(CUcontext context, CUstream named, CUgraph *graph)
+CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph)
 {
     CUstream s;
     CUresult r = graph ? stream_find(context, named, &s) : CUDA_ERROR_INVALID_VALUE;
@@ -174,36 +171,9 @@ static CUresult end(CUcontext context, CUstream named, CUgraph *graph)
     return r;
 }
 
-CUresult cuStreamEndCapture(CUstream s, CUgraph *graph)
+CUstreamCaptureStatus capture_status(CUstream s)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : end(c, s, graph));
+    return !s->capture           ? CU_STREAM_CAPTURE_STATUS_NONE
+           : s->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
-
-CUresult cuStreamIsCapturing(CUstream named, CUstreamCaptureStatus *status)
-{
-    CUstream s;
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : status ? stream_find(c, named, &s) : CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *status = !s->capture           ? CU_STREAM_CAPTURE_STATUS_NONE
-                  : s->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                        : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    return leave(r);
-}
-
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUstreamCaptureMode before = thread_mode;
-    thread_mode = *mode;
-    *mode = before;
-    return CUDA_SUCCESS;
-}
-
-PER_THREAD_ALIAS(cuStreamBeginCapture_v2, _ptsz);
-PER_THREAD_ALIAS(cuStreamEndCapture, _ptsz);
-PER_THREAD_ALIAS(cuStreamIsCapturing, _ptsz);

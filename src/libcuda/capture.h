@@ -5,6 +5,13 @@
 
 #include "libcuda/stream.h"
 
+CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mode);
+
+/* Its graph. One that is invalid, or whose streams have not all come together, gives an error and
+ * ends as well. */
+CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph);
+CUstreamCaptureStatus capture_status(CUstream s);
+
 /* Puts work, or an event, behind what a captured stream has so far. */
 CUresult capture_add(CUstream s, const work *w);
 CUresult capture_record(CUstream s, CUevent e);

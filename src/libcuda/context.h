@@ -17,4 +17,8 @@ struct CUctx_st {
 /* The calling thread's, NULL where it has none or where it was destroyed. */
 CUcontext context_current(void);
 
+/* enter, and finds the thread's current context: CUDA_ERROR_INVALID_CONTEXT where there is none,
+ * and where a kernel of it failed what that kernel's launch returned. */
+CUresult enter_context(CUcontext *context);
+
 #endif

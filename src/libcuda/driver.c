@@ -5,69 +5,116 @@
 #include <stdlib.h>
 #include <threads.h>
 
-#include "libcuda/context.h"
-
 /* All that lives as long as the process. */
 static struct driver {
     once_flag once;
     mtx_t lock; /* recursive: a host function in a stream may call the library */
-    bool initialised;
-    const target *target;
+    tss_t thread;
+    CUresult state;       /* of the two: why they cannot be used */
+    const target *target; /* NULL: not initialised */
+    arena *arena;
     emu_memory *memory;
     handle *handles;
-} driver = { .once = ONCE_FLAG_INIT };
+} driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
 static void make_lock(void)
 {
-    mtx_init(&driver.lock, mtx_plain | mtx_recursive);
+    if (mtx_init(&driver.lock, mtx_plain | mtx_recursive) == thrd_success &&
+        tss_create(&driver.thread, free) == thrd_success)
+        driver.state = CUDA_SUCCESS;
 }
 
-void lock_driver(void)
+thread_state *this_thread(void)
+{
+    return tss_get(driver.thread);
+}
+
+/* Not _Thread_local: that a library has of a thread that is new is allocated when it is first
+ * touched, by a C library that ends the process where there is no memory. */
+static bool make_thread_state(void)
+{
+    thread_state *state = this_thread();
+    if (state)
+        return true;
+    state = calloc(1, sizeof *state);
+    if (state && tss_set(driver.thread, state) == thrd_success)
+        return true;
+    free(state);
+    return false;
+}
+
+static CUresult make_memory(void *unused)
+{
+    (void)unused;
+    driver.memory = emu_memory_new_in(driver.arena);
+    return CUDA_SUCCESS;
+}
+
+/* enter, also before cuInit. */
+static CUresult enter_library(void)
 {
     call_once(&driver.once, make_lock);
+    if (driver.state)
+        return driver.state;
     mtx_lock(&driver.lock);
-}
-
-void set_initialised(void)
-{
-    if (!driver.memory)
-        driver.memory = emu_memory_new();
-    driver.initialised = true;
+    return make_thread_state() ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult enter(void)
 {
-    lock_driver();
-    return driver.initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
-}
-
-CUresult enter_context(CUcontext *context)
-{
-    CUresult r = enter();
-    *context = r ? NULL : context_current();
-    if (r)
-        return r;
-    if (!*context)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if ((*context)->primary && !(*context)->retained)
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return (*context)->failure;
+    CUresult r = enter_library();
+    return !r && !driver.target ? CUDA_ERROR_NOT_INITIALIZED : r;
 }
 
 CUresult leave(CUresult result)
 {
-    mtx_unlock(&driver.lock);
+    if (!driver.state)
+        mtx_unlock(&driver.lock);
     return result;
+}
+
+CUresult driver_start(const target *t)
+{
+    CUresult r = enter_library();
+    if (!r && !driver.target && !t)
+        r = CUDA_ERROR_NO_DEVICE;
+    if (!r && !driver.arena)
+        driver.arena = arena_try_new(NULL);
+    if (!r && !driver.arena)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r && !driver.memory)
+        r = driver_try(make_memory, NULL);
+    if (!r && !driver.target)
+        driver.target = t;
+    return leave(r);
+}
+
+typedef struct trial {
+    CUresult (*work)(void *context);
+    void *context;
+    CUresult result;
+} trial;
+
+static void run_trial(void *context)
+{
+    trial *t = context;
+    t->result = t->work(t->context);
+}
+
+CUresult driver_try(CUresult (*work)(void *context), void *context)
+{
+    trial t = { .work = work, .context = context };
+    return arena_try(driver.arena, run_trial, &t) ? t.result : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+arena *driver_arena(void)
+{
+    return arena_try_new(driver.arena);
 }
 
 const target *device_target(void)
 {
     return driver.target;
-}
-
-void device_set_target(const target *t)
-{
-    driver.target = t;
 }
 
 emu_memory *device_memory(void)
@@ -134,17 +181,26 @@ const char *setting(const char *name)
 }
 
 /* What a program leaves behind; asked for, because a driver frees it without a word. */
-__attribute__((destructor)) static void report_leaks(void)
+static void report_leaks(void)
 {
     enum { LISTED = 20 };
     emu_allocation list[LISTED];
     uint64_t bytes;
-    if (!driver.memory || !setting("PTXGEN_CUDA_LEAKS"))
-        return;
     size_t count = emu_live(driver.memory, list, LISTED, &bytes);
     for (size_t i = 0; i < count && i < LISTED; i++)
         say("leak: %llu bytes at 0x%llx", (unsigned long long)list[i].size,
             (unsigned long long)list[i].address);
     say("not freed: %llu bytes of device memory in %zu allocations", (unsigned long long)bytes,
         count);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (driver.memory && setting("PTXGEN_CUDA_LEAKS"))
+        report_leaks();
+    if (driver.state)
+        return;
+    free(this_thread());
+    tss_delete(driver.thread);
+    driver.state = CUDA_ERROR_DEINITIALIZED; /* to who calls when a process has nearly ended */
 }

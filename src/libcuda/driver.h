@@ -2,13 +2,14 @@
  * handles of.
  *
  * A driver library is global by nature: this is the one part of the project that has state of the
- * process, all of it in driver.c and under one lock. Every entry point is
+ * process, all of it in driver.c and under one lock. The functions that programs call stand in
+ * entry/, and no file of the library calls those of another. Each is
  *
  *     CUcontext c;
  *     CUresult r = enter_context(&c);          takes the lock
  *     return leave(r ? r : work(c, ...));      gives it back
  *
- * so that functions that are no entry points run with the lock held and need no thought of threads.
+ * so that all that is beside that folder runs with the lock held and needs no thought of threads.
  * Work in streams is done before the call that submits it returns, as if every launch were
  * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device).
  */
@@ -21,7 +22,13 @@
 #include "libcuda/api.h"
 #include "target.h"
 
-enum { SM_COUNT = 2, DEVICE_MEMORY_GIB = 16, WARP_THREADS = 32, SHARED_WITHOUT_ASKING = 48 * 1024 };
+enum {
+    SM_COUNT = 2,
+    DEVICE_MEMORY_GIB = 16,
+    WARP_THREADS = 32,
+    SHARED_WITHOUT_ASKING = 48 * 1024,
+    MOST_PUSHED = 32
+};
 #define DEVICE_MEMORY_BYTES ((size_t)DEVICE_MEMORY_GIB << 30)
 
 typedef enum handle_kind {
@@ -52,20 +59,32 @@ bool handle_is(const void *object, handle_kind kind);
 /* The first live object of a kind behind after (NULL: from the start), or NULL. */
 void *handle_next(handle_kind kind, const void *after);
 
-/* Take the lock, whatever they return, and say CUDA_ERROR_NOT_INITIALIZED before cuInit.
- * enter_context also finds the thread's current context: CUDA_ERROR_INVALID_CONTEXT where there is
- * none, and where a kernel of it failed what that kernel's launch returned. */
+/* Takes the lock, whatever it returns: CUDA_ERROR_NOT_INITIALIZED before cuInit, and
+ * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left. */
 CUresult enter(void);
-CUresult enter_context(CUcontext *context);
 CUresult leave(CUresult result);
 
-/* For cuInit alone: enter without its check, and what the check asks for. */
-void lock_driver(void);
-void set_initialised(void);
+/* What each thread has of its own; never NULL behind enter. */
+typedef struct thread_state {
+    CUcontext pushed[MOST_PUSHED]; /* contexts; the last is the current one */
+    unsigned count;
+    CUstreamCaptureMode capture_mode;
+} thread_state;
+thread_state *this_thread(void);
 
+/* What cuInit does: makes what the driver needs, for a device that is a target, or NULL: there is
+ * none. The first one stays. */
+CUresult driver_start(const target *t);
 const target *device_target(void);
-void device_set_target(const target *t);
 emu_memory *device_memory(void);
+
+/* An arena for an object, or NULL where there is no memory. */
+arena *driver_arena(void);
+
+/* Calls work(context), which may use device_memory and arenas of objects as if memory had no end:
+ * where it has, CUDA_ERROR_OUT_OF_MEMORY comes back and work has stopped there (see arena_try), and
+ * otherwise what work returns. Outside of it only arena_try_alloc may be used. */
+CUresult driver_try(CUresult (*work)(void *context), void *context);
 
 /* One line on standard error, which starts with the library's name. */
 void say(const char *format, ...) PRINTF_LIKE(1, 2);

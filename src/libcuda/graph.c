@@ -1,13 +1,13 @@
 #include "libcuda/graph.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 CUgraph graph_new(void)
 {
-    CUgraph g = handle_new(GRAPH_HANDLE, sizeof *g, NULL);
+    arena *a = driver_arena();
+    CUgraph g = a ? handle_new(GRAPH_HANDLE, sizeof *g, NULL) : NULL;
     if (g)
-        g->arena = arena_new();
+        g->arena = a;
+    else
+        arena_free(a);
     return g;
 }
 
@@ -17,15 +17,7 @@ void graph_free(CUgraph g)
     handle_free(g);
 }
 
-node_list node_list_of(CUgraph g, const CUgraphNode *nodes, size_t count)
-{
-    node_list list = { arena_alloc(g->arena, (count + 1) * sizeof(CUgraphNode)), count };
-    if (count)
-        memcpy(list.items, nodes, count * sizeof *nodes);
-    return list;
-}
-
-static bool has(node_list list, CUgraphNode node)
+bool node_list_has(node_list list, CUgraphNode node)
 {
     for (size_t i = 0; i < list.count; i++)
         if (list.items[i] == node)
@@ -33,23 +25,30 @@ static bool has(node_list list, CUgraphNode node)
     return false;
 }
 
-node_list node_list_join(CUgraph g, node_list a, node_list b)
+bool node_list_join(CUgraph g, node_list *list, const CUgraphNode *nodes, size_t count)
 {
-    node_list all = { arena_alloc(g->arena, (a.count + b.count + 1) * sizeof(CUgraphNode)), 0 };
-    for (size_t i = 0; i < a.count; i++)
-        all.items[all.count++] = a.items[i];
-    for (size_t i = 0; i < b.count; i++)
-        if (!has(a, b.items[i]))
-            all.items[all.count++] = b.items[i];
-    return all;
+    node_list all = { arena_try_alloc(g->arena, (list->count + count + 1) * sizeof(CUgraphNode)),
+                      0 };
+    if (!all.items)
+        return false;
+    for (size_t i = 0; i < list->count; i++)
+        all.items[all.count++] = list->items[i];
+    for (size_t i = 0; i < count; i++)
+        if (!node_list_has(*list, nodes[i]))
+            all.items[all.count++] = nodes[i];
+    *list = all;
+    return true;
 }
 
 CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, const work *w)
 {
-    CUgraphNode node = arena_zalloc(g->arena, sizeof *node);
-    node->graph = g;
-    node->work = work_keep(g->arena, w);
-    node->dependencies = node_list_of(g, dependencies, count);
+    CUgraphNode node = arena_try_alloc(g->arena, sizeof *node);
+    if (!node)
+        return NULL;
+    *node = (struct CUgraphNode_st){ .graph = g, .alone = node };
+    if (!work_keep(g->arena, w, &node->work) ||
+        !node_list_join(g, &node->dependencies, dependencies, count))
+        return NULL;
     if (g->last)
         g->last->next = node;
     else
@@ -109,211 +108,4 @@ bool is_node(CUgraphNode node)
             if (n == node)
                 return true;
     return false;
-}
-
-CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
-{
-    CUresult r = enter();
-    if (!r && (!graph || flags))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && !(*graph = graph_new()))
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    return leave(r);
-}
-
-CUresult cuGraphDestroy(CUgraph g)
-{
-    CUresult r = enter();
-    if (!r && !handle_is(g, GRAPH_HANDLE))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        graph_free(g);
-    return leave(r);
-}
-
-static CUresult add(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies, size_t count,
-                    const work *w)
-{
-    if (!node || !handle_is(g, GRAPH_HANDLE) || (count && !dependencies))
-        return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++)
-        if (!is_node(dependencies[i]) || dependencies[i]->graph != g)
-            return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = work_check(w);
-    if (!r)
-        *node = graph_add(g, dependencies, count, w);
-    return r;
-}
-
-static CUresult enter_and_add(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                              size_t count, const work *w)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : add(node, g, dependencies, count, w));
-}
-
-CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                                 size_t count, const CUDA_KERNEL_NODE_PARAMS *params)
-{
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .as.launch = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                              size_t count, const CUDA_MEMCPY3D *params, CUcontext context)
-{
-    (void)context; /* all have one device */
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_MEMCPY, .as.copy = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                              size_t count, const CUDA_MEMSET_NODE_PARAMS *params,
-                              CUcontext context)
-{
-    (void)context;
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_MEMSET, .as.set = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                            size_t count, const CUDA_HOST_NODE_PARAMS *params)
-{
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_HOST, .as.host = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                             size_t count)
-{
-    work w = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                 size_t count)
-{
-    if (!handle_is(g, GRAPH_HANDLE) || (count && (!from || !to)))
-        return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++)
-        if (!is_node(from[i]) || !is_node(to[i]) || from[i]->graph != g || to[i]->graph != g ||
-            from[i] == to[i] || has(to[i]->dependencies, from[i]))
-            return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++) {
-        node_list one = { (CUgraphNode[]){ from[i] }, 1 };
-        to[i]->dependencies = node_list_join(g, to[i]->dependencies, one);
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult cuGraphAddDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                size_t count)
-{
-    CUresult r = enter();
-    return leave(r ? r : add_dependencies(g, from, to, count));
-}
-
-CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                   const CUgraphEdgeData *edges, size_t count)
-{
-    (void)edges; /* how early a node may start, and none starts early here */
-    return cuGraphAddDependencies(g, from, to, count);
-}
-
-/* Fills in as many as there is room for, as all such queries do: *count goes in as the room and
- * comes out as what was given, or, where nodes is NULL, as how many there are. */
-static void give(CUgraphNode *nodes, size_t *count, size_t *given, CUgraphNode node)
-{
-    if (nodes && *given < *count)
-        nodes[*given] = node;
-    ++*given;
-}
-
-static void end_giving(CUgraphNode *nodes, size_t *count, size_t given)
-{
-    for (size_t i = given; nodes && i < *count; i++)
-        nodes[i] = NULL;
-    if (!nodes || given < *count)
-        *count = given;
-}
-
-CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *count)
-{
-    size_t given = 0;
-    CUresult r = enter();
-    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
-        give(nodes, count, &given, n);
-    if (!r)
-        end_giving(nodes, count, given);
-    return leave(r);
-}
-
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-    size_t given = 0;
-    CUresult r = enter();
-    if (!r && (!is_node(node) || !count))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; !r && i < node->dependencies.count; i++)
-        give(nodes, count, &given, node->dependencies.items[i]);
-    if (!r)
-        end_giving(nodes, count, given);
-    return leave(r);
-}
-
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
-                                       size_t *count)
-{
-    CUresult r = cuGraphNodeGetDependencies(node, nodes, count);
-    if (!r && nodes && edges)
-        memset(edges, 0, *count * sizeof *edges);
-    return r;
-}
-
-CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
-    CUresult r = enter();
-    if (!r && (!type || !is_node(node)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *type = node->work.type;
-    return leave(r);
-}
-
-static CUresult check_kernel_node(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
-{
-    return params && is_node(node) && node->work.type == CU_GRAPH_NODE_TYPE_KERNEL
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *params)
-{
-    CUresult r = enter();
-    r = r ? r : check_kernel_node(node, params);
-    if (!r)
-        *params = node->work.as.launch;
-    return leave(r);
-}
-
-CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check_kernel_node(node, params);
-    r = r ? r : launch_check(params);
-    if (!r)
-        node->work.as.launch = launch_keep(node->graph->arena, params);
-    return leave(r);
 }

@@ -15,7 +15,8 @@ struct CUgraphNode_st {
     CUgraph graph;
     work work;
     node_list dependencies;
-    bool marked; /* by the function that walks the graph */
+    CUgraphNode alone; /* this one: a list of itself needs no memory */
+    bool marked;       /* by the function that walks the graph */
 };
 
 struct CUgraph_st {
@@ -25,14 +26,18 @@ struct CUgraph_st {
     size_t count;
 };
 
+/* NULL where there is no memory, as from graph_add. */
 CUgraph graph_new(void);
 void graph_free(CUgraph g);
 
 /* Adds work that was checked. */
 CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, const work *w);
 
-node_list node_list_of(CUgraph g, const CUgraphNode *nodes, size_t count);
-node_list node_list_join(CUgraph g, node_list a, node_list b);
+bool node_list_has(node_list list, CUgraphNode node);
+
+/* Adds those that a list has not, in memory of the graph; what its old items are in stays as it is.
+ * False where there is no memory. */
+bool node_list_join(CUgraph g, node_list *list, const CUgraphNode *nodes, size_t count);
 
 /* Marks these nodes and all that they depend on, and no others. */
 void graph_mark_needed(CUgraph g, node_list nodes);

@@ -8,11 +8,11 @@
  *   what a device would not notice: races, missing barriers, memory or registers read before
  *   written, lanes that do not take part; and trap    CUDA_ERROR_LAUNCH_FAILED
  */
+#include "libcuda/launch.h"
+
 #include <string.h>
 
 #include "libcuda/module.h"
-#include "libcuda/stream.h"
-#include "libcuda/work.h"
 
 static CUresult code_of(emu_fault fault)
 {
@@ -99,16 +99,14 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l)
     return CUDA_SUCCESS;
 }
 
-static const void **parameters(arena *a, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
+/* Where the value of a parameter stands, in what was checked. */
+static const void *parameter(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l, unsigned index,
+                             size_t *size)
 {
-    const void **pointers = arena_alloc(a, (f->info.param_count + 1) * sizeof *pointers);
-    const unsigned char *bytes = l->extra ? parameter_buffer(l->extra, f->info.param_bytes) : NULL;
-    for (unsigned i = 0; i < f->info.param_count; i++) {
-        size_t offset, size;
-        emu_param(f->module->module, f->name, i, &offset, &size);
-        pointers[i] = bytes ? bytes + offset : l->kernelParams[i];
-    }
-    return pointers;
+    size_t offset;
+    emu_param(f->module->module, f->name, index, &offset, size);
+    return l->extra ? parameter_buffer(l->extra, f->info.param_bytes) + offset
+                    : l->kernelParams[index];
 }
 
 static void report_fault(CUfunction f, const emu_report *report)
@@ -132,19 +130,20 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
     emu_report report;
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    arena *a = arena_new();
+    for (unsigned i = 0; i < f->info.param_count; i++) {
+        size_t size;
+        f->params[i] = parameter(f, l, i, &size);
+    }
     emu_launch_config config = {
         .module = f->module->module,
         .entry = f->name,
         .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },
         .block = { l->blockDimX, l->blockDimY, l->blockDimZ },
         .dynamic_shared = l->sharedMemBytes,
-        .params = parameters(a, f, l),
+        .params = f->params,
         .param_count = f->info.param_count,
     };
-    bool ran = emu_launch(device_memory(), &config, NULL, &report);
-    arena_free(a);
-    if (ran)
+    if (emu_launch(device_memory(), &config, NULL, &report))
         return CUDA_SUCCESS;
     report_fault(f, &report);
     CUresult r = code_of(report.fault);
@@ -153,98 +152,35 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
     return r;
 }
 
-static void take_sizes(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l)
+bool launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS *kept)
 {
-    void **values = kept->kernelParams;
-    *kept = *l;
-    kept->func = function_of(l);
-    kept->kern = NULL;
-    kept->kernelParams = values;
-    kept->extra = NULL;
-}
-
-static void take_values(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l)
-{
-    CUfunction f = kept->func;
-    arena *a = arena_new();
-    const void **from = parameters(a, f, l);
-    for (unsigned i = 0; i < f->info.param_count; i++) {
-        size_t offset, size;
-        emu_param(f->module->module, f->name, i, &offset, &size);
-        memcpy(kept->kernelParams[i], from[i], size);
-    }
-    arena_free(a);
-}
-
-CUDA_KERNEL_NODE_PARAMS launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l)
-{
-    CUDA_KERNEL_NODE_PARAMS kept = { 0 };
     CUfunction f = function_of(l);
-    unsigned char *bytes = arena_alloc(a, f->info.param_bytes + 1);
-    kept.kernelParams = arena_alloc(a, (f->info.param_count + 1) * sizeof *kept.kernelParams);
+    void **values = arena_try_alloc(a, (f->info.param_count + 1) * sizeof *values);
+    unsigned char *bytes = arena_try_alloc(a, f->info.param_bytes + 1);
+    if (!values || !bytes)
+        return false;
     for (unsigned i = 0; i < f->info.param_count; i++) {
         size_t offset, size;
         emu_param(f->module->module, f->name, i, &offset, &size);
-        kept.kernelParams[i] = bytes + offset;
+        values[i] = bytes + offset;
     }
-    launch_replace(&kept, l);
-    return kept;
+    kept->kernelParams = values;
+    launch_replace(kept, l);
+    return true;
 }
 
 void launch_replace(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l)
 {
-    take_sizes(kept, l);
-    take_values(kept, l);
-}
-
-static CUresult submit(CUstream stream, const CUDA_KERNEL_NODE_PARAMS *l)
-{
-    work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .as.launch = *l };
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : stream_submit(c, stream, &w));
-}
-
-CUresult cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                        CUstream stream, void **params, void **extra)
-{
-    return submit(stream, &(CUDA_KERNEL_NODE_PARAMS){
-                              .func = f,
-                              .gridDimX = grid_x,
-                              .gridDimY = grid_y,
-                              .gridDimZ = grid_z,
-                              .blockDimX = block_x,
-                              .blockDimY = block_y,
-                              .blockDimZ = block_z,
-                              .sharedMemBytes = shared,
-                              .kernelParams = params,
-                              .extra = extra,
-                          });
-}
-
-/* Launch attributes are about order and caches, but for clusters, which the emulator has not. */
-static bool wants_clusters(const CUlaunchConfig *config)
-{
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const CUlaunchAttribute *a = &config->attrs[i];
-        if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
-            a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z > 1)
-            return true;
+    void **values = kept->kernelParams;
+    CUfunction f = function_of(l);
+    for (unsigned i = 0; i < f->info.param_count; i++) {
+        size_t size;
+        const void *value = parameter(f, l, i, &size);
+        memcpy(values[i], value, size);
     }
-    return false;
+    *kept = *l;
+    kept->func = f;
+    kept->kern = NULL;
+    kept->kernelParams = values;
+    kept->extra = NULL;
 }
-
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
-{
-    if (!config || (config->numAttrs && !config->attrs))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (wants_clusters(config))
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
-                          config->blockDimX, config->blockDimY, config->blockDimZ,
-                          config->sharedMemBytes, config->hStream, params, extra);
-}
-
-PER_THREAD_ALIAS(cuLaunchKernel, _ptsz);
-PER_THREAD_ALIAS(cuLaunchKernelEx, _ptsz);

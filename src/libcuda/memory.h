@@ -13,6 +13,8 @@ typedef struct buffer {
     unsigned flags;
 } buffer;
 
+/* size bytes of device memory or, where host is not NULL, of that; NULL when there is no memory. */
+buffer *buffer_new(CUcontext c, void *host, size_t size);
 void buffer_destroy(buffer *b);
 
 /* The live buffer that a device address, or a host pointer, is inside of; NULL for none. */

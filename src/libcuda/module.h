@@ -18,6 +18,7 @@ struct CUfunc_st {
     const char *name;
     emu_entry_info info;
     size_t dynamic_shared; /* bytes a launch may ask for: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_… */
+    const void **params;   /* room for where the values of a launch's parameters stand */
 };
 
 void module_destroy(CUmodule m);
@@ -25,7 +26,7 @@ void module_destroy(CUmodule m);
 /* A line of the PTX without leading white space; *length is 0 where there is none. */
 const char *module_line(CUmodule m, unsigned line, size_t *length);
 
-/* Threads that a block of a function may have. */
+/* Threads that a block of it may have. */
 unsigned function_threads(CUfunction f);
 
 #endif

@@ -26,16 +26,8 @@ struct CUevent_st {
 };
 
 CUstream stream_new(CUcontext c, unsigned flags, int priority);
-void stream_destroy(CUstream s);
 
 /* What a stream handle stands for in a context, also the three that need no object. */
 CUresult stream_find(CUcontext c, CUstream named, CUstream *stream);
-
-/* stream_find for a stream that will get work: the legacy stream would wait for the others, which
- * is refused while one of them is captured. */
-CUresult stream_ready(CUcontext c, CUstream named, CUstream *stream);
-
-/* Does the work or, where the stream is captured, puts it into the graph. */
-CUresult stream_submit(CUcontext c, CUstream named, const work *w);
 
 #endif

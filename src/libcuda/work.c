@@ -1,5 +1,8 @@
 #include "libcuda/work.h"
 
+#include "libcuda/copy.h"
+#include "libcuda/launch.h"
+
 CUresult work_check(const work *w)
 {
     switch (w->type) {
@@ -16,27 +19,37 @@ CUresult work_check(const work *w)
     }
 }
 
-CUresult work_run(CUcontext c, const work *w)
+typedef struct run {
+    CUcontext context;
+    const work *work;
+} run;
+
+static CUresult run_on_device(void *context)
 {
+    const run *r = context;
+    const work *w = r->work;
     switch (w->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        return launch_run(c, &w->as.launch);
+        return launch_run(r->context, &w->as.launch);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return copy_run(&w->as.copy);
     case CU_GRAPH_NODE_TYPE_MEMSET:
         return set_run(&w->as.set);
-    case CU_GRAPH_NODE_TYPE_HOST:
-        w->as.host.fn(w->as.host.userData);
-        return CUDA_SUCCESS;
     default:
         return CUDA_SUCCESS;
     }
 }
 
-work work_keep(arena *a, const work *w)
+CUresult work_run(CUcontext c, const work *w)
 {
-    work kept = *w;
-    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        kept.as.launch = launch_keep(a, &w->as.launch);
-    return kept;
+    if (w->type != CU_GRAPH_NODE_TYPE_HOST)
+        return driver_try(run_on_device, &(run){ c, w });
+    w->as.host.fn(w->as.host.userData); /* which may leave by other ways than a return */
+    return CUDA_SUCCESS;
+}
+
+bool work_keep(arena *a, const work *w, work *kept)
+{
+    *kept = *w;
+    return w->type != CU_GRAPH_NODE_TYPE_KERNEL || launch_keep(a, &w->as.launch, &kept->as.launch);
 }

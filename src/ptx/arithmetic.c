@@ -1,12 +1,6 @@
 /* Arithmetic, bits, conversions, comparisons, shuffles: calls that compute a value from values. */
 #include "ptx/ir.h"
 
-/* The functions below have the kernel-facing macros' names. */
-#undef abs
-#undef div
-#undef min
-#undef max
-
 /* The type of the first operand that has one. */
 static type common_type(const val *operands, unsigned count)
 {
@@ -16,18 +10,18 @@ static type common_type(const val *operands, unsigned count)
     return U32;
 }
 
-static val emit1(ptx *p, op o, val a)
+val ptx_unary(ptx *p, ptx_op o, val a)
 {
     return ptx_emit(p, o, common_type(&a, 1), NO_TYPE, &a);
 }
 
-static val emit2(ptx *p, op o, val a, val b)
+val ptx_binary(ptx *p, ptx_op o, val a, val b)
 {
     val operands[] = { a, b };
     return ptx_emit(p, o, common_type(operands, 2), NO_TYPE, operands);
 }
 
-static val emit3(ptx *p, op o, val a, val b, val c)
+val ptx_ternary(ptx *p, ptx_op o, val a, val b, val c)
 {
     val operands[] = { a, b, c };
     return ptx_emit(p, o, common_type(operands, 3), NO_TYPE, operands);
@@ -38,19 +32,9 @@ static bool is_float(val a, val b)
     return BIT(a.kind == VAL_NUMBER ? b.type : a.type) & (FLOATS | BIT(F16));
 }
 
-val ptx_add(ptx *p, val a, val b)
-{
-    return emit2(p, OP_ADD, a, b);
-}
-
-val ptx_sub(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SUB, a, b);
-}
-
 val ptx_mul(ptx *p, val a, val b)
 {
-    return emit2(p, is_float(a, b) ? OP_MUL : OP_MUL_LO, a, b);
+    return ptx_binary(p, is_float(a, b) ? INST_MUL : INST_MUL_LO, a, b);
 }
 
 /* log2 of an unsigned constant that is a power of two above 1, else 0. */
@@ -69,35 +53,15 @@ static unsigned power(val a, val b)
 val ptx_div(ptx *p, val a, val b)
 {
     if (power(a, b))
-        return ptx_shr(p, a, imm(U32, power(a, b)));
-    return emit2(p, is_float(a, b) ? OP_DIV_RN : OP_DIV, a, b);
+        return shr(p, a, imm(U32, power(a, b)));
+    return ptx_binary(p, is_float(a, b) ? INST_DIV_RN : INST_DIV, a, b);
 }
 
 val ptx_rem(ptx *p, val a, val b)
 {
     if (power(a, b))
-        return ptx_and(p, a, imm(a.type, (long long)b.bits - 1));
-    return emit2(p, OP_REM, a, b);
-}
-
-val ptx_min(ptx *p, val a, val b)
-{
-    return emit2(p, OP_MIN, a, b);
-}
-
-val ptx_max(ptx *p, val a, val b)
-{
-    return emit2(p, OP_MAX, a, b);
-}
-
-val ptx_neg(ptx *p, val a)
-{
-    return emit1(p, OP_NEG, a);
-}
-
-val ptx_abs(ptx *p, val a)
-{
-    return emit1(p, OP_ABS, a);
+        return bit_and(p, a, imm(a.type, (long long)b.bits - 1));
+    return ptx_binary(p, INST_REM, a, b);
 }
 
 static bool is_zero(val v)
@@ -110,90 +74,25 @@ val ptx_mad(ptx *p, val a, val b, val c)
     val operands[] = { a, b, c };
     bool real = BIT(common_type(operands, 3)) & FLOATS;
     if (!real && is_zero(c))
-        return emit2(p, OP_MUL_LO, a, b);
-    return emit3(p, real ? OP_FMA : OP_MAD_LO, a, b, c);
-}
-
-val ptx_mul_wide(ptx *p, val a, val b)
-{
-    return emit2(p, OP_MUL_WIDE, a, b);
+        return ptx_binary(p, INST_MUL_LO, a, b);
+    return ptx_ternary(p, real ? INST_FMA : INST_MAD_LO, a, b, c);
 }
 
 val ptx_mad_wide(ptx *p, val a, val b, val c)
 {
-    return is_zero(c) ? emit2(p, OP_MUL_WIDE, a, b) : emit3(p, OP_MAD_WIDE, a, b, c);
+    return is_zero(c) ? ptx_binary(p, INST_MUL_WIDE, a, b) : ptx_ternary(p, INST_MAD_WIDE, a, b, c);
 }
 
 val ptx_dp4a(ptx *p, val a, val b, val c)
 {
     val operands[] = { a, b, c };
-    return ptx_emit(p, OP_DP4A, common_type(&a, 1), common_type(&b, 1), operands);
-}
-
-val ptx_and(ptx *p, val a, val b)
-{
-    return emit2(p, OP_AND, a, b);
-}
-
-val ptx_or(ptx *p, val a, val b)
-{
-    return emit2(p, OP_OR, a, b);
-}
-
-val ptx_xor(ptx *p, val a, val b)
-{
-    return emit2(p, OP_XOR, a, b);
-}
-
-val ptx_not(ptx *p, val a)
-{
-    return emit1(p, OP_NOT, a);
-}
-
-val ptx_shl(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SHL, a, b);
-}
-
-val ptx_shr(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SHR, a, b);
-}
-
-val ptx_bfe(ptx *p, val a, val first, val count)
-{
-    return emit3(p, OP_BFE, a, first, count);
-}
-
-val ptx_prmt(ptx *p, val a, val b, val selector)
-{
-    return emit3(p, OP_PRMT, a, b, selector);
+    return ptx_emit(p, INST_DP4A, common_type(&a, 1), common_type(&b, 1), operands);
 }
 
 val ptx_lop3(ptx *p, val a, val b, val c, unsigned table)
 {
     val operands[] = { a, b, c, imm(U32, table) };
-    return ptx_emit(p, OP_LOP3, common_type(operands, 3), NO_TYPE, operands);
-}
-
-val ptx_rcp(ptx *p, val a)
-{
-    return emit1(p, OP_RCP_RN, a);
-}
-
-val ptx_rcp_approx(ptx *p, val a)
-{
-    return emit1(p, OP_RCP_APPROX, a);
-}
-
-val ptx_rsqrt(ptx *p, val a)
-{
-    return emit1(p, OP_RSQRT, a);
-}
-
-val ptx_ex2(ptx *p, val a)
-{
-    return emit1(p, OP_EX2, a);
+    return ptx_emit(p, INST_LOP3, common_type(operands, 3), NO_TYPE, operands);
 }
 
 val ptx_convert(ptx *p, type t, val a)
@@ -203,7 +102,7 @@ val ptx_convert(ptx *p, type t, val a)
         return a.kind == VAL_VAR ? ptx_copy(p, a) : a;
     bool to_real = BIT(t) & (FLOATS | BIT(F16)), from_real = BIT(from) & (FLOATS | BIT(F16));
     bool exact = to_real && from_real && type_table[t].bytes > type_table[from].bytes;
-    op o = to_real && !exact ? OP_CVT_RN : from_real && !to_real ? OP_CVT_RZI : OP_CVT;
+    ptx_op o = to_real && !exact ? INST_CVT_RN : from_real && !to_real ? INST_CVT_RZI : INST_CVT;
     return ptx_emit(p, o, t, from, &a);
 }
 
@@ -211,7 +110,7 @@ val ptx_as(ptx *p, type t, val a)
 {
     if (a.kind == VAL_VAR)
         a = ptx_copy(p, a);
-    if (type_table[t].reg_class != type_table[a.type].reg_class) {
+    if (register_classes[t] != register_classes[a.type]) {
         ptx_fail(p, "as: %s is not another view of %s", type_table[t].name,
                  type_table[a.type].name);
         return ptx_nothing(t);
@@ -225,59 +124,35 @@ val ptx_bits_as(ptx *p, type t, val a)
     if (type_table[t].bytes != type_table[a.type].bytes)
         ptx_fail(p, "bits_as: %s has not the size of %s", type_table[t].name,
                  type_table[a.type].name);
-    if (type_table[t].reg_class == type_table[a.type].reg_class)
+    if (register_classes[t] == register_classes[a.type])
         return ptx_as(p, t, a);
-    return ptx_emit(p, OP_MOV_BITS, t, a.type, &a);
+    return ptx_emit(p, INST_MOV_BITS, t, a.type, &a);
 }
 
 val2 ptx_halves(ptx *p, val a)
 {
-    a = ptx_fit(p, OP_HALVES, common_type(&a, 1), a);
-    inst *i = ptx_append(p, OP_HALVES, a.type);
-    i->second = F16;
-    ptx_set_operands(i, &a, 1);
-    val low = ptx_add_result(p, i, F16), high = ptx_add_result(p, i, F16);
-    return (val2){ { low, high } };
+    val2 half;
+    ptx_emit_group(p, INST_HALVES, common_type(&a, 1), F16, &a, half.v);
+    return half;
 }
 
-val ptx_eq(ptx *p, val a, val b)
+val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c)
 {
-    return emit2(p, OP_SETP_EQ, a, b);
-}
-
-val ptx_ne(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SETP_NE, a, b);
-}
-
-val ptx_lt(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SETP_LT, a, b);
-}
-
-val ptx_le(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SETP_LE, a, b);
-}
-
-val ptx_gt(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SETP_GT, a, b);
-}
-
-val ptx_ge(ptx *p, val a, val b)
-{
-    return emit2(p, OP_SETP_GE, a, b);
+    val operands[] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0],
+                       b.v[1], c.v[0], c.v[1], c.v[2], c.v[3] };
+    val4 d;
+    ptx_emit_group(p, INST_MMA_F16, F32, NO_TYPE, operands, d.v);
+    return d;
 }
 
 val ptx_select(ptx *p, val condition, val yes, val no)
 {
     val operands[] = { yes, no, condition };
-    return ptx_emit(p, OP_SELP, common_type(operands, 2), NO_TYPE, operands);
+    return ptx_emit(p, INST_SELP, common_type(operands, 2), NO_TYPE, operands);
 }
 
 /* PTX ISA 9.7.9.6: c is the clamp in bits 0-4 and the mask of the group's lane bits in 8-12. */
-static val shuffle(ptx *p, op o, val v, val which, unsigned width)
+static val shuffle(ptx *p, ptx_op o, val v, val which, unsigned width)
 {
     enum { FULL_WARP = 32, LAST_LANE = 31 };
     if (v.kind == VAL_NUMBER)
@@ -289,10 +164,10 @@ static val shuffle(ptx *p, op o, val v, val which, unsigned width)
 
 val ptx_shuffle_xor(ptx *p, val v, unsigned mask, unsigned width)
 {
-    return shuffle(p, OP_SHFL_BFLY, v, imm(U32, mask), width);
+    return shuffle(p, INST_SHFL_BFLY, v, imm(U32, mask), width);
 }
 
 val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width)
 {
-    return shuffle(p, OP_SHFL_IDX, v, lane, width);
+    return shuffle(p, INST_SHFL_IDX, v, lane, width);
 }

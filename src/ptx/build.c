@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Room for most kernels, so that the lists need not grow. */
-enum { USUAL_INSTRUCTIONS = 1024, USUAL_PROLOGUE = 16 };
+enum { USUAL_INSTRUCTIONS = 1024 };
 
 ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block)
 {
@@ -19,18 +19,10 @@ ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block)
     p->block = block;
     p->code.capacity = USUAL_INSTRUCTIONS;
     p->code.items = arena_alloc(a, USUAL_INSTRUCTIONS * sizeof *p->code.items);
-    p->prologue.capacity = USUAL_PROLOGUE;
-    p->prologue.items = arena_alloc(a, USUAL_PROLOGUE * sizeof *p->prologue.items);
     p->registers.capacity = USUAL_INSTRUCTIONS;
     p->registers.items = arena_alloc(a, USUAL_INSTRUCTIONS * sizeof *p->registers.items);
     *VEC_PUSH(a, &p->registers) = (ptx_register){ 0 };
     return p;
-}
-
-const target *ptx_target(ptx *p)
-{
-    p->asked_target = true;
-    return p->target;
 }
 
 unsigned ptx_block(const ptx *p)
@@ -46,11 +38,6 @@ void ptx_heading(ptx *p, const char *line)
 void ptx_param(ptx *p, type t, const char *name)
 {
     *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t };
-}
-
-void ptx_min_blocks(ptx *p, unsigned blocks)
-{
-    p->min_blocks = blocks;
 }
 
 /* What a block of any GPU can have, and what threads get them in steps of. */
@@ -110,72 +97,65 @@ val ptx_nothing(type t)
     return (val){ .kind = VAL_IMM, .type = (uint8_t)t };
 }
 
-static uint32_t new_register(ptx *p, type t, bool variable)
+static uint32_t new_register(ptx *p, ptx_register r)
 {
-    *VEC_PUSH(p->arena, &p->registers) = (ptx_register){ (uint8_t)t, variable };
+    *VEC_PUSH(p->arena, &p->registers) = r;
     return (uint32_t)(p->registers.count - 1);
 }
 
-/* Leaves the arrays alone, of which most instructions use a part only. */
-static inst *begin(inst *i, op o, type t)
+static inline inst *new_instruction(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
-    i->op = (uint8_t)o;
-    i->type = (uint8_t)t;
-    i->second = NO_TYPE;
-    i->results = i->operands = i->uses = 0;
-    i->guard_not = false;
-    i->guard = i->target = 0;
-    i->comment = NULL;
-    i->base.kind = VAL_NONE;
-    i->offset = 0;
+    inst *i = arena_alloc(p->arena, sizeof *i + count * sizeof *operands);
+    *i = (inst){ .op = (uint8_t)o, .type = (uint8_t)t, .operands = (uint8_t)count };
+    for (unsigned n = 0; n < count; n++)
+        i->operand[n] = operands[n];
     return i;
 }
 
-inst *ptx_append(ptx *p, op o, type t)
+/* The latest instruction ends a stretch. */
+static void note_anchor(ptx *p)
 {
-    return begin(VEC_PUSH(p->arena, &p->code), o, t);
+    p->latest_note = 0;
+    *VEC_PUSH(p->arena, &p->anchors) = (uint32_t)(p->code.count - 1);
 }
 
-inst *ptx_append_ahead(ptx *p, op o, type t)
+static inline inst *append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
-    return begin(VEC_PUSH(p->arena, &p->prologue), o, t);
+    inst *i = *VEC_PUSH(p->arena, &p->code) = new_instruction(p, o, t, operands, count);
+    p->latest_note = AHEAD_LIMIT + (uint32_t)p->code.count;
+    if (op_table[o].flags & EFFECT)
+        note_anchor(p);
+    return i;
 }
 
-val ptx_add_result(ptx *p, inst *i, type t)
+inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
-    uint32_t id = new_register(p, t, false);
+    return append(p, o, t, operands, count);
+}
+
+inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
+{
+    inst *i = *VEC_PUSH(p->arena, &p->prologue) = new_instruction(p, o, t, operands, count);
+    p->latest_note = (uint32_t)p->prologue.count;
+    return i;
+}
+
+static inline val add_result(ptx *p, inst *i, type t)
+{
+    uint32_t stretch = p->latest_note > AHEAD_LIMIT ? (uint32_t)p->anchors.count + 1 : 0;
+    uint32_t id = new_register(
+        p, (ptx_register){ .type = (uint8_t)t, .note = p->latest_note, .place = stretch });
     i->result[i->results++] = id;
     return (val){ .kind = VAL_REG, .type = (uint8_t)t, .id = id };
 }
 
-static type widened(type t)
+val ptx_add_result(ptx *p, inst *i, type t)
 {
-    return t == U32 ? U64 : t == S32 ? S64 : NO_TYPE;
-}
-
-/* What an operand or result has to be by its letter in ops.def; NO_TYPE where any 32-bit integer
- * does. */
-static type signature_type(char letter, type t, type second)
-{
-    if (letter == 't') /* most are */
-        return t;
-    switch (letter) {
-    case 's':
-        return second;
-    case 'w':
-        return widened(t);
-    case 'p':
-        return PRED;
-    case 'u':
-    case 'i':
-        return U32;
-    default:
-        return NO_TYPE;
-    }
+    return add_result(p, i, t);
 }
 
 /* A C number as an immediate of a type, if the type can hold it. */
-static val number_as(ptx *p, op o, type t, val v)
+static val number_as(ptx *p, ptx_op o, type t, val v)
 {
     int64_t number = (int64_t)v.bits;
     bool fits = t == U32   ? number >= 0 && number <= UINT32_MAX
@@ -192,119 +172,131 @@ static val number_as(ptx *p, op o, type t, val v)
 
 static val address_in_register(ptx *p, val array)
 {
-    inst *i = ptx_append(p, OP_MOV_ADDR, U32);
-    ptx_set_operands(i, &array, 1);
-    i->comment = p->shared.items[array.id].name;
+    inst *i = ptx_append(p, INST_MOV_ADDR, U32, &array, 1);
+    ptx_set_comment(p, i, p->shared.items[array.bits].name);
     return ptx_add_result(p, i, U32);
 }
 
 /* The same for an operand that is not of the wanted type, or has none yet. */
-static val make_fit(ptx *p, op o, char letter, type wanted, val v)
+static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
 {
     if (v.kind == VAL_NUMBER)
-        return number_as(p, o, wanted ? wanted : S32, v);
+        return number_as(p, o, wanted, v);
     if (v.kind == VAL_SHARED)
         v = address_in_register(p, v);
-    bool right = wanted ? v.type == wanted : v.type == U32 || v.type == S32;
-    if (letter == 'u' && v.type == S32) /* a count or selector: its sign does not matter */
-        right = true;
-    if (v.kind == VAL_NONE || !right) {
-        ptx_fail(p, "%s: an operand is %s where %s is needed", op_name(o),
-                 v.kind == VAL_NONE ? "nothing" : type_table[v.type].name,
-                 wanted ? type_table[wanted].name : "a 32-bit integer");
-        return ptx_nothing(wanted ? wanted : U32);
-    }
-    return v;
+    bool any_sign = letter == 'x' || letter == 'u'; /* a count or selector */
+    if (v.kind != VAL_NONE && (v.type == wanted || (any_sign && (v.type == U32 || v.type == S32))))
+        return v;
+    ptx_fail(p, "%s: an operand is %s where %s is needed", op_name(o),
+             v.kind == VAL_NONE ? "nothing" : type_table[v.type].name,
+             letter == 'x' ? "a 32-bit integer" : type_table[wanted].name);
+    return ptx_nothing(wanted);
 }
 
-static inline val fit(ptx *p, op o, char letter, type t, type second, val v)
+static inline bool is_fit(const val *v, type wanted)
 {
-    type wanted = signature_type(letter, t, second);
-    bool ready = v.kind == VAL_REG || v.kind == VAL_VAR || v.kind == VAL_IMM;
-    return ready && v.type == wanted ? v : make_fit(p, o, letter, wanted, v);
+    return v->type == wanted && v->kind >= VAL_REG && v->kind <= VAL_IMM;
 }
 
-val ptx_fit(ptx *p, op o, type t, val v)
+val ptx_fit(ptx *p, ptx_op o, type t, val v)
 {
-    return fit(p, o, 't', t, NO_TYPE, v);
+    return is_fit(&v, t) ? v : make_fit(p, o, 't', t, v);
 }
 
 val ptx_copy(ptx *p, val v)
 {
-    inst *i = ptx_append(p, OP_MOV, v.type);
-    ptx_set_operands(i, &v, 1);
-    return ptx_add_result(p, i, v.type);
+    return ptx_add_result(p, ptx_append(p, INST_MOV, v.type, &v, 1), v.type);
 }
 
-/* The operands with the addresses of shared arrays in registers. */
-static const val *address_operands(ptx *p, const val *given, unsigned count, val *operands)
-{
-    unsigned n = 0;
-    while (n < count && given[n].kind != VAL_SHARED)
-        n++;
-    if (n == count)
-        return given;
-    for (n = 0; n < count; n++)
-        operands[n] = given[n].kind == VAL_SHARED ? address_in_register(p, given[n]) : given[n];
-    return operands;
-}
-
-val ptx_emit(ptx *p, op o, type t, type second, const val *given)
+/* Makes the operands what ops.def has, and gives how many those are; 0 where the instruction folds,
+ * to what comes out. */
+static inline unsigned fit_operands(ptx *p, ptx_op o, type t, type second, val *operands,
+                                    val *folded)
 {
     const op_info *info = &op_table[o];
     if (!(info->types & BIT(t)))
-        ptx_fail(p, "%s: does not take %s", info->text, type_table[t].name);
-
-    unsigned count = info->operand_count;
-    val operands[MAX_VECTOR];
-    given = address_operands(p, given, count, operands);
-    inst *i = ptx_append(p, o, t); /* taken back where it folds */
-    bool any_known = false;        /* nothing folds without */
-    for (unsigned n = 0; n < count; n++) {
-        i->operand[n] = fit(p, o, info->operands[n], t, second, given[n]);
-        any_known = any_known || i->operand[n].kind == VAL_IMM;
+        ptx_fail(p, "%s: does not take %s", op_name(o), type_table[t].name);
+    unsigned count = 0;
+    bool any_known = false; /* nothing folds without */
+    for (const char *letter = info->operands; *letter; letter++) {
+        if (!is_value_letter(*letter))
+            continue;
+        type wanted = *letter == 't' ? t : letter_type(*letter, o, t, second);
+        val *v = &operands[count++];
+        if (!is_fit(v, wanted))
+            *v = make_fit(p, o, *letter, wanted, *v);
+        any_known |= v->kind == VAL_IMM;
     }
+    if (!any_known)
+        return count;
     /* The right operand may be an immediate, the left one of most instructions may not stand alone.
      */
-    if (info->flags & COMMUTES && i->operand[0].kind == VAL_IMM && i->operand[1].kind != VAL_IMM) {
-        val first = i->operand[0];
-        i->operand[0] = i->operand[1];
-        i->operand[1] = first;
+    if (info->flags & COMMUTES && operands[1].kind != VAL_IMM) {
+        val first = operands[0];
+        operands[0] = operands[1];
+        operands[1] = first;
     }
-    val folded;
-    if (any_known && ptx_fold(o, t, i->operand, &folded)) {
-        p->code.count--;
-        return folded.kind == VAL_VAR ? ptx_copy(p, folded) : folded;
-    }
-    i->second = (uint8_t)second;
-    i->operands = (uint8_t)count;
-    for (unsigned n = 0; n < count; n++)
-        ptx_note_use(i, i->operand[n]);
-    type result = signature_type(info->results[0], t, second);
-    if (info->results[0] == 'x') /* dp4a: signed as soon as one factor is */
-        result = t == U32 && second == U32 ? U32 : S32;
-    return ptx_add_result(p, i, result);
+    return info->flags & FOLDS && ptx_fold(o, t, operands, count, folded) ? 0 : count;
 }
 
-static void comment_on(inst *items, size_t count, val v, const char *name)
+val ptx_emit(ptx *p, ptx_op o, type t, type second, val *operands)
 {
-    if (count && items[count - 1].results == 1 && items[count - 1].result[0] == v.id)
-        items[count - 1].comment = name;
+    val folded;
+    unsigned count = fit_operands(p, o, t, second, operands, &folded);
+    if (!count)
+        return folded.kind == VAL_VAR ? ptx_copy(p, folded) : folded;
+    inst *i = append(p, o, t, operands, count);
+    i->second = (uint8_t)second;
+    return add_result(p, i, letter_type(*op_table[o].results, o, t, second));
+}
+
+void ptx_emit_group(ptx *p, ptx_op o, type t, type second, val *operands, val *results)
+{
+    val unused;
+    unsigned count = fit_operands(p, o, t, second, operands, &unused);
+    inst *i = append(p, o, t, operands, count);
+    i->second = (uint8_t)second;
+    for (const char *letter = op_table[o].results; *letter; letter++)
+        *results++ = add_result(p, i, letter_type(*letter, o, t, second));
+}
+
+void ptx_set_comment(ptx *p, inst *i, const char *text)
+{
+    if (!text)
+        return;
+    i->commented = true;
+    *VEC_PUSH(p->arena, &p->comments) = (ptx_comment){ i, text };
+}
+
+const char *ptx_comment_of(const ptx *p, const inst *i)
+{
+    size_t n = i->commented ? p->comments.count : 0;
+    while (n-- > 0)
+        if (p->comments.items[n].inst == i)
+            return p->comments.items[n].text;
+    return NULL;
+}
+
+static void comment_on(ptx *p, inst *const *items, size_t count, val v, const char *name)
+{
+    if (count && items[count - 1]->results == 1 && items[count - 1]->result[0] == v.id)
+        ptx_set_comment(p, items[count - 1], name);
 }
 
 val named(ptx *p, const char *name, val v)
 {
     if (v.kind == VAL_REG) {
         name = ptx_name(p, name);
-        comment_on(p->code.items, p->code.count, v, name);
-        comment_on(p->prologue.items, p->prologue.count, v, name);
+        comment_on(p, p->code.items, p->code.count, v, name);
+        comment_on(p, p->prologue.items, p->prologue.count, v, name);
     }
     return v;
 }
 
 var ptx_var(ptx *p, type t, val initial)
 {
-    var v = { .storage = { .kind = VAL_VAR, .type = (uint8_t)t, .id = new_register(p, t, true) } };
+    ptx_register r = { .type = (uint8_t)t, .variable = true };
+    var v = { .storage = { .kind = VAL_VAR, .type = (uint8_t)t, .id = new_register(p, r) } };
     ptx_assign(p, v, initial);
     return v;
 }
@@ -316,10 +308,10 @@ var var_like(ptx *p, val initial)
 
 void ptx_assign(ptx *p, var v, val value)
 {
-    value = ptx_fit(p, OP_MOV, v.storage.type, value);
-    inst *i = ptx_append(p, OP_MOV, v.storage.type);
-    ptx_set_operands(i, &value, 1);
+    value = ptx_fit(p, INST_MOV, v.storage.type, value);
+    inst *i = ptx_append(p, INST_MOV, v.storage.type, &value, 1);
     i->result[i->results++] = v.storage.id;
+    note_anchor(p);
 }
 
 val get(ptx *p, var v)
@@ -327,15 +319,10 @@ val get(ptx *p, var v)
     return ptx_copy(p, val_of_var(v));
 }
 
-static void list(ptx *p, inst *items, size_t count)
-{
-    for (size_t n = 0; n < count; n++)
-        p->list[p->count++] = &items[n];
-}
-
 void ptx_list_instructions(ptx *p)
 {
-    p->list = arena_alloc(p->arena, (p->prologue.count + p->code.count) * sizeof *p->list);
-    list(p, p->prologue.items, p->prologue.count);
-    list(p, p->code.items, p->code.count);
+    p->count = p->prologue.count + p->code.count;
+    p->list = arena_alloc(p->arena, p->count * sizeof *p->list);
+    memcpy(p->list, p->prologue.items, p->prologue.count * sizeof *p->list);
+    memcpy(p->list + p->prologue.count, p->code.items, p->code.count * sizeof *p->list);
 }

@@ -1,14 +1,16 @@
-/* The part of the verifier that looks at instructions one by one: each as ops.def has it, each
- * access to shared memory inside what is declared.
+/* The verifier's walk over all instructions: each as ops.def has it, each access to shared memory
+ * inside what is declared, and what it reads defined.
  */
 #include "ptx/ir.h"
+
+#include <string.h>
 
 const char *ptx_describe(ptx *p, const inst *i)
 {
     const char *type_name = type_table[i->type].name;
-    const char *about = i->comment        ? i->comment
-                        : i->op == OP_BRA ? p->labels.items[i->target].name
-                                          : "";
+    const char *about = i->commented        ? ptx_comment_of(p, i)
+                        : i->op == INST_BRA ? p->labels.items[i->target].name
+                                            : "";
     size_t n = 0;
     while (n < p->count && p->list[n] != i)
         n++;
@@ -16,159 +18,152 @@ const char *ptx_describe(ptx *p, const inst *i)
                         *about ? " " : "", about);
 }
 
-static bool same_class(type a, type b)
-{
-    return type_table[a].reg_class == type_table[b].reg_class;
-}
-
-static bool is_register(val v)
-{
-    return v.kind == VAL_REG || v.kind == VAL_VAR;
-}
-
-static void check_register(ptx *p, const inst *i, val v)
-{
-    if (!is_register(v))
-        return;
-    if (v.id == 0 || v.id >= p->registers.count)
-        ptx_fail(p, "%s reads a register that does not exist", ptx_describe(p, i));
-    else if (!same_class(v.type, p->registers.items[v.id].type))
-        ptx_fail(p, "%s reads a %s register as %s", ptx_describe(p, i),
-                 type_table[p->registers.items[v.id].type].name, type_table[v.type].name);
-}
-
-/* What the operands and results of an instruction have to be, kept by operation, since most come
- * again with the same types. */
-typedef struct signature {
-    bool known;
-    uint8_t type, second, operands, results;         /* of the instruction */
-    uint8_t operand[MAX_VECTOR], result[MAX_VECTOR]; /* types */
-} signature;
-
-/* The type of an operand or result by its letter in ops.def. */
-static type expected(const inst *i, char letter)
-{
-    switch (letter) {
-    case 't':
-        return type_table[i->type].in_register;
-    case 's':
-        return i->second;
-    case 'w':
-        return i->type == U32 ? U64 : S64;
-    case 'p':
-        return PRED;
-    default:
-        return U32;
-    }
-}
-
-static void learn_signature(ptx *p, const inst *i, signature *s)
-{
-    const op_info *info = &op_table[i->op];
-    if (i->type != NO_TYPE && !(info->types & BIT(i->type)))
-        ptx_fail(p, "%s: the type does not exist", ptx_describe(p, i));
-    if (info->sm > p->target->sm)
-        ptx_fail(p, "%s needs sm_%u, the target is %s", ptx_describe(p, i), info->sm,
-                 p->target->name);
-    bool vector = info->flags & (LOAD | STORE);
-    if (vector ? i->operands > info->operand_count || i->results > info->result_count
-               : i->operands != info->operand_count || i->results != info->result_count)
-        ptx_fail(p, "%s has the wrong number of operands", ptx_describe(p, i));
-    *s = (signature){ true, i->type, i->second, i->operands, i->results, { 0 }, { 0 } };
-    for (unsigned n = 0; n < info->operand_count; n++)
-        if (info->operands[n] != 'i') /* looked at each time */
-            s->operand[n] = (uint8_t)expected(i, info->operands[n]);
-    for (unsigned n = 0; n < info->result_count; n++)
-        s->result[n] = (uint8_t)expected(i, info->results[n]);
-}
-
-/* Registers of one class may stand for each other, but nearly all are of the very type, and need no
- * closer look. */
-static inline bool is_of_type(const ptx *p, const val *v, type t)
-{
-    if (v->type != t || v->kind == VAL_IMM)
-        return v->type == t;
-    return is_register(*v) && v->id < p->registers.count && p->registers.items[v->id].type == t;
-}
-
-static void check_operand(ptx *p, const inst *i, unsigned n)
-{
-    val v = i->operand[n];
-    char letter = op_table[i->op].operands[n];
-    check_register(p, i, v);
-    if (letter == 'i' && v.kind != VAL_IMM)
-        ptx_fail(p, "%s: operand %u has to be a number", ptx_describe(p, i), n + 1);
-    if (!same_class(expected(i, letter), v.type))
-        ptx_fail(p, "%s: operand %u is %s", ptx_describe(p, i), n + 1, type_table[v.type].name);
-}
-
-static void check_result(ptx *p, const inst *i, unsigned n)
-{
-    type t = p->registers.items[i->result[n]].type;
-    if (!same_class(expected(i, op_table[i->op].results[n]), t))
-        ptx_fail(p, "%s: its result is %s", ptx_describe(p, i), type_table[t].name);
-}
-
-static void check_types(ptx *p, const inst *i, signature *s)
-{
-    if (s->type != i->type || s->second != i->second || s->operands != i->operands ||
-        s->results != i->results || !s->known)
-        learn_signature(p, i, s);
-    if (p->error)
-        return;
-    for (unsigned n = 0; n < s->operands; n++)
-        if (!is_of_type(p, &i->operand[n], s->operand[n]))
-            check_operand(p, i, n);
-    for (unsigned n = 0; n < s->results; n++)
-        if (p->registers.items[i->result[n]].type != s->result[n])
-            check_result(p, i, n);
-    if (i->base.kind != VAL_NONE)
-        check_register(p, i, i->base);
-    if (i->guard && p->registers.items[i->guard].type != PRED)
-        ptx_fail(p, "%s: its guard is no predicate", ptx_describe(p, i));
-}
-
 /* Where a register holds the address of a shared array plus a constant: found along single
  * definitions. */
 typedef struct shared_address {
-    bool known;
-    uint32_t array;
-    int64_t offset;
+    uint32_t array;  /* its index, plus one; 0: another address */
+    uint32_t offset; /* modulo 2^32, as addresses are */
 } shared_address;
 
-static shared_address address_of(const shared_address *of_register, val v)
+enum { LETTER_MASK = 31, LETTERS = 32, NO_CLASS = CLASS_COUNT + 1 };
+
+typedef struct checker {
+    ptx *p;
+    ptx_flow flow;
+    ptx_definitions definitions;
+    unsigned sm;               /* of the target */
+    unsigned flags;            /* of all instructions */
+    bool changed;              /* see ptx_check_uniform */
+    shared_address *addresses; /* by register; NULL: there are no arrays */
+    /* What operands and results have to have by their letters in ops.def; NO_CLASS: look closer. */
+    uint8_t classes[LETTERS];
+} checker;
+
+static inline void want(checker *c, char letter, unsigned class)
+{
+    c->classes[letter & LETTER_MASK] = (uint8_t) class;
+}
+
+/* Registers of one class may stand for each other, whatever types they are taken as. */
+static inline bool has_class(const checker *c, type t, char letter)
+{
+    return register_classes[t] == c->classes[letter & LETTER_MASK];
+}
+
+/* The letters for count operands or results, one each: a vector has what the address leaves. One
+ * more where there are letters left over. */
+static const char *one_each(const char *letters, unsigned count, char room[MAX_OPERANDS + 2])
+{
+    unsigned n = 0;
+    for (; *letters && n <= count; letters++) {
+        unsigned width = *letters == 'v' ? count - (letters[1] != '\0') : is_value_letter(*letters);
+        for (; width > 0 && n <= count; width--)
+            room[n++] = *letters;
+    }
+    room[n] = '\0';
+    return room;
+}
+
+static bool fail_count(ptx *p, const inst *i)
+{
+    ptx_fail(p, "%s has the wrong number of operands", ptx_describe(p, i));
+    return false;
+}
+
+/* For what has not the class of its letter: false if that is wrong. */
+static bool look_closer(const checker *c, const inst *i, unsigned n, char letter)
+{
+    ptx *p = c->p;
+    val v = i->operand[n];
+    if (!letter)
+        return fail_count(p, i);
+    if (letter == 'i' && v.kind == VAL_IMM)
+        return true;
+    if (v.id >= p->registers.count)
+        ptx_fail(p, "%s reads a register that does not exist", ptx_describe(p, i));
+    else if (letter == 'i')
+        ptx_fail(p, "%s: operand %u has to be a number", ptx_describe(p, i), n + 1);
+    else
+        ptx_fail(p, "%s: operand %u is %s", ptx_describe(p, i), n + 1,
+                 type_table[v.id ? p->registers.items[v.id].type : v.type].name);
+    return false;
+}
+
+/* Gives the spread of the operands in *s. */
+static inline bool check_operands(checker *c, const inst *i, const char *letters, uint32_t block,
+                                  uint8_t *s)
+{
+    const ptx_register *registers = c->p->registers.items;
+    size_t register_count = c->p->registers.count;
+    unsigned n = 0;
+    FOR_EACH_USE (i, v) {
+        if (v->id >= register_count)
+            return look_closer(c, i, n, letters[n]);
+        const ptx_register *r = &registers[v->id];
+        if (!has_class(c, v->id ? r->type : v->type, letters[n]) &&
+            !look_closer(c, i, n, letters[n]))
+            return false;
+        if (r->place != block + 1)
+            ptx_note_outside_read(&c->definitions, i, v->id, block);
+        *s |= r->spread;
+        n++;
+    }
+    return !letters[n] || letters[n] == 'c' || fail_count(c->p, i);
+}
+
+static inline bool check_results(checker *c, const inst *i, const char *letters, uint32_t block,
+                                 uint8_t s)
+{
+    ptx_register *registers = c->p->registers.items;
+    for (unsigned n = 0; n < i->results; n++) {
+        ptx_register *r = &registers[i->result[n]];
+        if (!letters[n])
+            return fail_count(c->p, i);
+        if (!has_class(c, r->type, letters[n])) {
+            ptx_fail(c->p, "%s: its result is %s", ptx_describe(c->p, i), type_table[r->type].name);
+            return false;
+        }
+        ptx_note_definition(&c->definitions, r, block);
+        r->spread |= s;
+    }
+    return !letters[i->results] || fail_count(c->p, i);
+}
+
+static shared_address address_of(const checker *c, val v)
 {
     if (v.kind == VAL_SHARED)
-        return (shared_address){ true, v.id, 0 };
-    if (v.kind == VAL_REG)
-        return of_register[v.id];
-    return (shared_address){ 0 };
+        return (shared_address){ (uint32_t)v.bits + 1, 0 };
+    return c->addresses[v.id];
 }
 
-static void follow_address(ptx *p, const inst *i, shared_address *of_register)
+static void follow_address(checker *c, const inst *i)
 {
-    if (i->results != 1 || p->registers.items[i->result[0]].variable)
+    if (i->op != INST_MOV_ADDR && i->op != INST_MOV && i->op != INST_ADD)
         return;
-    shared_address from =
-        i->operands ? address_of(of_register, i->operand[0]) : (shared_address){ 0 };
-    bool moved = i->op == OP_MOV_ADDR || i->op == OP_MOV;
-    bool added = i->op == OP_ADD && i->operand[1].kind == VAL_IMM;
-    if (!from.known || (!moved && !added))
+    shared_address from = address_of(c, i->operand[0]);
+    bool added = i->op == INST_ADD;
+    if (c->p->registers.items[i->result[0]].variable || (added && i->operand[1].kind != VAL_IMM))
         return;
     if (added)
-        from.offset += (int32_t)i->operand[1].bits;
-    of_register[i->result[0]] = from;
+        from.offset += (uint32_t)i->operand[1].bits;
+    c->addresses[i->result[0]] = from;
 }
 
-static void check_shared_access(ptx *p, const inst *i, const shared_address *of_register)
+/* That a vector has a width there is, and stays inside a shared array at a constant address. */
+static void check_access(const checker *c, const inst *i)
 {
-    shared_address at = address_of(of_register, i->base);
-    if (!at.known)
+    ptx *p = c->p;
+    unsigned values = i->results ? i->results : i->operands - 1u;
+    if (values != 1 && values != 2 && values != 4)
+        fail_count(p, i);
+    if (!(op_table[i->op].flags & SHARED) || !c->addresses)
         return;
-    const ptx_shared *array = &p->shared.items[at.array];
-    unsigned values = i->results ? i->results : i->operands;
+    shared_address at = address_of(c, i->operand[i->operands - 1]);
+    if (!at.array)
+        return;
+    const ptx_shared *array = &p->shared.items[at.array - 1];
     int64_t size = type_table[i->type].bytes * (int64_t)values;
-    int64_t first = at.offset + i->offset;
+    int64_t first = (int32_t)(at.offset + (uint32_t)i->offset);
     int64_t bytes = (int64_t)array->count * type_table[array->type].bytes;
     if (first < 0 || (array->count != PTX_DYNAMIC && first + size > bytes))
         ptx_fail(p, "%s touches bytes %lld to %lld of shared array %s, which has %lld",
@@ -179,21 +174,62 @@ static void check_shared_access(ptx *p, const inst *i, const shared_address *of_
                  (long long)first, array->name, (long long)size);
 }
 
-bool ptx_check_instructions(ptx *p)
+static void check_instruction(checker *c, const inst *i, uint32_t block)
 {
-    signature signatures[OP_KINDS] = { { 0 } };
-    shared_address *of_register =
-        p->shared.count ? arena_zalloc(p->arena, p->registers.count * sizeof *of_register) : NULL;
-    for (size_t n = 0; n < p->count && !p->error; n++) {
-        const inst *i = p->list[n];
-        check_types(p, i, &signatures[i->op]);
-        if (i->op == OP_LD_PARAM && i->target >= p->params.count)
-            ptx_fail(p, "%s reads a parameter that does not exist", ptx_describe(p, i));
-        if (!of_register || p->error)
-            continue;
-        if (i->op == OP_LD_SHARED || i->op == OP_ST_SHARED)
-            check_shared_access(p, i, of_register);
-        follow_address(p, i, of_register);
+    ptx *p = c->p;
+    const op_info *info = &op_table[i->op];
+    char operand_room[MAX_OPERANDS + 2], result_room[MAX_OPERANDS + 2];
+    const char *operands = info->operands, *results = info->results;
+    c->flags |= info->flags;
+    if (!(info->types & BIT(i->type)))
+        ptx_fail(p, "%s: the type does not exist", ptx_describe(p, i));
+    if (info->sm > c->sm)
+        ptx_fail(p, "%s needs sm_%u, the target is %s", ptx_describe(p, i), info->sm,
+                 p->target->name);
+    want(c, 't', register_classes[i->type]);
+    want(c, 's', register_classes[i->second]);
+    if (info->flags & (GLOBAL | SHARED | GROUPS)) {
+        want(c, 'v', register_classes[i->type]);
+        want(c, 'a', info->flags & SHARED ? CLASS_32 : CLASS_64);
+        operands = one_each(operands, i->operands, operand_room);
+        results = one_each(results, i->results, result_room);
     }
-    return !p->error;
+    uint8_t s = BLOCK_UNIFORM;
+    if (!check_operands(c, i, operands, block, &s))
+        return;
+    if (info->flags & SPREAD_RULE)
+        s = ptx_spread_by_rule(p, i, s);
+    if (!check_results(c, i, results, block, s | c->flow.blocks[block].spread))
+        return;
+    if (info->flags & (GLOBAL | SHARED))
+        check_access(c, i);
+    if (i->op == INST_LD_PARAM && i->target >= p->params.count)
+        ptx_fail(p, "%s reads a parameter that does not exist", ptx_describe(p, i));
+    if (c->addresses)
+        follow_address(c, i);
+    if (info->flags & BRANCH && s)
+        c->changed |= ptx_raise_region(&c->flow, (int)block, s);
+}
+
+bool ptx_verify(ptx *p)
+{
+    checker c = { .p = p, .sm = p->target->sm };
+    if (!ptx_flow_build(p, &c.flow))
+        return false;
+    c.definitions.p = p;
+    c.definitions.flow = &c.flow;
+    if (p->shared.count)
+        c.addresses = arena_zalloc(p->arena, p->registers.count * sizeof *c.addresses);
+    memset(c.classes, NO_CLASS, sizeof c.classes);
+    for (const char *letter = "wdpcux"; *letter; letter++)
+        want(&c, *letter, register_classes[letter_type(*letter, INST_ADD, S32, S32)]);
+    for (uint32_t b = 0; b < c.flow.count && !p->error; b++) {
+        p->registers.items[0].place = b + 1; /* no register: there in each */
+        inst **end = p->list + c.flow.blocks[b].end;
+        for (inst **i = p->list + c.flow.blocks[b].first; i < end; i++)
+            check_instruction(&c, *i, b);
+    }
+    return !p->error && ptx_check_definitions(&c.definitions) &&
+           (!(c.flags & (WARP_SYNC | CTA_SYNC)) ||
+            ptx_check_uniform(p, &c.flow, &c.definitions, c.changed));
 }

@@ -17,7 +17,7 @@ static void keep(ptx *p, const bool *kept)
 static bool jumps_to_next(const ptx *p, size_t n)
 {
     const inst *i = p->list[n], *next = n + 1 < p->count ? p->list[n + 1] : NULL;
-    return i->op == OP_BRA && next && next->op == OP_LABEL && next->target == i->target;
+    return i->op == INST_BRA && next && next->op == INST_LABEL && next->target == i->target;
 }
 
 /* Finds what runs, which is what follows a live instruction that does not jump away, and what a
@@ -29,13 +29,13 @@ static bool mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
     bool reached = true, all = true;
     for (size_t n = 0; n < p->count; n++) {
         const inst *i = p->list[n];
-        if (i->op == OP_LABEL && jumps[i->target])
+        if (i->op == INST_LABEL && jumps[i->target])
             reached = true;
         live[n] = reached;
         if (reached && op_table[i->op].flags & BRANCH) {
             live[n] = !jumps_to_next(p, n);
-            reached = i->guard || !live[n];
-            if (live[n] && i->op == OP_BRA)
+            reached = i->operands || !live[n];
+            if (live[n] && i->op == INST_BRA)
                 jumps[i->target]++;
         }
         all = all && live[n];
@@ -62,7 +62,7 @@ void ptx_remove_unreachable(ptx *p)
         if (mark_reachable(p, kept, jumps) && all_jumped_to(p, jumps))
             return;
         for (size_t n = 0; n < p->count; n++)
-            if (p->list[n]->op == OP_LABEL && !jumps[p->list[n]->target])
+            if (p->list[n]->op == INST_LABEL && !jumps[p->list[n]->target])
                 kept[n] = false;
         keep(p, kept);
     }
@@ -72,13 +72,13 @@ static unsigned reads(const inst *i, uint32_t id)
 {
     unsigned count = 0;
     FOR_EACH_USE (i, used)
-        count += *used == id;
+        count += used->id == id;
     return count;
 }
 
 static bool ends_block(const inst *i)
 {
-    return i->op == OP_LABEL || op_table[i->op].flags & BRANCH;
+    return i->op == INST_LABEL || op_table[i->op].flags & BRANCH;
 }
 
 static bool writes(const inst *i, uint32_t id)
@@ -90,25 +90,26 @@ static bool writes(const inst *i, uint32_t id)
 }
 
 /* "add t, a, b; mov v, t" becomes "add v, a, b" where t has no other use and nothing between
- * touches v. */
-static bool write_directly(ptx *p, const bool *kept, size_t at)
+ * touches v. What a vector load gives keeps registers of its own. */
+static bool write_directly(ptx *p, inst **at)
 {
-    const inst *copy = p->list[at];
-    uint32_t value = copy->operand[0].id, variable = copy->result[0];
-    if (p->uses[value] != 1)
+    uint32_t value = (*at)->operand[0].id, variable = (*at)->result[0];
+    if (p->registers.items[value].uses != 1)
         return false;
-    for (size_t n = at; n-- > 0;) {
-        inst *i = p->list[n];
-        if (!kept[n])
+    while (at-- > p->list) {
+        inst *i = *at;
+        if (!i)
             continue;
-        if (ends_block(i))
+        if (ends_block(i) || writes(i, variable))
             return false;
-        if (i->results == 1 && i->result[0] == value) {
-            i->result[0] = variable;
-            p->uses[value] = 0;
-            return true;
-        }
-        if (writes(i, variable) || reads(i, variable))
+        bool vector_load = i->results > 1 && op_table[i->op].flags & (GLOBAL | SHARED);
+        for (unsigned r = 0; r < i->results; r++)
+            if (i->result[r] == value && !vector_load) {
+                i->result[r] = variable;
+                p->registers.items[value].uses = 0;
+                return true;
+            }
+        if (reads(i, variable))
             return false;
     }
     return false;
@@ -116,95 +117,86 @@ static bool write_directly(ptx *p, const bool *kept, size_t at)
 
 static void rename_uses(inst *i, uint32_t from, uint32_t to)
 {
-    for (unsigned n = 0; n < i->uses; n++)
-        if (i->use[n] == from)
-            i->use[n] = to;
     for (unsigned n = 0; n < i->operands; n++)
-        if (val_register(i->operand[n]) == from)
+        if (i->operand[n].id == from)
             i->operand[n].id = to;
-    if (val_register(i->base) == from)
-        i->base.id = to;
-    if (i->guard == from)
-        i->guard = to;
 }
 
 /* "mov t, v" goes, and v is read in place of t, where all uses of t come before v changes and in
  * the same block. */
-static bool read_directly(ptx *p, size_t at)
+static bool read_directly(ptx *p, inst **at)
 {
-    const inst *copy = p->list[at];
-    uint32_t variable = copy->operand[0].id, value = copy->result[0];
-    uint32_t left = p->uses[value];
-    size_t n = at + 1;
-    for (; n < p->count && left; n++) {
-        const inst *i = p->list[n];
-        left -= reads(i, value);
-        if (left && (ends_block(i) || writes(i, variable)))
+    uint32_t variable = (*at)->operand[0].id, value = (*at)->result[0];
+    ptx_register *registers = p->registers.items;
+    uint32_t left = registers[value].uses;
+    inst **end = at + 1;
+    for (; end < p->list + p->count && left; end++) {
+        if (!*end)
+            continue;
+        left -= reads(*end, value);
+        if (left && (ends_block(*end) || writes(*end, variable)))
             return false;
     }
-    for (size_t m = at + 1; m < n; m++)
-        rename_uses(p->list[m], value, variable);
-    p->uses[variable] += p->uses[value] - 1; /* the copy was one */
-    p->uses[value] = 0;
+    for (inst **n = at + 1; n < end; n++)
+        if (*n)
+            rename_uses(*n, value, variable);
+    registers[variable].uses += registers[value].uses - 1; /* the copy was one */
+    registers[value].uses = 0;
     return true;
 }
 
-static void join_copies(ptx *p, bool *kept)
+/* Leaves nothing in the place of a copy that can be done without. */
+static void join_copies(ptx *p)
 {
-    const ptx_register *registers = p->registers.items;
-    for (size_t n = 0; n < p->count; n++) {
-        const inst *copy = p->list[n];
-        if (copy->op != OP_MOV || !copy->uses)
-            continue;
-        const ptx_register *from = &registers[copy->use[0]], *to = &registers[copy->result[0]];
-        if (from->type != to->type || from->variable == to->variable)
-            continue;
-        kept[n] = !(to->variable ? write_directly(p, kept, n) : read_directly(p, n));
+    for (size_t n = p->copies.count; n-- > 0;) {
+        inst **at = p->copies.items[n], *copy = *at;
+        const ptx_register *from = &p->registers.items[copy->operand[0].id],
+                           *to = &p->registers.items[copy->result[0]];
+        if (from->type == to->type && from->variable != to->variable &&
+            (to->variable ? write_directly(p, at) : read_directly(p, at)))
+            *at = NULL;
     }
 }
 
-typedef enum register_use { UNKNOWN, PASSED_OVER, NEEDED } register_use;
-
-static bool is_needed(const inst *i, const uint8_t *use)
+static bool makes_needed(const ptx *p, const inst *i)
 {
-    if (op_table[i->op].flags & EFFECT)
-        return true;
+    bool needed = false;
     for (unsigned r = 0; r < i->results; r++)
-        if (use[i->result[r]] == NEEDED)
-            return true;
-    return false;
+        needed |= p->registers.items[i->result[r]].needed;
+    return needed;
 }
 
 /* What has an effect is needed, and what makes an operand of something needed. A variable that is
- * read for its own next value alone is not, however many instructions make that. From the end to
- * the beginning, once more where a variable turned out to be needed that an instruction further
- * down assigns: that was passed over, as the step of a pointer at the end of a loop is. */
-static void mark_needed(const ptx *p, const bool *kept, bool *needed)
+ * read for its own next value alone is not, however many instructions make that. ptx_order has
+ * passed over what nothing further down needs, as the step of a pointer at the end of a loop. */
+static void remove_unneeded(ptx *p)
 {
-    uint8_t *use = arena_zalloc(p->arena, p->registers.count);
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t n = p->count; n-- > 0;) {
-            const inst *i = p->list[n];
-            if (needed[n] || !kept[n])
-                continue;
-            needed[n] = is_needed(i, use);
-            for (unsigned r = 0; r < i->results && !needed[n]; r++)
-                use[i->result[r]] = PASSED_OVER;
-            for (unsigned u = 0; u < i->uses && needed[n]; u++) {
-                again = again || use[i->use[u]] == PASSED_OVER;
-                use[i->use[u]] = NEEDED;
-            }
+    inst ***places = p->passed_over.items;
+    size_t left = p->passed_over.count;
+    for (size_t before = left + 1; left < before;) {
+        before = left;
+        left = 0;
+        for (size_t n = 0; n < before; n++) {
+            const inst *i = *places[n];
+            if (i && !makes_needed(p, i))
+                places[left++] = places[n];
+            else if (i)
+                FOR_EACH_USE (i, used)
+                    p->registers.items[used->id].needed = true;
         }
     }
+    for (size_t n = 0; n < left; n++)
+        *places[n] = NULL;
 }
 
 void ptx_remove_unused(ptx *p)
 {
-    bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
-    bool *needed = arena_zalloc(p->arena, p->count * sizeof *needed);
-    memset(kept, true, p->count * sizeof *kept);
-    join_copies(p, kept);
-    mark_needed(p, kept, needed);
-    keep(p, needed);
+    join_copies(p);
+    remove_unneeded(p);
+    size_t count = 0;
+    for (size_t n = 0; n < p->count; n++) {
+        p->list[count] = p->list[n];
+        count += p->list[n] != NULL;
+    }
+    p->count = count;
 }

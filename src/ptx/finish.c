@@ -4,17 +4,12 @@
 
 static void simplify(ptx *p)
 {
-    if (p->has_unreachable)
+    if (p->has_unreachable) {
         ptx_remove_unreachable(p);
+        ptx_note_places(p);
+    }
     ptx_order(p); /* leaves out values that nobody uses */
     ptx_remove_unused(p);
-}
-
-static bool verify(ptx *p)
-{
-    ptx_flow flow = { 0 };
-    return ptx_check_instructions(p) && ptx_flow_build(p, &flow) &&
-           ptx_check_definitions(p, &flow) && ptx_check_uniform(p, &flow);
 }
 
 void ptx_set_dump(ptx *p, unsigned stages, strbuf *out)
@@ -28,23 +23,23 @@ static void dump(ptx *p, ptx_stage stage, const char *name)
     if (!(p->dump_stages & stage))
         return;
     ptx_output out;
-    ptx_print(p, &out);
+    ptx_print(p, p->arena, &out);
     strbuf_format(p->dump, "// %s after %s\n%s\n", p->name, name, out.text);
 }
 
-bool ptx_finish(ptx *p, ptx_output *out, const char **error)
+bool ptx_finish(ptx *p, arena *a, ptx_output *out, const char **error)
 {
-    ptx_append(p, OP_RET, NO_TYPE);
+    ptx_append(p, INST_RET, NO_TYPE, NULL, 0);
     ptx_list_instructions(p);
     dump(p, PTX_STAGE_BUILD, "build");
     if (!p->error)
         simplify(p);
     dump(p, PTX_STAGE_FOLD, "fold");
-    if (p->error || !verify(p)) {
+    if (p->error || !ptx_verify(p)) {
         *error = p->error;
         return false;
     }
     dump(p, PTX_STAGE_PRINT, "print");
-    ptx_print(p, out);
+    ptx_print(p, a, out);
     return true;
 }

@@ -15,17 +15,19 @@ static void split(ptx *p, ptx_flow *flow, int *block_of_label)
     bool starts_block = true;
     for (uint32_t n = 0; n < p->count; n++) {
         const inst *i = p->list[n];
-        if (starts_block || i->op == OP_LABEL)
+        bool is_label = i->op == INST_LABEL;
+        if (starts_block || is_label)
             *VEC_PUSH(p->arena, &blocks) = (ptx_basic_block){ .first = n };
-        blocks.items[blocks.count - 1].end = n + 1;
         starts_block = op_table[i->op].flags & BRANCH;
-        if (i->op != OP_LABEL)
+        if (!is_label)
             continue;
         if (block_of_label[i->target] != NOWHERE)
             ptx_fail(p, "the label $%s%s stands twice", p->labels.items[i->target].name,
                      p->labels.items[i->target].suffix);
         block_of_label[i->target] = (int)blocks.count - 1;
     }
+    for (size_t b = 0; b < blocks.count; b++)
+        blocks.items[b].end = b + 1 < blocks.count ? blocks.items[b + 1].first : (uint32_t)p->count;
     flow->blocks = blocks.items;
     flow->count = blocks.count;
 }
@@ -35,15 +37,15 @@ static void connect(ptx *p, ptx_flow *flow, const int *block_of_label)
     for (size_t b = 0; b < flow->count; b++) {
         ptx_basic_block *block = &flow->blocks[b];
         const inst *last = p->list[block->end - 1];
-        bool falls_through = !(op_table[last->op].flags & BRANCH) || last->guard;
+        bool falls_through = !(op_table[last->op].flags & BRANCH) || last->operands;
         block->successor[0] = block->successor[1] = NOWHERE;
-        if (last->op == OP_BRA) {
+        if (last->op == INST_BRA) {
             block->successor[1] = block_of_label[last->target];
             if (block->successor[1] == NOWHERE)
                 ptx_fail(p, "the label $%s%s does not exist", p->labels.items[last->target].name,
                          p->labels.items[last->target].suffix);
         }
-        block->exits = last->op == OP_RET;
+        block->exits = last->op == INST_RET;
         if (falls_through && b + 1 < flow->count)
             block->successor[0] = (int)b + 1;
         else if (falls_through)
@@ -101,6 +103,7 @@ bool ptx_flow_build(ptx *p, ptx_flow *flow)
     for (size_t l = 0; l < p->labels.count; l++)
         block_of_label[l] = NOWHERE;
     split(p, flow, block_of_label);
+    flow->stack = arena_alloc(p->arena, flow->count * sizeof *flow->stack);
     connect(p, flow, block_of_label);
     if (p->error)
         return false;

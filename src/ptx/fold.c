@@ -6,11 +6,6 @@
  */
 #include "ptx/ir.h"
 
-#undef abs
-#undef div
-#undef min
-#undef max
-
 static bool known(val v)
 {
     return v.kind == VAL_IMM;
@@ -50,84 +45,84 @@ static bool operand(val v, val *result)
     return true;
 }
 
-static bool fold_two_known(op o, type t, val a, val b, val *result)
+static bool fold_two_known(ptx_op o, type t, val a, val b, val *result)
 {
     int64_t x = as_signed(a), y = as_signed(b);
     bool sign = is_signed(t);
     uint64_t width = type_table[t].bytes * 8;
     switch (o) {
-    case OP_ADD:
+    case INST_ADD:
         return whole(t, a.bits + b.bits, result);
-    case OP_SUB:
+    case INST_SUB:
         return whole(t, a.bits - b.bits, result);
-    case OP_MUL_LO:
+    case INST_MUL_LO:
         return whole(t, a.bits * b.bits, result);
-    case OP_MUL_WIDE:
+    case INST_MUL_WIDE:
         return whole(sign ? S64 : U64, sign ? (uint64_t)(x * y) : a.bits * b.bits, result);
-    case OP_DIV:
+    case INST_DIV:
         if (sign || b.bits == 0)
             return false;
         return whole(t, a.bits / b.bits, result);
-    case OP_REM:
+    case INST_REM:
         if (sign || b.bits == 0)
             return false;
         return whole(t, a.bits % b.bits, result);
-    case OP_MIN:
+    case INST_MIN:
         return operand((sign ? x < y : a.bits < b.bits) ? a : b, result);
-    case OP_MAX:
+    case INST_MAX:
         return operand((sign ? x > y : a.bits > b.bits) ? a : b, result);
-    case OP_AND:
+    case INST_AND:
         return whole(t, a.bits & b.bits, result);
-    case OP_OR:
+    case INST_OR:
         return whole(t, a.bits | b.bits, result);
-    case OP_XOR:
+    case INST_XOR:
         return whole(t, a.bits ^ b.bits, result);
-    case OP_SHL:
+    case INST_SHL:
         return whole(t, b.bits < width ? a.bits << b.bits : 0, result);
-    case OP_SHR:
+    case INST_SHR:
         if (sign)
             return false;
         return whole(t, b.bits < width ? a.bits >> b.bits : 0, result);
-    case OP_SETP_EQ:
+    case INST_SETP_EQ:
         return truth(a.bits == b.bits, result);
-    case OP_SETP_NE:
+    case INST_SETP_NE:
         return truth(a.bits != b.bits, result);
-    case OP_SETP_LT:
+    case INST_SETP_LT:
         return truth(sign ? x < y : a.bits < b.bits, result);
-    case OP_SETP_LE:
+    case INST_SETP_LE:
         return truth(sign ? x <= y : a.bits <= b.bits, result);
-    case OP_SETP_GT:
+    case INST_SETP_GT:
         return truth(sign ? x > y : a.bits > b.bits, result);
-    case OP_SETP_GE:
+    case INST_SETP_GE:
         return truth(sign ? x >= y : a.bits >= b.bits, result);
     default:
         return false;
     }
 }
 
-static bool fold_identity(op o, type t, val a, val b, val *result)
+static bool fold_identity(ptx_op o, type t, val a, val b, val *result)
 {
     switch (o) {
-    case OP_ADD:
-    case OP_SUB:
-    case OP_OR:
-    case OP_XOR:
-    case OP_SHL:
-    case OP_SHR:
+    case INST_ADD:
+    case INST_SUB:
+    case INST_OR:
+    case INST_XOR:
+    case INST_SHL:
+    case INST_SHR:
         return is(b, 0) && operand(a, result);
-    case OP_MUL_LO:
+    case INST_MUL_LO:
         if (is(b, 0))
             return whole(t, 0, result);
         return is(b, 1) && operand(a, result);
-    case OP_DIV:
+    case INST_DIV:
         return is(b, 1) && operand(a, result);
-    case OP_REM:
+    case INST_REM:
         return is(b, 1) && whole(t, 0, result);
-    case OP_MAX:
+    case INST_MAX:
         return !is_signed(t) && is(b, 0) && operand(a, result);
-    case OP_MUL_WIDE:
+    case INST_MUL_WIDE:
         return is(b, 0) && whole(is_signed(t) ? S64 : U64, 0, result);
-    case OP_AND:
+    case INST_AND:
         if (is(b, 0))
             return whole(t, 0, result);
         return is(b, imm(t, -1).bits) && operand(a, result);
@@ -136,35 +131,34 @@ static bool fold_identity(op o, type t, val a, val b, val *result)
     }
 }
 
-static bool fold_predicate(op o, val a, val b, val *result)
+static bool fold_predicate(ptx_op o, val a, val b, val *result)
 {
-    if (o == OP_NOT && known(a))
+    if (o == INST_NOT && known(a))
         return truth(!a.bits, result);
-    if (!known(b) || (o != OP_AND && o != OP_OR))
+    if (!known(b) || (o != INST_AND && o != INST_OR))
         return false;
-    bool decides = o == OP_AND ? !b.bits : b.bits;
+    bool decides = o == INST_AND ? !b.bits : b.bits;
     return operand(decides ? b : a, result);
 }
 
-bool ptx_fold(op o, type t, const val *operands, val *result)
+bool ptx_fold(ptx_op o, type t, const val *operands, unsigned count, val *result)
 {
     enum { ONE_F32 = 0x3f800000 };
     const val none = { 0 };
-    unsigned count = op_table[o].operand_count;
     val a = operands[0], b = count > 1 ? operands[1] : none, c = count > 2 ? operands[2] : none;
-    if (o == OP_SELP && known(a) && known(b) && a.bits == b.bits)
+    if (o == INST_SELP && known(a) && known(b) && a.bits == b.bits)
         return operand(a, result);
-    if (o == OP_SELP)
+    if (o == INST_SELP)
         return known(c) && operand(c.bits ? a : b, result);
     if (t == PRED)
         return fold_predicate(o, a, b, result);
-    if (o == OP_MUL)
+    if (o == INST_MUL)
         return t == F32 && is(b, ONE_F32) && operand(a, result);
     if (!(BIT(t) & INTS))
         return false;
-    if (o == OP_MAD_LO || o == OP_MAD_WIDE) {
+    if (o == INST_MAD_LO || o == INST_MAD_WIDE) {
         val product;
-        op multiply = o == OP_MAD_LO ? OP_MUL_LO : OP_MUL_WIDE;
+        ptx_op multiply = o == INST_MAD_LO ? INST_MUL_LO : INST_MUL_WIDE;
         bool folded = known(a) && known(b) ? fold_two_known(multiply, t, a, b, &product)
                                            : fold_identity(multiply, t, a, b, &product);
         if (!folded || !known(product))

@@ -13,8 +13,8 @@
 #define SINTS  (BIT(S32) | BIT(S64))
 #define INTS32 (BIT(U32) | BIT(S32))
 #define INTS   (BIT(U32) | BIT(U64) | SINTS)
-#define FLOATS (BIT(F32) | BIT(F64))
-#define BITS32 (INTS32 | BIT(F32))
+#define FLOATS BIT(F32)
+#define BITS32 (INTS32 | FLOATS)
 #define PREDS  BIT(PRED)
 #define ALL    (INTS | FLOATS | BIT(F16))
 #define BYTES  (BIT(U8) | BIT(S8) | BIT(U16) | BIT(S16))
@@ -22,84 +22,80 @@
 enum {
     COMMUTES = 1,
     EFFECT = 2,
-    LOAD = 4,
-    STORE = 8,
-    WARP_SYNC = 16,
-    CTA_SYNC = 32,
-    BRANCH = 64,
+    GLOBAL = 4,
+    SHARED = 8,
+    SPREAD_RULE = 16,
+    WARP_SYNC = 32,
+    CTA_SYNC = 64,
+    BRANCH = 128,
+    GROUPS = 256,
+    FOLDS = 512,
 };
-
-typedef enum op {
-#define OP(id, text, results, operands, types, isa, sm, flags) OP_##id,
-#include "ptx/ops.def"
-#undef OP
-    OP_KINDS
-} op;
 
 /* One row of ops.def. */
 typedef struct op_info {
     const char *text;
-    char results[5], operands[5]; /* letters */
-    uint8_t result_count, operand_count;
+    const char *results, *operands; /* letters */
     uint8_t isa, sm;
-    unsigned types, flags;
+    uint16_t types, flags;
 } op_info;
 
-extern const op_info op_table[OP_KINDS];
+extern const op_info op_table[INST_KINDS];
 
 typedef struct type_info {
     const char *name;      /* "u32" */
     const char *bits_name; /* "b32" */
     uint8_t bytes;
-    uint8_t reg_class;
     uint8_t in_register; /* the type of the register that holds it */
 } type_info;
 
 /* Indexed by type. */
 extern const type_info type_table[];
+extern const uint8_t register_classes[];
 
 /* Registers of one class are declared and numbered together. */
-enum { CLASS_PRED, CLASS_16, CLASS_32, CLASS_F32, CLASS_64, CLASS_F64, CLASS_COUNT };
+enum { CLASS_PRED, CLASS_16, CLASS_32, CLASS_F32, CLASS_64, CLASS_COUNT };
 
 typedef struct class_info {
-    const char *type;   /* ".b32" */
-    const char *prefix; /* of its registers: "%r" */
+    const char *type; /* ".b32" */
+    char prefix[4];   /* of its registers: "%r" */
+    uint8_t prefix_length;
 } class_info;
 
 extern const class_info class_table[CLASS_COUNT];
 
-typedef enum sreg {
-    SREG_TID_X,
-    SREG_CTAID_X,
-    SREG_CTAID_Y,
-    SREG_CTAID_Z,
-    SREG_NCTAID_X,
-    SREG_NCTAID_Z,
-    SREG_COUNT
-} sreg;
+/* A mnemonic: with its indentation. */
+enum { MAX_RESULTS = 4, MAX_OPERANDS = 12, LONGEST_MNEMONIC = 62 };
 
-enum { MAX_VECTOR = 4 };
-
-/* operand holds values only; a memory operand is base + offset, a BRA or LABEL has its label in
- * target, LD_PARAM its parameter, MOV_SREG its special register. The registers come first, since
- * most passes look at nothing else. */
+/* Operands are values and addresses; a BRA or LABEL has its label in target, LD_PARAM its
+ * parameter, MOV_SREG its special register, MOV_GLOBAL its array. Small, since all instructions of
+ * a kernel are walked over several times. */
 typedef struct inst {
     uint8_t op, type, second;
-    uint8_t results, operands, uses; /* how many there are */
-    bool guard_not;
-    uint32_t guard; /* predicate register; 0: none */
+    uint8_t results, operands; /* how many there are */
+    bool guard_not;            /* runs where the operand, its guard, does not hold */
+    bool commented;            /* see ptx_comment_of */
+    int32_t offset;
     uint32_t target;
-    uint32_t result[MAX_VECTOR];
-    uint32_t use[MAX_VECTOR + 2]; /* all registers that it reads: of operands, base, guard */
-    const char *comment;
-    val base;
-    int64_t offset;
-    val operand[MAX_VECTOR];
+    uint32_t result[MAX_RESULTS]; /* registers */
+    val operand[];
 } inst;
 
+typedef struct ptx_comment {
+    const inst *inst;
+    const char *text;
+} ptx_comment;
+
+/* What passes keep of a register stands together. */
 typedef struct ptx_register {
     uint8_t type;
     bool variable;
+    bool needed;    /* order.c, dead.c: something that is needed reads it */
+    uint8_t spread; /* uniform.c */
+    uint32_t uses;  /* how often the list reads it; kept from ptx_order on */
+    uint32_t note;  /* order.c, definitions.c: see there */
+    uint32_t place; /* order.c: its stretch; definitions.c: the block of its latest definition, plus
+                       one; 0: none so far */
 } ptx_register;
 
 typedef struct ptx_parameter {
@@ -113,6 +109,15 @@ typedef struct ptx_shared {
     unsigned count; /* PTX_DYNAMIC: the launch says it */
 } ptx_shared;
 
+/* An array of the module with initial values. */
+typedef struct ptx_global {
+    const char *name;
+    const char *const *comment; /* lines, up to NULL */
+    const uint64_t *words;
+    unsigned count;
+    val address;
+} ptx_global;
+
 enum { PTX_DYNAMIC = 0 };
 
 /* Printed as $ and name and suffix, "$row_loop". */
@@ -124,22 +129,30 @@ struct ptx {
     arena *arena;
     const char *name;
     const target *target;
-    unsigned block, min_blocks, max_registers;
-    bool asked_target;
+    unsigned block, max_registers;
     VEC(const char *) headings;
     VEC(ptx_parameter) params;
     VEC(ptx_shared) shared;
+    VEC(ptx_global) globals;
     VEC(ptx_register) registers; /* number 0 is none */
     VEC(ptx_label) labels;
-    VEC(inst) code;
-    VEC(inst) prologue; /* runs ahead of code: parameters and thread numbers, each read once */
-    val *param_values;  /* by parameter; VAL_NONE where it was not read so far */
-    val sreg_values[SREG_COUNT];
+    VEC(inst *) code;
+    VEC(ptx_comment) comments;
+    VEC(uint32_t) anchors; /* see order.c: their places in code */
+    uint32_t latest_note;  /* of what the latest instruction makes */
+    VEC(inst *) prologue;  /* runs ahead of code: parameters and thread numbers, each read once */
+    val *param_values;     /* by parameter; VAL_NONE where it was not read so far */
+    val special_values[SPECIAL_COUNT];
     val lane, warp;
-    bool has_unreachable; /* code that nothing reaches may have been built, or a needless jump */
+    size_t constant_if; /* where the latest condition known ahead ended, plus one, and whether it */
+    bool constant_if_held; /* held */
+    bool has_unreachable;  /* code that nothing reaches may have been built, or a needless jump */
     inst **list; /* the kernel once it is built: prologue and code as the passes leave them */
     size_t count;
-    uint32_t *uses;        /* by register: how often the list reads it; kept from ptx_order on */
+    /* Places on the list, from its end: of what ptx_order settled without anything that is needed
+     * seeming to read it, and of movs between registers. */
+    VEC(inst **) passed_over;
+    VEC(inst **) copies;
     const char *loop_note; /* for the next loop's label, or NULL */
     const char *error;     /* the first one */
     unsigned dump_stages;
@@ -154,48 +167,68 @@ enum { LONGEST_NAME = 127 };
 const char *ptx_name(ptx *p, const char *name);
 
 /* The mnemonic without its placeholders filled in, for messages. */
-const char *op_name(op o);
+const char *op_name(ptx_op o);
 
-/* Walks every register that an instruction reads; id points to its number. */
-#define FOR_EACH_USE(i, id) \
-    for (const uint32_t *id = (i)->use, *id##_end = id + (i)->uses; id < id##_end; id++)
-
-/* fold.c: the value that an instruction would compute, where that is known or one of its operands;
- * false where it has to be computed. */
-bool ptx_fold(op o, type t, const val *operands, val *result);
-
-static inline uint32_t val_register(val v)
+/* What an operand or result has to be by its letter in ops.def. */
+static inline type letter_type(char letter, ptx_op o, type t, type second)
 {
-    return v.kind == VAL_REG || v.kind == VAL_VAR ? v.id : 0;
-}
-
-static inline void ptx_note_use(inst *i, val v)
-{
-    if (val_register(v))
-        i->use[i->uses++] = v.id;
-}
-
-static inline void ptx_set_operands(inst *i, const val *v, unsigned count)
-{
-    i->operands = (uint8_t)count;
-    for (unsigned n = 0; n < count; n++) {
-        i->operand[n] = v[n];
-        ptx_note_use(i, v[n]);
+    switch (letter) {
+    case 't':
+    case 'v':
+        return t;
+    case 's':
+        return second;
+    case 'w':
+        return t == U32 ? U64 : S64;
+    case 'p':
+    case 'c':
+        return PRED;
+    case 'a':
+        return op_table[o].flags & SHARED ? U32 : U64;
+    case 'x':
+        return S32;
+    case 'd':
+        return t == U32 && second == U32 ? U32 : S32;
+    default:
+        return U32;
     }
 }
 
-/* build.c: a new instruction at the end of the code or of the prologue, without operands. */
-inst *ptx_append(ptx *p, op o, type t);
-inst *ptx_append_ahead(ptx *p, op o, type t);
+/* Whether a letter of ops.def stands for a value; braces do not. */
+static inline bool is_value_letter(char letter)
+{
+    return letter <= 'z';
+}
 
-/* A new register for a result of an instruction. */
+/* Walks the operands of an instruction. What is no register has the number 0, which passes treat as
+ * one that is always there. */
+#define FOR_EACH_USE(i, used)                                                                   \
+    for (const val *used = (i)->operand, *used##_end = used + (i)->operands; used < used##_end; \
+         used++)
+
+/* fold.c: the value that an instruction of so many operands would compute, where that is known or
+ * one of its operands; false where it has to be computed. */
+bool ptx_fold(ptx_op o, type t, const val *operands, unsigned count, val *result);
+
+/* build.c: a new instruction with its operands at the end of the code or of the prologue, without
+ * results. */
+inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count);
+inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned count);
+
+/* A comment at the end of an instruction's line; none where text is NULL. */
+void ptx_set_comment(ptx *p, inst *i, const char *text);
+const char *ptx_comment_of(const ptx *p, const inst *i);
+
+/* A new register for a result of the latest instruction. */
 val ptx_add_result(ptx *p, inst *i, type t);
 
 /* A value as an operand of a type: numbers and shared arrays become what the instruction takes. */
-val ptx_fit(ptx *p, op o, type t, val v);
+val ptx_fit(ptx *p, ptx_op o, type t, val v);
 
-/* An instruction of one result with the operands that ops.def gives it, or what it folds to. */
-val ptx_emit(ptx *p, op o, type t, type second, const val *given);
+/* An instruction with the operands and results that ops.def gives it, or what it folds to. The
+ * operands become what the instruction takes. */
+void ptx_emit_group(ptx *p, ptx_op o, type t, type second, val *operands, val *results);
+val ptx_emit(ptx *p, ptx_op o, type t, type second, val *operands);
 
 /* What a value is now. */
 val ptx_copy(ptx *p, val v);
@@ -211,8 +244,17 @@ void ptx_list_instructions(ptx *p);
 void ptx_remove_unreachable(ptx *p);
 void ptx_remove_unused(ptx *p);
 
-/* order.c: puts values into the order that follows from their uses. */
+/* order.c: puts values into the order that follows from their uses, notes these on the way. A value
+ * of the code has its place there, plus AHEAD_LIMIT + 1, as its note, one of the prologue its place
+ * plus one; variables and what an instruction with an effect makes have none. Where instructions
+ * went, ptx_note_places has to follow. */
+enum { AHEAD_LIMIT = 1 << 20 };
+void ptx_note_places(ptx *p);
 void ptx_order(ptx *p);
+
+/* How much a value, or which threads run a block, differs over the block of threads. The bits of
+ * one contain those of a more even one. */
+typedef enum spread { BLOCK_UNIFORM = 0, WARP_UNIFORM = 1, BY_LANE = 3 } spread;
 
 /* A stretch of instructions that run together: [first, end). successors are block numbers; -1:
  * none. A block that ends the thread on some path has exits set. */
@@ -221,26 +263,70 @@ typedef struct ptx_basic_block {
     int successor[2];
     int postdominator; /* immediate; the number of blocks stands for the kernel's exit */
     bool exits;
+    bool reached;     /* uniform.c */
+    uint8_t spread;   /* uniform.c: of the conditions that decide whether it runs */
+    uint32_t because; /* uniform.c: the branch that does, as index of its instruction */
 } ptx_basic_block;
 
 typedef struct ptx_flow {
     ptx_basic_block *blocks;
     size_t count;
+    int *stack; /* room for all block numbers */
 } ptx_flow;
 
 /* flow.c: the control flow graph; false and p->error on a label that does not resolve or code that
  * runs off the end. */
 bool ptx_flow_build(ptx *p, ptx_flow *flow);
 
-/* check.c, definitions.c, uniform.c: the parts of the verifier; each false with p->error set. */
-bool ptx_check_instructions(ptx *p);
-bool ptx_check_definitions(ptx *p, const ptx_flow *flow);
-bool ptx_check_uniform(ptx *p, const ptx_flow *flow);
+/* The verifier. check.c has the walk over all instructions, definitions.c and uniform.c further
+ * parts of it; each gives false with p->error set. */
+bool ptx_verify(ptx *p);
 
-/* print.c */
-void ptx_print(ptx *p, ptx_output *out);
-unsigned ptx_isa(const ptx *p);
-size_t ptx_shared_bytes(const ptx *p);
+typedef struct ptx_outside_read {
+    const inst *inst;
+    uint32_t block, id;
+} ptx_outside_read;
+
+typedef struct ptx_block_definition {
+    uint32_t block, bit;
+} ptx_block_definition;
+
+/* The note of a register is its bit in the sets, plus one; 0: it is defined once and read in that
+ * block. */
+typedef struct ptx_definitions {
+    ptx *p;
+    const ptx_flow *flow;
+    uint32_t bits;
+    size_t words; /* of a set */
+    VEC(ptx_outside_read) reads;
+    VEC(ptx_block_definition) made; /* of registers that have a bit */
+    uint64_t *at_entry; /* a set for each block: what is defined wherever it was entered from */
+} ptx_definitions;
+
+/* What an instruction reads that is not defined ahead of it in its block, and definitions: noted
+ * while walking over the blocks, checked at the end. */
+void ptx_note_outside_read(ptx_definitions *d, const inst *i, uint32_t id, uint32_t block);
+void ptx_note_definition_again(ptx_definitions *d, ptx_register *r, uint32_t block);
+static inline void ptx_note_definition(ptx_definitions *d, ptx_register *r, uint32_t block)
+{
+    if (r->place || r->note)
+        ptx_note_definition_again(d, r, block);
+    r->place = block + 1;
+}
+bool ptx_check_definitions(ptx_definitions *d);
+
+/* uniform.c: the spread of what an instruction with SPREAD_RULE makes, by that of its operands. */
+uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands);
+
+/* Raises the blocks between an uneven branch and the block where its ways join. True where that
+ * changes one which a walk over all has seen, up to the branch's. */
+bool ptx_raise_region(ptx_flow *flow, int branch_block, uint8_t s);
+
+/* Behind a first walk; changed: something that it had seen already. */
+bool ptx_check_uniform(ptx *p, ptx_flow *flow, const ptx_definitions *d, bool changed);
+
+/* print.c: the text goes into a. */
+void ptx_print(ptx *p, arena *a, ptx_output *out);
 
 /* An instruction as text, for messages: "setp.lt.u32 $row_loop". */
 const char *ptx_describe(ptx *p, const inst *i);

@@ -3,53 +3,22 @@
 
 #include <string.h>
 
-static val special(ptx *p, sreg which)
+val ptx_special_register(ptx *p, ptx_special which)
 {
-    if (!p->sreg_values[which].kind) {
-        inst *i = ptx_append_ahead(p, OP_MOV_SREG, U32);
+    if (!p->special_values[which].kind) {
+        inst *i = ptx_append_ahead(p, INST_MOV_SREG, U32, NULL, 0);
         i->target = which;
-        p->sreg_values[which] = ptx_add_result(p, i, U32);
+        p->special_values[which] = ptx_add_result(p, i, U32);
     }
-    return p->sreg_values[which];
+    return p->special_values[which];
 }
 
-val tid_x(ptx *p)
-{
-    return special(p, SREG_TID_X);
-}
-
-val ctaid_x(ptx *p)
-{
-    return special(p, SREG_CTAID_X);
-}
-
-val ctaid_y(ptx *p)
-{
-    return special(p, SREG_CTAID_Y);
-}
-
-val ctaid_z(ptx *p)
-{
-    return special(p, SREG_CTAID_Z);
-}
-
-val nctaid_x(ptx *p)
-{
-    return special(p, SREG_NCTAID_X);
-}
-
-val nctaid_z(ptx *p)
-{
-    return special(p, SREG_NCTAID_Z);
-}
-
-static val thread_number(ptx *p, val *known, op o, unsigned number, const char *name)
+static val thread_number(ptx *p, val *known, ptx_op o, unsigned number, const char *name)
 {
     if (!known->kind) {
-        val tid = tid_x(p);
-        inst *i = ptx_append_ahead(p, o, U32);
-        ptx_set_operands(i, (val[]){ tid, imm(U32, number) }, 2);
-        i->comment = name;
+        val operands[] = { tid_x(p), imm(U32, number) };
+        inst *i = ptx_append_ahead(p, o, U32, operands, 2);
+        ptx_set_comment(p, i, name);
         *known = ptx_add_result(p, i, U32);
     }
     return *known;
@@ -57,12 +26,12 @@ static val thread_number(ptx *p, val *known, op o, unsigned number, const char *
 
 val lane_id(ptx *p)
 {
-    return p->block <= 32 ? tid_x(p) : thread_number(p, &p->lane, OP_AND, 31, "lane");
+    return p->block <= 32 ? tid_x(p) : thread_number(p, &p->lane, INST_AND, 31, "lane");
 }
 
 val warp_id(ptx *p)
 {
-    return p->block <= 32 ? imm(U32, 0) : thread_number(p, &p->warp, OP_SHR, 5, "warp");
+    return p->block <= 32 ? imm(U32, 0) : thread_number(p, &p->warp, INST_SHR, 5, "warp");
 }
 
 val parameter(ptx *p, const char *name)
@@ -77,21 +46,21 @@ val parameter(ptx *p, const char *name)
     if (!p->param_values)
         p->param_values = arena_zalloc(p->arena, p->params.count * sizeof *p->param_values);
     if (!p->param_values[n].kind) {
-        inst *i = ptx_append_ahead(p, OP_LD_PARAM, p->params.items[n].type);
+        inst *i = ptx_append_ahead(p, INST_LD_PARAM, p->params.items[n].type, NULL, 0);
         i->target = (uint32_t)n;
         p->param_values[n] = ptx_add_result(p, i, p->params.items[n].type);
     }
     return p->param_values[n];
 }
 
-/* A load or store of count values of a type at base + offset; stored is NULL for a load. */
-static inst *access(ptx *p, op o, type t, unsigned count, const val *stored, val base,
-                    int64_t offset)
+/* An access to count values of a type at base + offset. operands: those that are no address, and
+ * room for it. */
+static inst *access(ptx *p, ptx_op o, type t, unsigned count, val *operands, unsigned operand_count,
+                    val base, int64_t offset)
 {
-    bool shared = o == OP_LD_SHARED || o == OP_ST_SHARED;
     if (!(op_table[o].types & BIT(t)))
         ptx_fail(p, "%s: does not take %s", op_name(o), type_table[t].name);
-    if (shared ? base.type != U32 : base.type != U64)
+    if (base.type != (op_table[o].flags & SHARED ? U32 : U64))
         ptx_fail(p, "%s: the address is %s", op_name(o), type_table[base.type].name);
     if (offset < INT32_MIN || offset > INT32_MAX)
         ptx_fail(p, "%s: the offset %lld has more than 32 bits", op_name(o), (long long)offset);
@@ -99,123 +68,77 @@ static inst *access(ptx *p, op o, type t, unsigned count, const val *stored, val
     if (offset & (size - 1))
         ptx_fail(p, "%s: the offset %lld is not a multiple of the %u bytes accessed", op_name(o),
                  (long long)offset, size);
-    inst *i = ptx_append(p, o, t);
-    if (stored)
-        ptx_set_operands(i, stored, count);
-    i->base = base;
-    ptx_note_use(i, base);
-    i->offset = offset;
+    operands[operand_count] = base;
+    inst *i = ptx_append(p, o, t, operands, operand_count + 1);
+    i->offset = (int32_t)offset;
     return i;
 }
 
-static void load(ptx *p, op o, type t, unsigned count, val base, int64_t offset, val *values)
+static void load(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset, val *values)
 {
-    inst *i = access(p, o, t, count, NULL, base, offset);
+    val address;
+    inst *i = access(p, o, t, count, &address, 0, base, offset);
     for (unsigned n = 0; n < count; n++)
         values[n] = ptx_add_result(p, i, type_table[t].in_register);
 }
 
-static void store(ptx *p, op o, type t, unsigned count, val base, int64_t offset, const val *values)
+static void store(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset,
+                  const val *values)
 {
-    val fitting[MAX_VECTOR];
+    val operands[MAX_OPERANDS];
     for (unsigned n = 0; n < count; n++)
-        fitting[n] = ptx_fit(p, o, type_table[t].in_register, values[n]);
-    access(p, o, t, count, fitting, base, offset);
+        operands[n] = ptx_fit(p, o, type_table[t].in_register, values[n]);
+    access(p, o, t, count, operands, count, base, offset);
 }
 
-val ptx_load_global(ptx *p, type t, val base, int64_t offset)
+val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset)
 {
     val v;
-    load(p, OP_LD_GLOBAL, t, 1, base, offset, &v);
+    load(p, o, t, 1, base, offset, &v);
     return v;
 }
 
-val ptx_load_const(ptx *p, type t, val base, int64_t offset)
-{
-    val v;
-    load(p, OP_LD_CONST, t, 1, base, offset, &v);
-    return v;
-}
-
-val ptx_load_shared(ptx *p, type t, val base, int64_t offset)
-{
-    val v;
-    load(p, OP_LD_SHARED, t, 1, base, offset, &v);
-    return v;
-}
-
-val2 ptx_load_global_v2(ptx *p, type t, val base, int64_t offset)
+val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset)
 {
     val2 v;
-    load(p, OP_LD_GLOBAL, t, 2, base, offset, v.v);
+    load(p, o, t, 2, base, offset, v.v);
     return v;
 }
 
-val4 ptx_load_global_v4(ptx *p, type t, val base, int64_t offset)
+val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset)
 {
     val4 v;
-    load(p, OP_LD_GLOBAL, t, 4, base, offset, v.v);
+    load(p, o, t, 4, base, offset, v.v);
     return v;
 }
 
-val2 ptx_load_const_v2(ptx *p, type t, val base, int64_t offset)
+void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value)
 {
-    val2 v;
-    load(p, OP_LD_CONST, t, 2, base, offset, v.v);
-    return v;
+    store(p, o, t, 1, base, offset, &value);
 }
 
-val4 ptx_load_const_v4(ptx *p, type t, val base, int64_t offset)
+void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values)
+{
+    store(p, o, t, 4, base, offset, values.v);
+}
+
+val4 ptx_ldmatrix_x4(ptx *p, val base, int64_t offset)
 {
     val4 v;
-    load(p, OP_LD_CONST, t, 4, base, offset, v.v);
+    load(p, INST_LDMATRIX, U32, 4, base, offset, v.v);
     return v;
-}
-
-val2 ptx_load_shared_v2(ptx *p, type t, val base, int64_t offset)
-{
-    val2 v;
-    load(p, OP_LD_SHARED, t, 2, base, offset, v.v);
-    return v;
-}
-
-val4 ptx_load_shared_v4(ptx *p, type t, val base, int64_t offset)
-{
-    val4 v;
-    load(p, OP_LD_SHARED, t, 4, base, offset, v.v);
-    return v;
-}
-
-void ptx_store_global(ptx *p, type t, val base, int64_t offset, val value)
-{
-    store(p, OP_ST_GLOBAL, t, 1, base, offset, &value);
-}
-
-void ptx_store_global_v4(ptx *p, type t, val base, int64_t offset, val4 values)
-{
-    store(p, OP_ST_GLOBAL, t, 4, base, offset, values.v);
-}
-
-void ptx_store_shared(ptx *p, type t, val base, int64_t offset, val value)
-{
-    store(p, OP_ST_SHARED, t, 1, base, offset, &value);
-}
-
-void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values)
-{
-    store(p, OP_ST_SHARED, t, 4, base, offset, values.v);
 }
 
 val atomic_inc(ptx *p, val base, val most)
 {
-    val fitting = ptx_fit(p, OP_ATOM_INC, U32, most);
-    return ptx_add_result(p, access(p, OP_ATOM_INC, U32, 1, &fitting, base, 0), U32);
+    val operands[2] = { ptx_fit(p, INST_ATOM_INC, U32, most) };
+    return ptx_add_result(p, access(p, INST_ATOM_INC, U32, 1, operands, 1, base, 0), U32);
 }
 
 val shared_array(ptx *p, const char *name, type t, unsigned count)
 {
     *VEC_PUSH(p->arena, &p->shared) = (ptx_shared){ ptx_name(p, name), t, count };
-    return (val){ .kind = VAL_SHARED, .type = U32, .id = (uint32_t)(p->shared.count - 1) };
+    return (val){ .kind = VAL_SHARED, .type = U32, .bits = p->shared.count - 1 };
 }
 
 val shared_dynamic(ptx *p, const char *name, type t)
@@ -223,14 +146,26 @@ val shared_dynamic(ptx *p, const char *name, type t)
     return shared_array(p, name, t, PTX_DYNAMIC);
 }
 
+val global_array(ptx *p, const char *name, const char *const *comment, const uint64_t *words,
+                 unsigned count)
+{
+    for (size_t n = 0; n < p->globals.count; n++)
+        if (p->globals.items[n].words == words)
+            return p->globals.items[n].address;
+    inst *i = ptx_append_ahead(p, INST_MOV_GLOBAL, U64, NULL, 0);
+    i->target = (uint32_t)p->globals.count;
+    val address = ptx_add_result(p, i, U64);
+    *VEC_PUSH(p->arena, &p->globals) =
+        (ptx_global){ ptx_name(p, name), comment, words, count, address };
+    return address;
+}
+
 void warp_barrier(ptx *p)
 {
-    inst *i = ptx_append(p, OP_BAR_WARP, NO_TYPE);
-    ptx_set_operands(i, (val[]){ imm(U32, 0xffffffff) }, 1);
+    ptx_append(p, INST_BAR_WARP, NO_TYPE, (val[]){ imm(U32, 0xffffffff) }, 1);
 }
 
 void barrier(ptx *p)
 {
-    inst *i = ptx_append(p, OP_BAR_SYNC, NO_TYPE);
-    ptx_set_operands(i, (val[]){ imm(U32, 0) }, 1);
+    ptx_append(p, INST_BAR_SYNC, NO_TYPE, (val[]){ imm(U32, 0) }, 1);
 }

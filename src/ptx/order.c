@@ -18,69 +18,71 @@ typedef struct later_use {
     uint32_t next; /* the use of the same stretch's values noted before, plus one */
 } later_use;
 
+/* A register keeps its note and its stretch as long as it waits to be placed. */
 typedef struct ordering {
     ptx *p;
-    uint32_t *definition; /* by register: the index of its instruction, plus one, as long as that
-                             waits to be placed; variables have none */
-    uint32_t *stretch;    /* by instruction: the first of its stretch */
-    uint32_t *needed;     /* by first instruction of a stretch: the latest noted use, plus one */
+    ptx_register *registers;
+    uint32_t *needed; /* by stretch, of which the prologue is the first: the latest use, plus one */
     VEC(later_use) later;
-    uint32_t *placed; /* the stretch being ordered */
+    inst **placed; /* the stretch being ordered */
     size_t placed_count;
 } ordering;
 
-static bool makes_values(const ptx *p, const inst *i)
+void ptx_note_places(ptx *p)
 {
-    return i->results && !(op_table[i->op].flags & EFFECT) &&
-           !p->registers.items[i->result[0]].variable;
-}
-
-static void place(ordering *o, uint32_t n, uint32_t first);
-
-/* Places what an instruction needs of the stretch that begins at first. */
-static void place_operands(ordering *o, const inst *i, uint32_t first)
-{
-    FOR_EACH_USE (i, id) {
-        uint32_t d = o->definition[*id];
-        if (d > first)
-            place(o, d - 1, first);
-    }
-}
-
-static void place(ordering *o, uint32_t n, uint32_t first)
-{
-    const inst *i = o->p->list[n];
-    place_operands(o, i, first);
-    for (unsigned r = 0; r < i->results; r++)
-        o->definition[i->result[r]] = 0;
-    o->placed[o->placed_count++] = n;
-}
-
-/* Called from the last instruction to the first, so that the latest use noted of a value is its
- * first. */
-static void note_uses(ordering *o, const inst *i)
-{
-    for (unsigned n = i->uses; n-- > 0;) {
-        uint32_t id = i->use[n], d = o->definition[id];
-        o->p->uses[id]++;
-        if (!d)
+    for (size_t n = 1; n < p->registers.count; n++)
+        if (p->registers.items[n].note > AHEAD_LIMIT)
+            p->registers.items[n].note = p->registers.items[n].place = 0;
+    p->code.count = p->anchors.count = 0;
+    for (size_t n = p->prologue.count; n < p->count; n++) {
+        const inst *i = *VEC_PUSH(p->arena, &p->code) = p->list[n];
+        ptx_register *made = i->results ? &p->registers.items[i->result[0]] : NULL;
+        if (!made || made->variable || op_table[i->op].flags & EFFECT) {
+            *VEC_PUSH(p->arena, &p->anchors) = (uint32_t)p->code.count - 1;
             continue;
-        uint32_t *latest = &o->needed[o->stretch[d - 1]];
-        *VEC_PUSH(o->p->arena, &o->later) = (later_use){ id, *latest };
-        *latest = (uint32_t)o->later.count;
+        }
+        for (unsigned r = 0; r < i->results; r++) {
+            p->registers.items[i->result[r]].note = AHEAD_LIMIT + (uint32_t)p->code.count;
+            p->registers.items[i->result[r]].place = (uint32_t)p->anchors.count + 1;
+        }
     }
+}
+
+static void place(ordering *o, uint32_t note, uint32_t first);
+
+/* Places what an instruction needs of the stretch whose values have notes from first on. */
+static inline void place_operands(ordering *o, const inst *i, uint32_t first)
+{
+    FOR_EACH_USE (i, used) {
+        uint32_t note = o->registers[used->id].note;
+        if (note >= first)
+            place(o, note, first);
+    }
+}
+
+static void place(ordering *o, uint32_t note, uint32_t first)
+{
+    const ptx *p = o->p;
+    inst *i =
+        note > AHEAD_LIMIT ? p->code.items[note - AHEAD_LIMIT - 1] : p->prologue.items[note - 1];
+    place_operands(o, i, first);
+    for (unsigned r = 0; r < i->results; r++) {
+        ptx_register *made = &o->registers[i->result[r]];
+        made->note = made->place = 0;
+    }
+    o->placed[o->placed_count++] = i;
 }
 
 static void place_register(ordering *o, uint32_t id, uint32_t first)
 {
-    if (o->definition[id])
-        place(o, o->definition[id] - 1, first);
+    if (o->registers[id].note)
+        place(o, o->registers[id].note, first);
 }
 
 /* Places the values of a stretch that later ones need, in the order of their first use. */
-static void place_needed(ordering *o, uint32_t first)
+static void place_needed(ordering *o, uint32_t stretch, uint32_t first)
 {
-    for (uint32_t u = o->needed[first]; u;) {
+    for (uint32_t u = o->needed[stretch]; u;) {
         later_use use = o->later.items[u - 1];
         place_register(o, use.id, first);
         u = use.next;
@@ -93,63 +95,68 @@ static void place_prologue(ordering *o)
 {
     ptx *p = o->p;
     for (size_t n = 0; p->param_values && n < p->params.count; n++)
-        if (p->uses[p->param_values[n].id])
-            place_register(o, p->param_values[n].id, 0);
-    place_needed(o, 0);
+        if (o->registers[p->param_values[n].id].uses)
+            place_register(o, p->param_values[n].id, 1);
+    place_needed(o, 0, 1);
 }
 
-/* Finds where values are made and which stretch each instruction belongs to. */
-static void survey(ordering *o)
+static bool is_needed(const ordering *o, const inst *i)
 {
-    const ptx *p = o->p;
-    uint32_t first = 0;
-    for (uint32_t n = 0; n < p->count; n++) {
-        const inst *i = p->list[n];
-        if (n == p->prologue.count)
-            first = n;
-        o->stretch[n] = first;
-        if (!makes_values(p, i))
-            first = n + 1;
-        else
-            for (unsigned r = 0; r < i->results; r++)
-                o->definition[i->result[r]] = n + 1;
+    bool needed = op_table[i->op].flags & EFFECT;
+    for (unsigned r = 0; r < i->results; r++)
+        needed |= o->registers[i->result[r]].needed;
+    return needed;
+}
+
+/* Puts an instruction in front of those that have their place, and notes what it reads. Called from
+ * the last to the first: the latest use noted of a value is its first, and what reads a value has
+ * been asked whether it is needed itself, unless a loop goes back to it. */
+static inline void settle(ordering *o, inst *i, inst **at)
+{
+    ptx *p = o->p;
+    bool needed = is_needed(o, i);
+    if (!needed)
+        *VEC_PUSH(p->arena, &p->passed_over) = at;
+    for (unsigned n = i->operands; n-- > 0;) {
+        uint32_t id = i->operand[n].id;
+        ptx_register *r = &o->registers[id];
+        r->uses++;
+        r->needed |= needed;
+        if (!r->note)
+            continue;
+        uint32_t *latest = &o->needed[r->place];
+        *VEC_PUSH(p->arena, &o->later) = (later_use){ id, *latest };
+        *latest = (uint32_t)o->later.count;
     }
+    if (i->op == INST_MOV && i->operand[0].id)
+        *VEC_PUSH(p->arena, &p->copies) = at;
+    *at = i;
 }
 
 void ptx_order(ptx *p)
 {
-    uint32_t count = (uint32_t)p->count, registers = (uint32_t)p->registers.count;
-    p->uses = arena_zalloc(p->arena, registers * sizeof *p->uses);
+    uint32_t anchors = (uint32_t)p->anchors.count;
     ordering o = {
         .p = p,
-        .definition = arena_zalloc(p->arena, registers * sizeof *o.definition),
-        .stretch = arena_alloc(p->arena, count * sizeof *o.stretch),
-        .needed = arena_zalloc(p->arena, count * sizeof *o.needed),
-        .placed = arena_alloc(p->arena, count * sizeof *o.placed),
+        .registers = p->registers.items,
+        .needed = arena_zalloc(p->arena, (anchors + 1) * sizeof *o.needed),
+        .placed = arena_alloc(p->arena, p->count * sizeof *o.placed),
     };
-    survey(&o);
-
-    inst **ordered = arena_alloc(p->arena, count * sizeof *ordered);
-    uint32_t to = count;
-    for (uint32_t end = count; end > 0;) {
-        inst *last = p->list[end - 1];
-        uint32_t first = o.stretch[end - 1];
-        o.placed_count = 0;
-        if (end == p->prologue.count)
+    inst **ordered = arena_alloc(p->arena, p->count * sizeof *ordered), **to = ordered + p->count;
+    for (uint32_t n = anchors + 1; n-- > 0;) {
+        if (n == 0) {
             place_prologue(&o);
-        else
-            place_needed(&o, first);
-        if (!makes_values(p, last)) {
-            place_operands(&o, last, first);
-            ordered[--to] = last;
-            note_uses(&o, last);
+        } else {
+            inst *anchor = p->code.items[p->anchors.items[n - 1]];
+            uint32_t ahead = n > 1 ? p->anchors.items[n - 2] + 1 : 0; /* of it, in the code */
+            uint32_t first = AHEAD_LIMIT + ahead + 1;
+            place_needed(&o, n, first);
+            place_operands(&o, anchor, first);
+            o.placed[o.placed_count++] = anchor;
         }
-        while (o.placed_count > 0) {
-            ordered[--to] = p->list[o.placed[--o.placed_count]];
-            note_uses(&o, ordered[to]);
-        }
-        end = first;
+        while (o.placed_count > 0)
+            settle(&o, o.placed[--o.placed_count], --to);
     }
-    p->list = ordered + to;
-    p->count = count - to;
+    p->count = (size_t)(ordered + p->count - to);
+    p->list = to;
 }

@@ -13,19 +13,21 @@
 
 #include "base/strbuf.h"
 
+#define INDENTATION "    "
 enum { OPERAND_COLUMN = 24, COMMENT_COLUMN = 64 };
 
 /* Room for a line: names are no longer than LONGEST_NAME, and a line has at most one a value, an
  * address and a comment; the rest is far shorter. */
 enum {
-    LONGEST_LINE = (MAX_VECTOR + 3) * (LONGEST_NAME + 1) + 256,
+    LONGEST_LINE = (MAX_RESULTS + MAX_OPERANDS + 2) * (LONGEST_NAME + 1) + 256,
     USUAL_LINE = 56,
     USUAL_HEAD = 1024
 };
 
-static const char *const sreg_names[SREG_COUNT] = {
-    [SREG_TID_X] = "%tid.x",     [SREG_CTAID_X] = "%ctaid.x",   [SREG_CTAID_Y] = "%ctaid.y",
-    [SREG_CTAID_Z] = "%ctaid.z", [SREG_NCTAID_X] = "%nctaid.x", [SREG_NCTAID_Z] = "%nctaid.z",
+static const char *const special_names[SPECIAL_COUNT] = {
+    [SPECIAL_TID_X] = "%tid.x",       [SPECIAL_CTAID_X] = "%ctaid.x",
+    [SPECIAL_CTAID_Y] = "%ctaid.y",   [SPECIAL_CTAID_Z] = "%ctaid.z",
+    [SPECIAL_NCTAID_X] = "%nctaid.x", [SPECIAL_NCTAID_Z] = "%nctaid.z",
 };
 
 /* A register as printed, "%rd12". */
@@ -34,19 +36,34 @@ typedef struct register_name {
     uint8_t length; /* 0: not numbered so far */
 } register_name;
 
-/* A mnemonic with its indentation, padded to the operands' column; longer ones are not kept. */
+/* What follows a mnemonic. */
+typedef enum form {
+    NOTHING,
+    VALUES,
+    VALUE_GROUPS,
+    ACCESS,
+    PARAMETER,
+    SPECIAL,
+    MODULE_ARRAY,
+    JUMP
+} form;
+
+/* A mnemonic with its indentation and the spaces up to the operands. */
 typedef struct mnemonic {
-    uint8_t type, second, width;
-    uint8_t length; /* 0: none so far */
-    char text[OPERAND_COLUMN + 8];
+    uint8_t form, length;
+    char text[LONGEST_MNEMONIC + COMMENT_COLUMN];
 } mnemonic;
 
 typedef struct printer {
     ptx *p;
+    unsigned isa;
     register_name *names;       /* by register */
     uint32_t used[CLASS_COUNT]; /* registers of each class */
     uint32_t *label_number;     /* 0: the name alone */
-    mnemonic last[OP_KINDS];    /* of every instruction: most come again with the same types */
+    /* The last one of every instruction, since most come again with the same types, and what it
+     * depends on: see key_of; 0: none so far. */
+    uint32_t kept[INST_KINDS];
+    mnemonic *mnemonics;
 } printer;
 
 /* A literal: inline, so that its length is a constant. */
@@ -67,10 +84,24 @@ static char *put_name(char *at, const char *name)
 
 static char *put_number(char *at, uint64_t number)
 {
-    if (number >= 10)
-        at = put_number(at, number / 10);
-    *at++ = (char)('0' + number % 10);
-    return at;
+    static const char pairs[] = "00010203040506070809"
+                                "10111213141516171819"
+                                "20212223242526272829"
+                                "30313233343536373839"
+                                "40414243444546474849"
+                                "50515253545556575859"
+                                "60616263646566676869"
+                                "70717273747576777879"
+                                "80818283848586878889"
+                                "90919293949596979899";
+    if (number < 10) {
+        *at = (char)('0' + number);
+        return at + 1;
+    }
+    if (number >= 100)
+        at = put_number(at, number / 100);
+    memcpy(at, pairs + number % 100 * 2, 2);
+    return at + 2;
 }
 
 static char *put_signed(char *at, int64_t number)
@@ -80,11 +111,11 @@ static char *put_signed(char *at, int64_t number)
     return put_number(at, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
-static char *put_hex(char *at, uint64_t bits, int digits)
+static char *put_hex(char *at, uint64_t bits, unsigned digits)
 {
-    while (digits-- > 0)
-        *at++ = "0123456789ABCDEF"[bits >> 4 * digits & 15];
-    return at;
+    for (unsigned n = digits; n-- > 0; bits >>= 4)
+        at[n] = "0123456789ABCDEF"[bits & 15];
+    return at + digits;
 }
 
 /* Spaces up to a column, at least one. Writes more than that, so that it is a few moves. */
@@ -92,27 +123,6 @@ static inline char *put_spaces(char *at, const char *line, int column)
 {
     memset(at, ' ', COMMENT_COLUMN);
     return at - line < column ? at + (column - (at - line)) : at + 1;
-}
-
-static void name_register(printer *w, uint32_t id)
-{
-    unsigned c = type_table[w->p->registers.items[id].type].reg_class;
-    register_name *name = &w->names[id];
-    char *end = put_number(put_name(name->text, class_table[c].prefix), ++w->used[c]);
-    name->length = (uint8_t)(end - name->text);
-}
-
-/* Results stand in front of operands, and nothing is read before it is defined, so this is the
- * order of first appearance. */
-static void name_registers(printer *w)
-{
-    w->names = arena_zalloc(w->p->arena, w->p->registers.count * sizeof *w->names);
-    for (size_t n = 0; n < w->p->count; n++) {
-        const inst *i = w->p->list[n];
-        for (unsigned r = 0; r < i->results; r++)
-            if (!w->names[i->result[r]].length)
-                name_register(w, i->result[r]);
-    }
 }
 
 static inline char *put_register(const printer *w, char *at, uint32_t id)
@@ -125,31 +135,29 @@ static inline char *put_register(const printer *w, char *at, uint32_t id)
 }
 
 /* Masks, selectors and tables are read digit by digit, sizes and counts as numbers. */
-static bool is_bit_pattern(op o, uint64_t bits)
+static bool is_bit_pattern(ptx_op o, uint64_t bits)
 {
     enum { SMALL = 64, LARGE = 4096 };
     switch (o) {
-    case OP_AND:
-    case OP_OR:
-    case OP_XOR:
-    case OP_LOP3:
-    case OP_PRMT:
-    case OP_DP4A:
+    case INST_AND:
+    case INST_OR:
+    case INST_XOR:
+    case INST_LOP3:
+    case INST_PRMT:
+    case INST_DP4A:
         return bits > SMALL;
-    case OP_SELP:
+    case INST_SELP:
         return bits > LARGE;
     default:
         return bits == UINT32_MAX;
     }
 }
 
-static char *put_immediate(char *at, val v, op o)
+static char *put_immediate(char *at, val v, ptx_op o)
 {
     switch (v.type) {
     case F32:
         return put_hex(put(at, "0f"), v.bits, 8);
-    case F64:
-        return put_hex(put(at, "0d"), v.bits, 16);
     case S32:
         return put_signed(at, (int32_t)v.bits);
     case S64:
@@ -157,21 +165,24 @@ static char *put_immediate(char *at, val v, op o)
     default:
         if (!is_bit_pattern(o, v.bits))
             return put_number(at, v.bits);
-        int digits = v.bits > UINT32_MAX   ? 16
-                     : v.bits > UINT16_MAX ? 8
-                     : v.bits > UINT8_MAX  ? 4
-                                           : 2;
+        unsigned digits = v.bits > UINT32_MAX   ? 16
+                          : v.bits > UINT16_MAX ? 8
+                          : v.bits > UINT8_MAX  ? 4
+                                                : 2;
         return put_hex(put(at, "0x"), v.bits, digits);
     }
 }
 
-static char *put_value(const printer *w, char *at, val v, op o)
+static char *put_constant(const printer *w, char *at, val v, ptx_op o)
 {
-    if (val_register(v))
-        return put_register(w, at, v.id);
     if (v.kind == VAL_SHARED)
-        return put_name(at, w->p->shared.items[v.id].name);
+        return put_name(at, w->p->shared.items[v.bits].name);
     return put_immediate(at, v, o);
+}
+
+static inline char *put_value(const printer *w, char *at, const val *v, ptx_op o)
+{
+    return v->id ? put_register(w, at, v->id) : put_constant(w, at, *v, o);
 }
 
 static char *put_label(const printer *w, char *at, uint32_t label)
@@ -186,9 +197,10 @@ static char *put_label(const printer *w, char *at, uint32_t label)
     return at;
 }
 
+/* Of a load or store. */
 static unsigned vector_width(const inst *i)
 {
-    return op_table[i->op].flags & STORE ? i->operands : i->results;
+    return i->results ? i->results : i->operands - 1u;
 }
 
 /* Fills in the placeholders of ops.def. */
@@ -221,158 +233,190 @@ static char *put_mnemonic(char *at, const inst *i)
     return at;
 }
 
-/* An unguarded instruction up to its operands. */
-static char *put_indented_mnemonic(printer *w, char *line, const inst *i)
+static form form_of(ptx_op o)
 {
-    mnemonic *m = &w->last[i->op];
-    unsigned width = vector_width(i);
-    if (m->length && m->type == i->type && m->second == i->second && m->width == width) {
-        memcpy(line, m->text, sizeof m->text); /* more than there is, so that it is a few moves */
-        return line + m->length;
+    const op_info *info = &op_table[o];
+    switch (o) {
+    case INST_LD_PARAM:
+        return PARAMETER;
+    case INST_MOV_SREG:
+        return SPECIAL;
+    case INST_MOV_GLOBAL:
+        return MODULE_ARRAY;
+    case INST_BRA:
+        return JUMP;
+    case INST_RET:
+    case INST_NOUNROLL:
+        return NOTHING;
+    default:
+        return info->flags & (GLOBAL | SHARED) ? ACCESS
+               : info->flags & GROUPS          ? VALUE_GROUPS
+                                               : VALUES;
     }
-    char *end = put_spaces(put_mnemonic(put(line, "    "), i), line, OPERAND_COLUMN);
-    if ((size_t)(end - line) <= sizeof m->text) {
-        *m = (mnemonic){ i->type, i->second, (uint8_t)width, (uint8_t)(end - line), { 0 } };
-        memcpy(m->text, line, sizeof m->text);
-    }
-    return end;
 }
 
-static char *put_address(const printer *w, char *at, const inst *i)
+static void make_mnemonic(const inst *i, mnemonic *m)
 {
-    *at++ = '[';
-    at = put_value(w, at, i->base, i->op);
-    if (i->offset) {
-        if (i->offset > 0)
-            *at++ = '+';
-        at = put_signed(at, i->offset);
-    }
-    *at++ = ']';
-    return at;
+    m->form = (uint8_t)form_of(i->op);
+    char *end = put_mnemonic(put(m->text, INDENTATION), i);
+    if (m->form != NOTHING)
+        end = put_spaces(end, m->text, OPERAND_COLUMN);
+    m->length = (uint8_t)(end - m->text);
 }
 
-static char *put_results(const printer *w, char *at, const inst *i)
+/* Types and counts, which give the width of a vector. */
+static inline uint32_t key_of(const inst *i)
+{
+    return i->type | (uint32_t)i->second << 8 | (uint32_t)i->results << 16 |
+           (uint32_t)i->operands << 24;
+}
+
+static inline const mnemonic *mnemonic_of(printer *w, const inst *i)
+{
+    mnemonic *m = &w->mnemonics[i->op];
+    uint32_t key = key_of(i);
+    if (w->kept[i->op] != key || !key)
+        make_mnemonic(i, m);
+    w->kept[i->op] = key;
+    return m;
+}
+
+static inline char *put_indented_mnemonic(const mnemonic *m, char *line)
+{
+    enum { USUAL = 32 }; /* as a few moves */
+    memcpy(line, m->text, USUAL);
+    if (m->length > USUAL)
+        memcpy(line + USUAL, m->text + USUAL, LONGEST_MNEMONIC - USUAL);
+    return line + m->length;
+}
+
+/* "@!%p1 bra". */
+static char *put_guarded_mnemonic(const printer *w, const mnemonic *m, char *line, const inst *i)
+{
+    char *at = put(put(line, INDENTATION), i->guard_not ? "@!" : "@");
+    at = put_mnemonic(put(put_register(w, at, i->operand[0].id), " "), i);
+    return m->form != NOTHING ? put_spaces(at, line, OPERAND_COLUMN) : at;
+}
+
+static inline char *put_results(const printer *w, char *at, const inst *i)
 {
     if (i->results == 1)
         return put_register(w, at, i->result[0]);
-    *at++ = '{';
     for (unsigned r = 0; r < i->results; r++)
-        at = put_register(w, r ? put(at, ", ") : at, i->result[r]);
-    *at++ = '}';
+        at = put_register(w, put(at, r ? ", " : "{"), i->result[r]);
+    return put(at, "}");
+}
+
+static inline char *put_values(const printer *w, char *at, const val *v, unsigned count, ptx_op o)
+{
+    for (unsigned n = 0; n < count; n++)
+        at = put_value(w, n ? put(at, ", ") : at, &v[n], o);
     return at;
 }
 
-static char *put_values(const printer *w, char *at, const inst *i)
+/* "{%r1, %r2}, %r3": values with the braces that ops.def has around them. */
+static char *put_groups(const printer *w, char *at, const inst *i)
 {
-    for (unsigned n = 0; n < i->operands; n++)
-        at = put_value(w, n ? put(at, ", ") : at, i->operand[n], i->op);
-    return at;
-}
-
-static char *put_stored(const printer *w, char *at, const inst *i)
-{
-    if (i->operands == 1)
-        return put_values(w, at, i);
-    *at++ = '{';
-    at = put_values(w, at, i);
-    *at++ = '}';
-    return at;
-}
-
-static char *put_operands(const printer *w, char *at, const inst *i)
-{
-    if (i->results)
-        at = put(put_results(w, at, i), ", ");
-    if (i->operands && !(op_table[i->op].flags & STORE))
-        return put_values(w, at, i);
-    switch (i->op) {
-    case OP_LD_PARAM:
-        *at++ = '[';
-        at = put_name(at, w->p->params.items[i->target].name);
-        *at++ = ']';
-        return at;
-    case OP_MOV_SREG:
-        return put_name(at, sreg_names[i->target]);
-    case OP_BRA:
-        return put_label(w, at, i->target);
-    default:
-        at = put_address(w, at, i);
-        return i->operands ? put_stored(w, put(at, ", "), i) : at;
+    const val *v = i->operand;
+    bool first = true;
+    for (const char *letter = op_table[i->op].operands; *letter; letter++) {
+        if (*letter == '}') {
+            at = put(at, "}");
+            continue;
+        }
+        if (!first)
+            at = put(at, ", ");
+        first = *letter == '{';
+        at = first ? put(at, "{") : put_value(w, at, v++, i->op);
     }
-}
-
-static char *put_guard(const printer *w, char *at, const inst *i)
-{
-    at = put(at, i->guard_not ? "@!" : "@");
-    at = put_register(w, at, i->guard);
-    *at++ = ' ';
     return at;
 }
 
-static char *put_comment(char *at, const char *line, const char *comment)
+/* "[%rd1+16], {%f1, %f2}": the address, and what is stored. */
+static char *put_access(const printer *w, char *at, const inst *i)
 {
-    if (!comment)
+    unsigned values = i->operands - 1u;
+    at = put_value(w, put(at, "["), &i->operand[values], i->op);
+    if (i->offset > 0)
+        at = put(at, "+");
+    if (i->offset)
+        at = put_signed(at, i->offset);
+    at = put(at, "]");
+    if (!values)
         return at;
-    return put_name(put(put_spaces(at, line, COMMENT_COLUMN), "// "), comment);
+    at = put_values(w, put(at, values > 1 ? ", {" : ", "), i->operand, values, i->op);
+    return values > 1 ? put(at, "}") : at;
+}
+
+static char *put_comment(const printer *w, char *at, const char *line, const inst *i)
+{
+    return put_name(put(put_spaces(at, line, COMMENT_COLUMN), "// "), ptx_comment_of(w->p, i));
 }
 
 static char *put_instruction(printer *w, char *line, const inst *i)
 {
     char *at;
-    if (i->op == OP_LABEL) {
-        *line++ = '\n';
-        at = put(put_label(w, line, i->target), ":");
-        return put(put_comment(at, line, i->comment), "\n");
+    if (i->op == INST_LABEL) {
+        at = put(put_label(w, put(line++, "\n"), i->target), ":");
+        return put(i->commented ? put_comment(w, at, line, i) : at, "\n");
     }
-    bool has_operands = i->results || i->operands || i->op == OP_BRA;
-    if (!i->guard && has_operands) {
-        at = put_indented_mnemonic(w, line, i);
-    } else {
-        at = put(line, "    ");
-        if (i->guard)
-            at = put_guard(w, at, i);
-        at = put_mnemonic(at, i);
-        if (has_operands)
-            at = put_spaces(at, line, OPERAND_COLUMN);
+    const mnemonic *m = mnemonic_of(w, i);
+    if (op_table[i->op].flags & BRANCH && i->operands)
+        at = put_guarded_mnemonic(w, m, line, i);
+    else
+        at = put_indented_mnemonic(m, line);
+    if (i->results)
+        at = put(put_results(w, at, i), ", ");
+    switch (m->form) {
+    case VALUES:
+        at = put_values(w, at, i->operand, i->operands, i->op);
+        break;
+    case VALUE_GROUPS:
+        at = put_groups(w, at, i);
+        break;
+    case ACCESS:
+        at = put_access(w, at, i);
+        break;
+    case PARAMETER:
+        at = put(put_name(put(at, "["), w->p->params.items[i->target].name), "]");
+        break;
+    case SPECIAL:
+        at = put_name(at, special_names[i->target]);
+        break;
+    case MODULE_ARRAY:
+        at = put_name(at, w->p->globals.items[i->target].name);
+        break;
+    case JUMP:
+        at = put_label(w, at, i->target);
+        break;
     }
-    if (has_operands)
-        at = put_operands(w, at, i);
-    *at++ = ';';
-    return put(put_comment(at, line, i->comment), "\n");
-}
-
-unsigned ptx_isa(const ptx *p)
-{
-    unsigned isa = p->target->isa;
-    for (size_t n = 0; n < p->count; n++)
-        if (op_table[p->list[n]->op].isa > isa)
-            isa = op_table[p->list[n]->op].isa;
-    return isa;
+    at = put(at, ";");
+    return put(i->commented ? put_comment(w, at, line, i) : at, "\n");
 }
 
 /* Arrays follow each other, each aligned to 16 bytes so that vector loads may be used on any. */
-enum { SHARED_ALIGNMENT = 16 };
+enum { ARRAY_ALIGNMENT = 16 };
 
-size_t ptx_shared_bytes(const ptx *p)
+static size_t shared_bytes(const ptx *p)
 {
     size_t bytes = 0;
     for (size_t n = 0; n < p->shared.count; n++) {
         const ptx_shared *array = &p->shared.items[n];
-        bytes = (bytes + SHARED_ALIGNMENT - 1) / SHARED_ALIGNMENT * SHARED_ALIGNMENT;
+        bytes = (bytes + ARRAY_ALIGNMENT - 1) / ARRAY_ALIGNMENT * ARRAY_ALIGNMENT;
         bytes += (size_t)array->count * type_table[array->type].bytes;
     }
     return bytes;
 }
 
 /* ".align 16 .b32 partial[" */
-static void print_array(const ptx_shared *array, strbuf *out)
+static void print_array(const char *name, type t, strbuf *out)
 {
     strbuf_put(out, " .align ");
-    strbuf_unsigned(out, SHARED_ALIGNMENT);
+    strbuf_unsigned(out, ARRAY_ALIGNMENT);
     strbuf_put(out, " .");
-    strbuf_put(out, type_table[array->type].bits_name);
+    strbuf_put(out, type_table[t].bits_name);
     strbuf_char(out, ' ');
-    strbuf_put(out, array->name);
+    strbuf_put(out, name);
     strbuf_char(out, '[');
 }
 
@@ -383,12 +427,34 @@ static void print_dynamic_arrays(const ptx *p, strbuf *out)
         if (p->shared.items[n].count != PTX_DYNAMIC)
             continue;
         strbuf_put(out, ".extern .shared");
-        print_array(&p->shared.items[n], out);
+        print_array(p->shared.items[n].name, p->shared.items[n].type, out);
         strbuf_put(out, "];\n\n");
     }
 }
 
-static void print_head(const ptx *p, unsigned isa, strbuf *out, size_t *body_offset)
+static void print_global_arrays(const ptx *p, strbuf *out)
+{
+    enum { WORDS_A_LINE = 5, DIGITS = 16 };
+    for (size_t n = 0; n < p->globals.count; n++) {
+        const ptx_global *array = &p->globals.items[n];
+        for (const char *const *line = array->comment; line && *line; line++) {
+            strbuf_put(out, "// ");
+            strbuf_put(out, *line);
+            strbuf_char(out, '\n');
+        }
+        strbuf_put(out, ".global");
+        print_array(array->name, U64, out);
+        strbuf_unsigned(out, array->count);
+        strbuf_put(out, "] = {");
+        for (unsigned i = 0; i < array->count; i++) {
+            strbuf_put(out, i % WORDS_A_LINE ? ", 0x" : i ? ",\n    0x" : "\n    0x");
+            strbuf_hex(out, array->words[i], DIGITS);
+        }
+        strbuf_put(out, "\n};\n\n");
+    }
+}
+
+static void print_head(const ptx *p, unsigned isa, strbuf *out)
 {
     for (size_t n = 0; n < p->headings.count; n++) {
         strbuf_put(out, "// ");
@@ -402,8 +468,8 @@ static void print_head(const ptx *p, unsigned isa, strbuf *out, size_t *body_off
     strbuf_put(out, "\n.target ");
     strbuf_put(out, p->target->name);
     strbuf_char(out, '\n');
-    *body_offset = out->length;
     strbuf_put(out, ".address_size 64\n\n");
+    print_global_arrays(p, out);
     print_dynamic_arrays(p, out);
     strbuf_put(out, ".visible .entry ");
     strbuf_put(out, p->name);
@@ -417,11 +483,6 @@ static void print_head(const ptx *p, unsigned isa, strbuf *out, size_t *body_off
     strbuf_put(out, ")\n.reqntid ");
     strbuf_unsigned(out, p->block);
     strbuf_put(out, ", 1, 1\n");
-    if (p->min_blocks) {
-        strbuf_put(out, ".minnctapersm ");
-        strbuf_unsigned(out, p->min_blocks);
-        strbuf_char(out, '\n');
-    }
     if (p->max_registers) {
         strbuf_put(out, ".maxnreg ");
         strbuf_unsigned(out, p->max_registers);
@@ -433,9 +494,9 @@ static void print_head(const ptx *p, unsigned isa, strbuf *out, size_t *body_off
 static void print_declarations(const printer *w, strbuf *out)
 {
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        size_t line = out->length;
         if (!w->used[c])
             continue;
-        size_t line = out->length;
         strbuf_put(out, "    .reg ");
         strbuf_put(out, class_table[c].type);
         strbuf_pad(out, line, 15);
@@ -450,7 +511,7 @@ static void print_declarations(const printer *w, strbuf *out)
         if (array->count == PTX_DYNAMIC)
             continue;
         strbuf_put(out, "    .shared");
-        print_array(array, out);
+        print_array(array->name, array->type, out);
         strbuf_unsigned(out, array->count);
         strbuf_put(out, "];\n");
     }
@@ -462,42 +523,71 @@ static bool same_name(const ptx_label *a, const ptx_label *b)
     return strcmp(a->name, b->name) == 0 && strcmp(a->suffix, b->suffix) == 0;
 }
 
-/* Gives the second and later labels of one name a number. */
-static void number_labels(printer *w)
+/* The second and later labels of one name get a number. */
+static uint32_t label_number(const ptx *p, const uint32_t *above, size_t count, uint32_t label)
+{
+    uint32_t same = 0;
+    for (size_t n = 0; n < count; n++)
+        same += same_name(&p->labels.items[above[n]], &p->labels.items[label]);
+    return same ? same + 1 : 0;
+}
+
+/* Registers are numbered in the order of their first appearance, which is that of results: nothing
+ * is read above its definition. */
+static void name_register(printer *w, uint32_t id)
+{
+    register_name *name = &w->names[id];
+    if (name->length)
+        return;
+    unsigned class = register_classes[w->p->registers.items[id].type];
+    const class_info *info = &class_table[class];
+    memcpy(name->text, info->prefix, sizeof info->prefix);
+    char *end = put_number(name->text + info->prefix_length, ++w->used[class]);
+    name->length = (uint8_t)(end - name->text);
+}
+
+/* What has to be known ahead of the first line. */
+static void survey(printer *w)
 {
     ptx *p = w->p;
-    w->label_number = arena_zalloc(p->arena, (p->labels.count + 1) * sizeof *w->label_number);
-    uint32_t *printed = arena_alloc(p->arena, (p->labels.count + 1) * sizeof *printed);
+    uint32_t *labels = arena_alloc(p->arena, p->labels.count * sizeof *labels);
     size_t count = 0;
     for (size_t n = 0; n < p->count; n++) {
-        if (p->list[n]->op != OP_LABEL)
+        const inst *i = p->list[n];
+        for (unsigned r = 0; r < i->results; r++)
+            name_register(w, i->result[r]);
+        if (op_table[i->op].isa > w->isa)
+            w->isa = op_table[i->op].isa;
+        if (i->op != INST_LABEL)
             continue;
-        uint32_t label = p->list[n]->target, same = 0;
-        for (size_t l = 0; l < count; l++)
-            same += same_name(&p->labels.items[printed[l]], &p->labels.items[label]);
-        w->label_number[label] = same ? same + 1 : 0;
-        printed[count++] = label;
+        w->label_number[i->target] = label_number(p, labels, count, i->target);
+        labels[count++] = i->target;
     }
 }
 
-void ptx_print(ptx *p, ptx_output *out)
+void ptx_print(ptx *p, arena *a, ptx_output *out)
 {
-    printer w = { .p = p };
-    name_registers(&w);
-    number_labels(&w);
-    out->isa = ptx_isa(p);
-    out->shared_bytes = ptx_shared_bytes(p);
-    out->asked_target = p->asked_target;
-
-    strbuf text = strbuf_new(p->arena);
-    strbuf_reserve(&text, USUAL_HEAD + p->count * USUAL_LINE + LONGEST_LINE);
-    print_head(p, out->isa, &text, &out->body_offset);
+    printer w = {
+        .p = p,
+        .isa = p->target->isa,
+        .names = arena_zalloc(p->arena, p->registers.count * sizeof *w.names),
+        .label_number = arena_zalloc(p->arena, p->labels.count * sizeof *w.label_number),
+        .mnemonics = arena_alloc(p->arena, INST_KINDS * sizeof *w.mnemonics),
+    };
+    survey(&w);
+    strbuf text = { .arena = a, .capacity = USUAL_HEAD + p->count * USUAL_LINE + LONGEST_LINE };
+    text.text = arena_alloc(a, text.capacity);
+    print_head(p, w.isa, &text);
     print_declarations(&w, &text);
     for (size_t n = 0; n < p->count; n++) {
         char *line = strbuf_reserve(&text, LONGEST_LINE);
         text.length += (size_t)(put_instruction(&w, line, p->list[n]) - line);
     }
     strbuf_put(&text, "}\n");
+    arena_shrink(a, text.text, text.length + 1);
+
     out->text = text.text;
     out->length = text.length;
+    out->isa = w.isa;
+    out->shared_bytes = shared_bytes(p);
 }

@@ -29,17 +29,25 @@
 
 /* 8 and 16-bit integers exist in memory only: loads widen them to 32 bits, stores take the low
  * bits. */
-typedef enum type { NO_TYPE, PRED, U8, S8, U16, S16, F16, U32, S32, F32, U64, S64, F64 } type;
+typedef enum type { NO_TYPE, PRED, U8, S8, U16, S16, F16, U32, S32, F32, U64, S64 } type;
 
-typedef enum val_kind { VAL_NONE, VAL_REG, VAL_VAR, VAL_IMM, VAL_NUMBER, VAL_SHARED } val_kind;
+/* The instructions, each a row of ops.def. */
+typedef enum ptx_op {
+#define OP(id, text, results, operands, types, isa, sm, flags) INST_##id,
+#include "ptx/ops.def"
+#undef OP
+    INST_KINDS
+} ptx_op;
+
+typedef enum val_kind { VAL_NONE, VAL_NUMBER, VAL_REG, VAL_VAR, VAL_IMM, VAL_SHARED } val_kind;
 
 /* A register, an immediate, or the address of a shared array. VAL_VAR and VAL_NUMBER (a C integer
  * that takes the type of the operand beside it) are made by V and never come out of the builder. */
 typedef struct val {
     uint8_t kind;
     uint8_t type;
-    uint32_t id; /* register, or index of the shared array */
-    uint64_t bits;
+    uint32_t id;   /* register; 0: none */
+    uint64_t bits; /* the number, or the index of the shared array */
 } val;
 
 typedef struct var {
@@ -51,8 +59,6 @@ typedef struct ptx ptx;
 /* A kernel called name (a C identifier) for an architecture, for blocks of this many threads. */
 ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block);
 
-/* The architecture, for kernels that differ by it: see ptx_output.asked_target. */
-const target *ptx_target(ptx *p);
 unsigned ptx_block(const ptx *p);
 
 /* A comment line at the head of the file. */
@@ -62,9 +68,8 @@ void ptx_heading(ptx *p, const char *line);
  * most 127 characters. */
 void ptx_param(ptx *p, type t, const char *name);
 
-/* Tells ptxas how many blocks at least are to fit on an SM (it limits registers accordingly), or
- * how many registers a thread may have at most (fewer where the block would have too many). */
-void ptx_min_blocks(ptx *p, unsigned blocks);
+/* Tells ptxas how many registers a thread may have at most (fewer where the block would have too
+ * many). */
 void ptx_max_registers(ptx *p, unsigned registers);
 
 /* The stages after which --dump shows a kernel: as the family built it (constants fold on the way),
@@ -80,14 +85,11 @@ typedef struct ptx_output {
     size_t length;
     unsigned isa; /* of .version, times ten */
     size_t shared_bytes;
-    bool asked_target;  /* whether the kernel was told its target: if not, newer ones get the same
-                           body */
-    size_t body_offset; /* in text: what follows is the same for targets that take the same
-                           instructions */
 } ptx_output;
 
-/* Removes dead code, verifies, prints. False and a sentence in error when the kernel is wrong. */
-bool ptx_finish(ptx *p, ptx_output *out, const char **error);
+/* Removes dead code, verifies, prints; the text goes into a. False and a sentence in error when the
+ * kernel is wrong. */
+bool ptx_finish(ptx *p, arena *a, ptx_output *out, const char **error);
 
 /* Gives the instruction that made a value a comment, and returns the value. */
 val named(ptx *p, const char *name, val v);
@@ -134,34 +136,33 @@ val get(ptx *p, var v);
 #define var_u64(p, initial) ptx_var(p, U64, V(initial))
 #define assign(p, v, value) ptx_assign(p, v, V(value))
 
-/* Arithmetic on two values of one type. Integers: mul gives the low half; for floats it is mul.f32.
- */
-val ptx_add(ptx *p, val a, val b);
-val ptx_sub(ptx *p, val a, val b);
+/* An instruction of one to three operands, of the type of the first that has one. The macros below
+ * are how kernels call it. */
+val ptx_unary(ptx *p, ptx_op o, val a);
+val ptx_binary(ptx *p, ptx_op o, val a, val b);
+val ptx_ternary(ptx *p, ptx_op o, val a, val b, val c);
+
+/* Arithmetic on values of one type. Integers: mul and mad give the low half, div truncates. Floats:
+ * mul is mul.f32, mad is fma, div rounds to nearest. */
 val ptx_mul(ptx *p, val a, val b);
-val ptx_div(ptx *p, val a, val b); /* integers: truncates; floats: rounded to nearest */
+val ptx_div(ptx *p, val a, val b);
 val ptx_rem(ptx *p, val a, val b);
-val ptx_min(ptx *p, val a, val b);
-val ptx_max(ptx *p, val a, val b);
-val ptx_neg(ptx *p, val a);
-val ptx_abs(ptx *p, val a);
-val ptx_mad(ptx *p, val a, val b, val c); /* integers, low half; floats: fma */
-#define add(p, a, b)    ptx_add(p, V(a), V(b))
-#define sub(p, a, b)    ptx_sub(p, V(a), V(b))
+val ptx_mad(ptx *p, val a, val b, val c);
+#define add(p, a, b)    ptx_binary(p, INST_ADD, V(a), V(b))
+#define sub(p, a, b)    ptx_binary(p, INST_SUB, V(a), V(b))
 #define mul(p, a, b)    ptx_mul(p, V(a), V(b))
 #define div(p, a, b)    ptx_div(p, V(a), V(b))
 #define rem(p, a, b)    ptx_rem(p, V(a), V(b))
-#define min(p, a, b)    ptx_min(p, V(a), V(b))
-#define max(p, a, b)    ptx_max(p, V(a), V(b))
-#define neg(p, a)       ptx_neg(p, V(a))
-#define abs(p, a)       ptx_abs(p, V(a))
+#define min(p, a, b)    ptx_binary(p, INST_MIN, V(a), V(b))
+#define max(p, a, b)    ptx_binary(p, INST_MAX, V(a), V(b))
+#define neg(p, a)       ptx_unary(p, INST_NEG, V(a))
+#define abs(p, a)       ptx_unary(p, INST_ABS, V(a))
 #define mad(p, a, b, c) ptx_mad(p, V(a), V(b), V(c))
 #define fma(p, a, b, c) ptx_mad(p, V(a), V(b), V(c))
 
 /* 32 x 32 -> 64 bits, with a 64-bit addend. */
-val ptx_mul_wide(ptx *p, val a, val b);
 val ptx_mad_wide(ptx *p, val a, val b, val c);
-#define mul_wide(p, a, b)    ptx_mul_wide(p, V(a), V(b))
+#define mul_wide(p, a, b)    ptx_binary(p, INST_MUL_WIDE, V(a), V(b))
 #define mad_wide(p, a, b, c) ptx_mad_wide(p, V(a), V(b), V(c))
 
 /* c + the four products of the bytes of a and b; s32 values have signed bytes, u32 values unsigned
@@ -170,35 +171,25 @@ val ptx_dp4a(ptx *p, val a, val b, val c);
 #define dp4a(p, a, b, c) ptx_dp4a(p, V(a), V(b), V(c))
 
 /* Bits. shr of a signed value copies the sign. */
-val ptx_and(ptx *p, val a, val b);
-val ptx_or(ptx *p, val a, val b);
-val ptx_xor(ptx *p, val a, val b);
-val ptx_not(ptx *p, val a);
-val ptx_shl(ptx *p, val a, val b);
-val ptx_shr(ptx *p, val a, val b);
-val ptx_bfe(ptx *p, val a, val first, val count);
-val ptx_prmt(ptx *p, val a, val b, val selector);
 val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
-#define bit_and(p, a, b)        ptx_and(p, V(a), V(b))
-#define bit_or(p, a, b)         ptx_or(p, V(a), V(b))
-#define bit_xor(p, a, b)        ptx_xor(p, V(a), V(b))
-#define bit_not(p, a)           ptx_not(p, V(a))
-#define shl(p, a, b)            ptx_shl(p, V(a), V(b))
-#define shr(p, a, b)            ptx_shr(p, V(a), V(b))
-#define bfe(p, a, first, count) ptx_bfe(p, V(a), V(first), V(count))
-#define prmt(p, a, b, selector) ptx_prmt(p, V(a), V(b), V(selector))
+#define bit_and(p, a, b) ptx_binary(p, INST_AND, V(a), V(b))
+#define bit_or(p, a, b)  ptx_binary(p, INST_OR, V(a), V(b))
+#define bit_xor(p, a, b) ptx_binary(p, INST_XOR, V(a), V(b))
+#define bit_not(p, a)    ptx_unary(p, INST_NOT, V(a))
+#define shl(p, a, b)     ptx_binary(p, INST_SHL, V(a), V(b))
+#define shr(p, a, b)     ptx_binary(p, INST_SHR, V(a), V(b))
+#define rotate(p, a, count) \
+    ptx_ternary(p, INST_ROTATE, V(a), V(a), V(count)) /* 32 bits to the left */
+#define bfe(p, a, first, count) ptx_ternary(p, INST_BFE, V(a), V(first), V(count))
+#define prmt(p, a, b, selector) ptx_ternary(p, INST_PRMT, V(a), V(b), V(selector))
 #define lop3(p, a, b, c, table) ptx_lop3(p, V(a), V(b), V(c), table)
 
 /* Functions of f32. rcp_approx, rsqrt and ex2 are the hardware's approximations; rcp_approx and ex2
  * flush subnormals. */
-val ptx_rcp(ptx *p, val a);
-val ptx_rcp_approx(ptx *p, val a);
-val ptx_rsqrt(ptx *p, val a);
-val ptx_ex2(ptx *p, val a);
-#define rcp(p, a)        ptx_rcp(p, V(a))
-#define rcp_approx(p, a) ptx_rcp_approx(p, V(a))
-#define rsqrt(p, a)      ptx_rsqrt(p, V(a))
-#define ex2(p, a)        ptx_ex2(p, V(a))
+#define rcp(p, a)        ptx_unary(p, INST_RCP_RN, V(a))
+#define rcp_approx(p, a) ptx_unary(p, INST_RCP_APPROX, V(a))
+#define rsqrt(p, a)      ptx_unary(p, INST_RSQRT, V(a))
+#define ex2(p, a)        ptx_unary(p, INST_EX2, V(a))
 
 /* A number as another type: integers are cut or extended, integers to floats and f32 to f16 round
  * to nearest even, floats to integers truncate. */
@@ -219,66 +210,65 @@ val2 ptx_halves(ptx *p, val a);
 #define halves(p, a) ptx_halves(p, V(a))
 
 /* Comparisons give a predicate; select takes one. */
-val ptx_eq(ptx *p, val a, val b);
-val ptx_ne(ptx *p, val a, val b);
-val ptx_lt(ptx *p, val a, val b);
-val ptx_le(ptx *p, val a, val b);
-val ptx_gt(ptx *p, val a, val b);
-val ptx_ge(ptx *p, val a, val b);
 val ptx_select(ptx *p, val condition, val yes, val no);
-#define eq(p, a, b)                   ptx_eq(p, V(a), V(b))
-#define ne(p, a, b)                   ptx_ne(p, V(a), V(b))
-#define lt(p, a, b)                   ptx_lt(p, V(a), V(b))
-#define le(p, a, b)                   ptx_le(p, V(a), V(b))
-#define gt(p, a, b)                   ptx_gt(p, V(a), V(b))
-#define ge(p, a, b)                   ptx_ge(p, V(a), V(b))
+#define eq(p, a, b)                   ptx_binary(p, INST_SETP_EQ, V(a), V(b))
+#define ne(p, a, b)                   ptx_binary(p, INST_SETP_NE, V(a), V(b))
+#define lt(p, a, b)                   ptx_binary(p, INST_SETP_LT, V(a), V(b))
+#define le(p, a, b)                   ptx_binary(p, INST_SETP_LE, V(a), V(b))
+#define gt(p, a, b)                   ptx_binary(p, INST_SETP_GT, V(a), V(b))
+#define ge(p, a, b)                   ptx_binary(p, INST_SETP_GE, V(a), V(b))
 #define select(p, condition, yes, no) ptx_select(p, condition, V(yes), V(no))
 
 /* Where a thread is. Blocks have one dimension. */
-val tid_x(ptx *p);
-val ctaid_x(ptx *p);
-val ctaid_y(ptx *p);
-val ctaid_z(ptx *p);
-val nctaid_x(ptx *p);
-val nctaid_z(ptx *p);
+typedef enum ptx_special {
+    SPECIAL_TID_X,
+    SPECIAL_CTAID_X,
+    SPECIAL_CTAID_Y,
+    SPECIAL_CTAID_Z,
+    SPECIAL_NCTAID_X,
+    SPECIAL_NCTAID_Z,
+    SPECIAL_COUNT
+} ptx_special;
+val ptx_special_register(ptx *p, ptx_special which);
+#define tid_x(p)    ptx_special_register(p, SPECIAL_TID_X)
+#define ctaid_x(p)  ptx_special_register(p, SPECIAL_CTAID_X)
+#define ctaid_y(p)  ptx_special_register(p, SPECIAL_CTAID_Y)
+#define ctaid_z(p)  ptx_special_register(p, SPECIAL_CTAID_Z)
+#define nctaid_x(p) ptx_special_register(p, SPECIAL_NCTAID_X)
+#define nctaid_z(p) ptx_special_register(p, SPECIAL_NCTAID_Z)
 val lane_id(ptx *p); /* tid & 31; the thread's number itself in a block of one warp */
 val warp_id(ptx *p); /* tid / 32; 0 in a block of one warp */
 
 /* Memory. base is a 64-bit address (global) or a 32-bit one or a shared array (shared), offset in
  * bytes. A load of 8 or 16-bit integers gives a 32-bit value. ld_const reads memory that no thread
- * of the grid writes. */
-val parameter(ptx *p, const char *name);
-val ptx_load_global(ptx *p, type t, val base, int64_t offset);
-val ptx_load_const(ptx *p, type t, val base, int64_t offset);
-val ptx_load_shared(ptx *p, type t, val base, int64_t offset);
-void ptx_store_global(ptx *p, type t, val base, int64_t offset, val value);
-void ptx_store_shared(ptx *p, type t, val base, int64_t offset, val value);
-#define ld_global(p, t, base, offset)        ptx_load_global(p, t, V(base), offset)
-#define ld_const(p, t, base, offset)         ptx_load_const(p, t, V(base), offset)
-#define ld_shared(p, t, base, offset)        ptx_load_shared(p, t, V(base), offset)
-#define st_global(p, t, base, offset, value) ptx_store_global(p, t, V(base), offset, V(value))
-#define st_shared(p, t, base, offset, value) ptx_store_shared(p, t, V(base), offset, V(value))
-
-/* Two or four neighbours at once; the address is a multiple of the whole size. */
+ * of the grid writes. v2 and v4: two or four neighbours at once; the address is a multiple of the
+ * whole size. */
 typedef struct val4 {
     val v[4];
 } val4;
-val2 ptx_load_global_v2(ptx *p, type t, val base, int64_t offset);
-val4 ptx_load_global_v4(ptx *p, type t, val base, int64_t offset);
-val2 ptx_load_const_v2(ptx *p, type t, val base, int64_t offset);
-val4 ptx_load_const_v4(ptx *p, type t, val base, int64_t offset);
-val2 ptx_load_shared_v2(ptx *p, type t, val base, int64_t offset);
-val4 ptx_load_shared_v4(ptx *p, type t, val base, int64_t offset);
-void ptx_store_global_v4(ptx *p, type t, val base, int64_t offset, val4 values);
-void ptx_store_shared_v4(ptx *p, type t, val base, int64_t offset, val4 values);
-#define ld_global_v2(p, t, base, offset)         ptx_load_global_v2(p, t, V(base), offset)
-#define ld_global_v4(p, t, base, offset)         ptx_load_global_v4(p, t, V(base), offset)
-#define ld_const_v2(p, t, base, offset)          ptx_load_const_v2(p, t, V(base), offset)
-#define ld_const_v4(p, t, base, offset)          ptx_load_const_v4(p, t, V(base), offset)
-#define ld_shared_v2(p, t, base, offset)         ptx_load_shared_v2(p, t, V(base), offset)
-#define ld_shared_v4(p, t, base, offset)         ptx_load_shared_v4(p, t, V(base), offset)
-#define st_global_v4(p, t, base, offset, values) ptx_store_global_v4(p, t, V(base), offset, values)
-#define st_shared_v4(p, t, base, offset, values) ptx_store_shared_v4(p, t, V(base), offset, values)
+val parameter(ptx *p, const char *name);
+val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset);
+val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset);
+val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset);
+void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value);
+void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values);
+#define ld_global(p, t, base, offset)    ptx_load(p, INST_LD_GLOBAL, t, V(base), offset)
+#define ld_global_v2(p, t, base, offset) ptx_load_v2(p, INST_LD_GLOBAL, t, V(base), offset)
+#define ld_global_v4(p, t, base, offset) ptx_load_v4(p, INST_LD_GLOBAL, t, V(base), offset)
+#define ld_const(p, t, base, offset)     ptx_load(p, INST_LD_CONST, t, V(base), offset)
+#define ld_const_v2(p, t, base, offset)  ptx_load_v2(p, INST_LD_CONST, t, V(base), offset)
+#define ld_const_v4(p, t, base, offset)  ptx_load_v4(p, INST_LD_CONST, t, V(base), offset)
+#define ld_shared(p, t, base, offset)    ptx_load(p, INST_LD_SHARED, t, V(base), offset)
+#define ld_shared_v2(p, t, base, offset) ptx_load_v2(p, INST_LD_SHARED, t, V(base), offset)
+#define ld_shared_v4(p, t, base, offset) ptx_load_v4(p, INST_LD_SHARED, t, V(base), offset)
+#define st_global(p, t, base, offset, value) \
+    ptx_store(p, INST_ST_GLOBAL, t, V(base), offset, V(value))
+#define st_global_v4(p, t, base, offset, values) \
+    ptx_store_v4(p, INST_ST_GLOBAL, t, V(base), offset, values)
+#define st_shared(p, t, base, offset, value) \
+    ptx_store(p, INST_ST_SHARED, t, V(base), offset, V(value))
+#define st_shared_v4(p, t, base, offset, values) \
+    ptx_store_v4(p, INST_ST_SHARED, t, V(base), offset, values)
 
 /* Adds 1 to a u32 of global memory, or makes it 0 where it is most already, and gives what was
  * there before: a statement of its own. What the block's threads stored ahead of a barrier ahead of
@@ -292,12 +282,38 @@ val shared_array(ptx *p, const char *name, type t, unsigned count);
  * same address. */
 val shared_dynamic(ptx *p, const char *name, type t);
 
+/* Declares an array of words in global memory that is part of the module, which nothing may write,
+ * and gives its address, aligned to 16 bytes. In memory the first word is the lowest. The lines of
+ * a comment, up to NULL, stand ahead of it. The same words again are the same array. */
+val global_array(ptx *p, const char *name, const char *const *comment, const uint64_t *words,
+                 unsigned count);
+
 /* Values of other lanes of the full warp: lane ^ mask; one lane's. width, a power of two, splits
  * the warp into groups that exchange among themselves. */
 val ptx_shuffle_xor(ptx *p, val v, unsigned mask, unsigned width);
 val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width);
 #define shuffle_xor(p, v, mask)  ptx_shuffle_xor(p, V(v), mask, 32)
 #define shuffle_from(p, v, lane) ptx_shuffle_from(p, V(v), V(lane), 32)
+
+/* D = A B + C on the tensor cores, by all lanes of the warp together (sm_80): A is 16 x 16 f16, B
+ * is 16 x 8 f16, C and D are 16 x 8 f32. A word holds two f16, the one of the lower column of A or
+ * row of B in its low half. With g = lane / 4 and t = lane % 4, a lane has
+ *
+ *   a0  A[g][2t], A[g][2t + 1]              a2  A[g][2t + 8], A[g][2t + 9]
+ *   a1  A[g + 8][2t], A[g + 8][2t + 1]      a3  A[g + 8][2t + 8], A[g + 8][2t + 9]
+ *   b0  B[2t][g], B[2t + 1][g]              b1  B[2t + 8][g], B[2t + 9][g]
+ *   c0  C[g][2t]    c1  C[g][2t + 1]        c2  C[g + 8][2t]    c3  C[g + 8][2t + 1]; d as c
+ */
+val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c);
+
+/* Four 8 x 8 matrices of f16 from shared memory, by all lanes of the warp together. Lane i's
+ * address is that of row i % 8 of matrix i / 8: 16 bytes. Word j of a lane holds the elements 2t
+ * and 2t + 1 of row g of matrix j: the fragments that mma_m16n8k16_f16 takes, of A where the
+ * matrices are its quarters (upper left, lower left, upper right, lower right), of B where the rows
+ * are its columns.
+ */
+val4 ptx_ldmatrix_x4(ptx *p, val base, int64_t offset);
+#define ldmatrix_x4(p, base, offset) ptx_ldmatrix_x4(p, V(base), offset)
 
 /* All threads of the block, or all lanes of the warp, wait for each other; what they stored before
  * is seen after. */
@@ -321,7 +337,7 @@ void ptx_loop_work(ptx *p, unsigned amount, const char *unit);
  * unroll: generators unroll. */
 typedef struct ptx_scope {
     bool open;
-    val condition, counter, end, step;
+    val counter, end, step;
     uint32_t begin_label, end_label;
 } ptx_scope;
 ptx_scope ptx_if_begin(ptx *p, val condition);

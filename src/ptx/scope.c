@@ -13,69 +13,90 @@ static uint32_t new_label(ptx *p, const char *name, const char *suffix)
     return (uint32_t)(p->labels.count - 1);
 }
 
-static inst *control(ptx *p, op o, uint32_t label)
+static inst *control(ptx *p, ptx_op o, uint32_t label)
 {
-    inst *i = ptx_append(p, o, NO_TYPE);
+    inst *i = ptx_append(p, o, NO_TYPE, NULL, 0);
     i->target = label;
     return i;
 }
 
-static void guard(ptx *p, inst *i, val condition, bool negated)
+static void guarded(ptx *p, ptx_op o, uint32_t label, val condition, bool negated)
 {
-    if (condition.type != PRED || (condition.kind != VAL_REG && condition.kind != VAL_VAR))
-        ptx_fail(p, "%s: the condition is no predicate", op_name(i->op));
-    i->guard = condition.id;
-    ptx_note_use(i, condition);
+    if (condition.type != PRED || !condition.id)
+        ptx_fail(p, "%s: the condition is no predicate", op_name(o));
+    inst *i = ptx_append(p, o, NO_TYPE, &condition, 1);
+    i->target = label;
     i->guard_not = negated;
 }
 
-static void branch_unless(ptx *p, val condition, uint32_t label)
+static uint32_t branch_unless(ptx *p, val condition, const char *name, const char *suffix)
 {
-    if (condition.kind == VAL_IMM)
-        p->has_unreachable = true;
-    if (condition.kind == VAL_IMM && condition.bits)
-        return;
-    inst *i = control(p, OP_BRA, label);
-    if (condition.kind != VAL_IMM)
-        guard(p, i, condition, true);
+    uint32_t label = new_label(p, name, suffix);
+    guarded(p, INST_BRA, label, condition, true);
+    return label;
+}
+
+/* Remembers a condition that was no question, so that its else knows. */
+static void note_constant_if(ptx *p, bool held)
+{
+    p->constant_if = p->code.count + 1;
+    p->constant_if_held = held;
 }
 
 ptx_scope ptx_if_begin(ptx *p, val condition)
 {
-    ptx_scope s = { .open = true, .condition = condition, .end_label = new_label(p, "skip", "") };
-    branch_unless(p, condition, s.end_label);
-    return s;
+    if (condition.kind == VAL_IMM) {
+        note_constant_if(p, condition.bits);
+        return (ptx_scope){ .open = condition.bits, .end_label = NO_LABEL };
+    }
+    return (ptx_scope){ .open = true, .end_label = branch_unless(p, condition, "skip", "") };
 }
 
 void ptx_if_end(ptx *p, ptx_scope *s)
 {
-    if (p->code.items[p->code.count - 1].op == OP_BRA) /* an empty body: a jump to what follows */
-        p->has_unreachable = true;
-    control(p, OP_LABEL, s->end_label);
     s->open = false;
+    if (s->end_label == NO_LABEL) {
+        note_constant_if(p, true);
+        return;
+    }
+    const inst *last = p->code.items[p->code.count - 1];
+    if (last->op == INST_BRA && last->target == s->end_label) /* an empty body */
+        p->has_unreachable = true;
+    control(p, INST_LABEL, s->end_label);
 }
 
 ptx_scope ptx_else_begin(ptx *p)
 {
-    ptx_scope s = { .open = true, .end_label = new_label(p, "joined", "") };
+    ptx_scope s = { .end_label = NO_LABEL };
     size_t last = p->code.count;
-    if (last == 0 || p->code.items[last - 1].op != OP_LABEL) {
+    if (p->constant_if == last + 1) {
+        s.open = !p->constant_if_held;
+        return s;
+    }
+    if (last == 0 || p->code.items[last - 1]->op != INST_LABEL) {
         ptx_fail(p, "an else does not follow its if");
         return s;
     }
     /* The label that ended the if becomes the beginning of the else, with a jump over it in front.
      */
-    uint32_t begin = p->code.items[last - 1].target;
+    uint32_t begin = p->code.items[last - 1]->target;
+    s = (ptx_scope){ .open = true, .end_label = new_label(p, "joined", "") };
     p->code.count--;
-    control(p, OP_BRA, s.end_label);
+    p->anchors.count--;
+    control(p, INST_BRA, s.end_label);
     p->labels.items[begin].name = "else";
-    control(p, OP_LABEL, begin);
+    control(p, INST_LABEL, begin);
     return s;
 }
 
 void ptx_loop_work(ptx *p, unsigned amount, const char *unit)
 {
-    p->loop_note = arena_format(p->arena, "%u %s a lane", amount, unit);
+    strbuf note = strbuf_new(p->arena);
+    strbuf_unsigned(&note, amount);
+    strbuf_char(&note, ' ');
+    strbuf_put(&note, unit);
+    strbuf_put(&note, " a lane");
+    p->loop_note = note.text;
 }
 
 ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
@@ -96,7 +117,7 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
         return s;
     }
     var counter = ptx_var(p, t, first);
-    p->code.items[p->code.count - 1].comment = name;
+    ptx_set_comment(p, p->code.items[p->code.count - 1], name);
     s.counter = counter.storage;
     s.counter.kind = VAL_REG;
     s.end = end;
@@ -104,11 +125,10 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     s.begin_label = new_label(p, name, "_loop");
     s.end_label = NO_LABEL;
     if (!constant) {
-        s.end_label = new_label(p, name, "_done");
-        branch_unless(p, ptx_lt(p, s.counter, end), s.end_label);
+        s.end_label = branch_unless(p, lt(p, s.counter, end), name, "_done");
     }
-    control(p, OP_LABEL, s.begin_label)->comment = note;
-    control(p, OP_NOUNROLL, 0);
+    ptx_set_comment(p, control(p, INST_LABEL, s.begin_label), note);
+    control(p, INST_NOUNROLL, 0);
     return s;
 }
 
@@ -118,17 +138,17 @@ void ptx_for_end(ptx *p, ptx_scope *s)
     if (s->counter.kind == VAL_IMM)
         return;
     var counter = { .storage = s->counter };
-    ptx_assign(p, counter, ptx_add(p, s->counter, s->step));
-    val again = ptx_lt(p, s->counter, s->end);
-    guard(p, control(p, OP_BRA, s->begin_label), again, false);
+    ptx_assign(p, counter, add(p, s->counter, s->step));
+    val again = lt(p, s->counter, s->end);
+    guarded(p, INST_BRA, s->begin_label, again, false);
     if (s->end_label != NO_LABEL)
-        control(p, OP_LABEL, s->end_label);
+        control(p, INST_LABEL, s->end_label);
 }
 
 void ret(ptx *p)
 {
     p->has_unreachable = true; /* what follows */
-    control(p, OP_RET, 0);
+    control(p, INST_RET, 0);
 }
 
 void ret_if(ptx *p, val condition)
@@ -138,5 +158,5 @@ void ret_if(ptx *p, val condition)
             ret(p);
         return;
     }
-    guard(p, control(p, OP_RET, 0), condition, false);
+    guarded(p, INST_RET, 0, condition, false);
 }

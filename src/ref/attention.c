@@ -37,7 +37,7 @@ ref_positions ref_attention_positions(const problem *p, uint64_t sequence)
 {
     const problem_shape *s = &p->shape;
     uint64_t length = p->seq_lens ? p->seq_lens[sequence] : (uint64_t)s->seq_len;
-    uint64_t most = (uint64_t)s->max_seq_len, window = (uint64_t)p->window;
+    uint64_t most = (uint64_t)s->max_seq_len, window = (uint64_t)p->options.window;
     uint64_t end = length < most ? length : most;
     return (ref_positions){ window && window < end ? end - window : 0, end };
 }
@@ -80,7 +80,7 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
     uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
     uint64_t kv_head = head % heads * (uint64_t)p->shape.num_kv_heads / heads;
     uint64_t sequence = head / heads, cache = kv_head * (uint64_t)p->shape.max_seq_len * dim;
-    double scale = p->scale > 0 ? p->scale : 1 / sqrt((double)dim);
+    double scale = p->options.scale > 0 ? p->options.scale : 1 / sqrt((double)dim);
     float q[MAX_HEAD_DIM], k[MAX_HEAD_DIM], v[MAX_HEAD_DIM];
 
     *r = (head_result){ .largest = -HUGE_VAL };
@@ -94,11 +94,12 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
             score += term;
             terms += fabs(term);
         }
-        if (p->softcap > 0) {
-            terms += fabs(score) > STRAIGHT_PART * p->softcap ? p->softcap : fabs(score);
-            score = p->softcap * tanh(score / p->softcap);
+        if (p->options.softcap > 0) {
+            terms +=
+                fabs(score) > STRAIGHT_PART * p->options.softcap ? p->options.softcap : fabs(score);
+            score = p->options.softcap * tanh(score / p->options.softcap);
         }
-        if (score > -HUGE_VAL)
+        if (!(score <= -HUGE_VAL)) /* a NaN counts */
             add_positions(r, 1, v, dim, score, terms);
     }
 }
@@ -123,7 +124,7 @@ void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t c
         attend(p, head, ref_attention_positions(p, head / heads), &r);
         for (; first < end && first < head_end; first++, values++) {
             *values = (ref_value){ 0, 0 };
-            if (r.weight > 0)
+            if (!(r.weight <= 0))
                 *values = (ref_value){ r.sum[first % dim] / r.weight,
                                        magnitude_of(&r, first % dim, r.weighed_weight / r.weight,
                                                     UNIT_LOGIT_TERMS) /
@@ -162,8 +163,8 @@ static ref_value chunk_value(const head_result *r, uint64_t dim, uint64_t at)
     if (at < dim)
         return (ref_value){ r->sum[at], magnitude_of(r, at, r->largest_terms, UNIT_CHUNK_TERMS) };
     if (at - dim == AT_MAX)
-        return r->weight > 0 ? (ref_value){ r->largest * LOG2_E, unit }
-                             : (ref_value){ (double)-FLT_MAX, 1 };
+        return r->largest > -HUGE_VAL ? (ref_value){ r->largest * LOG2_E, unit }
+                                      : (ref_value){ (double)-FLT_MAX, 1 };
     double weighed = (r->weighed_weight + r->largest_terms * r->weight) / UNIT_CHUNK_TERMS;
     return at - dim == AT_WEIGHT ? (ref_value){ r->weight, fmax(r->weight, weighed) }
                                  : (ref_value){ 0, 0 };
@@ -214,9 +215,10 @@ void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_
         uint64_t head_end = (first / dim + 1) * dim;
         merge(p, first / dim, &r);
         for (; first < end && first < head_end; first++, values++)
-            *values = r.weight > 0 ? (ref_value){ r.sum[first % dim] / r.weight,
-                                                  magnitude_of(&r, first % dim, 0, 1) / r.weight }
-                                   : (ref_value){ 0, 0 };
+            *values = !(r.weight <= 0)
+                          ? (ref_value){ r.sum[first % dim] / r.weight,
+                                         magnitude_of(&r, first % dim, 0, 1) / r.weight }
+                          : (ref_value){ 0, 0 };
     }
 }
 

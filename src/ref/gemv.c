@@ -6,24 +6,95 @@
 
 enum { CHUNK = 256 }; /* a whole number of blocks in every format */
 
-/* A row of the matrix that is input number matrix, times a vector of the input number vectors. */
-static ref_value dot(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                     uint64_t vector)
+/* What an RMS norm multiplies a vector by, beside gamma, which is the input behind the vectors; 1
+ * where there is no norm. */
+static double norm_factor(const problem *p, unsigned vectors, uint64_t vector)
 {
     uint64_t k = (uint64_t)p->shape.k;
-    float w[CHUNK], x[CHUNK];
+    double squares = 0;
+    float x[CHUNK];
+    if (!p->options.norm)
+        return 1;
+    for (uint64_t at = 0; at < k; at += CHUNK) {
+        uint64_t count = k - at < CHUNK ? k - at : CHUNK;
+        problem_read(p, vectors, vector * k + at, count, x);
+        for (uint64_t i = 0; i < count; i++)
+            squares += (double)x[i] * (double)x[i];
+    }
+    return 1 / sqrt(squares / (double)k + p->options.epsilon);
+}
+
+/* Values of a vector, times gamma where there is a norm. */
+static void read_x(const problem *p, unsigned vectors, uint64_t vector, uint64_t at, uint64_t count,
+                   double *values)
+{
+    float x[CHUNK], gamma[CHUNK];
+    problem_read(p, vectors, vector * (uint64_t)p->shape.k + at, count, x);
+    if (p->options.norm)
+        problem_read(p, vectors + 1, at, count, gamma);
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = p->options.norm ? (double)x[i] * (double)gamma[i] : (double)x[i];
+}
+
+/* How far x / d may be off: roundings of amax / 127, 1 / d and their product, and of x gamma. */
+static const double QUANT_ERROR = Q8_1_LARGEST * 0x1p-21;
+
+static void add_quantized(const float *w, const double *x, ref_value *sum)
+{
+    double largest = 1e-30;
+    for (int i = 0; i < Q8_1_VALUES; i++)
+        largest = fmax(largest, fabs(x[i]));
+    double d = largest / Q8_1_LARGEST;
+    for (int i = 0; i < Q8_1_VALUES; i++) {
+        double exact = x[i] / d, q = nearbyint(exact), term = (double)w[i] * d * q;
+        bool tie = fabs(exact - q) > 0.5 - QUANT_ERROR;
+        sum->value += term;
+        sum->magnitude +=
+            fabs(term) + (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
+    }
+}
+
+/* The factor of a norm has errors of its own: of a sum of squares and of a reciprocal root. */
+enum { NORM_MAGNITUDE = 3 };
+
+/* A row of the matrix that is input number matrix, times a vector of the input number vectors,
+ * which may be quantized on the way. */
+static ref_value dot_by(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                        uint64_t vector, bool quantizing)
+{
+    uint64_t k = (uint64_t)p->shape.k;
+    float w[CHUNK];
+    double x[CHUNK], factor = norm_factor(p, vectors, vector);
     ref_value sum = { 0, 0 };
     for (uint64_t at = 0; at < k; at += CHUNK) {
         uint64_t count = k - at < CHUNK ? k - at : CHUNK;
         problem_read(p, matrix, row * k + at, count, w);
-        problem_read(p, vectors, vector * k + at, count, x);
-        for (uint64_t i = 0; i < count; i++) {
-            double term = (double)w[i] * (double)x[i];
+        read_x(p, vectors, vector, at, count, x);
+        for (uint64_t i = 0; i < count && quantizing; i += Q8_1_VALUES)
+            add_quantized(w + i, x + i, &sum);
+        for (uint64_t i = 0; i < count && !quantizing; i++) {
+            double term = (double)w[i] * x[i];
             sum.value += term;
             sum.magnitude += fabs(term);
         }
     }
+    sum.value *= factor;
+    sum.magnitude *= factor * (p->options.norm ? NORM_MAGNITUDE : 1);
     return sum;
+}
+
+static ref_value dot(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                     uint64_t vector)
+{
+    return dot_by(p, matrix, row, vectors, vector, false);
+}
+
+/* Floats are not multiplied as integers: x stays as it is. */
+static ref_value dot_quantizing(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                                uint64_t vector)
+{
+    bool integers = formats[p->input_formats[matrix]].block_values > 1;
+    return dot_by(p, matrix, row, vectors, vector, integers);
 }
 
 static void add_value(const problem *p, unsigned input, uint64_t element, ref_value *sum)
@@ -34,14 +105,14 @@ static void add_value(const problem *p, unsigned input, uint64_t element, ref_va
     sum->magnitude += fabs((double)value);
 }
 
-/* The inputs behind W and x. */
+/* The inputs behind W, x and gamma. */
 static void add_bias_and_residual(const problem *p, uint64_t element, ref_value *sum)
 {
     enum { FIRST_ADDED = 2 };
-    unsigned input = FIRST_ADDED;
-    if (p->bias)
+    unsigned input = FIRST_ADDED + (p->options.norm != NORM_NONE);
+    if (p->options.bias)
         add_value(p, input++, element % (uint64_t)p->shape.n, sum);
-    if (p->residual)
+    if (p->options.residual)
         add_value(p, input, element, sum);
 }
 
@@ -53,41 +124,6 @@ void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
         values[i] = dot(p, 0, (first + i) % n, 1, (first + i) / n);
         add_bias_and_residual(p, first + i, &values[i]);
     }
-}
-
-/* How far x / d may be off: roundings of amax / 127, 1 / d and their product. */
-static const double QUANT_ERROR = Q8_1_LARGEST * 0x1p-21;
-
-static void add_quantized(const float *w, const float *x, ref_value *sum)
-{
-    double largest = 1e-30;
-    for (int i = 0; i < Q8_1_VALUES; i++)
-        largest = fmax(largest, fabs((double)x[i]));
-    double d = largest / Q8_1_LARGEST;
-    for (int i = 0; i < Q8_1_VALUES; i++) {
-        double exact = (double)x[i] / d, q = nearbyint(exact), term = (double)w[i] * d * q;
-        bool tie = fabs(exact - q) > 0.5 - QUANT_ERROR;
-        sum->value += term;
-        sum->magnitude +=
-            fabs(term) + (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
-    }
-}
-
-/* As dot, with a vector that is quantized on the way. */
-static ref_value dot_quantizing(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                                uint64_t vector)
-{
-    uint64_t k = (uint64_t)p->shape.k;
-    float w[CHUNK], x[CHUNK];
-    ref_value sum = { 0, 0 };
-    for (uint64_t at = 0; at < k; at += CHUNK) {
-        uint64_t count = k - at < CHUNK ? k - at : CHUNK;
-        problem_read(p, matrix, row * k + at, count, w);
-        problem_read(p, vectors, vector * k + at, count, x);
-        for (unsigned j = 0; j < count; j += Q8_1_VALUES)
-            add_quantized(w + j, x + j, &sum);
-    }
-    return sum;
 }
 
 void ref_gemv_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -110,19 +146,44 @@ void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t c
         values[i] = dot(p, output, first + i, VECTOR, 0);
 }
 
+static double activation(const problem *p, double g)
+{
+    switch (p->options.activation) {
+    case ACTIVATION_GELU:
+        return 0.5 * g * (1 + tanh(sqrt(2 / acos(-1)) * (g + 0.044715 * g * g * g)));
+    case ACTIVATION_SWIGLU_OAI:
+        g = g > 7 ? 7 : g;
+        return g / (1 + exp(-1.702 * g));
+    default:
+        return g / (1 + exp(-g));
+    }
+}
+
+/* What the activation is multiplied by. */
+static double gate_factor(const problem *p, double u)
+{
+    if (p->options.activation != ACTIVATION_SWIGLU_OAI)
+        return u;
+    return (u > 7 ? 7 : u < -7 ? -7 : u) + 1;
+}
+
 /* Results with a relative error of e in the sums of g and u, that is |dg| <= e G and |du| <= e U
  * with their magnitudes G and U, give
  *
- *   |silu(g + dg) (u + du) - silu(g) u| <= S e G (|u| + e U) + |silu(g)| e U
+ *   |a(g + dg) (u + du) - a(g) u| <= S e G (|u| + e U) + |a(g)| e U
  *
- * where S = 1.0998 bounds the slope of silu. The magnitude is that bound by e, for e <= 2^-19. */
-static ref_value swiglu(ref_value g, ref_value u)
+ * where S bounds the slope of the activation a: 1.0998 of silu and swiglu_oai, 1.129 of gelu. The
+ * magnitude is that bound by e, for e <= 2^-19. */
+static ref_value gated(const problem *p, ref_value g, ref_value u)
 {
-    static const double steepest = 1.0999, largest_error = 0x1p-19;
-    double silu = g.value / (1 + exp(-g.value));
-    return (ref_value){ silu * u.value,
-                        steepest * g.magnitude * (fabs(u.value) + largest_error * u.magnitude) +
-                            fabs(silu) * u.magnitude };
+    static const double largest_error = 0x1p-19;
+    double steepest = p->options.activation == ACTIVATION_GELU ? 1.13 : 1.0999;
+    double a = activation(p, g.value), factor = gate_factor(p, u.value);
+    if (p->options.activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g.value) && isfinite(u.value)))
+        return (ref_value){ a * factor, HUGE_VAL }; /* a clamp makes numbers of infinities */
+    return (ref_value){ a * factor,
+                        steepest * g.magnitude * (fabs(factor) + largest_error * u.magnitude) +
+                            fabs(a) * u.magnitude };
 }
 
 void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -131,7 +192,7 @@ void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint6
     (void)output;
     for (uint64_t i = 0; i < count; i++)
         values[i] =
-            swiglu(dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
+            gated(p, dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
 }
 
 void ref_gate_up_swiglu_quantizing(const problem *p, unsigned output, uint64_t first,
@@ -141,39 +202,17 @@ void ref_gate_up_swiglu_quantizing(const problem *p, unsigned output, uint64_t f
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t row = (first + i) % n, vector = (first + i) / n;
-        values[i] = swiglu(dot_quantizing(p, FIRST, row, VECTOR, vector),
-                           dot_quantizing(p, SECOND, row, VECTOR, vector));
+        values[i] = gated(p, dot_quantizing(p, FIRST, row, VECTOR, vector),
+                          dot_quantizing(p, SECOND, row, VECTOR, vector));
     }
 }
 
 void ref_rmsnorm_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
                       ref_value *values)
 {
-    enum { W, X, GAMMA };
-    (void)output;
-    uint64_t k = (uint64_t)p->shape.k;
-    double squares = 0;
-    float w[CHUNK], x[CHUNK], gamma[CHUNK];
-    for (uint64_t at = 0; at < k; at += CHUNK) {
-        problem_read(p, X, at, CHUNK, x);
-        for (uint64_t i = 0; i < CHUNK; i++)
-            squares += (double)x[i] * (double)x[i];
-    }
-    double scale = 1 / sqrt(squares / (double)k + p->epsilon);
-    for (uint64_t row = 0; row < count; row++) {
-        ref_value sum = { 0, 0 };
-        for (uint64_t at = 0; at < k; at += CHUNK) {
-            problem_read(p, W, (first + row) * k + at, CHUNK, w);
-            problem_read(p, X, at, CHUNK, x);
-            problem_read(p, GAMMA, at, CHUNK, gamma);
-            for (uint64_t i = 0; i < CHUNK; i++) {
-                double term = (double)w[i] * (double)x[i] * (double)gamma[i] * scale;
-                sum.value += term;
-                sum.magnitude += fabs(term);
-            }
-        }
-        values[row] = sum;
-    }
+    problem normed = *p;
+    normed.options.norm = NORM_RMS;
+    ref_gemv(&normed, output, first, count, values);
 }
 
 void ref_q8_1_quantize(const problem *p, unsigned output, uint64_t first, uint64_t count,

@@ -4,9 +4,10 @@
 #ifndef PTXGEN_REF_RANDOM_H
 #define PTXGEN_REF_RANDOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "ref/format.h"
+#include "format.h"
 
 /* splitmix64: any seed is a good one. */
 typedef struct random_source {
@@ -32,5 +33,9 @@ extern const char *const fill_kind_names[FILL_KINDS];
 /* Fills a buffer with values of a format, a multiple of its block. Quants and sub-scales of weight
  * blocks take all their values; q8_1 blocks are quantized floats. */
 void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
+
+/* Makes one of the values, or an fp16 scale of one of the blocks, a NaN or an infinity, somewhere
+ * among the first thousands. False where no bits of the format are either. */
+bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_source *r);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ref/format.h"
+#include "format.h"
 
 enum { MAX_PARAMS = 12 };
 
@@ -23,23 +23,32 @@ typedef struct problem_shape {
     int64_t chunk_size;           /* positions that one chunk of a split sequence has */
 } problem_shape;
 
+/* What else decides a result. 0: without it, or as usual. */
+typedef struct problem_options {
+    int64_t bias, residual; /* 1: an input that is added to a product */
+    int64_t norm;           /* NORM_ of x ahead of a product */
+    int64_t activation;     /* ACTIVATION_ of a gate */
+    int64_t window;         /* last positions that attention is over; 0: all */
+    double scale;           /* of q.k; 0: 1 / sqrt(head_dim) */
+    double softcap;         /* c of c tanh(score / c); 0: none */
+    double epsilon;         /* added to the mean square by which an RMS norm divides */
+} problem_options;
+enum { NORM_NONE, NORM_RMS };
+enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
+
 /* inputs are the pointer parameters that a kernel reads, in the order of its parameters. */
 typedef struct problem {
     problem_shape shape;
+    problem_options options;
     const void *inputs[MAX_PARAMS];
     format input_formats[MAX_PARAMS];
     uint64_t periods[MAX_PARAMS]; /* values after which an input too large to exist repeats itself,
                                      whole blocks; 0: all of it is there */
-    double epsilon;               /* of an RMS norm */
-    bool bias, residual;          /* are inputs, and added to a GEMV's result */
 
     /* Attention. Inputs that are arrays of m addresses, one a sequence, have sequences in place of
      * inputs; their formats and periods are those of what the addresses point to. */
     const void *const *sequences[MAX_PARAMS];
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
-    double scale;             /* of q.k; 0: 1 / sqrt(head_dim) */
-    double softcap;           /* c of c tanh(score / c); 0: none */
-    int64_t window;           /* last positions that count; 0: all */
 } problem;
 
 /* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
@@ -60,15 +69,16 @@ typedef struct ref_value {
 typedef void reference(const problem *p, unsigned output, uint64_t first, uint64_t count,
                        ref_value *values);
 
-/* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1), and what is added
- * to it where the problem says so: a bias [n], a residual [m,n]. */
+/* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1), and where the
+ * problem says so gamma [k] of a norm, by which x becomes x / sqrt(mean(x^2) + epsilon) * gamma
+ * first, and what is added to the sum: a bias [n], a residual [m,n]. */
 reference ref_gemv;
 
 /* The same by a kernel that quantizes f32 activations itself, 32 by 32: x becomes d q, where d is
  * amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so close to a
  * tie that float arithmetic may take either side, the magnitude leaves room for the other one:
- * |w| d at the tolerance below. Bias and residual as
- * above. */
+ * |w| d at the tolerance below. With
+ * weights that are floats x stays as it is. Norm, bias and residual as above. */
 reference ref_gemv_quantizing;
 #define REF_QUANTIZING_TOLERANCE 3e-7
 
@@ -76,13 +86,14 @@ reference ref_gemv_quantizing;
  * q8_1). */
 reference ref_gemv_pair;
 
-/* y = silu(g) u with g = W_0 x, u = W_1 x and silu(g) = g / (1 + exp(-g)); inputs as above. */
+/* y = a(g) u with g = W_0 x, u = W_1 x and the problem's activation a, which for swiglu_oai takes u
+ * clamped and plus 1; inputs as above, and gamma of a norm. */
 reference ref_gate_up_swiglu;
 
 /* The same of m vectors by a kernel that quantizes them itself, as ref_gemv_quantizing says. */
 reference ref_gate_up_swiglu_quantizing;
 
-/* y = W (x / sqrt(mean(x^2) + epsilon) * gamma); inputs W [n,k], x, gamma [k]. */
+/* ref_gemv of kernels that always norm. */
 reference ref_rmsnorm_gemv;
 
 /* The values that become q8_1 blocks: inputs x. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "spec/spec.h"
 
 static const char STANDARD_INPUT[] = "-";
 
@@ -86,7 +87,7 @@ static void read_file(const reading *r, const open_file *file, const location *f
     const char *name = from ? file->path : r->out->name, *error;
     char *text;
     size_t size;
-    if (!os_read_file(r->arena, file->path, &text, &size, &error)) {
+    if (!os_read_short_file(r->arena, file->path, SPEC_MAX_BYTES, &text, &size, &error)) {
         if (from)
             diag_error(r->diags, DIAG_UNREADABLE, *from, "cannot read %s: %s", name, error);
         else

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "gen/formula.h"
+#include "family/formula.h"
 
 enum { HEADING = 8, COLUMN_GAP = 2, RANGE_WIDTH = 26, DEFAULT_WIDTH = 10 };
 
@@ -43,11 +43,20 @@ static void put_range(strbuf *out, const key *k)
         return;
     }
     if (k->choices) {
-        for (const choice *c = k->choices; c->word; c++)
-            strbuf_format(out, "%s%s", c == k->choices ? "" : ", ", c->word);
+        const char *before = "";
+        for (const choice *c = k->choices; c->word; c++) {
+            if (!key_takes_choice(k, c))
+                continue;
+            strbuf_format(out, "%s%s", before, c->word);
+            before = ", ";
+        }
         return;
     }
     bool bounded = k->max < INT32_MAX;
+    if (k->of_weights) {
+        strbuf_put(out, "blocks of the weights");
+        return;
+    }
     if (k->multiple_of <= 1 || bounded) {
         strbuf_format(out, "%lld..", (long long)k->min);
         strbuf_put(out, bounded ? "" : "2^31-1");
@@ -65,6 +74,8 @@ static void put_default(strbuf *out, const key *k)
     else if (k->real)
         strbuf_put(out,
                    k->real->def_text ? k->real->def_text : real_text(out->arena, k->real->def));
+    else if (k->like)
+        strbuf_put(out, "weights");
     else if (k->choices)
         strbuf_put(out, k->choices[k->def].word);
     else if (k->zero_is_none && k->def == 0)
@@ -101,7 +112,9 @@ static void put_param(strbuf *out, const param *p)
     case PARAM_IN:
     case PARAM_SCRATCH:
         strbuf_format(out, "%-3s %s[%s]", param_direction(p),
-                      p->cache && !p->target_values ? "kv_type" : formats[p->format].name,
+                      p->weights                      ? "weights"
+                      : p->cache && !p->target_values ? "kv_type"
+                                                      : formats[p->format].name,
                       p->values);
         if (p->target_values)
             strbuf_format(out, " of %s[%s]", p->cache ? "kv_type" : formats[p->target].name,
@@ -157,17 +170,24 @@ static void put_launch(strbuf *out, const launch *l)
         begin_row(out, "", false);
         strbuf_format(out, "%s = %s\n", t->name, t->formula);
     }
+    for (const derived_size *d = l->sizes; d && d->name; d++) {
+        begin_row(out, "", false);
+        strbuf_format(out, "%s: %s\n", d->name, d->said);
+    }
 }
 
 static void put_steps(strbuf *out, const family *f)
 {
-    for (const pipeline_step *s = f->steps; s->families[0]; s++) {
+    for (const pipeline_step *s = f->steps; s->family; s++) {
         begin_row(out, "steps", s == f->steps);
-        strbuf_put(out, s->families[0]);
-        if (s->families[1])
-            strbuf_format(out, " or %s", s->families[1]);
+        strbuf_put(out, s->family);
         for (const binding *b = s->bind; b->param; b++)
             strbuf_format(out, "%s %s = %s", b == s->bind ? " " : ",", b->param, b->buffer);
+        for (const condition *c = s->when; c->key; c++) {
+            const key *k = family_key(f, c->key);
+            strbuf_format(out, "%s %s = %s", c == s->when ? ", when" : " and", c->key,
+                          k->choices[c->value].word);
+        }
         strbuf_char(out, '\n');
     }
 }

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "gen/formula.h"
-#include "gen/tuning.h"
+#include "family/formula.h"
+#include "cost/choose.h"
+#include "spec/limits.h"
 
 static const char SHAPE[] = "shape";
 
@@ -59,6 +60,46 @@ static void report_unknown_key(arena *a, const family *f, const entry *e, diags 
                suggestion(a, e->key, names.items, names.count, "its keys are"));
 }
 
+static bool is_static_only(const family *f)
+{
+    const key *k = f->keys;
+    while (k->name && !is_dims(k))
+        k++;
+    return !k->name;
+}
+
+static bool is_dims_entry(const entry *e)
+{
+    return strcmp(e->key, "dims") == 0;
+}
+
+/* A family whose sizes are always baked in takes dims = static, and nothing else. What [ptxgen]
+ * says is of k and n: families without them, attention, are none of its business. */
+static void check_static_only(const section *s, const family *f, const value_list *default_dims,
+                              diags *d)
+{
+    bool said = !family_key(f, "k") && !family_key(f, "n");
+    for (size_t i = 0; i < s->entries.count; i++) {
+        const entry *e = &s->entries.items[i];
+        for (size_t j = 0; is_dims_entry(e) && j < e->items.count; j++)
+            if (strcmp(e->items.items[j].text, dims_choices[DIMS_STATIC].word) != 0)
+                diag_error(
+                    d, DIAG_BAD_CHOICE, e->items.items[j].where,
+                    "%s is static only, its sizes are baked in; dims has no choice '%s' here",
+                    f->name, e->items.items[j].text);
+        said |= is_dims_entry(e);
+    }
+    for (size_t i = 0; !said && default_dims && i < default_dims->count; i++)
+        if (default_dims->items[i].numbers[0] == DIMS_DYNAMIC) {
+            diag_error(
+                d, DIAG_CONFLICT, s->name_where,
+                "%s is static only, its sizes are baked in, and [ptxgen] says dims = dynamic; "
+                "say dims = static in this section",
+                f->name);
+            return;
+        }
+}
+
 /* The section's entries by key: those of the table, and shape behind them. */
 static const entry **match_entries(arena *a, const section *s, const family *f, diags *d)
 {
@@ -69,7 +110,8 @@ static const entry **match_entries(arena *a, const section *s, const family *f, 
         const key *k = family_key(f, e->key);
         bool shape = has_shape(f) && strcmp(e->key, SHAPE) == 0;
         if (!k && !shape) {
-            report_unknown_key(a, f, e, d);
+            if (!is_dims_entry(e))
+                report_unknown_key(a, f, e, d);
             continue;
         }
         const entry **known = &entries[k ? (size_t)(k - f->keys) : count];
@@ -163,6 +205,8 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
     const entry **entries = match_entries(a, s, f, d), *shape = entries[key_count(f)];
     const key *columns = family_key(f, "k"), *rows = family_key(f, "n");
     const value_list *dims = read_dims(a, f, entries, default_dims, d);
+    if (is_static_only(f))
+        check_static_only(s, f, default_dims, d);
 
     bool complete = true;
     for (const key *k = f->keys; k->name; k++) {
@@ -207,6 +251,9 @@ static instance present_instance(const product *p)
         for (int j = 0; j < 2 && factor->keys[j]; j++)
             instance_set(&in, factor->keys[j], factor->values.items[factor->at].numbers[j]);
     }
+    for (const key *k = p->family->keys; k->name; k++)
+        if (k->like && !is_given(p, k))
+            instance_set(&in, k, instance_default(&in, k));
     for (const key *k = p->family->keys; k->name; k++) /* left to the run */
         if (k->at_run_time && in.dims == DIMS_DYNAMIC && !is_given(p, k))
             instance_set(&in, k, 0);
@@ -257,7 +304,7 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
         return;
     }
     for (size_t i = 0; i < wanted_count; i++) {
-        instance chosen = tuning_choose(asked, wanted[i]);
+        instance chosen = cost_choose(asked, wanted[i], NULL);
         chosen.name = instance_make_name(a, &chosen);
         size_t at = 0;
         while (at < out->count && strcmp(out->items[at].name, chosen.name) != 0)
@@ -269,8 +316,35 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
     }
 }
 
+/* Columns that the present weights don't come in. */
+static bool check_multiples(product *p, const instance *in, diags *d)
+{
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t number = k->of_weights ? instance_value(in, k) : 0;
+        int64_t unit = k->of_weights ? key_multiple(in, k) : 1, below = number / unit * unit;
+        if (number == below)
+            continue;
+        const location *where = blame(p, k->name);
+        const char *words = formats[instance_weights(in)].name;
+        if (where && below)
+            diag_error(d, DIAG_NOT_A_MULTIPLE, *where,
+                       "%s = %lld is not a multiple of %lld, as %s needs; the nearest are %lld and "
+                       "%lld",
+                       k->name, (long long)number, (long long)unit, words, (long long)below,
+                       (long long)(below + unit));
+        else if (where)
+            diag_error(d, DIAG_NOT_A_MULTIPLE, *where,
+                       "%s = %lld is not a multiple of %lld, as %s needs", k->name,
+                       (long long)number, (long long)unit, words);
+        return false;
+    }
+    return true;
+}
+
 static bool check_family(arena *a, product *p, const instance *in, diags *d)
 {
+    if (!check_multiples(p, in, d))
+        return false;
     const char *blamed = NULL;
     const char *message = in->family->check ? in->family->check(in, a, &blamed) : NULL;
     if (!message)
@@ -279,6 +353,15 @@ static bool check_family(arena *a, product *p, const instance *in, diags *d)
     if (where)
         diag_error(d, DIAG_CONFLICT, *where, "%s", message);
     return false;
+}
+
+static bool check_launch(arena *a, product *p, const instance *in, diags *d)
+{
+    const char *blamed = NULL, *message = launch_problem(a, in, &blamed);
+    const location *where = message ? blame(p, blamed) : NULL;
+    if (where)
+        diag_error(d, DIAG_LAUNCH_LIMIT, *where, "%s", message);
+    return !message;
 }
 
 /* Bytes of shared memory by a formula; 0 where there is none or only the run decides. */
@@ -334,7 +417,7 @@ static bool check_shared_memory(product *p, const instance *in, const target *t,
 static bool check(arena *a, product *p, const instance *in, const target *const *wanted,
                   size_t wanted_count, diags *d)
 {
-    bool right = check_family(a, p, in, d);
+    bool right = check_family(a, p, in, d) && check_launch(a, p, in, d);
     for (size_t i = 0; right && i < wanted_count; i++)
         right = (in->excluded & target_bit(wanted[i])) || check_shared_memory(p, in, wanted[i], d);
     return right;

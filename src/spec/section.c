@@ -1,11 +1,12 @@
 /* Reading INI text with inih.
  *
- * inih splits lines into key and value, drops comments and joins indented lines to the key above,
- * but it hands no line numbers or columns to its handler, cuts lines at its buffer's size, and says
- * of wrong lines only which was the first. So it reads through read_line below, one line at a time:
- * the reader counts, keeps the line for messages, replaces lines that inih would misread by empty
- * ones, and when the next line is asked for and the handler was not called, the line was wrong.
- * inih reports no section headers either, and cuts their names at 49 bytes; those are read here.
+ * inih tells keys, headers, comments and indented lines that continue a list apart, but it hands no
+ * line numbers or columns to its handler, cuts lines at its buffer's size, and says of wrong lines
+ * only which was the first. So it reads through read_line below, one line at a time: the reader
+ * counts, keeps the line for messages and values, replaces lines that inih would misread by empty
+ * ones and long ones by short ones of the same kind, and when the next line is asked for and the
+ * handler was not called, the line was wrong. inih reports no section headers either, and cuts
+ * their names at 49 bytes; those are read here.
  */
 #include "spec/section.h"
 
@@ -26,6 +27,7 @@ typedef struct reader {
     diags *diags;
     const char *next, *end; /* of the text still to read */
     location line;          /* the whole line that inih has now */
+    size_t code;            /* its length without its comment */
     bool settled;           /* it needs no call of the handler, or had it */
     bool skipping;          /* a key line was unreadable, and so its indented lines go as well */
     unsigned bad_lines;
@@ -176,34 +178,36 @@ static size_t code_length(const char *text)
     return length;
 }
 
-/* Whether inih may have the line, which has code bytes without its comment. Reports it if it is not
- * right. */
-static bool accept_line(reader *r, bool clean, size_t code, int capacity)
+/* Whether inih may have the line: it has something for it, and does not continue a key line that
+ * was unreadable. */
+static bool accept_line(reader *r, bool clean)
 {
     const char *text = r->line.text;
     size_t start = strspn(text, BLANKS);
     if (!clean) {
         r->skipping = true;
+        mark_damaged(r);
         if (++r->bad_lines == MAX_BAD_LINES)
             r->next = r->end;
-    } else if (start >= code || text[start] == '#') {
         return false;
-    } else if (start && r->skipping) {
-        return false;
-    } else {
-        size_t limit = SPEC_MAX_LINE;
-        if ((size_t)capacity < limit + INI_LINE_END)
-            limit = (size_t)capacity - INI_LINE_END;
-        r->skipping = code > limit;
-        if (r->skipping)
-            diag_error(r->diags, DIAG_LINE_TOO_LONG, location_part(r->line, limit, code - limit),
-                       "line is %zu bytes long; the limit is %zu: continue the list on an "
-                       "indented line",
-                       code, limit);
     }
-    if (r->skipping)
-        mark_damaged(r);
+    if (start >= r->code || text[start] == '#')
+        return false;
+    r->skipping = r->skipping && start;
     return !r->skipping;
+}
+
+/* The line for inih, in the fewest bytes that tell it what kind of line it is: that of a key, with
+ * or without one in front of the separator, or one that continues a list. */
+static const char *stand_in(const reader *r)
+{
+    const char *text = r->line.text;
+    size_t start = strspn(text, BLANKS), separator = strcspn(text, "=:");
+    if (start && r->entry)
+        return " x";
+    if (separator >= r->code)
+        return "x";
+    return separator == start ? "=x" : "x=x";
 }
 
 static void report_unhandled(reader *r)
@@ -233,23 +237,24 @@ static char *read_line(char *buffer, int capacity, void *stream)
     r->line.line++;
     r->line.length = (unsigned)size;
 
-    bool clean = clean_text(r, line, size), header = false;
-    size_t code = code_length(line);
-    if (accept_line(r, clean, code, capacity)) {
-        size_t blanks = strspn(line, BLANKS);
-        header = line[blanks] == '[' && !(blanks && r->entry);
-        r->settled = header;
-        if (header)
-            read_header(r, blanks);
+    bool clean = clean_text(r, line, size);
+    r->code = code_length(line);
+    size_t blanks = strspn(line, BLANKS), length = r->code;
+    const char *handed = line;
+    if (!accept_line(r, clean)) {
+        length = 0;
+    } else if (line[blanks] == '[' && !(blanks && r->entry)) {
+        read_header(r, blanks);
+        r->settled = true;
+        handed = "[]"; /* any header makes inih forget the key above */
+        length = strlen(handed);
     } else {
-        code = 0;
+        r->settled = false;
+        if (length + INI_LINE_END > (size_t)capacity)
+            handed = stand_in(r), length = strlen(handed);
     }
-    if (header) { /* any header makes inih forget the key above */
-        strcpy(buffer, "[]\n");
-    } else {
-        memcpy(buffer, line, code);
-        strcpy(buffer + code, "\n");
-    }
+    memcpy(buffer, handed, length);
+    strcpy(buffer + length, "\n");
     return buffer;
 }
 
@@ -298,7 +303,7 @@ static void continue_entry(reader *r, size_t start, size_t length)
     mark_damaged(r);
 }
 
-static void begin_entry(reader *r, size_t value_length)
+static void begin_entry(reader *r)
 {
     const char *text = r->line.text;
     size_t separator = strcspn(text, "=:"), start = 0, end = separator;
@@ -324,19 +329,20 @@ static void begin_entry(reader *r, size_t value_length)
                          .where = where,
                          .open = true,
                          .open_where = where };
-    add_items(r, separator + 1 + strspn(text + separator + 1, BLANKS), value_length);
+    size_t value = separator + 1 + strspn(text + separator + 1, BLANKS);
+    add_items(r, value, r->code > value ? r->code - value : 0);
 }
 
 static int handle(void *user, const char *section_name, const char *name, const char *value)
 {
-    (void)section_name, (void)name;
+    (void)section_name, (void)name, (void)value;
     reader *r = user;
     r->settled = true;
     size_t start = strspn(r->line.text, BLANKS);
     if (start && r->entry)
-        continue_entry(r, start, strlen(value));
+        continue_entry(r, start, r->code - start);
     else
-        begin_entry(r, strlen(value));
+        begin_entry(r);
     return 1;
 }
 

@@ -10,6 +10,7 @@
 
 #include "spec/files.h"
 #include "base/name_map.h"
+#include "spec/limits.h"
 #include "spec/product.h"
 #include "spec/section.h"
 #include "spec/values.h"
@@ -255,27 +256,39 @@ typedef VEC(pipeline) pipeline_list;
 
 /* The instances of a spec, and the pipelines over them, with indices for pointers as long as the
  * instances may still move. */
+typedef struct taken_step {
+    const pipeline_step *step;
+    size_t instance;
+} taken_step;
+
 typedef struct contents {
     instance_list instances, pipelines;
-    VEC(size_t) steps; /* of all pipelines, one after the other */
+    VEC(taken_step) steps; /* of all pipelines, one after the other; */
+    VEC(size_t) counts;    /* of each */
 } contents;
 
 /* Adds the kernels of a pipeline that are not there yet. */
 static void add_steps(parser *p, const instance *in, name_map *names, contents *all)
 {
-    size_t count = pipeline_step_count(in->family);
+    const pipeline_step **taken =
+        arena_alloc(p->arena, pipeline_step_count(in->family) * sizeof *taken);
+    size_t count = pipeline_take_steps(in, taken);
+    *VEC_PUSH(p->arena, &all->counts) = count;
     for (size_t i = 0; i < count; i++) {
-        instance made = step_instance(p->arena, in, &in->family->steps[i]);
+        instance made = step_instance(p->arena, in, taken[i]);
         const char *blamed,
             *refusal = made.family->check ? made.family->check(&made, p->arena, &blamed) : NULL;
         if (refusal)
             diag_error(p->diags, DIAG_CONFLICT, in->where, "%s: %s", in->name, refusal);
+        const char *limit = refusal ? NULL : launch_problem(p->arena, &made, &blamed);
+        if (limit)
+            diag_error(p->diags, DIAG_LAUNCH_LIMIT, in->where, "%s: %s", in->name, limit);
         size_t at = name_map_find_or_add(p->arena, names, made.name, all->instances.count);
         if (at == all->instances.count)
             *VEC_PUSH(p->arena, &all->instances) = made;
         else
             instance_merge(&all->instances.items[at], &made);
-        *VEC_PUSH(p->arena, &all->steps) = at;
+        *VEC_PUSH(p->arena, &all->steps) = (taken_step){ taken[i], at };
     }
 }
 
@@ -285,10 +298,12 @@ static pipeline_list connect_pipelines(parser *p, const contents *all)
     size_t taken = 0;
     for (size_t i = 0; i < all->pipelines.count; i++) {
         pipeline *one = VEC_PUSH(p->arena, &made);
-        *one = (pipeline){ .instance = &all->pipelines.items[i] };
-        one->step_count = pipeline_step_count(one->instance->family);
-        for (size_t s = 0; s < one->step_count; s++)
-            one->steps[s] = &all->instances.items[all->steps.items[taken++]];
+        size_t count = all->counts.items[i];
+        pipeline_launch *steps = arena_alloc(p->arena, (count + 1) * sizeof *steps);
+        for (size_t s = 0; s < count; s++, taken++)
+            steps[s] = (pipeline_launch){ all->steps.items[taken].step,
+                                          &all->instances.items[all->steps.items[taken].instance] };
+        *one = (pipeline){ &all->pipelines.items[i], steps, count };
     }
     return made;
 }

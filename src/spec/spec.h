@@ -3,11 +3,10 @@
 #define PTXGEN_SPEC_SPEC_H
 
 #include "base/diag.h"
-#include "gen/kernel.h"
+#include "family/kernel.h"
 
-/* All kernels of a run are in memory at once, 25 KB each. A line is as long as every build of inih
- * takes: its buffer of 200 bytes less line end and NUL. */
-enum { SPEC_MAX_INSTANCES = 10000, SPEC_MAX_LINE = 197 };
+/* All kernels of a run are in memory at once, 25 KB each. */
+enum { SPEC_MAX_INSTANCES = 10000, SPEC_MAX_BYTES = 64 << 20 };
 
 typedef struct spec {
     const char *prefix;           /* "ptxgen" where the spec names none */

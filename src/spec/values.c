@@ -1,6 +1,6 @@
 /* Items of lists:
  *
- *     number  digits | digits k (times 1024) | digits M (times 1024 k) | 2^digits
+ *     number  digits | digits k (times 1024) | digits M (times 1024 k) | 2^digits [ - digits ]
  *     range   number .. number [ : step ]     step: the key's multiple where none is given
  *     shape   number x number
  *     word    one of the key's choices
@@ -92,6 +92,10 @@ static bool read_number(const char **at, number *out)
         *at += 2;
         out->value = 1;
         shift_left(out, read_digits(at, &out->huge));
+        if ((*at)[0] == '-' && is_digit((*at)[1])) { /* 2^31-1, the largest of many keys */
+            ++*at;
+            out->value -= read_digits(at, &out->huge);
+        }
     } else {
         out->value = read_digits(at, &out->huge);
         if (**at == 'k' || **at == 'M')
@@ -241,6 +245,8 @@ static void read_word(const list *l)
 {
     VEC(const char *) words = { 0 };
     for (const choice *c = l->key->choices; c->word; c++) {
+        if (!key_takes_choice(l->key, c))
+            continue;
         if (strcmp(c->word, l->item->text) == 0) {
             add_value(l, c - l->key->choices, 0);
             return;

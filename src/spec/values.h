@@ -3,7 +3,7 @@
 #ifndef PTXGEN_SPEC_VALUES_H
 #define PTXGEN_SPEC_VALUES_H
 
-#include "gen/family.h"
+#include "family/family.h"
 #include "spec/section.h"
 
 /* One value of a list; a shape has two, k and n. A real number stands as its bits. */

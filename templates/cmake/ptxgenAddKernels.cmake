@@ -18,11 +18,21 @@
 # VERIFY    every kernel must give the right results on the emulator, or the build fails
 #
 # ptxgen runs when the spec, a file that it includes, or ptxgen itself has changed, and writes only
-# files that differ: an unchanged header compiles nothing anew. The files are in ptxgen/PREFIX/ below
-# the current binary folder.
+# files that differ: an unchanged header compiles nothing anew; one that is gone is made again. The
+# files are in ptxgen/PREFIX/ below the current binary folder.
 
 cmake_policy(PUSH)
 cmake_policy(VERSION 3.20...3.25)
+
+# Run as a script, by Makefiles: these know no other output than the stamp, and a header that is gone
+# would not be made again.
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+  if(NOT EXISTS "${HEADER}")
+    file(REMOVE "${STAMP}")
+  endif()
+  cmake_policy(POP)
+  return()
+endif()
 
 function(ptxgen_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "VALIDATE;VERIFY" "SPEC;PREFIX" "TARGETS")
@@ -66,6 +76,13 @@ function(ptxgen_add_kernels target)
     VERBATIM)
   add_custom_target(${target}_${arg_PREFIX}_kernels DEPENDS "${folder}/stamp")
   set_property(TARGET ${target}_${arg_PREFIX}_kernels PROPERTY ADDITIONAL_CLEAN_FILES "${folder}")
+  if(CMAKE_GENERATOR MATCHES "Makefiles")
+    add_custom_target(${target}_${arg_PREFIX}_stamp
+      COMMAND "${CMAKE_COMMAND}" "-DHEADER=${header}" "-DSTAMP=${folder}/stamp"
+              -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+      VERBATIM)
+    add_dependencies(${target}_${arg_PREFIX}_kernels ${target}_${arg_PREFIX}_stamp)
+  endif()
 
   get_target_property(type ${target} TYPE)
   set(scope PUBLIC)

@@ -10,6 +10,8 @@ complete -c ptxgen -l verify -d 'run every kernel on the CPU against its referen
 complete -c ptxgen -l only -x -d 'check one instance alone'
 complete -c ptxgen -l shard -x -d 'check part I of N parts of the instances'
 complete -c ptxgen -l seed -x -d 'random inputs of --verify'
+complete -c ptxgen -l prune -d 'remove what ptxgen wrote and no longer does'
+complete -c ptxgen -l expect -r -F -d 'fail unless a file is among what is written'
 complete -c ptxgen -l depfile -r -F -d 'write a Makefile rule for Make and Ninja'
 complete -c ptxgen -l stamp -r -F -d 'make a file new when all is written'
 complete -c ptxgen -l emit-ninja -r -F -d 'write the checks as a Ninja build'

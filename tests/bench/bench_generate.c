@@ -82,8 +82,12 @@ static double time_to_disk(const char *text, const char *folder, size_t *changed
     output_files files = { 0 };
     bool right = generate_kernels(a, &s, &set, &d);
     if (right) {
-        generate_files(a, &set, &files);
-        right = emit_tree(a, folder, files.items, files.count, changed, &d);
+        described_set described = describe_set(a, &set);
+        generate_files(a, &described, folder, &files);
+        right = emit_tree(a, files.items, files.count, &d);
+        *changed = 0;
+        for (size_t i = 0; i < files.count; i++)
+            *changed += files.items[i].changed;
     }
     double time = seconds_since(start);
     if (!right) {

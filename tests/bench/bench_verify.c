@@ -7,7 +7,7 @@
 
 #include "base/os.h"
 #include "generate.h"
-#include "verify.h"
+#include "check/verify.h"
 
 enum { INSTANCES = 200, JOBS = 2 };
 

@@ -6,16 +6,16 @@
  * those that the PTX marks (emit/ptx_stats.h), found in the machine code by their numbers among the
  * innermost loops. A figure per weight is what a lane executes in a turn by the weights it covers
  * in it. Of a kernel without a marked loop all is counted, by the values that a thread has. TABLE.c
- * is for src/cost.h: each family's first kernel.
+ * is for src/cost/cost.h: the first kernel of each family, weights and number of vectors.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/os.h"
 #include "bench/machine_code.h"
-#include "cost.h"
+#include "cost/cost.h"
 #include "emit/ptx_stats.h"
-#include "gen/formula.h"
+#include "family/formula.h"
 #include "generate.h"
 
 typedef struct tables {
@@ -33,15 +33,12 @@ static _Noreturn void give_up(const char *what, const char *why)
 static machine_code assemble(tables *out, const kernel *k, const target *t, ptxas_result *result)
 {
     const char *error;
-    char *cubin;
-    size_t size;
     machine_code m;
-    if (!ptxas_assemble(out->arena, &out->assembler, k->ptx, k->ptx_length, t, result, &cubin,
-                        &size, &error))
+    if (!ptxas_run(out->arena, &out->assembler, k->ptx, k->ptx_length, t, result, &error))
         give_up(k->instance->name, error);
     if (!result->accepted)
         give_up(k->instance->name, result->message);
-    if (!machine_code_read(cubin, size, t, &m))
+    if (!machine_code_read(result->cubin, result->cubin_size, t, &m))
         give_up(k->instance->name, "ptxas wrote no cubin");
     return m;
 }
@@ -52,6 +49,13 @@ static double thread_count(const instance *in)
     for (int i = 0; i < 3; i++)
         threads *= (double)formula_value(in->family->launch.grid[i], in, NULL);
     return threads;
+}
+
+static const char *upper_case(arena *a, const char *name)
+{
+    strbuf upper = strbuf_new(a);
+    strbuf_upper(&upper, name);
+    return upper.text;
 }
 
 /* A turn of the hot loops one after the other, or the whole kernel where it has none. */
@@ -94,18 +98,20 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
     double loaded = hot.memory.bytes / hot.units;
     cost_figures f = {
         .family = in->family->name,
+        .weights = instance_weights(in),
+        .m = (unsigned)in->shape.m,
         .sm = t->sm,
         .registers = r.registers,
         .shared = r.shared_bytes,
         .instructions = (double)hot.instructions / hot.units,
         .beside = (double)(m.instructions - hot.instructions),
         .load_bytes = (double)hot.memory.bytes / hot.memory.loads,
+        .turn = hot.units,
         .unit_bytes = loaded < work.unit_bytes ? loaded : work.unit_bytes,
     };
     f.in_flight = f.unit_bytes * hot.units / hot.memory.round_trips;
-    cost_gpu gpu;
-    cost_gpu_of(t, &gpu);
-    cost_prediction p = cost_predict(out->arena, &f, in, &gpu);
+    cost_gpu gpu = cost_gpu_of(t);
+    cost_prediction p = cost_predict(&f, in, &work, &gpu);
     strbuf_format(&out->markdown,
                   "| %s | %s | %u | %u | %zu | %zu | %.0f %s | %.2f | %.0f | %u | %.1f | %.1f | "
                   "%.1f | %.1f | %.1f | %s |\n",
@@ -114,9 +120,11 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
                   p.in_flight_sm / 1e3, p.times[BOUND_MEMORY] * 1e6, p.times[BOUND_ISSUE] * 1e6,
                   p.times[BOUND_LATENCY] * 1e6, p.start * 1e6, cost_bound_names[p.bound]);
     if (embedded)
-        strbuf_format(&out->c, "    { \"%s\", %u, %u, %u, %.2f, %.0f, %.1f, %.3f, %.1f },\n",
-                      f.family, f.sm, f.registers, f.shared, f.instructions, f.beside, f.load_bytes,
-                      f.unit_bytes, f.in_flight);
+        strbuf_format(
+            &out->c,
+            "    { \"%s\", FORMAT_%s, %u, %u, %u, %u, %.2f, %.0f, %.1f, %.3f, %.1f, %.1f },\n",
+            f.family, upper_case(out->arena, formats[f.weights].name), f.m, f.sm, f.registers,
+            f.shared, f.instructions, f.beside, f.load_bytes, f.unit_bytes, f.turn, f.in_flight);
 }
 
 static void begin_markdown(strbuf *out, const char *version, const kernel_set *set)
@@ -124,7 +132,8 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
     strbuf_format(
         out,
         "What ptxas %s makes of the kernels of `tests/bench/cost.ini`, counted, and what the model "
-        "of\n`src/cost.h` makes of that. **Times are a model's; nothing here was measured.**\n\n"
+        "of\n`src/cost/cost.h` makes of that. **Times are a model's; nothing here was "
+        "measured.**\n\n"
         "- *loop*, *work*, *each*: machine instructions in one turn of the hot loop, what a lane "
         "does in that\n  turn, instructions a unit of work.\n"
         "- *bytes a load*: average load of device memory in the loop, a lane.\n"
@@ -155,18 +164,24 @@ static void begin_c(strbuf *out, const char *version)
     strbuf_format(out,
                   "/* The figures of the cost model, counted in what ptxas makes of one kernel of "
                   "each family.\n * Written by ninja cost-table; see tests/bench/cost.c. */\n"
-                  "#include \"cost.h\"\n\n"
+                  "#include \"cost/cost.h\"\n\n"
                   "const char cost_table_ptxas[] = \"%s\";\n\n"
                   "/* clang-format off */\n"
                   "const cost_figures cost_table[] = {\n",
                   version);
 }
 
+static bool is_alike(const instance *a, const instance *b)
+{
+    return a->family == b->family && instance_weights(a) == instance_weights(b) &&
+           a->shape.m == b->shape.m;
+}
+
 static bool seen_before(const kernel_set *set, size_t i)
 {
     const instance *in = set->kernels[i].instance;
     for (size_t j = 0; j < i; j++)
-        if (set->kernels[j].instance != in && set->kernels[j].instance->family == in->family)
+        if (set->kernels[j].instance != in && is_alike(set->kernels[j].instance, in))
             return true;
     return false;
 }

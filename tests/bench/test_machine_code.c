@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "bench/machine_code.h"
-#include "ptxas.h"
+#include "check/ptxas.h"
 
 enum { NO_SCOREBOARD = 7, SIZE_128 = 6 };
 
@@ -100,13 +100,10 @@ static void a_loop_of_a_cubin_is_found(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const target *t = target_find(names[i]);
         ptxas_result result;
-        char *cubin;
-        size_t size;
         machine_code m;
-        assert_true(
-            ptxas_assemble(a, &assembler, ptx, sizeof ptx - 1, t, &result, &cubin, &size, &error));
+        assert_true(ptxas_run(a, &assembler, ptx, sizeof ptx - 1, t, &result, &error));
         assert_true(result.accepted);
-        assert_true(machine_code_read(cubin, size, t, &m));
+        assert_true(machine_code_read(result.cubin, result.cubin_size, t, &m));
         assert_int_equal(m.loop_count, 1);
         memory_use got = machine_code_memory(&m, m.loops[0], true);
         assert_int_equal(got.loads, 1);

@@ -61,11 +61,11 @@ shape = 256x3
 expect 0 --spec kernels.ini --print-outputs <<'.'
 from_b_kernels.h
 from_b_kernels.json
-f32_gemv_k256_n1.ptx
-f32_gemv_k256_n2.ptx
-f32_gemv_k256_n3.ptx
-f32_gemv_k256_n4.ptx
-f32_gemv_k256_n5.ptx
+from_b.f32_gemv_k256_n1.sm_80.ptx
+from_b.f32_gemv_k256_n2.sm_80.ptx
+from_b.f32_gemv_k256_n3.sm_80.ptx
+from_b.f32_gemv_k256_n4.sm_80.ptx
+from_b.f32_gemv_k256_n5.sm_80.ptx
 .
 
 case_of "the depfile lists every file of the spec"
@@ -96,7 +96,7 @@ prefix = other
 expect 0 --spec kernels.ini --print-outputs <<'.'
 mine_kernels.h
 mine_kernels.json
-f32_gemv_n1_dynamic.ptx
+mine.f32_gemv_n1_dynamic.sm_80.ptx
 .
 
 case_of "two included files must not both decide"
@@ -199,9 +199,9 @@ printf '[ptxgen]\nprefix = once\n[f32_gemv]\nshape = 256x3\n' >parts/common.ini
 expect 0 --spec kernels.ini --print-outputs <<'.'
 once_kernels.h
 once_kernels.json
-f32_gemv_k256_n3.ptx
-f32_gemv_k256_n1.ptx
-f32_gemv_k256_n2.ptx
+once.f32_gemv_k256_n3.sm_80.ptx
+once.f32_gemv_k256_n1.sm_80.ptx
+once.f32_gemv_k256_n2.sm_80.ptx
 .
 
 case_of "an instance of two files is made once, with a note that names the other file"
@@ -214,7 +214,7 @@ parts/a.ini:1:1: note: f32_gemv_k256_n1 is made for the section on line 1 of ker
       | ^~~~~~~~~~
 ptxgen_kernels.h
 ptxgen_kernels.json
-f32_gemv_k256_n1.ptx
+ptxgen.f32_gemv_k256_n1.sm_80.ptx
 .
 
 case_of "a dash is a file of that name, not standard input"
@@ -236,8 +236,8 @@ case_of "a depfile does not overwrite an included file"
 printf '[ptxgen]\ninclude = parts/a.ini\n' >kernels.ini
 printf '[f32_gemv]\nshape = 256x1\n' >parts/a.ini
 cp parts/a.ini saved
-expect 3 --spec kernels.ini --out build --depfile parts/a.ini <<'.'
-parts/a.ini: error: is a file of the spec, and is left as it is [E027]
+expect 2 --spec kernels.ini --out build --depfile parts/a.ini <<'.'
+parts/a.ini: error: --depfile would overwrite this file of the spec [E035]
 ptxgen: 1 error, nothing written
 .
 cmp -s parts/a.ini saved || { echo "FAILED: $name: overwritten"; failed=1; }

@@ -15,7 +15,9 @@
 #include <cmocka.h>
 
 #include "base/os.h"
-#include "emit/edited.h"
+#include "base/hash.h"
+#include "base/strbuf.h"
+#include "cost/choose.h"
 
 static const char RIGHT[] = "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 512x4\n";
 
@@ -136,15 +138,18 @@ static void every_option_does_what_it_says(void **state)
         { "-s right.ini -o short", 0,
           "ptxgen: 2 kernels -> short/llama_kernels.h (4 files, 4 changed)\n", "" },
         { "--spec=right.ini --out=build --prefix=phi", 0,
-          "ptxgen: 2 kernels -> build/phi_kernels.h (4 files, 2 changed)\n", "" },
+          "ptxgen: 2 kernels -> build/phi_kernels.h (4 files, 4 changed)\n", "" },
         { "--spec right.ini --out build --embed c23", 0,
           "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 1 changed)\n", "" },
         { "--spec right.ini --out two --target sm_75,sm_90 --quiet", 0, "", "" },
         { "--spec right.ini --out build -v", 0, NULL, "" },
         { "--spec right.ini --print-outputs", 0,
-          "llama_kernels.h\nllama_kernels.json\nf32_gemv_k256_n3.ptx\nf32_gemv_k512_n4.ptx\n", "" },
+          "llama_kernels.h\nllama_kernels.json\nllama.f32_gemv_k256_n3.sm_80.ptx\n"
+          "llama.f32_gemv_k512_n4.sm_80.ptx\n",
+          "" },
         { "--spec right.ini --verify --jobs 2 --seed 7", 0, NULL, "" },
-        { "--spec right.ini --verify -j1 -q", 0, "", "" },
+        { "--spec right.ini --verify -j1 -q -j2 --seed 1 --seed=2 --quiet", 0, "", "" },
+        { "--spec right.ini --dump build --dump=print", 0, NULL, "" },
         { "--init=starter.ini", 0,
           "ptxgen: wrote starter.ini; next: ptxgen --spec starter.ini --out build/\n", "" },
         { "--init starter.ini", 3, "",
@@ -157,20 +162,42 @@ static void every_option_does_what_it_says(void **state)
         check(*state, &invocations[i]);
 }
 
+/* What --print-outputs lists for a q4k_gemv with variant = auto: each shape's kernel for each
+ * target, a kernel once where it serves two targets in a row. */
+static const char *outputs_of_auto(fixture *f, const int64_t (*shapes)[2], size_t shape_count,
+                                   int64_t precision, const char *const *target_names)
+{
+    strbuf text = strbuf_new(f->arena);
+    strbuf_put(&text, "ptxgen_kernels.h\nptxgen_kernels.json\n");
+    for (size_t s = 0; s < shape_count; s++) {
+        const char *before = "";
+        for (size_t t = 0; target_names[t]; t++) {
+            instance asked = { .family = family_find(families, "q4k_gemv"),
+                               .shape = { .k = shapes[s][0], .n = shapes[s][1] },
+                               .precision = precision };
+            instance chosen = cost_choose(&asked, target_find(target_names[t]), NULL);
+            const char *name = instance_make_name(f->arena, &chosen);
+            if (strcmp(name, before) != 0)
+                strbuf_format(&text, "ptxgen.%s.%s.ptx\n", name, target_names[t]);
+            before = name;
+        }
+    }
+    return text.text;
+}
+
 static void variant_auto_makes_what_it_chooses_for_each_target(void **state)
 {
-    static const invocation invocations[] = {
-        { "--spec auto.ini --print-outputs", 0,
-          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n4096_w2.sm_75.ptx\n"
-          "stream_q4k_gemv_k4096_n4096_m1_w12_r1.sm_80.ptx\n"
-          "vectorized_q4k_gemv_k512_n64.sm_75.ptx\n",
+    static const int64_t shapes[][2] = { { 4096, 4096 }, { 512, 64 } };
+    static const char *const two[] = { "sm_75", "sm_80", NULL }, *const newest[] = { "sm_90",
+                                                                                     NULL };
+    fixture *f = *state;
+    const invocation invocations[] = {
+        { "--spec auto.ini --print-outputs", 0, outputs_of_auto(f, shapes, 2, PRECISION_Q8, two),
           "" },
         { "--spec exact.ini --print-outputs", 0,
-          "ptxgen_kernels.h\nptxgen_kernels.json\nmwv_q4k_gemv_k4096_n4096_w2.ptx\n", "" },
+          outputs_of_auto(f, shapes, 1, PRECISION_F32, two + 1), "" },
         { "--spec auto.ini --print-outputs --target sm_90", 0,
-          "ptxgen_kernels.h\nptxgen_kernels.json\nstream_q4k_gemv_k4096_n4096_m1_w12_r1.ptx\n"
-          "vectorized_q4k_gemv_k512_n64.ptx\n",
-          "" },
+          outputs_of_auto(f, shapes, 2, PRECISION_Q8, newest), "" },
         { "--spec auto.ini --verify", 0, NULL, "" },
         { "--spec wrong_variant.ini --print-outputs", 1, "",
           "wrong_variant.ini:3:11: error: variant has no choice 'aut'; did you mean 'auto'? "
@@ -178,7 +205,6 @@ static void variant_auto_makes_what_it_chooses_for_each_target(void **state)
           "    3 | variant = aut\n"
           "      |           ^~~\n" NOTHING_WRITTEN },
     };
-    fixture *f = *state;
     write_text(f, "auto.ini",
                "[ptxgen]\ntargets = sm_75, sm_80\n"
                "[q4k_gemv]\nshape = 4096x4096, 512x64\nvariant = auto\n");
@@ -221,16 +247,26 @@ static void wrong_usage_is_status_2_and_says_why(void **state)
           "ptxgen: --out needs a folder; . is the present one" TRY },
         { "--spec right.ini --out -", 2, "",
           "ptxgen: --out needs a folder; . is the present one" TRY },
+        { "--spec right.ini --out a -o b", 2, "", "ptxgen: --out stands twice" TRY },
+        { "--spec right.ini --depfile a --out b --depfile c", 2, "",
+          "ptxgen: --depfile stands twice" TRY },
+        { "--explain E014 --explain", 2, "", "ptxgen: --explain stands twice" TRY },
+        { "--spec right.ini --dump print --out build", 2, "",
+          "ptxgen: --dump prints kernels and does nothing else: it goes without --out, --validate, "
+          "--verify, --print-outputs and --report" TRY },
+        { "--spec right.ini --dump print --verify", 2, "",
+          "ptxgen: --dump prints kernels and does nothing else: it goes without --out, --validate, "
+          "--verify, --print-outputs and --report" TRY },
         { "--spec right.ini --list", 2, "",
           "ptxgen: --spec, --list, --help-family, --explain and --init exclude each other" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
           "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },
-        { "--spec right.ini --out build --depfile ./right.ini", 2, "",
-          "ptxgen: --depfile would overwrite the spec" TRY },
+        { "--spec right.ini --verify --prune", 2, "",
+          "ptxgen: --prune needs --out: it removes files there" TRY },
+        { "--spec right.ini --verify --expect llama_kernels.h", 2, "",
+          "ptxgen: --expect needs --out: it says which file is made there" TRY },
         { "--spec right.ini --verify --stamp s", 2, "",
           "ptxgen: --stamp needs --out: it says when the outputs were made" TRY },
-        { "--spec right.ini --out build --stamp ./right.ini", 2, "",
-          "ptxgen: --stamp would overwrite the spec" TRY },
         { "--spec right.ini --out build -q -v", 2, "",
           "ptxgen: --quiet and --verbose exclude each other" TRY },
         { "--jobs 0 --list", 2, "", "ptxgen: --jobs takes a number from 1 to 256, not '0'" TRY },
@@ -321,16 +357,151 @@ static void files_that_cannot_be_read_or_written_are_status_3(void **state)
           "none.ini: error: cannot read: No such file or directory [E026]\n" NOTHING_WRITTEN },
         { "--spec . --out build", 3, "",
           ".: error: cannot read: Is a directory [E026]\n" NOTHING_WRITTEN },
+        { "--spec /dev/zero --out build", 3, "",
+          "/dev/zero: error: cannot read: more than 67108864 bytes [E026]\n" NOTHING_WRITTEN },
+        { "--spec endless.ini --out build", 3, "",
+          "endless.ini:2:11: error: cannot read /dev/zero: more than 67108864 bytes [E026]\n"
+          "    2 | include = /dev/zero\n"
+          "      |           ^~~~~~~~~\n" NOTHING_WRITTEN },
         { "--spec right.ini --out right.ini", 3, "",
           "right.ini: error: cannot write: Not a directory [E027]\n" NOTHING_WRITTEN },
         { "--spec right.ini --out build --depfile right.ini/d", 3, "",
-          "right.ini: error: cannot write: Not a directory [E027]\nptxgen: 1 error\n" },
+          "right.ini: error: cannot write: Not a directory [E027]\n" NOTHING_WRITTEN },
         { "--init=none/kernels.ini", 3, "",
           "none/kernels.ini: error: cannot write: No such file or directory "
           "[E027]\n" NOTHING_WRITTEN },
     };
+    write_text(*state, "endless.ini", "[ptxgen]\ninclude = /dev/zero\n");
     for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
         check(*state, &invocations[i]);
+}
+
+#define SAME_PATH(arguments, path, options)                                                 \
+    {                                                                                       \
+        "--spec right.ini " arguments, 2, "",                                               \
+            path ": error: both " options " would write this file [E035]\n" NOTHING_WRITTEN \
+    }
+#define OVERWRITES(arguments, path, option)                                        \
+    {                                                                              \
+        "--spec right.ini " arguments, 2, "",                                      \
+            path ": error: " option                                                \
+                 " would overwrite this file of the spec [E035]\n" NOTHING_WRITTEN \
+    }
+
+static void two_files_of_a_run_at_one_path_are_an_error(void **state)
+{
+    static const invocation invocations[] = {
+        SAME_PATH("--out o --report o/llama_kernels.h", "o/llama_kernels.h", "--out and --report"),
+        SAME_PATH("--out o --report=./none/../o//llama_kernels.json",
+                  "./none/../o//llama_kernels.json", "--out and --report"),
+        SAME_PATH("--out o --depfile linked/o/llama.f32_gemv_k256_n3.sm_80.ptx",
+                  "linked/o/llama.f32_gemv_k256_n3.sm_80.ptx", "--out and --depfile"),
+        SAME_PATH("--out o --depfile x --stamp ./x", "./x", "--depfile and --stamp"),
+        SAME_PATH("--out o --report x --stamp x", "x", "--stamp and --report"),
+        SAME_PATH("--out . --emit-ninja llama_kernels.h", "llama_kernels.h",
+                  "--out and --emit-ninja"),
+        SAME_PATH("--out o --emit-ninja n --report n.d", "n.d", "--depfile and --report"),
+        OVERWRITES("--out o --depfile ./right.ini", "./right.ini", "--depfile"),
+        OVERWRITES("--out o --stamp o/../right.ini", "o/../right.ini", "--stamp"),
+        OVERWRITES("--out o --emit-ninja \"$PWD/right.ini\"", "%s/right.ini", "--emit-ninja"),
+        OVERWRITES("--report right.ini", "right.ini", "--report"),
+        { "--spec llama_kernels.h --out .", 2, "",
+          "./llama_kernels.h: error: --out would overwrite this file of the spec "
+          "[E035]\n" NOTHING_WRITTEN },
+        { "--spec right.ini --out full --depfile /dev/null --stamp /dev/null", 0,
+          "ptxgen: 2 kernels -> full/llama_kernels.h (4 files, 4 changed)\n", "" },
+    };
+    fixture *f = *state;
+    write_text(f, "llama_kernels.h", RIGHT);
+    assert_int_equal(symlink(".", "linked"), 0);
+    for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++) {
+        invocation one = invocations[i];
+        char here[4096];
+        if (strncmp(one.err, "%s", 2) == 0)
+            one.err = arena_format(f->arena, "%s%s", getcwd(here, sizeof here), one.err + 2);
+        check(f, &one);
+        assert_false(os_exists("o"));
+    }
+    assert_string_equal(read_text(f, "llama_kernels.h"), RIGHT);
+}
+
+static void a_file_that_cannot_be_written_leaves_all_others_as_they_were(void **state)
+{
+    static const char *const full[] = { "--depfile /dev/full", "--report /dev/full",
+                                        "--depfile d --report r.html --stamp right.ini/s" };
+    fixture *f = *state;
+    if (!os_exists("/dev/full"))
+        skip();
+    for (int there = 0; there < 2; there++) {
+        for (size_t i = 0; i < sizeof full / sizeof *full; i++) {
+            outcome o = ptxgen(f, arena_format(f->arena,
+                                               "--spec right.ini --out build -q %s "
+                                               "--target sm_90",
+                                               full[i]));
+            assert_int_equal(o.status, 3);
+            assert_non_null(strstr(o.err, "ptxgen: 1 error, nothing written\n"));
+            assert_int_equal(shell("ls d r.html build/*.tmp build/*sm_90* 2>.nothing"), 2);
+            assert_int_equal(os_exists("build/llama_kernels.h"), there);
+            if (there)
+                assert_int_equal(shell("diff -r build old"), 0);
+        }
+        assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+        assert_int_equal(shell("rm -rf old && cp -r build old"), 0);
+    }
+}
+
+static void prune_removes_what_ptxgen_wrote_and_no_longer_does(void **state)
+{
+    fixture *f = *state;
+    write_text(f, "more.ini",
+               "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 256x5, 256x7, 512x4\n");
+    write_text(f, "other.ini", "[ptxgen]\nprefix = other\n[f32_gemv]\nshape = 256x5\n");
+    assert_int_equal(ptxgen(f, "--spec more.ini --out build").status, 0);
+    assert_int_equal(ptxgen(f, "--spec other.ini --out build").status, 0);
+    write_text(f, "outside.ptx", "mine");
+    write_text(f, "build/llama.mine.sm_80.ptx", "mine");
+    assert_int_equal(shell("echo '// mine' >>build/llama.f32_gemv_k256_n7.sm_80.ptx && "
+                           "sed -i 's|\"llama.f32_gemv_k512_n4.sm_80.ptx\"|\"../outside.ptx\"|' "
+                           "build/llama_kernels.json && cp -r build before"),
+                     0);
+    outcome o = ptxgen(f, "--spec right.ini --out build");
+    assert_string_equal(o.out, "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 2 changed)\n");
+    assert_true(os_exists("build/llama.f32_gemv_k256_n5.sm_80.ptx"));
+
+    assert_int_equal(shell("rm -r build && mv before build"), 0);
+    o = ptxgen(f, "--spec right.ini --out build --prune");
+    assert_int_equal(o.status, 0);
+    assert_string_equal(o.out, "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 2 changed, 1 "
+                               "removed)\n");
+    assert_string_equal(o.err, "build/llama.f32_gemv_k256_n7.sm_80.ptx: warning: edited since "
+                               "ptxgen wrote it, and no longer made: kept [E032]\n");
+    assert_int_equal(shell("ls build >found"), 0);
+    assert_string_equal(read_text(f, "found"),
+                        "llama.f32_gemv_k256_n3.sm_80.ptx\nllama.f32_gemv_k256_n7.sm_80.ptx\n"
+                        "llama.f32_gemv_k512_n4.sm_80.ptx\nllama.mine.sm_80.ptx\n"
+                        "llama_kernels.h\nllama_kernels.json\n"
+                        "other.f32_gemv_k256_n5.sm_80.ptx\nother_kernels.h\n"
+                        "other_kernels.json\n");
+    assert_string_equal(read_text(f, "outside.ptx"), "mine");
+    assert_int_equal(ptxgen(f, "--spec wrong.ini --out build --prune").status, 1);
+    assert_true(os_exists("build/llama.f32_gemv_k256_n3.sm_80.ptx"));
+}
+
+static void a_build_that_expects_another_header_fails(void **state)
+{
+    static const invocation invocations[] = {
+        { "--spec right.ini --out build --expect build/llama_kernels.h", 0,
+          "ptxgen: 2 kernels -> build/llama_kernels.h (4 files, 4 changed)\n", "" },
+        { "--spec right.ini --out build --prefix phi --expect ./build//llama_kernels.h", 1, "",
+          "./build//llama_kernels.h: error: is expected and not made; with prefix = phi the header "
+          "is build/phi_kernels.h [E036]\n" NOTHING_WRITTEN },
+        { "--spec right.ini --out build --expect right.ini", 1, "",
+          "right.ini: error: is expected and not made; with prefix = llama the header is "
+          "build/llama_kernels.h [E036]\n" NOTHING_WRITTEN },
+    };
+    for (size_t i = 0; i < sizeof invocations / sizeof *invocations; i++)
+        check(*state, &invocations[i]);
+    assert_false(os_exists("build/phi_kernels.h"));
 }
 
 static void a_full_standard_output_is_status_3(void **state)
@@ -387,7 +558,8 @@ static void a_second_run_touches_no_file(void **state)
     assert_int_equal(ptxgen(f, arguments).status, 0);
     struct stat status;
     static const char *const files[] = { "build/llama_kernels.h", "build/llama_kernels.json",
-                                         "build/f32_gemv_k256_n3.ptx", "build/kernels.d" };
+                                         "build/llama.f32_gemv_k256_n3.sm_80.ptx",
+                                         "build/kernels.d" };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         assert_int_equal(stat(files[i], &status), 0);
         assert_true(status.st_mtime < 1000000000);
@@ -504,7 +676,7 @@ static void checks_report_their_figures(void **state)
     assert_non_null(strstr(o.out, "\nverify          2 of 2 right, worst error 0."));
 }
 
-static const char GEMV[] = "build/f32_gemv_k256_n3.ptx";
+static const char GEMV[] = "build/llama.f32_gemv_k256_n3.sm_80.ptx";
 
 /* Generates right.ini and edits a kernel's file with sed. Returns what then stands there. */
 static const char *edit_kernel(fixture *f, const char *sed)
@@ -533,7 +705,8 @@ static void verify_finds_the_error_in_an_edited_kernel_and_its_line(void **state
         outcome o = ptxgen(f, "--verify --spec right.ini --out build/");
         assert_int_equal(o.status, 1);
         unsigned line = 0;
-        assert_int_equal(sscanf(o.err, "build/f32_gemv_k256_n3.ptx:%u:5: error: ", &line), 1);
+        assert_int_equal(
+            sscanf(o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx:%u:5: error: ", &line), 1);
         const char *named = edited;
         for (unsigned l = 1; l < line; l++)
             named = strchr(named, '\n') + 1;
@@ -551,9 +724,10 @@ static void verify_keeps_a_right_edit_and_says_so(void **state)
     for (int i = 0; i < 2; i++) {
         outcome o = ptxgen(f, "--verify --spec right.ini --out build");
         assert_int_equal(o.status, 0);
-        assert_string_equal(o.err, "build/f32_gemv_k256_n3.ptx: warning: edited since ptxgen wrote "
-                                   "it: verified and kept as it stands; the header has the "
-                                   "generated kernel [E032]\n");
+        assert_string_equal(
+            o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since ptxgen wrote "
+                   "it: verified and kept as it stands; the header has the "
+                   "generated kernel [E032]\n");
         assert_non_null(strstr(o.out, "3 of 3 right"));
         assert_string_equal(read_text(f, GEMV), edited);
         assert_string_equal(read_text(f, "build/llama_kernels.h"), header);
@@ -562,14 +736,53 @@ static void verify_keeps_a_right_edit_and_says_so(void **state)
     assert_string_not_equal(read_text(f, GEMV), edited);
 }
 
+/* embed = c23 or incbin: the compiler takes what stands in the files. */
+static void a_header_that_embeds_files_tells_of_the_edits_that_were_verified(void **state)
+{
+    fixture *f = *state;
+    edit_kernel(f, "s/^\\.version 6.3/.version 7.0/; $ a // tuned by hand");
+    const char *edited = read_text(f, GEMV);
+    const char *sum = fnv1a64_text(f->arena, fnv1a64(edited, strlen(edited)));
+    for (int i = 0; i < 3; i++) {
+        outcome o = ptxgen(f, "--verify --spec right.ini --out build --embed incbin");
+        assert_int_equal(o.status, 0);
+        assert_string_equal(o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: warning: edited since "
+                                   "ptxgen wrote it: verified and kept as it stands; the header "
+                                   "embeds it [E032]\n");
+        assert_non_null(strstr(o.out, "2 of 2 right"));
+        assert_string_equal(read_text(f, GEMV), edited);
+        const char *header = read_text(f, "build/llama_kernels.h");
+        assert_non_null(
+            strstr(header, arena_format(f->arena, "_k256_n3_ptx, %zu, UINT64_C(0x%s),\n",
+                                        strlen(edited), sum)));
+        assert_non_null(strstr(header, "    80, 70, /* sm, isa */"));
+        assert_non_null(strstr(read_text(f, "build/llama_kernels.json"),
+                               arena_format(f->arena, "\"edited_fnv1a64\": \"%s\"", sum)));
+    }
+    assert_int_equal(ptxgen(f, "--spec right.ini --out build --embed incbin").status, 0);
+    assert_string_not_equal(read_text(f, GEMV), edited);
+    assert_null(strstr(read_text(f, "build/llama_kernels.h"), sum));
+    assert_null(strstr(read_text(f, "build/llama_kernels.json"), "edited"));
+}
+
+static void an_edit_for_a_newer_target_is_an_error(void **state)
+{
+    fixture *f = *state;
+    edit_kernel(f, "s/^\\.version .*/.version 7.8/; s/^\\.target sm_80/.target sm_90/");
+    outcome o = ptxgen(f, "--verify --spec right.ini --out build");
+    assert_int_equal(o.status, 1);
+    assert_string_equal(o.err, "build/llama.f32_gemv_k256_n3.sm_80.ptx: error: f32_gemv_k256_n3: "
+                               ".target sm_90 is too new for sm_80 [E030]\n" NOTHING_WRITTEN);
+}
+
 static void verify_rewrites_what_an_earlier_ptxgen_left(void **state)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
     const char *generated = read_text(f, GEMV);
-    const char *now = ptx_checksum(f->arena, generated, strlen(generated));
+    const char *now = fnv1a64_text(f->arena, fnv1a64(generated, strlen(generated)));
     const char *stale = edit_kernel(f, "s/fma.rn.f32/sub.f32/; s/, %f1;/;/");
-    const char *then = ptx_checksum(f->arena, stale, strlen(stale));
+    const char *then = fnv1a64_text(f->arena, fnv1a64(stale, strlen(stale)));
     assert_int_equal(
         shell(arena_format(f->arena, "sed -i 's/%s/%s/' build/llama_kernels.json", now, then)), 0);
     outcome o = ptxgen(f, "--verify --spec right.ini --out build");
@@ -594,11 +807,12 @@ static void verify_shows_a_line_a_kernel_in_the_order_of_the_spec(void **state)
     outcome o = ptxgen(f, "--spec right.ini --verify -v -j1");
     assert_int_equal(o.status, 0);
     static const char expected[] =
-        "kernel                    blocks  thread instructions  largest error       bound\n"
-        "f32_gemv_k256_n3.ptx          12 ";
+        "kernel                                blocks  thread instructions  largest error       "
+        "bound\n"
+        "llama.f32_gemv_k256_n3.sm_80.ptx          24 ";
     assert_int_equal(strncmp(o.out, expected, strlen(expected)), 0);
-    const char *second = strstr(o.out, "\nf32_gemv_k512_n4.ptx          16 ");
-    assert_true(second && second > strstr(o.out, "\nf32_gemv_k256_n3.ptx "));
+    const char *second = strstr(o.out, "\nllama.f32_gemv_k512_n4.sm_80.ptx          32 ");
+    assert_true(second && second > strstr(o.out, "\nllama.f32_gemv_k256_n3.sm_80.ptx "));
     assert_string_equal(ptxgen(f, "--spec right.ini --verify -v -j4").out, o.out);
 }
 
@@ -628,6 +842,10 @@ int main(void)
         TEST(a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error),
         TEST(a_softcap_whose_scores_leave_f32_is_an_error),
         TEST(files_that_cannot_be_read_or_written_are_status_3),
+        TEST(two_files_of_a_run_at_one_path_are_an_error),
+        TEST(a_file_that_cannot_be_written_leaves_all_others_as_they_were),
+        TEST(prune_removes_what_ptxgen_wrote_and_no_longer_does),
+        TEST(a_build_that_expects_another_header_fails),
         TEST(a_full_standard_output_is_status_3),
         TEST(a_read_only_folder_is_status_3_and_keeps_its_files),
         TEST(print_outputs_names_all_that_is_written_and_writes_nothing),
@@ -644,6 +862,8 @@ int main(void)
         TEST(checks_report_their_figures),
         TEST(verify_finds_the_error_in_an_edited_kernel_and_its_line),
         TEST(verify_keeps_a_right_edit_and_says_so),
+        TEST(a_header_that_embeds_files_tells_of_the_edits_that_were_verified),
+        TEST(an_edit_for_a_newer_target_is_an_error),
         TEST(verify_rewrites_what_an_earlier_ptxgen_left),
         TEST(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands),
         TEST(verify_shows_a_line_a_kernel_in_the_order_of_the_spec),

@@ -11,6 +11,6 @@ abi=$(sed -n 's/^#define PTXGEN_ABI \([0-9]*\)$/\1/p' "$scratch/ptxgen_kernels.h
 [ "$("$PTXGEN" --version)" = "ptxgen $2, header ABI $abi" ]
 grep -q "\"ptxgen\": \"$2\"" "$scratch/ptxgen_kernels.json"
 grep -q "\"abi\": $abi," "$scratch/ptxgen_kernels.json"
-grep -q "^// ptxgen $2 " "$scratch/f32_gemv_k256_n1.ptx"
+grep -q "^// ptxgen $2 " "$scratch/ptxgen.f32_gemv_k256_n1.sm_80.ptx"
 # The sources have it from the build, not in a string of their own.
 ! grep -rnF "\"$2\"" "$1/src" "$1/gen" --include='*.[ch]'

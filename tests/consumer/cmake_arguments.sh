@@ -49,7 +49,7 @@ grep -q -e '--prefix gpu --target sm_80,sm_90 --validate --verify' "$work/log" |
 configure "$2" 0.1...0.9 'ptxgen_add_kernels(kernels SPEC small.ini PREFIX gpu VERIFY)
     ptxgen_add_kernels(kernels SPEC small.ini)' || fail "two sets for one target"
 ninja -C "$work/build" kernels_gpu_kernels kernels_ptxgen_kernels >"$work/log" || fail "the build"
-for made in gpu/gpu_kernels.h gpu/gpu_kernels.json gpu/f32_gemv_k256_n3.ptx ptxgen/ptxgen_kernels.h; do
+for made in gpu/gpu_kernels.h gpu/gpu_kernels.json gpu/gpu.f32_gemv_k256_n3.sm_80.ptx ptxgen/ptxgen_kernels.h; do
     [ -f "$work/build/ptxgen/$made" ] || fail "there is no $made"
 done
 ninja -C "$work/build" clean >"$work/log"

@@ -151,7 +151,15 @@ build_takes "a touched included spec" 1 0
 touch "$tool"
 build_takes "a newer ptxgen" 1 0
 
+rm "$(find "$build" -name engine_kernels.h)"
+build_takes "a header that is gone" 1 2
+
 cp "$spec" "$work/right.ini"
+sed 's/^prefix .*/prefix = other/' "$work/right.ini" >"$spec"
+if build_verbosely >"$log" 2>&1; then fail "another prefix leaves the old header and a green build"; fi
+grep -q 'engine_kernels.h' "$log" || fail "another prefix: no word of the header that is missing"
+cp "$work/right.ini" "$spec"
+build_verbosely >"$log" 2>&1 || fail "the prefix of before"
 echo "no such key = 1" >>"$spec"
 if build_verbosely >"$log" 2>&1; then fail "a wrong spec does not stop the build"; fi
 cp "$work/right.ini" "$spec"

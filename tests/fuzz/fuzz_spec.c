@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "gen/pipeline.h"
+#include "family/pipeline.h"
 #include "spec/spec.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -46,8 +46,8 @@ static void check_spec(arena *a, const spec *s)
         check_instance(a, &s->instances[i]);
     for (size_t i = 0; i < s->pipeline_count; i++)
         for (size_t step = 0; step < s->pipelines[i].step_count; step++)
-            assert(s->pipelines[i].steps[step] >= s->instances &&
-                   s->pipelines[i].steps[step] < s->instances + s->instance_count);
+            assert(s->pipelines[i].steps[step].kernel >= s->instances &&
+                   s->pipelines[i].steps[step].kernel < s->instances + s->instance_count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,11 +4,14 @@
 #ifndef PTXGEN_TESTS_GOLDEN_H
 #define PTXGEN_TESTS_GOLDEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/os.h"
+#include "format.h"
 
 /* The content of NAME, which must hold size bytes; 0: any number. */
 static void *golden(arena *a, const char *name, size_t size)
@@ -33,6 +36,58 @@ static void *golden(arena *a, const char *name, size_t size)
 typedef struct golden_dims {
     int32_t n, k, m;
 } golden_dims;
+
+/* Whether a format's quantized matrix stands beside x; the others' stand in formats/. */
+static inline bool golden_in_first_set(format f)
+{
+    switch (f) {
+    case FORMAT_F32:
+    case FORMAT_F16:
+    case FORMAT_Q4_0:
+    case FORMAT_Q5_0:
+    case FORMAT_Q8_0:
+    case FORMAT_Q4_K:
+    case FORMAT_Q6_K:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The matrix of a format and what belongs to it. The quantized one has n rows; the random one, made
+ * of random bytes, has golden_random_rows. */
+typedef struct golden_matrix {
+    unsigned rows;
+    const void *weights;  /* [rows,k] */
+    const float *decoded; /* [rows,k], by ggml */
+    const double *y,
+        *y_q8; /* [m,rows]: products with x.f32 and x.q8_1.bin; y_q8 is NULL for floats */
+} golden_matrix;
+
+static inline unsigned golden_random_rows(format f)
+{
+    return f == FORMAT_IQ1_S || f == FORMAT_IQ1_M ? 16 : f == FORMAT_IQ2_S ? 8 : 4;
+}
+
+static inline golden_matrix golden_matrix_of(arena *a, format f, bool random)
+{
+    const golden_dims *d = golden(a, "dims.i32", sizeof *d);
+    size_t k = (size_t)d->k, m = (size_t)d->m, name_length = strlen(formats[f].name);
+    bool is_k_quant = formats[f].name[name_length - 1] == 'k';
+    bool is_float = formats[f].block_values == 1;
+    /* ggml's name, "q4_K", in the folder of its set. */
+    const char *name =
+        arena_format(a, "%s%.*s%s%s", random || !golden_in_first_set(f) ? "formats/" : "",
+                     (int)name_length - is_k_quant, formats[f].name, is_k_quant ? "K" : "",
+                     random ? ".random" : "");
+    golden_matrix g = { .rows = random ? golden_random_rows(f) : (unsigned)d->n };
+    g.weights = golden(a, arena_format(a, "%s.weights.bin", name), format_bytes(f, g.rows * k));
+    g.decoded = golden(a, arena_format(a, "%s.dequant.f32", name), g.rows * k * sizeof(float));
+    g.y = golden(a, arena_format(a, "%s.y.f64", name), g.rows * m * sizeof(double));
+    if (!is_float)
+        g.y_q8 = golden(a, arena_format(a, "%s.y_q8.f64", name), g.rows * m * sizeof(double));
+    return g;
+}
 
 /* An attention set: one query a sequence. */
 typedef struct golden_attention_dims {

@@ -1,14 +1,8 @@
 #include "gpu/gpu.h"
 
-#include <string.h>
-
-#include "base/os.h"
 #include "libcuda/api.h"
 
-enum { LOG_BYTES = 8192 };
-
-/* By the names of their symbols, which every driver since that of CUDA 11.4 has; libcuda/api.h
- * declares them. */
+/* Every driver since that of CUDA 11.4 has them; libcuda/api.h declares them. */
 #define DRIVER_FUNCTIONS(F)         \
     F(cuInit)                       \
     F(cuDriverGetVersion)           \
@@ -44,30 +38,9 @@ enum { LOG_BYTES = 8192 };
     F(cuEventRecord)                \
     F(cuEventSynchronize)           \
     F(cuEventElapsedTime)
+#include "consumer/decode/loader.h"
 
-struct gpu_driver {
-#define MEMBER(symbol) __typeof__(symbol) *symbol;
-    DRIVER_FUNCTIONS(MEMBER)
-#undef MEMBER
-};
-
-static bool find_entry(void *library, const char *name, void *entry)
-{
-    void *symbol = os_library_symbol(library, name);
-    memcpy(entry, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
-/* NULL, or the name of what is missing. */
-static const char *find_entries(void *library, gpu_driver *d)
-{
-#define LOOKED_UP(symbol)                          \
-    if (!find_entry(library, #symbol, &d->symbol)) \
-        return #symbol;
-    DRIVER_FUNCTIONS(LOOKED_UP)
-#undef LOOKED_UP
-    return NULL;
-}
+enum { LOG_BYTES = 8192 };
 
 static bool done(gpu *g, CUresult result, const char *what)
 {
@@ -98,17 +71,13 @@ static bool open_context(gpu *g)
 
 bool gpu_open(arena *a, gpu *g)
 {
-    *g = (gpu){ .arena = a, .error = "there is no libcuda.so.1" };
-    void *library = os_open_library("libcuda.so.1");
-    if (!library)
-        return false;
-    gpu_driver *driver = arena_zalloc(a, sizeof *driver);
-    const char *missing = find_entries(library, driver);
+    driver_api *driver = arena_zalloc(a, sizeof *driver);
+    *g = (gpu){ .arena = a, .driver = driver };
+    const char *missing = driver_open(driver);
     if (missing) {
-        g->error = arena_format(a, "libcuda.so.1 has no %s", missing);
+        g->error = arena_format(a, "there is no %s", missing);
         return false;
     }
-    g->driver = driver;
     if (!CALL(g, cuInit, 0) || !CALL(g, cuDeviceGet, &g->device, 0) || !open_context(g))
         return false;
     driver->cuDeviceGetName(g->name, sizeof g->name, g->device);

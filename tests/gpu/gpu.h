@@ -13,11 +13,10 @@
 #include "base/arena.h"
 
 typedef uint64_t gpu_address;
-typedef struct gpu_driver gpu_driver; /* entry points */
 
 typedef struct gpu {
     arena *arena;
-    const gpu_driver *driver;
+    const struct driver_api *driver; /* entry points */
     const char *error;
     int device;
     struct CUstream_st *stream; /* waits for fills and copies from the host, and they for it */

@@ -21,12 +21,36 @@ static int64_t word_index(const key *k, const char *word)
     return 0;
 }
 
-static void check_range(const family *f, const key *k, int64_t value)
+static void check_range(const instance *in, const key *k)
 {
+    int64_t value = instance_value(in, k);
     bool left_out = k->at_run_time && value == 0;
     if (!k->choices && !k->real && !left_out &&
-        (value < k->min || value > k->max || (k->multiple_of && value % k->multiple_of)))
-        fail_msg("%s refuses %s = %lld", f->name, k->name, (long long)value);
+        (value < k->min || value > k->max || value % key_multiple(in, k)))
+        fail_msg("%s refuses %s = %lld", in->family->name, k->name, (long long)value);
+}
+
+const char *suite_weights(arena *a, const family *f, size_t i)
+{
+    const key *k = family_key(f, "weights");
+    if (!k)
+        return i ? NULL : "";
+    for (const choice *c = k->choices; c->word; c++)
+        if (key_takes_choice(k, c) && i-- == 0)
+            return arena_format(a, "weights=%s ", c->word);
+    return NULL;
+}
+
+int64_t suite_multiple(arena *a, const family *f, const char *weights, const key *k)
+{
+    instance in = { .family = f };
+    for (const key *each = f->keys; each->name; each++)
+        if (each->choices && strncmp(weights, each->name, strlen(each->name)) == 0)
+            instance_set(
+                &in, each,
+                word_index(each, arena_copy(a, strchr(weights, '=') + 1,
+                                            strcspn(weights, " ") - strlen(each->name) - 1)));
+    return key_multiple(&in, k);
 }
 
 bool suite_instance(arena *a, const family *f, const char *text, instance *in)
@@ -48,7 +72,7 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
         at += length;
     }
     for (const key *k = f->keys; k->name; k++)
-        check_range(f, k, instance_value(in, k));
+        check_range(in, k);
     const char *blamed, *refusal = f->check ? f->check(in, a, &blamed) : NULL;
     if (refusal)
         fail_msg("%s refuses '%s': %s", f->name, text, refusal);
@@ -116,11 +140,12 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
             return false;
         uint64_t *addresses = p->content.bytes;
         for (uint64_t j = 0; p->targets && j < p->values; j++)
-            if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].size, true, &addresses[j],
-                            error))
+            if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].readable, true,
+                            &addresses[j], error))
                 return false;
         if (p->param.kind == PARAM_IN &&
-            !d->copy_in(d->state, p->content.bytes, p->size, true, &r->addresses[i], error))
+            !d->copy_in(d->state, p->content.bytes, p->content.readable, true, &r->addresses[i],
+                        error))
             return false;
         if (p->param.kind == PARAM_SCRATCH && !make_scratch(a, d, p, &r->addresses[i], error))
             return false;
@@ -252,6 +277,28 @@ static void run_check(void **state)
     arena_free(a);
 }
 
+typedef VEC(struct CMUnitTest) test_list;
+
+/* The name "stream_gemv_q4_k_equals_golden_data_on_the_emulator" and its like. */
+static void add_tests(arena *a, const subject *s, const suite_check *checks, size_t count,
+                      test_list *tests)
+{
+    const char *words = strchr(s->weights, '=');
+    words = words ? arena_format(a, "_%.*s", (int)strcspn(words + 1, " "), words + 1) : "";
+    for (size_t i = 0; i < count; i++) {
+        if (checks[i].key && !family_key(s->family, checks[i].key))
+            continue;
+        test_state *t = arena_alloc(a, sizeof *t);
+        *t = (test_state){ *s, &checks[i] };
+        *VEC_PUSH(a, tests) = (struct CMUnitTest){
+            .name = arena_format(a, "%s%s_%s_on_the_%s", s->family->name, words, checks[i].name,
+                                 s->device->name),
+            .test_func = run_check,
+            .initial_state = t,
+        };
+    }
+}
+
 int suite_main(const char *group, bool (*fits)(const family *f), const suite_check *checks,
                size_t count)
 {
@@ -268,23 +315,16 @@ int suite_main(const char *group, bool (*fits)(const family *f), const suite_che
             return 1;
     }
 
-    VEC(struct CMUnitTest) tests = { 0 };
+    test_list tests = { 0 };
     for (size_t d = 0; d < DEVICES; d++)
-        for (const family *const *f = families; *f; f++)
-            for (size_t i = 0; fits(*f) && i < count; i++) {
-                if ((only && strcmp(only, (*f)->name) != 0) ||
-                    (only_device && strcmp(only_device, devices[d].name) != 0) ||
-                    (checks[i].key && !family_key(*f, checks[i].key)))
-                    continue;
-                test_state *t = arena_alloc(a, sizeof *t);
-                *t = (test_state){ { *f, &devices[d] }, &checks[i] };
-                *VEC_PUSH(a, &tests) = (struct CMUnitTest){
-                    .name = arena_format(a, "%s_%s_on_the_%s", (*f)->name, checks[i].name,
-                                         devices[d].name),
-                    .test_func = run_check,
-                    .initial_state = t,
-                };
-            }
+        for (const family *const *f = families; *f; f++) {
+            if (!fits(*f) || (only && strcmp(only, (*f)->name) != 0) ||
+                (only_device && strcmp(only_device, devices[d].name) != 0))
+                continue;
+            const char *weights;
+            for (size_t i = 0; (weights = suite_weights(a, *f, i)); i++)
+                add_tests(a, &(subject){ *f, weights, &devices[d] }, checks, count, &tests);
+        }
     int failures = _cmocka_run_group_tests(group, tests.items, tests.count, NULL, NULL);
     for (size_t d = 0; d < DEVICES; d++)
         if (devices[d].state)

@@ -3,14 +3,21 @@
 #define PTXGEN_TESTS_SUITE_H
 
 #include "emu/emu.h"
-#include "gen/kernel.h"
+#include "family/kernel.h"
 #include "kernel/device.h"
-#include "trial.h"
+#include "check/trial.h"
 
 /* The instance of a family that a text like "k=512 n=33 num_warps=2" says; keys that it does not
  * name have their defaults. Words are given as in a spec ("dims=dynamic"). False where the family
  * has no such key; a value that the family refuses fails the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
+
+/* The text that sets a family's weights to number i of what it takes, "weights=q4_k ": "" at 0
+ * where it has no such key, NULL behind the last. */
+const char *suite_weights(arena *a, const family *f, size_t i);
+
+/* The smallest number that a key takes with those weights, and that all others are multiples of. */
+int64_t suite_multiple(arena *a, const family *f, const char *weights, const key *k);
 
 /* Builds a kernel for sm_75, which every device runs. Fails the test when it can't be built. */
 kernel suite_kernel(arena *a, const instance *in);
@@ -39,10 +46,11 @@ void expect_right(const char *wrong);
 /* Overwrites the content of the input numbered input, all of it. */
 void put_input(trial *t, size_t input, const void *bytes);
 
-/* One cmocka test: a check of a family on a device. */
+/* One cmocka test: a check of a family, with weights that it takes, on a device. */
 typedef struct subject {
     const family *family;
-    device *device; /* state NULL: there is none, skip */
+    const char *weights; /* suite_weights */
+    device *device;      /* state NULL: there is none, skip */
 } subject;
 
 typedef struct suite_check {
@@ -52,7 +60,8 @@ typedef struct suite_check {
     bool emulator_only;
 } suite_check;
 
-/* Runs every check for every family that fits on every device, as FAMILY_CHECK_on_the_DEVICE.
+/* Runs every check for every family that fits, with all weights, on every device, as
+ * FAMILY_WEIGHTS_CHECK_on_the_DEVICE.
  * PTXGEN_TEST_FAMILY=NAME tests one family, PTXGEN_TEST_DEVICE=GPU the GPU alone, which then has to
  * be there. Returns the number of failures. */
 int suite_main(const char *group, bool (*fits)(const family *f), const suite_check *checks,

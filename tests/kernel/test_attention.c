@@ -18,7 +18,7 @@
 
 #include "golden/golden.h"
 #include "kernel/suite.h"
-#include "verify.h"
+#include "check/verify.h"
 
 enum { LONGEST = 80, BATCH = 5 };
 

@@ -39,17 +39,17 @@ static void check_text(arena *a, const subject *s, const char *text, fill_kind k
 }
 
 /* A key's smallest value times a factor, as "k=512"; empty where the family has no such key. */
-static const char *scaled(arena *a, const family *f, const char *name, int64_t factor)
+static const char *scaled(arena *a, const subject *s, const char *name, int64_t factor)
 {
-    const key *k = family_key(f, name);
-    int64_t unit = k && k->multiple_of > 1 ? k->multiple_of : 1;
+    const key *k = family_key(s->family, name);
+    int64_t unit = k ? suite_multiple(a, s->family, s->weights, k) : 1;
     return k ? arena_format(a, "%s=%lld ", name, (long long)(unit * factor)) : "";
 }
 
-/* "k=… n=… " in multiples of what the family takes: a text for GEMVs and quantizers. */
-static const char *sizes(arena *a, const family *f, int64_t k, int64_t n)
+/* "weights=… k=… n=… " in multiples of what the family takes: a text for GEMVs and quantizers. */
+static const char *sizes(arena *a, const subject *s, int64_t k, int64_t n)
 {
-    return arena_format(a, "%s%s", scaled(a, f, "k", k), scaled(a, f, "n", n));
+    return arena_format(a, "%s%s%s", s->weights, scaled(a, s, "k", k), scaled(a, s, "n", n));
 }
 
 static void is_right_at_the_edges(arena *a, const subject *s)
@@ -59,30 +59,41 @@ static void is_right_at_the_edges(arena *a, const subject *s)
         int64_t k, n; /* k in blocks */
     } edges[] = { { 1, 1 }, { 1, 2 }, { 2, 1 }, { 3, 33 }, { 5, 7 }, { 11, 3 }, { 16, 64 } };
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
-        check_text(a, s, sizes(a, f, edges[i].k, edges[i].n), FILL_NORMAL);
+        check_text(a, s, sizes(a, s, edges[i].k, edges[i].n), FILL_NORMAL);
     for (int warps = 1; warps <= 8; warps++)
         for (int64_t k = 1; k <= 9; k += 4)
-            check_text(a, s, arena_format(a, "%snum_warps=%d", sizes(a, f, k, 3), warps),
+            check_text(a, s, arena_format(a, "%snum_warps=%d", sizes(a, s, k, 3), warps),
                        FILL_NORMAL);
     if (has_key(f, "num_warps")) {
         int64_t most = family_key(f, "num_warps")->max;
-        check_text(a, s, arena_format(a, "%snum_warps=%lld", sizes(a, f, 33, 2), (long long)most),
+        check_text(a, s, arena_format(a, "%snum_warps=%lld", sizes(a, s, 33, 2), (long long)most),
                    FILL_NORMAL);
     }
-    static const char *const added[] = { "bias=add", "residual=add", "bias=add residual=add",
-                                         "rows_per_warp=1", "rows_per_warp=1 bias=add" };
+    static const char *const added[] = {
+        "bias=add",
+        "residual=add",
+        "bias=add residual=add",
+        "rows_per_warp=1",
+        "rows_per_warp=1 bias=add",
+        "norm=rms",
+        "norm=rms epsilon=0.125 m=3",
+        "norm=rms num_warps=1 m=2",
+        "activation=gelu",
+        "activation=swiglu_oai",
+        "activation=swiglu_oai norm=rms m=2",
+    };
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         for (int64_t k = 1; k <= 40; k += 13)
-            check_text(a, s, arena_format(a, "%s%s", sizes(a, f, k, 5), added[i]), FILL_NORMAL);
+            check_text(a, s, arena_format(a, "%s%s", sizes(a, s, k, 5), added[i]), FILL_NORMAL);
     for (int64_t m = has_key(f, "m") ? family_key(f, "m")->min : 9; m <= 8; m++)
-        check_text(a, s, arena_format(a, "%sm=%lld", sizes(a, f, 3, 5), (long long)m), FILL_NORMAL);
+        check_text(a, s, arena_format(a, "%sm=%lld", sizes(a, s, 3, 5), (long long)m), FILL_NORMAL);
     for (int outputs = 1; outputs <= 8; outputs++)
         for (int64_t n = 1; n <= 9; n += 4)
-            check_text(a, s, arena_format(a, "%soutputs_per_block=%d", sizes(a, f, 33, n), outputs),
+            check_text(a, s, arena_format(a, "%soutputs_per_block=%d", sizes(a, s, 33, n), outputs),
                        FILL_NORMAL);
     static const char *const epsilons[] = { "1e-6", "0.125", "1e-30" };
     for (size_t i = 0; i < sizeof epsilons / sizeof *epsilons; i++)
-        check_text(a, s, arena_format(a, "%sepsilon=%s", sizes(a, f, 5, 3), epsilons[i]),
+        check_text(a, s, arena_format(a, "%sepsilon=%s", sizes(a, s, 5, 3), epsilons[i]),
                    FILL_TINY);
 }
 
@@ -91,11 +102,12 @@ static int one_to(random_source *r, uint64_t most)
     return 1 + (int)random_below(r, most);
 }
 
-static const char *random_text(arena *a, const family *f, random_source *r)
+static const char *random_text(arena *a, const subject *s, random_source *r)
 {
+    const family *f = s->family;
     strbuf text = strbuf_new(a);
     int k = one_to(r, 20), n = one_to(r, 40);
-    strbuf_put(&text, sizes(a, f, k, n));
+    strbuf_put(&text, sizes(a, s, k, n));
     if (has_key(f, "num_warps"))
         strbuf_format(&text, "num_warps=%d ", one_to(r, 8));
     if (has_key(f, "m")) {
@@ -114,13 +126,13 @@ static void is_right_at_random_sizes(arena *a, const subject *s)
     const char *seed = getenv("PTXGEN_TEST_SEED");
     random_source r = { seed ? strtoull(seed, NULL, 10) : 1 };
     for (int i = 0; i < RUNS; i++)
-        check_text(a, s, random_text(a, s->family, &r), (fill_kind)random_below(&r, FILL_KINDS));
+        check_text(a, s, random_text(a, s, &r), (fill_kind)random_below(&r, FILL_KINDS));
 }
 
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 {
     for (int kind = 0; kind < FILL_KINDS; kind++)
-        check_text(a, s, sizes(a, s->family, 3, 5), (fill_kind)kind);
+        check_text(a, s, sizes(a, s, 3, 5), (fill_kind)kind);
 }
 
 /* The sizes of the run as keys of another instance with static dims would have them. */
@@ -140,20 +152,14 @@ static void run_dynamic(arena *a, const subject *s, const char *built, const cha
 
 static void is_right_for_sizes_given_at_run_time(arena *a, const subject *s)
 {
-    const family *f = s->family;
     static const struct {
         int64_t k, n;
     } runs[] = { { 1, 1 }, { 2, 3 }, { 7, 33 }, { 4, 50 } };
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        const char *run = sizes(a, f, runs[i].k, runs[i].n);
+        const char *run = sizes(a, s, runs[i].k, runs[i].n);
         run_dynamic(a, s, "", run);
-        run_dynamic(a, s, sizes(a, f, 4, 8), run);
+        run_dynamic(a, s, sizes(a, s, 4, 8), run);
     }
-}
-
-static const char *golden_name(format f)
-{
-    return f == FORMAT_Q4_K ? "q4_K" : f == FORMAT_Q6_K ? "q6_K" : formats[f].name;
 }
 
 /* Quantized activations are held tightly to the result over the same activations; that it is the
@@ -173,9 +179,10 @@ static void check_loosely(arena *a, const trial *t, const void *output, const do
 
 /* Golden inputs and the result that belongs to them: matrices first, then x, then with_gamma. */
 typedef struct golden_gemv {
-    const char *matrices[2];
+    unsigned rows;
+    const void *matrices[2];
     bool with_gamma;
-    const char *result; /* of the first output, without the endings .y.f64 and .y_q8.f64 */
+    const double *y, *y_q8; /* of the first output, of x.f32 and x.q8_1.bin */
 } golden_gemv;
 
 static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *data)
@@ -185,64 +192,128 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     int32_t at_once = has_key(f, "m") ? d->m : 1;
     const char *m = has_key(f, "m") ? arena_format(a, "m=%d", d->m) : "";
     instance in;
-    suite_instance(a, f, arena_format(a, "k=%d n=%d %s", d->k, d->n, m), &in);
+    suite_instance(a, f, arena_format(a, "%sk=%d n=%u %s", s->weights, d->k, data->rows, m), &in);
     kernel k = suite_kernel(a, &in);
 
     bool quantized = f->activations == FORMAT_Q8_1;
     const char *x = golden(a, quantized ? "x.q8_1.bin" : "x.f32", 0);
-    const double *y = golden(a, arena_format(a, "%s.y.f64", data->result), 0);
-    const double *expected =
-        quantized ? golden(a, arena_format(a, "%s.y_q8.f64", data->result), 0) : y;
-    if (f->reference == ref_gemv_quantizing ||
-        f->reference ==
-            ref_gate_up_swiglu_quantizing) /* d in f32: golden data has it in f16 only */
+    const double *expected = quantized ? data->y_q8 : data->y;
+    if (instance_precision(&in) != f->activations) /* d in f32: golden data has it in f16 only */
         expected = NULL;
 
     trial_setup setup = suite_setup(&in, s->device);
     trial t = trial_prepare(a, &in, &setup);
     size_t inputs = 0;
     for (; inputs < 2 && data->matrices[inputs]; inputs++)
-        put_input(&t, inputs,
-                  golden(a, arena_format(a, "%s.weights.bin", data->matrices[inputs]), 0));
+        put_input(&t, inputs, data->matrices[inputs]);
     if (data->with_gamma)
         put_input(&t, inputs + 1, golden(a, "rmsnorm.gamma.f32", 0));
     for (int32_t i = 0; i < d->m; i += at_once) {
         put_input(&t, inputs, x + format_bytes(f->activations, (uint64_t)(i * d->k)));
         const void *output;
-        expect_right(
-            suite_run(a, s->device, &k, &t, expected ? expected + i * d->n : NULL, &output));
-        check_loosely(a, &t, output, y + i * d->n);
+        int64_t first = (int64_t)i * data->rows;
+        expect_right(suite_run(a, s->device, &k, &t, expected ? expected + first : NULL, &output));
+        check_loosely(a, &t, output, data->y + first);
     }
 }
 
+/* Weights quantized by ggml, and blocks of random bytes. */
 static void gemv_of_golden_data(arena *a, const subject *s)
 {
-    const char *name = golden_name(s->family->weights);
-    check_golden_gemv(a, s, &(golden_gemv){ .matrices = { name }, .result = name });
+    instance in;
+    suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
+    format weights = instance_weights(&in);
+    for (int random = 0; random < (weights == FORMAT_F32 ? 1 : 2); random++) {
+        golden_matrix g = golden_matrix_of(a, weights, random);
+        check_golden_gemv(
+            a, s,
+            &(golden_gemv){ .rows = g.rows, .matrices = { g.weights }, .y = g.y, .y_q8 = g.y_q8 });
+    }
+}
+
+/* A product with a vector that has a single 1 is a weight. blocks of 256 weights; NULL: random ones
+ * of a kind. */
+static void check_decoded(arena *a, const subject *s, unsigned blocks, const void *weights,
+                          fill_kind kind)
+{
+    enum { K = 256, M = 8 };
+    instance in;
+    suite_instance(a, s->family, arena_format(a, "%sk=%d n=%u m=%d", s->weights, K, blocks, M),
+                   &in);
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = suite_setup(&in, s->device);
+    setup.kind = kind;
+    trial t = trial_prepare(a, &in, &setup);
+    if (weights)
+        put_input(&t, 0, weights);
+    float *decoded = arena_alloc(a, (size_t)blocks * K * sizeof *decoded);
+    problem_read(&t.problem, 0, 0, (uint64_t)blocks * K, decoded);
+    for (unsigned first = 0; first < K; first += M) {
+        float x[M][K] = { { 0 } };
+        for (unsigned v = 0; v < M; v++)
+            x[v][first + v] = 1;
+        put_input(&t, 1, x);
+        const void *output;
+        const uint8_t *written;
+        expect_right(suite_launch(a, s->device, &k, &t, &output, &written));
+        const float *y = output;
+        for (unsigned i = 0; i < M * blocks; i++) {
+            float w = decoded[i % blocks * K + first + i / blocks];
+            if (!(y[i] == w))
+                fail_msg("%s: weight %u of block %u is %a, not %a", in.name, first + i / blocks,
+                         i % blocks, (double)y[i], (double)w);
+        }
+    }
+}
+
+/* The family that rounds nothing has each weight as ggml decodes it, to the bit. */
+static void decodes_every_weight(arena *a, const subject *s)
+{
+    if (s->family->quantizes)
+        return;
+    instance in;
+    suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
+    format weights = instance_weights(&in);
+    for (int random = 0; random < (weights == FORMAT_F32 ? 1 : 2); random++) {
+        golden_matrix g = golden_matrix_of(a, weights, random);
+        check_decoded(a, s, 4 * g.rows, g.weights, FILL_NORMAL); /* of 1024 weights */
+    }
+    for (int kind = 0; kind < FILL_KINDS; kind++)
+        check_decoded(a, s, 4, NULL, (fill_kind)kind);
+}
+
+/* A result's name is without the endings .y.f64 and .y_q8.f64. */
+static void check_golden_result(arena *a, const subject *s, const char *first, const char *second,
+                                bool with_gamma, const char *result)
+{
+    const golden_dims *d = golden(a, "dims.i32", sizeof *d);
+    golden_gemv data = { .rows = (unsigned)d->n, .with_gamma = with_gamma };
+    data.matrices[0] = golden(a, arena_format(a, "%s.weights.bin", first), 0);
+    if (second)
+        data.matrices[1] = golden(a, arena_format(a, "%s.weights.bin", second), 0);
+    data.y = golden(a, arena_format(a, "%s.y.f64", result), 0);
+    if (s->family->activations == FORMAT_Q8_1)
+        data.y_q8 = golden(a, arena_format(a, "%s.y_q8.f64", result), 0);
+    check_golden_gemv(a, s, &data);
 }
 
 /* Each matrix comes first once, since golden results are those of the first output. */
 static void gemv_pair_of_golden_data(arena *a, const subject *s)
 {
-    static const golden_gemv sets[] = {
-        { .matrices = { "q4_K", "q4_K.up" }, .result = "q4_K" },
-        { .matrices = { "q4_K.up", "q4_K" }, .result = "q4_K.up" },
-    };
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-        check_golden_gemv(a, s, &sets[i]);
+    check_golden_result(a, s, "q4_K", "q4_K.up", false, "q4_K");
+    check_golden_result(a, s, "q4_K.up", "q4_K", false, "q4_K.up");
 }
 
+/* There are golden pairs of matrices of Q4_K. */
 static void swiglu_of_golden_data(arena *a, const subject *s)
 {
-    check_golden_gemv(a, s,
-                      &(golden_gemv){ .matrices = { "q4_K", "q4_K.up" }, .result = "swiglu.q4_K" });
+    if (!family_key(s->family, "weights") || strcmp(s->weights, "weights=q4_k ") == 0)
+        check_golden_result(a, s, "q4_K", "q4_K.up", false, "swiglu.q4_K");
 }
 
 static void rmsnorm_of_golden_data(arena *a, const subject *s)
 {
-    check_golden_gemv(
-        a, s,
-        &(golden_gemv){ .matrices = { "q4_K" }, .with_gamma = true, .result = "rmsnorm.q4_K" });
+    check_golden_result(a, s, "q4_K", NULL, true, "rmsnorm.q4_K");
 }
 
 /* A quantizer's output is ggml's to the bit, whichever way it rounds. */
@@ -295,6 +366,7 @@ int main(void)
 {
     static const suite_check checks[] = {
         { "equals_golden_data", equals_golden_data, NULL, false },
+        { "decodes_every_weight", decodes_every_weight, "weights", false },
         { "is_right_at_the_edges", is_right_at_the_edges, NULL, false },
         { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },

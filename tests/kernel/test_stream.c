@@ -1,4 +1,6 @@
-/* Quantizing x inside, as the streaming GEMVs do, costs little accuracy beside q8_1. */
+/* Quantizing x inside, as the streaming GEMVs do, costs little accuracy beside q8_1, and hides no
+ * NaN and no infinity. Weights are read in whole lines, none of which lies behind a row.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +11,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "check/verify.h"
 #include "golden/golden.h"
+#include "kernel/mutate.h"
 #include "kernel/suite.h"
 #include "ref/quant.h"
 
@@ -58,39 +62,196 @@ static void compare_errors(arena *a, const kernel *k, trial *t)
                  trial_describe(a, t));
 }
 
+static void check_errors(arena *a, const family *f, const char *weights)
+{
+    const golden_dims *d = golden(a, "dims.i32", sizeof *d);
+    const float *x = golden(a, "x.f32", 0);
+    instance in;
+    suite_instance(a, f, arena_format(a, "%sk=%d n=64", weights, d->k), &in);
+    kernel k = suite_kernel(a, &in);
+    for (int kind = 0; kind < FILL_KINDS; kind++) {
+        trial_setup setup = {
+            .shape = in.shape, .sm_count = 4, .kind = (fill_kind)kind, .seed = 1
+        };
+        trial t = trial_prepare(a, &in, &setup);
+        compare_errors(a, &k, &t);
+    }
+    for (int i = 0; i < d->m; i++) {
+        trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
+        trial t = trial_prepare(a, &in, &setup);
+        put_input(&t, 1, x + (ptrdiff_t)i * d->k);
+        compare_errors(a, &k, &t);
+    }
+}
+
 static void errors_are_at_most_half_as_large_again_as_by_q8_1(void **state)
 {
     (void)state;
-    for (const family *const *f = families; *f; f++) {
-        if (!streams(*f) || (*f)->op != OP_GEMV)
-            continue;
-        arena *a = arena_new();
-        const golden_dims *d = golden(a, "dims.i32", sizeof *d);
-        const float *x = golden(a, "x.f32", 0);
-        instance in;
-        suite_instance(a, *f, arena_format(a, "k=%d n=64", d->k), &in);
-        kernel k = suite_kernel(a, &in);
-        for (int kind = 0; kind < FILL_KINDS; kind++) {
-            trial_setup setup = {
-                .shape = in.shape, .sm_count = 4, .kind = (fill_kind)kind, .seed = 1
-            };
-            trial t = trial_prepare(a, &in, &setup);
-            compare_errors(a, &k, &t);
+    const char *weights;
+    for (const family *const *f = families; *f; f++)
+        for (size_t i = 0; streams(*f) && (*f)->op == OP_GEMV; i++) {
+            arena *a = arena_new();
+            weights = suite_weights(a, *f, i);
+            if (weights)
+                check_errors(a, *f, weights);
+            arena_free(a);
+            if (!weights)
+                break;
         }
-        for (int i = 0; i < d->m; i++) {
-            trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
-            trial t = trial_prepare(a, &in, &setup);
-            put_input(&t, 1, x + (ptrdiff_t)i * d->k);
-            compare_errors(a, &k, &t);
+}
+
+/* Each of these at each of these places of the second of three vectors, or of the only one. */
+static const float strange[] = { NAN, -NAN, INFINITY, -INFINITY };
+static const int64_t strange_places[] = { 0, 37, 255, 767 };
+
+/* Values of y: those of the vector with the strange value are none, others are numbers. */
+static void expect_strange(const instance *in, const float *y, int64_t vector, float value)
+{
+    for (int64_t i = 0; i < in->shape.m * in->shape.n; i++)
+        if (!isfinite(y[i]) != (i / in->shape.n == vector))
+            fail_msg("%s: with %g in vector %lld, y[%lld] is %g", in->name, (double)value,
+                     (long long)vector, (long long)i, (double)y[i]);
+}
+
+static void check_strange_x(arena *a, const family *f, const char *keys)
+{
+    instance in;
+    if (!suite_instance(a, f, arena_format(a, "%sk=768 n=3", keys), &in))
+        return;
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
+    trial t = trial_prepare(a, &in, &setup);
+    size_t input = 0;
+    while (strcmp(t.params[input].param.name, "x") != 0)
+        input++;
+    float *x = t.params[input].content.bytes;
+    int64_t vector = in.shape.m / 2;
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++)
+        for (size_t j = 0; j < sizeof strange_places / sizeof *strange_places; j++) {
+            int64_t at = vector * in.shape.k + strange_places[j];
+            const void *y;
+            float usual = x[at];
+            x[at] = strange[i];
+            suite_count(a, &k, &t, &y);
+            expect_strange(&in, y, vector, strange[i]);
+            x[at] = usual;
         }
-        arena_free(a);
+}
+
+static void nan_and_infinity_in_x_show_in_every_result(void **state)
+{
+    (void)state;
+    const char *weights;
+    for (const family *const *f = families; *f; f++)
+        for (size_t i = 0; (*f)->quantizes; i++) {
+            arena *a = arena_new();
+            weights = suite_weights(a, *f, i);
+            if (weights) {
+                check_strange_x(a, *f, weights);
+                check_strange_x(a, *f, arena_format(a, "%snorm=rms m=3 ", weights));
+            }
+            arena_free(a);
+            if (!weights || !*weights)
+                break;
+        }
+}
+
+/* Of the quantizer's blocks only the one with the strange value is none. */
+static void nan_and_infinity_show_in_q8_1_blocks(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    instance in;
+    suite_instance(a, family_find(families, "q8_1_quantize"), "k=768", &in);
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
+    trial t = trial_prepare(a, &in, &setup);
+    float *x = t.params[1].content.bytes;
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        const void *blocks;
+        float usual = x[100];
+        x[100] = strange[i];
+        suite_count(a, &k, &t, &blocks);
+        for (int64_t j = 0; j < in.shape.k / Q8_1_VALUES; j++) {
+            q8_1_block block = q8_1_load((const char *)blocks + j * Q8_1_BYTES);
+            assert_int_equal(!isfinite(block.d), j == 100 / Q8_1_VALUES);
+        }
+        x[100] = usual;
     }
+    arena_free(a);
+}
+
+/* Blocks of ones: a format whose decoder makes NaN of them shows it in that row alone. */
+static void check_strange_weights(arena *a, const family *f, const char *keys)
+{
+    enum { ROW = 1, COLUMN = 256 };
+    instance in;
+    suite_instance(a, f, arena_format(a, "%sk=1024 n=3 m=2", keys), &in);
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = 4, .seed = 1 };
+    trial t = trial_prepare(a, &in, &setup);
+    format weights = instance_weights(&in);
+    uint64_t at = format_bytes(weights, ROW * (uint64_t)in.shape.k + COLUMN);
+    char *block = (char *)t.params[1].content.bytes + at;
+    memset(block, 0xff, formats[weights].block_bytes);
+    float decoded[256];
+    const void *output;
+    ref_decode(weights, block, formats[weights].block_values, decoded);
+    suite_count(a, &k, &t, &output);
+    const float *y = output;
+    for (int64_t i = 0; i < in.shape.m * in.shape.n; i++)
+        if (isfinite(y[i]) != (i % in.shape.n != ROW || isfinite(decoded[0])))
+            fail_msg("%s: with %g in row %d, y[%lld] is %g", in.name, (double)decoded[0], ROW,
+                     (long long)i, (double)y[i]);
+}
+
+static void nan_in_a_scale_shows_in_its_row(void **state)
+{
+    (void)state;
+    const char *weights;
+    for (const family *const *f = families; *f; f++)
+        for (size_t i = 0; streams(*f); i++) {
+            arena *a = arena_new();
+            weights = suite_weights(a, *f, i);
+            if (weights)
+                check_strange_weights(a, *f, weights);
+            arena_free(a);
+            if (!weights)
+                break;
+        }
+}
+
+/* All lines moved on by one: of blocks that end with their quants, the last is behind the row. */
+static void a_line_behind_a_row_is_found(void **state)
+{
+    (void)state;
+    static const char *const ending_with_quants[] = { "q4_0", "q5_0", "q8_0" };
+    const line_edit one_more = { "and.b64", "0xFFFFFFFFFFFFFFF0;", 0,
+                                 "$0\n    add.u64 $1, $1, 16;" };
+    arena *a = arena_new();
+    for (size_t i = 0; i < sizeof ending_with_quants / sizeof *ending_with_quants; i++) {
+        instance in;
+        suite_instance(a, family_find(families, "stream_gemv"),
+                       arena_format(a, "weights=%s k=1024 n=1", ending_with_quants[i]), &in);
+        kernel k = suite_kernel(a, &in);
+        k.ptx = edit_lines(a, k.ptx, &one_more);
+        k.ptx_length = strlen(k.ptx);
+        verify_result r = verify_kernel(a, &k, 1);
+        assert_false(r.right);
+        if (!strstr(r.message, "out of bounds"))
+            fail_msg("%s", r.message);
+    }
+    arena_free(a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_at_most_half_as_large_again_as_by_q8_1),
+        cmocka_unit_test(nan_and_infinity_in_x_show_in_every_result),
+        cmocka_unit_test(nan_and_infinity_show_in_q8_1_blocks),
+        cmocka_unit_test(nan_in_a_scale_shows_in_its_row),
+        cmocka_unit_test(a_line_behind_a_row_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Headers with launch functions compile without a warning by every compiler at hand, with the
-# stand-in for cuda.h and, where CUDA is installed, with the real one; the program needs no libcuda,
-# and nothing in it exits or prints.
+# Headers with launch functions compile without a warning by every compiler at hand: with a stand-in
+# for cuda.h before them or behind, without any, and, where CUDA is installed, with the real one. The
+# program needs no libcuda, and nothing in it exits or prints.
 #
-#     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/launch.ini
+#     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/compile.ini
 #
 # Exits with 77 (skipped) where there is no compiler.
 set -eu
@@ -12,8 +12,9 @@ spec=$1
 here=$(cd "$(dirname "$1")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$PTXGEN" -q --spec "$spec" --out "$work"
-"$PTXGEN" -q --spec "$spec" --out "$work" --prefix ptxgen
+for prefix in engine Engine ptxgen; do
+    "$PTXGEN" -q --spec "$spec" --out "$work" --prefix $prefix
+done
 cp "$here/user.c" "$work/user.cc"
 
 # The folder of the real cuda.h; nothing where there is none.
@@ -27,33 +28,48 @@ cuda_include() {
     done
 }
 real=$(cuda_include)
+# Under another name, where only who asks for it finds it.
+mkdir "$work/real"
+printf '#pragma GCC system_header\n#include "%s/cuda.h"\n' "$real" >"$work/real/real_cuda.h"
 
 compiled=0
+# try COMPILER STANDARD SOURCE OPTION...: compiles; run COMPILER ...: and runs.
 try() {
     compiler=$1 standard=$2 source=$3
     shift 3
     command -v "$compiler" >/dev/null || return 0
     "$compiler" -std="$standard" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
-        -I"$here" -I"$work" "$@" "$source" -o "$work/user" -ldl
-    "$work/user" || { echo "FAILED: $compiler -std=$standard $*: exit status $?"; exit 1; }
+        -DWANTED_LAUNCH='"cuLaunchKernel"' -I"$here" -I"$work" "$@" "$source"
     compiled=$((compiled + 1))
 }
+run() {
+    try "$@" -o "$work/user" -ldl
+    command -v "$1" >/dev/null || return 0
+    "$work/user" || { echo "FAILED: $*: exit status $?"; exit 1; }
+}
 
-for compiler in gcc clang; do
-    for standard in c99 c11 c17; do
-        try $compiler $standard "$here/user.c" -DFAKE_CUDA
-        [ -z "$real" ] || try $compiler $standard "$here/user.c" -isystem "$real"
+before='-DBEFORE="fake_cuda.h"' behind='-DBEHIND="fake_cuda.h"'
+for language in 'gcc clang c99 c11 c17 c2x user.c' 'g++ clang++ c++11 c++17 c++20 c++2b user.cc'; do
+    # shellcheck disable=SC2086
+    set -- $language
+    source=$here/user.c
+    [ "$7" = user.c ] || source=$work/user.cc
+    for compiler in "$1" "$2"; do
+        for standard in "$3" "$4" "$5" "$6"; do
+            try $compiler $standard "$source" -fsyntax-only "$before"
+            try $compiler $standard "$source" -fsyntax-only "$behind"
+            try $compiler $standard "$source" -fsyntax-only
+            [ -z "$real" ] || try $compiler $standard "$source" -fsyntax-only -isystem "$real"
+            [ -z "$real" ] || try $compiler $standard "$source" -fsyntax-only -I"$work/real" '-DBEHIND="real_cuda.h"'
+        done
     done
-done
-for compiler in g++ clang++; do
-    for standard in c++11 c++17 c++20; do
-        try $compiler $standard "$work/user.cc" -DFAKE_CUDA
-        [ -z "$real" ] || try $compiler $standard "$work/user.cc" -isystem "$real"
-    done
+    run "$1" "$3" "$source"
+    run "$2" "$3" "$source" "$before"
+    [ -z "$real" ] || run "$1" "$4" "$source" -isystem "$real"
 done
 [ "$compiled" -gt 0 ] || exit 77
 
-cc -std=c11 -DFAKE_CUDA -I"$here" -I"$work" -c "$here/user.c" -o "$work/user.o"
+cc -std=c11 -I"$here" -I"$work" -DWANTED_LAUNCH='""' -c "$here/user.c" -o "$work/user.o"
 if command -v nm >/dev/null && nm -u "$work/user.o" | grep -E 'exit|print|puts|abort|assert|[^a-z]cu[A-Z]'; then
     echo "FAILED: what a header must not call"
     exit 1
@@ -63,8 +79,10 @@ if command -v readelf >/dev/null && readelf -d "$work/user" | grep -q 'NEEDED.*l
     exit 1
 fi
 
-if [ -n "$real" ]; then
-    try cc c11 "$here/user.c" -isystem "$real" -DCUDA_API_PER_THREAD_DEFAULT_STREAM
-    grep -q cuLaunchKernel_ptsz "$work/user" || { echo "FAILED: per-thread default streams"; exit 1; }
-fi
-echo "$compiled programs, the real cuda.h in ${real:-no folder}"
+# Per-thread default streams: another entry point, by cuda.h and without it.
+for types in -DNONE ${real:+-isystem"$real"}; do
+    cc -std=c11 -I"$here" -I"$work" -DWANTED_LAUNCH='"cuLaunchKernel_ptsz"' "$types" \
+        -DCUDA_API_PER_THREAD_DEFAULT_STREAM "$here/user.c" -o "$work/user" -ldl
+    "$work/user" || { echo "FAILED: per-thread default streams, $types: exit status $?"; exit 1; }
+done
+echo "$compiled compilations, the real cuda.h in ${real:-no folder}"

@@ -1,4 +1,4 @@
-/* Prints the PTX of all kernels of a header. */
+/* Prints the PTX of all kernels of a header; status 2 where one is not what ptxgen made. */
 #include <stdio.h>
 
 #define ENGINE_KERNELS_IMPLEMENTATION
@@ -9,6 +9,8 @@ int main(void)
     size_t i;
     for (i = 0; i < engine_kernel_count; i++) {
         const ptxgen_kernel *k = engine_kernels[i];
+        if (!ptxgen_is_intact(k))
+            return 2;
         if (k->ptx[k->ptx_length] != '\0' ||
             fwrite(k->ptx, 1, k->ptx_length, stdout) != k->ptx_length)
             return 1;

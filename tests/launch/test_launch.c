@@ -54,6 +54,47 @@ static void a_grid_divides_by_run_time_sizes_and_is_refused_without_them(void **
     assert_int_equal(thread.launches, 1);
 }
 
+/* One warp a block of 32 values: 2^31 blocks are one too many. */
+static void a_grid_beyond_cudas_limits_is_refused(void **state)
+{
+    static const struct {
+        uint32_t k, m, blocks;
+    } cases[] = { { 1 << 30, 63, 63u << 25 },
+                  { 1 << 30, 64, 0 },
+                  { 1 << 30, 65535, 0 },
+                  { 1 << 21, 32768, 0 },
+                  { 1 << 20, 65535, 65535u << 15 } };
+    const ptxgen_kernel *kernel = &engine_q8_1_quantize_w1_dynamic;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned grid[3];
+        const ptxgen_run run = { .k = cases[i].k, .m = cases[i].m };
+        assert_int_equal(ptxgen_grid(kernel, &run, grid), cases[i].blocks != 0);
+        if (cases[i].blocks)
+            assert_int_equal(grid[0], cases[i].blocks);
+        thread.launches = 0;
+        assert_int_equal(
+            engine_q8_1_quantize_w1_dynamic_launch(*state, STREAM, 16, 32, cases[i].k, cases[i].m),
+            cases[i].blocks ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(thread.launches, cases[i].blocks != 0);
+    }
+}
+
+/* By hand as well: what the kernel does not take has no grid. */
+static void a_grid_of_sizes_that_a_kernel_does_not_take_is_none(void **state)
+{
+    static const ptxgen_run wrong[] = { { .k = 33, .m = 1 },
+                                        { .k = -32, .m = 1 },
+                                        { .k = 32, .m = 65536 },
+                                        { .k = INT64_MAX / 32 * 32, .m = 1 },
+                                        { .k = INT64_C(1) << 32, .m = 1 } };
+    unsigned grid[3];
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(ptxgen_grid(&engine_q8_1_quantize_w1_dynamic, &wrong[i], grid));
+    const ptxgen_run no_gpu = { .sm_count = INT64_MAX };
+    assert_false(ptxgen_grid(&engine_mwv_dp4a_q4k_gemv_k256_n5000_w3, &no_gpu, grid));
+}
+
 static void a_sequence_length_is_a_number_or_a_pointer(void **state)
 {
     assert_int_equal(
@@ -173,6 +214,34 @@ static void a_jit_failure_names_the_kernel_and_gives_its_log(void **state)
                      CUDA_ERROR_INVALID_PTX);
 }
 
+static void a_kernel_whose_ptx_was_changed_is_not_loaded(void **state)
+{
+    engine_cuda *cuda = *state;
+    ptxgen_load_error error;
+    ptxgen_kernel kernel = engine_tiled_q4k_gemv_k256_n9_o4;
+    const ptxgen_kernel *kernels[] = { &kernel };
+    ptxgen_loaded_kernel loaded = { 0 };
+    char text[1 << 16];
+    assert_in_range(kernel.ptx_length, 1000, sizeof text - 2);
+    for (int more = -1; more <= 1; more++) {
+        memset(text, '\n', sizeof text);
+        memcpy(text, kernels[0]->ptx, kernel.ptx_length);
+        text[100] = (char)(text[100] ^ (more == 0));
+        text[kernel.ptx_length + (size_t)more] = '\0';
+        ptxgen_kernel changed = kernel;
+        const ptxgen_kernel *one = &changed;
+        changed.ptx = text;
+        assert_int_equal(ptxgen_load_in(&cuda->driver, &loaded, &one, 1, &changed, &error),
+                         CUDA_ERROR_INVALID_IMAGE);
+        assert_non_null(strstr(error.log, "was changed"));
+        assert_int_equal(ptxgen_load_in(&cuda->driver, &loaded, &one, 1, &changed, NULL),
+                         CUDA_ERROR_INVALID_IMAGE);
+    }
+    assert_int_equal(fake.loads, 0);
+    assert_int_equal(ptxgen_load_in(&cuda->driver, &loaded, kernels, 1, &kernel, NULL),
+                     CUDA_SUCCESS);
+}
+
 static void all_kernels_are_loaded_or_none_that_was_not_there_before(void **state)
 {
     ptxgen_load_error error;
@@ -228,11 +297,11 @@ static void entry_points_may_be_filled_in_by_hand(void **state)
 static void unloading_empties_the_table(void **state)
 {
     assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
-    assert_int_equal(fake.unloads, ENGINE_KERNEL_COUNT);
+    assert_int_equal(fake.unloads, engine_kernel_count);
     assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
                      CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
-    assert_int_equal(fake.unloads, ENGINE_KERNEL_COUNT);
+    assert_int_equal(fake.unloads, engine_kernel_count);
 }
 
 static void what_was_not_generated_is_not_loaded(void **state)
@@ -325,6 +394,8 @@ int main(void)
         TEST_LOADED(the_number_of_sms_decides_a_striding_grid),
         TEST_LOADED(run_time_sizes_decide_grid_and_shared_memory),
         TEST_LOADED(a_grid_divides_by_run_time_sizes_and_is_refused_without_them),
+        TEST_LOADED(a_grid_beyond_cudas_limits_is_refused),
+        TEST_LOADED(a_grid_of_sizes_that_a_kernel_does_not_take_is_none),
         TEST_LOADED(a_sequence_length_is_a_number_or_a_pointer),
         TEST_LOADED(sizes_that_a_kernel_does_not_take_are_refused),
         TEST_LOADED(more_shared_memory_than_a_block_can_have_is_refused),
@@ -334,6 +405,7 @@ int main(void)
         TEST(above_48_kib_of_shared_memory_is_allowed_while_loading),
         TEST(shared_memory_that_is_not_granted_leaves_nothing_loaded),
         TEST(a_jit_failure_names_the_kernel_and_gives_its_log),
+        TEST(a_kernel_whose_ptx_was_changed_is_not_loaded),
         TEST(all_kernels_are_loaded_or_none_that_was_not_there_before),
         TEST(a_kernel_that_is_named_loads_itself),
         TEST(an_assertion_stops_a_launch_of_what_is_not_loaded),

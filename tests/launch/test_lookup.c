@@ -50,6 +50,25 @@ static void a_miss_says_which_sizes_a_dynamic_kernel_takes(void **state)
                 "m is 1)");
 }
 
+static void what_is_no_operation_or_format_is_called_unknown(void **state)
+{
+    static const int numbers[] = { 1000, -1, INT32_MAX, INT32_MIN };
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        assert_says(&(ptxgen_query){ .op = (ptxgen_operation)numbers[i], .k = 512 },
+                    "no unknown operation with k 512 was generated; nearest: "
+                    "mwv_q4k_gemv_k512_n7_w4 (computes gemv)");
+        assert_says(&(ptxgen_query){ .op = PTXGEN_GEMV,
+                                     .weights = (ptxgen_format)numbers[i],
+                                     .activations = PTXGEN_F32,
+                                     .precision = (ptxgen_format)numbers[i],
+                                     .k = 512 },
+                    "no gemv with weights of an unknown format, activations f32, precision of an "
+                    "unknown format, k 512 was generated; nearest: mwv_q4k_gemv_k512_n7_w4 "
+                    "(weights are q4_k, precision is f32)");
+    }
+}
+
 static void what_fits_is_no_miss(void **state)
 {
     (void)state;
@@ -91,6 +110,7 @@ int main(void)
         cmocka_unit_test(a_miss_names_the_nearest_kernel_and_what_is_different),
         cmocka_unit_test(a_miss_says_that_the_device_is_too_old),
         cmocka_unit_test(a_miss_says_which_sizes_a_dynamic_kernel_takes),
+        cmocka_unit_test(what_is_no_operation_or_format_is_called_unknown),
         cmocka_unit_test(what_fits_is_no_miss),
         cmocka_unit_test(a_text_is_cut_at_the_end_of_its_buffer),
         cmocka_unit_test(every_kernel_is_found_by_its_name_and_its_query),

@@ -22,10 +22,10 @@ static void assert_says(const ptxgen_query *query, const char *expected)
 static void a_gemv_with_something_added_is_found_where_it_is_asked_for(void **state)
 {
     (void)state;
-    static const char *const names[] = { "stream_q4k_gemv_k1024_n16_m1_w2_r2",
-                                         "stream_q4k_gemv_k1024_n16_m1_w2_r2_bias",
-                                         "stream_q4k_gemv_k1024_n16_m1_w2_r2_residual",
-                                         "stream_q4k_gemv_k1024_n16_m1_w2_r2_bias_residual" };
+    static const char *const names[] = { "stream_gemv_q4k_k1024_n16_m1_w2_r2",
+                                         "stream_gemv_q4k_k1024_n16_m1_w2_r2_bias",
+                                         "stream_gemv_q4k_k1024_n16_m1_w2_r2_residual",
+                                         "stream_gemv_q4k_k1024_n16_m1_w2_r2_bias_residual" };
     for (int i = 0; i < 4; i++) {
         const ptxgen_query query = {
             .op = PTXGEN_GEMV, .k = 1024, .n = 16, .bias = i & 1, .residual = i >> 1
@@ -35,7 +35,7 @@ static void a_gemv_with_something_added_is_found_where_it_is_asked_for(void **st
     }
     assert_says(&(ptxgen_query){ .op = PTXGEN_GEMV, .k = 512, .n = 7, .bias = 1 },
                 "no gemv with k 512, n 7, that bias was generated; nearest: "
-                "stream_q4k_gemv_k1024_n16_m1_w2_r2_bias (k is 1024, n is 16)");
+                "stream_gemv_q4k_k1024_n16_m1_w2_r2_bias (k is 1024, n is 16)");
 }
 
 static void attention_is_found_with_the_options_that_it_is_asked_for(void **state)
@@ -52,8 +52,8 @@ static void attention_is_found_with_the_options_that_it_is_asked_for(void **stat
         assert_non_null(k);
         assert_int_equal(k->max_seq_len, query.max_seq_len);
         assert_int_equal(strstr(k->name, "_win16") != NULL, query.window != 0);
-        assert_int_equal(strstr(k->name, "_cap3e1") != NULL, query.softcap > 0);
-        assert_int_equal(strstr(k->name, "_scale1em1") != NULL, query.scale > 0);
+        assert_int_equal(strstr(k->name, "_cap30") != NULL, query.softcap > 0);
+        assert_int_equal(strstr(k->name, "_scale0p1") != NULL, query.scale > 0);
     }
     assert_says(&(ptxgen_query){ .op = PTXGEN_ATTENTION, .head_dim = 128, .window = 17 },
                 "no attention with head_dim 128, that window was generated; nearest: "

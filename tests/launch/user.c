@@ -1,10 +1,16 @@
-/* A program with two generated headers that knows CUDA's types from FAKE_CUDA or, where that is not
- * defined, lets the headers include <cuda.h>. It links no libcuda and starts where there is none.
+/* A program with generated headers. It gets CUDA's types
+ *
+ *   from a stand-in for <cuda.h>, included before the headers     BEFORE
+ *   from the <cuda.h> that the headers find                       where the compiler finds one
+ *   from the headers                                              else
+ *
+ * and in the last case may include a <cuda.h> behind them (BEHIND). It links no libcuda and starts
+ * where there is none.
  */
 #include <dlfcn.h>
 
-#ifdef FAKE_CUDA
-#include "fake_cuda.h"
+#ifdef BEFORE
+#include BEFORE
 #endif
 
 #include "engine_kernels.h" /* without launch functions */
@@ -15,27 +21,73 @@
 #define PTXGEN_WITH_CUDA
 #include "ptxgen_kernels.h"
 
+#ifdef BEHIND
+#ifdef CUDA_VERSION
+#error "the headers found a cuda.h: there is nothing to include behind them"
+#endif
+#include BEHIND
+#endif
+
+#include "Engine_kernels.h" /* a prefix of its own */
+
+#ifdef CUDA_VERSION
+/* Numbers and sizes are those of cuda.h. */
+#define SAME(name, ours, theirs) typedef char name[(long)(ours) == (long)(theirs) ? 1 : -1]
+SAME(success, PTXGEN_CUDA_SUCCESS, CUDA_SUCCESS);
+SAME(invalid_value, PTXGEN_CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
+SAME(not_initialized, PTXGEN_CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+SAME(invalid_image, PTXGEN_CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE);
+SAME(no_binary, PTXGEN_CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME(invalid_handle, PTXGEN_CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_HANDLE);
+SAME(not_found, PTXGEN_CUDA_ERROR_NOT_FOUND, CUDA_ERROR_NOT_FOUND);
+SAME(sms, PTXGEN_CU_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(major, PTXGEN_CU_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(minor, PTXGEN_CU_COMPUTE_CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(optin, PTXGEN_CU_SHARED_MEMORY_A_BLOCK_OPTIN,
+     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(dynamic_shared, PTXGEN_CU_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(jit_log, PTXGEN_CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER);
+SAME(jit_log_size, PTXGEN_CU_JIT_ERROR_LOG_SIZE, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+SAME(result_size, sizeof(ptxgen_result), sizeof(CUresult));
+SAME(deviceptr_size, sizeof(ptxgen_deviceptr), sizeof(CUdeviceptr));
+SAME(stream_size, sizeof(ptxgen_stream), sizeof(CUstream));
+SAME(device_size, sizeof(ptxgen_device), sizeof(CUdevice));
+SAME(attribute_size, sizeof(ptxgen_device_attribute), sizeof(CUdevice_attribute));
+SAME(option_size, sizeof(ptxgen_jit_option), sizeof(CUjit_option));
+#endif
+
 int main(void)
 {
     static engine_cuda engine;
     static ptxgen_cuda other;
     void *program = dlopen(NULL, RTLD_NOW);
-    CUdeviceptr y = 256, w = 512, x = 1024;
+    ptxgen_deviceptr y = 256, w = 512, x = 1024;
     ptxgen_query query;
+#if defined(CUDA_VERSION) && !defined(BEHIND)
+    CUresult result = engine_cuda_init(&engine, dlsym, program); /* it is the same type */
+    CUdeviceptr *address = &y;
+    CUstream stream = NULL;
+#else
+    ptxgen_result result = engine_cuda_init(&engine, dlsym, program);
+    ptxgen_deviceptr *address = &y;
+    ptxgen_stream stream = NULL;
+#endif
     memset(&query, 0, sizeof query);
     query.k = 999;
-    if (engine_cuda_init(&engine, dlsym, program) != CUDA_ERROR_NOT_FOUND ||
-        ptxgen_cuda_init(&other, dlsym, program) != CUDA_ERROR_NOT_FOUND)
+    if (result != PTXGEN_CUDA_ERROR_NOT_FOUND ||
+        ptxgen_cuda_init(&other, dlsym, program) != PTXGEN_CUDA_ERROR_NOT_FOUND)
         return 1;
-    if (engine_load_all(&engine, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
-        engine_mwv_q4k_gemv_w4_dynamic_launch(&engine, NULL, y, w, x, 256, 1) !=
-            CUDA_ERROR_INVALID_HANDLE)
+    if (engine_load_all(&engine, NULL) != PTXGEN_CUDA_ERROR_NOT_INITIALIZED ||
+        engine_mwv_q4k_gemv_w4_dynamic_launch(&engine, stream, *address, w, x, 256, 1) !=
+            PTXGEN_CUDA_ERROR_INVALID_HANDLE)
         return 2;
-    if (engine_qkv_k512_n256_kv64_load(&engine, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
-        engine_qkv_k512_n256_kv64_launch(&engine, NULL, y, y, y, w, w, w, x, x) !=
-            CUDA_ERROR_INVALID_HANDLE)
+    if (engine_qkv_k512_n256_kv64_load(&engine, NULL) != PTXGEN_CUDA_ERROR_NOT_INITIALIZED ||
+        engine_qkv_k512_n256_kv64_launch(&engine, stream, y, y, y, w, w, w, x, x) !=
+            PTXGEN_CUDA_ERROR_INVALID_HANDLE)
         return 3;
     if (engine_explain_miss(&query, NULL, 0) == 0 || engine_find_pipeline(&query))
         return 4;
-    return ptxgen_unload(&other) != CUDA_SUCCESS;
+    if (strcmp(PTXGEN_LAUNCH_KERNEL, WANTED_LAUNCH) != 0 || Engine_kernels[0] == engine_kernels[0])
+        return 5;
+    return ptxgen_unload(&other) != PTXGEN_CUDA_SUCCESS;
 }

@@ -21,7 +21,7 @@
 #include "mutation/equivalent.h"
 #include "mutation/subjects.h"
 #include "ref/random.h"
-#include "verify.h"
+#include "check/verify.h"
 
 enum { LEAST_PERCENT = 95 };
 

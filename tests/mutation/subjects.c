@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "gen/formula.h"
+#include "family/formula.h"
 #include "generate.h"
 
 /* Values for keys by their names; other keys have their default, or the least where none is. */

@@ -674,6 +674,32 @@ static void async_copy(void **state)
     close_device(&d);
 }
 
+/* Multiples of 1/8 up to 4, which f16 and bf16 have: all sums of 96 products are exact. */
+static void matrix_multiply(void **state)
+{
+    enum { ROWS = 64, COLUMNS = 24, DEPTH = 96 };
+    int n = COLUMNS, k = DEPTH;
+    (void)state;
+    device d = open_device("matrix_multiply");
+    for (int i = 0; i < ROWS * DEPTH; i++)
+        floats_a[i] = (float)(noise((uint32_t)i) % 65) / 8 - 4;
+    for (int i = 0; i < COLUMNS * DEPTH; i++)
+        floats_b[i] = (float)(noise((uint32_t)i + MAX_ELEMENTS) % 65) / 8 - 4;
+    uint64_t product = output(&d, floats_out, ROWS * COLUMNS * sizeof(float));
+    uint64_t a = input(&d, floats_a, ROWS * DEPTH * sizeof(float));
+    uint64_t b = input(&d, floats_b, COLUMNS * DEPTH * sizeof(float));
+    LAUNCH(&d, ((extent){ .grid = { COLUMNS / 8, ROWS / 32 }, .block = { 32, 2 } }), &product, &a,
+           &b, &n, &k);
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        double sum = 0;
+        for (int j = 0; j < DEPTH; j++)
+            sum += (double)floats_a[i / COLUMNS * DEPTH + j] *
+                   (double)floats_b[i % COLUMNS * DEPTH + j];
+        expect_near("product", (double)floats_out[i], sum, 0, i);
+    }
+    close_device(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -686,7 +712,7 @@ int main(void)
         cmocka_unit_test(branches),      cmocka_unit_test(local_array),
         cmocka_unit_test(wide_integers), cmocka_unit_test(double_math),
         cmocka_unit_test(single_math),   cmocka_unit_test(device_calls),
-        cmocka_unit_test(async_copy),
+        cmocka_unit_test(async_copy),    cmocka_unit_test(matrix_multiply),
     };
     return cmocka_run_group_tests_name("nvcc", tests, NULL, NULL);
 }

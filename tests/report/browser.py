@@ -186,7 +186,7 @@ def main():
         all_is_shown(page)
         a_click_sorts_and_another_turns_it_round(page)
         filters_leave_what_they_say(page)
-        a_click_opens_the_ptx_in_colours(page, path.with_name("mwv_q4k_gemv_k256_n8_w2.sm_75.ptx"))
+        a_click_opens_the_ptx_in_colours(page, path.with_name("tiny.mwv_q4k_gemv_k256_n8_w2.sm_75.ptx"))
         it_asks_for_nothing_outside(page)
         it_reads_in_every_shape(page, pathlib.Path(pictures))
         messages = driver.get_log("browser")

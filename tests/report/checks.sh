@@ -63,7 +63,7 @@ holds "12 kernels and targets" [ "$total" = 12 ]
 build="good kernels/checks.ninja"
 holds "nothing to do" [ "$(steps -f "$build")" = 0 ]
 
-edited=$(find "good kernels" -name "$planted*.ptx" | sort | head -1)
+edited=$(find "good kernels" -name "*.$planted.*.ptx" | sort | head -1)
 edges=$(grep -c ": assemble good\$ kernels/$(basename "$edited")" "$build")
 cp -p "$edited" original
 echo "// broken" >>"$edited"
@@ -96,7 +96,7 @@ real=$(command -v ptxas)
 if [ -n "$real" ]; then
     holds "the real ptxas accepts all" ninja_alone "$real" real
     for plant in 's/^\.maxnreg .*/.maxnreg 24/' 's/^}/    broken;\n}/'; do
-        one=$(find real -name 'incremental*.ptx' | head -1)
+        one=$(find real -name '*.incremental*.ptx' | head -1)
         cp -p "$one" original
         sed -i "$plant" "$one"
         holds "the real ptxas and $plant" [ "$(verdict ninja -k 0 -f real/checks.ninja)" = wrong ]

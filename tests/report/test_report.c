@@ -54,7 +54,8 @@ static int make_page(void **state)
     f->set.kernels[2].on_targets = of_last;
 
     strbuf page = strbuf_new(a);
-    emit_report(&page, &f->set);
+    described_set described = describe_set(a, &f->set);
+    emit_report(&page, &described);
     f->page = page.text;
     f->facts = json_loads(
         between(a, page.text, "<script id=\"facts\" type=\"application/json\">", "</script>"), 0,

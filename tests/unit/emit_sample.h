@@ -3,7 +3,7 @@
 #ifndef PTXGEN_TESTS_EMIT_SAMPLE_H
 #define PTXGEN_TESTS_EMIT_SAMPLE_H
 
-#include "gen/kernel.h"
+#include "family/kernel.h"
 
 static const family plain_gemv = {
     .name = "plain_gemv",
@@ -102,7 +102,7 @@ static inline kernel_set sample_set(const char *prefix, kernel kernels[SAMPLE_KE
         kernels[i] = (kernel){ .instance = &sample_instances[which[i]],
                                .target = found[i == 1],
                                .isa = i == 1 ? 70 : 63,
-                               .file = i == 1 ? "newer.sm_80.ptx" : "older.sm_75.ptx",
+                               .file = i == 1 ? "llama.newer.sm_80.ptx" : "llama.older.sm_75.ptx",
                                .ptx = sample_ptx,
                                .ptx_length = sizeof sample_ptx - 1 };
     kernels[0].shared_bytes = 16;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "gen/family.h"
+#include "family/family.h"
 #include "spec/spec.h"
 
 static const family sample_gemv = {
@@ -26,6 +26,17 @@ static const family sample_tiled = {
     .params = (const param[]){ OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
                                PARAM_END },
     .launch = { .block = "32", .grid = { "n" }, .dynamic_shared = "4*k", .roomier = "gemv" },
+};
+
+/* Has its sizes always baked in. */
+static const family sample_fixed = {
+    .name = "fixed_gemv",
+    .summary = "y = W x",
+    .computes = "y[n] = W[n,k] x[k]",
+    .keys = (const key[]){ KEY_K(256), KEY_N, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
+                               PARAM_END },
+    .launch = { .block = "32", .grid = { "n" } },
 };
 
 /* Has a size that is left to the run, or one. */
@@ -86,7 +97,7 @@ static const family sample_attention = {
     .check = sample_check_heads,
 };
 
-static const family *const sample_families[] = { &sample_gemv, &sample_tiled, &sample_attention,
-                                                 &sample_quantize, NULL };
+static const family *const sample_families[] = { &sample_gemv,     &sample_tiled, &sample_attention,
+                                                 &sample_quantize, &sample_fixed, NULL };
 
 #endif

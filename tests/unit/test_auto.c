@@ -7,20 +7,26 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/os.h"
+#include "cost/choose.h"
+#include "emit/header.h"
+#include "emit/manifest.h"
 #include "generate.h"
 
-/* Choices that differ between targets, with a gap: sm_80 and sm_89 get the same. */
-#define MIXED                                          \
-    "[ptxgen]\ntargets = sm_75, sm_80, sm_86, sm_89\n" \
-    "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n"
+/* What auto may choose: kernels that differ between targets, with a gap: sm_80 and sm_89 get the
+ * same. Which it chooses is the model's affair; here the instances are marked by hand. */
+#define TARGETS      "[ptxgen]\ntargets = sm_75, sm_80, sm_86, sm_89\n"
+#define TWO_AND_FOUR "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 2, 4\n"
+#define MIXED        TARGETS TWO_AND_FOUR
+#define STREAM_SECTION(warps) \
+    "[stream_gemv]\nweights = q4_k\nshape = 4096x4096\nnum_warps = " warps "\n"
 
 /* The same where x may be rounded: sm_80 gets a kernel that does. */
-#define ROUNDED                                        \
-    "[ptxgen]\ntargets = sm_75, sm_80, sm_86, sm_89\n" \
-    "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\n"
+#define ROUNDED MIXED STREAM_SECTION("12")
 
 typedef struct outcome {
     arena *arena;
@@ -68,56 +74,213 @@ static const char *kernel_names(const outcome *o)
     return names.text;
 }
 
+/* An instance that auto chose: the start of its name, and for which targets with which precision.
+ */
+typedef struct mark {
+    const char *name;
+    const char *targets[PRECISION_COUNT]; /* "75 80"; NULL: none */
+    bool named;                           /* the spec names it as well */
+} mark;
+
+enum { MOST_MARKS = 4 };
+
+static target_set targets_in(const char *list)
+{
+    target_set set = 0;
+    for (size_t t = 0; list && t < target_count; t++)
+        if (strstr(list, targets[t].name + strlen("sm_")))
+            set |= target_bit(&targets[t]);
+    return set;
+}
+
+static void mark_instance(instance *in, const mark *m)
+{
+    target_set all = 0;
+    for (int p = 0; p < PRECISION_COUNT; p++) {
+        in->chosen_for[p] = targets_in(m->targets[p]);
+        all |= in->chosen_for[p];
+    }
+    in->chosen_by = family_find(families, "q4k_gemv");
+    in->excluded = m->named ? 0 : ~all;
+}
+
+/* Kernels of a spec as if auto had chosen those with a mark. */
+static outcome generate_marked(const char *text, const mark marks[MOST_MARKS])
+{
+    outcome o = { .arena = arena_new() };
+    o.diags = diags_new(o.arena);
+    assert_true(spec_parse(o.arena, "t.ini", text, strlen(text), families_and_pipelines(o.arena),
+                           NULL, &o.spec, &o.diags));
+    for (size_t m = 0; m < MOST_MARKS && marks[m].name; m++) {
+        size_t i = 0;
+        while (strncmp(o.spec.instances[i].name, marks[m].name, strlen(marks[m].name)) != 0)
+            assert_true(++i < o.spec.instance_count);
+        mark_instance(&o.spec.instances[i], &marks[m]);
+    }
+    assert_true(generate_kernels(o.arena, &o.spec, &o.set, &o.diags));
+    return o;
+}
+
+#define TWO_WARPS  "mwv_q4k_gemv_k4096_n4096_w2"
+#define FOUR_WARPS "mwv_q4k_gemv_k4096_n4096_w4"
+#define TWELVE     "stream_gemv_q4k_k4096_n4096_m1_w12"
+#define FOR_F32(...)                  \
+    {                                 \
+        [PRECISION_F32] = __VA_ARGS__ \
+    }
+#define FOR_Q8(...)                  \
+    {                                \
+        [PRECISION_Q8] = __VA_ARGS__ \
+    }
+
+static const mark exact_marks[MOST_MARKS] = { { TWO_WARPS, FOR_F32("75 80 89"), false },
+                                              { FOUR_WARPS, FOR_F32("86"), false } };
+static const mark rounded_marks[MOST_MARKS] = { { TWO_WARPS, FOR_Q8("75 89"), false },
+                                                { FOUR_WARPS, FOR_Q8("86"), false },
+                                                { TWELVE, FOR_Q8("80"), false } };
+static const mark both_marks[MOST_MARKS] = { { TWO_WARPS, { "75 80 89", "75 89" }, false },
+                                             { FOUR_WARPS, { "86", "86" }, false },
+                                             { TWELVE, FOR_Q8("80"), false } };
+
+/* A section with variant = auto as a question: a family, and values for its keys. */
+typedef struct question {
+    const char *family, *values; /* "k=4096 n=4096 precision=f32" */
+} question;
+
+static int64_t value_in(const key *k, const char *text)
+{
+    for (int64_t i = 0; k->choices && k->choices[i].word; i++)
+        if (strcmp(k->choices[i].word, text) == 0)
+            return i;
+    return strtoll(text, NULL, 10);
+}
+
+/* Keys that the question does not name are at their defaults, sizes left to the run at 0. */
+static instance asked_by(arena *a, const question *q)
+{
+    instance in = { .family = family_find(families, q->family), .variant = VARIANT_AUTO };
+    for (const key *k = in.family->keys; k->name; k++)
+        if (strcmp(k->name, "variant") != 0)
+            instance_set(&in, k, key_default(k));
+    for (const char *at = q->values; *at; at += strspn(at, " ")) {
+        size_t name = strcspn(at, "="), value = strcspn(at, " ");
+        const key *k = family_key(in.family, arena_copy(a, at, name));
+        assert_non_null(k);
+        instance_set(&in, k, value_in(k, arena_copy(a, at + name + 1, value - name - 1)));
+        at += value;
+    }
+    return in;
+}
+
+/* What the questions come to, each for each target: every instance once. */
+static size_t answers(arena *a, const question *questions, const spec *s, instance *out)
+{
+    size_t count = 0;
+    for (const question *q = questions; q->family; q++)
+        for (size_t t = 0; t < s->target_count; t++) {
+            instance asked = asked_by(a, q), made = asked;
+            if (asked.variant == VARIANT_AUTO)
+                made = cost_choose(&asked, s->targets[t], NULL);
+            made.name = instance_make_name(a, &made);
+            size_t at = 0;
+            while (at < count && strcmp(out[at].name, made.name) != 0)
+                at++;
+            if (at == count)
+                out[count++] = made;
+            else
+                instance_merge(&out[at], &made);
+        }
+    return count;
+}
+
+enum { MOST_QUESTIONS = 6, MOST_ANSWERS = 64 };
 typedef struct example {
-    const char *what, *text, *instances;
+    const char *what, *text;
+    question questions[MOST_QUESTIONS];
 } example;
+
+#define ALL_TARGETS "[ptxgen]\ntargets = sm_120, sm_75, sm_80, sm_100, sm_86, sm_89, sm_90\n"
 
 static const example examples[] = {
     { "each shape its own",
       "[q4k_gemv]\nshape = 4096x4096, 4096x1024, 512x64, 4096x2048\nvariant = auto\n",
-      "stream_q4k_gemv_k4096_n4096_m1_w12_r1 mwv_q4k_gemv_k4096_n1024_w4 "
-      "vectorized_q4k_gemv_k512_n64 mwv_q4k_gemv_k4096_n2048_w2 " },
-    { "x is not rounded where that is not allowed",
-      "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n",
-      "mwv_q4k_gemv_k4096_n4096_w2 " },
-    { "x is not rounded where sizes are left to the run",
+      { { "q4k_gemv", "k=4096 n=4096" },
+        { "q4k_gemv", "k=4096 n=1024" },
+        { "q4k_gemv", "k=512 n=64" },
+        { "q4k_gemv", "k=4096 n=2048" } } },
+    { "each target its own",
+      ALL_TARGETS "[q4k_gemv]\nk = 4096\nn = 1024, 4096\nvariant = auto\n",
+      { { "q4k_gemv", "k=4096 n=1024" }, { "q4k_gemv", "k=4096 n=4096" } } },
+    { "x not rounded",
+      ALL_TARGETS "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n",
+      { { "q4k_gemv", "k=4096 n=4096 precision=f32" } } },
+    { "sizes left to the run, though some are given",
       "[ptxgen]\ndims = dynamic\n[q4k_gemv]\nshape = 4096x4096\nvariant = auto\n",
-      "mwv_q4k_gemv_k4096_n4096_w2_dynamic " },
-    { "both precisions", "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = q8, f32\n",
-      "stream_q4k_gemv_k4096_n4096_m1_w12_r1 mwv_q4k_gemv_k4096_n4096_w2 " },
-    { "both precisions where they are the same",
-      "[q4k_gemv]\nshape = 4096x1024\nvariant = auto\nprecision = f32, q8\n",
-      "mwv_q4k_gemv_k4096_n1024_w4 " },
-    { "precision does not matter to the plain one",
-      "[q4k_gemv]\nshape = 4096x4096\nprecision = q8, f32\n", "q4k_gemv_k4096_n4096 " },
-    { "Q6_K, where the plain one may be best",
-      "[q6k_gemv]\nshape = 4096x4096, 512x64, 256x64\nvariant = auto\n",
-      "mwv_q6k_gemv_k4096_n4096_w2 mwv_q6k_gemv_k512_n64_w1 q6k_gemv_k256_n64 " },
-    { "blocks of 32 weights, few rows of which go to the streaming kernel",
-      "[q8_0_gemv]\nshape = 4096x4096, 4096x1024\nvariant = auto\n",
-      "q8_0_gemv_k4096_n4096 stream_q8_0_gemv_k4096_n1024_m1_w12_r1 " },
-    { "an instance for each choice, the oldest target's first",
-      "[ptxgen]\ntargets = sm_90, sm_75\n[q4k_gemv]\nk = 4096\nn = 1024, 4096\nvariant = auto\n",
-      "mwv_q4k_gemv_k4096_n1024_w4 mwv_q4k_gemv_k4096_n1024_w8 mwv_q4k_gemv_k4096_n4096_w2 "
-      "stream_q4k_gemv_k4096_n4096_m1_w12_r1 " },
-    { "sizes left to the run", "[ptxgen]\ndims = dynamic\n[q4k_gemv]\nvariant = auto\n",
-      "mwv_q4k_gemv_w4_dynamic " },
+      { { "q4k_gemv", "k=4096 n=4096 dims=dynamic" } } },
+    { "sizes left to the run",
+      "[ptxgen]\ndims = dynamic\n[q4k_gemv]\nvariant = auto\n",
+      { { "q4k_gemv", "dims=dynamic" } } },
     { "one size left to the run",
       "[ptxgen]\ndims = dynamic\n[q4k_gemv]\nvariant = auto\nk = 512, 4096\n",
-      "vectorized_q4k_gemv_k512_dynamic mwv_q4k_gemv_k4096_w4_dynamic " },
-    { "both variants", "[q4k_gemv]\nshape = 4096x4096\nvariant = plain, auto\n",
-      "q4k_gemv_k4096_n4096 stream_q4k_gemv_k4096_n4096_m1_w12_r1 " },
-    { "both variants where they are the same",
-      "[q6k_gemv]\nshape = 256x64\nvariant = plain, auto\n", "q6k_gemv_k256_n64 " },
-    { "plain is the default", "[q4k_gemv]\nshape = 4096x4096\n", "q4k_gemv_k4096_n4096 " },
+      { { "q4k_gemv", "k=512 dims=dynamic" }, { "q4k_gemv", "k=4096 dims=dynamic" } } },
+    { "both precisions",
+      ALL_TARGETS "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = q8, f32\n",
+      { { "q4k_gemv", "k=4096 n=4096 precision=q8" },
+        { "q4k_gemv", "k=4096 n=4096 precision=f32" } } },
+    { "precision does not matter to the plain one",
+      "[q4k_gemv]\nshape = 4096x4096\nprecision = q8, f32\n",
+      { { "q4k_gemv", "k=4096 n=4096 variant=plain precision=f32" } } },
+    { "both variants",
+      "[q4k_gemv]\nshape = 4096x4096\nvariant = plain, auto\n",
+      { { "q4k_gemv", "k=4096 n=4096 variant=plain precision=f32" },
+        { "q4k_gemv", "k=4096 n=4096" } } },
+    { "plain is the default",
+      "[q4k_gemv]\nshape = 4096x4096\n",
+      { { "q4k_gemv", "k=4096 n=4096 variant=plain precision=f32" } } },
+    { "other formats by their plain families",
+      ALL_TARGETS "[q6k_gemv]\nshape = 4096x4096, 256x64\nvariant = auto\n"
+                  "[q8_0_gemv]\nshape = 4096x1024\nvariant = auto\n",
+      { { "q6k_gemv", "k=4096 n=4096" },
+        { "q6k_gemv", "k=256 n=64" },
+        { "q8_0_gemv", "k=4096 n=1024" } } },
+    { "other formats by their key",
+      ALL_TARGETS "[gemv]\nweights = q4_k, bf16, q5_0\nshape = 4096x1024\nvariant = auto\n",
+      { { "gemv", "weights=q4_k k=4096 n=1024 m=1" },
+        { "gemv", "weights=bf16 k=4096 n=1024 m=1" },
+        { "gemv", "weights=q5_0 k=4096 n=1024 m=1" } } },
+    { "what the product has around it",
+      ALL_TARGETS "[gemv]\nweights = q6_k\nshape = 4096x1024\nm = 1, 3, 8\nnorm = rms\n"
+                  "bias = add\nresidual = add\nvariant = auto\n",
+      { { "gemv", "weights=q6_k k=4096 n=1024 m=1 norm=rms bias=add residual=add" },
+        { "gemv", "weights=q6_k k=4096 n=1024 m=3 norm=rms bias=add residual=add" },
+        { "gemv", "weights=q6_k k=4096 n=1024 m=8 norm=rms bias=add residual=add" } } },
+    { "the largest shape",
+      ALL_TARGETS "[q4k_gemv]\nshape = 2147483392x2147483647\nvariant = auto\n",
+      { { "q4k_gemv", "k=2147483392 n=2147483647" } } },
 };
+
+static bool same_choice(const instance *one, const instance *other)
+{
+    if (strcmp(one->name, other->name) != 0 || one->excluded != other->excluded ||
+        one->chosen_by != other->chosen_by)
+        return false;
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        if (one->chosen_for[p] != other->chosen_for[p])
+            return false;
+    return true;
+}
 
 static void every_section_makes_the_instances_chosen_for_its_shapes_and_targets(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         outcome o = generate(examples[i].text);
-        if (*o.messages || strcmp(instance_names(&o), examples[i].instances) != 0)
+        instance expected[MOST_ANSWERS];
+        size_t count = answers(o.arena, examples[i].questions, &o.spec, expected);
+        bool right = !*o.messages && o.spec.instance_count == count;
+        for (size_t at = 0; right && at < count; at++)
+            right = same_choice(&o.spec.instances[at], &expected[at]);
+        if (!right)
             fail_msg("%s: %s%s", examples[i].what, o.messages, instance_names(&o));
         arena_free(o.arena);
     }
@@ -126,51 +289,201 @@ static void every_section_makes_the_instances_chosen_for_its_shapes_and_targets(
 static void a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for(void **state)
 {
     (void)state;
-    outcome o = generate(MIXED);
-    assert_string_equal(kernel_names(&o), "mwv_q4k_gemv_k4096_n4096_w2 sm_75..sm_80 chosen f32\n"
-                                          "mwv_q4k_gemv_k4096_n4096_w2 sm_89..sm_89 chosen f32\n"
-                                          "mwv_q4k_gemv_k4096_n4096_w4 sm_86..sm_86 chosen f32\n");
+    outcome o = generate_marked(MIXED, exact_marks);
+    assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_80 chosen f32\n" TWO_WARPS
+                                                    " sm_89..sm_89 chosen f32\n" FOUR_WARPS
+                                                    " sm_86..sm_86 chosen f32\n");
     arena_free(o.arena);
 }
 
 static void a_kernel_that_both_precisions_chose_is_one_where_both_did(void **state)
 {
     (void)state;
-    outcome o = generate("[ptxgen]\ntargets = sm_75, sm_80, sm_86, sm_89\n[q4k_gemv]\n"
-                         "shape = 4096x4096\nvariant = auto\nprecision = q8, f32\n");
-    assert_string_equal(kernel_names(&o),
-                        "mwv_q4k_gemv_k4096_n4096_w2 sm_75..sm_75 chosen f32 q8\n"
-                        "mwv_q4k_gemv_k4096_n4096_w2 sm_80..sm_80 chosen f32\n"
-                        "mwv_q4k_gemv_k4096_n4096_w2 sm_89..sm_89 chosen f32 q8\n"
-                        "stream_q4k_gemv_k4096_n4096_m1_w12_r1 sm_80..sm_80 "
-                        "chosen q8\n"
-                        "mwv_q4k_gemv_k4096_n4096_w4 sm_86..sm_86 chosen f32 q8\n");
+    outcome o = generate_marked(ROUNDED, both_marks);
+    assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_75 chosen f32 q8\n" TWO_WARPS
+                                                    " sm_80..sm_80 chosen f32\n" TWO_WARPS
+                                                    " sm_89..sm_89 chosen f32 q8\n" FOUR_WARPS
+                                                    " sm_86..sm_86 chosen f32 q8\n" TWELVE
+                                                    "_r2 sm_80..sm_80 chosen q8\n");
     arena_free(o.arena);
 }
 
-static void what_the_spec_names_as_well_is_made_once_for_all_targets_with_a_note(void **state)
+static void what_the_spec_names_as_well_is_made_for_all_targets(void **state)
 {
     (void)state;
-    outcome o = generate(MIXED "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 4\n");
-    assert_string_equal(o.messages, "t.ini:7:1: note: mwv_q4k_gemv_k4096_n4096_w4 is made for the "
-                                    "section on line 3 already; it is made once [E025]\n"
-                                    "    7 | [mwv_q4k_gemv]\n"
-                                    "      | ^~~~~~~~~~~~~~\n");
-    assert_string_equal(kernel_names(&o), "mwv_q4k_gemv_k4096_n4096_w2 sm_75..sm_80 chosen f32\n"
-                                          "mwv_q4k_gemv_k4096_n4096_w2 sm_89..sm_89 chosen f32\n"
-                                          "mwv_q4k_gemv_k4096_n4096_w4 sm_75..sm_80\n"
-                                          "mwv_q4k_gemv_k4096_n4096_w4 sm_86..sm_86 chosen f32\n"
-                                          "mwv_q4k_gemv_k4096_n4096_w4 sm_89..sm_89\n");
+    mark marks[MOST_MARKS];
+    memcpy(marks, exact_marks, sizeof marks);
+    marks[1].named = true;
+    outcome o = generate_marked(MIXED, marks);
+    assert_string_equal(kernel_names(&o), TWO_WARPS
+                        " sm_75..sm_80 chosen f32\n" TWO_WARPS
+                        " sm_89..sm_89 chosen f32\n" FOUR_WARPS " sm_75..sm_80\n" FOUR_WARPS
+                        " sm_86..sm_86 chosen f32\n" FOUR_WARPS " sm_89..sm_89\n");
     arena_free(o.arena);
 }
 
-static void the_largest_shape_has_a_choice(void **state)
+/* A section that names what auto chose. */
+static const char *section_of(arena *a, const instance *in)
+{
+    strbuf text = strbuf_new(a);
+    strbuf_format(&text, "[%s:named]\n", in->family->name);
+    for (const key *k = in->family->keys; k->name; k++)
+        if (!k->real && strcmp(k->name, "precision") != 0)
+            strbuf_format(&text, "%s = %s\n", k->name, instance_value_text(a, in, k));
+    return text.text;
+}
+
+static void what_the_spec_names_as_well_is_made_once_with_a_note(void **state)
 {
     (void)state;
-    outcome o = generate("[ptxgen]\ntargets = sm_75, sm_90\n"
-                         "[q4k_gemv]\nshape = 2147483392x2147483647\nvariant = auto\n");
-    assert_string_equal(instance_names(&o), "mwv_q4k_gemv_k2147483392_n2147483647_w2 ");
+    static const char asking[] = "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n";
+    arena *a = arena_new();
+    instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096 n=4096 precision=f32" });
+    instance chosen = cost_choose(&asked, target_find("sm_80"), NULL);
+    chosen.name = instance_make_name(a, &chosen);
+    outcome o = generate(arena_format(a, TARGETS "%s%s", asking, section_of(a, &chosen)));
+    const char *note = arena_format(a,
+                                    "t.ini:7:1: note: %s is made for the section on line 3 "
+                                    "already; it is made once [E025]\n",
+                                    chosen.name);
+    assert_memory_equal(o.messages, note, strlen(note));
+    for (size_t i = 0; i < o.spec.instance_count; i++) {
+        const instance *in = &o.spec.instances[i];
+        bool named = strcmp(in->name, chosen.name) == 0;
+        assert_true((in->excluded == 0) == named);
+    }
     arena_free(o.arena);
+    arena_free(a);
+}
+
+typedef struct shape {
+    int64_t k, n;
+} shape;
+
+/* Attention, feed-forward and vocabulary matrices of models of 0.6, 1, 1.5, 3, 4, 7, 8, 32, 70 and
+ * 405 billion weights. */
+static const shape shapes[] = {
+    { 1024, 1024 },  { 1024, 3072 },   { 1024, 4096 },   { 256, 1024 },     { 512, 4096 },
+    { 2048, 2048 },  { 2048, 512 },    { 2048, 8192 },   { 8192, 2048 },    { 2048, 128256 },
+    { 1536, 1536 },  { 1536, 256 },    { 1536, 8960 },   { 8960, 1536 },    { 1536, 151936 },
+    { 3072, 3072 },  { 3072, 1024 },   { 3072, 8192 },   { 8192, 3072 },    { 3072, 128256 },
+    { 2560, 2560 },  { 2560, 1024 },   { 2560, 9728 },   { 9728, 2560 },    { 2560, 151936 },
+    { 3584, 3584 },  { 3584, 512 },    { 3584, 18944 },  { 18944, 3584 },   { 3584, 152064 },
+    { 4096, 4096 },  { 4096, 1024 },   { 4096, 14336 },  { 14336, 4096 },   { 4096, 128256 },
+    { 5120, 5120 },  { 5120, 1024 },   { 5120, 25600 },  { 25600, 5120 },   { 5120, 151936 },
+    { 8192, 8192 },  { 8192, 1024 },   { 8192, 28672 },  { 28672, 8192 },   { 8192, 128256 },
+    { 4096, 128 },   { 8192, 128 },    { 8192, 256 },    { 4096, 512 },     { 16384, 16384 },
+    { 16384, 2048 }, { 16384, 53248 }, { 53248, 16384 }, { 16384, 128256 },
+};
+
+/* What may be asked for, and what may be taken: families by name, and whether they round x. */
+enum { MOST_CANDIDATES = 10 };
+typedef struct group {
+    question asked;
+    const char *exact[MOST_CANDIDATES], *rounding[2];
+} group;
+
+static const group groups[] = {
+    { { "q4k_gemv", "" },
+      { "q4k_gemv", "coalesced_q4k_gemv", "vectorized_q4k_gemv", "mwv_q4k_gemv", "wide_q4k_gemv",
+        "tiled_q4k_gemv", "chunked_tiled_q4k_gemv", "fused_fp32_q4k_gemv", "gemv" },
+      { "stream_gemv", "inline_q8_dp4a_q4k_gemv" } },
+    { { "q6k_gemv", "" },
+      { "q6k_gemv", "coalesced_q6k_gemv", "mwv_q6k_gemv", "batched_q6k_gemv", "gemv" },
+      { "stream_gemv" } },
+    { { "q8_0_gemv", "" }, { "q8_0_gemv", "gemv" }, { "stream_gemv" } },
+    { { "q5_0_gemv", "" }, { "q5_0_gemv", "gemv" }, { "stream_gemv" } },
+    { { "q4_0_gemv", "" }, { "q4_0_gemv", "gemv" }, { "stream_gemv" } },
+    { { "gemv", "weights=bf16" }, { "gemv", "stream_gemv" }, { NULL } }, /* nothing to round */
+};
+
+typedef struct least_time {
+    const cost_gpu *gpu;
+    const char *family;
+    double seconds;
+    instance fastest;
+} least_time;
+
+/* Every number of warps and rows that a family may have. */
+static void try_family(arena *a, const char *name, const instance *asked, least_time *least)
+{
+    static const int64_t warps[] = { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 };
+    static const int64_t counts[] = { 1, 2, 4, 8 };
+    const family *f = family_find(families, name);
+    assert_non_null(f);
+    instance in = { .family = f };
+    for (const key *k = f->keys; k->name; k++)
+        instance_set(&in, k, key_default(k));
+    in.shape.k = asked->shape.k;
+    in.shape.n = asked->shape.n;
+    in.weights = instance_weights_index(instance_weights(asked));
+    cost_figures figures;
+    if (!cost_find(&in, least->gpu->target->sm, &figures))
+        return;
+    cost_work work = cost_work_of(a, &in);
+    const key *has_warps = family_key(f, "num_warps");
+    bool has_rows = family_key(f, "rows_per_warp");
+    bool has_outputs = family_key(f, "outputs_per_block");
+    for (size_t w = 0; w < (has_warps ? sizeof warps / sizeof *warps : 1); w++)
+        for (int64_t rows = 1; rows <= (has_rows ? 2 : 1); rows++)
+            for (size_t o = 0; o < (has_outputs ? sizeof counts / sizeof *counts : 1); o++) {
+                if (has_warps && (warps[w] < has_warps->min || warps[w] > has_warps->max))
+                    continue;
+                if (has_warps)
+                    in.num_warps = warps[w];
+                in.rows_per_warp = rows;
+                in.outputs_per_block = counts[o];
+                double seconds = cost_predict(&figures, &in, &work, least->gpu).total;
+                if (seconds < least->seconds) {
+                    least->seconds = seconds;
+                    least->fastest = in;
+                }
+            }
+}
+
+static void check_choice(arena *a, const group *g, const shape *s, int64_t precision,
+                         const cost_gpu *gpu)
+{
+    instance asked = asked_by(a, &g->asked);
+    asked.shape.k = s->k;
+    asked.shape.n = s->n;
+    asked.precision = precision;
+    cost_prediction predicted;
+    instance chosen = cost_choose(&asked, gpu->target, &predicted);
+    least_time least = { .gpu = gpu, .seconds = HUGE_VAL };
+    for (size_t i = 0; i < MOST_CANDIDATES && g->exact[i]; i++)
+        try_family(a, g->exact[i], &asked, &least);
+    for (size_t i = 0; i < 2 && precision == PRECISION_Q8 && g->rounding[i]; i++)
+        try_family(a, g->rounding[i], &asked, &least);
+    cost_figures figures;
+    assert_true(cost_find(&chosen, gpu->target->sm, &figures));
+    cost_work work = cost_work_of(a, &chosen);
+    double seconds = cost_predict(&figures, &chosen, &work, gpu).total;
+    if (seconds > least.seconds || predicted.total > seconds || predicted.total < seconds)
+        fail_msg("%s, %s, k = %lld, n = %lld: %s takes %.3f us (%.3f were said), %s %.3f us",
+                 gpu->target->name, g->asked.family, (long long)s->k, (long long)s->n,
+                 instance_make_name(a, &chosen), seconds * 1e6, predicted.total * 1e6,
+                 instance_make_name(a, &least.fastest), least.seconds * 1e6);
+    if (precision == PRECISION_F32 && instance_precision(&chosen) != FORMAT_F32)
+        fail_msg("%s rounds x", chosen.family->name);
+}
+
+static void no_candidate_is_predicted_faster_than_what_is_chosen(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    for (size_t t = 0; t < target_count; t++) {
+        cost_gpu gpu = cost_gpu_of(&targets[t]);
+        if (!target_part(&targets[t]))
+            continue;
+        for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+            for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+                check_choice(a, &groups[g], &shapes[s], PRECISION_F32, &gpu);
+                check_choice(a, &groups[g], &shapes[s], PRECISION_Q8, &gpu);
+                arena_reset(a);
+            }
+    }
+    arena_free(a);
 }
 
 static void assert_has(const char *text, const char *part)
@@ -182,14 +495,15 @@ static void assert_has(const char *text, const char *part)
 static const char *header(const outcome *o)
 {
     strbuf text = strbuf_new(o->arena);
-    emit_header(&text, &o->set);
+    described_set described = describe_set(o->arena, &o->set);
+    emit_header(&text, &described);
     return text.text;
 }
 
 static void the_header_says_what_was_chosen_for_which_targets(void **state)
 {
     (void)state;
-    outcome o = generate(MIXED "[q4k_gemv:named]\nshape = 256x1\n");
+    outcome o = generate_marked(MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
     const char *text = header(&o);
     assert_has(text, " *        mwv_q4k_gemv_k4096_n4096_w2 chosen by q4k_gemv auto, precision "
                      "f32, for sm_75 to "
@@ -208,10 +522,11 @@ static void the_header_says_what_was_chosen_for_which_targets(void **state)
 static void the_manifest_says_it_too(void **state)
 {
     (void)state;
-    outcome o = generate(MIXED "[q4k_gemv:named]\nshape = 256x1\n");
+    outcome o = generate_marked(MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
     strbuf text = strbuf_new(o.arena);
-    emit_manifest(&text, &o.set);
-    assert_has(text.text, "      \"file\": \"mwv_q4k_gemv_k4096_n4096_w2.sm_75.ptx\",\n"
+    described_set described = describe_set(o.arena, &o.set);
+    emit_manifest(&text, &described);
+    assert_has(text.text, "      \"file\": \"ptxgen.mwv_q4k_gemv_k4096_n4096_w2.sm_75.ptx\",\n"
                           "      \"target\": \"sm_75\",\n"
                           "      \"isa\": \"6.3\",\n"
                           "      \"chosen_by\": \"q4k_gemv\",\n"
@@ -284,23 +599,28 @@ static void a_device_finds_what_was_chosen_for_it(void **state)
                                   "86:4/86,4/86 87:4/86,4/86 89:2/89,2/89 90:2/89,2/89 ";
     static const char both[] = "0:2/75,2/75 70:0/0,0/0 75:2/75,2/75 80:12/80,2/80 "
                                "86:4/86,4/86 87:4/86,4/86 89:2/89,2/89 90:2/89,2/89 ";
+    /* Beside kernels that the spec names, before and behind. */
+    static const mark named_marks[MOST_MARKS] = { { TWO_WARPS, FOR_F32("75 80 89"), true },
+                                                  { FOUR_WARPS, FOR_F32("86"), true } };
     static const struct {
-        const char *spec, *found;
+        const char *spec;
+        const mark *marks;
+        const char *found;
     } cases[] = {
-        { MIXED, exact },
-        /* beside kernels that the spec names, before and behind */
-        { MIXED "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 8, 2, 4\n[q4k_gemv:plain]\n"
-                "shape = 4096x4096\n",
-          exact },
-        { "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 8, 4, 2\n" MIXED, exact },
-        { MIXED "[stream_q4k_gemv]\nshape = 4096x4096\nnum_warps = 8\n", exact },
-        { ROUNDED, rounded },
-        { ROUNDED "[stream_q4k_gemv]\nshape = 4096x4096\nnum_warps = 8\n", rounded },
-        { ROUNDED "[q4k_gemv:exact]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n", both },
-        { MIXED "[q4k_gemv:rounded]\nshape = 4096x4096\nvariant = auto\n", both },
+        { MIXED, exact_marks, exact },
+        { TARGETS "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 8, 2, 4\n[q4k_gemv:plain]\n"
+                  "shape = 4096x4096\n",
+          named_marks, exact },
+        { TARGETS "[mwv_q4k_gemv]\nshape = 4096x4096\nnum_warps = 4, 2, 8\n", named_marks, exact },
+        { MIXED STREAM_SECTION("8"), exact_marks, exact },
+        { ROUNDED, rounded_marks, rounded },
+        { ROUNDED "[stream_gemv:named]\nweights = q4_k\nshape = 4096x4096\nnum_warps = 8\n",
+          rounded_marks, rounded },
+        { ROUNDED, both_marks, both },
+        { TARGETS STREAM_SECTION("12") TWO_AND_FOUR, both_marks, both },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        outcome o = generate(cases[i].spec);
+        outcome o = generate_marked(cases[i].spec, cases[i].marks);
         const char *compiler = os_find_program(o.arena, "cc");
         if (!compiler) {
             arena_free(o.arena);
@@ -319,8 +639,9 @@ int main(void)
         cmocka_unit_test(every_section_makes_the_instances_chosen_for_its_shapes_and_targets),
         cmocka_unit_test(a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for),
         cmocka_unit_test(a_kernel_that_both_precisions_chose_is_one_where_both_did),
-        cmocka_unit_test(what_the_spec_names_as_well_is_made_once_for_all_targets_with_a_note),
-        cmocka_unit_test(the_largest_shape_has_a_choice),
+        cmocka_unit_test(what_the_spec_names_as_well_is_made_for_all_targets),
+        cmocka_unit_test(what_the_spec_names_as_well_is_made_once_with_a_note),
+        cmocka_unit_test(no_candidate_is_predicted_faster_than_what_is_chosen),
         cmocka_unit_test(the_header_says_what_was_chosen_for_which_targets),
         cmocka_unit_test(the_manifest_says_it_too),
         cmocka_unit_test(a_device_finds_what_was_chosen_for_it),

@@ -194,6 +194,12 @@ static void the_closest_name_is_found_or_none(void **state)
     static const char *const formats[] = { "q4_0_gemv", "q4k_gemv" };
     assert_string_equal(closest_match("q4_k_gemv", formats, 2), "q4k_gemv");
     assert_string_equal(closest_match("q4_1_gemv", formats, 2), "q4_0_gemv");
+    static const char *const short_names[] = { "k", "n", "dims", "shape" };
+    assert_string_equal(closest_match("dmis", short_names, 4), "dims");
+    assert_string_equal(closest_match("K", short_names, 4), "k");
+    assert_string_equal(closest_match("shap", short_names, 4), "shape");
+    assert_null(closest_match("bias", short_names, 4));
+    assert_null(closest_match("m", short_names, 4));
     assert_null(closest_match("epsilon", names, 4));
     assert_null(closest_match("", names, 4));
     assert_null(closest_match("a_name_that_is_longer_than_any_name_that_could_ever_be_meant_by_it",

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "emit/emit.h"
+#include "emit/depfile.h"
 
 static void assert_depfile(const char *output, const char *input, const char *expected)
 {

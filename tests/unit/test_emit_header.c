@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "emit/emit.h"
+#include "emit/header.h"
 #include "emit_sample.h"
 
 enum { LONG_PTX_LINES = 2250, SPLIT_PTX_LINES = 1200, LONG_LINE = 20000 };
@@ -22,8 +22,9 @@ static const char *header(arena *a, const char *prefix)
     kernel kernels[SAMPLE_KERNELS];
     const target *found[2];
     kernel_set set = sample_set(prefix, kernels, found);
+    described_set d = describe_set(a, &set);
     strbuf out = strbuf_new(a);
-    emit_header(&out, &set);
+    emit_header(&out, &d);
     return out.text;
 }
 
@@ -84,9 +85,9 @@ static void a_launch_function_has_its_kernels_parameters(void **state)
 {
     const char *text = header(*state, "llama");
     assert_has(text, "/* y out f32[n], w in q4_k[n*k], x in f32[k], k_dim in u32, n_dim in u32 */\n"
-                     "static inline CUresult llama_plain_gemv_dynamic_launch(\n"
-                     "    const llama_cuda *cuda, CUstream stream,\n"
-                     "    CUdeviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, "
+                     "static inline ptxgen_result llama_plain_gemv_dynamic_launch(\n"
+                     "    const llama_cuda *cuda, ptxgen_stream stream,\n"
+                     "    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, "
                      "uint32_t k_dim, uint32_t n_dim)\n"
                      "{\n"
                      "    void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };\n");
@@ -97,64 +98,74 @@ static void a_launch_function_has_its_kernels_parameters(void **state)
 static void kernels_for_several_targets_have_one_launch_function(void **state)
 {
     const char *text = header(*state, "llama");
-    const char *first = strstr(text, "CUresult llama_plain_gemv_k4096_n14336_w4_launch(");
-    const char *next = strstr(text, "CUresult llama_plain_gemv_dynamic_launch(");
-    assert_has(text,
-               "static inline CUresult llama_plain_gemv_k4096_n14336_w4_load(llama_cuda *cuda, "
-               "ptxgen_load_error *error)\n"
-               "{\n"
-               "    static const ptxgen_kernel *const kernels[] = { "
-               "&llama_plain_gemv_k4096_n14336_w4, "
-               "&llama_plain_gemv_k4096_n14336_w4_sm_80 };\n");
+    const char *first = strstr(text, "ptxgen_result llama_plain_gemv_k4096_n14336_w4_launch(");
+    const char *next = strstr(text, "ptxgen_result llama_plain_gemv_dynamic_launch(");
+    assert_has(
+        text, "static inline ptxgen_result llama_plain_gemv_k4096_n14336_w4_load(llama_cuda *cuda, "
+              "ptxgen_load_error *error)\n"
+              "{\n"
+              "    static const ptxgen_kernel *const kernels[] = { "
+              "&llama_plain_gemv_k4096_n14336_w4, "
+              "&llama_plain_gemv_k4096_n14336_w4_sm_80 };\n");
     assert_non_null(first);
     assert_non_null(next);
     assert_null(strstr(text, "_sm_80_launch"));
     assert_ptr_equal(strstr(first, "&cuda->kernels[0]"), strstr(first, "&cuda->kernels["));
     assert_ptr_equal(strstr(next, "&cuda->kernels[2]"), strstr(next, "&cuda->kernels["));
-    assert_has(text, "enum { LLAMA_KERNEL_COUNT = 6 };\n");
+    assert_has(text, "    ptxgen_loaded_kernel kernels[6];\n");
 }
 
-static const family one_step = {
-    .name = "one_step",
-    .computes = "o = attention(q)",
-    .keys = (const key[]){ KEY_END },
-    .steps =
-        (const pipeline_step[]){
-            { .families = { "attention" },
-              .bind = { { "o", "result" }, { "q", WORKSPACE }, { "seq_len", "seq_len" } } },
-            { .n = NULL } },
+/* Attention to what attention gave: the first result goes to the second step by the workspace. */
+static const pipeline_step two_table[] = {
+    { .family = "attention",
+      .bind = { { "o", "between" }, { "q", "q" }, { "seq_len", "seq_len" } } },
+    { .family = "attention",
+      .bind = { { "o", "result" }, { "q", "between" }, { "seq_len", "seq_len" } } },
+    { .n = NULL }
 };
-static const instance one_step_step = {
+static const family two_steps = {
+    .name = "two_steps",
+    .computes = "o = attention(attention(q))",
+    .keys = (const key[]){ KEY_END },
+    .steps = two_table,
+};
+static const instance attention_step = {
     .family = &attention,
     .name = "attention_d64_h32_g8_s4096",
     .shape = { .head_dim = 64, .num_heads = 32, .num_kv_heads = 8, .max_seq_len = 4096 }
 };
-static const instance one_step_instance = { .family = &one_step, .name = "one_step" };
+static const instance two_steps_instance = { .family = &two_steps, .name = "two_steps" };
 
 static void a_pipeline_takes_buffers_then_its_workspace_then_numbers(void **state)
 {
-    const pipeline p = { .instance = &one_step_instance,
-                         .steps = { &one_step_step },
-                         .step_count = 1 };
+    static const pipeline_launch launches[] = { { &two_table[0], &attention_step },
+                                                { &two_table[1], &attention_step } };
+    const pipeline p = { .instance = &two_steps_instance, .steps = launches, .step_count = 2 };
     kernel kernels[SAMPLE_KERNELS];
     const target *found[2];
     kernel_set set = sample_set("llama", kernels, found);
-    kernels[SAMPLE_KERNELS - 1].instance = &one_step_step;
+    kernels[SAMPLE_KERNELS - 1].instance = &attention_step;
     set.pipelines = &p;
     set.pipeline_count = 1;
+    described_set d = describe_set(*state, &set);
     strbuf out = strbuf_new(*state);
-    emit_header(&out, &set);
-    assert_has(out.text, "#define LLAMA_ONE_STEP_WORKSPACE ((size_t)8192)\n");
+    emit_header(&out, &d);
+    assert_has(out.text, "#define LLAMA_TWO_STEPS_WORKSPACE ((size_t)8192)\n");
     assert_has(out.text,
-               "/* result out f32 (8192 bytes), seq_len in u32, workspace (8192 bytes) */\n"
-               "static inline CUresult llama_one_step_launch(\n"
-               "    const llama_cuda *cuda, CUstream stream,\n"
-               "    CUdeviceptr result, CUdeviceptr workspace, uint32_t seq_len)\n"
+               "/* result out f32 (8192 bytes), q in f32 (8192 bytes), seq_len in u32, workspace "
+               "(8192 bytes) */\n"
+               "static inline ptxgen_result llama_two_steps_launch(\n"
+               "    const llama_cuda *cuda, ptxgen_stream stream,\n"
+               "    ptxgen_deviceptr result, ptxgen_const_deviceptr q, ptxgen_deviceptr workspace, "
+               "uint32_t "
+               "seq_len)\n"
                "{\n"
-               "    void *arguments[] = { &result, &seq_len };\n");
+               "    void *arguments[] = { &result, &q, &seq_len };\n");
     assert_has(out.text,
-               "llama_one_step_step_0[] = { { 0, 0 }, { PTXGEN_WORKSPACE, 0 }, { 1, 0 } };\n");
-    assert_has(out.text, "    { \"attention_d64_h32_g8_s4096\", 5, llama_one_step_step_0, 3 },\n");
+               "llama_two_steps_step_0[] = { { PTXGEN_WORKSPACE, 0 }, { 1, 0 }, { 2, 0 } };\n");
+    assert_has(out.text,
+               "llama_two_steps_step_1[] = { { 0, 0 }, { PTXGEN_WORKSPACE, 0 }, { 2, 0 } };\n");
+    assert_has(out.text, "    { \"attention_d64_h32_g8_s4096\", 5, llama_two_steps_step_0, 3 },\n");
 }
 
 static void no_placeholder_is_left_over(void **state)
@@ -175,6 +186,7 @@ static const char user[] =
     "#define PTXGEN_KERNELS_IMPLEMENTATION\n"
     "#include \"ptxgen_kernels.h\"\n"
     "#include \"llama_kernels.h\"\n"
+    "#include \"Llama_kernels.h\"\n" /* a prefix of its own */
     "#define CHECK(condition) do { if (!(condition)) return __LINE__; } while (0)\n"
     "static int is(const ptxgen_kernel *k, const char *name, unsigned sm)\n"
     "{ return k && strcmp(k->name, name) == 0 && k->sm == sm; }\n"
@@ -217,6 +229,7 @@ static const char user[] =
     "    CHECK(!llama_find(&q)); q.max_seq_len = 0;\n"
     "    CHECK(llama_find(&q)->seq_len_indirect && llama_find(&q)->shared_dynamic == 256);\n"
     "    q.head_dim = 128; CHECK(!llama_find(&q));\n"
+    "    CHECK(Llama_kernel_count == 6 && Llama_kernels[0] != llama_kernels[0]);\n"
     "    CHECK(llama_kernel_count == 6 && llama_kernels[0] == &llama_plain_gemv_k4096_n14336_w4);\n"
     "    CHECK(llama_kernels[0]->ptx_length == strlen(llama_kernels[0]->ptx));\n"
     "    CHECK(strncmp(llama_kernels[0]->ptx, \"// \\303\\251 \\\"quoted\\\" \\\\ back?\" "
@@ -272,8 +285,9 @@ static const char *long_header(arena *a)
     memcpy(line + LONG_LINE - 3, "?\n", sizeof "?\n");
     make_long(a, &kernels[4], SPLIT_PTX_LINES, line);
     make_long(a, &kernels[5], LONG_PTX_LINES, "\303\251 1;");
+    described_set d = describe_set(a, &set);
     strbuf out = strbuf_new(a);
-    emit_header(&out, &set);
+    emit_header(&out, &d);
     return out.text;
 }
 
@@ -295,7 +309,7 @@ static const char *skip_literal(const char *text, size_t *bytes)
 static void no_string_is_longer_than_compilers_take(void **state)
 {
     size_t literals = 0, together = 0, longest = 0;
-    for (const char *c = strstr(long_header(*state), "#define LLAMA_KERNELS_IMPLEMENTED"); *c;) {
+    for (const char *c = strstr(long_header(*state), "#define llama_KERNELS_IMPLEMENTED"); *c;) {
         if (strncmp(c, "/*", 2) == 0) {
             c = strstr(c, "*/") + 2;
         } else if (*c == '\'') {
@@ -327,6 +341,7 @@ static const char *write_program(arena *a)
     const char *folder = temporary_folder(a);
     write(a, folder, "llama_kernels.h", text);
     write(a, folder, "ptxgen_kernels.h", header(a, "ptxgen"));
+    write(a, folder, "Llama_kernels.h", header(a, "Llama"));
     write(a, folder, "user.c", user);
     write(a, folder, "user.cc", user);
     return folder;

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "emit/emit.h"
+#include "emit/manifest.h"
 #include "emit_sample.h"
 
 typedef struct parsed {
@@ -26,7 +26,8 @@ static int set_up(void **state)
     kernel_set set = sample_set("llama", kernels, found);
     p->arena = a;
     p->text = strbuf_new(a);
-    emit_manifest(&p->text, &set);
+    described_set d = describe_set(a, &set);
+    emit_manifest(&p->text, &d);
     p->manifest = json_loads(p->text.text, JSON_REJECT_DUPLICATES, NULL);
     *state = p;
     return p->manifest ? 0 : -1;
@@ -59,8 +60,8 @@ static void keys_stand_in_the_promised_order(void **state)
 {
     static const char *const top[] = { "ptxgen", "abi", "prefix", "kernels", "pipelines" };
     static const char *const of_a_kernel[] = {
-        "name",  "family", "entry", "file",      "target", "isa",     "config",    "params",
-        "block", "grid",   "smem",  "workspace", "ptxas",  "fnv1a64", "precision",
+        "name",   "family", "operation", "entry", "file",      "target", "isa",     "config",
+        "params", "block",  "grid",      "smem",  "workspace", "ptxas",  "fnv1a64", "precision",
     };
     parsed *p = *state;
     const char *name;
@@ -79,6 +80,7 @@ static void a_kernel_is_described_in_full(void **state)
     json_t *k = kernel_at(state, 0);
     assert_string_equal(compact(state, json_object_get(k, "name")),
                         "\"plain_gemv_k4096_n14336_w4\"");
+    assert_string_equal(compact(state, json_object_get(k, "operation")), "\"gemv\"");
     assert_string_equal(compact(state, json_object_get(k, "isa")), "\"6.3\"");
     assert_string_equal(compact(state, json_object_get(k, "config")),
                         "{\"k\":4096,\"n\":14336,\"num_warps\":4,\"dims\":\"static\"}");

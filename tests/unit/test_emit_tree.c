@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
-#include "emit/emit.h"
+#include "emit/tree.h"
 
 typedef struct place {
     arena *arena;
@@ -42,19 +42,25 @@ static int tear_down(void **state)
     return 0;
 }
 
-static output_file text_file(const char *name, const char *text)
-{
-    return (output_file){ .name = name, .bytes = text, .size = strlen(text) };
-}
-
-static bool put(place *p, const output_file *files, size_t count, size_t *changed)
-{
-    return emit_tree(p->arena, p->folder, files, count, changed, &p->problems);
-}
-
 static const char *path_of(place *p, const char *name)
 {
     return arena_format(p->arena, "%s/%s", p->folder, name);
+}
+
+static output_file text_file(place *p, const char *name, const char *text)
+{
+    return (output_file){ .path = path_of(p, name), .bytes = text, .size = strlen(text) };
+}
+
+static bool put(place *p, output_file *files, size_t count, size_t *changed)
+{
+    for (size_t i = 0; i < count; i++)
+        files[i].changed = false;
+    bool ok = emit_tree(p->arena, files, count, &p->problems);
+    *changed = 0;
+    for (size_t i = 0; i < count; i++)
+        *changed += files[i].changed;
+    return ok;
 }
 
 static void assert_content(place *p, const char *name, const char *expected)
@@ -86,20 +92,19 @@ static struct stat status_of(place *p, const char *name)
 static void missing_folders_are_made(void **state)
 {
     place *p = *state;
-    output_file file = text_file("a", "one");
+    output_file file = text_file(p, "x/y/a", "one");
     size_t changed;
-    const char *deep = path_of(p, "x/y");
-    assert_true(emit_tree(p->arena, deep, &file, 1, &changed, &p->problems));
+    assert_true(put(p, &file, 1, &changed));
     assert_int_equal(changed, 1);
     assert_content(p, "x/y/a", "one");
-    os_remove_directory(p->arena, deep);
+    os_remove_directory(p->arena, path_of(p, "x/y"));
     os_remove_directory(p->arena, path_of(p, "x"));
 }
 
 static void a_second_run_touches_nothing(void **state)
 {
     place *p = *state;
-    output_file files[] = { text_file("a", "one"), text_file("b", "") };
+    output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "") };
     size_t changed;
     assert_true(put(p, files, 2, &changed));
     assert_int_equal(changed, 2);
@@ -114,16 +119,16 @@ static void a_second_run_touches_nothing(void **state)
 static void only_what_differs_is_replaced(void **state)
 {
     place *p = *state;
-    output_file files[] = { text_file("a", "one"), text_file("b", "two") };
+    output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "two") };
     size_t changed;
     assert_true(put(p, files, 2, &changed));
     struct stat before = status_of(p, "a");
-    files[1] = text_file("b", "twO");
+    files[1] = text_file(p, "b", "twO");
     assert_true(put(p, files, 2, &changed));
     assert_int_equal(changed, 1);
     assert_content(p, "b", "twO");
     assert_true(before.st_ino == status_of(p, "a").st_ino);
-    files[1] = text_file("b", "twO!");
+    files[1] = text_file(p, "b", "twO!");
     assert_true(put(p, files, 2, &changed));
     assert_content(p, "b", "twO!");
 }
@@ -131,7 +136,7 @@ static void only_what_differs_is_replaced(void **state)
 static void files_of_earlier_runs_are_left_alone(void **state)
 {
     place *p = *state;
-    output_file files[] = { text_file("a", "one"), text_file("b", "two") };
+    output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "two") };
     size_t changed;
     assert_true(put(p, files, 2, &changed));
     assert_true(put(p, files, 1, &changed));
@@ -141,8 +146,8 @@ static void files_of_earlier_runs_are_left_alone(void **state)
 static void a_target_that_is_a_folder_stops_all(void **state)
 {
     place *p = *state;
-    output_file files[] = { text_file("a", "new"), text_file("b", "new") };
-    output_file old = text_file("a", "old");
+    output_file files[] = { text_file(p, "a", "new"), text_file(p, "b", "new") };
+    output_file old = text_file(p, "a", "old");
     size_t changed;
     const char *error;
     assert_true(put(p, &old, 1, &changed));
@@ -162,8 +167,9 @@ static void a_write_that_fails_replaces_nothing_and_leaves_no_temporary(void **s
     enum { LIMIT = 4096 };
     static const char large[LIMIT + 1];
     place *p = *state;
-    output_file old[] = { text_file("a", "old"), text_file("b", "old") };
-    output_file files[] = { text_file("a", "new"), { "b", large, sizeof large } };
+    output_file old[] = { text_file(p, "a", "old"), text_file(p, "b", "old") };
+    output_file files[] = { text_file(p, "a", "new"),
+                            { .path = path_of(p, "b"), .bytes = large, .size = sizeof large } };
     size_t changed;
     struct rlimit before, small;
     assert_true(put(p, old, 2, &changed));
@@ -189,12 +195,11 @@ static void a_write_that_fails_replaces_nothing_and_leaves_no_temporary(void **s
 static void a_folder_that_takes_no_files_is_reported(void **state)
 {
     place *p = *state;
-    output_file file = text_file("a", "one");
+    output_file file = { .path = "/proc/self/a", .bytes = "one", .size = 3 };
     size_t changed;
-    const char *folder = "/proc/self"; /* that not even the administrator can write */
-    if (!os_exists(folder))
+    if (!os_exists("/proc/self")) /* that not even the administrator can write */
         skip();
-    assert_false(emit_tree(p->arena, folder, &file, 1, &changed, &p->problems));
+    assert_false(put(p, &file, 1, &changed));
     assert_int_equal(p->problems.errors, 1);
     assert_string_equal(p->problems.list.items[0].where.file, "/proc/self/a");
 }
@@ -202,10 +207,11 @@ static void a_folder_that_takes_no_files_is_reported(void **state)
 static void a_folder_that_is_a_file_is_reported(void **state)
 {
     place *p = *state;
-    output_file file = text_file("a", "one");
+    output_file file = text_file(p, "a", "one");
     size_t changed;
     assert_true(put(p, &file, 1, &changed));
-    assert_false(emit_tree(p->arena, path_of(p, "a"), &file, 1, &changed, &p->problems));
+    output_file below = text_file(p, "a/b", "two");
+    assert_false(put(p, &below, 1, &changed));
     assert_non_null(strstr(p->problems.list.items[0].message, "Not a directory"));
 }
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gen/formula.h"
+#include "family/formula.h"
 
 static const family gemv = {
     .name = "gemv",

@@ -56,10 +56,10 @@ static void a_real_number_has_a_part_in_the_name_where_it_is_not_the_default(voi
     instance_set(&in, epsilon, key_default(epsilon));
     assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1");
     assert_string_equal(instance_value_text(a, &in, epsilon), "1e-5");
-    in.epsilon = 1e-6;
+    in.options.epsilon = 1e-6;
     assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1_eps1em6");
-    in.epsilon = 0.00125;
-    assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1_eps1p25em3");
+    in.options.epsilon = 0.00125;
+    assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1_eps0p00125");
     arena_free(a);
 }
 
@@ -70,7 +70,15 @@ static void a_real_number_is_written_with_as_many_digits_as_it_needs(void **stat
     assert_string_equal(real_text(a, 1), "1");
     assert_string_equal(real_text(a, 0.00001), "1e-5");
     assert_string_equal(real_text(a, 1e-30), "1e-30");
-    assert_string_equal(real_text(a, 1.0 / 3), "3.333333333333333e-1");
+    assert_string_equal(real_text(a, 1.0 / 3), "0.3333333333333333");
+    assert_string_equal(real_text(a, 50), "50");
+    assert_string_equal(real_text(a, 0.125), "0.125");
+    assert_string_equal(real_text(a, 0.001), "0.001");
+    assert_string_equal(real_text(a, 0.00025), "2.5e-4");
+    assert_string_equal(real_text(a, 999999.5), "999999.5");
+    assert_string_equal(real_text(a, 123456), "123456");
+    assert_string_equal(real_text(a, 1e6), "1e6");
+    assert_string_equal(real_text(a, 0), "0");
     arena_free(a);
 }
 
@@ -107,8 +115,29 @@ static void families_round_x_where_their_reference_does(void **state)
                       (*f)->reference == ref_gate_up_swiglu_quantizing;
         if ((*f)->quantizes != rounds)
             fail_msg("%s", (*f)->name);
-        assert_int_equal(family_precision(*f), rounds ? FORMAT_Q8_1 : (*f)->activations);
+        instance in = { .family = *f, .weights = WEIGHTS_Q4_K };
+        assert_int_equal(instance_precision(&in), rounds ? FORMAT_Q8_1 : (*f)->activations);
     }
+}
+
+static void a_weights_key_says_format_precision_and_columns(void **state)
+{
+    (void)state;
+    const family *f = family_find(families, "stream_gemv");
+    const key *k = family_key(f, "k");
+    instance in = { .family = f, .weights = WEIGHTS_Q5_0, .shape = { .k = 64, .n = 3, .m = 1 } };
+    arena *a = arena_new();
+    param params[MAX_PARAMS];
+    assert_int_equal(instance_weights(&in), FORMAT_Q5_0);
+    assert_int_equal(instance_precision(&in), FORMAT_Q8_1);
+    assert_int_equal(key_multiple(&in, k), 32);
+    instance_params(a, &in, params);
+    assert_int_equal(params[1].format, FORMAT_Q5_0);
+    assert_string_equal(params[1].bytes, "n*k/32*22");
+    in.weights = WEIGHTS_BF16;
+    assert_int_equal(instance_precision(&in), FORMAT_F32);
+    assert_int_equal(key_multiple(&in, k), 8);
+    arena_free(a);
 }
 
 static void dynamic_dims_are_passed_behind_the_other_parameters(void **state)
@@ -155,6 +184,7 @@ int main(void)
         cmocka_unit_test(parameters_carry_their_size_in_bytes),
         cmocka_unit_test(a_sum_of_values_is_put_in_parentheses),
         cmocka_unit_test(families_round_x_where_their_reference_does),
+        cmocka_unit_test(a_weights_key_says_format_precision_and_columns),
         cmocka_unit_test(dynamic_dims_are_passed_behind_the_other_parameters),
         cmocka_unit_test(a_sequence_length_is_a_number_or_a_pointer),
     };

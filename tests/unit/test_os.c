@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +8,14 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -177,24 +179,7 @@ static void what_a_link_leads_to_is_replaced_and_not_the_link(void **state)
     put(p, path_of(p, "a"), "new");
     assert_int_equal(readlink(path_of(p, "a"), target, sizeof target), 1);
     assert_content(p, path_of(p, "b"), "new");
-    os_remove_file(path_of(p, "b"));
-}
-
-static void without_memory_the_process_says_so_and_ends(void **state)
-{
-    place *p = *state;
-    const char *path = path_of(p, "a");
-    int how;
-    pid_t child = fork();
-    if (child == 0) {
-        if (freopen(path, "w", stderr))
-            os_out_of_memory(17);
-        _exit(1);
-    }
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_true(WIFEXITED(how));
-    assert_int_equal(WEXITSTATUS(how), 3);
-    assert_content(p, path, "ptxgen: out of memory (17 bytes wanted)\n");
+    unlink(path_of(p, "b"));
 }
 
 static void folders_are_made_with_those_above_them(void **state)
@@ -229,8 +214,40 @@ static void two_names_of_one_file_are_the_same(void **state)
     assert_true(os_same_file(path_of(p, "a"), path_of(p, "./a")));
     assert_false(os_same_file(path_of(p, "a"), path_of(p, "b")));
     assert_false(os_same_file(path_of(p, "a"), path_of(p, "c")));
-    os_remove_file(path_of(p, "b"));
+    unlink(path_of(p, "b"));
     assert_false(os_exists(path_of(p, "b")));
+}
+
+static void a_file_has_one_absolute_path_before_it_is_there_and_after(void **state)
+{
+    static const char *const names[] = { "x/y",   "./x/y",       "x//y",     "x/z/../y",
+                                         "x/./y", "none/../x/y", "linked/y", "x/../../%s/x/y" };
+    place *p = *state;
+    const char *error, *real = os_absolute_path(p->arena, p->folder);
+    const char *expected = arena_format(p->arena, "%s/x/y", real);
+    const char *last = strrchr(p->folder, '/') + 1;
+    for (int there = 0; there < 3; there++) {
+        if (there == 1) {
+            assert_true(os_make_directories(p->arena, path_of(p, "x/z"), &error));
+            assert_int_equal(symlink("x", path_of(p, "linked")), 0);
+        } else if (there == 2) {
+            put(p, path_of(p, "x/y"), "");
+        }
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            if (!there && strstr(names[i], "linked"))
+                continue;
+            const char *name =
+                strstr(names[i], "%s") ? arena_format(p->arena, "x/../../%s/x/y", last) : names[i];
+            assert_string_equal(os_absolute_path(p->arena, path_of(p, name)), expected);
+        }
+    }
+    assert_string_equal(os_absolute_path(p->arena, "/none/../../there"), "/there");
+    assert_string_equal(os_absolute_path(p->arena, "/"), "/");
+    assert_true(os_is_device("/dev/null"));
+    assert_false(os_is_device(path_of(p, "x/y")));
+    assert_false(os_is_device(path_of(p, "x")));
+    os_remove_directory(p->arena, path_of(p, "x/z"));
+    os_remove_directory(p->arena, path_of(p, "x"));
 }
 
 static void programs_are_found_on_path_only_when_they_can_be_run(void **state)
@@ -280,6 +297,72 @@ static void a_run_of_what_is_no_program_fails(void **state)
     assert_string_equal(error, "No such file or directory");
 }
 
+#ifdef __linux__
+/* The pipes of os_run are made by these. Another thread may start a child at once, and does. */
+static void (*when_made)(void);
+
+static int make_pipe(int ends[2], int flags)
+{
+    int status = (int)syscall(SYS_pipe2, ends, flags);
+    void (*act)(void) = when_made;
+    when_made = NULL;
+    if (act)
+        act();
+    return status;
+}
+
+int pipe(int ends[2])
+{
+    return make_pipe(ends, 0);
+}
+
+int pipe2(int ends[2], int flags)
+{
+    return make_pipe(ends, flags);
+}
+
+static char *inherited; /* by the child of the other thread */
+static pthread_t other_thread;
+
+static void *list_descriptors(void *unused)
+{
+    arena *a = arena_new();
+    char *output;
+    int status;
+    const char *error;
+    const char *const argv[] = { "/bin/sh", "-c", "ls -l /proc/self/fd", NULL };
+    (void)unused;
+    inherited = os_run(a, argv, &output, &status, &error) ? strdup(output) : NULL;
+    arena_free(a);
+    return NULL;
+}
+
+static void start_a_child(void)
+{
+    static const struct timespec enough = { .tv_nsec = 50000000 };
+    assert_int_equal(pthread_create(&other_thread, NULL, list_descriptors, NULL), 0);
+    nanosleep(&enough, NULL);
+}
+
+static void no_child_inherits_the_pipe_of_another(void **state)
+{
+    place *p = *state;
+    char *output;
+    int status, pipes = 0;
+    const char *error;
+    when_made = start_a_child;
+    assert_true(shell(p, "echo done", &output, &status, &error));
+    assert_string_equal(output, "done\n");
+    pthread_join(other_thread, NULL);
+    assert_non_null(inherited);
+    for (const char *at = inherited; (at = strstr(at, "pipe:")); at++)
+        pipes++;
+    if (pipes != 2) /* standard output and error, its own */
+        fail_msg("the child has %d ends of pipes:\n%s", pipes, inherited);
+    free(inherited);
+}
+#endif
+
 static void count_call(void *context, size_t i)
 {
     atomic_fetch_add(&((atomic_uint *)context)[i], 1);
@@ -316,17 +399,6 @@ static void a_file_is_no_terminal(void **state)
     close(descriptor);
 }
 
-static void libraries_are_opened_where_there_are_any(void **state)
-{
-    (void)state;
-    assert_null(os_open_library("libno_such_library.so"));
-    void *library = os_open_library("libm.so.6");
-    if (!library)
-        skip();
-    assert_non_null(os_library_symbol(library, "cos"));
-    assert_null(os_library_symbol(library, "no_such_function"));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -340,17 +412,19 @@ int main(void)
         TEST(a_device_is_written_to_and_not_replaced),
         TEST(a_pipe_is_written_to_only_when_committed),
         TEST(what_a_link_leads_to_is_replaced_and_not_the_link),
-        TEST(without_memory_the_process_says_so_and_ends),
         TEST(folders_are_made_with_those_above_them),
         TEST(a_file_in_the_way_of_a_folder_is_an_error),
         TEST(two_names_of_one_file_are_the_same),
+        TEST(a_file_has_one_absolute_path_before_it_is_there_and_after),
         TEST(programs_are_found_on_path_only_when_they_can_be_run),
         TEST(a_run_gives_output_of_both_streams_and_the_status),
         TEST(a_run_of_what_is_no_program_fails),
+#ifdef __linux__
+        TEST(no_child_inherits_the_pipe_of_another),
+#endif
         TEST(every_piece_of_parallel_work_is_done_once),
         TEST(time_goes_forward_and_there_is_a_processor),
         TEST(a_file_is_no_terminal),
-        TEST(libraries_are_opened_where_there_are_any),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

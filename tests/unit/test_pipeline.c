@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-#include "emit/emit.h"
-#include "gen/formula.h"
+#include "emit/header.h"
+#include "emit/manifest.h"
+#include "family/formula.h"
 #include "generate.h"
 
 static const char two_pipelines[] = "[hw_dp4a_q4k_gemv]\n"
@@ -32,60 +33,93 @@ static spec parse(arena *a, const char *text)
     return s;
 }
 
-static const char *buffer_of(const pipeline *p, size_t index, const char *name)
+/* All combinations of the words that the keys of a pipeline take, one after the other. */
+static bool next_words(instance *in)
 {
-    return step_buffer(&p->instance->family->steps[index], name);
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        if (!k->choices || !k->choices[1].word)
+            continue;
+        while (k->choices[++value].word)
+            if (key_takes_choice(k, &k->choices[value])) {
+                instance_set(in, k, value);
+                return true;
+            }
+        value = 0;
+        while (!key_takes_choice(k, &k->choices[value]))
+            value++;
+        instance_set(in, k, value);
+    }
+    return false;
 }
 
-static void every_parameter_of_every_step_is_bound_and_nothing_else(void **state)
+static instance first_of(const family *f)
+{
+    instance in = { .family = f };
+    for (const key *k = f->keys; k->name; k++) {
+        instance_set(&in, k, k->choices || k->real || k->zero_is_none ? key_default(k) : k->min);
+        for (int64_t i = 0; k->choices && !key_takes_choice(k, &k->choices[i]); i++)
+            instance_set(&in, k, i + 1);
+    }
+    in.shape.k = 512;
+    in.shape.n = 8;
+    in.n_kv = 4;
+    return in;
+}
+
+enum { MOST_STEPS = 16 };
+
+typedef struct written_buffer {
+    const char *name;
+    format format;
+    int64_t bytes;
+} written_buffer;
+
+/* Of every configuration: all parameters are bound and nothing else, each buffer is written once at
+ * most, and what a step reads of it is what was written: format and size. */
+static void check_steps(arena *a, const instance *in)
+{
+    const pipeline_step *taken[MOST_STEPS];
+    written_buffer written[MOST_STEPS * MAX_PARAMS];
+    size_t count = pipeline_take_steps(in, taken), written_count = 0;
+    assert_in_range(count, 1, MOST_STEPS);
+    for (size_t i = 0; i < count; i++) {
+        instance made = step_instance(a, in, taken[i]);
+        param params[MAX_PARAMS];
+        size_t param_count = instance_params(a, &made, params), bound = 0;
+        while (taken[i]->bind[bound].param)
+            bound++;
+        assert_int_equal(bound, param_count);
+        for (size_t j = 0; j < param_count; j++) {
+            const char *buffer = step_buffer(taken[i], params[j].name);
+            if (!buffer)
+                fail_msg("%s: step %zu binds no %s", in->family->name, i, params[j].name);
+            const param *p = &params[j];
+            int64_t bytes = p->bytes ? formula_value(p->bytes, &made, NULL) : 0;
+            for (size_t w = 0; w < written_count; w++) {
+                const written_buffer *one = &written[w];
+                bool same = strcmp(one->name, buffer) == 0;
+                if (same && p->kind == PARAM_OUT)
+                    fail_msg("%s: %s is written twice", in->family->name, buffer);
+                if (same && (one->format != p->format || one->bytes != bytes))
+                    fail_msg("%s: %s is not read as written", in->family->name, buffer);
+            }
+            if (p->kind == PARAM_OUT)
+                written[written_count++] = (written_buffer){ buffer, p->format, bytes };
+        }
+    }
+}
+
+static void every_configuration_binds_all_parameters_and_reads_what_it_wrote(void **state)
 {
     (void)state;
     arena *a = arena_new();
     for (const family *const *f = pipelines; *f; f++) {
-        instance in = { .family = *f, .shape = { .k = 512, .n = 8, .m = 2 }, .n_kv = 4 };
-        size_t steps = pipeline_step_count(*f);
-        assert_in_range(steps, 2, MAX_STEPS);
-        for (in.weights = 0; in.weights < 2; in.weights++)
-            for (size_t i = 0; i < steps; i++) {
-                const pipeline_step *s = &(*f)->steps[i];
-                instance made = step_instance(a, &in, s);
-                param params[MAX_PARAMS];
-                size_t count = instance_params(a, &made, params), bound = 0;
-                while (s->bind[bound].param)
-                    bound++;
-                assert_int_equal(bound, count);
-                for (size_t j = 0; j < count; j++)
-                    if (!step_buffer(s, params[j].name))
-                        fail_msg("%s: step %zu binds no %s", (*f)->name, i, params[j].name);
-            }
-    }
-    arena_free(a);
-}
-
-/* What a step reads from the workspace is what an earlier one wrote there: format and size. */
-static void a_step_takes_from_the_workspace_what_one_before_it_put_there(void **state)
-{
-    (void)state;
-    arena *a = arena_new();
-    spec s = parse(a, two_pipelines);
-    for (size_t i = 0; i < s.pipeline_count; i++) {
-        const pipeline *p = &s.pipelines[i];
-        const char *written = NULL;
-        for (size_t j = 0; j < p->step_count; j++) {
-            param params[MAX_PARAMS];
-            size_t count = instance_params(a, p->steps[j], params);
-            for (size_t n = 0; n < count; n++) {
-                if (buffer_of(p, j, params[n].name) != WORKSPACE)
-                    continue;
-                int64_t bytes = formula_value(params[n].bytes, p->steps[j], NULL);
-                const char *what =
-                    arena_format(a, "%lld of %s", (long long)bytes, formats[params[n].format].name);
-                if (params[n].kind == PARAM_OUT)
-                    written = what;
-                else
-                    assert_string_equal(what, written ? written : "nothing");
-            }
-        }
+        instance in = first_of(*f);
+        assert_in_range(pipeline_step_count(*f), 2, MOST_STEPS);
+        do
+            check_steps(a, &in);
+        while (next_words(&in));
     }
     arena_free(a);
 }
@@ -107,10 +141,10 @@ static void a_section_makes_the_kernels_that_are_not_there_yet(void **state)
     const pipeline *p = &s.pipelines[0];
     assert_string_equal(p->instance->name, "qkv_k512_n256_kv64");
     assert_int_equal(p->step_count, 3);
-    assert_ptr_equal(p->steps[0], &s.instances[1]);
-    assert_ptr_equal(p->steps[1], &s.instances[0]);
-    assert_ptr_equal(p->steps[2], &s.instances[2]);
-    assert_ptr_equal(s.pipelines[1].steps[1], s.pipelines[1].steps[2]);
+    assert_ptr_equal(p->steps[0].kernel, &s.instances[1]);
+    assert_ptr_equal(p->steps[1].kernel, &s.instances[0]);
+    assert_ptr_equal(p->steps[2].kernel, &s.instances[2]);
+    assert_ptr_equal(s.pipelines[1].steps[1].kernel, s.pipelines[1].steps[2].kernel);
     arena_free(a);
 }
 
@@ -139,6 +173,113 @@ static void buffers_are_outputs_weights_inputs_with_their_sizes(void **state)
     arena_free(a);
 }
 
+/* The names of a pipeline's steps: "q8_1_quantize_k512_m1_w4 …". */
+static const char *step_names(arena *a, const pipeline *p)
+{
+    strbuf names = strbuf_new(a);
+    for (size_t i = 0; i < p->step_count; i++)
+        strbuf_format(&names, "%s%s", i ? " " : "", p->steps[i].kernel->name);
+    return names.text;
+}
+
+static void keys_choose_the_steps(void **state)
+{
+    (void)state;
+#define QKV     "[qkv]\nk = 512\nn = 256\nn_kv = 64\n"
+#define BATCHED "[batched_qkv]\nk = 512\nn = 256\nn_kv = 64\nm = 3\n"
+    static const struct {
+        const char *text, *name, *steps;
+    } cases[] = {
+        { QKV "weights_v = q6_k\n", "qkv_k512_n256_kv64_vq6k",
+          "q8_1_quantize_k512_m1_w4 hw_dp4a_q4k_gemv_k512_n256_w4 hw_dp4a_q4k_gemv_k512_n64_w4 "
+          "hw_dp4a_q6k_gemv_k512_n64_w2" },
+        { QKV "weights = q6_k\nweights_q = q4_k\n", "qkv_k512_n256_kv64_q6k_qq4k",
+          "q8_1_quantize_k512_m1_w4 hw_dp4a_q4k_gemv_k512_n256_w4 hw_dp4a_q6k_gemv_k512_n64_w2 "
+          "hw_dp4a_q6k_gemv_k512_n64_w2" },
+        { QKV "weights_k = q4_k\nweights_v = q4_k\n", "qkv_k512_n256_kv64",
+          "q8_1_quantize_k512_m1_w4 hw_dp4a_q4k_gemv_k512_n256_w4 "
+          "fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4" },
+        { QKV "kv = separate\nnum_warps = 8\n", "qkv_k512_n256_kv64_separate_w8",
+          "q8_1_quantize_k512_m1_w8 hw_dp4a_q4k_gemv_k512_n256_w8 hw_dp4a_q4k_gemv_k512_n64_w8 "
+          "hw_dp4a_q4k_gemv_k512_n64_w8" },
+        { QKV "activations = q8_1\n", "qkv_k512_n256_kv64_q8",
+          "hw_dp4a_q4k_gemv_k512_n256_w4 fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4" },
+        { BATCHED "weights_v = q6_k\n", "batched_qkv_k512_n256_kv64_m3_vq6k",
+          "q8_1_quantize_k512_m3_w4 batched_hw_dp4a_q4k_gemv_k512_n256_m3_w4 "
+          "batched_hw_dp4a_q4k_gemv_k512_n64_m3_w4 batched_q6k_gemv_k512_n64_m3" },
+        { BATCHED "weights = q6_k\n", "batched_qkv_k512_n256_kv64_m3_q6k",
+          "batched_q6k_gemv_k512_n256_m3 batched_q6k_gemv_k512_n64_m3 "
+          "batched_q6k_gemv_k512_n64_m3" },
+        { "[dp4a]\nshape = 512x256\nweights = q6_k\nactivations = q8_1\n", "dp4a_k512_n256_q6k_q8",
+          "hw_dp4a_q6k_gemv_k512_n256_w2" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        arena *a = arena_new();
+        spec s = parse(a, cases[i].text);
+        assert_string_equal(s.pipelines[0].instance->name, cases[i].name);
+        assert_string_equal(step_names(a, &s.pipelines[0]), cases[i].steps);
+        arena_free(a);
+    }
+}
+
+static void what_is_quantized_already_comes_from_the_caller(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    spec s = parse(a, QKV "activations = q8_1\n" BATCHED "activations = q8_1\nweights_v = q6_k\n");
+    pipeline_buffers one = pipeline_buffers_of(a, &s.pipelines[0]);
+    pipeline_buffers mixed = pipeline_buffers_of(a, &s.pipelines[1]);
+    assert_string_equal(one.params[one.count - 1].name, "x_q8_1");
+    assert_int_equal(one.bytes[one.count - 1], 512 / 32 * 36);
+    assert_int_equal(one.workspace, 0);
+    assert_int_equal(mixed.count, one.count + 1);
+    assert_string_equal(mixed.params[mixed.count - 2].name, "x_q8_1");
+    assert_string_equal(mixed.params[mixed.count - 1].name, "x");
+    arena_free(a);
+}
+
+/* A chain of quantizations, each of what the one before it gave: results that are handed on live
+ * for two steps, so that two places are enough for any number. */
+static const family relay = { .name = "relay",
+                              .computes = "nothing",
+                              .keys = (const key[]){ KEY_END } };
+
+static void intermediate_buffers_share_the_workspace(void **state)
+{
+    (void)state;
+    enum { STEPS = 40 };
+    arena *a = arena_new();
+    instance in = { .family = &relay };
+    instance quantize = { .family = family_find(families, "q8_1_quantize"),
+                          .shape = { .k = 512, .m = 1 } };
+    pipeline_step *steps = arena_zalloc(a, STEPS * sizeof *steps);
+    pipeline_launch *launches = arena_alloc(a, STEPS * sizeof *launches);
+    for (size_t i = 0; i < STEPS; i++) {
+        steps[i].bind[0] = (binding){ "q8", arena_format(a, "b%zu", i + 1) };
+        steps[i].bind[1] = (binding){ "x", arena_format(a, "b%zu", i) };
+        launches[i] = (pipeline_launch){ &steps[i], &quantize };
+    }
+    pipeline p = { &in, launches, STEPS };
+    pipeline_buffers buffers = pipeline_buffers_of(a, &p);
+    assert_int_equal(buffers.count, 2);
+    assert_string_equal(buffers.params[0].name, "b40");
+    assert_string_equal(buffers.params[1].name, "b0");
+    assert_int_equal(buffers.part_count, STEPS - 1);
+    /* Read as f32, which is larger than what was written as q8_1. */
+    for (size_t i = 1; i < STEPS; i++) {
+        const pipeline_part *one = pipeline_place_of(&buffers, &steps[i - 1], "q8").part;
+        const pipeline_part *read = pipeline_place_of(&buffers, &steps[i], "x").part;
+        assert_ptr_equal(one, read);
+        assert_int_equal(one->bytes, 512 * 4);
+        assert_int_equal(one->offset % 256, 0);
+        const pipeline_part *next = pipeline_place_of(&buffers, &steps[i], "q8").part;
+        if (next)
+            assert_true(next->offset != one->offset);
+    }
+    assert_int_equal(buffers.workspace, 2 * 512 * 4);
+    arena_free(a);
+}
+
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
@@ -154,8 +295,9 @@ static void header_and_manifest_tell_the_steps(void **state)
     kernel_set set;
     assert_true(generate_kernels(a, &s, &set, &d));
     strbuf header = strbuf_new(a), manifest = strbuf_new(a);
-    emit_header(&header, &set);
-    emit_manifest(&manifest, &set);
+    described_set described = describe_set(a, &set);
+    emit_header(&header, &described);
+    emit_manifest(&manifest, &described);
     assert_has(header.text, "extern const ptxgen_pipeline ptxgen_qkv_k512_n256_kv64;\n");
     assert_has(header.text, "ptxgen_qkv_k512_n256_kv64_step_1[] = "
                             "{ { 0, 0 }, { 3, 0 }, { PTXGEN_WORKSPACE, 0 } };\n");
@@ -170,10 +312,12 @@ static void header_and_manifest_tell_the_steps(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_parameter_of_every_step_is_bound_and_nothing_else),
-        cmocka_unit_test(a_step_takes_from_the_workspace_what_one_before_it_put_there),
+        cmocka_unit_test(every_configuration_binds_all_parameters_and_reads_what_it_wrote),
         cmocka_unit_test(a_section_makes_the_kernels_that_are_not_there_yet),
         cmocka_unit_test(buffers_are_outputs_weights_inputs_with_their_sizes),
+        cmocka_unit_test(keys_choose_the_steps),
+        cmocka_unit_test(what_is_quantized_already_comes_from_the_caller),
+        cmocka_unit_test(intermediate_buffers_share_the_workspace),
         cmocka_unit_test(header_and_manifest_tell_the_steps),
     };
     return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);

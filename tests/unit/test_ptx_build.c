@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "check/ptxas.h"
 #include "ptx/ptx.h"
 
 typedef struct fixture {
@@ -36,7 +37,7 @@ static const char *text_of(fixture *f)
 {
     ptx_output out;
     const char *error = NULL;
-    if (!ptx_finish(f->p, &out, &error))
+    if (!ptx_finish(f->p, f->arena, &out, &error))
         fail_msg("the kernel was refused: %s", error);
     return out.text;
 }
@@ -55,7 +56,7 @@ static void assert_lacks(const char *text, const char *line)
 
 static void keep(ptx *p, type t, val v)
 {
-    ptx_store_global(p, t, parameter(p, "out"), 0, v);
+    st_global(p, t, parameter(p, "out"), 0, v);
 }
 
 static void instructions_take_the_types_of_their_operands(void **state)
@@ -136,7 +137,7 @@ static void an_assignment_leaves_no_copy_behind(void **state)
     var acc = var_f32(f->p, 0.0f);
     PTX_FOR (f->p, i, 0, 10, 1)
         assign(f->p, acc, fma(f->p, 2.0f, acc, acc));
-    ptx_store_global(f->p, F32, parameter(f->p, "out"), 0, get(f->p, acc));
+    st_global(f->p, F32, parameter(f->p, "out"), 0, get(f->p, acc));
     const char *text = text_of(f);
     assert_has(text, "fma.rn.f32          %f1, 0f40000000, %f1, %f1;");
     assert_has(text, "st.global.f32       [%rd1], %f1;");
@@ -212,6 +213,36 @@ static void code_behind_a_constant_condition_goes(void **state)
     assert_lacks(text, "+4");
 }
 
+static void an_else_of_a_constant_condition_stays_or_goes(void **state)
+{
+    fixture *f = *state;
+    PTX_IF (f->p, imm(PRED, 1))
+        st_global(f->p, U32, parameter(f->p, "out"), 4, 1);
+    PTX_ELSE (f->p)
+        st_global(f->p, U32, parameter(f->p, "out"), 8, 1);
+    PTX_IF (f->p, imm(PRED, 0))
+        st_global(f->p, U32, parameter(f->p, "out"), 12, 1);
+    PTX_ELSE (f->p)
+        st_global(f->p, U32, parameter(f->p, "out"), 16, 1);
+    const char *text = text_of(f);
+    assert_has(text, "[%rd1+4], 1;\n    st.global.u32       [%rd1+16], 1;\n    ret;");
+    assert_lacks(text, "$");
+}
+
+static void a_condition_over_nothing_goes(void **state)
+{
+    fixture *f = *state;
+    val few = lt(f->p, parameter(f->p, "n"), 5);
+    PTX_IF (f->p, few)
+        add(f->p, parameter(f->p, "n"), 1);
+    PTX_IF (f->p, few) {
+    }
+    keep(f->p, U32, add(f->p, parameter(f->p, "n"), 2));
+    const char *text = text_of(f);
+    assert_lacks(text, "$skip_2");
+    assert_has(text, "add.u32             %r2, %r1, 2;");
+}
+
 static void an_else_is_the_other_way(void **state)
 {
     fixture *f = *state;
@@ -257,18 +288,17 @@ static void the_version_is_the_lowest_that_has_everything(void **state)
     fixture *f = *state;
     ptx *p = ptx_new(f->arena, "old", target_find("sm_75"), 32);
     ptx_param(p, U64, "out");
-    ptx_store_global(p, U32, parameter(p, "out"), 0, imm(U32, 1));
+    st_global(p, U32, parameter(p, "out"), 0, imm(U32, 1));
     ptx_output out;
     const char *error;
-    assert_true(ptx_finish(p, &out, &error));
+    assert_true(ptx_finish(p, f->arena, &out, &error));
     assert_int_equal(out.isa, 63);
     assert_has(out.text, ".version 6.3\n.target sm_75\n");
-    assert_memory_equal(out.text + out.body_offset, ".address_size 64", 16);
 
     p = ptx_new(f->arena, "new", target_find("sm_120"), 32);
     ptx_param(p, U64, "out");
-    ptx_store_global(p, U32, parameter(p, "out"), 0, imm(U32, 1));
-    assert_true(ptx_finish(p, &out, &error));
+    st_global(p, U32, parameter(p, "out"), 0, imm(U32, 1));
+    assert_true(ptx_finish(p, f->arena, &out, &error));
     assert_has(out.text, ".version 8.7\n.target sm_120\n");
 }
 
@@ -304,7 +334,7 @@ static void a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel(void 
     st_shared(f->p, F32, array, 4000, 1.0f);
     ptx_output out;
     const char *error = "";
-    if (!ptx_finish(f->p, &out, &error))
+    if (!ptx_finish(f->p, f->arena, &out, &error))
         fail_msg("the kernel was refused: %s", error);
     assert_has(out.text, ".address_size 64\n\n.extern .shared .align 16 .b32 tile[];\n\n.visible");
     assert_has(out.text, "st.shared.f32       [tile+4000], 0f3F800000;");
@@ -312,14 +342,104 @@ static void a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel(void 
     assert_int_equal(out.shared_bytes, 0);
 }
 
+static void arrays_of_the_module_have_their_words(void **state)
+{
+    static const uint64_t words[] = { 1, 0xfedcba9876543210, 3, 4, 5, 6 };
+    static const char *const comment[] = { "Six words", "and a notice", NULL };
+    fixture *f = *state;
+    val array = global_array(f->p, "table", comment, words, 6);
+    keep(f->p, U32, ld_const(f->p, U32, array, 8));
+    keep(f->p, U32, ld_const(f->p, U32, global_array(f->p, "table", comment, words, 6), 12));
+    const char *text = text_of(f);
+    assert_has(text, ".address_size 64\n\n// Six words\n// and a notice\n"
+                     ".global .align 16 .b64 table[6] = {\n    0x0000000000000001, "
+                     "0xfedcba9876543210, 0x0000000000000003, 0x0000000000000004, "
+                     "0x0000000000000005,\n    0x0000000000000006\n};\n\n.visible");
+    assert_has(text, "mov.u64             %rd2, table;");
+    assert_has(text, "[%rd2+8]");
+    assert_has(text, "[%rd2+12]");
+}
+
 static void launch_bounds_are_printed(void **state)
 {
     fixture *f = *state;
-    ptx_min_blocks(f->p, 8);
     ptx_max_registers(f->p, 64);
     keep(f->p, U32, imm(U32, 1));
     const char *text = text_of(f);
-    assert_has(text, ".reqntid 64, 1, 1\n.minnctapersm 8\n.maxnreg 64\n{");
+    assert_has(text, ".reqntid 64, 1, 1\n.maxnreg 64\n{");
+}
+
+static val4 accumulators(ptx *p, const var *acc)
+{
+    return (val4){ { get(p, acc[0]), get(p, acc[1]), get(p, acc[2]), get(p, acc[3]) } };
+}
+
+/* Eight tiles of A and B through the tensor cores: the sums stay in their registers. */
+static void build_matrix_product(ptx *p)
+{
+    var acc[4];
+    for (int i = 0; i < 4; i++)
+        acc[i] = var_f32(p, 0.0f);
+    val tile = shared_array(p, "tile", U32, 256);
+    st_shared(p, U32, mad(p, tid_x(p), 16, tile), 0, parameter(p, "n"));
+    barrier(p);
+    PTX_FOR (p, step, 0, 8, 1) {
+        val4 a = ldmatrix_x4(p, mad(p, lane_id(p), 16, tile), 512);
+        val2 b = { { ld_shared(p, U32, tile, 4), as(p, S32, step) } };
+        val4 d = mma_m16n8k16_f16(p, a, b, accumulators(p, acc));
+        for (int i = 0; i < 4; i++)
+            assign(p, acc[i], d.v[i]);
+    }
+    st_global_v4(p, F32, parameter(p, "out"), 0, accumulators(p, acc));
+}
+
+static void groups_of_operands_are_printed_in_braces(void **state)
+{
+    fixture *f = *state;
+    build_matrix_product(f->p);
+    const char *text = text_of(f);
+    assert_has(text, ".version 7.0\n.target sm_80\n");
+    assert_has(text, "    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r9, %r10, %r11, %r12}, "
+                     "[%r8+512];\n");
+    assert_has(text, "    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, "
+                     "{%r9, %r10, %r11, %r12}, {%r13, %r6}, {%f1, %f2, %f3, %f4};\n");
+    assert_lacks(text, "mov.f32             %f1, %f");
+    assert_has(text, "st.global.v4.f32    [%rd1], {%f1, %f2, %f3, %f4};\n");
+}
+
+static void ptxas_takes_instructions_with_groups(void **state)
+{
+    fixture *f = *state;
+    build_matrix_product(f->p);
+    ptx_output out;
+    ptxas assembler;
+    ptxas_result result;
+    const char *error = NULL;
+    assert_true(ptx_finish(f->p, f->arena, &out, &error));
+    if (!ptxas_find(f->arena, NULL, &assembler, &error)) {
+        print_message("%s\n", error);
+        skip();
+    }
+    assert_true(ptxas_run(f->arena, &assembler, out.text, out.length, target_find("sm_80"), &result,
+                          &error));
+    if (!result.accepted)
+        fail_msg("%s\n%s", result.message, out.text);
+    assert_int_equal(result.spill_bytes, 0);
+}
+
+static void a_group_stays_where_one_of_its_results_is_used(void **state)
+{
+    fixture *f = *state;
+    val n = parameter(f->p, "n"), zero = val_of_f32(0.0f);
+    val4 a = { { n, n, n, n } }, c = { { zero, zero, zero, zero } };
+    val2 b = { { n, n } };
+    mma_m16n8k16_f16(f->p, a, b, c);
+    keep(f->p, F32, mma_m16n8k16_f16(f->p, a, b, c).v[2]);
+    const char *text = text_of(f), *first = strstr(text, "mma.sync");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "mma.sync"));
+    assert_has(text, "{%r1, %r1}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};");
+    assert_has(text, "st.global.f32       [%rd1], %f3;");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -338,14 +458,20 @@ int main(void)
         TEST(a_variable_read_before_the_loop_changes_it_stays),
         TEST(loops_that_run_once_or_never_are_no_loops),
         TEST(code_behind_a_constant_condition_goes),
+        TEST(an_else_of_a_constant_condition_stays_or_goes),
+        TEST(a_condition_over_nothing_goes),
         TEST(an_else_is_the_other_way),
         TEST(labels_of_one_name_are_told_apart),
         TEST(parameters_and_thread_numbers_are_read_once),
         TEST(the_version_is_the_lowest_that_has_everything),
         TEST(f16_moves_and_loads_are_printed_as_b16),
         TEST(shared_arrays_are_addressed_by_their_name),
+        TEST(arrays_of_the_module_have_their_words),
         TEST(a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel),
         TEST(launch_bounds_are_printed),
+        TEST(groups_of_operands_are_printed_in_braces),
+        TEST(ptxas_takes_instructions_with_groups),
+        TEST(a_group_stays_where_one_of_its_results_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

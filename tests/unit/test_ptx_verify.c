@@ -20,7 +20,7 @@ static const char *verdict(arena *a, unsigned block, void (*build)(ptx *p))
     build(p);
     ptx_output out;
     const char *error = NULL;
-    return ptx_finish(p, &out, &error) ? NULL : error;
+    return ptx_finish(p, a, &out, &error) ? NULL : error;
 }
 
 static void refuses(unsigned block, void (*build)(ptx *p), const char *why)
@@ -45,7 +45,7 @@ static void accepts(unsigned block, void (*build)(ptx *p))
 
 static void store(ptx *p, val v)
 {
-    ptx_store_global(p, v.type, parameter(p, "out"), 0, v);
+    st_global(p, v.type, parameter(p, "out"), 0, v);
 }
 
 static void mixed_types(ptx *p)
@@ -118,11 +118,24 @@ static void defined_in_a_loop_that_may_not_run(ptx *p)
     store(p, v);
 }
 
+static void defined_behind_a_return(ptx *p)
+{
+    val v = { 0 };
+    PTX_IF (p, gt(p, parameter(p, "n"), 4)) {
+        store(p, tid_x(p));
+        ret(p);
+        v = mul(p, tid_x(p), 3);
+        store(p, v);
+    }
+    store(p, add(p, tid_x(p), v));
+}
+
 static void registers_are_defined_on_every_path(void **state)
 {
     (void)state;
     refuses(32, defined_on_one_path, "not defined on every path");
     refuses(32, defined_in_a_loop_that_may_not_run, "not defined on every path");
+    refuses(32, defined_behind_a_return, "not defined on every path");
     accepts(32, defined_before_a_loop);
     accepts(32, defined_on_both_paths);
 }
@@ -192,6 +205,27 @@ static void barrier_by_a_value_changed_unevenly(ptx *p)
         barrier(p);
 }
 
+/* Even in the first turn. */
+static void barrier_by_a_value_of_the_turn_before(ptx *p)
+{
+    var before = var_u32(p, 0);
+    PTX_FOR (p, i, 0, parameter(p, "n"), 1) {
+        PTX_IF (p, eq(p, add(p, before, 1), 7))
+            barrier(p);
+        assign(p, before, tid_x(p));
+    }
+}
+
+static void barrier_by_a_condition_of_the_turn_before(ptx *p)
+{
+    var before = ptx_var(p, PRED, eq(p, parameter(p, "n"), 1));
+    PTX_FOR (p, i, 0, parameter(p, "n"), 1) {
+        PTX_IF (p, V(before))
+            barrier(p);
+        assign(p, before, eq(p, tid_x(p), 7));
+    }
+}
+
 static void barrier_by_a_load_of_each_thread(ptx *p)
 {
     val mine = ld_global(p, U32, mad_wide(p, tid_x(p), 4, parameter(p, "out")), 0);
@@ -221,6 +255,8 @@ static void barriers_are_reached_by_all_threads(void **state)
     refuses(64, return_ahead_of_a_barrier, "is a barrier");
     refuses(64, barrier_in_an_uneven_loop, "is a barrier");
     refuses(64, barrier_by_a_value_changed_unevenly, "is a barrier");
+    refuses(64, barrier_by_a_value_of_the_turn_before, "is a barrier");
+    refuses(64, barrier_by_a_condition_of_the_turn_before, "is a barrier");
     refuses(64, barrier_by_a_load_of_each_thread, "is a barrier");
     accepts(64, barrier_for_all);
     accepts(32, barrier_for_one_warp);
@@ -254,10 +290,91 @@ static void shuffle_by_another_lanes_word(ptx *p)
 static void shuffles_are_reached_by_all_lanes(void **state)
 {
     (void)state;
-    refuses(64, shuffle_for_some_lanes, "is a shuffle that not every lane of the warp reaches");
-    refuses(64, shuffle_in_an_uneven_loop, "is a shuffle");
+    refuses(64, shuffle_for_some_lanes,
+            "needs all lanes of the warp, and not every one reaches it");
+    refuses(64, shuffle_in_an_uneven_loop, "needs all lanes of the warp");
     accepts(64, shuffle_for_one_warp);
     accepts(64, shuffle_by_another_lanes_word);
+}
+
+/* A product of matrices whose words are all the lane's number. */
+static val4 product(ptx *p, val sum)
+{
+    val w = lane_id(p), zero = val_of_f32(0.0f);
+    return mma_m16n8k16_f16(p, (val4){ { w, w, w, w } }, (val2){ { w, w } },
+                            (val4){ { zero, zero, zero, sum } });
+}
+
+static void product_for_all(ptx *p)
+{
+    PTX_IF (p, eq(p, warp_id(p), 1))
+        store(p, product(p, val_of_f32(1.0f)).v[0]);
+}
+
+static void product_for_some_lanes(ptx *p)
+{
+    PTX_IF (p, lt(p, lane_id(p), 5))
+        store(p, product(p, val_of_f32(1.0f)).v[0]);
+}
+
+/* Its operands are the same in all lanes. */
+static void barrier_by_a_product(ptx *p)
+{
+    val n = parameter(p, "n"), one = val_of_f32(1.0f);
+    val4 d = mma_m16n8k16_f16(p, (val4){ { n, n, n, n } }, (val2){ { n, n } },
+                              (val4){ { one, one, one, one } });
+    PTX_IF (p, gt(p, d.v[3], 0.0f))
+        barrier(p);
+}
+
+static void product_of_floats(ptx *p)
+{
+    val w = lane_id(p), x = convert(p, F32, w);
+    store(p, mma_m16n8k16_f16(p, (val4){ { w, w, w, w } }, (val2){ { w, x } },
+                              (val4){ { x, x, x, x } })
+                 .v[0]);
+}
+
+static void product_added_to_words(ptx *p)
+{
+    store(p, product(p, lane_id(p)).v[0]);
+}
+
+static void product_added_to_what_one_path_defines(ptx *p)
+{
+    val sum = { 0 };
+    PTX_IF (p, gt(p, parameter(p, "n"), 4))
+        sum = convert(p, F32, tid_x(p));
+    store(p, product(p, sum).v[1]);
+}
+
+static void matrices_past_a_shared_array(ptx *p)
+{
+    store(p, ldmatrix_x4(p, shared_array(p, "tile", U32, 64), 256).v[0]);
+}
+
+static void misaligned_matrices(ptx *p)
+{
+    store(p, ldmatrix_x4(p, add(p, shared_array(p, "tile", U32, 64), 8), 16).v[0]);
+}
+
+static void matrices_in_global_memory(ptx *p)
+{
+    store(p, ldmatrix_x4(p, parameter(p, "out"), 0).v[0]);
+}
+
+static void instructions_with_groups_are_checked(void **state)
+{
+    (void)state;
+    accepts(64, product_for_all);
+    refuses(64, product_for_some_lanes, "needs all lanes of the warp");
+    refuses(64, barrier_by_a_product, "depends on the lane");
+    refuses(32, product_of_floats, "an operand is f32 where a 32-bit integer is needed");
+    refuses(32, product_added_to_words, "an operand is u32 where f32 is needed");
+    refuses(32, product_added_to_what_one_path_defines, "not defined on every path");
+    refuses(32, matrices_past_a_shared_array, "touches bytes 256 to 271 of shared array tile");
+    refuses(32, misaligned_matrices, "not aligned to 16");
+    refuses(32, matrices_in_global_memory, "the address is u64");
 }
 
 /* Mistakes that the builder's interface does not let through, planted in its list of instructions.
@@ -266,17 +383,18 @@ static const char *verdict_on_planted(arena *a, void (*plant)(ptx *p))
 {
     ptx *p = ptx_new(a, "kernel", target_find("sm_80"), 32);
     ptx_param(p, U64, "out");
-    store(p, add(p, tid_x(p), 3));
+    store(p, add(p, shuffle_xor(p, tid_x(p), 1), 3));
+    ret_if(p, eq(p, ctaid_x(p), 3));
+    st_global_v4(p, F32, parameter(p, "out"), 16, product(p, val_of_f32(0.0f)));
     ret(p);
     ptx_list_instructions(p);
+    ptx_order(p);
+    ptx_remove_unused(p);
     plant(p);
-    ptx_flow flow;
-    bool right = ptx_check_instructions(p) && ptx_flow_build(p, &flow) &&
-                 ptx_check_definitions(p, &flow) && ptx_check_uniform(p, &flow);
-    return right ? NULL : p->error;
+    return ptx_verify(p) ? NULL : p->error;
 }
 
-static inst *find(ptx *p, op o)
+static inst *find(ptx *p, ptx_op o)
 {
     for (size_t n = 0; n < p->count; n++)
         if (p->list[n]->op == o)
@@ -288,7 +406,7 @@ static inst *find(ptx *p, op o)
 static void jump_to_nowhere(ptx *p)
 {
     *VEC_PUSH(p->arena, &p->labels) = (ptx_label){ "lost", "" };
-    find(p, OP_RET)->op = OP_BRA;
+    find(p, INST_RET)->op = INST_BRA;
 }
 
 static void no_end(ptx *p)
@@ -298,17 +416,68 @@ static void no_end(ptx *p)
 
 static void wrong_class(ptx *p)
 {
-    find(p, OP_ADD)->operand[0] = parameter(p, "out");
+    find(p, INST_ADD)->operand[0] = parameter(p, "out");
 }
 
 static void wrong_operand_count(ptx *p)
 {
-    find(p, OP_ADD)->operands = 1;
+    find(p, INST_ADD)->operands = 1;
+}
+
+static void wrong_group(ptx *p)
+{
+    find(p, INST_MMA_F16)->operands = 9;
+}
+
+static void wrong_result_count(ptx *p)
+{
+    find(p, INST_MMA_F16)->results = 2;
+}
+
+static void wrong_vector(ptx *p)
+{
+    inst *i = find(p, INST_MMA_F16);
+    inst *store = p->list[p->count - 2];
+    assert_int_equal(store->op, INST_ST_GLOBAL);
+    assert_int_equal(store->operand[0].id, i->result[0]);
+    store->operand[3] = store->operand[4];
+    store->operands = 4;
+}
+
+static void wrong_class_at_the_end(ptx *p)
+{
+    find(p, INST_MMA_F16)->operand[9] = tid_x(p);
+}
+
+static void wrong_class_of_a_result(ptx *p)
+{
+    inst *i = find(p, INST_MMA_F16);
+    p->registers.items[i->result[3]].type = U32;
+}
+
+static void register_of_another_kernel(ptx *p)
+{
+    find(p, INST_ADD)->operand[0].id = 1000;
+}
+
+static void mask_in_a_register(ptx *p)
+{
+    find(p, INST_SHFL_BFLY)->operand[3] = tid_x(p);
+}
+
+static void parameter_that_is_not_declared(ptx *p)
+{
+    find(p, INST_LD_PARAM)->target = 1;
+}
+
+static void guard_that_is_no_predicate(ptx *p)
+{
+    find(p, INST_RET)->operand[0] = tid_x(p);
 }
 
 static void wrong_type(ptx *p)
 {
-    find(p, OP_ADD)->type = PRED;
+    find(p, INST_ADD)->type = PRED;
 }
 
 static void nothing_planted(ptx *p)
@@ -327,6 +496,15 @@ static void malformed_instructions_are_refused(void **state)
         { no_end, "runs off its end" },
         { wrong_class, "operand 1 is u64" },
         { wrong_operand_count, "wrong number of operands" },
+        { wrong_group, "wrong number of operands" },
+        { wrong_result_count, "wrong number of operands" },
+        { wrong_vector, "wrong number of operands" },
+        { wrong_class_at_the_end, "operand 10 is u32" },
+        { wrong_class_of_a_result, "its result is u32" },
+        { register_of_another_kernel, "reads a register that does not exist" },
+        { mask_in_a_register, "operand 4 has to be a number" },
+        { parameter_that_is_not_declared, "reads a parameter that does not exist" },
+        { guard_that_is_no_predicate, "operand 1 is u32" },
         { wrong_type, "the type does not exist" },
     };
     arena *a = arena_new();
@@ -338,6 +516,34 @@ static void malformed_instructions_are_refused(void **state)
             fail_msg("refused as '%s' instead of '%s'", error, cases[i].why);
     }
     arena_free(a);
+}
+
+static void rows_of_ops_def_keep_to_its_rules(void **state)
+{
+    (void)state;
+    for (int o = 0; o < INST_KINDS; o++) {
+        const op_info *info = &op_table[o];
+        bool memory = info->flags & (GLOBAL | SHARED), braces = strchr(info->operands, '{');
+        unsigned operands = 0;
+        for (const char *letter = info->operands; *letter; letter++)
+            operands += is_value_letter(*letter);
+        if (operands > MAX_OPERANDS || strlen(info->results) > MAX_RESULTS)
+            fail_msg("%s has too many operands or results", info->text);
+        enum { INDENTATION = 4, LONGER_BY = 2 }; /* than "%t" is "pred" */
+        size_t length = strlen(info->text) + INDENTATION;
+        for (const char *at = info->text; (at = strchr(at, '%')); at++)
+            length += LONGER_BY;
+        if (length > LONGEST_MNEMONIC)
+            fail_msg("%s: the printer has no room for it", info->text);
+        if (braces != (bool)(info->flags & GROUPS))
+            fail_msg("%s: braces and GROUPS go together", info->text);
+        const char *address = strchr(info->operands, 'a');
+        if (memory != (address && !address[1]))
+            fail_msg("%s: an address is the last operand of an access to memory", info->text);
+        if (strspn(info->operands, "twspuixvac{}") != strlen(info->operands) ||
+            strspn(info->results, "twspuxvd") != strlen(info->results))
+            fail_msg("%s has a letter without a meaning", info->text);
+    }
 }
 
 static void uses_dp4a(ptx *p)
@@ -355,8 +561,13 @@ static void instructions_that_the_target_lacks_are_refused(void **state)
     uses_dp4a(p);
     ptx_output out;
     const char *error = NULL;
-    assert_false(ptx_finish(p, &out, &error));
+    assert_false(ptx_finish(p, a, &out, &error));
     assert_non_null(strstr(error, "needs sm_61, the target is sm_60"));
+    p = ptx_new(a, "kernel", target_find("sm_75"), 32);
+    ptx_param(p, U64, "out");
+    store(p, product(p, val_of_f32(0.0f)).v[0]);
+    assert_false(ptx_finish(p, a, &out, &error));
+    assert_non_null(strstr(error, "needs sm_80, the target is sm_75"));
     arena_free(a);
     accepts(32, uses_dp4a);
 }
@@ -369,7 +580,9 @@ int main(void)
         cmocka_unit_test(constant_shared_addresses_stay_inside_their_array),
         cmocka_unit_test(barriers_are_reached_by_all_threads),
         cmocka_unit_test(shuffles_are_reached_by_all_lanes),
+        cmocka_unit_test(instructions_with_groups_are_checked),
         cmocka_unit_test(malformed_instructions_are_refused),
+        cmocka_unit_test(rows_of_ops_def_keep_to_its_rules),
         cmocka_unit_test(instructions_that_the_target_lacks_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

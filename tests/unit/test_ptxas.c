@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/os.h"
-#include "ptxas.h"
+#include "check/ptxas.h"
 
 static const char good[] = ".version 6.3\n"
                            ".target sm_75\n"

@@ -24,6 +24,9 @@ static const right_spec right_specs[] = {
     { "shapes are pairs", "[gemv]\nshape = 256x512, 512 x 3, 4kX1k\nnum_warps = 1, 2\n",
       "gemv_k256_n512_w1 gemv_k256_n512_w2 gemv_k512_n3_w1 gemv_k512_n3_w2 "
       "gemv_k4096_n1024_w1 gemv_k4096_n1024_w2 " },
+    { "powers less a number, as help prints them",
+      "[gemv]\nk = 256\nn = 2^31-1, 2^3-1 .. 2^3\n[gemv:shape]\nshape = 2^9-256x2^2-1\n",
+      "gemv_k256_n2147483647_w4 gemv_k256_n7_w4 gemv_k256_n8_w4 gemv_k256_n3_w4 " },
     { "suffixes and powers", "[gemv]\nk = 4k, 1M, 2^10\nn = 2^0\n",
       "gemv_k4096_n1_w4 gemv_k1048576_n1_w4 gemv_k1024_n1_w4 " },
     { "a range has both ends", "[gemv]\nk = 256\nn = 2..4\n",
@@ -254,7 +257,8 @@ static void the_list_of_families_is_aligned(void **state)
     assert_string_equal(out.text, "gemv        y = W x\n"
                                   "tiled_gemv  y = W x, x in shared memory\n"
                                   "attention   o = softmax(q K) V\n"
-                                  "quantize    q = Q(x)\n");
+                                  "quantize    q = Q(x)\n"
+                                  "fixed_gemv  y = W x\n");
     arena_free(a);
 }
 

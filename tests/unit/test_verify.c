@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "kernel/mutate.h"
-#include "verify.h"
+#include "check/verify.h"
 
 /* One thread a block computes rows by grid stride. */
 static const char gemv_ptx[] = ".version 7.0\n"

@@ -15,7 +15,7 @@
 
 #include "base/os.h"
 #include "bench/gpu/timing.h"
-#include "cost.h"
+#include "cost/cost.h"
 #include "generate.h"
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77 };
@@ -92,12 +92,12 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
                       bool right)
 {
     cost_work work = cost_work_of(a, k->instance);
-    const cost_figures *f = cost_find(k->instance->family->name, c->target->sm);
+    cost_figures f;
     double speed = work.bytes / t->seconds;
     printf("| %s%s | %.1f | %.1f | %.0f | %.0f %% |", by, k->instance->name, work.bytes / 1e6,
            t->seconds * 1e6, speed / 1e9, 100 * speed / c->bandwidth);
-    if (f) {
-        cost_prediction p = cost_predict(a, f, k->instance, c);
+    if (cost_find(k->instance, c->target->sm, &f)) {
+        cost_prediction p = cost_predict(&f, k->instance, &work, c);
         printf(" %.1f | %.2f | %s |", p.total * 1e6, t->seconds / p.total,
                cost_bound_names[p.bound]);
     } else {

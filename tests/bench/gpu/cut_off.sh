@@ -9,7 +9,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 cat >"$scratch/mine.ini" <<'END'
-[stream_q4k_gemv]
+[stream_gemv:q4k]
+weights = q4_k
 shape = 512x8
 [q4k_gemv]
 shape = 512x8

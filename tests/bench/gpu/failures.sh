@@ -11,7 +11,8 @@ trap 'rm -rf "$scratch"' EXIT
 cat >"$scratch/spec.ini" <<'END'
 [q4k_gemv]
 shape = 256kx256k, 512x8
-[stream_q4k_gemv]
+[stream_gemv:q4k]
+weights = q4_k
 shape = 512x8, 256x8
 END
 
@@ -38,15 +39,15 @@ END
 expect 7.0 <<'END'
 q4k_gemv_k262144_n262144 FAILED: cuMemAlloc_v2: out of memory (2)
 q4k_gemv_k512_n8
-stream_q4k_gemv_k512_n8_m1_w12_r2
-nvcc: stream_q4k_gemv_k512_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
-stream_q4k_gemv_k256_n8_m1_w12_r2
-nvcc: stream_q4k_gemv_k256_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
+stream_gemv_q4k_k512_n8_m1_w12_r2
+nvcc: stream_gemv_q4k_k512_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
+stream_gemv_q4k_k256_n8_m1_w12_r2
+nvcc: stream_gemv_q4k_k256_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
 END
 expect 9.9 <<'END'
 q4k_gemv_k262144_n262144 FAILED: cuMemAlloc_v2: out of memory (2)
 q4k_gemv_k512_n8
-stream_q4k_gemv_k512_n8_m1_w12_r2
-nvcc: stream_q4k_gemv_k512_n8_m1_w12_r2 FAILED: cuModuleLoadDataEx: the provided PTX was compiled with an unsupported toolchain (222)
-stream_q4k_gemv_k256_n8_m1_w12_r2
+stream_gemv_q4k_k512_n8_m1_w12_r2
+nvcc: stream_gemv_q4k_k512_n8_m1_w12_r2 FAILED: cuModuleLoadDataEx: the provided PTX was compiled with an unsupported toolchain (222)
+stream_gemv_q4k_k256_n8_m1_w12_r2
 END

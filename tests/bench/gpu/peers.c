@@ -5,7 +5,7 @@
 /* m = 1, two rows a warp. */
 static bool is_plain_stream(const instance *in)
 {
-    return in->shape.m == 1 && !in->bias && !in->residual && in->rows_per_warp == 2;
+    return in->shape.m == 1 && !in->options.bias && !in->options.residual && in->rows_per_warp == 2;
 }
 
 /* Four heads of 128 values a KV head, an f16 cache, nothing special. */
@@ -13,8 +13,8 @@ static bool is_usual_attention(const instance *in)
 {
     const problem_shape *s = &in->shape;
     return in->dims == DIMS_STATIC && in->kv_type == KV_F16 && s->head_dim == 128 &&
-           s->num_heads == 4 * s->num_kv_heads && !in->window && !(in->scale > 0) &&
-           !(in->softcap > 0);
+           s->num_heads == 4 * s->num_kv_heads && !in->options.window && !(in->options.scale > 0) &&
+           !(in->options.softcap > 0);
 }
 
 /* A block a KV head, of four warps. */

@@ -3,7 +3,7 @@
 #define PTXGEN_TESTS_TIMING_H
 
 #include "bench/gpu/peers.h"
-#include "gen/kernel.h"
+#include "family/kernel.h"
 #include "gpu/gpu.h"
 
 /* batches: timed one by one. batch_seconds: what each should take at least, so that the clock's

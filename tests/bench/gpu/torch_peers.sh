@@ -5,10 +5,12 @@ spec=$(mktemp)
 trap 'rm -f "$spec"' EXIT
 cat >"$spec" <<'END'
 ; of one kind each
-[stream_q4k_gemv]
+[stream_gemv:q4k]
+weights = q4_k
 shape = 1024x40, 4kx1k,  ; a comment
         512x3
-[stream_q4k_gemv:batch]
+[stream_gemv:q4k_batch]
+weights = q4_k
 shape = 256x1
 m     = 2, 4
 [q4k_gemv]

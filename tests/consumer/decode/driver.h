@@ -1,10 +1,5 @@
-/* The functions of the CUDA driver API that this program calls, found in one of two ways:
- *
- *   by dlopen          the program links nothing of CUDA, and starts where there is none
- *   DECODE_LINKED      they are linked with -lcuda, as most programs do
- *
- * The types are those of <cuda.h>; where CUDA is not installed, DECODE_STAND_IN takes them from the
- * header of the emulated driver.
+/* The functions of the CUDA driver API that this program calls. The types are those of <cuda.h>;
+ * where CUDA is not installed, DECODE_STAND_IN takes them from the header of the emulated driver.
  */
 #ifndef DECODE_DRIVER_H
 #define DECODE_DRIVER_H
@@ -15,7 +10,6 @@
 #include <cuda.h>
 #endif
 
-/* By the names of their symbols, which is what dlsym wants; cuda.h maps cuMemAlloc to them. */
 #define DRIVER_FUNCTIONS(F)         \
     F(cuInit)                       \
     F(cuGetErrorName)               \
@@ -43,13 +37,7 @@
     F(cuGraphLaunch)                \
     F(cuGraphDestroy)               \
     F(cuGraphExecDestroy)
-
-typedef struct driver_api {
-    void *library; /* what dlsym looks in */
-#define MEMBER(name) __typeof__(name) *name;
-    DRIVER_FUNCTIONS(MEMBER)
-#undef MEMBER
-} driver_api;
+#include "loader.h"
 
 /* Returns what a call says from the function it stands in, unless that is success. */
 #define TRY(call)                  \
@@ -58,8 +46,5 @@ typedef struct driver_api {
         if (tried != CUDA_SUCCESS) \
             return tried;          \
     } while (0)
-
-/* NULL, or the name of what is missing. */
-const char *driver_open(driver_api *d);
 
 #endif

@@ -42,7 +42,7 @@ static CUresult enqueue_after_cache(engine *e)
     const CUdeviceptr *w = e->weights;
     TRY(decode_incremental_attention_d64_h4_kv2_s64_indirect_launch(
         kernels, e->stream, e->mixed, e->q, e->keys, e->values, e->seq_len));
-    TRY(decode_stream_q4k_gemv_k256_n256_m1_w12_r2_residual_launch(kernels, e->stream, e->attended,
+    TRY(decode_stream_gemv_q4k_k256_n256_m1_w12_r2_residual_launch(kernels, e->stream, e->attended,
                                                                    w[OUTPUT], e->mixed, e->x));
 
     TRY(decode_q8_1_quantize_k256_m1_w4_launch(kernels, e->stream, e->x8, e->attended));
@@ -170,7 +170,7 @@ static CUresult load_generated(decode_cuda *kernels, const ptxgen_kernel *found,
 {
     TRY(decode_qkv_k256_n256_kv128_load(kernels, error));
     TRY(decode_incremental_attention_d64_h4_kv2_s64_indirect_load(kernels, error));
-    TRY(decode_stream_q4k_gemv_k256_n256_m1_w12_r2_residual_load(kernels, error));
+    TRY(decode_stream_gemv_q4k_k256_n256_m1_w12_r2_residual_load(kernels, error));
     TRY(decode_q8_1_quantize_k256_m1_w4_load(kernels, error));
     TRY(decode_fused_gate_up_swiglu_hw_dp4a_q4k_gemv_k256_n512_w4_load(kernels, error));
     TRY(decode_dp4a_k512_n256_load(kernels, error));

@@ -7,7 +7,7 @@
 
 #include "values.h"
 
-enum { Q4K_VALUES = 256, Q4K_BYTES = 144, BLOCK_VALUES = 32, LONGEST = 512 };
+enum { Q4_K_VALUES = 256, Q4_K_BYTES = 144, BLOCK_VALUES = 32, LONGEST = 512 };
 
 static const struct {
     int rows, columns;
@@ -46,7 +46,7 @@ static void dequantise(const unsigned char *block, float *y)
  * the mins. */
 static void random_block(uint64_t *random, unsigned char *block)
 {
-    for (int i = 0; i < Q4K_BYTES; i++)
+    for (int i = 0; i < Q4_K_BYTES; i++)
         block[i] = (unsigned char)random_bits(random);
     block[1] = (block[1] & 3) | 2 << 2;
     block[3] = (block[3] & 3) | 5 << 2;
@@ -58,15 +58,15 @@ int model_make(model *m)
     memset(m, 0, sizeof *m);
     for (int i = 0; i < MATRICES; i++) {
         size_t values = (size_t)shapes[i].rows * (size_t)shapes[i].columns;
-        size_t blocks = values / Q4K_VALUES;
-        m->bytes[i] = blocks * Q4K_BYTES;
+        size_t blocks = values / Q4_K_VALUES;
+        m->bytes[i] = blocks * Q4_K_BYTES;
         m->blocks[i] = malloc(m->bytes[i]);
         m->weights[i] = malloc(values * sizeof(float));
         if (!m->blocks[i] || !m->weights[i])
             return 0;
         for (size_t b = 0; b < blocks; b++) {
-            random_block(&random, m->blocks[i] + b * Q4K_BYTES);
-            dequantise(m->blocks[i] + b * Q4K_BYTES, m->weights[i] + b * Q4K_VALUES);
+            random_block(&random, m->blocks[i] + b * Q4_K_BYTES);
+            dequantise(m->blocks[i] + b * Q4_K_BYTES, m->weights[i] + b * Q4_K_VALUES);
         }
     }
     for (int i = 0; i < HIDDEN; i++)

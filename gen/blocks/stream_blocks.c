@@ -1,0 +1,133 @@
+/* Streaming weights in blocks of 32, Q8_0, Q5_0 and Q4_0: see blocks/stream.h.
+ *
+ * A lane takes a block: an f16 d, then 32 bytes, or 16 of nibbles, behind it; Q5_0 has the fifth
+ * bits between the two.
+ */
+#include "gen/blocks/bytes.h"
+#include "gen/blocks/stream.h"
+
+enum { NIBBLE_LINES = 2, BYTE_LINES = 3 };
+enum { D, LOW_FIFTHS, HIGH_FIFTHS, AT_LINES }; /* loaded words */
+
+static val load_half(ptx *p, const stream_row *row, int64_t offset)
+{
+    return convert(p, F32, ld_const(p, F16, row->block, offset));
+}
+
+static void load_q8_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D] = load_half(p, row, offset + Q8_0_D);
+    stream_load_lines(p, row->lines, offset, BYTE_LINES, words + AT_LINES);
+}
+
+static stream_weights decode_q8_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = { .d = words[D] };
+    for (unsigned i = 0; i < 2; i++) {
+        stream_join(p, &row->shift, words + AT_LINES + i * STREAM_WORDS, w.q[i]);
+        for (unsigned j = 0; j < STREAM_WORDS; j++)
+            w.q[i][j] = as(p, S32, w.q[i][j]);
+    }
+    return w;
+}
+
+static void load_q4_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D] = load_half(p, row, offset + Q4_0_D);
+    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
+}
+
+static stream_weights decode_q4_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = { .d = words[D] };
+    val nibbles[STREAM_WORDS];
+    stream_join(p, &row->shift, words + AT_LINES, nibbles);
+    for (unsigned j = 0; j < STREAM_WORDS; j++) {
+        w.q[0][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0x0f));
+        w.q[1][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0xf0));
+    }
+    return w;
+}
+
+static void load_q5_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D] = load_half(p, row, offset + Q5_0_D);
+    words[LOW_FIFTHS] = ld_const(p, U16, row->block, offset + Q5_0_FIFTH_BITS);
+    words[HIGH_FIFTHS] = ld_const(p, U16, row->block, offset + Q5_0_FIFTH_BITS + 2);
+    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
+}
+
+/* Word j of a segment takes four fifth bits, from bit 4j on of 16 that are turned as the nibbles
+ * are, and spreads them to bit 4 of each byte: a product with these ones has bit i of the factor at
+ * 8i + 4, and what else it has is masked. Of the upper four of eight bits a sixteenth of that is
+ * the product. */
+static val fifth_bits(ptx *p, val bits, unsigned j)
+{
+    const unsigned ones = 0x02040810;
+    val four = bit_and(p, bits, j % 2 ? 0xf0 : 0x0f);
+    return bit_and(p, mul(p, four, imm(U32, j % 2 ? ones / 16 : ones)), IN_EACH_BYTE(0x10));
+}
+
+static stream_weights decode_q5_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    enum { TWICE = 0x10001 };
+    stream_weights w = { .d = words[D] };
+    val word[STREAM_WORDS], nibbles = IN_EACH_BYTE(0x0f);
+    stream_join(p, &row->shift, words + AT_LINES, word);
+    for (unsigned i = 0; i < 2; i++) {
+        val twice = mul(p, words[LOW_FIFTHS + i], TWICE);
+        for (unsigned j = 0; j < STREAM_WORDS; j++) {
+            val turned = rotate(p, twice, lane->constants[j / 2]);
+            val low = i ? shr(p, word[j], 4) : word[j];
+            w.q[i][j] = lop3(p, low, nibbles, fifth_bits(p, turned, j), AND_OR);
+        }
+    }
+    return w;
+}
+
+static void lane_q5_0(ptx *p, stream_lane *lane)
+{
+    lane->constants[0] = lane->turned;
+    lane->constants[1] = add(p, lane->turned, 8); /* the upper eight bits come to the lower ones */
+}
+
+const stream_format stream_Q8_0 = {
+    .scales = ONE_SCALE,
+    .segments = 2,
+    .factors = { 1, 1 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q8_0_QUANTS,
+    .load = load_q8_0,
+    .decode = decode_q8_0,
+};
+
+const stream_format stream_Q5_0 = {
+    .scales = ONE_SCALE,
+    .offset = -16,
+    .segments = 2,
+    .factors = { 1, 1 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q5_0_QUANTS,
+    .lane_new = lane_q5_0,
+    .load = load_q5_0,
+    .decode = decode_q5_0,
+};
+
+const stream_format stream_Q4_0 = {
+    .scales = ONE_SCALE,
+    .offset = -8,
+    .segments = 2,
+    .factors = { 1, 16 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q4_0_QUANTS,
+    .load = load_q4_0,
+    .decode = decode_q4_0,
+};

@@ -1,0 +1,162 @@
+/* Streaming weights that are floats, nothing rounded: see stream.h. */
+#include "gen/blocks/stream.h"
+
+enum {
+    WARP = 32,
+    PIECE_VALUES = 4, /* of activations: 16 bytes */
+    PIECE_BYTES = 16,
+    PLANE_BYTES = WARP * PIECE_BYTES, /* of a step: a piece of every lane */
+    TURN_STEPS = 4,
+};
+
+static unsigned value_bytes(const instance *in)
+{
+    return formats[instance_weights(in)].block_bytes;
+}
+
+/* Weights of a 16-byte load. */
+static unsigned lane_values(const instance *in)
+{
+    return STREAM_LANE_BYTES / value_bytes(in);
+}
+
+static unsigned step_values(const instance *in)
+{
+    return WARP * lane_values(in);
+}
+
+static unsigned step_bytes(const instance *in)
+{
+    return step_values(in) * F32_BYTES;
+}
+
+static unsigned step_count(const instance *in)
+{
+    return ((unsigned)in->shape.k + step_values(in) - 1) / step_values(in);
+}
+
+/* A thread takes a piece at once. Lanes of half the pieces have them in one plane, others in the
+ * next. */
+void stream_floats_stage(ptx *p, const instance *in, const stream_source *source, val tile)
+{
+    unsigned of_step = step_values(in) / PIECE_VALUES, planes = of_step / WARP;
+    bool whole = in->shape.k % step_values(in) == 0;
+    for (unsigned v = 0; v < in->shape.m; v++) {
+        val vector = add(p, source->x, (long long)v * in->shape.k * F32_BYTES);
+        val into = add(p, tile, v * step_count(in) * step_bytes(in));
+        PTX_FOR (p, piece, tid_x(p), step_count(in) * of_step, ptx_block(p)) {
+            val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
+            val at = mad(p, step, imm(U32, step_bytes(in)),
+                         mad(p, bit_and(p, within, planes - 1), imm(U32, PLANE_BYTES),
+                             mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), into)));
+            val exists = whole ? imm(PRED, 1) : lt(p, piece, in->shape.k / PIECE_VALUES);
+            PTX_IF (p, exists) {
+                val gamma =
+                    source->gamma.kind ? mad_wide(p, piece, PIECE_BYTES, source->gamma) : vector;
+                val4 four = stream_source_four(p, source, v,
+                                               mad_wide(p, piece, PIECE_BYTES, vector), gamma, 0);
+                st_shared_v4(p, F32, at, 0, four);
+            }
+            if (exists.kind == VAL_REG)
+                PTX_ELSE (p) {
+                    val4 zeros = { { imm(F32, 0), imm(F32, 0), imm(F32, 0), imm(F32, 0) } };
+                    st_shared_v4(p, F32, at, 0, zeros);
+                }
+        }
+    }
+}
+
+/* Adds count steps; the weights of all are loaded before any is used. */
+static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val tile, unsigned first,
+                      unsigned count)
+{
+    val4 words[TURN_STEPS][STREAM_ROWS];
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned r = 0; r < s->rows; r++)
+            words[i][r] =
+                ld_const_v4(p, U32, weights[r].base,
+                            weights[r].offset + (int64_t)(first + i) * WARP * STREAM_LANE_BYTES);
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned v = 0; v < s->in->shape.m; v++) {
+            int64_t at = ((int64_t)v * step_count(s->in) + first + i) * step_bytes(s->in);
+            val4 x[2];
+            for (unsigned j = 0; j < lane_values(s->in) / PIECE_VALUES; j++)
+                x[j] = ld_shared_v4(p, F32, tile, at + j * PLANE_BYTES);
+            for (unsigned r = 0; r < s->rows; r++) {
+                var sum = s->sums[s->rows * v + r];
+                val w[8];
+                s->f->floats(p, &words[i][r], w);
+                for (unsigned j = 0; j < lane_values(s->in); j++)
+                    assign(p, sum, fma(p, w[j], x[j / 4].v[j % 4], sum));
+            }
+        }
+}
+
+/* Where a lane's weights are in each row, offset bytes further. */
+static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val offset,
+                     place weights[STREAM_ROWS])
+{
+    for (unsigned r = 0; r < s->rows; r++) {
+        weights[r] = rows[r];
+        weights[r].base = r && rows[r].offset ? weights[0].base : add(p, rows[r].base, offset);
+    }
+}
+
+/* Lanes past the end of a row read its last piece instead. */
+static void add_rest(ptx *p, stream *s, const place rows[STREAM_ROWS], unsigned steps)
+{
+    place weights[STREAM_ROWS];
+    unsigned pieces = (unsigned)s->in->shape.k % step_values(s->in) / lane_values(s->in);
+    val piece = min(p, lane_id(p), pieces - 1);
+    val offset = add(p, mul_wide(p, piece, PIECE_BYTES),
+                     imm(U64, (int64_t)steps * WARP * STREAM_LANE_BYTES));
+    point_at(p, s, rows, offset, weights);
+    add_steps(p, s, weights, add(p, s->tile, steps * step_bytes(s->in)), 0, 1);
+}
+
+void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
+{
+    unsigned steps = (unsigned)s->in->shape.k / step_values(s->in);
+    unsigned turn_steps = TURN_STEPS / s->rows, turns = steps / turn_steps;
+    val lane = mul_wide(p, lane_id(p), PIECE_BYTES);
+    place weights[STREAM_ROWS];
+    if (turns) {
+        ptx_loop_work(p, s->rows * turn_steps * lane_values(s->in), "weights");
+        PTX_FOR (p, turn, 0, turns, 1) {
+            val moved = mad_wide(p, turn, turn_steps * WARP * STREAM_LANE_BYTES, lane);
+            point_at(p, s, rows, moved, weights);
+            add_steps(p, s, weights,
+                      mad(p, turn, imm(U32, turn_steps * step_bytes(s->in)), s->tile), 0,
+                      turn_steps);
+        }
+    }
+    point_at(p, s, rows, lane, weights);
+    for (unsigned step = turns * turn_steps; step < steps; step++)
+        add_steps(p, s, weights, s->tile, step, 1);
+    if (s->in->shape.k % step_values(s->in))
+        add_rest(p, s, rows, steps);
+}
+
+static void floats_f32(ptx *p, const val4 *words, val values[8])
+{
+    for (unsigned i = 0; i < 4; i++)
+        values[i] = bits_as(p, F32, words->v[i]);
+}
+
+static void floats_f16(ptx *p, const val4 *words, val values[8])
+{
+    for (unsigned i = 0; i < 8; i++)
+        values[i] = convert(p, F32, halves(p, words->v[i / 2]).v[i % 2]);
+}
+
+/* A bf16 is the upper half of an f32. */
+static void floats_bf16(ptx *p, const val4 *words, val values[8])
+{
+    for (unsigned i = 0; i < 8; i++)
+        values[i] = bits_as(
+            p, F32, i % 2 ? bit_and(p, words->v[i / 2], 0xffff0000) : shl(p, words->v[i / 2], 16));
+}
+
+const stream_format stream_F32 = { .scales = NO_SCALE, .floats = floats_f32 };
+const stream_format stream_F16 = { .scales = NO_SCALE, .floats = floats_f16 };
+const stream_format stream_BF16 = { .scales = NO_SCALE, .floats = floats_bf16 };

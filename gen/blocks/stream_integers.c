@@ -1,0 +1,481 @@
+/* Streaming weights that are integers with scales: see stream.h. */
+#include "gen/blocks/q8_1.h"
+#include "gen/blocks/reduce.h"
+#include "gen/blocks/stream.h"
+
+enum {
+    WARP = 32,
+    PIECE_BYTES = 16,
+    PLANE_BYTES = WARP * PIECE_BYTES, /* of a step's activations: a segment of every lane */
+    TURN_WEIGHTS = 128,   /* of a lane, in all rows: longer rows take turns of as many, */
+    TURN_BYTES = 100,     /* but of no more bytes, which registers hold at once */
+    BYTES_IN_FLIGHT = 33, /* of a lane, at least: 24 warps make it 25 KB */
+    MOST_AT_ONCE = 4,     /* steps of a row that are so many bytes */
+};
+
+static unsigned step_values(const stream_format *f)
+{
+    return WARP * STREAM_SEGMENT * f->segments;
+}
+
+static unsigned step_count(const stream *s)
+{
+    return ((unsigned)s->in->shape.k + step_values(s->f) - 1) / step_values(s->f);
+}
+
+static const format_info *weights_of(const stream *s)
+{
+    return &formats[instance_weights(s->in)];
+}
+
+/* Of weights. */
+static unsigned step_bytes(const stream *s)
+{
+    return step_values(s->f) / weights_of(s)->block_values * weights_of(s)->block_bytes;
+}
+
+/* The largest power of two, up to a line, that the bytes of a row are a multiple of. */
+static unsigned row_alignment(const stream *s)
+{
+    uint64_t bytes = format_bytes(instance_weights(s->in), (uint64_t)s->in->shape.k);
+    unsigned alignment = STREAM_LANE_BYTES;
+    while (bytes % alignment)
+        alignment /= 2;
+    return alignment;
+}
+
+static bool has_sums(const stream_format *f)
+{
+    return f->offset || f->minima;
+}
+
+/* What stands behind a step's quants in the tile: words of a lane that are read at once, and where
+ * those of its sums are. */
+typedef struct beside {
+    unsigned words, sums_at, bytes;
+} beside;
+
+static beside beside_of(const stream_format *f)
+{
+    beside b = { .words = 2, .sums_at = F32_BYTES };
+    if (f->scales == SCALES) {
+        b.words = f->segments == 2 && has_sums(f) ? 4 : f->segments;
+        b.sums_at = f->segments == 2 ? 2 * F32_BYTES : PLANE_BYTES;
+    }
+    unsigned planes = f->segments == 4 && has_sums(f) ? 2 : 1;
+    b.bytes = planes * WARP * b.words * F32_BYTES;
+    return b;
+}
+
+static unsigned quant_bytes(const stream_format *f)
+{
+    return f->segments * PLANE_BYTES;
+}
+
+int64_t stream_integers_step_bytes(const stream_format *f)
+{
+    return quant_bytes(f) + beside_of(f).bytes;
+}
+
+static unsigned tile_bytes(const stream *s)
+{
+    return (unsigned)stream_integers_step_bytes(s->f);
+}
+
+/* The lane's place in a step. */
+static stream_lane lane_at(ptx *p, const stream *s, val lane)
+{
+    unsigned lanes = weights_of(s)->block_values / (STREAM_SEGMENT * s->f->segments);
+    stream_lane l = { .block = div(p, lane, lanes), .part = rem(p, lane, lanes) };
+    l.piece = imm(U32, s->f->quants);
+    if (s->f->piece)
+        l.piece = add(p, s->f->piece(p, l.part), l.piece);
+    l.turned = bit_and(p, mad(p, l.block, imm(U32, weights_of(s)->block_bytes), l.piece),
+                       STREAM_LANE_BYTES - 1);
+    return l;
+}
+
+/* Whether a lane's pieces need more than one line. */
+static bool has_shift(const stream *s)
+{
+    return weights_of(s)->alignment < STREAM_LANE_BYTES;
+}
+
+/* Sixteen values of a vector, of lanes whose segment exists; zeros for the others. */
+static void load_segment(ptx *p, const stream *s, const stream_source *source, unsigned number,
+                         val vector, val segment, val x[STREAM_SEGMENT])
+{
+    bool whole = s->in->shape.k % step_values(s->f) == 0;
+    var loaded[STREAM_SEGMENT];
+    for (int i = 0; i < STREAM_SEGMENT && !whole; i++)
+        loaded[i] = var_f32(p, 0.0f);
+    val at = mad_wide(p, segment, STREAM_SEGMENT * F32_BYTES, vector), gamma = at;
+    if (source->gamma.kind)
+        gamma = mad_wide(p, segment, STREAM_SEGMENT * F32_BYTES, source->gamma);
+    PTX_IF (p, whole ? imm(PRED, 1) : lt(p, segment, s->in->shape.k / STREAM_SEGMENT))
+        for (int i = 0; i < STREAM_SEGMENT; i += 4) {
+            val4 four = stream_source_four(p, source, number, at, gamma, i * F32_BYTES);
+            for (int j = 0; j < 4; j++) {
+                x[i + j] = four.v[j];
+                if (!whole)
+                    assign(p, loaded[i + j], four.v[j]);
+            }
+        }
+    for (int i = 0; i < STREAM_SEGMENT && !whole; i++)
+        x[i] = get(p, loaded[i]);
+}
+
+/* The number that belongs to a segment's index. */
+static val by_index(ptx *p, val index, unsigned count, const val *numbers)
+{
+    val number = numbers[0];
+    for (unsigned i = 1; i < count; i++)
+        number = select(p, eq(p, index, i), numbers[i], number);
+    return number;
+}
+
+/* The factor that the quants of a segment have, of ONE_SCALE all of a lane's together. */
+static unsigned factor_of(const stream_format *f, unsigned index)
+{
+    return f->factors[f->scales == ONE_SCALE ? f->segments - 1 : index];
+}
+
+static val scale_word(ptx *p, const stream_format *f, val index, val d)
+{
+    val parts[STREAM_SEGMENTS];
+    for (unsigned i = 0; i < f->segments; i++)
+        parts[i] = V(1.0f / (float)factor_of(f, i));
+    return mul(p, d, by_index(p, index, f->segments, parts));
+}
+
+/* What the integers' sum adds to the product: the sum of x, or where the sum of products starts. */
+static val sum_word(ptx *p, const stream_format *f, val index, const val q[STREAM_WORDS], val d)
+{
+    val sum = imm(S32, 0), offsets[STREAM_SEGMENTS];
+    for (int i = 0; i < STREAM_WORDS; i++)
+        sum = dp4a(p, imm(U32, 0x01010101), q[i], sum);
+    if (f->scales == ONE_SCALE)
+        sum = add(p, sum, shuffle_xor(p, sum, 1));
+    if (f->minima)
+        return bits_as(p, U32, mul(p, d, convert(p, F32, sum)));
+    for (unsigned i = 0; i < f->segments; i++)
+        offsets[i] = imm(S32, f->offset * (int)factor_of(f, i));
+    return as(p, U32, mad(p, sum, by_index(p, index, f->segments, offsets), imm(S32, DP4A_START)));
+}
+
+/* Words of both neighbours' segments in turn: the first lane gets those of the lower halves. */
+static void pair(ptx *p, val index, val q[STREAM_WORDS])
+{
+    enum { OWN_FIRST = 0x5140, OWN_SECOND = 0x3726 };
+    val selector = select(p, eq(p, index, 0), imm(U32, OWN_FIRST), imm(U32, OWN_SECOND));
+    for (int i = 0; i < STREAM_WORDS; i++)
+        q[i] = prmt(p, q[i], shuffle_xor(p, q[i], 1), selector);
+}
+
+/* Quantizes a lane's segment into the tile. Neighbouring lanes share 32 values and their scale. */
+static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], val tile,
+                          val segment)
+{
+    const stream_format *f = s->f;
+    unsigned of_step = WARP * f->segments;
+    val largest = q8_largest(p, imm(U32, Q8_SMALLEST), x, STREAM_SEGMENT);
+    val d = q8_scale(p, group_max(p, largest, 2));
+    val inverse = rcp_approx(p, d), q[STREAM_WORDS];
+    for (int i = 0; i < STREAM_WORDS; i++)
+        q[i] = q8_pack(p, x + 4 * i, inverse);
+
+    val within = bit_and(p, segment, of_step - 1);
+    val above = mul(p, div(p, div(p, within, f->segments), 1u << f->index_bit), 1u << f->index_bit);
+    val lane = add(p, above, bit_and(p, within, (1u << f->index_bit) - 1));
+    val index = bit_and(p, shr(p, within, f->index_bit), f->segments - 1);
+    val step = mad(p, div(p, segment, of_step), imm(U32, tile_bytes(s)), tile);
+    val sum = has_sums(f) ? sum_word(p, f, index, q, d) : bits_as(p, U32, d);
+    if (has_shift(s) && !s->f->in_order) {
+        stream_lane l = lane_at(p, s, lane);
+        val back = bit_and(p, sub(p, imm(U32, STREAM_LANE_BYTES), l.turned), STREAM_LANE_BYTES - 1);
+        stream_turn(p, back, weights_of(s)->alignment, q);
+    }
+    if (f->pairs)
+        pair(p, index, q);
+    val piece = mad(p, lane, imm(U32, PIECE_BYTES), mad(p, index, imm(U32, PLANE_BYTES), step));
+    st_shared_v4(p, S32, piece, 0, ((val4){ { q[0], q[1], q[2], q[3] } }));
+
+    beside b = beside_of(f);
+    val word =
+        mad(p, lane, imm(U32, b.words * F32_BYTES), mad(p, index, imm(U32, F32_BYTES), step));
+    val scale = bits_as(p, U32, scale_word(p, f, index, d));
+    if (f->scales == ONE_SCALE) {
+        st_shared(p, U32, word, quant_bytes(f), select(p, eq(p, index, 0), scale, sum));
+        return;
+    }
+    st_shared(p, U32, word, quant_bytes(f), scale);
+    if (has_sums(f))
+        st_shared(p, U32, word, quant_bytes(f) + b.sums_at, sum);
+}
+
+/* A warp takes 32 segments at once. */
+void stream_integers_stage(ptx *p, const stream *s, const stream_source *source)
+{
+    unsigned segments = step_count(s) * WARP * s->f->segments;
+    for (unsigned v = 0; v < s->vectors; v++) {
+        val vector = add(p, source->x, (long long)v * s->in->shape.k * F32_BYTES);
+        val into = add(p, s->tile, v * step_count(s) * tile_bytes(s));
+        PTX_FOR (p, first, mul(p, warp_id(p), WARP), segments, ptx_block(p)) {
+            val segment = add(p, first, lane_id(p)), values[STREAM_SEGMENT];
+            load_segment(p, s, source, v, vector, segment, values);
+            stage_segment(p, s, values, into, segment);
+        }
+    }
+}
+
+/* Where a lane's activations are, from some step on: their quants, and what stands beside them. */
+typedef struct tile_place {
+    val quants, beside;
+} tile_place;
+
+static tile_place moved_on(ptx *p, const stream *s, val steps, unsigned each)
+{
+    unsigned bytes = each * tile_bytes(s);
+    tile_place at = { .quants = mad(p, steps, imm(U32, bytes), s->tile) };
+    at.beside = s->beside.kind ? mad(p, steps, imm(U32, bytes), s->beside) : at.quants;
+    return at;
+}
+
+/* What stands beside a lane's activations of a step: d, and what their sums give. */
+typedef struct stream_x {
+    val d[STREAM_SEGMENTS], sum[STREAM_SEGMENTS];
+} stream_x;
+
+static stream_x load_beside(ptx *p, const stream *s, const tile_place *tile, int64_t offset)
+{
+    const stream_format *f = s->f;
+    beside b = beside_of(f);
+    int64_t at = offset + quant_bytes(f);
+    if (b.words == 2) {
+        val2 words = ld_shared_v2(p, F32, tile->beside, at);
+        return (stream_x){ .d = { words.v[0], words.v[1] }, .sum = { words.v[1] } };
+    }
+    val4 d = ld_shared_v4(p, F32, tile->beside, at), sums = { { d.v[2], d.v[3] } };
+    if (has_sums(f) && f->segments == 4)
+        sums = ld_shared_v4(p, F32, tile->beside, at + b.sums_at);
+    stream_x x;
+    for (unsigned i = 0; i < STREAM_SEGMENTS; i++) {
+        x.d[i] = d.v[i];
+        x.sum[i] = sums.v[i];
+    }
+    return x;
+}
+
+static val products(ptx *p, const stream_format *f, const val q[STREAM_FACTORS], const val4 *x,
+                    val sum)
+{
+    for (unsigned i = 0; i < f->words; i++)
+        sum = dp4a(p, q[i], x->v[i % STREAM_WORDS], sum);
+    return sum;
+}
+
+/* Where the sum of a segment's products starts, or of all of a lane with one scale. */
+static val start_of(ptx *p, const stream_format *f, const stream_x *x, unsigned segment)
+{
+    return f->offset ? bits_as(p, S32, x->sum[segment]) : imm(S32, DP4A_START);
+}
+
+/* The segments' sums of products add up to one in the units of the last. */
+static val one_sum(ptx *p, const stream_format *f, const stream_weights *w, const val4 *x,
+                   val start)
+{
+    unsigned ratio = f->factors[1] / f->factors[0];
+    val sum = products(p, f, w->q[0], &x[0], ratio == 1 ? start : imm(S32, 0));
+    if (ratio != 1)
+        sum = mad(p, sum, imm(S32, ratio), start);
+    return dp4a_sum_as_f32(p, products(p, f, w->q[1], &x[1], sum));
+}
+
+static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, const stream_x *x,
+                       const val sums[STREAM_SEGMENTS], val acc)
+{
+    val product = { 0 }, low = { 0 };
+    for (unsigned i = 0; i < f->segments; i++) {
+        val scale = mul(p, w->scale[i], x->d[i]);
+        product = i ? fma(p, scale, sums[i], product) : mul(p, scale, sums[i]);
+    }
+    acc = fma(p, w->d, product, acc);
+    for (unsigned i = 0; i < f->segments && f->minima; i++)
+        low = i ? fma(p, w->min[i], x->sum[i], low) : mul(p, w->min[i], x->sum[i]);
+    return f->minima ? fma(p, neg(p, w->dmin), low, acc) : acc;
+}
+
+/* The products of a vector's step with the weights of some rows. */
+static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned row, unsigned rows,
+                         const tile_place *tile, unsigned step, unsigned vector)
+{
+    const stream_format *f = s->f;
+    int64_t at = ((int64_t)vector * step_count(s) + step) * tile_bytes(s);
+    stream_x x = load_beside(p, s, tile, at);
+    val4 q[STREAM_SEGMENTS];
+    val sums[STREAM_ROWS][STREAM_SEGMENTS];
+    for (unsigned i = 0; i < f->segments; i++) {
+        q[i] = ld_shared_v4(p, S32, tile->quants, at + i * PLANE_BYTES);
+        for (unsigned r = 0; r < rows && f->scales == SCALES; r++)
+            sums[r][i] =
+                dp4a_sum_as_f32(p, products(p, f, w[r].q[i], &q[i], start_of(p, f, &x, i)));
+    }
+    for (unsigned r = 0; r < rows; r++) {
+        var sum = s->sums[s->rows * vector + row + r];
+        val acc = get(p, sum);
+        if (f->scales == SCALES) {
+            acc = scaled_sums(p, f, &w[r], &x, sums[r], acc);
+        } else {
+            val of_both = one_sum(p, f, &w[r], q, start_of(p, f, &x, 0));
+            acc = fma(p, w[r].d, mul(p, x.d[0], of_both), acc);
+            if (f->minima)
+                acc = fma(p, w[r].dmin, x.sum[0], acc);
+        }
+        assign(p, sum, acc);
+    }
+}
+
+/* The steps of rows that are loaded before any of them is used. */
+static unsigned loads_at_once(const stream *s)
+{
+    unsigned bytes = step_bytes(s) / WARP;
+    return (BYTES_IN_FLIGHT + bytes - 1) / bytes;
+}
+
+/* Several steps with constant offsets: of each the first row, the second row. */
+static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const tile_place *tile,
+                    unsigned first, unsigned count)
+{
+    unsigned all = count * s->rows, at_once = loads_at_once(s), here;
+    for (unsigned from = 0; from < all; from += here) {
+        val words[MOST_AT_ONCE][STREAM_LOADED];
+        stream_weights w[MOST_AT_ONCE];
+        here = all - from < at_once ? all - from : at_once;
+        for (unsigned i = 0; i < here; i++) {
+            const stream_row *row = &rows[(from + i) % s->rows];
+            int64_t step = (int64_t)(first + (from + i) / s->rows) * step_bytes(s);
+            s->f->load(p, row, row->offset + step, words[i]);
+        }
+        for (unsigned i = 0; i < here; i++)
+            w[i] = s->f->decode(p, &s->lane, &rows[(from + i) % s->rows], words[i]);
+        for (unsigned i = 0, of_step; i < here; i += of_step) {
+            unsigned row = (from + i) % s->rows, step = first + (from + i) / s->rows;
+            of_step = here - i < s->rows - row ? here - i : s->rows - row;
+            for (unsigned v = 0; v < s->vectors; v++)
+                add_products(p, s, &w[i], row, of_step, tile, step, v);
+        }
+    }
+}
+
+/* What is left to know of a row's pieces, of which one is at an address. */
+static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
+{
+    unsigned alignment = weights_of(s)->alignment, rows = row_alignment(s);
+    val start = bit_and(p, convert(p, U32, piece), STREAM_LANE_BYTES - 1);
+    if (s->f->in_order)
+        return stream_shift_new(p, s->f, start, alignment, start, alignment);
+    val back = bit_and(p, convert(p, U32, row), STREAM_LANE_BYTES - 1);
+    return stream_shift_new(p, s->f, start, alignment, back, rows);
+}
+
+/* The rows' pointers in their first step; or, behind, in the last one, where lanes past the end
+ * take the row's last block. */
+static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS], bool behind,
+                     stream_row rows[STREAM_ROWS])
+{
+    const format_info *weights = weights_of(s);
+    val block = s->lane.block;
+    if (behind) {
+        unsigned whole = (step_count(s) - 1) * (step_values(s->f) / weights->block_values);
+        unsigned last = (unsigned)s->in->shape.k / weights->block_values - 1;
+        block = min(p, block, last - whole);
+    }
+    for (unsigned r = 0; r < s->rows; r++) {
+        if (addresses[r].offset) {
+            rows[r] = rows[0];
+        } else {
+            val at = mad_wide(p, block, weights->block_bytes, addresses[r].base);
+            val piece = add(p, at, convert(p, U64, s->lane.piece));
+            rows[r] = (stream_row){ .block = at, .lines = stream_first_line(p, s->f, piece) };
+            rows[r].shift = row_alignment(s) == STREAM_LANE_BYTES
+                                ? s->lane.shift
+                                : shift_of(p, s, addresses[r].base, piece);
+            if (s->f->row_new)
+                s->f->row_new(p, &s->lane, &rows[r]);
+        }
+        rows[r].offset = addresses[r].offset;
+    }
+}
+
+static stream_row moved(ptx *p, stream_row row, val bytes)
+{
+    row.block = add(p, row.block, bytes);
+    row.lines = add(p, row.lines, bytes);
+    for (int i = 0; i < STREAM_POINTERS; i++)
+        if (row.at[i].kind)
+            row.at[i] = add(p, row.at[i], bytes);
+    return row;
+}
+
+static unsigned least_one(unsigned number)
+{
+    return number ? number : 1;
+}
+
+static unsigned steps_of_turn(const stream *s)
+{
+    unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
+    unsigned by_bytes = TURN_BYTES / (step_bytes(s) / WARP * s->rows);
+    return least_one(by_weights < by_bytes ? by_weights : by_bytes);
+}
+
+void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
+{
+    stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
+    bool ragged = s->in->shape.k % step_values(s->f) != 0; /* the last step has idle lanes */
+    unsigned whole = step_count(s) - ragged, turn_steps = steps_of_turn(s);
+    tile_place tile = moved_on(p, s, imm(U32, 0), 0);
+    point_at(p, s, addresses, false, rows);
+    if (whole <= turn_steps) {
+        add_run(p, s, rows, &tile, 0, whole);
+    } else {
+        unsigned turns = whole / turn_steps;
+        ptx_loop_work(p, s->rows * turn_steps * step_values(s->f) / WARP, "weights");
+        PTX_FOR (p, turn, 0, turns, 1) {
+            stream_row here[STREAM_ROWS];
+            val bytes = mul_wide(p, turn, turn_steps * step_bytes(s));
+            for (unsigned r = 0; r < s->rows; r++)
+                here[r] = moved(p, rows[r], bytes);
+            tile_place there = moved_on(p, s, turn, turn_steps);
+            add_run(p, s, here, &there, 0, turn_steps);
+        }
+        add_run(p, s, rows, &tile, turns * turn_steps, whole % turn_steps);
+    }
+    if (ragged) {
+        point_at(p, s, addresses, true, last);
+        for (unsigned r = 0; r < s->rows; r++)
+            last[r] = moved(p, last[r], imm(U64, (int64_t)whole * step_bytes(s)));
+        tile = moved_on(p, s, imm(U32, whole), 1);
+        add_run(p, s, last, &tile, 0, 1);
+    }
+}
+
+void stream_integers_begin(ptx *p, stream *s)
+{
+    enum { FEW_WORDS = 2 };
+    val lane = lane_id(p);
+    s->lane = lane_at(p, s, lane);
+    if (s->f->lane_new)
+        s->f->lane_new(p, &s->lane);
+    if (has_shift(s) && row_alignment(s) == STREAM_LANE_BYTES) {
+        unsigned alignment = weights_of(s)->alignment;
+        bool in_order = s->f->in_order;
+        s->lane.shift = stream_shift_new(p, s->f, s->lane.turned, alignment, s->lane.turned,
+                                         in_order ? alignment : STREAM_LANE_BYTES);
+    }
+    if (beside_of(s->f).words == FEW_WORDS)
+        s->beside = mad(p, lane, imm(U32, FEW_WORDS * F32_BYTES), s->tile);
+    s->tile = mad(p, lane, imm(U32, PIECE_BYTES), s->tile);
+    if (s->in->shape.k / step_values(s->f) <= steps_of_turn(s))
+        ptx_loop_work(p, (unsigned)(s->rows * s->in->shape.k / WARP), "weights");
+}

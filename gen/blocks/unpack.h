@@ -1,0 +1,37 @@
+/* The plain way from a block to its weights: bytes are loaded one by one, and each weight is
+ * computed as ggml's decoder does it, in the same order of operations. Slow, and the one to compare
+ * with.
+ */
+#ifndef PTXGEN_GEN_BLOCKS_UNPACK_H
+#define PTXGEN_GEN_BLOCKS_UNPACK_H
+
+#include "format.h"
+#include "ptx/ptx.h"
+
+enum { UNPACKED = 8 }; /* neighbouring weights at once */
+
+/* Weights first .. first + 7 of the block at an address; first, a u32, is a multiple of 8. Of a
+ * format of single values the block is the eight, and first 0. */
+typedef void unpack(ptx *p, val block, val first, val w[UNPACKED]);
+
+#define FORMAT(id, ...) extern unpack unpack_##id;
+#define CODED           FORMAT
+#include "format.def"
+
+/* The same of a row: weights 8 piece .. 8 piece + 7. */
+void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);
+
+/* What the unpackers share: the address so many bytes behind another; an fp16 as f32; of eight
+ * neighbouring bytes the field of so many bits from bit shift on. */
+val byte_behind(ptx *p, val block, val bytes);
+val load_half_as_f32(ptx *p, val block, unsigned offset);
+void load_fields(ptx *p, val at, unsigned offset, val shift, unsigned bits, val fields[UNPACKED]);
+
+/* Eight of 32 nibbles: byte j has value j in its low one, j + 16 in its high one. */
+void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
+
+/* d * (bits + offset) of eight small integers, and d * bits + m. */
+void scale_integers(ptx *p, val d, int offset, val w[UNPACKED]);
+void scale_and_add(ptx *p, val d, val m, val w[UNPACKED]);
+
+#endif

@@ -1,0 +1,164 @@
+/* The pipelines: which kernels belong together, and what goes from one to the next. */
+#include "family/pipeline.h"
+#include "gen/attention_keys.h"
+
+#define K_QUANTS UINT64_C(1) << WEIGHTS_Q4_K | UINT64_C(1) << WEIGHTS_Q6_K
+#define KEY_DP4A_WEIGHTS                                                          \
+    {                                                                             \
+        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
+        .choices = weights_choices, .def = WEIGHTS_Q4_K, .allowed = K_QUANTS      \
+    }
+/* One matrix of several, by its number among them. */
+#define KEY_WEIGHTS_OF(id, number)                                                               \
+    {                                                                                            \
+        .name = "weights_" #id, .summary = "format of W" #id,                                    \
+        .field = KEY_FIELD(weights_of[number]), .choices = weights_choices, .def = WEIGHTS_Q4_K, \
+        .like = KEY_FIELD(weights), .allowed = K_QUANTS, .tag = #id                              \
+    }
+#define KEY_N_KV                                                                               \
+    {                                                                                          \
+        .name = "n_kv", .summary = "rows of Wk and of Wv", .field = KEY_FIELD(n_kv), .min = 1, \
+        .max = INT32_MAX, .required = true, .tag = "kv"                                        \
+    }
+#define KEY_STEP_WARPS                                                                       \
+    {                                                                                        \
+        .name = "num_warps", .summary = "warps a block; none: each step's own",              \
+        .field = KEY_FIELD(num_warps), .min = 1, .max = 32, .zero_is_none = true, .tag = "w" \
+    }
+#define KEY_ACTIVATIONS                                                                    \
+    {                                                                                      \
+        .name = "activations", .summary = "q8_1: x is quantized already, no step does it", \
+        .field = KEY_FIELD(quantized), .choices = activations_choices                      \
+    }
+enum { GIVEN_F32, GIVEN_Q8_1 };
+static const choice activations_choices[] = {
+    [GIVEN_F32] = { "f32", "" },
+    [GIVEN_Q8_1] = { "q8_1", "_q8" },
+    { NULL, NULL },
+};
+enum { KV_FUSED, KV_SEPARATE };
+static const choice kv_choices[] = {
+    [KV_FUSED] = { "fused", "" },
+    [KV_SEPARATE] = { "separate", "_separate" },
+    { NULL, NULL },
+};
+
+#define QUANTIZE                                                                                \
+    {                                                                                           \
+        .family = "q8_1_quantize", .when = { { "activations", GIVEN_F32 } }, .for_later = true, \
+        .bind = {                                                                               \
+            { "q8", "x_q8_1" },                                                                 \
+            { "x", "x" }                                                                        \
+        }                                                                                       \
+    }
+/* A GEMV where a matrix has one of the formats, of x as the family wants it. */
+#define GEMV(id, rows, output, matrix, key, type, vector)                       \
+    {                                                                           \
+        .family = id, .n = rows, .when = { { key, WEIGHTS_##type } }, .bind = { \
+            { "y", output },                                                    \
+            { "w", matrix },                                                    \
+            { "x", vector }                                                     \
+        }                                                                       \
+    }
+#define DP4A_GEMVS(rows, output, matrix, key)                            \
+    GEMV("hw_dp4a_q4k_gemv", rows, output, matrix, key, Q4_K, "x_q8_1"), \
+        GEMV("hw_dp4a_q6k_gemv", rows, output, matrix, key, Q6_K, "x_q8_1")
+/* No family of ours multiplies several q8_1 vectors by Q6_K. */
+#define BATCHED_GEMVS(rows, output, matrix, key)                                 \
+    GEMV("batched_hw_dp4a_q4k_gemv", rows, output, matrix, key, Q4_K, "x_q8_1"), \
+        GEMV("batched_q6k_gemv", rows, output, matrix, key, Q6_K, "x")
+
+static const family dp4a = {
+    .name = "dp4a",
+    .summary = "pipeline: f32 x to q8_1, then W x with dp4a",
+    .computes = "y[n] = W[n,k] q8_1(x[k])",
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_DP4A_WEIGHTS, KEY_STEP_WARPS,
+                           KEY_ACTIVATIONS, KEY_END },
+    .steps =
+        (const pipeline_step[]){ QUANTIZE, DP4A_GEMVS("n", "y", "w", "weights"), { .n = NULL } },
+};
+
+static const family qkv = {
+    .name = "qkv",
+    .summary = "pipeline: f32 x to q8_1 once, then Q, and K with V",
+    .computes = "q[n] = Wq[n,k] x[k], k[n_kv] = Wk[n_kv,k] x[k], v[n_kv] = Wv[n_kv,k] x[k]",
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES),
+                           KEY_N,
+                           KEY_N_KV,
+                           KEY_DP4A_WEIGHTS,
+                           KEY_WEIGHTS_OF(q, 0),
+                           KEY_WEIGHTS_OF(k, 1),
+                           KEY_WEIGHTS_OF(v, 2),
+                           { .name = "kv",
+                             .summary = "of q4_k both: K and V by one kernel",
+                             .field = KEY_FIELD(apart),
+                             .choices = kv_choices },
+                           KEY_STEP_WARPS,
+                           KEY_ACTIVATIONS,
+                           KEY_END },
+    .steps = (const pipeline_step[]){ QUANTIZE,
+                                      DP4A_GEMVS("n", "q", "wq", "weights_q"),
+                                      { .family = "fused_kv_hw_dp4a_q4k_gemv",
+                                        .n = "n_kv",
+                                        .when = { { "kv", KV_FUSED },
+                                                  { "weights_k", WEIGHTS_Q4_K },
+                                                  { "weights_v", WEIGHTS_Q4_K } },
+                                        .bind = { { "keys", "k" },
+                                                  { "values", "v" },
+                                                  { "wk", "wk" },
+                                                  { "wv", "wv" },
+                                                  { "x", "x_q8_1" } } },
+                                      DP4A_GEMVS("n_kv", "k", "wk", "weights_k"),
+                                      DP4A_GEMVS("n_kv", "v", "wv", "weights_v"),
+                                      { .n = NULL } },
+};
+
+static const family batched_gate_up = {
+    .name = "batched_gate_up",
+    .summary = "pipeline: m vectors to q8_1 once, then gate and up",
+    .computes = "G[m,n] = X[m,k] Wg[n,k]^T, U[m,n] = X[m,k] Wu[n,k]^T",
+    .keys =
+        (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_M(2), KEY_DP4A_WEIGHTS, KEY_WEIGHTS_OF(g, 0),
+                       KEY_WEIGHTS_OF(u, 1), KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
+    .steps = (const pipeline_step[]){ QUANTIZE,
+                                      BATCHED_GEMVS("n", "g", "wg", "weights_g"),
+                                      BATCHED_GEMVS("n", "u", "wu", "weights_u"),
+                                      { .n = NULL } },
+};
+
+static const family batched_qkv = {
+    .name = "batched_qkv",
+    .summary = "pipeline: m vectors to q8_1 once, then Q, K and V",
+    .computes = "Q[m,n] = X[m,k] Wq[n,k]^T, K[m,n_kv] = X[m,k] Wk[n_kv,k]^T, V likewise",
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_M(2), KEY_DP4A_WEIGHTS,
+                           KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF(v, 2),
+                           KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
+    .steps = (const pipeline_step[]){ QUANTIZE,
+                                      BATCHED_GEMVS("n", "q", "wq", "weights_q"),
+                                      BATCHED_GEMVS("n_kv", "k", "wk", "weights_k"),
+                                      BATCHED_GEMVS("n_kv", "v", "wv", "weights_v"),
+                                      { .n = NULL } },
+};
+
+static const family flash_decoding = {
+    .name = "flash_decoding",
+    .summary = "pipeline: decode attention of m sequences by chunks, then the chunks merged",
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .keys =
+        (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_END },
+    .steps =
+        (const pipeline_step[]){
+            { .family = "flash_decoding_chunk",
+              .bind = { { "partials", "partials" },
+                        { "q", "q" },
+                        { "k", "k" },
+                        { "v", "v" },
+                        { "seq_lens", "seq_lens" } } },
+            { .family = "flash_decoding_reduce",
+              .bind = { { "o", "o" }, { "partials", "partials" }, { "seq_lens", "seq_lens" } } },
+            { .n = NULL } },
+    .check = check_flash_decoding,
+};
+
+const family *const pipelines[] = { &dp4a,           &qkv, &batched_gate_up, &batched_qkv,
+                                    &flash_decoding, NULL };

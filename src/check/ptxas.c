@@ -1,0 +1,165 @@
+#include "check/ptxas.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+
+enum { DECIMAL = 10 };
+
+const char *ptxas_parse_version(arena *a, const char *text)
+{
+    const char *mark = ", V", *at = strstr(text, mark);
+    if (!at)
+        return NULL;
+    at += strlen(mark);
+    size_t length = strspn(at, "0123456789.");
+    return length ? arena_copy(a, at, length) : NULL;
+}
+
+/* --help lists them as 'sm_75', 'sm_80' and so on. */
+static bool lists(const char *help, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = help; (at = strstr(at, name)); at++)
+        if (at > help && at[-1] == '\'' && at[length] == '\'')
+            return true;
+    return false;
+}
+
+const target *ptxas_parse_oldest(const char *help)
+{
+    for (size_t i = 0; i < target_count; i++)
+        if (lists(help, targets[i].name))
+            return &targets[i];
+    return NULL;
+}
+
+/* The number that stands before words, 0 where words are not there. */
+static unsigned number_before(const char *text, const char *words)
+{
+    const char *end = strstr(text, words);
+    if (!end)
+        return 0;
+    const char *start = end;
+    while (start > text && start[-1] >= '0' && start[-1] <= '9')
+        start--;
+    return (unsigned)strtoul(start, NULL, DECIMAL);
+}
+
+/* Lines of interest, with the order and the rest of the second differing between versions:
+ *
+ *     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ * ptxas info    : Used 8 registers, used 0 barriers, 64 bytes smem
+ */
+void ptxas_parse_report(const char *text, ptxas_result *result)
+{
+    unsigned stores = number_before(text, " bytes spill stores");
+    unsigned loads = number_before(text, " bytes spill loads");
+    result->spill_bytes = stores > loads ? stores : loads;
+    result->stack_bytes = number_before(text, " bytes stack frame");
+    result->registers = number_before(text, " registers");
+    result->shared_bytes = number_before(text, " bytes smem");
+}
+
+static const char *program_in(arena *a, const char *folder, const char *below)
+{
+    return folder && *folder ? os_find_program(a, arena_format(a, "%s%s/ptxas", folder, below))
+                             : NULL;
+}
+
+static const char *search(arena *a)
+{
+    static const char *const usual_folders[] = {
+        "/usr/local/cuda/bin",
+        "/opt/cuda/bin",
+        "/usr/lib/cuda/bin",
+        "/usr/lib/nvidia-cuda-toolkit/bin",
+    };
+    const char *path = os_find_program(a, "ptxas");
+    if (!path)
+        path = program_in(a, getenv("CUDA_HOME"), "/bin");
+    if (!path)
+        path = program_in(a, getenv("CUDA_PATH"), "/bin");
+    for (size_t i = 0; !path && i < sizeof usual_folders / sizeof *usual_folders; i++)
+        path = program_in(a, usual_folders[i], "");
+    return path;
+}
+
+/* What ptxas prints when called with one option; NULL and error where it does not succeed. */
+static const char *ask(arena *a, const char *path, const char *option, const char **error)
+{
+    char *output;
+    int status;
+    if (!os_run(a, (const char *const[]){ path, option, NULL }, &output, &status, error)) {
+        *error = arena_format(a, "%s could not be run: %s", path, *error);
+        return NULL;
+    }
+    if (status != 0) {
+        *error = arena_format(a, "%s %s ended with status %d", path, option, status);
+        return NULL;
+    }
+    return output;
+}
+
+bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error)
+{
+    *out = (ptxas){ .path = given ? os_find_program(a, given) : search(a) };
+    if (!out->path) {
+        *error = given ? arena_format(a, "%s is not a program that can be run", given)
+                       : "there is no ptxas on PATH, under CUDA_HOME or CUDA_PATH, or in the usual "
+                         "folders; install the CUDA toolkit, or say where it is";
+        return false;
+    }
+    const char *version = ask(a, out->path, "--version", error);
+    const char *help = version ? ask(a, out->path, "--help", error) : NULL;
+    if (!help)
+        return false;
+    out->version = ptxas_parse_version(a, version);
+    out->oldest = ptxas_parse_oldest(help);
+    if (out->version && out->oldest)
+        return true;
+    *error = arena_format(a, "%s does not answer as ptxas does", out->path);
+    return false;
+}
+
+/* In a folder of its own, so that calls from several threads don't meet. */
+static bool run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
+                ptxas_result *result, char **output, int *status, const char **error)
+{
+    const char *folder;
+    if (!os_temporary_directory(a, &folder, error))
+        return false;
+    const char *file = arena_format(a, "%s/kernel.ptx", folder);
+    const char *cubin = arena_format(a, "%s/kernel.cubin", folder);
+    const char *const argv[] = {
+        assembler->path, arena_format(a, "-arch=%s", t->name), "-v", file, "-o", cubin, NULL,
+    };
+    bool ran = os_write_file(a, file, ptx, length, error) &&
+               os_run(a, argv, output, status, error) &&
+               (*status != 0 || os_read_file(a, cubin, &result->cubin, &result->cubin_size, error));
+    os_remove_directory(a, folder);
+    return ran;
+}
+
+bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
+               ptxas_result *result, const char **error)
+{
+    char *output;
+    int status;
+    *result = (ptxas_result){ 0 };
+    if (t->sm < assembler->oldest->sm)
+        t = assembler->oldest;
+    if (!run(a, assembler, ptx, length, t, result, &output, &status, error))
+        return false;
+    if (status != 0 && strstr(output, "for option 'gpu-name'")) {
+        *error = arena_format(a, "ptxas %s does not know %s", assembler->version, t->name);
+        return false;
+    }
+    result->accepted = status == 0;
+    if (result->accepted)
+        ptxas_parse_report(output, result);
+    else
+        result->message = output;
+    return true;
+}

@@ -1,0 +1,408 @@
+/* Floating-point outputs are held to the family's tolerance, relative to the magnitude of the sum.
+ *
+ * Quantized outputs are judged by what quantization may do to exact values x. For a q8_1 block with
+ * D = amax / 127: the stored d is D rounded to fp16; every q is within half a step of x / D, a
+ * little more where x / D is so close to a tie that float arithmetic may take either side; the
+ * stored s is D * sum(q) rounded to fp16, of the q that are there.
+ */
+#include "check/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "family/formula.h"
+#include "ref/half.h"
+#include "ref/quant.h"
+
+enum {
+    JUDGED_AT_ONCE = 4096,            /* elements: whole blocks of every format */
+    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; what is larger repeats itself */
+};
+
+/* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
+static const double TIE_TOLERANCE = 127 * 0x1p-21;
+
+/* A number that is exact up to float arithmetic, after rounding to fp16: half a unit in the last
+ * place of 11 bits, or of the subnormals, and some float roundings. */
+static double half_rounding(double exact)
+{
+    return fmax(fabs(exact) * (0x1p-11 + 0x1p-20), 0x1p-25 * (1 + 0x1p-9));
+}
+
+static void note(judgement *j, const param *p, const char *field, uint64_t element, double got,
+                 double expected, double error)
+{
+    if (isnan(error))
+        error = HUGE_VAL;
+    if (error < j->worst || (error == j->worst && j->output))
+        return;
+    j->worst = error;
+    j->output = p->name;
+    j->field = field;
+    j->element = element;
+    j->got = got;
+    j->expected = expected;
+}
+
+/* What is no number has to stay none. Where the magnitude is none either, nothing is known. */
+static double error_of(double got, double expected, double bound)
+{
+    if (!isfinite(expected))
+        return isfinite(got) ? HUGE_VAL : 0;
+    if (isnan(bound))
+        return 0;
+    if (got == expected || bound == HUGE_VAL)
+        return 0;
+    return isfinite(got) ? fabs(got - expected) / bound : HUGE_VAL;
+}
+
+static void judge_floats(const param *p, const void *bytes, const ref_value *expected,
+                         uint64_t first, uint64_t count, double tolerance, judgement *j)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        float got;
+        ref_decode(p->format, (const char *)bytes + format_bytes(p->format, i), 1, &got);
+        note(j, p, "", first + i, (double)got, expected[i].value,
+             error_of((double)got, expected[i].value, tolerance * expected[i].magnitude));
+    }
+}
+
+static void judge_half(const param *p, const char *field, uint64_t element, double got,
+                       double exact, judgement *j)
+{
+    double expected = (double)half_to_float(half_from_float((float)exact));
+    note(j, p, field, element, got, expected,
+         got == expected ? 0 : error_of(got, exact, half_rounding(exact)));
+}
+
+static void judge_q8_1_block(const param *p, const void *bytes, const ref_value *x, uint64_t first,
+                             judgement *j)
+{
+    q8_1_block block = q8_1_load(bytes);
+    for (int i = 0; i < Q8_1_VALUES; i++)
+        if (!isfinite(x[i].value)) { /* in d it shows in every product of the block */
+            note(j, p, "d of ", first, (double)block.d, x[i].value,
+                 error_of((double)block.d, x[i].value, 0));
+            return;
+        }
+    double largest = 0;
+    int sum = 0;
+    for (int i = 0; i < Q8_1_VALUES; i++) {
+        largest = fmax(largest, fabs(x[i].value));
+        sum += block.q[i];
+    }
+    double d = largest / Q8_1_LARGEST;
+    judge_half(p, "d of ", first, (double)block.d, d, j);
+    judge_half(p, "s of ", first, (double)block.s, d * sum, j);
+    for (int i = 0; i < Q8_1_VALUES; i++) {
+        double exact = d > 0 ? x[i].value / d : 0;
+        double beyond = fabs(block.q[i] - exact) - 0.5;
+        note(j, p, "q of ", first + (uint64_t)i, block.q[i], exact,
+             beyond > 0 ? beyond / TIE_TOLERANCE : 0);
+    }
+}
+
+void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
+                  uint64_t count, double tolerance, judgement *j)
+{
+    j->judged += count;
+    if (p->format != FORMAT_Q8_1) {
+        judge_floats(p, bytes, expected, first, count, tolerance, j);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i += Q8_1_VALUES)
+        judge_q8_1_block(p, (const char *)bytes + format_bytes(p->format, i), expected + i,
+                         first + i, j);
+}
+
+/* The end of the run of blocks that starts at a block and are all written, or all not. */
+static uint64_t run_end(const uint8_t *written, uint64_t block, uint64_t end)
+{
+    uint64_t at = block;
+    while (at < end && !written[at] == !written[block])
+        at++;
+    return at;
+}
+
+/* The reference's values of an output, count at most JUDGED_AT_ONCE. */
+static void expect(const trial *t, size_t index, uint64_t first, uint64_t count, ref_value *values)
+{
+    unsigned output = 0;
+    for (size_t i = 0; i < index; i++)
+        output += t->params[i].param.kind == PARAM_OUT;
+    t->instance->family->reference(&t->problem, output, first, count, values);
+}
+
+uint64_t trial_missing_block(const trial *t, size_t index, const uint8_t *written, uint64_t first,
+                             uint64_t end)
+{
+    ref_value expected[JUDGED_AT_ONCE];
+    uint64_t block_values = formats[t->params[index].param.format].block_values;
+    uint64_t at_once = JUDGED_AT_ONCE / block_values;
+    while (first < end) {
+        uint64_t last = run_end(written, first, end - first < at_once ? end : first + at_once);
+        if (!written[first]) {
+            expect(t, index, first * block_values, (last - first) * block_values, expected);
+            for (uint64_t i = first; i < last; i++)
+                if (isfinite(expected[(i - first) * block_values].magnitude))
+                    return i;
+        }
+        first = last;
+    }
+    return end;
+}
+
+void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t *written,
+                 judgement *j)
+{
+    const trial_param *p = &t->params[index];
+    const family *f = t->instance->family;
+    ref_value expected[JUDGED_AT_ONCE];
+    uint64_t block_values = formats[p->param.format].block_values;
+    uint64_t blocks = p->values / block_values, at_once = JUDGED_AT_ONCE / block_values;
+    for (uint64_t block = 0, end; block < blocks; block = end) {
+        end = blocks - block < at_once ? blocks : block + at_once;
+        if (written)
+            end = run_end(written, block, end);
+        if (written && !written[block])
+            continue;
+        uint64_t first = block * block_values, count = (end - block) * block_values;
+        expect(t, index, first, count, expected);
+        judge_values(&p->param, (const char *)bytes + format_bytes(p->param.format, first),
+                     expected, first, count, f->tolerance, j);
+    }
+}
+
+uint64_t trial_first_remains(const trial_param *p, const void *bytes)
+{
+    uint64_t at = 0;
+    while (at < p->size && !((const uint8_t *)bytes)[at])
+        at++;
+    return at;
+}
+
+size_t trial_cache_count(const trial_param *p)
+{
+    return !p->param.cache ? 0 : p->targets ? (size_t)p->values : 1;
+}
+
+trial_buffer trial_cache(const trial_param *p, size_t sequence)
+{
+    return p->targets ? p->targets[sequence] : p->content;
+}
+
+int64_t trial_valid_positions(const trial *t, size_t sequence)
+{
+    int64_t length = t->seq_lens[sequence], most = t->setup.shape.max_seq_len;
+    return length < most ? length : most;
+}
+
+/* Makes the positions [from, to) of a cache [heads, max_seq_len, head_dim] NaN, where all of it is
+ * there. All bits set are a NaN in every float format. */
+static void spoil(const trial *t, trial_buffer cache, format f, int64_t from, int64_t to)
+{
+    const problem_shape *s = &t->setup.shape;
+    uint64_t row = format_bytes(f, (uint64_t)s->head_dim), head = row * (uint64_t)s->max_seq_len;
+    if (cache.stored == cache.size && from < to)
+        for (uint64_t at = row * (uint64_t)from; at < cache.size; at += head)
+            memset((char *)cache.bytes + at, 0xff, row * (uint64_t)(to - from));
+}
+
+static void spoil_all(const trial *t, size_t sequence, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const param *p = &t->params[i].param;
+        if (sequence < trial_cache_count(&t->params[i]))
+            spoil(t, trial_cache(&t->params[i], sequence),
+                  t->params[i].targets ? p->target : p->format, from, to);
+    }
+}
+
+/* The size that a number passes to the kernel: its parameter names one of the shape's. */
+static uint32_t size_named(const problem_shape *s, const char *name)
+{
+    int64_t size = strcmp(name, "k") == 0   ? s->k
+                   : strcmp(name, "n") == 0 ? s->n
+                   : strcmp(name, "m") == 0 ? s->m
+                                            : s->seq_len;
+    return (uint32_t)size;
+}
+
+/* What the sequences' lengths decide besides the caches. */
+static void lengths_changed(trial *t)
+{
+    unsigned input = 0;
+    for (size_t i = 0; i < t->param_count; i++) {
+        trial_param *p = &t->params[i];
+        if (p->param.kind == PARAM_U32)
+            p->number = size_named(&t->setup.shape, p->param.size);
+        if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32)
+            memcpy(p->content.bytes, t->seq_lens, p->size);
+        if (p->param.kind == PARAM_IN && p->param.unit && t->instance->family->fit && !p->targets)
+            t->instance->family->fit(&t->problem, input, p->content.bytes,
+                                     p->content.stored / formats[p->param.format].block_bytes);
+        input += p->param.kind == PARAM_IN;
+    }
+}
+
+static void set_seq_len(trial *t, int64_t seq_len)
+{
+    t->setup.shape.seq_len = seq_len;
+    t->problem.shape.seq_len = seq_len;
+    for (size_t i = 0; i < t->sequence_count; i++) {
+        int64_t valid = seq_len < t->setup.shape.max_seq_len ? seq_len : t->setup.shape.max_seq_len;
+        int64_t lengths[] = { seq_len, 0, valid - valid / 2, valid - valid / 4 };
+        t->seq_lens[i] = (uint32_t)lengths[i % (sizeof lengths / sizeof *lengths)];
+    }
+}
+
+void trial_shorten(trial *t, int64_t seq_len)
+{
+    trial before = *t;
+    before.seq_lens = memcpy(arena_alloc(t->arena, t->sequence_count * sizeof *t->seq_lens),
+                             t->seq_lens, t->sequence_count * sizeof *t->seq_lens);
+    set_seq_len(t, seq_len);
+    for (size_t i = 0; i < t->sequence_count; i++)
+        spoil_all(t, i, trial_valid_positions(t, i), trial_valid_positions(&before, i));
+    lengths_changed(t);
+}
+
+void trial_shorten_each(trial *t, const uint32_t *seq_lens)
+{
+    for (size_t i = 0; i < t->sequence_count; i++) {
+        int64_t before = trial_valid_positions(t, i);
+        t->seq_lens[i] = seq_lens[i];
+        spoil_all(t, i, trial_valid_positions(t, i), before);
+    }
+    lengths_changed(t);
+}
+
+/* A number of bytes that an input repeats after when it is too large: whole units, and odd many of
+ * them, so that rows and heads don't fall on the same bytes. */
+static uint64_t repeat_after(uint64_t unit, uint64_t size)
+{
+    uint64_t period = (LARGEST_INPUT / 4 / unit | 1) * unit;
+    return size > LARGEST_INPUT ? period : size;
+}
+
+static trial_buffer filled(arena *a, const trial *t, format f, uint64_t values, uint64_t unit,
+                           unsigned align, random_source *r)
+{
+    trial_buffer made = { .size = format_bytes(f, values) };
+    made.stored = repeat_after(unit * formats[f].block_bytes, made.size);
+    made.readable = (made.size + align - 1) / align * align;
+    uint64_t behind = made.stored == made.size ? made.readable - made.size : 0;
+    made.bytes = arena_alloc(a, made.stored + behind);
+    memset((char *)made.bytes + made.stored, 0xff, behind);
+    ref_fill(f, made.bytes, made.stored / formats[f].block_bytes * formats[f].block_values,
+             t->setup.kind, r);
+    return made;
+}
+
+static uint64_t size_of(const trial *t, const char *formula)
+{
+    const problem_shape *s = &t->setup.shape;
+    run_values run = { s->k, s->n, s->m, t->setup.sm_count };
+    return (uint64_t)formula_value(formula, t->instance, &run);
+}
+
+static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
+{
+    bool addresses = p->param.format == FORMAT_ADDRESS;
+    format f = addresses ? p->param.target : p->param.format;
+    uint64_t unit = p->param.unit ? size_of(t, p->param.unit) : 1;
+    uint64_t values = addresses ? size_of(t, p->param.target_values) : p->values;
+    uint64_t count = addresses ? p->values : 1;
+    trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
+    const void **contents = arena_alloc(a, count * sizeof *contents);
+    for (uint64_t i = 0; i < count; i++) {
+        made[i] = filled(a, t, f, values, unit, addresses ? 1 : p->param.align, r);
+        contents[i] = made[i].bytes;
+    }
+    if (addresses) {
+        p->targets = made;
+        p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
+        t->problem.sequences[input] = contents;
+    }
+    const format_info *info = &formats[f];
+    if (t->setup.spoiled && input == t->setup.spoiled_input && !t->instance->family->fit)
+        t->spoiled =
+            ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,
+                      t->setup.spoiled == WITH_INFINITY, r);
+    t->problem.inputs[input] = p->content.bytes;
+    t->problem.input_formats[input] = f;
+    t->problem.periods[input] =
+        made->stored < made->size ? made->stored / info->block_bytes * info->block_values : 0;
+}
+
+size_t trial_input_count(const trial *t)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < t->param_count; i++)
+        count += t->params[i].param.kind == PARAM_IN;
+    return count;
+}
+
+trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
+{
+    trial t = { .arena = a,
+                .instance = in,
+                .setup = *setup,
+                .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
+                .problem = { .shape = setup->shape, .options = in->options } };
+    t.seq_lens = arena_zalloc(a, t.sequence_count * sizeof *t.seq_lens);
+    t.problem.seq_lens = t.seq_lens;
+    param params[MAX_PARAMS];
+    random_source r = { setup->seed };
+    unsigned inputs = 0;
+
+    t.param_count = instance_params(a, in, params);
+    for (size_t i = 0; i < t.param_count; i++) {
+        trial_param *p = &t.params[i];
+        p->param = params[i];
+        p->values = p->param.kind == PARAM_U32 ? 1 : size_of(&t, params[i].values);
+        p->size = p->param.kind == PARAM_U32 ? sizeof p->number
+                                             : format_bytes(p->param.format, p->values);
+        if (p->param.kind == PARAM_IN)
+            fill_input(a, &t, p, inputs++, &r);
+    }
+    set_seq_len(&t, setup->shape.seq_len);
+    for (size_t i = 0; i < t.sequence_count; i++)
+        spoil_all(&t, i, trial_valid_positions(&t, i), setup->shape.max_seq_len);
+    lengths_changed(&t);
+
+    const launch *l = &in->family->launch;
+    t.block = (unsigned)size_of(&t, l->block);
+    for (int i = 0; i < 3; i++)
+        t.grid[i] = (unsigned)size_of(&t, l->grid[i]);
+    t.dynamic_shared = l->dynamic_shared ? (size_t)size_of(&t, l->dynamic_shared) : 0;
+    return t;
+}
+
+const char *trial_describe(arena *a, const trial *t)
+{
+    const problem_shape *s = &t->setup.shape;
+    const struct {
+        const char *name;
+        int64_t value;
+        bool shown;
+    } parts[] = {
+        { "k", s->k, s->k > 0 },
+        { "n", s->n, s->n > 0 },
+        { "m", s->m, s->m > 1 },
+        { "seq_len", s->seq_len, s->max_seq_len > 0 },
+        { "sm_count", t->setup.sm_count, true },
+    };
+    strbuf text = strbuf_new(a);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].shown)
+            strbuf_format(&text, "%s %lld, ", parts[i].name, (long long)parts[i].value);
+    strbuf_format(&text, "%s inputs, seed %llu", fill_kind_names[t->setup.kind],
+                  (unsigned long long)t->setup.seed);
+    if (t->spoiled)
+        strbuf_format(&text, ", %s in input %u",
+                      t->setup.spoiled == WITH_NAN ? "a NaN" : "an infinity",
+                      t->setup.spoiled_input);
+    return text.text;
+}

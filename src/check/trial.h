@@ -1,0 +1,108 @@
+/* A trial: one run of a kernel on made-up inputs, and the judgement of what came out.
+ *
+ * A trial knows nothing of the device that runs it. It holds everything a launch needs (buffers,
+ * numbers, grid) and everything a judgement needs (the problem its reference computes), so that the
+ * emulator and a GPU are asked the same questions.
+ */
+#ifndef PTXGEN_CHECK_TRIAL_H
+#define PTXGEN_CHECK_TRIAL_H
+
+#include "family/family.h"
+#include "ref/random.h"
+
+/* What a trial is about. Sizes that the instance fixes must be the instance's. shape.seq_len is
+ * what the caller of the kernel says, so it may be above max_seq_len. */
+typedef struct trial_setup {
+    problem_shape shape;
+    int64_t sm_count; /* of the GPU the grid is made for */
+    fill_kind kind;
+    uint64_t seed;
+    enum { ALL_FINITE, WITH_NAN, WITH_INFINITY } spoiled; /* one value, or scale, */
+    unsigned spoiled_input;                               /* of this one of the inputs */
+} trial_setup;
+
+/* An input's content. */
+typedef struct trial_buffer {
+    uint64_t size;     /* bytes */
+    uint64_t readable; /* the same up to the next multiple of the parameter's alignment: a kernel
+                          may load all of what it loads a part of; ones are behind the content */
+    uint64_t stored;   /* that there are; fewer than size for an input too large to exist, which
+                          then repeats them */
+    void *bytes;
+} trial_buffer;
+
+typedef struct trial_param {
+    param param;           /* with kind PARAM_OUT, PARAM_IN, PARAM_SCRATCH or PARAM_U32 */
+    uint64_t values;       /* pointers: of the whole buffer; numbers: 1 */
+    uint64_t size;         /* the same in bytes */
+    trial_buffer content;  /* of inputs. Arrays of addresses: to be filled by who knows them */
+    trial_buffer *targets; /* of an array of addresses: what they point to; NULL: it is none */
+    uint32_t number;       /* of PARAM_U32 */
+} trial_param;
+
+typedef struct trial {
+    arena *arena;
+    const instance *instance;
+    trial_setup setup;
+    trial_param params[MAX_PARAMS];
+    size_t param_count;
+    unsigned grid[3], block;
+    size_t dynamic_shared;
+    uint32_t *seq_lens; /* of sequence_count sequences */
+    size_t sequence_count;
+    problem problem;
+    bool spoiled; /* as the setup says; not where no value of the input's format is so */
+} trial;
+
+/* Inputs that a setup may spoil. */
+size_t trial_input_count(const trial *t);
+
+/* Fills the inputs and works out the launch. Buffers are allocated from a. Positions of a cache
+ * from its sequence's length on are NaN, so that using one shows. Of several sequences the first
+ * has shape.seq_len, the second none, the others parts of it. */
+trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
+
+/* Changes seq_len, and the sequences' lengths with it or to given ones; not to such that make more
+ * positions valid than there were, since these are NaN already. */
+void trial_shorten(trial *t, int64_t seq_len);
+void trial_shorten_each(trial *t, const uint32_t *seq_lens);
+
+/* The first byte that is not 0 of a zeroed buffer that a launch has left, or its size. */
+uint64_t trial_first_remains(const trial_param *p, const void *bytes);
+
+/* Positions of a sequence's cache that are valid. */
+int64_t trial_valid_positions(const trial *t, size_t sequence);
+
+/* The caches that an input holds or points to, one a sequence: 0 where it is none. */
+size_t trial_cache_count(const trial_param *p);
+trial_buffer trial_cache(const trial_param *p, size_t sequence);
+
+/* "k 4096, n 33, sm_count 132, normal inputs, seed 7": the setup, for a message. */
+const char *trial_describe(arena *a, const trial *t);
+
+/* How far an output is from what it should be. Elements count values, also in quantized outputs. */
+typedef struct judgement {
+    double worst; /* largest error as a part of its bound; above 1 is wrong, a NaN is infinite */
+    uint64_t judged;
+    const char *output; /* of the worst element: the parameter's name, */
+    const char *field;  /* what of it: "", or "d of ", "s of " for fields of its block, */
+    uint64_t element;
+    double got, expected; /* and its values */
+} judgement;
+
+/* The first block (of the output's format) in [first, end) that is not written though it has to be,
+ * or end. written has one byte a block. */
+uint64_t trial_missing_block(const trial *t, size_t index, const uint8_t *written, uint64_t first,
+                             uint64_t end);
+
+/* Judges the output that is params[index]. written has one byte a block of the output's format, not
+ * zero where the kernel wrote it; NULL: everywhere. Keeps in j what is worse, and adds to judged.
+ */
+void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t *written,
+                 judgement *j);
+
+/* Judges values against ones that are known, in the same way. */
+void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
+                  uint64_t count, double tolerance, judgement *j);
+
+#endif

@@ -1,0 +1,603 @@
+/* Each trial runs whole where that is little work, else on blocks that tell most: the first, the
+ * last, those whose turn is at the last row and just behind it when blocks stride over a grid
+ * smaller than the output, and some by the seed. What those blocks write must be right; what a
+ * whole grid leaves unwritten is wrong as well. Blocks that finish a common result are those of
+ * one x and y, and run together.
+ *
+ * A sequence length only ever shrinks from one trial to the next, over one set of buffers: the
+ * positions that stop being valid are made NaN, so that a kernel that uses one shows.
+ */
+#include "check/verify.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "emu/emu.h"
+#include "family/formula.h"
+
+enum {
+    WHOLE_WORK = 20000000,   /* estimated thread-instructions up to which every block is run */
+    SAMPLED_WORK = 4000000,  /* up to which more blocks are sampled */
+    MAX_CHOICES = 16,        /* of blocks, or of such that run together */
+    HANGING = 20,            /* times the estimate of a block's work: it hangs, */
+    HANGING_SMALL = 2000000, /* and that is at least so much */
+    USUAL_SM_COUNT = 132,    /* an H100's */
+    TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
+    SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
+    ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
+};
+
+typedef struct verifier {
+    arena *result_arena, *scratch;
+    const kernel *kernel;
+    const emu_module *module;
+    uint64_t seed;
+    verify_result result;
+} verifier;
+
+/* The trial's buffers in the emulator's memory. */
+typedef struct device_params {
+    emu_memory *memory;
+    uint64_t addresses[MAX_PARAMS];
+    const void *pointers[MAX_PARAMS];
+} device_params;
+
+/* The blocks of a grid to run, ascending; count 0: all of them. They run in that order or from the
+ * last to the first. */
+typedef struct block_choice {
+    uint64_t *blocks;
+    size_t count;
+    bool descending;
+} block_choice;
+
+static bool reject(verifier *v, const trial *t, const char *what)
+{
+    v->result.right = false;
+    v->result.message = arena_format(v->result_arena, "%s: %s (%s)", v->kernel->instance->name,
+                                     what, trial_describe(v->scratch, t));
+    return false;
+}
+
+/* Line number of the text, without the blanks around it. */
+static const char *text_line(arena *a, const char *text, unsigned number)
+{
+    for (unsigned i = 1; i < number && text; i++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    if (!text || !number)
+        return "";
+    text += strspn(text, " \t");
+    return arena_format(a, ": %.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* The line with the kernel's name and what it requires of a launch. */
+static unsigned entry_line(const char *text)
+{
+    const char *entry = strstr(text, ".entry");
+    unsigned line = entry != NULL;
+    for (; entry && text < entry; text++)
+        line += *text == '\n';
+    return line;
+}
+
+static const char *fault_message(verifier *v, const emu_report *r)
+{
+    arena *a = v->scratch;
+    v->result.line = r->line ? r->line : entry_line(v->kernel->ptx);
+    const char *what = arena_format(a, "%s [%s]", r->message, emu_fault_name(r->fault));
+    if (!r->line)
+        return what;
+    return arena_format(a, "%s, at block (%u, %u, %u) thread %u, PTX line %u%s", what, r->block[0],
+                        r->block[1], r->block[2], r->thread[0], r->line,
+                        text_line(a, v->kernel->ptx, r->line));
+}
+
+static uint64_t at_least_one(int64_t size)
+{
+    return size > 0 ? (uint64_t)size : 1;
+}
+
+/* Positions that the longest sequence of a trial is over. */
+static int64_t longest_span(const trial *t)
+{
+    int64_t longest = trial_valid_positions(t, 0), window = t->problem.options.window;
+    return window && window < longest ? window : longest;
+}
+
+/* Thread-instructions that a trial takes, about. */
+static uint64_t estimated_work(const trial *t)
+{
+    const problem_shape *s = &t->setup.shape;
+    if (s->max_seq_len)
+        return 12 * at_least_one(s->num_heads) * at_least_one(s->m) * at_least_one(s->head_dim) *
+               at_least_one(longest_span(t));
+    return 5 * at_least_one(s->k) * at_least_one(s->n) * at_least_one(s->m);
+}
+
+static uint64_t grid_size(const trial *t)
+{
+    return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
+}
+
+static void choose(block_choice *c, uint64_t block)
+{
+    size_t at = c->count;
+    while (at && c->blocks[at - 1] >= block)
+        at--;
+    if (at < c->count && c->blocks[at] == block)
+        return;
+    memmove(c->blocks + at + 1, c->blocks + at, (c->count - at) * sizeof *c->blocks);
+    c->blocks[at] = block;
+    c->count++;
+}
+
+static bool chosen(const block_choice *c, uint64_t block)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->blocks[i] == block)
+            return true;
+    return c->count == 0;
+}
+
+/* Blocks that finish a result together: of a kernel whose blocks count each other. */
+static uint64_t partners(const trial *t)
+{
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.zeroed)
+            return t->grid[2];
+    return 1;
+}
+
+static void choose_with_partners(block_choice *c, const trial *t, uint64_t block)
+{
+    uint64_t plane = (uint64_t)t->grid[0] * t->grid[1], count = partners(t);
+    for (uint64_t z = 0; z < count; z++)
+        choose(c, count == 1 ? block : block % plane + z * plane);
+}
+
+/* Rows of W that a block takes at once. */
+static uint64_t rows_a_turn(const instance *in)
+{
+    return at_least_one(formula_value(in->family->launch.rows, in, NULL));
+}
+
+/* Of a grid that is large: the blocks that tell most, or one. The last would be the first to leave
+ * a buffer at its end. */
+typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
+
+static block_choice choose_blocks(arena *a, const trial *t, selection which)
+{
+    block_choice c = { .count = 0 };
+    uint64_t work = estimated_work(t), grid = grid_size(t), together = partners(t);
+    if (work <= WHOLE_WORK)
+        return c;
+    c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
+    choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
+    if (which != SAMPLED_BLOCKS)
+        return c;
+    choose_with_partners(&c, t, 0);
+    if (t->setup.shape.n) {
+        uint64_t last_turn = ((uint64_t)t->setup.shape.n - 1) / rows_a_turn(t->instance);
+        choose_with_partners(&c, t, last_turn % grid);
+        choose_with_partners(&c, t, (last_turn + 1) % grid);
+    }
+    random_source r = { t->setup.seed };
+    uint64_t work_at_once = (work / grid + 1) * together;
+    for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)
+        choose_with_partners(&c, t, random_below(&r, grid));
+    return c;
+}
+
+static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
+{
+    return b.stored == b.size ? emu_map(memory, b.bytes, b.readable, true)
+                              : emu_map_pattern(memory, b.readable, b.bytes, b.stored);
+}
+
+static device_params map_params(emu_memory *memory, const trial *t)
+{
+    device_params d = { .memory = memory };
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        uint64_t *addresses = p->content.bytes;
+        for (uint64_t j = 0; p->targets && j < p->values; j++)
+            addresses[j] = map_buffer(memory, p->targets[j]);
+        if (p->param.kind == PARAM_OUT || p->param.kind == PARAM_SCRATCH)
+            d.addresses[i] = emu_alloc(memory, p->size);
+        if (p->param.zeroed)
+            emu_write(memory, d.addresses[i], arena_zalloc(t->arena, p->size), p->size);
+        if (p->param.kind == PARAM_IN)
+            d.addresses[i] = map_buffer(memory, p->content);
+    }
+    return d;
+}
+
+/* What trial_shorten does not do for a cache that is too large to exist: the first position that is
+ * not valid becomes NaN in each head. */
+static void spoil_position(emu_memory *memory, uint64_t address, trial_buffer cache, uint64_t row,
+                           const trial *t, size_t sequence, arena *scratch)
+{
+    uint64_t position = (uint64_t)trial_valid_positions(t, sequence);
+    uint64_t longest = (uint64_t)t->setup.shape.max_seq_len;
+    if (position >= longest || cache.stored == cache.size)
+        return;
+    void *not_a_number = memset(arena_alloc(scratch, row), 0xff, row);
+    for (uint64_t at = row * position; at < cache.size; at += row * longest)
+        emu_write(memory, address + at, not_a_number, row);
+}
+
+static void spoil_next_positions(const device_params *d, const trial *t, arena *scratch)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        const uint64_t *addresses = p->targets ? p->content.bytes : &d->addresses[i];
+        uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
+                                    (uint64_t)t->setup.shape.head_dim);
+        for (size_t j = 0; j < trial_cache_count(p); j++)
+            spoil_position(d->memory, addresses[j], trial_cache(p, j), row, t, j, scratch);
+    }
+}
+
+/* The first block of an output that is not written though it should be, of those that the chosen
+ * blocks of the grid are sure to write: all, or the first and the last. */
+static const char *unwritten(arena *a, const trial *t, size_t index, const uint8_t *written,
+                             const block_choice *c)
+{
+    const trial_param *p = &t->params[index];
+    uint64_t block_values = formats[p->param.format].block_values;
+    uint64_t blocks = p->values / block_values, grid = grid_size(t), missing = blocks;
+    if (!c->count)
+        missing = trial_missing_block(t, index, written, 0, blocks);
+    if (c->count && chosen(c, 0) && trial_missing_block(t, index, written, 0, 1) == 0)
+        missing = 0;
+    if (c->count && chosen(c, grid - 1) && missing == blocks)
+        missing = trial_missing_block(t, index, written, blocks - 1, blocks);
+    return missing == blocks ? NULL
+                             : arena_format(a, "%s[%llu] is never written", p->param.name,
+                                            (unsigned long long)(missing * block_values));
+}
+
+static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
+                          const block_choice *c, uint64_t watch, emu_stats *stats,
+                          emu_report *report)
+{
+    emu_launch_config config = {
+        .module = v->module,
+        .entry = v->kernel->instance->name,
+        .grid = { t->grid[0], t->grid[1], t->grid[2] },
+        .block = { t->block, 1, 1 },
+        .dynamic_shared = t->dynamic_shared,
+        .params = d->pointers,
+        .param_count = t->param_count,
+        .blocks = c->count ? c->blocks : NULL,
+        .block_count = c->count,
+        .descending = c->descending,
+        .instruction_limit = HANGING * (estimated_work(t) / grid_size(t)) + HANGING_SMALL,
+        .watch = watch,
+    };
+    return emu_launch(d->memory, &config, stats, report);
+}
+
+/* Runs the trial again to find which line of the PTX stores to an address. Says so, after a word or
+ * two. */
+static const char *find_store(verifier *v, const trial *t, const device_params *d,
+                              const block_choice *c, const char *words, uint64_t address)
+{
+    emu_stats stats = { 0 };
+    emu_report report;
+    launch_blocks(v, t, d, c, address, &stats, &report);
+    v->result.line = stats.watched_line;
+    return arena_format(v->scratch, "%s PTX line %u%s", words, stats.watched_line,
+                        text_line(v->scratch, v->kernel->ptx, stats.watched_line));
+}
+
+static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
+                         const block_choice *c, judgement *j)
+{
+    const trial_param *p = &t->params[index];
+    uint64_t block_bytes = formats[p->param.format].block_bytes, blocks = p->size / block_bytes;
+    uint8_t *bytes = arena_zalloc(v->scratch, p->size);
+    uint8_t *written = arena_alloc(v->scratch, blocks);
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint64_t address = d->addresses[index] + i * block_bytes;
+        written[i] = emu_written(d->memory, address, block_bytes);
+        if (written[i])
+            emu_read(d->memory, address, bytes + i * block_bytes, block_bytes);
+    }
+    const char *missing = unwritten(v->scratch, t, index, written, c);
+    const uint8_t *stored = memchr(written, true, blocks);
+    if (missing && stored) {
+        uint64_t address = d->addresses[index] + (uint64_t)(stored - written) * block_bytes;
+        missing = arena_format(v->scratch, "%s; %s", missing,
+                               find_store(v, t, d, c, "what is, is stored by", address));
+    }
+    if (missing)
+        return reject(v, t, missing);
+    trial_judge(t, index, bytes, written, j);
+    return true;
+}
+
+/* Where the element lies in its output. */
+static uint64_t element_offset(const trial_param *p, const judgement *j)
+{
+    uint64_t within = j->element % formats[p->param.format].block_values;
+    uint64_t block = format_bytes(p->param.format, j->element - within);
+    switch (*j->field) { /* a q8_1 block is d, s, and one byte a value */
+    case 's':
+        return block + sizeof(uint16_t);
+    case 'q':
+        return block + 2 * sizeof(uint16_t) + within;
+    default:
+        return block;
+    }
+}
+
+static const char *find_element(verifier *v, const trial *t, const device_params *d,
+                                const block_choice *c, const judgement *j)
+{
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.kind == PARAM_OUT && t->params[i].param.name == j->output)
+            return find_store(v, t, d, c, "stored by",
+                              d->addresses[i] + element_offset(&t->params[i], j));
+    return "";
+}
+
+/* A launch that does not leave zero what has to be makes the next one wrong. */
+static bool judge_zeroed(verifier *v, const trial *t, const device_params *d)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (!p->param.zeroed)
+            continue;
+        uint8_t *bytes = arena_alloc(v->scratch, p->size);
+        emu_read(d->memory, d->addresses[i], bytes, p->size);
+        uint64_t remains = trial_first_remains(p, bytes);
+        if (remains < p->size)
+            return reject(v, t,
+                          arena_format(v->scratch, "%s is not zero behind the launch, at byte %llu",
+                                       p->param.name, (unsigned long long)remains));
+    }
+    return true;
+}
+
+static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
+                          const block_choice *c)
+{
+    judgement j = { 0 };
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.kind == PARAM_OUT && !judge_output(v, t, d, i, c, &j))
+            return false;
+    v->result.worst = fmax(v->result.worst, j.worst);
+    if (j.worst <= 1)
+        return true;
+    return reject(v, t,
+                  arena_format(v->scratch,
+                               "%s%s[%llu] is %.9g, expected %.9g: %.3g of its bound, %s", j.field,
+                               j.output, (unsigned long long)j.element, j.got, j.expected, j.worst,
+                               find_element(v, t, d, c, &j)));
+}
+
+/* What the launch before has left in scratch memory must not serve this one. */
+static void clear(device_params *d, const trial *t)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (p->param.kind == PARAM_OUT)
+            emu_clear_written(d->memory, d->addresses[i]);
+        if (p->param.kind == PARAM_SCRATCH && !p->param.zeroed) {
+            emu_free(d->memory, d->addresses[i]);
+            d->addresses[i] = emu_alloc(d->memory, p->size);
+        }
+    }
+}
+
+static bool run_blocks(verifier *v, const trial *t, device_params *d, const block_choice *c)
+{
+    emu_stats stats = { 0 };
+    emu_report report;
+    clear(d, t);
+    bool ended = launch_blocks(v, t, d, c, 0, &stats, &report);
+    v->result.instructions += stats.thread_instructions;
+    v->result.blocks += c->count ? c->count : grid_size(t);
+    if (!ended)
+        return reject(v, t, fault_message(v, &report));
+    return judge_outputs(v, t, d, c) && judge_zeroed(v, t, d);
+}
+
+/* Blocks that run together do so in two orders, with the inputs of which most is run: which one is
+ * the last must not matter. */
+static bool run(verifier *v, const trial *t, device_params *d, selection which)
+{
+    block_choice c = choose_blocks(v->scratch, t, which);
+    for (size_t i = 0; i < t->param_count; i++)
+        d->pointers[i] = t->params[i].param.kind == PARAM_U32 ? (const void *)&t->params[i].number
+                                                              : &d->addresses[i];
+    if (!run_blocks(v, t, d, &c))
+        return false;
+    c.descending = true;
+    return partners(t) == 1 || which != SAMPLED_BLOCKS || run_blocks(v, t, d, &c);
+}
+
+static bool run_lengths(verifier *v, trial *t, device_params *d)
+{
+    int64_t longest = t->setup.shape.max_seq_len;
+    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest, SOME_SEQ_LEN, ODD_SEQ_LEN, 1, 0 };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        if (i > 2 && lengths[i] >= longest)
+            continue;
+        trial_shorten(t, lengths[i]);
+        spoil_next_positions(d, t, v->scratch);
+        if (!run(v, t, d, lengths[i] > longest ? LAST_BLOCK : SAMPLED_BLOCKS))
+            return false;
+    }
+    return true;
+}
+
+static bool run_alone(verifier *v, trial *t, device_params *d)
+{
+    spoil_next_positions(d, t, v->scratch);
+    return run(v, t, d, SAMPLED_BLOCKS);
+}
+
+static bool run_setup(verifier *v, const trial_setup *setup,
+                      bool (*runs)(verifier *, trial *, device_params *))
+{
+    arena *a = arena_new();
+    trial t = trial_prepare(a, v->kernel->instance, setup);
+    emu_memory *memory = emu_memory_new();
+    device_params d = map_params(memory, &t);
+    bool right = runs(v, &t, &d);
+    emu_memory_free(memory);
+    arena_free(a);
+    return right;
+}
+
+static bool run_first(verifier *v, trial *t, device_params *d)
+{
+    return run(v, t, d, FIRST_BLOCK);
+}
+
+/* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
+static bool run_spoiled(verifier *v, const problem_shape *shape)
+{
+    trial_setup setup = { .shape = *shape, .sm_count = USUAL_SM_COUNT, .seed = v->seed };
+    setup.shape.seq_len = shape->max_seq_len < SOME_SEQ_LEN ? shape->max_seq_len : SOME_SEQ_LEN;
+    arena *a = arena_new();
+    trial t = trial_prepare(a, v->kernel->instance, &setup);
+    size_t inputs = trial_input_count(&t);
+    arena_free(a);
+    bool right = true;
+    for (size_t i = 0; right && i < inputs; i++) {
+        setup.spoiled_input = (unsigned)i;
+        for (setup.spoiled = WITH_NAN; right && setup.spoiled <= WITH_INFINITY; setup.spoiled++)
+            right = run_setup(v, &setup, run_first);
+    }
+    return right;
+}
+
+/* With ordinary inputs, then with zeros, tiny and huge ones, which divide by zero, lose bits or
+ * overflow where a kernel does not take care; of these, a grid that is large runs one block. */
+static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
+{
+    static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
+    trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
+    setup.shape.seq_len = shape->max_seq_len;
+    bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
+    for (size_t i = 0; right && i < sizeof others / sizeof *others; i++) {
+        setup.kind = others[i];
+        right = run_setup(v, &setup, run_first);
+    }
+    return right;
+}
+
+/* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
+ * does not depend on it or is not smaller than the output even on one SM. */
+static int64_t looping_sm_count(const instance *in, const problem_shape *s)
+{
+    run_values run = { s->k, s->n, s->m, 0 };
+    if (formula_value(in->family->launch.grid[0], in, &run) >= 0)
+        return 0;
+    run.sm_count = 1;
+    int64_t blocks = formula_value(in->family->launch.grid[0], in, &run);
+    if (s->n <= blocks)
+        return 0;
+    int64_t sm_count = s->n / blocks / (int64_t)rows_a_turn(in) / TURNS_A_BLOCK;
+    return sm_count > 1 ? sm_count : 1;
+}
+
+static bool run_shape(verifier *v, const problem_shape *shape)
+{
+    int64_t looping = looping_sm_count(v->kernel->instance, shape);
+    return run_sizes(v, shape, USUAL_SM_COUNT) &&
+           (!looping || looping == USUAL_SM_COUNT || run_sizes(v, shape, looping)) &&
+           run_spoiled(v, shape);
+}
+
+static bool fixes_all_sizes(const instance *in)
+{
+    for (const key *k = in->family->keys; k->name; k++)
+        if (k->at_run_time && instance_value(in, k) == 0)
+            return false;
+    return true;
+}
+
+/* A size other than the built one: the smallest, then some that are odd multiples, and one that
+ * leaves no rest. */
+static int64_t other_size(const instance *in, const key *k, int64_t several)
+{
+    int64_t unit = key_multiple(in, k), least = k->min > unit ? k->min : unit;
+    int64_t size = least + (several - 1) * unit;
+    return size < k->max ? size : k->max;
+}
+
+static bool run_other_sizes(verifier *v)
+{
+    static const int64_t columns[] = { 1, 3, 5, 32 }, rows[] = { 1, 7, 33, 2 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        instance other = *v->kernel->instance;
+        for (const key *k = other.family->keys; k->name; k++)
+            if (k->at_run_time)
+                *instance_field(&other, k) =
+                    other_size(&other, k, key_multiple(&other, k) > 1 ? columns[i] : rows[i]);
+        if (!run_shape(v, &other.shape))
+            return false;
+    }
+    return true;
+}
+
+/* What the text says of itself. One for a newer target than its kernel's would not run where the
+ * header says it does. */
+static bool note_head(verifier *v)
+{
+    const kernel *k = v->kernel;
+    emu_module_info module;
+    emu_entry_info entry;
+    emu_module_describe(v->module, &module);
+    v->result.isa = module.isa;
+    if (emu_entry(v->module, k->instance->name, &entry))
+        v->result.shared_bytes = entry.shared_bytes;
+    v->result.right = !k->target || module.target <= k->target->sm;
+    if (!v->result.right)
+        v->result.message = arena_format(v->result_arena, "%s: .target sm_%u is too new",
+                                         k->instance->name, module.target);
+    return v->result.right;
+}
+
+static bool load(verifier *v)
+{
+    const kernel *k = v->kernel;
+    emu_report report;
+    v->module = emu_load(v->scratch, k->ptx, k->ptx_length, &report);
+    v->result.right = v->module != NULL;
+    v->result.line = v->module ? 0 : report.line;
+    if (!v->module)
+        v->result.message =
+            arena_format(v->result_arena, "%s: PTX line %u%s: %s", k->instance->name, report.line,
+                         text_line(v->scratch, k->ptx, report.line), report.message);
+    return v->result.right && note_head(v);
+}
+
+static verifier verifier_new(arena *a, const kernel *k, uint64_t seed)
+{
+    return (verifier){ .result_arena = a, .scratch = arena_new(), .kernel = k, .seed = seed };
+}
+
+verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)
+{
+    const instance *in = k->instance;
+    verifier v = verifier_new(a, k, seed);
+    if (load(&v) && (!fixes_all_sizes(in) || run_shape(&v, &in->shape)) && in->dims == DIMS_DYNAMIC)
+        run_other_sizes(&v);
+    arena_free(v.scratch);
+    return v.result;
+}
+
+verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup)
+{
+    verifier v = verifier_new(a, k, setup->seed);
+    if (load(&v))
+        run_setup(&v, setup, run_alone);
+    arena_free(v.scratch);
+    return v.result;
+}

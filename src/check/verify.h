@@ -1,0 +1,30 @@
+/* Proves a kernel without a GPU: runs its PTX on the emulator and compares with the CPU reference.
+ */
+#ifndef PTXGEN_CHECK_VERIFY_H
+#define PTXGEN_CHECK_VERIFY_H
+
+#include "family/kernel.h"
+#include "check/trial.h"
+
+typedef struct verify_result {
+    bool right;
+    double worst;    /* largest error, as a part of the family's tolerance: right is below 1 */
+    uint64_t blocks; /* run */
+    uint64_t instructions; /* thread-instructions */
+    unsigned isa;          /* PTX ISA version of the text, times ten */
+    size_t shared_bytes;   /* static, that it declares */
+    const char
+        *message;  /* when not right: the worst element or the rule broken, and how to repeat it */
+    unsigned line; /* of the PTX text, from 1: where the rule was broken or the worst element
+                      stored; 0 where no line is to blame */
+} verify_result;
+
+/* Runs the cases that the kernel's instance asks for: its own size (first, last and sampled blocks
+ * where the whole would take long), with dynamic dims other sizes, with a sequence length 0, 1,
+ * odd, full and too long. Inputs are random by the seed. */
+verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
+
+/* Runs one case alone; with a sequence length, that one. */
+verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);
+
+#endif

@@ -1,0 +1,19 @@
+/* What variant = auto takes: of all kernels that compute the same of the same parameters the one
+ * that the cost model has finish first.
+ */
+#ifndef PTXGEN_COST_CHOOSE_H
+#define PTXGEN_COST_CHOOSE_H
+
+#include "cost/cost.h"
+
+/* The instance that a target gets for one with variant = auto, chosen for this target and excluding
+ * all others. Candidates are the families of the same operation that take the same parameters, with
+ * all their numbers of warps and rows; none that rounds x where precision = f32, and none that has
+ * not been counted. Keys that only the chosen family has are at their defaults. Sizes that are left
+ * to the run count as those of an 8B model. Where no candidate has been counted it is the asked
+ * family itself.
+ *
+ * Its name is not made yet. Predicted: the model's figures for what is chosen, or NULL. */
+instance cost_choose(const instance *asked, const target *t, cost_prediction *predicted);
+
+#endif

@@ -1,0 +1,13 @@
+/* What the outputs depend on, for Make and Ninja. */
+#ifndef PTXGEN_EMIT_DEPFILE_H
+#define PTXGEN_EMIT_DEPFILE_H
+
+#include "base/strbuf.h"
+
+/* A Makefile rule: the outputs depend on the inputs. Each input but the first, the spec itself, has
+ * a rule that does nothing, so that Make goes on when an included file is no longer there. Names
+ * are escaped for Make and Ninja. */
+void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
+                  const char *const *inputs, size_t input_count);
+
+#endif

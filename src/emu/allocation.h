@@ -1,0 +1,58 @@
+/* The bytes of an allocation, and which of them have been written. */
+#ifndef PTXGEN_EMU_ALLOCATION_H
+#define PTXGEN_EMU_ALLOCATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+typedef struct allocation {
+    arena *arena; /* of the memory, which fails when this cannot grow */
+    uint64_t address, size;
+    uint8_t *bytes;       /* NULL: a pattern */
+    uint8_t *initialised; /* a bit a byte, or NULL: all are */
+    uint8_t *written;     /* a bit a byte since emu_clear_written; NULL: none */
+    const uint8_t *pattern;
+    uint64_t pattern_size;
+    struct page **pages;        /* of a pattern: those that were written */
+    struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
+    bool read_only, freed, owned, variable;
+} allocation;
+
+enum { PAGE_BYTES = 1 << 16 };
+
+typedef struct page {
+    uint8_t bytes[PAGE_BYTES], written[PAGE_BYTES / 8];
+} page;
+
+/* Whether size bytes at address are inside of a. */
+static inline bool allocation_holds(const allocation *a, uint64_t address, uint64_t size)
+{
+    return address - a->address <= a->size && size <= a->size - (address - a->address);
+}
+
+/* Gives back what an allocation holds; its addresses stay known as freed. */
+void allocation_release(allocation *a);
+
+/* Reads and writes that are known to be inside. */
+void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size);
+void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size);
+bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size);
+
+/* Copies bytes together with which of them are initialised, which not all of from are; to keeps
+ * account of its own. The two may overlap. */
+void allocation_copy(allocation *to, uint64_t address, const allocation *from,
+                     uint64_t from_address, size_t size);
+
+bool allocation_is_written(const allocation *a, uint64_t address, size_t size);
+void allocation_clear_written(allocation *a);
+
+/* Room for a bit a byte, all 0, or NULL where there is no memory. */
+uint8_t *allocation_bitmap(uint64_t size);
+
+/* Room for the pages of a pattern, none of them there yet. */
+struct page **allocation_pages(const allocation *a);
+
+#endif

@@ -1,0 +1,150 @@
+/* Blocks: the warps of a block in turn.
+ *
+ * A warp runs until it waits at a barrier or ends, then the next one does, so that a run is the
+ * same every time. What other orders would have shown, the race check finds.
+ */
+#include "emu/block.h"
+#include "emu/async.h"
+
+static bool check_reads(warp *w, const op *o, lane_mask mask)
+{
+    const entry *e = w->machine->entry;
+    for (unsigned i = 0; i < o->reads; i++) {
+        const reg *r = &e->regs.items[e->uses.items[o->uses + i]];
+        bool is_guard = i == 0 && o->guard != PREDICATE_TRUE;
+        lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
+        undefined &= is_guard ? w->active : mask;
+        if (undefined) {
+            warp_fault(w, o, lowest_lane(undefined), EMU_UNDEFINED_REGISTER, 0,
+                       "register %s is read and this thread has never written it", r->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void mark_writes(warp *w, const op *o, lane_mask mask)
+{
+    const entry *e = w->machine->entry;
+    for (unsigned i = 0; i < o->writes; i++) {
+        const reg *r = &e->regs.items[e->uses.items[o->uses + o->reads + i]];
+        if (r->tracked)
+            w->defined[r->tracked - 1] |= mask;
+    }
+}
+
+static void run_warp(warp *w)
+{
+    machine *m = w->machine;
+    const op *ops = m->entry->ops.items;
+    while (w->status == WARP_RUNS && !has_fault(m)) {
+        const op *o = &ops[w->pc++];
+        lane_mask mask = w->active & predicate(w, o->guard, o->guard_not);
+        m->warp_instructions++;
+        m->thread_instructions += w->active_count;
+        if (o->check && !check_reads(w, o, mask))
+            return;
+        if (o->mark)
+            mark_writes(w, o, mask);
+        if (mask)
+            o->exec(w, o, mask);
+        if (w->pc == w->reconverge)
+            warp_resume(w);
+    }
+}
+
+static u64 special_value(const machine *m, const warp *w, special which, unsigned lane)
+{
+    const unsigned *block = m->config->block, *grid = m->config->grid;
+    unsigned thread = w->index * WARP_LANES + lane;
+    u32 bit = UINT32_C(1) << lane;
+    switch (which) {
+#define REGISTER(name, text, type, value) \
+    case SPECIAL_##name:                  \
+        return (u64)(value);
+#include "emu/specials.def"
+    default:
+        return 0;
+    }
+}
+
+static void start_warp(machine *m, warp *w)
+{
+    const entry *e = m->entry;
+    unsigned first = w->index * WARP_LANES, count = m->threads - first;
+    w->present = count >= WARP_LANES ? ALL_LANES : (UINT32_C(1) << count) - 1;
+    w->alive = w->present;
+    w->carry = 0;
+    async_begin_block(m, w);
+    w->pc = 0;
+    w->depth = 0;
+    w->reconverge = NO_TARGET;
+    w->status = WARP_RUNS;
+    set_active(w, w->present);
+    memset(w->defined, 0, e->tracked_count * sizeof *w->defined);
+    for (size_t i = 0; i < e->specials.count; i++) {
+        const special_place *s = &e->specials.items[i];
+        u64 values[WARP_LANES];
+        for (unsigned lane = 0; lane < WARP_LANES; lane++)
+            values[lane] = special_value(m, w, s->which, lane);
+        write_lanes(w->file + s->place, values, s->wide, ALL_LANES);
+    }
+}
+
+/* A block in which every warp that has not ended waits. */
+static void report_stuck(machine *m)
+{
+    warp *stuck = NULL;
+    const warp *absent = NULL;
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status == WARP_WAITS && !stuck)
+            stuck = w;
+    }
+    const barrier *b = &m->barriers[stuck->barrier];
+    for (unsigned i = 0; i < m->warp_count && !absent; i++)
+        if (!(b->warps >> i & 1))
+            absent = &m->warps[i];
+    if (absent && absent->status == WARP_ENDED)
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads and %u arrive: warp %u has ended",
+                   stuck->barrier, b->expected, b->arrived, absent->index);
+    else if (absent)
+        warp_fault(
+            stuck, stuck->waits, 0, EMU_BARRIER, 0,
+            "barrier %u waits for %u threads and %u arrive: warp %u waits at barrier %u (line %u)",
+            stuck->barrier, b->expected, b->arrived, absent->index, absent->barrier,
+            absent->waits->line);
+    else
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads and the block has %u", stuck->barrier,
+                   b->expected, m->threads);
+}
+
+void block_run(machine *m)
+{
+    m->thread_instructions = m->warp_instructions = 0;
+    memset(m->barriers, 0, sizeof m->barriers);
+    shared_begin_block(&m->shared);
+    if (m->local_bytes)
+        memset(m->local_written, 0, m->threads * m->local_bytes);
+    for (unsigned i = 0; i < m->warp_count; i++)
+        start_warp(m, &m->warps[i]);
+    for (bool moved = true, waits = true; waits && !has_fault(m);) {
+        if (!moved) {
+            report_stuck(m);
+            break;
+        }
+        moved = waits = false;
+        for (unsigned i = 0; i < m->warp_count; i++) {
+            moved |= m->warps[i].status == WARP_RUNS;
+            run_warp(&m->warps[i]);
+        }
+        for (unsigned i = 0; i < m->warp_count; i++)
+            waits |= m->warps[i].status != WARP_ENDED;
+    }
+    if (m->stats) {
+        m->stats->thread_instructions += m->thread_instructions;
+        m->stats->warp_instructions += m->warp_instructions;
+    }
+}

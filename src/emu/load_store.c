@@ -1,0 +1,207 @@
+/* ld and st: of global memory for a whole warp at once where all lanes are inside of one
+ * allocation, and lane by lane where one may be at fault. */
+#include "emu/access.h"
+#include "emu/exec.h"
+#include "emu/grid_race.h"
+
+/* The single allocation that all lanes' accesses lie in, if they do and no lane needs a closer
+ * look. */
+static allocation *common_allocation(const warp *w, const op *o, const addresses *a, unsigned size,
+                                     access_kind kind)
+{
+    uint64_t lowest = UINT64_MAX, highest = 0, any = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        lowest = a->at[i] < lowest ? a->at[i] : lowest;
+        highest = a->at[i] > highest ? a->at[i] : highest;
+        any |= a->at[i];
+    }
+    allocation *found = memory_find(w->machine->memory, lowest);
+    if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed || !found->bytes ||
+        (kind == ACCESS_LOAD ? found->initialised != NULL : found->read_only) ||
+        !allocation_holds(found, lowest, highest - lowest + size))
+        return NULL;
+    return found;
+}
+
+/* Bytes of a little-endian value. */
+static uint64_t load_value(const uint8_t *from, unsigned size)
+{
+    uint64_t value = 0;
+    memcpy(&value, from, size);
+    return value;
+}
+
+#define LOAD_LANES(T)                                            \
+    for (int i = 0; i < WARP_LANES; i++) {                       \
+        T value;                                                 \
+        memcpy(&value, bytes + (a->at[i] - base), sizeof value); \
+        to[i] = value;                                           \
+    }                                                            \
+    break
+
+static void load_lanes(const uint8_t *bytes, const addresses *a, uint64_t base, unsigned size,
+                       uint64_t *to)
+{
+    switch (size) {
+    case 1:
+        LOAD_LANES(uint8_t);
+    case 2:
+        LOAD_LANES(uint16_t);
+    case 4:
+        LOAD_LANES(uint32_t);
+    default:
+        LOAD_LANES(uint64_t);
+    }
+}
+
+typedef uint64_t elements[MAX_VECTOR][WARP_LANES];
+
+static bool is_array(ptx_space space)
+{
+    return space == SPACE_SHARED || space == SPACE_LOCAL;
+}
+
+/* The bytes that an access loads, in the room given where they are not in one piece; NULL after a
+ * fault. */
+static const uint8_t *bytes_of(const access *x, uint8_t *room)
+{
+    if (is_array(x->space))
+        return access_array(x);
+    const allocation *a = access_global(x);
+    if (!a || !grid_race_load(x, a))
+        return NULL;
+    allocation_read(a, x->address, room, x->size);
+    return room;
+}
+
+/* Registers may be wider than what is loaded: signed types are extended by their sign. */
+static void store_results(warp *w, const op *o, elements from, lane_mask mask)
+{
+    unsigned bits = emu_type_bits((ptx_type)o->type);
+    bool extend = emu_type_kind((ptx_type)o->type) == KIND_SIGNED && bits < o->dst_bits;
+    uint64_t sign = extend ? UINT64_C(1) << (bits - 1) : 0;
+    uint64_t all = o->dst_bits < 64 ? (UINT64_C(1) << o->dst_bits) - 1 : UINT64_MAX;
+    for (unsigned e = 0; e < o->vector; e++) {
+        if (o->dst_bits == 64) {
+            lanes64 wide;
+            for (int i = 0; i < WARP_LANES; i++)
+                wide.u64[i] = (from[e][i] ^ sign) - sign;
+            write_lanes64(w->file + o->dst[e], &wide, mask);
+        } else {
+            lanes32 narrow;
+            for (int i = 0; i < WARP_LANES; i++)
+                narrow.u32[i] = (uint32_t)(((from[e][i] ^ sign) - sign) & all);
+            write_lanes32(w->file + o->dst[e], &narrow, mask);
+        }
+    }
+}
+
+static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
+{
+    elements loaded;
+    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
+    const allocation *common =
+        is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_LOAD);
+    access_count(w, o, space, a, mask, ACCESS_LOAD);
+    access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
+    for (unsigned e = 0; common && e < o->vector; e++)
+        load_lanes(common->bytes + e * size, a, common->address, size, loaded[e]);
+    for (x.lane = 0; common && common->shadow && x.lane < WARP_LANES; x.lane++) {
+        x.address = a->at[x.lane];
+        if (mask >> x.lane & 1 && !grid_race_load(&x, common))
+            return;
+    }
+    for (int i = 0; !common && i < WARP_LANES; i++) {
+        uint8_t room[64] = { 0 };
+        const uint8_t *bytes = room;
+        x.lane = i;
+        x.address = a->at[i];
+        if (mask >> i & 1 && !(bytes = bytes_of(&x, room)))
+            return;
+        for (unsigned e = 0; e < o->vector; e++)
+            loaded[e][i] = load_value(bytes + e * size, size);
+    }
+    store_results(w, o, loaded, mask);
+}
+
+/* to: the allocation, if that is known */
+static bool write_global(const access *x, allocation *to, const uint8_t *bytes)
+{
+    const machine *m = x->warp->machine;
+    uint64_t watch = m->config->watch;
+    if ((!to && !(to = access_global(x))) || !grid_race_store(x, to, bytes))
+        return false;
+    allocation_write(to, x->address, bytes, x->size);
+    if (watch && m->stats && x->address <= watch && watch - x->address < x->size)
+        m->stats->watched_line = x->op->line;
+    return true;
+}
+
+static void store(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
+{
+    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
+    allocation *common = is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_STORE);
+    access_count(w, o, space, a, mask, ACCESS_STORE);
+    access x = { w, o, 0, ACCESS_STORE, space, 0, total };
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        x.lane = i;
+        x.address = a->at[i];
+        uint8_t room[64], *bytes = is_array(space) ? access_array(&x) : room;
+        for (unsigned e = 0; bytes && e < o->vector; e++) {
+            uint64_t value = get_bits(source(w, o, (int)e + 1), i, o->src_bits == 64);
+            memcpy(bytes + e * size, &value, size);
+        }
+        if (!bytes || (bytes == room && !write_global(&x, common, bytes)))
+            return;
+    }
+    if (!is_array(space))
+        grid_race_stored(w, o);
+}
+
+static void load_param(warp *w, const op *o, lane_mask mask)
+{
+    const machine *m = w->machine;
+    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
+    elements loaded;
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES; i++) {
+        uint64_t index = (a.at[i] >> PARAM_STRIDE_LOG2) - 1;
+        uint64_t offset = a.at[i] & ((UINT64_C(1) << PARAM_STRIDE_LOG2) - 1);
+        int lane = mask >> i & 1 ? i : lowest_lane(mask);
+        access x = { w, o, lane, ACCESS_LOAD, SPACE_PARAM, offset, total };
+        if (!access_is_aligned(&x))
+            return;
+        const param *p = index < m->entry->params.count ? &m->entry->params.items[index] : NULL;
+        if (!p || offset + total > p->size) {
+            ACCESS_FAULT(&x, EMU_OUT_OF_BOUNDS,
+                         "out of bounds: %u-byte parameter load at byte %llu of '%s' of %llu bytes",
+                         total, (unsigned long long)offset, p ? p->name : "no parameter",
+                         p ? (unsigned long long)p->size : 0);
+            return;
+        }
+        for (unsigned e = 0; e < o->vector; e++)
+            loaded[e][i] = load_value(m->params + p->offset + offset + e * size, size);
+    }
+    store_results(w, o, loaded, mask);
+}
+
+void exec_ld(warp *w, const op *o, lane_mask mask)
+{
+    if (o->space == SPACE_PARAM)
+        load_param(w, o, mask);
+    else
+        access_by_space(w, o, mask, load);
+}
+
+void exec_st(warp *w, const op *o, lane_mask mask)
+{
+    if (o->space == SPACE_PARAM || o->space == SPACE_CONST)
+        warp_fault(w, o, lowest_lane(mask), EMU_READ_ONLY, 0,
+                   "store to %s memory, which is read-only",
+                   o->space == SPACE_PARAM ? "parameter" : "constant");
+    else
+        access_by_space(w, o, mask, store);
+}

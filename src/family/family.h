@@ -1,0 +1,373 @@
+/* Kernel families: what each accepts, how it is launched, how it is built and what it should
+ * compute.
+ *
+ * A family is one const struct; registry.c lists them all. The spec parser, --help-family, the
+ * header, the manifest and --verify read nothing else, so that a fact about a family stands in one
+ * place.
+ */
+#ifndef PTXGEN_FAMILY_FAMILY_H
+#define PTXGEN_FAMILY_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "ref/reference.h"
+#include "target.h"
+
+typedef struct ptx ptx;
+typedef struct family family;
+
+typedef enum operation {
+#define OPERATION(id, ...) OP_##id,
+#include "family/operation.def"
+#undef OPERATION
+    OP_COUNT
+} operation;
+
+/* Indexed by operation: see operation.def. */
+typedef struct operation_info {
+    const char *name, *identity;
+} operation_info;
+extern const operation_info operations[OP_COUNT];
+
+enum { DIMS_STATIC, DIMS_DYNAMIC };   /* dims: k, n, m baked in, or parameters of the kernel */
+enum { VARIANT_PLAIN, VARIANT_AUTO }; /* variant: as named, or as cost/choose.h says */
+/* precision, of variant = auto: x stays f32, or may be rounded to 8 bits */
+enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
+enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
+enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0 }; /* kv_type: elements of K and V */
+
+enum { MAX_MATRICES = 3 }; /* of a pipeline that may differ in format */
+
+/* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
+ * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes
+ * run as well. */
+typedef struct instance {
+    const family *family;
+    const char *name; /* file stem, PTX entry and C identifier after the prefix */
+    location where;   /* of its section in the spec */
+    problem_shape shape;
+    problem_options options;
+    int64_t dims;         /* DIMS_ */
+    int64_t seq_len_mode; /* SEQ_LEN_ */
+    int64_t num_warps;
+    int64_t outputs_per_block;
+    int64_t n_kv;                     /* rows of K and V, of pipelines; */
+    int64_t weights_of[MAX_MATRICES]; /* of each of their matrices, as weights; */
+    int64_t apart;                    /* kernels that might be one, */
+    int64_t quantized;                /* x given as q8_1 */
+    int64_t weights;                  /* index in weights_choices */
+    int64_t rows_per_warp;
+    int64_t kv_type;   /* KV_ */
+    int64_t chunks;    /* a sequence is split into, at most */
+    int64_t variant;   /* VARIANT_; AUTO stands for other instances and is never generated */
+    int64_t precision; /* PRECISION_ */
+
+    target_set excluded;     /* those of the spec's targets that it is not generated for */
+    const family *chosen_by; /* whose variant = auto asked for it; NULL: the spec names it */
+    target_set chosen_for[PRECISION_COUNT]; /* the targets for which, with which precision */
+} instance;
+
+/* A key that a section of the spec may set: a whole number or one of some words, stored in an
+ * int64_t field of the instance, or a real number in a double field. */
+typedef struct choice {
+    const char *word;
+    const char
+        *tag; /* its part of the instance's name: "" or "_indirect"; NULL: made of the word */
+} choice;
+
+typedef struct real_range {
+    double min, max, def;
+    const char *def_text; /* what the default stands for; NULL: itself */
+} real_range;
+
+typedef struct key {
+    const char *name;
+    const char *summary; /* a few words for --help-family */
+    size_t field;        /* offset in instance */
+    int64_t min, max;
+    int64_t multiple_of; /* 0 or 1: any */
+    bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple */
+    uint64_t allowed;    /* of weights_choices: a bit for each that the key takes; 0: all */
+    int64_t def;         /* the default; 0 with required */
+    size_t like;         /* field of the instance whose value is the default; 0: none */
+    bool required;
+    bool at_run_time;       /* with dynamic dims: need not be given, and is passed as NAME_dim */
+    bool zero_is_none;      /* has no part in the name where it is 0 */
+    size_t only_with;       /* field of the instance without which it means nothing; 0: none */
+    const char *tag;        /* numbers: "k" makes "_k4096" of 4096 */
+    const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */
+    const real_range *real; /* real numbers: in place of min, max and def; the default has no part
+                               in the name */
+} key;
+
+#define KEY_END \
+    {           \
+        0       \
+    }
+#define KEY_FIELD(member) offsetof(instance, member)
+#define KEY_K(multiple)                                                                         \
+    {                                                                                           \
+        .name = "k", .summary = "columns of W", .field = KEY_FIELD(shape.k), .min = (multiple), \
+        .max = INT32_MAX, .multiple_of = (multiple), .required = true, .at_run_time = true,     \
+        .tag = "k"                                                                              \
+    }
+#define KEY_N                                                                       \
+    {                                                                               \
+        .name = "n", .summary = "rows of W", .field = KEY_FIELD(shape.n), .min = 1, \
+        .max = INT32_MAX, .required = true, .at_run_time = true, .tag = "n"         \
+    }
+/* The format of W, one of weights_choices, and columns that suit it. */
+#define KEY_WEIGHTS                                                               \
+    {                                                                             \
+        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
+        .required = true, .choices = weights_choices                              \
+    }
+#define KEY_K_OF_WEIGHTS                                                                        \
+    {                                                                                           \
+        .name = "k", .summary = "columns of W", .field = KEY_FIELD(shape.k), .min = 1,          \
+        .max = INT32_MAX, .of_weights = true, .required = true, .at_run_time = true, .tag = "k" \
+    }
+#define KEY_DIMS                                                                              \
+    {                                                                                         \
+        .name = "dims", .summary = "sizes baked in, or parameters", .field = KEY_FIELD(dims), \
+        .choices = dims_choices                                                               \
+    }
+#define KEY_NUM_WARPS(default_warps)                                                              \
+    {                                                                                             \
+        .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
+        .max = 32, .def = (default_warps), .tag = "w"                                             \
+    }
+/* Vectors multiplied at once: always baked in, since a kernel has a sum for each in registers. */
+#define KEY_M(least)                                                                            \
+    {                                                                                           \
+        .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = (least), \
+        .max = MAX_VECTORS, .def = (least), .tag = "m"                                          \
+    }
+enum { MAX_VECTORS = 8 };
+#define KEY_VARIANT                                                                  \
+    {                                                                                \
+        .name = "variant", .summary = "auto: the family tuned for target and shape", \
+        .field = KEY_FIELD(variant), .choices = variant_choices                      \
+    }
+#define KEY_PRECISION                                                                    \
+    {                                                                                    \
+        .name = "precision", .summary = "with auto; q8: x may be rounded to 8 bits",     \
+        .field = KEY_FIELD(precision), .def = PRECISION_Q8, .choices = precision_choices \
+    }
+#define KEY_EPSILON                                                                           \
+    {                                                                                         \
+        .name = "epsilon", .summary = "of the RMS norm", .field = KEY_FIELD(options.epsilon), \
+        .tag = "eps", .real = &epsilon_range                                                  \
+    }
+extern const real_range epsilon_range;
+extern const choice weights_choices[]; /* the FORMAT rows of format.def */
+enum {
+#define FORMAT(id, ...) WEIGHTS_##id,
+#include "format.def"
+};
+extern const choice dims_choices[];
+extern const choice variant_choices[];
+extern const choice precision_choices[];
+extern const choice seq_len_choices[];
+
+/* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
+ * numbers. */
+typedef enum param_kind {
+    PARAM_NONE,
+    PARAM_OUT,
+    PARAM_IN,
+    PARAM_SCRATCH, /* what blocks tell each other: nothing that the caller reads */
+    PARAM_U32,
+    PARAM_SEQ_LEN, /* in a family's table only: a number or a pointer as the instance says */
+} param_kind;
+
+typedef struct param {
+    const char *name;
+    param_kind kind;
+    format format;
+    format target;             /* of FORMAT_ADDRESS: of what each address points to, */
+    const char *target_values; /* and how many of them */
+    const char *unit;          /* values that belong together, as a row; NULL: single ones */
+    bool weights;              /* of the format that the key weights says */
+    size_t only_with;   /* field of the instance that must not be 0 for there to be one; 0: none */
+    bool zeroed;        /* scratch: has to be 0 before the first launch, and is again after each */
+    bool cache;         /* K or V: elements of the instance's kv_type, positions from seq_len on are
+                           not read */
+    const char *values; /* pointers: formula of the number of values, "n*k" */
+    const char *bytes;  /* the same in bytes, "n*k/256*144"; filled in by instance_params */
+    unsigned align;     /* bytes that the kernel's loads rely on */
+    const char *size;   /* numbers: the size it carries, "k", "n", "seq_len" */
+} param;
+
+#define OUT(type, id, count, alignment)                                           \
+    {                                                                             \
+        .name = #id, .kind = PARAM_OUT, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                        \
+    }
+#define IN(type, id, count, alignment)                                           \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                       \
+    }
+#define WEIGHTS(id, count)                                                           \
+    {                                                                                \
+        .name = #id, .kind = PARAM_IN, .weights = true, .values = count, .align = 16 \
+    }
+#define SCRATCH(type, id, count, alignment)                                           \
+    {                                                                                 \
+        .name = #id, .kind = PARAM_SCRATCH, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                            \
+    }
+#define COUNTERS(id, count)                                                                        \
+    {                                                                                              \
+        .name = #id, .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, .values = count, \
+        .align = 4                                                                                 \
+    }
+#define IN_WHERE(field_name, type, id, count, alignment)                         \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment, .only_with = KEY_FIELD(options.field_name)           \
+    }
+/* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
+#define KV_CACHE(id)                                                                            \
+    {                                                                                           \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .cache = true, .unit = "head_dim", \
+        .values = "num_kv_heads*max_seq_len*head_dim", .align = 16                              \
+    }
+#define KV_CACHES(id)                                                                              \
+    {                                                                                              \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_ADDRESS, .values = "m", .align = 8,        \
+        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
+        .unit = "head_dim"                                                                         \
+    }
+#define PARAM_END \
+    {             \
+        0         \
+    }
+
+/* A part of formulas that has a name, to which later ones may refer. */
+typedef struct term {
+    const char *name, *formula;
+} term;
+
+/* A size that formulas may name and that follows from an instance's keys in another way. */
+typedef struct derived_size {
+    const char *name;
+    int64_t (*value)(const instance *in);
+    const char *said; /* what it is, for --help-family */
+} derived_size;
+
+/* Launch geometry as formulas over the family's keys and the run-time values (see formula.h). */
+typedef struct launch {
+    const char *block;   /* threads, one dimension */
+    const char *grid[3]; /* NULL: 1 */
+    const char *shared;  /* static shared memory in bytes; NULL: none */
+    const char *dynamic_shared;
+    const term *terms;         /* of the formulas above; ends with { NULL, NULL }. NULL: none */
+    const derived_size *sizes; /* that formulas name; ends with { NULL }. NULL: none */
+    const char
+        *roomier;     /* the family to take where a GPU has too little shared memory; NULL: none */
+    const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
+    unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
+} launch;
+
+struct family {
+    const char *name;
+    const char *summary;  /* one line for --list */
+    const char *computes; /* one line of mathematics: "y[n] = W[n,k] x[k]" */
+    operation op;
+    format weights, activations; /* what PREFIX_find looks for; FORMAT_NONE where it has none, or
+                                    where a key says the weights */
+    bool quantizes;  /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
+                        are  floats */
+    int preference;  /* among families that fit a query the highest is found */
+    const key *keys; /* ends with KEY_END */
+    const param *params; /* outputs, weights, inputs, numbers; ends with PARAM_END */
+    launch launch;
+
+    /* Problems between keys that the table cannot say: NULL or a message, and the key to blame. */
+    const char *(*check)(const instance *in, arena *a, const char **blamed);
+
+    void (*build)(ptx *p, const instance *in);
+
+    const struct pipeline_step
+        *steps; /* of a pipeline, in place of all from op on: see family/pipeline.h */
+
+    void (*fit)(const problem *p, unsigned input, void *bytes, uint64_t values); /* makes the values
+        of random inputs that can't be right possible ones; NULL: all can be */
+    reference *reference;
+    double tolerance; /* largest error right results have, relative to ref_value.magnitude */
+};
+
+/* All families, in the order of --list; ends with NULL. */
+extern const family *const families[];
+
+const family *family_find(const family *const *list, const char *name);
+
+const key *family_key(const family *f, const char *name);
+
+/* The format of W: the family's, or what its key weights says. FORMAT_NONE: there is no W. */
+format instance_weights(const instance *in);
+
+/* Where a format stands in weights_choices; -1: it is none. */
+int64_t instance_weights_index(format weights);
+
+/* What x is multiplied as: its own format, or q8_1 where the family rounds it. */
+format instance_precision(const instance *in);
+
+/* Whether the key may be set to one of its choices. */
+bool key_takes_choice(const key *k, const choice *c);
+
+/* What a number of the key has to be a multiple of: at least 1. */
+int64_t key_multiple(const instance *in, const key *k);
+
+/* The value of a key in an instance, by its field; a real number as its bits. */
+int64_t *instance_field(instance *in, const key *k);
+int64_t instance_value(const instance *in, const key *k);
+void instance_set(instance *in, const key *k, int64_t value);
+int64_t key_default(const key *k);
+
+/* The same beside the instance's other values: that of the key that it is like, where it is. */
+int64_t instance_default(const instance *in, const key *k);
+
+/* A real number as an int64_t that holds it, and back; positive ones compare as their bits do. */
+int64_t real_bits(double number);
+double real_of_bits(int64_t bits);
+
+/* The shortest decimal that reads back as the number: "50", "0.125", "1e-5". */
+const char *real_text(arena *a, double number);
+
+/* The value of a key as a spec says it: "4096", "dynamic", "1e-5". */
+const char *instance_value_text(arena *a, const instance *in, const key *k);
+
+/* Whether a number has no part in the instance's name: an option that is not used, a size that is
+ * left to the run. */
+bool instance_leaves_out(const instance *in, const key *k);
+
+/* Makes the name of an instance from its family and the values of its keys. */
+const char *instance_make_name(arena *a, const instance *in);
+
+/* The values that a spec would give for it: "k=4096 n=4096 num_warps=2". */
+const char *instance_configuration(arena *a, const instance *in);
+
+/* The precisions with which variant = auto chose the instance for a target, a bit each. */
+unsigned instance_chosen(const instance *in, const target *t);
+
+/* Adds to an instance what another one of the same name is asked for. */
+void instance_merge(instance *in, const instance *other);
+
+/* "in", "out", "scratch" or "zeroed": what a parameter is to the caller. */
+const char *param_direction(const param *p);
+
+/* The format of K and V. */
+format kv_format(const instance *in);
+
+/* The parameters of an instance's kernel: those of its family's table, then with dynamic dims
+ * k_dim, n_dim and m_dim for those sizes it has. Returns their number, at most MAX_PARAMS. */
+size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS]);
+
+#endif

@@ -1,0 +1,364 @@
+/* Families and their keys by name; instances: fields, names and parameters. */
+#include "family/family.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+const operation_info operations[OP_COUNT] = {
+#define OPERATION(id, name, identity) { name, identity },
+#include "family/operation.def"
+#undef OPERATION
+};
+
+const choice weights_choices[] = {
+#define FORMAT(id, name, ...) { name, NULL },
+#include "format.def"
+    { NULL, NULL },
+};
+
+const choice dims_choices[] = {
+    [DIMS_STATIC] = { "static", "" },
+    [DIMS_DYNAMIC] = { "dynamic", "_dynamic" },
+    { NULL, NULL },
+};
+
+const choice variant_choices[] = {
+    [VARIANT_PLAIN] = { "plain", "" },
+    [VARIANT_AUTO] = { "auto", "_auto" },
+    { NULL, NULL },
+};
+
+const choice precision_choices[] = {
+    [PRECISION_F32] = { "f32", "" },
+    [PRECISION_Q8] = { "q8", "" },
+    { NULL, NULL },
+};
+
+const choice bias_choices[] = { { "none", "" }, { "add", "_bias" }, { NULL, NULL } };
+const choice residual_choices[] = { { "none", "" }, { "add", "_residual" }, { NULL, NULL } };
+const choice norm_choices[] = {
+    [NORM_NONE] = { "none", "" },
+    [NORM_RMS] = { "rms", "_rms" },
+    { NULL, NULL },
+};
+const choice activation_choices[] = {
+    [ACTIVATION_SILU] = { "silu", "" },
+    [ACTIVATION_GELU] = { "gelu", "_gelu" },
+    [ACTIVATION_SWIGLU_OAI] = { "swiglu_oai", "_oai" },
+    { NULL, NULL },
+};
+
+const choice seq_len_choices[] = {
+    [SEQ_LEN_DIRECT] = { "direct", "" },
+    [SEQ_LEN_INDIRECT] = { "indirect", "_indirect" },
+    { NULL, NULL },
+};
+
+const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
+
+const family *family_find(const family *const *list, const char *name)
+{
+    for (; *list; list++)
+        if (strcmp((*list)->name, name) == 0)
+            return *list;
+    return NULL;
+}
+
+const key *family_key(const family *f, const char *name)
+{
+    for (const key *k = f->keys; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}
+
+/* The formats of weights_choices. */
+static const format weight_formats[] = {
+#define FORMAT(id, ...) FORMAT_##id,
+#include "format.def"
+};
+
+int64_t instance_weights_index(format weights)
+{
+    for (size_t i = 0; i < sizeof weight_formats / sizeof *weight_formats; i++)
+        if (weight_formats[i] == weights)
+            return (int64_t)i;
+    return -1;
+}
+
+format instance_weights(const instance *in)
+{
+    if (in->family->weights != FORMAT_NONE || !family_key(in->family, "weights"))
+        return in->family->weights;
+    return weight_formats[in->weights];
+}
+
+format instance_precision(const instance *in)
+{
+    bool rounds = in->family->quantizes && formats[instance_weights(in)].block_values > 1;
+    return rounds ? FORMAT_Q8_1 : in->family->activations;
+}
+
+bool key_takes_choice(const key *k, const choice *c)
+{
+    return !k->allowed || k->allowed >> (c - k->choices) & 1;
+}
+
+int64_t key_multiple(const instance *in, const key *k)
+{
+    enum { FLOATS = 8 }; /* 16 bytes of the narrow ones */
+    if (k->of_weights) {
+        int64_t block = formats[instance_weights(in)].block_values;
+        return block > 1 ? block : FLOATS;
+    }
+    return k->multiple_of > 1 ? k->multiple_of : 1;
+}
+
+int64_t *instance_field(instance *in, const key *k)
+{
+    return (int64_t *)(void *)((char *)in + k->field);
+}
+
+int64_t instance_value(const instance *in, const key *k)
+{
+    int64_t value;
+    memcpy(&value, (const char *)in + k->field, sizeof value);
+    return value;
+}
+
+void instance_set(instance *in, const key *k, int64_t value)
+{
+    memcpy((char *)in + k->field, &value, sizeof value);
+}
+
+int64_t key_default(const key *k)
+{
+    return k->real ? real_bits(k->real->def) : k->def;
+}
+
+int64_t instance_default(const instance *in, const key *k)
+{
+    int64_t value = key_default(k);
+    if (k->like)
+        memcpy(&value, (const char *)in + k->like, sizeof value);
+    return value;
+}
+
+int64_t real_bits(double number)
+{
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+double real_of_bits(int64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+const char *real_text(arena *a, double number)
+{
+    enum { EXACT_DIGITS = 17, LEAST_PLAIN = -3, MOST_PLAIN = 5 };
+    char text[32];
+    int decimals = 0; /* behind the first digit */
+    for (; decimals < EXACT_DIGITS; decimals++) {
+        snprintf(text, sizeof text, "%.*e", decimals, number);
+        if (!(strtod(text, NULL) < number || strtod(text, NULL) > number))
+            break;
+    }
+    size_t mantissa = strcspn(text, "e");
+    int exponent = atoi(text + mantissa + 1);
+    if (exponent < LEAST_PLAIN || exponent > MOST_PLAIN)
+        return arena_format(a, "%.*se%d", (int)mantissa, text, exponent);
+    return arena_format(a, "%.*f", decimals > exponent ? decimals - exponent : 0, number);
+}
+
+const char *instance_value_text(arena *a, const instance *in, const key *k)
+{
+    int64_t value = instance_value(in, k);
+    if (k->real)
+        return real_text(a, real_of_bits(value));
+    return k->choices ? k->choices[value].word : arena_format(a, "%lld", (long long)value);
+}
+
+/* "cap50", "scale0p125", "eps1em6" of 1e-6: a C identifier has no '-' and no '.'. */
+static void put_real_tag(strbuf *name, const key *k, double number)
+{
+    strbuf_char(name, '_');
+    strbuf_put(name, k->tag);
+    for (const char *c = real_text(name->arena, number); *c; c++)
+        strbuf_char(name, *c == '-' ? 'm' : *c == '.' ? 'p' : *c);
+}
+
+/* "_q4k" of q4_k, "_iq4_xs" of iq4_xs; "_vq6k" of q6_k where the key's tag is "v". */
+static void put_weights_tag(strbuf *name, const key *k, const char *word)
+{
+    size_t length = strlen(word);
+    bool k_quant = length > 2 && strcmp(word + length - 2, "_k") == 0;
+    strbuf_format(name, "_%s%.*s%s", k->tag ? k->tag : "", (int)(k_quant ? length - 2 : length),
+                  word, k_quant ? "k" : "");
+}
+
+static bool is_set(const instance *in, size_t field)
+{
+    int64_t value;
+    memcpy(&value, (const char *)in + field, sizeof value);
+    return value != 0;
+}
+
+/* Whether the key means something beside the values of the others. */
+static bool matters(const instance *in, const key *k)
+{
+    return !k->only_with || is_set(in, k->only_with);
+}
+
+bool instance_leaves_out(const instance *in, const key *k)
+{
+    if (!matters(in, k))
+        return true;
+    int64_t value = instance_value(in, k);
+    if (k->real)
+        return value == key_default(k);
+    return value == 0 && (k->at_run_time || k->zero_is_none);
+}
+
+const char *instance_make_name(arena *a, const instance *in)
+{
+    strbuf name = strbuf_new(a);
+    strbuf_put(&name, in->family->name);
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        if (k->choices && !k->choices[value].tag) {
+            if (k->required || value != instance_default(in, k))
+                put_weights_tag(&name, k, k->choices[value].word);
+        } else if (k->choices) {
+            strbuf_put(&name, k->choices[value].tag);
+        } else if (instance_leaves_out(in, k)) {
+            continue;
+        } else if (k->real) {
+            put_real_tag(&name, k, real_of_bits(value));
+        } else {
+            strbuf_char(&name, '_');
+            strbuf_put(&name, k->tag);
+            strbuf_signed(&name, value);
+        }
+    }
+    return name.text;
+}
+
+const char *instance_configuration(arena *a, const instance *in)
+{
+    strbuf text = strbuf_new(a);
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        const char *tag = k->choices ? k->choices[value].tag : NULL;
+        bool usual = k->choices ? tag && !*tag : value == 0;
+        if (usual || !matters(in, k))
+            continue;
+        if (text.length)
+            strbuf_char(&text, ' ');
+        strbuf_put(&text, k->name);
+        strbuf_char(&text, '=');
+        if (k->real || k->choices)
+            strbuf_put(&text, instance_value_text(a, in, k));
+        else
+            strbuf_signed(&text, value);
+    }
+    return text.text;
+}
+
+unsigned instance_chosen(const instance *in, const target *t)
+{
+    unsigned chosen = 0;
+    for (unsigned p = 0; p < PRECISION_COUNT; p++)
+        if (in->chosen_for[p] & target_bit(t))
+            chosen |= 1u << p;
+    return chosen;
+}
+
+void instance_merge(instance *in, const instance *other)
+{
+    in->excluded &= other->excluded;
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        in->chosen_for[p] |= other->chosen_for[p];
+    if (!in->chosen_by)
+        in->chosen_by = other->chosen_by;
+}
+
+/* "n*k" values of Q4_K are "n*k/256*144" bytes. */
+static const char *bytes_formula(arena *a, const param *p)
+{
+    const format_info *f = &formats[p->format];
+    strbuf text = strbuf_new(a);
+    if (f->block_values == 1 && strcmp(p->values, "1") == 0) {
+        strbuf_unsigned(&text, f->block_bytes);
+        return text.text;
+    }
+    bool grouped = strpbrk(p->values, "+-");
+    strbuf_put(&text, grouped ? "(" : "");
+    strbuf_put(&text, p->values);
+    strbuf_put(&text, grouped ? ")" : "");
+    if (f->block_values > 1) {
+        strbuf_char(&text, '/');
+        strbuf_unsigned(&text, f->block_values);
+    }
+    strbuf_char(&text, '*');
+    strbuf_unsigned(&text, f->block_bytes);
+    return text.text;
+}
+
+static param sequence_length(const instance *in, const param *p)
+{
+    param length = *p;
+    length.size = "seq_len";
+    if (in->seq_len_mode == SEQ_LEN_INDIRECT) {
+        length.kind = PARAM_IN;
+        length.format = FORMAT_U32;
+        length.values = length.values ? length.values : "1";
+        length.align = sizeof(uint32_t);
+    } else {
+        length.kind = PARAM_U32;
+    }
+    return length;
+}
+
+const char *param_direction(const param *p)
+{
+    if (p->kind == PARAM_SCRATCH)
+        return p->zeroed ? "zeroed" : "scratch";
+    return p->kind == PARAM_OUT ? "out" : "in";
+}
+
+format kv_format(const instance *in)
+{
+    static const format formats_of[] = { FORMAT_F32, FORMAT_F16, FORMAT_BF16, FORMAT_Q8_0 };
+    return formats_of[in->kv_type];
+}
+
+size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
+{
+    size_t count = 0;
+    for (const param *p = in->family->params; p->name; p++) {
+        if (p->only_with && !is_set(in, p->only_with))
+            continue;
+        param *made = &params[count++];
+        *made = p->kind == PARAM_SEQ_LEN ? sequence_length(in, p) : *p;
+        if (made->weights)
+            made->format = instance_weights(in);
+        if (made->cache)
+            *(made->target_values ? &made->target : &made->format) = kv_format(in);
+        if (made->kind != PARAM_U32)
+            made->bytes = bytes_formula(a, made);
+    }
+    for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
+        if (k->at_run_time)
+            params[count++] = (param){ .name = arena_format(a, "%s_dim", k->name),
+                                       .kind = PARAM_U32,
+                                       .size = k->name };
+    return count;
+}

@@ -1,0 +1,52 @@
+/* What generation makes: kernels as PTX text, and the set that one header describes. */
+#ifndef PTXGEN_FAMILY_KERNEL_H
+#define PTXGEN_FAMILY_KERNEL_H
+
+#include "family/pipeline.h"
+#include "version.h"
+
+/* What ptxas said of a kernel, for one target. */
+typedef struct resources {
+    bool known;
+    unsigned registers, spill_bytes, stack_bytes;
+} resources;
+
+typedef struct kernel {
+    const instance *instance;
+    const target *target; /* the oldest it runs on */
+    const target *newest; /* of the spec's targets that it is generated for */
+    unsigned isa;         /* PTX ISA version, times ten */
+    const char *file; /* PREFIX.NAME.sm_80.ptx, that of no other spec in a folder: neither prefix
+                         nor name has a dot */
+    const char *ptx;
+    size_t ptx_length;
+    const char *edited_file; /* the path of the file that ptx was read from, which somebody changed;
+                                NULL: ptx is as generated */
+    uint64_t generated;      /* the checksum of the generated text where edited_file is not NULL */
+    size_t shared_bytes;     /* static */
+    resources resources;     /* for its own target */
+    /* For each of the set's targets, known where ptxas was run; NULL: nowhere. */
+    const resources *on_targets;
+    bool verified; /* on the emulator, and found right; */
+    double error;  /* the largest, as a part of its tolerance */
+} kernel;
+
+/* How a header holds its PTX: as strings, or read by the compiler from the .ptx files beside it,
+ * with C23's #embed or the assembler's .incbin. */
+typedef enum embedding { EMBED_STRING, EMBED_C23, EMBED_INCBIN, EMBED_COUNT } embedding;
+extern const char *const embedding_names[EMBED_COUNT];
+bool embedding_find(const char *word, embedding *found);
+
+typedef struct kernel_set {
+    const char *prefix;
+    embedding embed;
+    const target *const *targets; /* oldest first */
+    size_t target_count;
+    kernel *kernels; /* in the order of the spec; one instance's kernels side by side, oldest target
+                        first */
+    size_t kernel_count;
+    const pipeline *pipelines;
+    size_t pipeline_count;
+} kernel_set;
+
+#endif

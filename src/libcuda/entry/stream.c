@@ -1,0 +1,120 @@
+#include "libcuda/capture.h"
+#include "libcuda/submit.h"
+
+static CUresult create(CUcontext c, CUstream *stream, unsigned flags, int priority)
+{
+    if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
+        return CUDA_ERROR_INVALID_VALUE;
+    *stream = stream_new(c, flags, priority);
+    return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return leave(r ? r : create(c, stream, flags, priority));
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    return cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+CUresult cuStreamDestroy_v2(CUstream s)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && !handle_is(s, STREAM_HANDLE))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r)
+        stream_destroy(s);
+    return leave(r);
+}
+
+/* A stream, and a place for what is asked of it. */
+static CUresult find(CUstream *s, const void *answer)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && !answer)
+        r = CUDA_ERROR_INVALID_VALUE;
+    return r ? r : stream_find(c, *s, s);
+}
+
+CUresult cuStreamGetPriority(CUstream s, int *priority)
+{
+    CUresult r = find(&s, priority);
+    if (!r)
+        *priority = s->priority;
+    return leave(r);
+}
+
+CUresult cuStreamGetFlags(CUstream s, unsigned *flags)
+{
+    CUresult r = find(&s, flags);
+    if (!r)
+        *flags = s->flags;
+    return leave(r);
+}
+
+CUresult cuStreamGetCtx(CUstream s, CUcontext *context)
+{
+    CUresult r = find(&s, context);
+    if (!r)
+        *context = s->handle.context;
+    return leave(r);
+}
+
+static CUresult wait(CUstream s)
+{
+    return s->capture ? capture_refuses_waiting(s->handle.context) : CUDA_SUCCESS;
+}
+
+CUresult cuStreamQuery(CUstream s)
+{
+    CUresult r = find(&s, &s);
+    return leave(r ? r : wait(s));
+}
+
+CUresult cuStreamSynchronize(CUstream s)
+{
+    CUresult r = find(&s, &s);
+    return leave(r ? r : wait(s));
+}
+
+CUresult cuLaunchHostFunc(CUstream s, CUhostFn function, void *data)
+{
+    work w = { .type = CU_GRAPH_NODE_TYPE_HOST, .as.host = { function, data } };
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return leave(r ? r : stream_submit(c, s, &w));
+}
+
+static CUresult call_back(CUstream named, CUstreamCallback function, void *data, unsigned flags)
+{
+    CUstream s;
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && (!function || flags))
+        r = CUDA_ERROR_INVALID_VALUE;
+    r = r ? r : stream_ready(c, named, &s);
+    if (!r && s->capture)
+        r = capture_refuses_waiting(c);
+    if (!r)
+        function(named, CUDA_SUCCESS, data);
+    return r;
+}
+
+CUresult cuStreamAddCallback(CUstream s, CUstreamCallback function, void *data, unsigned flags)
+{
+    return leave(call_back(s, function, data, flags));
+}
+
+PER_THREAD_ALIAS(cuStreamGetPriority, _ptsz);
+PER_THREAD_ALIAS(cuStreamGetFlags, _ptsz);
+PER_THREAD_ALIAS(cuStreamGetCtx, _ptsz);
+PER_THREAD_ALIAS(cuStreamQuery, _ptsz);
+PER_THREAD_ALIAS(cuStreamSynchronize, _ptsz);
+PER_THREAD_ALIAS(cuStreamAddCallback, _ptsz);
+PER_THREAD_ALIAS(cuLaunchHostFunc, _ptsz);

@@ -1,0 +1,20 @@
+/* Launches of kernels. Their parameters are in kernelParams or in extra, never in both. */
+#ifndef PTXGEN_LIBCUDA_LAUNCH_H
+#define PTXGEN_LIBCUDA_LAUNCH_H
+
+#include "libcuda/context.h"
+
+/* What can be said of it before it runs; what is wrong is also said on standard error. */
+CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l);
+
+/* Runs it to its end, inside of driver_try. The context notes a failure of the kernel. */
+CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l);
+
+/* Copies one that was checked, with the values of its parameters. False, and nothing copied, where
+ * there is no memory. */
+bool launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS *kept);
+
+/* Overwrites a kept launch with another of the same function. */
+void launch_replace(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l);
+
+#endif

@@ -1,0 +1,93 @@
+#include "modes.h"
+
+#include <string.h>
+
+#include "base/explain.h"
+#include "base/os.h"
+#include "cost/cost.h"
+#include "templates/templates.h"
+
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',' || at[-1] == ' ') && strchr(", ", at[length]))
+            return true;
+    return false;
+}
+
+/* What the cost model says of the families, on the targets of --target or on all. */
+static status list_costs(const char *only, strbuf *out)
+{
+    bool any = false;
+    strbuf_format(
+        out,
+        "A model's times, in microseconds; nothing here was measured. Instructions and "
+        "loads are counted in what\nptxas %s makes of each family, the GPU's figures are "
+        "published ones. A unit is a weight, an element of a\ncache or a value; KB/SM are "
+        "asked of memory at a time; the largest time is the bound.\n",
+        cost_table_ptxas);
+    for (size_t i = 0; i < target_count; i++)
+        if (!only || is_listed(only, targets[i].name))
+            any |= cost_list(out, &targets[i]);
+    return any ? EXIT_DONE : wrong_usage("the cost model knows no GPU of --target '%s'", only);
+}
+
+status mode_list(arena *a, const command_line *o, strbuf *out)
+{
+    if (o->run.verbose)
+        return list_costs(o->run.overrides.targets, out);
+    spec_list_families(out, families_and_pipelines(a));
+    return EXIT_DONE;
+}
+
+status mode_help_family(arena *a, const char *name, strbuf *out)
+{
+    const family *const *all = families_and_pipelines(a);
+    const family *f = family_find(all, name);
+    if (f) {
+        spec_help_family(out, f);
+        return EXIT_DONE;
+    }
+    size_t count = 0;
+    while (all[count])
+        count++;
+    const char **names = arena_alloc(a, count * sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = all[i]->name;
+    const char *closest = closest_match(name, names, count);
+    return closest
+               ? wrong_usage("there is no kernel family '%s'; did you mean '%s'?", name, closest)
+               : wrong_usage("there is no kernel family '%s'; --list shows them all", name);
+}
+
+status mode_explain(const char *code, strbuf *out)
+{
+    diag_code found;
+    if (!*code) {
+        diag_list(out);
+    } else if (diag_find(code, &found)) {
+        diag_explain(out, found);
+    } else {
+        const char *numbers[DIAG_COUNT];
+        for (int i = 0; i < DIAG_COUNT; i++)
+            numbers[i] = diag_number((diag_code)i);
+        const char *closest = closest_match(code, numbers, DIAG_COUNT);
+        return closest ? wrong_usage("there is no code '%s'; did you mean '%s'?", code, closest)
+                       : wrong_usage("there is no code '%s'; --explain lists them all", code);
+    }
+    return EXIT_DONE;
+}
+
+void mode_init(arena *a, const command_line *o, strbuf *out, diags *d)
+{
+    const char *path = o->init, *error;
+    bool is_file = strcmp(path, "-") != 0;
+    if (is_file && os_exists(path))
+        diag_error(d, DIAG_UNWRITABLE, (location){ .file = path },
+                   "exists already, and is left as it is");
+    else if (!os_write_file(a, path, template_kernels_ini, template_kernels_ini_size, &error))
+        diag_error(d, DIAG_UNWRITABLE, (location){ .file = path }, "cannot write: %s", error);
+    else if (is_file && !o->run.quiet)
+        strbuf_format(out, "ptxgen: wrote %s; next: ptxgen --spec %s --out build/\n", path, path);
+}

@@ -1,0 +1,16 @@
+/* What ptxgen does without a spec: it shows families, predicted times and codes, and writes a spec
+ * to start from. */
+#ifndef PTXGEN_MODES_H
+#define PTXGEN_MODES_H
+
+#include "options.h"
+
+/* What there is to show goes to out; EXIT_USAGE where a name is none, after saying so. */
+status mode_list(arena *a, const command_line *o, strbuf *out);
+status mode_help_family(arena *a, const char *name, strbuf *out);
+status mode_explain(const char *code, strbuf *out);
+
+/* Writes the starter spec to a path, "-" being standard output; a file that exists is an error. */
+void mode_init(arena *a, const command_line *o, strbuf *out, diags *d);
+
+#endif

@@ -1,0 +1,93 @@
+#include "ref/codec.h"
+
+#include <string.h>
+
+#include "ref/quant.h"
+
+/* Indexed by format; NULL: not numbers of a tensor. */
+static const codec *const codecs[FORMAT_COUNT] = {
+#define FORMAT(id, ...) [FORMAT_##id] = &codec_##id,
+#define CODED           FORMAT
+#include "format.def"
+};
+
+void ref_decode(format f, const void *blocks, uint64_t values, float *decoded)
+{
+    const uint8_t *block = blocks;
+    for (uint64_t i = 0; i < values; i += formats[f].block_values) {
+        codecs[f]->decode(block, decoded + i);
+        block += formats[f].block_bytes;
+    }
+}
+
+static void fill_random_bits(uint8_t *bytes, uint64_t size, random_source *r)
+{
+    uint64_t bits;
+    for (; size >= sizeof bits; bytes += sizeof bits, size -= sizeof bits) {
+        bits = random_next(r);
+        memcpy(bytes, &bits, sizeof bits);
+    }
+    bits = random_next(r);
+    memcpy(bytes, &bits, size);
+}
+
+static void fill_weights(const codec *c, uint8_t *block, uint64_t blocks, unsigned block_bytes,
+                         fill_kind kind, random_source *r)
+{
+    if (kind == FILL_ZERO) {
+        memset(block, 0, blocks * block_bytes);
+        return;
+    }
+    fill_random_bits(block, blocks * block_bytes, r);
+    for (uint64_t i = 0; i < blocks; i++, block += block_bytes) {
+        for (const scale_field *s = c->scales; s < c->scales + MAX_SCALE_FIELDS; s++)
+            if (s->size > 0)
+                store_half(block + s->offset, random_scale(s->size, s->either_sign, kind, r));
+        if (c->set_scales)
+            c->set_scales(block, kind, r);
+    }
+}
+
+void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r)
+{
+    const codec *c = codecs[f];
+    uint64_t blocks = values / formats[f].block_values;
+    unsigned block_bytes = formats[f].block_bytes;
+    if (!c)
+        fill_random_bits(bytes, blocks * block_bytes, r);
+    else if (!c->fill)
+        fill_weights(c, bytes, blocks, block_bytes, kind, r);
+    else
+        for (uint64_t i = 0; i < blocks; i++)
+            c->fill((uint8_t *)bytes + i * block_bytes, kind, r);
+}
+
+bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_source *r)
+{
+    enum { AMONG = 4096, HALF_NAN = 0x7e00, HALF_INFINITY = 0x7c00 };
+    const codec *c = codecs[f];
+    uint64_t last = values < AMONG ? values : AMONG;
+    uint64_t number = random_below(r, last) / formats[f].block_values;
+    uint8_t *block = (uint8_t *)bytes + number * formats[f].block_bytes;
+    uint16_t half = infinite ? HALF_INFINITY : HALF_NAN;
+    uint32_t word = infinite ? 0x7f800000 : 0x7fc00000;
+    switch (f) {
+    case FORMAT_F32:
+        memcpy(block, &word, sizeof word);
+        return true;
+    case FORMAT_BF16:
+        store_half(block, (uint16_t)(word >> 16));
+        return true;
+    case FORMAT_F16:
+        store_half(block, half);
+        return true;
+    case FORMAT_Q8_1:
+        store_half(block + Q8_1_D, half);
+        return true;
+    default:
+        if (!c || c->scales[0].size <= 0)
+            return false;
+        store_half(block + c->scales[0].offset, half);
+        return true;
+    }
+}

@@ -1,0 +1,107 @@
+/* Formats whose four-bit codes index a table (grid.h): T of iq4, F of fp4.
+ * Source: ggml, src/ggml-quants.c (dequantize_row_*), src/ggml-impl.h (scales of fp4).
+ *
+ *   iq4_nl  w = d * T[q]
+ *      0    fp16 d
+ *      2    16 x u8     byte j: weight j in the low nibble, weight j + 16 in the high one
+ *
+ *   iq4_xs  w = d * (scale[j] - 32) * T[q],  j = index / 32
+ *      0    fp16 d
+ *      2    u16         upper two bits of scale j: bits 2j, 2j + 1
+ *      4    4 x u8      lower four bits of scale j: of byte j / 2 the low nibble where j is even
+ *      8    8 x 16 u8   nibbles of each sub-block as in iq4_nl
+ *
+ *   mxfp4   w = 2^(e - 128) * F[q]; for e = 0 and 1 that scale is subnormal, and e = 255 is no NaN
+ *      0    u8 e
+ *      1    16 x u8     nibbles as in iq4_nl
+ *
+ *   nvfp4   w = scale[index / 16] / 2 * F[q]
+ *      0    4 x u8      scales, ue4m3: 4 bits of exponent (bias 7), 3 of fraction, subnormals (2^-9
+ * the smallest) where the exponent is 0; the byte 0x7f is 0, the top bit of others is ignored 4 4 x
+ * 8 u8    byte j of a sub-block: weight j in the low nibble, j + 8 in the high one
+ */
+#include <math.h>
+
+#include "grid.h"
+#include "ref/codec.h"
+
+/* Nibble bytes that hold count weights, the first half of them in the low nibbles. */
+static void decode_nibbles(const uint8_t *nibbles, int count, float scale, const int8_t *table,
+                           float *w)
+{
+    for (int i = 0; i < count / 2; i++) {
+        w[i] = scale * (float)table[nibbles[i] & 15];
+        w[i + count / 2] = scale * (float)table[nibbles[i] >> 4];
+    }
+}
+
+static void decode_iq4_nl(const uint8_t *block, float *w)
+{
+    decode_nibbles(block + IQ4_NL_QUANTS, 32, load_half(block + IQ4_NL_D), iq4_values, w);
+}
+
+static void decode_iq4_xs(const uint8_t *block, float *w)
+{
+    float d = load_half(block + IQ4_XS_D);
+    const uint8_t *high = block + IQ4_XS_SCALES_HIGH, *low = block + IQ4_XS_SCALES_LOW;
+    for (int j = 0; j < 8; j++) {
+        int scale = (low[j / 2] >> (4 * (j % 2)) & 15) | (high[j / 4] >> (2 * (j % 4)) & 3) << 4;
+        decode_nibbles(block + IQ4_XS_QUANTS + 16 * j, 32, d * (float)(scale - 32), iq4_values,
+                       w + 32 * j);
+    }
+}
+
+static void decode_mxfp4(const uint8_t *block, float *w)
+{
+    decode_nibbles(block + MXFP4_QUANTS, 32, ldexpf(1, block[MXFP4_E] - 128), fp4_values, w);
+}
+
+/* Powers of two that do for what random_scale makes of an fp16: the usual size 2^-7, mostly. Tiny
+ * ones are as small as subnormals of fp16, and one in four is subnormal itself, or next to it. */
+static void set_mxfp4_scale(uint8_t *block, fill_kind kind, random_source *r)
+{
+    uint64_t bits = random_next(r);
+    uint64_t e = bits & 3;
+    if (kind != FILL_TINY)
+        e += 119;
+    else if (bits >> 2 & 3)
+        e += 128 - 24;
+    if (kind == FILL_HUGE)
+        e += 13;
+    if (kind == FILL_OUTLIERS && (bits >> 16) % 50 == 0)
+        e += 4;
+    block[MXFP4_E] = (uint8_t)e;
+}
+
+/* Half of a ue4m3. Its bits are an fp16's but for the bias, which is 15 there: 2^8 is missing. */
+static float half_of_ue4m3(uint8_t bits)
+{
+    return bits == 0x7f ? 0 : 0x1p7f * half_to_float((uint16_t)((bits & 0x7f) << 7));
+}
+
+static void decode_nvfp4(const uint8_t *block, float *w)
+{
+    for (int j = 0; j < 4; j++)
+        decode_nibbles(block + NVFP4_QUANTS + 8 * j, 16, half_of_ue4m3(block[NVFP4_SCALES + j]),
+                       fp4_values, w + 16 * j);
+}
+
+/* Codes of about 2^-6, the smallest normal one, mostly: an octave has eight. Tiny ones are
+ * subnormal and not much smaller, huge ones are the largest that there are. */
+static void set_nvfp4_scales(uint8_t *block, fill_kind kind, random_source *r)
+{
+    for (int j = 0; j < 4; j++) {
+        uint64_t bits = random_next(r);
+        uint64_t code = kind == FILL_TINY   ? bits & 7
+                        : kind == FILL_HUGE ? 0x6f + (bits & 15)
+                                            : 4 + (bits & 7);
+        if (kind == FILL_OUTLIERS && (bits >> 16) % 50 == 0)
+            code += 34;
+        block[NVFP4_SCALES + j] = (uint8_t)code;
+    }
+}
+
+const codec codec_IQ4_NL = { decode_iq4_nl, .scales = { { IQ4_NL_D, 8e-4f, true } } };
+const codec codec_IQ4_XS = { decode_iq4_xs, .scales = { { IQ4_XS_D, 4e-5f, true } } };
+const codec codec_MXFP4 = { decode_mxfp4, .set_scales = set_mxfp4_scale };
+const codec codec_NVFP4 = { decode_nvfp4, .set_scales = set_nvfp4_scales };

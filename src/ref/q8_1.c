@@ -1,0 +1,62 @@
+/* q8_1: the activations of dp4a kernels, and ggml's quantizer of them.
+ * Source: ggml, src/ggml-quants.c (quantize_row_q8_1_ref).
+ *
+ *   q8_1    x = d * q
+ *      0    fp16 d      amax / 127
+ *      2    fp16 s      sum of q, times d before its rounding to fp16
+ *      4    32 x s8
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ref/codec.h"
+#include "ref/quant.h"
+
+static void decode_q8_1(const uint8_t *block, float *x)
+{
+    float d = load_half(block + Q8_1_D);
+    for (int i = 0; i < Q8_1_VALUES; i++)
+        x[i] = d * (float)(int8_t)block[Q8_1_QUANTS + i];
+}
+
+static void fill_q8_1(uint8_t *block, fill_kind kind, random_source *r)
+{
+    float x[Q8_1_VALUES];
+    for (int i = 0; i < Q8_1_VALUES; i++)
+        x[i] = random_float(kind, r);
+    ref_encode_q8_1(x, Q8_1_VALUES, block);
+}
+
+const codec codec_Q8_1 = { decode_q8_1, .fill = fill_q8_1 };
+
+q8_1_block q8_1_load(const void *block)
+{
+    const uint8_t *bytes = block;
+    q8_1_block loaded = { .d = load_half(bytes + Q8_1_D), .s = load_half(bytes + Q8_1_S) };
+    memcpy(loaded.q, bytes + Q8_1_QUANTS, sizeof loaded.q);
+    return loaded;
+}
+
+static void quantize_block(const float *x, uint8_t *block)
+{
+    float largest = 0;
+    for (int i = 0; i < Q8_1_VALUES; i++)
+        largest = fmaxf(largest, fabsf(x[i]));
+    float d = largest / Q8_1_LARGEST;
+    float inverse = d != 0 ? 1 / d : 0;
+    int sum = 0;
+    for (int i = 0; i < Q8_1_VALUES; i++) {
+        int q = (int)roundf(x[i] * inverse);
+        sum += q;
+        block[Q8_1_QUANTS + i] = (uint8_t)q;
+    }
+    store_half(block + Q8_1_D, half_from_float(d));
+    store_half(block + Q8_1_S, half_from_float((float)sum * d));
+}
+
+void ref_encode_q8_1(const float *x, uint64_t values, void *blocks)
+{
+    uint8_t *block = blocks;
+    for (uint64_t i = 0; i < values; i += Q8_1_VALUES, block += Q8_1_BYTES)
+        quantize_block(x + i, block);
+}

@@ -1,0 +1,72 @@
+#include "spec/limits.h"
+
+#include "family/formula.h"
+#include "target.h"
+
+/* The extents of a launch: blocks in three directions, and threads of a block. */
+enum { EXTENTS = 4, THREADS = 3 };
+
+static const struct {
+    const char *what;
+    int64_t most;
+} extents[EXTENTS] = {
+    { "blocks in x", TARGET_MOST_GRID_X },
+    { "blocks in y", TARGET_MOST_GRID_YZ },
+    { "blocks in z", TARGET_MOST_GRID_YZ },
+    { "threads a block", TARGET_MOST_THREADS },
+};
+
+/* An extent on the largest GPU; -1 where other run-time values decide it. */
+static int64_t extent_of(const instance *in, int which)
+{
+    static const run_values run = { .sm_count = TARGET_MOST_SMS };
+    const launch *how = &in->family->launch;
+    return formula_value(which == THREADS ? how->block : how->grid[which], in, &run);
+}
+
+/* The first extent that is too large; EXTENTS: none is. */
+static int broken(const instance *in)
+{
+    int which = 0;
+    while (which < EXTENTS && extent_of(in, which) <= extents[which].most)
+        which++;
+    return which;
+}
+
+/* The largest value of a key, up to its own, with which the instance can be launched; 0: none. */
+static int64_t value_that_fits(const instance *in, const key *k)
+{
+    int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
+    int64_t fits = 0, above = instance_value(in, k) / unit + 1;
+    instance smaller = *in;
+    instance_set(&smaller, k, k->min);
+    if (broken(&smaller) < EXTENTS)
+        return 0;
+    for (fits = k->min / unit; above - fits > 1;) {
+        int64_t middle = fits + (above - fits) / 2;
+        instance_set(&smaller, k, middle * unit);
+        *(broken(&smaller) < EXTENTS ? &above : &fits) = middle;
+    }
+    return fits * unit;
+}
+
+const char *launch_problem(arena *a, const instance *in, const char **blamed)
+{
+    int which = in->family->steps ? EXTENTS : broken(in);
+    if (which == EXTENTS)
+        return NULL;
+    const char *way_out = "";
+    double most_kept = 0; /* of a key's value */
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t fits = k->choices || k->real ? 0 : value_that_fits(in, k);
+        double kept = fits ? (double)fits / (double)instance_value(in, k) : 0;
+        if (kept <= most_kept)
+            continue;
+        most_kept = kept;
+        *blamed = k->name;
+        way_out = arena_format(a, "; %s = %lld would do", k->name, (long long)fits);
+    }
+    return arena_format(a, "%s would have %lld %s; CUDA allows %lld%s", in->name,
+                        (long long)extent_of(in, which), extents[which].what,
+                        (long long)extents[which].most, way_out);
+}

@@ -1,0 +1,428 @@
+/* The table of formats against literal values, what headers and files promise; decoders against
+ * ggml's data; and random blocks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "golden/golden.h"
+#include "grid.h"
+#include "ref/codec.h"
+#include "ref/quant.h"
+
+/* Indexed by format; NULL: not numbers of a tensor. */
+static const codec *const codecs[FORMAT_COUNT] = {
+#define FORMAT(id, ...) [FORMAT_##id] = &codec_##id,
+#define CODED           FORMAT
+#include "format.def"
+};
+
+/* In the order of the enumeration in generated headers, which programs may have stored: rows are
+ * added at the end and never moved. */
+static const format_info promised[] = {
+    { "none", NO_GGUF_TYPE, 1, 0, 1 },
+    { "f32", 0, 1, 4, 4 },
+    { "f16", 1, 1, 2, 2 },
+    { "bf16", 30, 1, 2, 2 },
+    { "u32", NO_GGUF_TYPE, 1, 4, 4 },
+    { "address", NO_GGUF_TYPE, 1, 8, 8 },
+    { "q4_0", 2, 32, 18, 2 },
+    { "q5_0", 6, 32, 22, 2 },
+    { "q8_0", 8, 32, 34, 2 },
+    { "q8_1", 9, 32, 36, 4 },
+    { "q4_k", 12, 256, 144, 16 },
+    { "q6_k", 14, 256, 210, 2 },
+    { "q5_k", 13, 256, 176, 16 },
+    { "q4_1", 3, 32, 20, 4 },
+    { "q5_1", 7, 32, 24, 8 },
+    { "q3_k", 11, 256, 110, 2 },
+    { "q2_k", 10, 256, 84, 4 },
+    { "iq4_nl", 20, 32, 18, 2 },
+    { "iq4_xs", 23, 256, 136, 8 },
+    { "mxfp4", 39, 32, 17, 1 },
+    { "iq2_xxs", 16, 256, 66, 2 },
+    { "iq2_xs", 17, 256, 74, 2 },
+    { "iq2_s", 22, 256, 82, 2 },
+    { "iq3_xxs", 18, 256, 98, 2 },
+    { "iq3_s", 21, 256, 110, 2 },
+    { "iq1_s", 19, 256, 50, 2 },
+    { "iq1_m", 29, 256, 56, 8 },
+    { "tq1_0", 34, 256, 54, 2 },
+    { "tq2_0", 35, 256, 66, 2 },
+    { "nvfp4", 40, 64, 36, 4 },
+};
+
+static void formats_keep_their_numbers_names_and_blocks(void **state)
+{
+    (void)state;
+    assert_int_equal(FORMAT_COUNT, sizeof promised / sizeof *promised);
+    for (int f = 0; f < FORMAT_COUNT; f++) {
+        assert_string_equal(formats[f].name, promised[f].name);
+        assert_int_equal(formats[f].gguf_type, promised[f].gguf_type);
+        assert_int_equal(formats[f].block_values, promised[f].block_values);
+        assert_int_equal(formats[f].block_bytes, promised[f].block_bytes);
+        assert_int_equal(formats[f].alignment, promised[f].alignment);
+    }
+}
+
+/* What files hold: all that decodes, but the activations. */
+static bool is_tensor_format(format f)
+{
+    return codecs[f] && f != FORMAT_Q8_1;
+}
+
+static bool same_float(float a, float b)
+{
+    return isnan(a) ? isnan(b) : a == b;
+}
+
+static void check_decoder(arena *a, format f, bool random)
+{
+    golden_matrix g = golden_matrix_of(a, f, random);
+    size_t values = g.rows * (size_t)((const golden_dims *)golden(a, "dims.i32", 0))->k;
+    static const float beyond = 12345;
+    float *decoded = arena_alloc(a, (values + 1) * sizeof *decoded);
+    decoded[values] = beyond;
+    ref_decode(f, g.weights, values, decoded);
+    assert_true(decoded[values] == beyond);
+    for (size_t i = 0; i < values; i++)
+        if (!same_float(decoded[i], g.decoded[i]))
+            fail_msg("%s: value %zu of the %s matrix is %a, expected %a", formats[f].name, i,
+                     random ? "random" : "quantized", (double)decoded[i], (double)g.decoded[i]);
+}
+
+static void decoded_weights_equal_ggml_s(void **state)
+{
+    for (format f = 0; f < FORMAT_COUNT; f++)
+        if (is_tensor_format(f)) {
+            check_decoder(*state, f, false);
+            if (f != FORMAT_F32)
+                check_decoder(*state, f, true);
+        }
+}
+
+static bool has_half_scale(format f)
+{
+    return f == FORMAT_IQ1_M || codecs[f]->scales[0].size > 0;
+}
+
+static void store_scale(format f, uint8_t *block, unsigned scale, unsigned bits)
+{
+    if (f == FORMAT_IQ1_M)
+        for (int i = 0; i < 4; i++) {
+            uint8_t *byte = block + IQ1_M_SCALES + 2 * i + 1;
+            *byte = (uint8_t)((*byte & 15) | (bits >> (4 * i) & 15) << 4);
+        }
+    else
+        store_half(block + codecs[f]->scales[scale].offset, (uint16_t)bits);
+}
+
+/* A format of scales d and min decodes to d * a + min * b, each product rounded on its own or
+ * exact; where d or min is no number or infinite, that says what the weight is: a NaN where a or b
+ * is 0. */
+static void check_special_scales(format f, uint8_t *block)
+{
+    static const uint16_t zero = 0, one = 0x3c00,
+                          special[] = { 0x3c00, 0x7c00, 0xfc00, 0x7e00, 0xfdff };
+    enum { SPECIAL = sizeof special / sizeof *special, LARGEST_BLOCK = 256 };
+    bool has_min = codecs[f]->scales[1].size > 0;
+    float a[LARGEST_BLOCK], b[LARGEST_BLOCK] = { 0 }, w[LARGEST_BLOCK];
+    unsigned values = formats[f].block_values;
+    store_scale(f, block, 0, one);
+    if (has_min)
+        store_scale(f, block, 1, zero);
+    ref_decode(f, block, values, a);
+    if (has_min) {
+        store_scale(f, block, 0, zero);
+        store_scale(f, block, 1, one);
+        ref_decode(f, block, values, b);
+    }
+    for (int i = 1; i < (has_min ? SPECIAL * SPECIAL : SPECIAL); i++) {
+        uint16_t d_bits = special[i % SPECIAL], min_bits = special[i / SPECIAL];
+        store_scale(f, block, 0, d_bits);
+        if (has_min)
+            store_scale(f, block, 1, min_bits);
+        ref_decode(f, block, values, w);
+        for (unsigned j = 0; j < values; j++) {
+            float expected = half_to_float(d_bits) * a[j];
+            if (has_min)
+                expected += half_to_float(min_bits) * b[j];
+            if (!same_float(w[j], expected))
+                fail_msg("%s: weight %u is %g with scales of %04x and %04x, expected %g",
+                         formats[f].name, j, (double)w[j], d_bits, min_bits, (double)expected);
+        }
+    }
+}
+
+static void scales_that_are_infinite_or_no_numbers_show_in_every_weight(void **state)
+{
+    arena *a = *state;
+    random_source r = { 3 };
+    for (format f = 0; f < FORMAT_COUNT; f++)
+        for (int i = 0; is_tensor_format(f) && has_half_scale(f) && i < 20; i++) {
+            uint8_t *block = arena_alloc(a, formats[f].block_bytes);
+            ref_fill(f, block, formats[f].block_values, FILL_NORMAL, &r);
+            check_special_scales(f, block);
+        }
+}
+
+static void every_scale_of_mxfp4_is_a_power_of_two(void **state)
+{
+    (void)state;
+    static const int doubled[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+    uint8_t block[MXFP4_BYTES];
+    float w[MXFP4_VALUES];
+    for (unsigned i = 0; i < 16; i++)
+        block[MXFP4_QUANTS + i] = (uint8_t)(i | (15 - i) << 4);
+    for (int e = 0; e < 256; e++) {
+        block[MXFP4_E] = (uint8_t)e;
+        ref_decode(FORMAT_MXFP4, block, MXFP4_VALUES, w);
+        for (int i = 0; i < 16; i++) {
+            /* Most of them are infinite with a scale of 2^127, as ggml's product is. */
+            assert_true(w[i] == ldexpf((float)doubled[i], e - 128));
+            assert_true(w[i + 16] == ldexpf((float)doubled[15 - i], e - 128));
+        }
+    }
+}
+
+static void every_scale_of_nvfp4_is_half_a_ue4m3(void **state)
+{
+    (void)state;
+    uint8_t block[NVFP4_BYTES];
+    float w[NVFP4_VALUES];
+    for (unsigned i = 4; i < NVFP4_BYTES; i++)
+        block[i] = 0x22; /* 1, as all four-bit floats twice as large as they are */
+    for (int code = 0; code < 256; code++) {
+        int exponent = code >> 3 & 15, fraction = code & 7;
+        double scale = exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);
+        for (int j = 0; j < 4; j++)
+            block[NVFP4_SCALES + j] = (uint8_t)(code + j);
+        ref_decode(FORMAT_NVFP4, block, NVFP4_VALUES, w);
+        for (int i = 0; i < 16; i++) {
+            assert_true(w[i] == (code == 0x7f ? 0 : (float)scale));
+            /* The sub-block's scale belongs to its 16 weights. */
+            assert_true(code != 0x38 || w[16 + i] == 1.125f);
+        }
+    }
+}
+
+static void grids_equal_ggml_s(void **state)
+{
+    arena *a = *state;
+    static const struct {
+        const char *name;
+        const weight_grid *grid;
+        unsigned entries, bytes;
+    } grids[] = {
+        { "iq2_xxs.u64", &grid_iq2_xxs, 256, 8 }, { "iq2_xs.u64", &grid_iq2_xs, 512, 8 },
+        { "iq2_s.u64", &grid_iq2_s, 1024, 8 },    { "iq3_xxs.u32", &grid_iq3_xxs, 256, 4 },
+        { "iq3_s.u32", &grid_iq3_s, 512, 4 },     { "iq1.u64", &grid_iq1, 2048, 8 },
+    };
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        const weight_grid *g = grids[i].grid;
+        unsigned bytes = grids[i].bytes;
+        const uint8_t *expected =
+            golden(a, arena_format(a, "formats/grids/grid.%s.bin", grids[i].name),
+                   grids[i].entries * bytes);
+        assert_int_equal(g->entries, grids[i].entries);
+        assert_int_equal(g->run, bytes);
+        for (unsigned entry = 0; entry < g->entries; entry++) {
+            uint64_t values = 0;
+            for (unsigned j = 0; j < bytes; j++)
+                values |= (uint64_t)expected[entry * bytes + j] << (8 * j);
+            assert_int_equal(grid_values(g, entry), values);
+        }
+    }
+    assert_memory_equal(iq4_values, golden(a, "formats/grids/values.iq4_nl.i8.bin", 16), 16);
+    assert_memory_equal(fp4_values, golden(a, "formats/grids/values.fp4.i8.bin", 16), 16);
+}
+
+typedef struct filled {
+    const uint8_t *bytes;
+    const float *values;
+    double size; /* root of the mean square */
+} filled;
+
+enum { FILLED_VALUES = 256 * 256 };
+
+static filled fill(arena *a, format f, fill_kind kind, uint64_t seed)
+{
+    uint8_t *bytes = arena_zalloc(a, format_bytes(f, FILLED_VALUES));
+    float *x = arena_alloc(a, FILLED_VALUES * sizeof *x);
+    random_source r = { seed };
+    double square = 0;
+    ref_fill(f, bytes, FILLED_VALUES, kind, &r);
+    ref_decode(f, bytes, FILLED_VALUES, x);
+    for (int i = 0; i < FILLED_VALUES; i++) {
+        if (!isfinite(x[i]))
+            fail_msg("%s: %s value %d is %g", formats[f].name, fill_kind_names[kind], i,
+                     (double)x[i]);
+        square += (double)x[i] * (double)x[i] / FILLED_VALUES;
+    }
+    return (filled){ bytes, x, sqrt(square) };
+}
+
+static void random_data_is_finite_and_reproducible(void **state)
+{
+    arena *a = *state;
+    for (format f = 0; f < FORMAT_COUNT; f++)
+        for (fill_kind kind = 0; codecs[f] && kind < FILL_KINDS; kind++) {
+            size_t size = format_bytes(f, FILLED_VALUES);
+            filled first = fill(a, f, kind, 42), again = fill(a, f, kind, 42);
+            assert_memory_equal(first.bytes, again.bytes, size);
+            if (kind != FILL_ZERO)
+                assert_memory_not_equal(first.bytes, fill(a, f, kind, 43).bytes, size);
+        }
+}
+
+static void random_data_is_of_its_size(void **state)
+{
+    arena *a = *state;
+    for (format f = 0; f < FORMAT_COUNT; f++) {
+        if (!codecs[f])
+            continue;
+        bool weights = formats[f].block_values > 1 && f != FORMAT_Q8_1;
+        double size = weights ? 0.05 : 1, normal = fill(a, f, FILL_NORMAL, 42).size;
+        if (!(fabs(normal / size - 1) < (weights ? 0.4 : 0.03)))
+            fail_msg("%s is of size %g", formats[f].name, normal);
+        assert_true(fill(a, f, FILL_OUTLIERS, 42).size > 1.5 * normal);
+        assert_true(fill(a, f, FILL_ZERO, 42).size == 0);
+        /* Subnormals of ue4m3 are not small; q8_1 rounds values of 1e-6 to 0. */
+        double tiny = fill(a, f, FILL_TINY, 42).size;
+        assert_true(tiny < (f == FORMAT_NVFP4 ? 0.03 : 1e-3) && (tiny > 0) == (f != FORMAT_Q8_1));
+        double huge = fill(a, f, FILL_HUGE, 42).size / normal / (weights ? 1e4 : 1e3);
+        assert_true(huge > 0.7 && huge < 1.8);
+    }
+}
+
+/* The bits of a byte that are set in some block, and those that are clear in some. */
+static unsigned varying_bits(format f, const uint8_t *blocks, unsigned byte)
+{
+    unsigned set = 0, clear = 0;
+    for (unsigned i = 0; i < FILLED_VALUES / formats[f].block_values; i++) {
+        set |= blocks[i * formats[f].block_bytes + byte];
+        clear |= 0xffu ^ blocks[i * formats[f].block_bytes + byte];
+    }
+    return set & clear;
+}
+
+/* All but the scales that a randomiser sets is random: every bit of it takes both values. */
+static unsigned random_bits_of(format f, unsigned byte)
+{
+    for (int i = 0; i < MAX_SCALE_FIELDS; i++)
+        if (codecs[f]->scales[i].size > 0 && byte / 2 == codecs[f]->scales[i].offset / 2)
+            return 0;
+    switch (f) {
+    case FORMAT_MXFP4:
+        return byte == MXFP4_E ? 0 : 0xff;
+    case FORMAT_NVFP4:
+        return byte < NVFP4_SCALES + 4 ? 0 : 0xff;
+    case FORMAT_IQ1_M: /* bits 12 to 15 of its last four words are d */
+        return byte >= IQ1_M_SCALES && byte % 2 ? 0x0f : 0xff;
+    default:
+        return 0xff;
+    }
+}
+
+static void random_blocks_take_all_bits_and_signs(void **state)
+{
+    arena *a = *state;
+    for (format f = 0; f < FORMAT_COUNT; f++) {
+        if (!codecs[f] || codecs[f]->fill)
+            continue;
+        for (fill_kind kind = 0; kind < FILL_KINDS; kind++) {
+            if (kind == FILL_ZERO)
+                continue;
+            const uint8_t *blocks = fill(a, f, kind, 42).bytes;
+            for (unsigned byte = 0; byte < formats[f].block_bytes; byte++) {
+                unsigned random = random_bits_of(f, byte);
+                if ((varying_bits(f, blocks, byte) & random) != random)
+                    fail_msg("%s: byte %u of %s blocks is not random", formats[f].name, byte,
+                             fill_kind_names[kind]);
+            }
+            for (int i = 0; i < MAX_SCALE_FIELDS; i++) {
+                const scale_field *s = &codecs[f]->scales[i];
+                if (s->size > 0)
+                    assert_int_equal(varying_bits(f, blocks, s->offset + 1) >> 7, s->either_sign);
+            }
+        }
+    }
+}
+
+static void tiny_scales_are_subnormal(void **state)
+{
+    arena *a = *state;
+    for (format f = 0; f < FORMAT_COUNT; f++) {
+        if (!codecs[f] || codecs[f]->fill)
+            continue;
+        const uint8_t *block = fill(a, f, FILL_TINY, 42).bytes;
+        for (unsigned i = 0; i < FILLED_VALUES / formats[f].block_values; i++)
+            for (const scale_field *s = codecs[f]->scales; s < codecs[f]->scales + MAX_SCALE_FIELDS;
+                 s++)
+                if (s->size > 0)
+                    assert_int_equal(block[i * formats[f].block_bytes + s->offset + 1] & 0x7c, 0);
+    }
+}
+
+/* The least and the greatest code that a randomiser gives to the first byte of blocks that have
+ * scales of eight bits. */
+static void check_scale_codes(arena *a, format f, fill_kind kind, int least, int most)
+{
+    const uint8_t *block = fill(a, f, kind, 42).bytes;
+    int low = 255, high = 0;
+    for (unsigned i = 0; i < FILLED_VALUES / formats[f].block_values; i++) {
+        int code = block[i * formats[f].block_bytes];
+        low = code < low ? code : low;
+        high = code > high ? code : high;
+    }
+    assert_int_equal(low, least);
+    assert_int_equal(high, most);
+}
+
+static void scales_of_eight_bits_take_the_codes_of_their_kind(void **state)
+{
+    arena *a = *state;
+    check_scale_codes(a, FORMAT_MXFP4, FILL_NORMAL, 119, 122);
+    check_scale_codes(a, FORMAT_MXFP4, FILL_OUTLIERS, 119, 126);
+    check_scale_codes(a, FORMAT_MXFP4, FILL_TINY, 0, 107);
+    check_scale_codes(a, FORMAT_MXFP4, FILL_HUGE, 132, 135);
+    check_scale_codes(a, FORMAT_NVFP4, FILL_NORMAL, 4, 11);
+    check_scale_codes(a, FORMAT_NVFP4, FILL_OUTLIERS, 4, 45);
+    check_scale_codes(a, FORMAT_NVFP4, FILL_TINY, 0, 7);
+    check_scale_codes(a, FORMAT_NVFP4, FILL_HUGE, 0x6f, 0x7e);
+}
+
+static int setup(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(formats_keep_their_numbers_names_and_blocks),
+        TEST(decoded_weights_equal_ggml_s),
+        TEST(scales_that_are_infinite_or_no_numbers_show_in_every_weight),
+        TEST(every_scale_of_mxfp4_is_a_power_of_two),
+        TEST(every_scale_of_nvfp4_is_half_a_ue4m3),
+        TEST(grids_equal_ggml_s),
+        TEST(random_data_is_finite_and_reproducible),
+        TEST(random_data_is_of_its_size),
+        TEST(random_blocks_take_all_bits_and_signs),
+        TEST(tiny_scales_are_subnormal),
+        TEST(scales_of_eight_bits_take_the_codes_of_their_kind),
+    };
+    return cmocka_run_group_tests_name("formats", tests, NULL, NULL);
+}

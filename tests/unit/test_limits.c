@@ -1,0 +1,129 @@
+/* What CUDA does not allow of a launch is refused, with a size that would do, for every family at
+ * the largest sizes of its keys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "family/formula.h"
+#include "spec/limits.h"
+
+/* The instance of a family whose keys are the smallest, but for those of a mask, which are the
+ * largest. */
+static instance with_largest(const family *f, unsigned mask)
+{
+    instance in = { .family = f, .name = f->name };
+    for (const key *k = f->keys; k->name; k++) {
+        int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
+        bool largest = mask >> (k - f->keys) & 1;
+        instance_set(&in, k,
+                     k->choices || k->real ? key_default(k)
+                     : largest             ? k->max / unit * unit
+                                           : k->min);
+    }
+    return in;
+}
+
+static bool within_limits(const instance *in)
+{
+    static const run_values run = { .sm_count = 1000 };
+    static const int64_t most[] = { 2147483647, 65535, 65535 };
+    const launch *l = &in->family->launch;
+    for (int i = 0; i < 3; i++)
+        if (formula_value(l->grid[i], in, &run) > most[i])
+            return false;
+    return formula_value(l->block, in, NULL) <= 1024;
+}
+
+static size_t try_family(arena *a, const family *f)
+{
+    size_t refused = 0, keys = 0;
+    while (f->keys[keys].name)
+        keys++;
+    for (unsigned mask = 0; mask < 1u << keys; mask++) {
+        instance in = with_largest(f, mask);
+        const char *blamed = NULL, *refusal;
+        if (f->check && f->check(&in, a, &blamed))
+            continue;
+        blamed = NULL;
+        refusal = launch_problem(a, &in, &blamed);
+        assert_int_equal(refusal == NULL, within_limits(&in));
+        if (!refusal)
+            continue;
+        refused++;
+        const key *k = blamed ? family_key(f, blamed) : NULL;
+        const char *said = k ? strstr(refusal, arena_format(a, "; %s = ", blamed)) : NULL;
+        assert_non_null(said);
+        int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
+        int64_t fits = strtoll(strchr(said, '=') + 1, NULL, 10);
+        instance_set(&in, k, fits);
+        assert_true(within_limits(&in));
+        instance_set(&in, k, fits + unit);
+        assert_false(within_limits(&in));
+    }
+    return refused;
+}
+
+static void every_family_at_its_largest_sizes_is_within_limits_or_refused(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    size_t refused = 0;
+    for (const family *const *f = families; *f; f++)
+        refused += try_family(a, *f);
+    assert_in_range(refused, 1, 1000);
+    arena_free(a);
+}
+
+static const key sizes[] = { KEY_K(32), KEY_N, KEY_NUM_WARPS(1), KEY_DIMS, KEY_END };
+static const family wide = { .name = "wide",
+                             .keys = sizes,
+                             .launch = { .block = "64*num_warps", .grid = { "n", "k" } } };
+
+static void each_extent_has_its_limit(void **state)
+{
+    static const struct {
+        int64_t k, n, warps;
+        const char *problem, *blamed;
+    } cases[] = {
+        { 65504, 2147483647, 16, NULL, NULL },
+        { 65536, 1, 1, "wide would have 65536 blocks in y; CUDA allows 65535; k = 65504 would do",
+          "k" },
+        { 32, 1, 17,
+          "wide would have 1088 threads a block; CUDA allows 1024; num_warps = 16 would do",
+          "num_warps" },
+        { 65536, 1, 17, "wide would have 65536 blocks in y; CUDA allows 65535", NULL },
+    };
+    (void)state;
+    arena *a = arena_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        instance in = { .family = &wide,
+                        .name = "wide",
+                        .shape = { .k = cases[i].k, .n = cases[i].n },
+                        .num_warps = cases[i].warps };
+        const char *blamed = NULL, *refusal = launch_problem(a, &in, &blamed);
+        assert_int_equal(refusal == NULL, cases[i].problem == NULL);
+        if (refusal)
+            assert_string_equal(refusal, cases[i].problem);
+        assert_int_equal(blamed == NULL, cases[i].blamed == NULL);
+        if (blamed)
+            assert_string_equal(blamed, cases[i].blamed);
+        in.dims = DIMS_DYNAMIC; /* the run decides */
+        if (cases[i].warps <= 16)
+            assert_null(launch_problem(a, &in, &blamed));
+    }
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_family_at_its_largest_sizes_is_within_limits_or_refused),
+        cmocka_unit_test(each_extent_has_its_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

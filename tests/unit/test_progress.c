@@ -1,0 +1,59 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "generate.h"
+
+enum { KERNELS = 12, JOBS = 4 };
+
+static const char SPEC[] = "[f32_gemv]\nk = 256\nn = 1..12\n";
+
+typedef struct shown {
+    size_t calls, last;
+} shown;
+
+/* Takes as long as all kernels together. */
+static void show(void *context, const char *what, size_t done, size_t total)
+{
+    shown *s = context;
+    assert_string_equal(what, "verify");
+    assert_int_equal(total, KERNELS);
+    assert_in_range(done, s->last, total);
+    s->last = done;
+    s->calls++;
+    nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
+}
+
+static void the_last_step_is_shown_however_slowly(void **state)
+{
+    (void)state;
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    spec s;
+    kernel_set set;
+    kernel_list edited = { 0 };
+    verification v;
+    shown seen = { 0 };
+    const progress slow = { .step = show, .context = &seen };
+    assert_true(spec_parse(a, "spec.ini", SPEC, sizeof SPEC - 1, families, NULL, &s, &d));
+    assert_true(generate_kernels(a, &s, &set, &d));
+    assert_true(generate_verify(a, &set, &edited, 1, JOBS, &slow, &v, &d));
+    assert_int_equal(v.right, KERNELS);
+    assert_int_equal(seen.last, KERNELS);
+    assert_in_range(seen.calls, 1, KERNELS);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_step_is_shown_however_slowly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
