@@ -31,7 +31,7 @@ export SHAPES="$scratch/mine.ini" RESULTS="$scratch/results"
 timeout 60 "$gpu_bench" "$root" "$bench_gpu" --quick --peers "$scratch" >"$scratch/shown" &
 run=$!
 for i in $(seq 300); do
-    ! grep -q '^| stream_q4k_gemv' "$RESULTS"/*.md 2>/dev/null || break
+    ! grep -q '^| stream_gemv_q4k' "$RESULTS"/*.md 2>/dev/null || break
     sleep 0.1
 done
 kill "$run"
@@ -41,8 +41,8 @@ if wait "$run"; then
 fi
 first=$(echo "$RESULTS"/gpu-*-mine.md)
 cp "$first" "$scratch/first"
-grep -q '^| stream_q4k_gemv' "$first"
-grep -q '^| stream_q4k_gemv' "$scratch/shown"
+grep -q '^| stream_gemv_q4k' "$first"
+grep -q '^| stream_gemv_q4k' "$scratch/shown"
 
 "$gpu_bench" "$root" "$bench_gpu" --quick q4k_gemv
 cmp "$first" "$scratch/first"

@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-/* m = 1, two rows a warp. */
+/* Q4_K weights, m = 1, two rows a warp. */
 static bool is_plain_stream(const instance *in)
 {
-    return in->shape.m == 1 && !in->options.bias && !in->options.residual && in->rows_per_warp == 2;
+    return instance_weights(in) == FORMAT_Q4_K && in->shape.m == 1 && in->rows_per_warp == 2 &&
+           !in->options.bias && !in->options.residual && !in->options.norm;
 }
 
 /* Four heads of 128 values a KV head, an f16 cache, nothing special. */
@@ -25,7 +26,7 @@ static void take_kv_heads(const instance *in, gpu_grid *grid)
 }
 
 static const peer peers[] = {
-    { .family = "stream_q4k_gemv",
+    { .family = "stream_gemv",
       .entry = "stream_q4k_gemv_peer",
       .fits = is_plain_stream,
       .sizes = { KEY_FIELD(shape.k), KEY_FIELD(shape.n) } },

@@ -21,11 +21,11 @@ fi
 
 export LD_LIBRARY_PATH=$libcuda SHAPES=$spec PTXGEN_TEST_FAMILY=f32_gemv
 "$kit/run" --quick >"$scratch/log" 2>&1 || { cat "$scratch/log" && exit 1; }
-grep -q '^| stream_q4k_gemv' "$scratch/log"
+grep -q '^| stream_gemv_q4k' "$scratch/log"
 grep -q 'PASSED' "$scratch/log"
 for result in "$kit"/tests/bench/results/gpu-*.md; do
     grep -q "commit $(cat "$kit/commit")" "$result"
-    grep -q '^| stream_q4k_gemv' "$result"
+    grep -q '^| stream_gemv_q4k' "$result"
 done
 
 "$kit/run" tests >"$scratch/log" 2>&1

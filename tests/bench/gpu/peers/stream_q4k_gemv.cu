@@ -1,5 +1,6 @@
-// What nvcc makes of the idea of the family stream_q4k_gemv, written in CUDA C: the peer that the
-// generated kernel is timed against, launched with the same grid, buffers and shared memory.
+// What nvcc makes of the idea of the family stream_gemv with Q4_K weights, written in CUDA C: the
+// peer that the generated kernel is timed against, launched with the same grid, buffers and shared
+// memory.
 //
 // A block quantizes x into shared memory, then each warp takes two rows at a time. Eight lanes have
 // a super-block, 16 bytes of quants each; lane 2c + h has half h of chunk c. A step is 1024 weights.

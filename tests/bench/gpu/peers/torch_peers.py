@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Times PyTorch for bench_gpu's table: torch_peers.py [--list | --cpu] SPEC [FAMILY]...
 
-  linear  f16 GEMV by torch.nn.functional.linear, of stream_q4k_gemv's shapes at m = 1. It reads two
-          bytes a weight, 3.56 times as many as there are in Q4_K (144 for 256 weights).
+  linear  f16 GEMV by torch.nn.functional.linear, of stream_gemv's shapes with Q4_K weights at
+          m = 1. It reads two bytes a weight, 3.56 times as many as there are in Q4_K (144 for 256
+          weights).
   sdpa    decode attention over an f16 cache by torch.nn.functional.scaled_dot_product_attention
           with enable_gqa, of gqa_flash_decoding's shapes.
 
@@ -53,6 +54,11 @@ def numbers(text):
         yield from range(number(first), number(last or first) + 1, number(step or "1"))
 
 
+def is_plain_q4_k(section):
+    return ("q4_k" in section["weights"].replace(",", " ").split()
+            and 1 in numbers(section.get("m", "1")))
+
+
 def linear(k, n):
     rows = sorted({*range(min(SAMPLED_ROWS, n)), *range(max(0, n - SAMPLED_ROWS), n)})
 
@@ -85,7 +91,7 @@ def peers(path, families):
         section, family = spec[title], title.split(":")[0]
         if families and family not in families:
             continue
-        if family == "stream_q4k_gemv" and 1 in numbers(section.get("m", "1")):
+        if family == "stream_gemv" and is_plain_q4_k(section):
             for shape in section["shape"].split(","):
                 yield linear(*map(number, shape.split("x")))
         if family == "gqa_flash_decoding" and section["kv_type"] == "f16":
