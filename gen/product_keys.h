@@ -4,8 +4,6 @@
 
 #include "family/family.h"
 
-extern const choice bias_choices[], residual_choices[], norm_choices[], activation_choices[];
-
 #define KEY_OPTION(id, said)                                                                  \
     {                                                                                         \
         .name = #id, .summary = said, .field = KEY_FIELD(options.id), .choices = id##_choices \

@@ -204,6 +204,16 @@ typedef struct ptxgen_kernel {
     int chosen_f32, chosen_q8; /* 1: where the spec says precision = f32, precision = q8 */
 } ptxgen_kernel;
 
+typedef enum ptxgen_norm {
+    PTXGEN_NORM_NONE,
+    PTXGEN_NORM_RMS,
+} ptxgen_norm;
+typedef enum ptxgen_activation {
+    PTXGEN_ACTIVATION_SILU,
+    PTXGEN_ACTIVATION_GELU,
+    PTXGEN_ACTIVATION_SWIGLU_OAI,
+} ptxgen_activation;
+
 /* What a caller needs. A member that is 0 or NULL does not matter, but for activations and those of
  * the last group: they say what is computed, and of what. A size that a family does not have counts
  * as 1: m = 1 finds kernels without m. */
@@ -211,21 +221,30 @@ typedef struct ptxgen_query {
     ptxgen_operation op;
     ptxgen_format weights;     /* of attention: the caches' */
     ptxgen_format activations; /* 0: f32, or what the family takes where one is named */
-    int64_t k, n, m;
-    int64_t head_dim, num_heads, num_kv_heads;
+    ptxgen_format precision; /* PTXGEN_F32: no kernel that rounds f32 activations to 8 bits */
     unsigned sm; /* of the device, times ten: 90 */
     const char *family;
     double epsilon; /* of an RMS norm */
-    int64_t n_kv;   /* of pipelines: rows of Wk and of Wv */
-    ptxgen_format precision; /* PTXGEN_F32: no kernel that rounds f32 activations to 8 bits */
-    int64_t max_seq_len, chunk_size;
+    int64_t k;
+    int64_t n;
+    int64_t m;
+    int64_t n_kv; /* of pipelines: rows of Wk and of Wv */
+    int64_t head_dim;
+    int64_t num_heads;
+    int64_t num_kv_heads;
+    int64_t max_seq_len;
+    int64_t chunk_size;
+    int64_t num_warps; /* a block's, where the family has the key */
 
-    int bias, residual;   /* of a GEMV: 1 where it is added to the product */
+    int bias; /* of a GEMV: 1 where it is added to the product */
+    int residual; /* as bias */
+    ptxgen_norm norm; /* of x, ahead of a product */
+    ptxgen_activation activation; /* of a gate */
     int seq_len_indirect; /* of attention to one sequence: 1 where seq_len is read from device memory */
-    int64_t window;       /* of attention: the last positions that count; 0: all; */
-    double scale;         /* of q.k; 0: 1 / sqrt(head_dim); */
-    double softcap;       /* 0: none */
-    int scratch;          /* 1: also kernels with parameters that are scratch memory */
+    int64_t window; /* of attention: the last positions that count; 0: all */
+    double scale; /* of q.k; 0: 1 / sqrt(head_dim) */
+    double softcap; /* 0: none */
+    int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
 /* Kernels that belong together, in the order to launch them. */
@@ -376,39 +395,46 @@ static inline int ptxgen_fits_epsilon(const ptxgen_kernel *kernel, double wanted
 }
 
 /* The sizes that a query asks for, by the names of their keys. */
-enum { PTXGEN_QUERY_SIZES = 9 };
+enum { PTXGEN_QUERY_SIZES = 10 };
 typedef struct ptxgen_size {
     const char *name;
     int64_t wanted; /* 0: any */
 } ptxgen_size;
 static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t index)
 {
-    const ptxgen_size sizes[PTXGEN_QUERY_SIZES] = { { "k", query->k },
-                                                    { "n", query->n },
-                                                    { "m", query->m },
-                                                    { "n_kv", query->n_kv },
-                                                    { "head_dim", query->head_dim },
-                                                    { "num_heads", query->num_heads },
-                                                    { "num_kv_heads", query->num_kv_heads },
-                                                    { "max_seq_len", query->max_seq_len },
-                                                    { "chunk_size", query->chunk_size } };
+    const ptxgen_size sizes[PTXGEN_QUERY_SIZES] = {
+        { "k", query->k },
+        { "n", query->n },
+        { "m", query->m },
+        { "n_kv", query->n_kv },
+        { "head_dim", query->head_dim },
+        { "num_heads", query->num_heads },
+        { "num_kv_heads", query->num_kv_heads },
+        { "max_seq_len", query->max_seq_len },
+        { "chunk_size", query->chunk_size },
+        { "num_warps", query->num_warps },
+    };
     return sizes[index];
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 6 };
+enum { PTXGEN_QUERY_OPTIONS = 8 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
 } ptxgen_option;
 static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_t index)
 {
-    const ptxgen_option options[PTXGEN_QUERY_OPTIONS] = { { "bias", (double)query->bias },
-                                                          { "residual", (double)query->residual },
-                                                          { "seq_len", (double)query->seq_len_indirect },
-                                                          { "window", (double)query->window },
-                                                          { "scale", query->scale },
-                                                          { "softcap", query->softcap } };
+    const ptxgen_option options[PTXGEN_QUERY_OPTIONS] = {
+        { "bias", (double)query->bias },
+        { "residual", (double)query->residual },
+        { "norm", (double)query->norm },
+        { "activation", (double)query->activation },
+        { "seq_len", (double)query->seq_len_indirect },
+        { "window", (double)query->window },
+        { "scale", (double)query->scale },
+        { "softcap", (double)query->softcap },
+    };
     return options[index];
 }
 

@@ -8,6 +8,7 @@
 #include "emit/header_data.h"
 #include "emit/header_pipelines.h"
 #include "emit/header_ptx.h"
+#include "emit/header_query.h"
 #include "family/formula.h"
 #include "templates/templates.h"
 
@@ -293,6 +294,13 @@ static const placeholder placeholders[] = {
     { "@KERNEL_COUNT@", print_kernel_count, NULL },
     { "@LAUNCHES@", print_launches, NULL },
     { "@PIPELINE_LAUNCHES@", print_pipeline_launches, NULL },
+    { "@QUERY_ENUMS@", print_query_enums, NULL },
+    { "@QUERY_SIZE_MEMBERS@", print_query_size_members, NULL },
+    { "@QUERY_OPTION_MEMBERS@", print_query_option_members, NULL },
+    { "@QUERY_SIZES@", print_query_size_count, NULL },
+    { "@QUERY_OPTIONS@", print_query_option_count, NULL },
+    { "@QUERY_SIZE_ROWS@", print_query_size_rows, NULL },
+    { "@QUERY_OPTION_ROWS@", print_query_option_rows, NULL },
     { "@FIRST@", print_first, NULL },
     { "@FIRST_ARGUMENTS@", print_first_arguments, NULL },
 };

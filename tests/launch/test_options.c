@@ -155,6 +155,10 @@ static void every_kernel_is_the_one_that_its_query_finds(void **state)
                                      .max_seq_len = k->max_seq_len,
                                      .bias = (int)key_of(k, "bias")->value,
                                      .residual = (int)key_of(k, "residual")->value,
+                                     .norm = (ptxgen_norm)key_of(k, "norm")->value,
+                                     .activation =
+                                         (ptxgen_activation)key_of(k, "activation")->value,
+                                     .num_warps = key_of(k, "num_warps")->value,
                                      .window = key_of(k, "window")->value,
                                      .scale = key_of(k, "scale")->real,
                                      .softcap = key_of(k, "softcap")->real };

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "spec_sample.h"
 
 static void families_and_keys_are_found_by_name(void **state)
@@ -140,6 +142,35 @@ static void a_weights_key_says_format_precision_and_columns(void **state)
     arena_free(a);
 }
 
+/* Of all that a query's rows and ptxgen_query's own members name. */
+static bool a_query_says(const char *name, size_t length)
+{
+    static const char *const said[] = {
+#define QUERY_SIZE(key, ...)   #key,
+#define QUERY_OPTION(key, ...) #key,
+#define QUERY_WORD(key, ...)   #key,
+#include "family/query.def"
+        "epsilon",
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (strlen(said[i]) == length && memcmp(said[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+static void a_query_can_say_what_identifies_an_operation(void **state)
+{
+    (void)state;
+    for (size_t op = 0; op < OP_COUNT; op++)
+        for (const char *key = operations[op].identity; *key;) {
+            size_t length = strcspn(key, " ");
+            if (!a_query_says(key, length))
+                fail_msg("no query says %.*s, which identifies %s", (int)length, key,
+                         operations[op].name);
+            key += length + (key[length] == ' ');
+        }
+}
+
 static void dynamic_dims_are_passed_behind_the_other_parameters(void **state)
 {
     (void)state;
@@ -185,6 +216,7 @@ int main(void)
         cmocka_unit_test(a_sum_of_values_is_put_in_parentheses),
         cmocka_unit_test(families_round_x_where_their_reference_does),
         cmocka_unit_test(a_weights_key_says_format_precision_and_columns),
+        cmocka_unit_test(a_query_can_say_what_identifies_an_operation),
         cmocka_unit_test(dynamic_dims_are_passed_behind_the_other_parameters),
         cmocka_unit_test(a_sequence_length_is_a_number_or_a_pointer),
     };
