@@ -162,12 +162,12 @@ static void a_query_can_say_what_identifies_an_operation(void **state)
 {
     (void)state;
     for (size_t op = 0; op < OP_COUNT; op++)
-        for (const char *key = operations[op].identity; *key;) {
-            size_t length = strcspn(key, " ");
-            if (!a_query_says(key, length))
-                fail_msg("no query says %.*s, which identifies %s", (int)length, key,
+        for (const char *word = operations[op].identity; *word;) {
+            size_t length = strcspn(word, " ");
+            if (!a_query_says(word, length))
+                fail_msg("no query says %.*s, which identifies %s", (int)length, word,
                          operations[op].name);
-            key += length + (key[length] == ' ');
+            word += length + (word[length] == ' ');
         }
 }
 
