@@ -389,7 +389,8 @@ static void judge_proof(arena *a, const kernel_set *set, const proof *p, verifie
 {
     const kernel *k = p->kernel;
     const verify_result *r = &p->result;
-    *out = (verified){ k, r->right, r->blocks, r->instructions, r->worst };
+    *out =
+        (verified){ k, r->right, r->blocks, r->instructions, r->blocks < r->of_blocks, r->worst };
     if (!r->right)
         diag_error(d, DIAG_VERIFY_FAILED,
                    k->edited_file ? place_in_file(a, k, r->line) : k->instance->where, "%s for %s",

@@ -57,6 +57,7 @@ typedef struct verified {
     const kernel *kernel;
     bool right;
     uint64_t blocks, instructions; /* run; instructions of all threads */
+    bool sampled;                  /* blocks are some of the grids' */
     double worst;                  /* largest error as a part of its bound */
 } verified;
 

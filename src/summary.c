@@ -68,14 +68,19 @@ static void put_verified(strbuf *out, const verification *v)
 void summary_verification(strbuf *out, const verification *v, bool all)
 {
     const verified *worst = NULL; /* a shard may be empty */
-    for (size_t i = 0; i < v->checked; i++)
+    size_t sampled = 0;
+    for (size_t i = 0; i < v->checked; i++) {
         worst = !worst || v->kernels[i].worst > worst->worst ? &v->kernels[i] : worst;
+        sampled += v->kernels[i].sampled;
+    }
     if (all)
         put_verified(out, v);
     size_t line = out->length;
     strbuf_put(out, "verify");
     strbuf_pad(out, line, WHAT_WIDTH);
     strbuf_format(out, "%zu of %zu right", v->right, v->checked);
+    if (sampled)
+        strbuf_format(out, ", %zu by some blocks of large grids", sampled);
     if (worst)
         strbuf_format(out, ", worst error %.2g of its bound (%s)", worst->worst,
                       worst->kernel->instance->name);

@@ -17,7 +17,8 @@
 
 enum {
     JUDGED_AT_ONCE = 4096,            /* elements: whole blocks of every format */
-    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; what is larger repeats itself */
+    LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; what is larger repeats itself. Those that an array
+                                         of addresses points to share that */
 };
 
 /* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
@@ -134,43 +135,44 @@ static void expect(const trial *t, size_t index, uint64_t first, uint64_t count,
     t->instance->family->reference(&t->problem, output, first, count, values);
 }
 
-uint64_t trial_missing_block(const trial *t, size_t index, const uint8_t *written, uint64_t first,
-                             uint64_t end)
+uint64_t trial_output_blocks(const trial_param *p)
+{
+    return p->values / formats[p->param.format].block_values;
+}
+
+uint64_t trial_missing_block(const trial *t, size_t index, const trial_output *o)
 {
     ref_value expected[JUDGED_AT_ONCE];
     uint64_t block_values = formats[t->params[index].param.format].block_values;
-    uint64_t at_once = JUDGED_AT_ONCE / block_values;
-    while (first < end) {
-        uint64_t last = run_end(written, first, end - first < at_once ? end : first + at_once);
-        if (!written[first]) {
-            expect(t, index, first * block_values, (last - first) * block_values, expected);
-            for (uint64_t i = first; i < last; i++)
-                if (isfinite(expected[(i - first) * block_values].magnitude))
-                    return i;
-        }
-        first = last;
+    uint64_t at_once = JUDGED_AT_ONCE / block_values, end = o->written ? o->count : 0;
+    for (uint64_t at = 0, last; at < end; at = last) {
+        last = run_end(o->written, at, end - at < at_once ? end : at + at_once);
+        if (o->written[at])
+            continue;
+        expect(t, index, (o->first + at) * block_values, (last - at) * block_values, expected);
+        for (uint64_t i = at; i < last; i++)
+            if (isfinite(expected[(i - at) * block_values].magnitude))
+                return o->first + i;
     }
-    return end;
+    return o->first + o->count;
 }
 
-void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t *written,
-                 judgement *j)
+void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)
 {
-    const trial_param *p = &t->params[index];
-    const family *f = t->instance->family;
+    const param *p = &t->params[index].param;
     ref_value expected[JUDGED_AT_ONCE];
-    uint64_t block_values = formats[p->param.format].block_values;
-    uint64_t blocks = p->values / block_values, at_once = JUDGED_AT_ONCE / block_values;
-    for (uint64_t block = 0, end; block < blocks; block = end) {
-        end = blocks - block < at_once ? blocks : block + at_once;
-        if (written)
-            end = run_end(written, block, end);
-        if (written && !written[block])
+    uint64_t block_values = formats[p->format].block_values;
+    uint64_t at_once = JUDGED_AT_ONCE / block_values;
+    for (uint64_t at = 0, end; at < o->count; at = end) {
+        end = o->count - at < at_once ? o->count : at + at_once;
+        if (o->written)
+            end = run_end(o->written, at, end);
+        if (o->written && !o->written[at])
             continue;
-        uint64_t first = block * block_values, count = (end - block) * block_values;
+        uint64_t first = (o->first + at) * block_values, count = (end - at) * block_values;
         expect(t, index, first, count, expected);
-        judge_values(&p->param, (const char *)bytes + format_bytes(p->param.format, first),
-                     expected, first, count, f->tolerance, j);
+        judge_values(p, (const char *)o->bytes + at * formats[p->format].block_bytes, expected,
+                     first, count, t->instance->family->tolerance, j);
     }
 }
 
@@ -278,26 +280,43 @@ void trial_shorten_each(trial *t, const uint32_t *seq_lens)
     lengths_changed(t);
 }
 
-/* A number of bytes that an input repeats after when it is too large: whole units, and odd many of
- * them, so that rows and heads don't fall on the same bytes. */
-static uint64_t repeat_after(uint64_t unit, uint64_t size)
+/* A number of bytes that an input repeats after when it and others like it are too large together:
+ * whole units, and odd many of them, so that rows and heads don't fall on the same bytes. */
+static uint64_t repeat_after(uint64_t unit, uint64_t size, uint64_t count)
 {
-    uint64_t period = (LARGEST_INPUT / 4 / unit | 1) * unit;
-    return size > LARGEST_INPUT ? period : size;
+    uint64_t most = size < LARGEST_INPUT ? size : LARGEST_INPUT;
+    uint64_t period = (most / 4 / unit | 1) * unit;
+    return size > LARGEST_INPUT / count && period < size ? period : size;
 }
 
-static trial_buffer filled(arena *a, const trial *t, format f, uint64_t values, uint64_t unit,
-                           unsigned align, random_source *r)
+static void fill(const trial *t, format f, void *bytes, uint64_t size, random_source *r)
 {
-    trial_buffer made = { .size = format_bytes(f, values) };
-    made.stored = repeat_after(unit * formats[f].block_bytes, made.size);
-    made.readable = (made.size + align - 1) / align * align;
-    uint64_t behind = made.stored == made.size ? made.readable - made.size : 0;
-    made.bytes = arena_alloc(a, made.stored + behind);
-    memset((char *)made.bytes + made.stored, 0xff, behind);
-    ref_fill(f, made.bytes, made.stored / formats[f].block_bytes * formats[f].block_values,
-             t->setup.kind, r);
-    return made;
+    const format_info *info = &formats[f];
+    ref_fill(f, bytes, size / info->block_bytes * info->block_values, t->setup.kind, r);
+}
+
+/* Several that repeat themselves lie in the same bytes, each starting a unit behind the other. */
+static void fill_all(arena *a, const trial *t, trial_buffer *made, uint64_t count, format f,
+                     uint64_t values, uint64_t unit, unsigned align, random_source *r)
+{
+    uint64_t unit_bytes = unit * formats[f].block_bytes, size = format_bytes(f, values);
+    trial_buffer one = { .size = size, .readable = (size + align - 1) / align * align };
+    one.stored = repeat_after(unit_bytes, size, count);
+    if (one.stored < size) {
+        uint64_t all = one.stored + (count - 1) * unit_bytes;
+        one.bytes = arena_alloc(a, all);
+        fill(t, f, one.bytes, all, r);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        made[i] = one;
+        if (one.stored < size) {
+            made[i].bytes = (char *)one.bytes + i * unit_bytes;
+            continue;
+        }
+        made[i].bytes = arena_alloc(a, one.readable);
+        memset((char *)made[i].bytes + size, 0xff, one.readable - size);
+        fill(t, f, made[i].bytes, size, r);
+    }
 }
 
 static uint64_t size_of(const trial *t, const char *formula)
@@ -316,10 +335,9 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     uint64_t count = addresses ? p->values : 1;
     trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
     const void **contents = arena_alloc(a, count * sizeof *contents);
-    for (uint64_t i = 0; i < count; i++) {
-        made[i] = filled(a, t, f, values, unit, addresses ? 1 : p->param.align, r);
+    fill_all(a, t, made, count, f, values, unit, addresses ? 1 : p->param.align, r);
+    for (uint64_t i = 0; i < count; i++)
         contents[i] = made[i].bytes;
-    }
     if (addresses) {
         p->targets = made;
         p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };

@@ -90,16 +90,23 @@ typedef struct judgement {
     double got, expected; /* and its values */
 } judgement;
 
-/* The first block (of the output's format) in [first, end) that is not written though it has to be,
- * or end. written has one byte a block. */
-uint64_t trial_missing_block(const trial *t, size_t index, const uint8_t *written, uint64_t first,
-                             uint64_t end);
+/* Some of the blocks of an output, of its format, from the first one on. written has one byte a
+ * block, not zero where the kernel wrote it; NULL: everywhere. */
+typedef struct trial_output {
+    const void *bytes;
+    const uint8_t *written;
+    uint64_t first, count;
+} trial_output;
 
-/* Judges the output that is params[index]. written has one byte a block of the output's format, not
- * zero where the kernel wrote it; NULL: everywhere. Keeps in j what is worse, and adds to judged.
- */
-void trial_judge(const trial *t, size_t index, const void *bytes, const uint8_t *written,
-                 judgement *j);
+/* How many there are of the output that is params[index]. */
+uint64_t trial_output_blocks(const trial_param *p);
+
+/* The first of these blocks of params[index] that is not written though it has to be, or the one
+ * behind the last. */
+uint64_t trial_missing_block(const trial *t, size_t index, const trial_output *o);
+
+/* Judges these blocks of params[index]. Keeps in j what is worse, and adds to judged. */
+void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j);
 
 /* Judges values against ones that are known, in the same way. */
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,

@@ -18,6 +18,9 @@
 enum {
     WHOLE_WORK = 20000000,   /* estimated thread-instructions up to which every block is run */
     SAMPLED_WORK = 4000000,  /* up to which more blocks are sampled */
+    LARGE_WORK = 200000000,  /* of a block, from which on one alone is run */
+    LARGE_OUTPUT = 64 << 20, /* bytes, of which room is made only for what is written */
+    JUDGED_BLOCKS = 1 << 12, /* of an output, at once */
     MAX_CHOICES = 16,        /* of blocks, or of such that run together */
     HANGING = 20,            /* times the estimate of a block's work: it hangs, */
     HANGING_SMALL = 2000000, /* and that is at least so much */
@@ -25,7 +28,11 @@ enum {
     TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
     SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
     ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
+    LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
+    TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
 };
+#define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
+#define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
 
 typedef struct verifier {
     arena *result_arena, *scratch;
@@ -109,10 +116,11 @@ static int64_t longest_span(const trial *t)
 static uint64_t estimated_work(const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
+    double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(s->n);
     if (s->max_seq_len)
-        return 12 * at_least_one(s->num_heads) * at_least_one(s->m) * at_least_one(s->head_dim) *
-               at_least_one(longest_span(t));
-    return 5 * at_least_one(s->k) * at_least_one(s->n) * at_least_one(s->m);
+        work = 12.0 * (double)at_least_one(s->num_heads) * (double)at_least_one(s->head_dim) *
+               (double)at_least_one(longest_span(t));
+    return (uint64_t)fmin(work * (double)at_least_one(s->m), (double)(UINT64_C(1) << 62));
 }
 
 static uint64_t grid_size(const trial *t)
@@ -174,7 +182,7 @@ static block_choice choose_blocks(arena *a, const trial *t, selection which)
         return c;
     c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
     choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
-    if (which != SAMPLED_BLOCKS)
+    if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;
     choose_with_partners(&c, t, 0);
     if (t->setup.shape.n) {
@@ -195,6 +203,13 @@ static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
                               : emu_map_pattern(memory, b.readable, b.bytes, b.stored);
 }
 
+/* What is read of scratch memory has to have been written there. */
+static uint64_t room_for(emu_memory *memory, const trial_param *p)
+{
+    return p->param.kind == PARAM_OUT && p->size > LARGE_OUTPUT ? emu_alloc_sparse(memory, p->size)
+                                                                : emu_alloc(memory, p->size);
+}
+
 static device_params map_params(emu_memory *memory, const trial *t)
 {
     device_params d = { .memory = memory };
@@ -204,7 +219,7 @@ static device_params map_params(emu_memory *memory, const trial *t)
         for (uint64_t j = 0; p->targets && j < p->values; j++)
             addresses[j] = map_buffer(memory, p->targets[j]);
         if (p->param.kind == PARAM_OUT || p->param.kind == PARAM_SCRATCH)
-            d.addresses[i] = emu_alloc(memory, p->size);
+            d.addresses[i] = room_for(memory, p);
         if (p->param.zeroed)
             emu_write(memory, d.addresses[i], arena_zalloc(t->arena, p->size), p->size);
         if (p->param.kind == PARAM_IN)
@@ -237,25 +252,6 @@ static void spoil_next_positions(const device_params *d, const trial *t, arena *
         for (size_t j = 0; j < trial_cache_count(p); j++)
             spoil_position(d->memory, addresses[j], trial_cache(p, j), row, t, j, scratch);
     }
-}
-
-/* The first block of an output that is not written though it should be, of those that the chosen
- * blocks of the grid are sure to write: all, or the first and the last. */
-static const char *unwritten(arena *a, const trial *t, size_t index, const uint8_t *written,
-                             const block_choice *c)
-{
-    const trial_param *p = &t->params[index];
-    uint64_t block_values = formats[p->param.format].block_values;
-    uint64_t blocks = p->values / block_values, grid = grid_size(t), missing = blocks;
-    if (!c->count)
-        missing = trial_missing_block(t, index, written, 0, blocks);
-    if (c->count && chosen(c, 0) && trial_missing_block(t, index, written, 0, 1) == 0)
-        missing = 0;
-    if (c->count && chosen(c, grid - 1) && missing == blocks)
-        missing = trial_missing_block(t, index, written, blocks - 1, blocks);
-    return missing == blocks ? NULL
-                             : arena_format(a, "%s[%llu] is never written", p->param.name,
-                                            (unsigned long long)(missing * block_values));
 }
 
 static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
@@ -292,30 +288,76 @@ static const char *find_store(verifier *v, const trial *t, const device_params *
                         text_line(v->scratch, v->kernel->ptx, stats.watched_line));
 }
 
-static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
-                         const block_choice *c, judgement *j)
+/* Blocks of an output from the first one on, with which of them are written. */
+static trial_output read_output(arena *a, const device_params *d, const trial_param *p,
+                                size_t index, uint64_t first, uint64_t count)
 {
-    const trial_param *p = &t->params[index];
-    uint64_t block_bytes = formats[p->param.format].block_bytes, blocks = p->size / block_bytes;
-    uint8_t *bytes = arena_zalloc(v->scratch, p->size);
-    uint8_t *written = arena_alloc(v->scratch, blocks);
-    for (uint64_t i = 0; i < blocks; i++) {
-        uint64_t address = d->addresses[index] + i * block_bytes;
+    uint64_t block_bytes = formats[p->param.format].block_bytes;
+    uint8_t *bytes = arena_zalloc(a, count * block_bytes);
+    uint8_t *written = arena_alloc(a, count);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t address = d->addresses[index] + (first + i) * block_bytes;
         written[i] = emu_written(d->memory, address, block_bytes);
         if (written[i])
             emu_read(d->memory, address, bytes + i * block_bytes, block_bytes);
     }
-    const char *missing = unwritten(v->scratch, t, index, written, c);
-    const uint8_t *stored = memchr(written, true, blocks);
-    if (missing && stored) {
-        uint64_t address = d->addresses[index] + (uint64_t)(stored - written) * block_bytes;
-        missing = arena_format(v->scratch, "%s; %s", missing,
-                               find_store(v, t, d, c, "what is, is stored by", address));
+    return (trial_output){ bytes, written, first, count };
+}
+
+static bool reject_missing(verifier *v, const trial *t, const device_params *d, size_t index,
+                           const block_choice *c, uint64_t missing)
+{
+    const trial_param *p = &t->params[index];
+    uint64_t block_bytes = formats[p->param.format].block_bytes;
+    uint64_t block_values = formats[p->param.format].block_values, offset = 0;
+    const char *words = arena_format(v->scratch, "%s[%llu] is never written", p->param.name,
+                                     (unsigned long long)(missing * block_values));
+    while ((offset = emu_next_written(d->memory, d->addresses[index], offset)) < p->size &&
+           !emu_written(d->memory, d->addresses[index] + offset, block_bytes))
+        offset += block_bytes - offset % block_bytes;
+    if (offset < p->size)
+        words = arena_format(
+            v->scratch, "%s; %s", words,
+            find_store(v, t, d, c, "what is, is stored by", d->addresses[index] + offset));
+    return reject(v, t, words);
+}
+
+/* Of a grid that is run whole everything has to be written, of chosen blocks the first and the last
+ * element by those of the grid. */
+static bool judge_missing(verifier *v, const trial *t, const device_params *d, size_t index,
+                          const block_choice *c, uint64_t first, uint64_t count)
+{
+    const trial_output o = read_output(v->scratch, d, &t->params[index], index, first, count);
+    uint64_t missing = trial_missing_block(t, index, &o);
+    return missing == first + count || reject_missing(v, t, d, index, c, missing);
+}
+
+/* Some blocks at a time, and of a grid of which a part has run those near what is written. */
+static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
+                         const block_choice *c, judgement *j)
+{
+    const trial_param *p = &t->params[index];
+    uint64_t block_bytes = formats[p->param.format].block_bytes;
+    uint64_t blocks = trial_output_blocks(p), grid = grid_size(t);
+    if (c->count && blocks &&
+        ((chosen(c, 0) && !judge_missing(v, t, d, index, c, 0, 1)) ||
+         (chosen(c, grid - 1) && !judge_missing(v, t, d, index, c, blocks - 1, 1))))
+        return false;
+    arena *a = arena_new();
+    uint64_t at = 0, missing = 0;
+    while (at < blocks && missing == at) {
+        if (c->count)
+            at = emu_next_written(d->memory, d->addresses[index], at * block_bytes) / block_bytes;
+        uint64_t count = blocks - at < JUDGED_BLOCKS ? blocks - at : JUDGED_BLOCKS;
+        arena_reset(a);
+        const trial_output o = read_output(a, d, p, index, at, count);
+        at += count;
+        missing = c->count ? at : trial_missing_block(t, index, &o);
+        if (missing == at)
+            trial_judge(t, index, &o, j);
     }
-    if (missing)
-        return reject(v, t, missing);
-    trial_judge(t, index, bytes, written, j);
-    return true;
+    arena_free(a);
+    return missing == at || reject_missing(v, t, d, index, c, missing);
 }
 
 /* Where the element lies in its output. */
@@ -400,6 +442,7 @@ static bool run_blocks(verifier *v, const trial *t, device_params *d, const bloc
     bool ended = launch_blocks(v, t, d, c, 0, &stats, &report);
     v->result.instructions += stats.thread_instructions;
     v->result.blocks += c->count ? c->count : grid_size(t);
+    v->result.of_blocks += grid_size(t);
     if (!ended)
         return reject(v, t, fault_message(v, &report));
     return judge_outputs(v, t, d, c) && judge_zeroed(v, t, d);
@@ -440,15 +483,37 @@ static bool run_alone(verifier *v, trial *t, device_params *d)
     return run(v, t, d, SAMPLED_BLOCKS);
 }
 
+/* Whether a trial takes no more of time and addresses than one may. */
+static bool is_within_reach(verifier *v, const trial *t)
+{
+    uint64_t work = estimated_work(t) / grid_size(t);
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].size > MOST_BYTES)
+            return reject(v, t,
+                          arena_format(v->scratch,
+                                       "%s has %.0e bytes, too many to verify: a smaller size has "
+                                       "the same code",
+                                       t->params[i].param.name, (double)t->params[i].size));
+    return work <= MOST_WORK ||
+           reject(v, t,
+                  arena_format(v->scratch,
+                               "a block takes some %.0e instructions, too many to verify: a "
+                               "smaller size has the same code",
+                               (double)work));
+}
+
 static bool run_setup(verifier *v, const trial_setup *setup,
                       bool (*runs)(verifier *, trial *, device_params *))
 {
     arena *a = arena_new();
     trial t = trial_prepare(a, v->kernel->instance, setup);
-    emu_memory *memory = emu_memory_new();
-    device_params d = map_params(memory, &t);
-    bool right = runs(v, &t, &d);
-    emu_memory_free(memory);
+    bool right = is_within_reach(v, &t);
+    if (right) {
+        emu_memory *memory = emu_memory_new();
+        device_params d = map_params(memory, &t);
+        right = runs(v, &t, &d);
+        emu_memory_free(memory);
+    }
     arena_free(a);
     return right;
 }
@@ -459,9 +524,9 @@ static bool run_first(verifier *v, trial *t, device_params *d)
 }
 
 /* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
-static bool run_spoiled(verifier *v, const problem_shape *shape)
+static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
-    trial_setup setup = { .shape = *shape, .sm_count = USUAL_SM_COUNT, .seed = v->seed };
+    trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len < SOME_SEQ_LEN ? shape->max_seq_len : SOME_SEQ_LEN;
     arena *a = arena_new();
     trial t = trial_prepare(a, v->kernel->instance, &setup);
@@ -484,6 +549,8 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
+    if (setup.shape.seq_len > LONG_SEQ_LEN)
+        setup.shape.seq_len = LONG_SEQ_LEN;
     for (size_t i = 0; right && i < sizeof others / sizeof *others; i++) {
         setup.kind = others[i];
         right = run_setup(v, &setup, run_first);
@@ -509,9 +576,11 @@ static int64_t looping_sm_count(const instance *in, const problem_shape *s)
 static bool run_shape(verifier *v, const problem_shape *shape)
 {
     int64_t looping = looping_sm_count(v->kernel->instance, shape);
-    return run_sizes(v, shape, USUAL_SM_COUNT) &&
-           (!looping || looping == USUAL_SM_COUNT || run_sizes(v, shape, looping)) &&
-           run_spoiled(v, shape);
+    bool long_loops = looping > USUAL_SM_COUNT * TURNS_AT_MOST / TURNS_A_BLOCK;
+    int64_t usual = long_loops ? looping : USUAL_SM_COUNT;
+    return run_sizes(v, shape, usual) &&
+           (!looping || looping == usual || run_sizes(v, shape, looping)) &&
+           run_spoiled(v, shape, usual);
 }
 
 static bool fixes_all_sizes(const instance *in)

@@ -8,8 +8,9 @@
 
 typedef struct verify_result {
     bool right;
-    double worst;    /* largest error, as a part of the family's tolerance: right is below 1 */
-    uint64_t blocks; /* run */
+    double worst;       /* largest error, as a part of the family's tolerance: right is below 1 */
+    uint64_t blocks;    /* run, */
+    uint64_t of_blocks; /* of so many in the grids of the launches */
     uint64_t instructions; /* thread-instructions */
     unsigned isa;          /* PTX ISA version of the text, times ten */
     size_t shared_bytes;   /* static, that it declares */
@@ -20,8 +21,8 @@ typedef struct verify_result {
 } verify_result;
 
 /* Runs the cases that the kernel's instance asks for: its own size (first, last and sampled blocks
- * where the whole would take long), with dynamic dims other sizes, with a sequence length 0, 1,
- * odd, full and too long. Inputs are random by the seed. */
+ * where the whole would take long; none where a single one would), with dynamic dims other sizes,
+ * with a sequence length 0, 1, odd, full and too long. Inputs are random by the seed. */
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
 
 /* Runs one case alone; with a sequence length, that one. */

@@ -47,9 +47,30 @@ uint8_t *allocation_bitmap(uint64_t size)
     return calloc(bitmap_bytes(size), 1);
 }
 
-static uint64_t page_count(const allocation *a)
+static uint64_t group_count(const allocation *a)
 {
-    return a->size / PAGE_BYTES + 1;
+    return a->size / PAGE_BYTES / PAGES_A_GROUP + 1;
+}
+
+/* The page of an offset, or NULL. */
+static page *page_at(const allocation *a, uint64_t offset)
+{
+    const page_group *group = a->groups[offset / PAGE_BYTES / PAGES_A_GROUP];
+    return group ? group->pages[offset / PAGE_BYTES % PAGES_A_GROUP] : NULL;
+}
+
+/* Takes a step to the next page that is there, from a number on; NULL: there is none. */
+static page *next_page(const allocation *a, uint64_t *number)
+{
+    uint64_t end = a->groups ? group_count(a) * PAGES_A_GROUP : 0;
+    while (*number < end) {
+        const page_group *group = a->groups[*number / PAGES_A_GROUP];
+        page *p = group ? group->pages[*number % PAGES_A_GROUP] : NULL;
+        if (p)
+            return p;
+        *number = group ? *number + 1 : (*number / PAGES_A_GROUP + 1) * PAGES_A_GROUP;
+    }
+    return NULL;
 }
 
 void allocation_release(allocation *a)
@@ -58,28 +79,35 @@ void allocation_release(allocation *a)
         free(a->bytes);
     free(a->initialised);
     free(a->written);
-    for (uint64_t i = 0; a->pages && i < page_count(a); i++)
-        free(a->pages[i]);
-    free(a->pages);
+    page *p;
+    for (uint64_t i = 0; (p = next_page(a, &i)); i++)
+        free(p);
+    for (uint64_t i = 0; a->groups && i < group_count(a); i++)
+        free(a->groups[i]);
+    free(a->groups);
     a->bytes = a->initialised = a->written = NULL;
-    a->pages = NULL;
+    a->groups = NULL;
     a->freed = true;
 }
 
-struct page **allocation_pages(const allocation *a)
+page_group **allocation_groups(const allocation *a)
 {
-    return allocate(a, (size_t)page_count(a) * sizeof(page *));
+    return allocate(a, (size_t)group_count(a) * sizeof(page_group *));
 }
 
-static page *make_page(allocation *a, uint64_t index)
+static page *make_page(allocation *a, uint64_t offset)
 {
-    page *p = a->pages[index];
-    if (!p) {
-        p = a->pages[index] = allocate(a, sizeof *p);
+    uint64_t index = offset / PAGE_BYTES;
+    page_group **group = &a->groups[index / PAGES_A_GROUP];
+    if (!*group)
+        *group = allocate(a, sizeof **group);
+    page **p = &(*group)->pages[index % PAGES_A_GROUP];
+    if (!*p) {
+        *p = allocate(a, sizeof **p);
         for (uint64_t i = 0; i < PAGE_BYTES; i++)
-            p->bytes[i] = a->pattern[(index * PAGE_BYTES + i) % a->pattern_size];
+            (*p)->bytes[i] = a->pattern[(index * PAGE_BYTES + i) % a->pattern_size];
     }
-    return p;
+    return *p;
 }
 
 void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size)
@@ -91,7 +119,7 @@ void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t 
     }
     uint8_t *to = bytes;
     for (uint64_t i = offset; i < offset + size; i++) {
-        const page *p = a->pages[i / PAGE_BYTES];
+        const page *p = page_at(a, i);
         *to++ = p ? p->bytes[i % PAGE_BYTES] : a->pattern[i % a->pattern_size];
     }
 }
@@ -115,7 +143,7 @@ void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t
     }
     const uint8_t *from = bytes;
     for (uint64_t i = offset; i < offset + size; i++) {
-        page *p = make_page(a, i / PAGE_BYTES);
+        page *p = make_page(a, i);
         p->bytes[i % PAGE_BYTES] = *from++;
         set_bits(p->written, i % PAGE_BYTES, 1);
     }
@@ -144,21 +172,37 @@ void allocation_copy(allocation *to, uint64_t address, const allocation *from,
 bool allocation_is_written(const allocation *a, uint64_t address, size_t size)
 {
     uint64_t offset = address - a->address;
-    if (!a->pages)
+    if (!a->groups)
         return size == 0 || (a->written && bits_set(a->written, offset, size));
     for (uint64_t i = offset; i < offset + size; i++) {
-        const page *p = a->pages[i / PAGE_BYTES];
+        const page *p = page_at(a, i);
         if (!p || !bits_set(p->written, i % PAGE_BYTES, 1))
             return false;
     }
     return true;
 }
 
+uint64_t allocation_next_written(const allocation *a, uint64_t offset)
+{
+    uint64_t number = offset / PAGE_BYTES, at = offset;
+    if (a->groups) {
+        if (!next_page(a, &number))
+            return a->size;
+        at = number * PAGE_BYTES;
+    } else {
+        uint64_t byte = offset / 8, end = a->written ? bitmap_bytes(a->size) : 0;
+        while (byte < end && !a->written[byte])
+            byte++;
+        at = byte == end ? a->size : byte * 8;
+    }
+    return at < offset ? offset : at < a->size ? at : a->size;
+}
+
 void allocation_clear_written(allocation *a)
 {
     if (a->written)
         memset(a->written, 0, bitmap_bytes(a->size));
-    for (uint64_t i = 0; a->pages && i < page_count(a); i++)
-        if (a->pages[i])
-            memset(a->pages[i]->written, 0, sizeof a->pages[i]->written);
+    page *p;
+    for (uint64_t i = 0; (p = next_page(a, &i)); i++)
+        memset(p->written, 0, sizeof p->written);
 }

@@ -16,7 +16,7 @@ typedef struct allocation {
     uint8_t *written;     /* a bit a byte since emu_clear_written; NULL: none */
     const uint8_t *pattern;
     uint64_t pattern_size;
-    struct page **pages;        /* of a pattern: those that were written */
+    struct page_group **groups; /* of a pattern: those with pages that were written */
     struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
     bool read_only, freed, owned, variable;
 } allocation;
@@ -26,6 +26,12 @@ enum { PAGE_BYTES = 1 << 16 };
 typedef struct page {
     uint8_t bytes[PAGE_BYTES], written[PAGE_BYTES / 8];
 } page;
+
+enum { PAGES_A_GROUP = 1 << 14 };
+
+typedef struct page_group {
+    page *pages[PAGES_A_GROUP]; /* NULL: not written */
+} page_group;
 
 /* Whether size bytes at address are inside of a. */
 static inline bool allocation_holds(const allocation *a, uint64_t address, uint64_t size)
@@ -49,10 +55,13 @@ void allocation_copy(allocation *to, uint64_t address, const allocation *from,
 bool allocation_is_written(const allocation *a, uint64_t address, size_t size);
 void allocation_clear_written(allocation *a);
 
+/* See emu_next_written. */
+uint64_t allocation_next_written(const allocation *a, uint64_t offset);
+
 /* Room for a bit a byte, all 0, or NULL where there is no memory. */
 uint8_t *allocation_bitmap(uint64_t size);
 
 /* Room for the pages of a pattern, none of them there yet. */
-struct page **allocation_pages(const allocation *a);
+page_group **allocation_groups(const allocation *a);
 
 #endif

@@ -129,13 +129,17 @@ void emu_memory_free(emu_memory *m);
  * much memory. */
 uint64_t emu_alloc(emu_memory *m, size_t size);
 
+/* The same for one of which little is written: it costs no more than the pages written to, and
+ * reading what has no content is no fault but gives zeros. */
+uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size);
+
 /* An allocation over memory of the caller's, not copied, all initialised; read-only where so said.
  */
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
 
 /* An allocation of any size whose bytes come into being when first written, and hold bytes[offset %
  * size] before, offset counted from the start of the allocation: for caches too large to exist.
- * bytes are copied. */
+ * bytes must outlive it. */
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size);
 
 /* False, and nothing done, when address is not the start of a live allocation: one that was freed
@@ -159,6 +163,10 @@ bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size);
  * emu_clear_written. */
 bool emu_written(const emu_memory *m, uint64_t address, size_t size);
 void emu_clear_written(emu_memory *m, uint64_t address);
+
+/* The first offset from one on near which something may have been written so: all that lies between
+ * the two was not. The allocation's size where there is none. */
+uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset);
 
 /* Whether all of these bytes have content: mapped, or written at any time since emu_alloc. */
 bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);

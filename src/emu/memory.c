@@ -85,6 +85,12 @@ uint64_t emu_alloc(emu_memory *m, size_t size)
     return a->address;
 }
 
+uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size)
+{
+    static const uint8_t zero = 0;
+    return emu_map_pattern(m, size, &zero, sizeof zero);
+}
+
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
 {
     allocation *a = add(m, size);
@@ -97,9 +103,9 @@ uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size)
 {
     allocation *a = add(m, virtual_size);
-    a->pattern = (const uint8_t *)arena_copy(m->arena, bytes, size);
+    a->pattern = bytes;
     a->pattern_size = size;
-    a->pages = allocation_pages(a);
+    a->groups = allocation_groups(a);
     a->freed = false;
     return a->address;
 }
@@ -191,6 +197,12 @@ void emu_clear_written(emu_memory *m, uint64_t address)
     allocation *a = find_live(m, address, 0);
     if (a)
         allocation_clear_written(a);
+}
+
+uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset)
+{
+    const allocation *a = find_live(m, address, 0);
+    return a ? allocation_next_written(a, offset) : 0;
 }
 
 bool emu_initialised(const emu_memory *m, uint64_t address, size_t size)

@@ -180,9 +180,9 @@ static const char *judge(arena *a, const device_run *r, size_t index, const doub
 {
     const trial_param *p = &r->trial->params[index];
     unsigned block_values = formats[p->param.format].block_values;
-    uint64_t blocks = p->values / block_values;
-    uint64_t missing = trial_missing_block(r->trial, index, r->written[index], 0, blocks);
-    if (missing < blocks)
+    const trial_output all = { r->outputs[index], r->written[index], 0, trial_output_blocks(p) };
+    uint64_t missing = trial_missing_block(r->trial, index, &all);
+    if (missing < all.count)
         return arena_format(a, "%s[%llu] is never written", p->param.name,
                             (unsigned long long)(missing * block_values));
 
@@ -195,7 +195,7 @@ static const char *judge(arena *a, const device_run *r, size_t index, const doub
             values[i].value = expected[i];
         judge_values(&p->param, r->outputs[index], values, 0, p->values, f->tolerance, &j);
     } else {
-        trial_judge(r->trial, index, r->outputs[index], r->written[index], &j);
+        trial_judge(r->trial, index, &all, &j);
     }
     return j.worst <= 1
                ? NULL

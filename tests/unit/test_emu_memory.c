@@ -219,6 +219,24 @@ static void allocations_are_apart_and_checked(void **state)
     emu_memory_free(m);
 }
 
+static void what_was_written_is_found_however_large_the_allocation(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = { 1 << 20, UINT64_C(1) << 40 };
+    for (size_t i = 0; i < 2; i++) {
+        emu_memory *m = emu_memory_new();
+        uint64_t size = sizes[i], a = i ? emu_alloc_sparse(m, size) : emu_alloc(m, size);
+        assert_true(emu_next_written(m, a, 0) == size);
+        assert_true(emu_write(m, a + size - 5, "abcd", 4));
+        uint64_t found = emu_next_written(m, a, 0);
+        assert_true(found <= size - 5 && found > size - (1 << 17));
+        assert_true(emu_next_written(m, a, size - 3) >= size - 3);
+        assert_true(emu_written(m, a + size - 5, 4));
+        assert_false(emu_written(m, a + size - 5, 5));
+        emu_memory_free(m);
+    }
+}
+
 static void a_pattern_is_as_large_as_it_says_and_holds_what_is_written(void **state)
 {
     (void)state;
@@ -327,6 +345,7 @@ int main(void)
         cmocka_unit_test(atomics_of_all_lanes_add_up),
         cmocka_unit_test(variables_of_the_module_keep_their_content_between_launches),
         cmocka_unit_test(allocations_are_apart_and_checked),
+        cmocka_unit_test(what_was_written_is_found_however_large_the_allocation),
         cmocka_unit_test(a_pattern_is_as_large_as_it_says_and_holds_what_is_written),
         cmocka_unit_test(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported),
         cmocka_unit_test(bank_conflicts_are_counted_in_extra_passes),

@@ -340,6 +340,21 @@ static void a_cache_too_large_to_exist_is_tried_all_the_same(void **state)
     check_wrong(a, &in, mutate(a, text, "min.u32", "or.b32 %r2, %r2, 2;\n    min.u32"), "is nan");
 }
 
+static void what_no_run_can_reach_is_refused_at_once(void **state)
+{
+    instance in = gemv_instance;
+    in.shape.n = INT32_MAX;
+    verify_result r = verify_text(*state, &in, with_rows(*state, "2147483647"));
+    if (!r.right)
+        fail_msg("%s", r.message);
+    assert_true(r.instructions < 50000000 && r.blocks < r.of_blocks);
+    check_wrong(*state, &in, with_rows(*state, "2147483646"), "y[2147483646] is never written");
+    in.shape.k = INT32_MAX;
+    check_wrong(*state, &in, with_rows(*state, "2147483647"), "w has 2e+19 bytes, too many");
+    in.shape.n = 100;
+    check_wrong(*state, &in, with_rows(*state, "100"), "instructions, too many to verify");
+}
+
 static int setup(void **state)
 {
     *state = arena_new();
@@ -366,6 +381,7 @@ int main(void)
         TEST(dynamic_sizes_are_tried_with_others_than_the_built_one),
         TEST(sequence_lengths_at_the_edges_are_tried),
         TEST(a_cache_too_large_to_exist_is_tried_all_the_same),
+        TEST(what_no_run_can_reach_is_refused_at_once),
     };
     return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static judgement judge_with(arena *a, uint64_t element, float value)
         y[i] = (float)expected[i].value;
     if (element < N)
         y[element] += value;
-    trial_judge(&t, 0, y, NULL, &j);
+    trial_judge(&t, 0, &(trial_output){ y, NULL, 0, N }, &j);
     assert_int_equal(j.judged, N);
     return j;
 }
@@ -205,11 +205,11 @@ static void what_was_not_written_is_not_judged(void **state)
     ref_gemv(&t.problem, 0, 70, 1, &expected);
     y[70] = (float)expected.value;
     written[70] = 1;
-    trial_judge(&t, 0, y, written, &j);
+    trial_judge(&t, 0, &(trial_output){ y, written, 0, N }, &j);
     assert_int_equal(j.judged, 1);
     assert_true(j.worst < 1);
     written[69] = 1;
-    trial_judge(&t, 0, y, written, &j);
+    trial_judge(&t, 0, &(trial_output){ y, written, 0, N }, &j);
     assert_int_equal(j.element, 69);
     assert_true(isinf(j.worst));
 }
