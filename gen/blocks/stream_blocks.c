@@ -1,13 +1,14 @@
-/* Streaming weights in blocks of 32, Q8_0, Q5_0 and Q4_0: see blocks/stream.h.
+/* Streaming weights in blocks of 32, Q8_0, Q5_0, Q4_0 and Q4_1: see blocks/stream.h.
  *
- * A lane takes a block: an f16 d, then 32 bytes, or 16 of nibbles, behind it; Q5_0 has the fifth
- * bits between the two.
+ * A lane takes a block: an f16 d, and in Q4_1 an f16 minimum, then 32 bytes, or 16 of nibbles,
+ * behind it; Q5_0 has the fifth bits between the two.
  */
 #include "gen/blocks/bytes.h"
 #include "gen/blocks/stream.h"
 
 enum { NIBBLE_LINES = 2, BYTE_LINES = 3 };
 enum { D, LOW_FIFTHS, HIGH_FIFTHS, AT_LINES }; /* loaded words */
+enum { D_AND_MIN = D };
 
 static val load_half(ptx *p, const stream_row *row, int64_t offset)
 {
@@ -39,17 +40,44 @@ static void load_q4_0(ptx *p, const stream_row *row, int64_t offset, val words[S
     stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
 }
 
+/* The upper nibbles stay where they are. */
+static void decode_nibbles(ptx *p, const stream_row *row, const val *lines, stream_weights *w)
+{
+    val nibbles[STREAM_WORDS];
+    stream_join(p, &row->shift, lines, nibbles);
+    for (unsigned j = 0; j < STREAM_WORDS; j++) {
+        w->q[0][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0x0f));
+        w->q[1][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0xf0));
+    }
+}
+
 static stream_weights decode_q4_0(ptx *p, const stream_lane *lane, const stream_row *row,
                                   const val words[STREAM_LOADED])
 {
     (void)lane;
     stream_weights w = { .d = words[D] };
-    val nibbles[STREAM_WORDS];
-    stream_join(p, &row->shift, words + AT_LINES, nibbles);
-    for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        w.q[0][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0x0f));
-        w.q[1][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0xf0));
-    }
+    decode_nibbles(p, row, words + AT_LINES, &w);
+    return w;
+}
+
+static void load_q4_1(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D_AND_MIN] = ld_const(p, U32, row->block, offset + Q4_1_D);
+    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
+}
+
+static stream_weights with_minimum(ptx *p, val d_and_min)
+{
+    val2 both = halves(p, d_and_min);
+    return (stream_weights){ .d = convert(p, F32, both.v[0]), .dmin = convert(p, F32, both.v[1]) };
+}
+
+static stream_weights decode_q4_1(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = with_minimum(p, words[D_AND_MIN]);
+    decode_nibbles(p, row, words + AT_LINES, &w);
     return w;
 }
 
@@ -130,4 +158,16 @@ const stream_format stream_Q4_0 = {
     .quants = Q4_0_QUANTS,
     .load = load_q4_0,
     .decode = decode_q4_0,
+};
+
+const stream_format stream_Q4_1 = {
+    .scales = ONE_SCALE,
+    .minima = true,
+    .segments = 2,
+    .factors = { 1, 16 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q4_1_QUANTS,
+    .load = load_q4_1,
+    .decode = decode_q4_1,
 };
