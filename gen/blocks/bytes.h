@@ -13,8 +13,8 @@
 
 #include "ptx/ptx.h"
 
-/* lop3 tables: (a & b) | c and (a & b) ^ c. */
-enum { AND_OR = 0xea, AND_XOR = 0x6a };
+/* lop3 tables: (a & b) | c, (a & b) ^ c, (a ^ b) & c and a ^ b ^ c. */
+enum { AND_OR = 0xea, AND_XOR = 0x6a, XOR_AND = 0x28, XOR_XOR = 0x96 };
 
 /* A byte in all four bytes of a word. */
 #define IN_EACH_BYTE(byte) imm(U32, 0x01010101LL * (byte))

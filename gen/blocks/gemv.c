@@ -106,17 +106,6 @@ static val by_sigmoid(ptx *p, val g, val x)
     return mul(p, g, rcp(p, add(p, ex2(p, mul(p, x, -log2_e)), 1.0f)));
 }
 
-/* v, but at most limit. Unlike min, a NaN stays one. */
-static val at_most(ptx *p, val v, float limit)
-{
-    return select(p, gt(p, v, limit), limit, v);
-}
-
-static val at_least(ptx *p, val v, float limit)
-{
-    return select(p, lt(p, v, limit), limit, v);
-}
-
 val gated(ptx *p, int64_t activation, val gate, val up)
 {
     const float limit = 7;
@@ -127,8 +116,10 @@ val gated(ptx *p, int64_t activation, val gate, val up)
         return mul(p, by_sigmoid(p, gate, mul(p, bent, twice_root)), up);
     }
     case ACTIVATION_SWIGLU_OAI: {
-        val g = at_most(p, gate, limit), u = at_least(p, at_most(p, up, limit), -limit);
-        return mul(p, by_sigmoid(p, g, mul(p, g, 1.702f)), add(p, u, 1.0f));
+        val g = min(p, gate, limit), u = max(p, min(p, up, limit), -limit);
+        val y = mul(p, by_sigmoid(p, g, mul(p, g, 1.702f)), add(p, u, 1.0f));
+        /* What is no number has come to the limits, and must show: zero times it is a NaN. */
+        return fma(p, add(p, gate, up), imm(F32, 0), y);
     }
     default:
         return mul(p, by_sigmoid(p, gate, gate), up);

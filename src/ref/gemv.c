@@ -180,7 +180,7 @@ static ref_value gated(const problem *p, ref_value g, ref_value u)
     double steepest = p->options.activation == ACTIVATION_GELU ? 1.13 : 1.0999;
     double a = activation(p, g.value), factor = gate_factor(p, u.value);
     if (p->options.activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g.value) && isfinite(u.value)))
-        return (ref_value){ a * factor, HUGE_VAL }; /* a clamp makes numbers of infinities */
+        return (ref_value){ NAN, NAN }; /* the limits would make numbers of infinities */
     return (ref_value){ a * factor,
                         steepest * g.magnitude * (fabs(factor) + largest_error * u.magnitude) +
                             fabs(a) * u.magnitude };

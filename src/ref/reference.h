@@ -87,7 +87,7 @@ reference ref_gemv_quantizing;
 reference ref_gemv_pair;
 
 /* y = a(g) u with g = W_0 x, u = W_1 x and the problem's activation a, which for swiglu_oai takes u
- * clamped and plus 1; inputs as above, and gamma of a norm. */
+ * clamped and plus 1, but infinities as NaN; inputs as above, and gamma of a norm. */
 reference ref_gate_up_swiglu;
 
 /* The same of m vectors by a kernel that quantizes them itself, as ref_gemv_quantizing says. */
