@@ -54,12 +54,14 @@ static val sequence_length(ptx *p, const instance *in)
 
 static void build_incremental(ptx *p, const instance *in)
 {
+    phase(p, "load q");
     val head = named(p, "head", ctaid_x(p));
     attention a = attention_new(p, in, head);
     positions all = attention_positions(p, in, sequence_length(p, in));
     val offset = attention_cache_offset(p, in, head);
     val k = add(p, parameter(p, "k"), offset), v = add(p, parameter(p, "v"), offset);
     attention_add(p, &a, k, v, all);
+    phase(p, "store");
     attention_store_output(p, &a, head);
 }
 
@@ -80,6 +82,7 @@ static positions stretch(ptx *p, const instance *in, positions all)
 static void build_multi_warp(ptx *p, const instance *in)
 {
     unsigned warps = (unsigned)in->num_warps, row_bytes = partial_bytes(in);
+    phase(p, "load q");
     val head = named(p, "head", ctaid_x(p));
     attention a = attention_new(p, in, head);
     positions all = attention_positions(p, in, sequence_length(p, in));
@@ -89,12 +92,14 @@ static void build_multi_warp(ptx *p, const instance *in)
     val rows = shared_array(p, "partials", F32, warps * row_bytes / 4);
     attention_store_partial(p, &a, mad(p, warp_id(p), imm(U32, row_bytes), rows), true);
     barrier(p);
+    phase(p, "merge the warps");
     PTX_IF (p, eq(p, warp_id(p), 0))
         partials_merge_shared(p, in, rows, warps, head);
 }
 
 static void build_batched(ptx *p, const instance *in)
 {
+    phase(p, "load q");
     val head = named(p, "head", ctaid_x(p)), sequence = named(p, "sequence", ctaid_y(p));
     val query = mad(p, sequence, imm(U32, in->shape.num_heads), head);
     attention a = attention_new(p, in, query);
@@ -104,6 +109,7 @@ static void build_batched(ptx *p, const instance *in)
     val v = attention_sequence_cache(p, "v", sequence);
     val offset = attention_cache_offset(p, in, head);
     attention_add(p, &a, add(p, k, offset), add(p, v, offset), all);
+    phase(p, "store");
     attention_store_output(p, &a, query);
 }
 

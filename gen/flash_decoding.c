@@ -36,11 +36,13 @@ static void build_chunk(ptx *p, const instance *in)
     positions own =
         attention_chunk_positions(p, in, attention_sequence_length(p, r.sequence), chunk);
     ret_if(p, ge(p, own.first, own.end));
+    phase(p, "load q");
     attention a = attention_new(p, in, r.query);
     val k = attention_sequence_cache(p, "k", r.sequence);
     val v = attention_sequence_cache(p, "v", r.sequence);
     val offset = attention_cache_offset(p, in, r.head);
     attention_add(p, &a, add(p, k, offset), add(p, v, offset), own);
+    phase(p, "store the partial row");
     attention_store_partial(p, &a, mad_wide(p, chunk, partial_bytes(in), r.partials), false);
 }
 

@@ -175,7 +175,9 @@ static void build(ptx *p, const instance *in)
                              REGISTER_UNIT);
     take_chunk(p, &w);
     ret_if(p, ge(p, w.chunk, w.active));
+    phase(p, "stage q");
     attend(p, &w);
+    phase(p, "merge the warps");
     take_chunk(p, &w); /* anew, so that no register has it through the loops */
     val alone = eq(p, w.active, 1);
     PTX_IF (p, alone)
@@ -187,7 +189,9 @@ static void build(ptx *p, const instance *in)
         val row = mad_wide(p, w.chunk, partial_bytes(in), partials_of(p, &w, head));
         partials_merge_to_global(p, in, head_rows(p, &w, head, w.is.warps), w.is.warps, row);
     }
+    phase(p, "whether this block is its KV head's last");
     ret_if(p, bit_not(p, is_last_block(p, &w)));
+    phase(p, "merge the chunks");
     merge_chunks(p, &w);
 }
 

@@ -30,6 +30,7 @@ static void rows_of_turn(ptx *p, const gemv_operands *g, val row, unsigned rows,
 static void build_gemv(ptx *p, const instance *in)
 {
     ptx_max_registers(p, stream_registers(in));
+    phase(p, "stage x");
     gemv_operands g = gemv_parameters(p, in);
     unsigned rows = (unsigned)in->rows_per_warp, count = rows * (unsigned)in->shape.m;
     val first = mul(p, stream_warp(p), rows), stride = mul(p, stream_warps(p), rows);
@@ -39,6 +40,7 @@ static void build_gemv(ptx *p, const instance *in)
         val sums[STREAM_ROWS * MAX_VECTORS];
         rows_of_turn(p, &g, row, rows, addresses);
         stream_add(p, &s, addresses);
+        phase(p, "reduce and store");
         for (unsigned i = 0; i < count; i++)
             sums[i] = get(p, s.sums[i]);
         spread_sums spread = block_sum_spread(p, sums, count, 1);
@@ -50,6 +52,7 @@ static void build_gate_up(ptx *p, const instance *in)
 {
     enum { MATRICES = 2 };
     ptx_max_registers(p, stream_registers(in));
+    phase(p, "stage x");
     gemv_operands g[MATRICES];
     g[0] = gemv_of(p, in, "y", "wg", "x");
     g[1] = gemv_of(p, in, "y", "wu", "x");
@@ -60,6 +63,7 @@ static void build_gate_up(ptx *p, const instance *in)
         for (int i = 0; i < MATRICES; i++)
             addresses[i] = (place){ gemv_row(p, &g[i], row), 0 };
         stream_add(p, &s, addresses);
+        phase(p, "reduce, activate and store");
         for (unsigned v = 0; v < s.vectors; v++) {
             val gate = warp_sum(p, get(p, s.sums[MATRICES * v]));
             val up = warp_sum(p, get(p, s.sums[MATRICES * v + 1]));

@@ -6347,6 +6347,8 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
     ld.param.u32        %r1, [seq_len];\n\
     mov.u32             %r2, %tid.x;\n\
     mov.u32             %r3, %ctaid.x;                          // head\n\
+\n\
+    // load q\n\
     and.b32             %r4, %r2, 7;                            // piece\n\
     shr.u32             %r5, %r2, 3;                            // group\n\
     mad.wide.u32        %rd5, %r3, 512, %rd2;\n\
@@ -6404,6 +6406,8 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
     add.u64             %rd16, %rd11, %rd10;\n\
     add.u64             %rd12, %rd16, %rd15;\n\
     add.u64             %rd13, %rd14, %rd15;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
     mov.u32             %r9, 0;                                 // turn\n\
     setp.lt.u32         %p1, %r9, %r8;\n\
     @!%p1 bra           $turn_done;\n\
@@ -6494,10 +6498,10 @@ $turn_loop:                                                     // 64 elements a
     mul.f32             %f49, %f49, %f163;\n\
     mul.f32             %f50, %f50, %f163;\n\
     sub.f32             %f164, %f89, %f33;\n\
-    ex2.approx.ftz.f32  %f165, %f164;\n\
-    add.f32             %f34, %f34, %f165;\n\
 "
 "\
+    ex2.approx.ftz.f32  %f165, %f164;\n\
+    add.f32             %f34, %f34, %f165;\n\
     fma.rn.f32          %f35, %f165, %f130, %f35;\n\
     fma.rn.f32          %f36, %f165, %f131, %f36;\n\
     fma.rn.f32          %f37, %f165, %f132, %f37;\n\
@@ -6540,6 +6544,8 @@ $turn_loop:                                                     // 64 elements a
     @%p2 bra            $turn_loop;\n\
 \n\
 $turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
     mul.lo.u32          %r10, %r8, 8;\n\
     setp.lt.u32         %p3, %r10, %r7;\n\
     @!%p3 bra           $rest_done;\n\
@@ -6630,6 +6636,8 @@ $rest_loop:\n\
     @%p5 bra            $rest_loop;\n\
 \n\
 $rest_done:\n\
+\n\
+    // merge the groups of lanes\n\
     shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n\
     max.f32             %f230, %f33, %f229;\n\
     sub.f32             %f231, %f33, %f230;\n\
@@ -6668,11 +6676,11 @@ $rest_done:\n\
     add.f32             %f40, %f40, %f239;\n\
     shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
     add.f32             %f41, %f41, %f240;\n\
+"
+"\
     shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
     add.f32             %f42, %f42, %f241;\n\
     shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
-"
-"\
     add.f32             %f43, %f43, %f242;\n\
     shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n\
     add.f32             %f44, %f44, %f243;\n\
@@ -6744,6 +6752,8 @@ $rest_done:\n\
     add.f32             %f49, %f49, %f269;\n\
     shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f50, %f50, %f270;\n\
+\n\
+    // store\n\
     rcp.rn.f32          %f271, %f34;\n\
     setp.gt.f32         %p6, %f34, 0f00000000;\n\
     selp.f32            %f272, %f271, 0f00000000, %p6;\n\
@@ -6796,7 +6806,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20635, UINT64_C(0x671ec58fce5add5f),
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0x020ef0e1ce31a40b),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
@@ -6839,6 +6849,8 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] 
     ld.param.u64        %rd5, [seq_len];\n\
     mov.u32             %r1, %tid.x;\n\
     mov.u32             %r2, %ctaid.x;                          // head\n\
+\n\
+    // load q\n\
     and.b32             %r3, %r1, 7;                            // piece\n\
     shr.u32             %r4, %r1, 3;                            // group\n\
     mad.wide.u32        %rd6, %r2, 512, %rd2;\n\
@@ -6897,6 +6909,8 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] 
     add.u64             %rd17, %rd12, %rd11;\n\
     add.u64             %rd13, %rd17, %rd16;\n\
     add.u64             %rd14, %rd15, %rd16;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
     mov.u32             %r9, 0;                                 // turn\n\
     setp.lt.u32         %p1, %r9, %r8;\n\
     @!%p1 bra           $turn_done;\n\
@@ -6985,10 +6999,10 @@ $turn_loop:                                                     // 64 elements a
     mul.f32             %f47, %f47, %f163;\n\
     mul.f32             %f48, %f48, %f163;\n\
     mul.f32             %f49, %f49, %f163;\n\
-    mul.f32             %f50, %f50, %f163;\n\
-    sub.f32             %f164, %f89, %f33;\n\
 "
 "\
+    mul.f32             %f50, %f50, %f163;\n\
+    sub.f32             %f164, %f89, %f33;\n\
     ex2.approx.ftz.f32  %f165, %f164;\n\
     add.f32             %f34, %f34, %f165;\n\
     fma.rn.f32          %f35, %f165, %f130, %f35;\n\
@@ -7033,6 +7047,8 @@ $turn_loop:                                                     // 64 elements a
     @%p2 bra            $turn_loop;\n\
 \n\
 $turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
     mul.lo.u32          %r10, %r8, 8;\n\
     setp.lt.u32         %p3, %r10, %r7;\n\
     @!%p3 bra           $rest_done;\n\
@@ -7123,6 +7139,8 @@ $rest_loop:\n\
     @%p5 bra            $rest_loop;\n\
 \n\
 $rest_done:\n\
+\n\
+    // merge the groups of lanes\n\
     shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n\
     max.f32             %f230, %f33, %f229;\n\
     sub.f32             %f231, %f33, %f230;\n\
@@ -7159,12 +7177,12 @@ $rest_done:\n\
     add.f32             %f39, %f39, %f238;\n\
     shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
     add.f32             %f40, %f40, %f239;\n\
+"
+"\
     shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
     add.f32             %f41, %f41, %f240;\n\
     shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
     add.f32             %f42, %f42, %f241;\n\
-"
-"\
     shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
     add.f32             %f43, %f43, %f242;\n\
     shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n\
@@ -7237,6 +7255,8 @@ $rest_done:\n\
     add.f32             %f49, %f49, %f269;\n\
     shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f50, %f50, %f270;\n\
+\n\
+    // store\n\
     rcp.rn.f32          %f271, %f34;\n\
     setp.gt.f32         %p6, %f34, 0f00000000;\n\
     selp.f32            %f272, %f271, 0f00000000, %p6;\n\
@@ -7289,7 +7309,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
-    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20701, UINT64_C(0x0d7fb4371f6b9e21),
+    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20882, UINT64_C(0x1fb2d7bacf7752db),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
@@ -7336,6 +7356,8 @@ static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "
     and.b32             %r3, %r2, 31;                           // lane\n\
     mov.u32             %r4, %ctaid.x;                          // head\n\
     shr.u32             %r5, %r2, 5;                            // warp\n\
+\n\
+    // load q\n\
     and.b32             %r6, %r3, 7;                            // piece\n\
     shr.u32             %r7, %r3, 3;                            // group\n\
     mad.wide.u32        %rd5, %r4, 512, %rd2;\n\
@@ -7402,6 +7424,8 @@ static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "
     add.u64             %rd16, %rd11, %rd10;\n\
     add.u64             %rd12, %rd16, %rd15;\n\
     add.u64             %rd13, %rd14, %rd15;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
     mov.u32             %r20, 0;                                // turn\n\
     setp.lt.u32         %p1, %r20, %r18;\n\
     @!%p1 bra           $turn_done;\n\
@@ -7491,10 +7515,10 @@ $turn_loop:                                                     // 128 elements 
     mov.b32             {%h53, %h54}, %r35;\n\
     cvt.f32.f16         %f101, %h54;\n\
     mov.b32             {%h55, %h56}, %r35;\n\
-    cvt.f32.f16         %f102, %h55;\n\
-    mov.b32             {%h57, %h58}, %r34;\n\
 "
 "\
+    cvt.f32.f16         %f102, %h55;\n\
+    mov.b32             {%h57, %h58}, %r34;\n\
     cvt.f32.f16         %f103, %h58;\n\
     mov.b32             {%h59, %h60}, %r34;\n\
     cvt.f32.f16         %f104, %h59;\n\
@@ -7665,10 +7689,10 @@ $turn_loop:                                                     // 128 elements 
     mul.f32             %f46, %f46, %f209;\n\
     mul.f32             %f47, %f47, %f209;\n\
     mul.f32             %f48, %f48, %f209;\n\
-    mul.f32             %f49, %f49, %f209;\n\
-    mul.f32             %f50, %f50, %f209;\n\
 "
 "\
+    mul.f32             %f49, %f49, %f209;\n\
+    mul.f32             %f50, %f50, %f209;\n\
     sub.f32             %f210, %f89, %f33;\n\
     ex2.approx.ftz.f32  %f211, %f210;\n\
     add.f32             %f34, %f34, %f211;\n\
@@ -7848,10 +7872,10 @@ $turn_loop:                                                     // 128 elements 
     mov.b32             {%h245, %h246}, %r82;\n\
     cvt.f32.f16         %f276, %h246;\n\
     mov.b32             {%h247, %h248}, %r83;\n\
-    cvt.f32.f16         %f277, %h247;\n\
-    mov.b32             {%h249, %h250}, %r83;\n\
 "
 "\
+    cvt.f32.f16         %f277, %h247;\n\
+    mov.b32             {%h249, %h250}, %r83;\n\
     cvt.f32.f16         %f278, %h250;\n\
     mov.b32             {%h251, %h252}, %r84;\n\
     cvt.f32.f16         %f279, %h251;\n\
@@ -7882,6 +7906,8 @@ $turn_loop:                                                     // 128 elements 
     @%p2 bra            $turn_loop;\n\
 \n\
 $turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
     mad.lo.u32          %r85, %r18, 16, %r14;\n\
     setp.lt.u32         %p3, %r85, %r16;\n\
     @!%p3 bra           $rest_done;\n\
@@ -8032,10 +8058,12 @@ $rest_loop:\n\
     @%p5 bra            $rest_loop;\n\
 \n\
 $rest_done:\n\
-    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
-    max.f32             %f344, %f33, %f343;\n\
+\n\
 "
 "\
+    // merge the groups of lanes\n\
+    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f344, %f33, %f343;\n\
     sub.f32             %f345, %f33, %f344;\n\
     ex2.approx.ftz.f32  %f346, %f345;\n\
     mul.f32             %f34, %f34, %f346;\n\
@@ -8164,6 +8192,8 @@ $skip:\n\
 \n\
 $skip_2:\n\
     bar.sync            0;\n\
+\n\
+    // merge the warps\n\
     setp.eq.u32         %p8, %r5, 0;\n\
     @!%p8 bra           $skip_3;\n\
     mov.u32             %r109, %r3;                             // piece\n\
@@ -8204,11 +8234,11 @@ $piece_loop:\n\
     sub.f32             %f420, %f391, %f403;\n\
     ex2.approx.ftz.f32  %f421, %f420;\n\
     mul.f32             %f386, %f386, %f421;\n\
+"
+"\
     mul.f32             %f387, %f387, %f421;\n\
     mul.f32             %f388, %f388, %f421;\n\
     mul.f32             %f389, %f389, %f421;\n\
-"
-"\
     mul.f32             %f390, %f390, %f421;\n\
     sub.f32             %f422, %f392, %f385;\n\
     ex2.approx.ftz.f32  %f423, %f422;\n\
@@ -8279,7 +8309,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
 };
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
-    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 41930, UINT64_C(0xa9f12ca06065d5e6),
+    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 42121, UINT64_C(0x2ce867c62fa22b5d),
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
@@ -8336,6 +8366,8 @@ static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx
     mad.lo.u64          %rd8, %rd7, 528, %rd1;\n\
     setp.ge.u32         %p1, %r8, %r10;\n\
     @%p1 ret;\n\
+\n\
+    // load q\n\
     and.b32             %r11, %r4, 7;                           // piece\n\
     shr.u32             %r12, %r4, 3;                           // group\n\
     mad.wide.u32        %rd9, %r5, 512, %rd2;\n\
@@ -8398,6 +8430,8 @@ static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx
     add.u64             %rd24, %rd19, %rd16;\n\
     add.u64             %rd20, %rd24, %rd23;\n\
     add.u64             %rd21, %rd22, %rd23;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
     mov.u32             %r17, 0;                                // turn\n\
     setp.lt.u32         %p2, %r17, %r15;\n\
     @!%p2 bra           $turn_done;\n\
@@ -8479,10 +8513,10 @@ $turn_loop:                                                     // 128 elements 
     cvt.f32.f16         %f97, %h46;\n\
     mov.b32             {%h47, %h48}, %r26;\n\
     cvt.f32.f16         %f98, %h47;\n\
-    ld.global.nc.v4.u32 {%r30, %r31, %r32, %r33}, [%rd20+1024];\n\
-    mov.b32             {%h49, %h50}, %r33;\n\
 "
 "\
+    ld.global.nc.v4.u32 {%r30, %r31, %r32, %r33}, [%rd20+1024];\n\
+    mov.b32             {%h49, %h50}, %r33;\n\
     cvt.f32.f16         %f99, %h50;\n\
     mov.b32             {%h51, %h52}, %r33;\n\
     cvt.f32.f16         %f100, %h51;\n\
@@ -8653,10 +8687,10 @@ $turn_loop:                                                     // 128 elements 
     mul.f32             %f38, %f38, %f209;\n\
     mul.f32             %f39, %f39, %f209;\n\
     mul.f32             %f40, %f40, %f209;\n\
-    mul.f32             %f41, %f41, %f209;\n\
-    mul.f32             %f42, %f42, %f209;\n\
 "
 "\
+    mul.f32             %f41, %f41, %f209;\n\
+    mul.f32             %f42, %f42, %f209;\n\
     mul.f32             %f43, %f43, %f209;\n\
     mul.f32             %f44, %f44, %f209;\n\
     mul.f32             %f45, %f45, %f209;\n\
@@ -8836,10 +8870,10 @@ $turn_loop:                                                     // 128 elements 
     mov.b32             {%h237, %h238}, %r77;\n\
     cvt.f32.f16         %f272, %h238;\n\
     mov.b32             {%h239, %h240}, %r78;\n\
-    cvt.f32.f16         %f273, %h239;\n\
-    mov.b32             {%h241, %h242}, %r78;\n\
 "
 "\
+    cvt.f32.f16         %f273, %h239;\n\
+    mov.b32             {%h241, %h242}, %r78;\n\
     cvt.f32.f16         %f274, %h242;\n\
     mov.b32             {%h243, %h244}, %r79;\n\
     cvt.f32.f16         %f275, %h243;\n\
@@ -8878,6 +8912,8 @@ $turn_loop:                                                     // 128 elements 
     @%p3 bra            $turn_loop;\n\
 \n\
 $turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
     mad.lo.u32          %r82, %r15, 16, %r8;\n\
     setp.lt.u32         %p4, %r82, %r10;\n\
     @!%p4 bra           $rest_done;\n\
@@ -9019,10 +9055,10 @@ $rest_loop:\n\
     fma.rn.f32          %f44, %f326, %f335, %f44;\n\
     fma.rn.f32          %f45, %f326, %f336, %f45;\n\
     fma.rn.f32          %f46, %f326, %f337, %f46;\n\
-    fma.rn.f32          %f47, %f326, %f338, %f47;\n\
-    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
 "
 "\
+    fma.rn.f32          %f47, %f326, %f338, %f47;\n\
+    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
     fma.rn.f32          %f49, %f326, %f340, %f49;\n\
     fma.rn.f32          %f50, %f326, %f341, %f50;\n\
     add.u32             %r82, %r82, 4;\n\
@@ -9030,6 +9066,8 @@ $rest_loop:\n\
     @%p6 bra            $rest_loop;\n\
 \n\
 $rest_done:\n\
+\n\
+    // merge the groups of lanes\n\
     shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
     max.f32             %f344, %f33, %f343;\n\
     sub.f32             %f345, %f33, %f344;\n\
@@ -9142,6 +9180,8 @@ $rest_done:\n\
     add.f32             %f49, %f49, %f383;\n\
     shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f50, %f50, %f384;\n\
+\n\
+    // store the partial row\n\
     mad.wide.u32        %rd26, %r3, 528, %rd8;\n\
     mad.wide.u32        %rd27, %r11, 32, %rd26;\n\
     setp.eq.u32         %p7, %r12, 0;\n\
@@ -9182,7 +9222,7 @@ static const ptxgen_config llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c12
 };
 const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
-    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 37997, UINT64_C(0x39966fd9c918db87),
+    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38194, UINT64_C(0x83165f5b4b6c10cb),
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,

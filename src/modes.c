@@ -16,19 +16,26 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* What the cost model says of the families, on the targets of --target or on all. */
+/* What the cost model says of the families: all of it on the targets of --target, or the times on
+ * all targets. */
 static status list_costs(const char *only, strbuf *out)
 {
-    bool any = false;
-    strbuf_format(
-        out,
-        "A model's times, in microseconds; nothing here was measured. Instructions and "
-        "loads are counted in what\nptxas %s makes of each family, the GPU's figures are "
-        "published ones. A unit is a weight, an element of a\ncache or a value; KB/SM are "
-        "asked of memory at a time; the largest time is the bound.\n",
-        cost_table_ptxas);
-    for (size_t i = 0; i < target_count; i++)
-        if (!only || is_listed(only, targets[i].name))
+    bool any = !only;
+    strbuf_put(out, "A model's times, in microseconds; nothing here was measured. Instructions and "
+                    "loads are counted in what\n");
+    strbuf_format(out, "ptxas %s makes of each family, the GPU's figures are published ones.",
+                  cost_table_ptxas);
+    if (!only) {
+        strbuf_put(out, " Beside each time\nstands what bounds it: m memory, i instructions, l "
+                        "the latency of memory. --target says more of one GPU.\n");
+        cost_summary(out);
+    } else {
+        strbuf_put(out,
+                   " A unit is a weight, an element of a\ncache or a value; KB/SM are asked of "
+                   "memory at a time; the largest time is the bound.\n");
+    }
+    for (size_t i = 0; only && i < target_count; i++)
+        if (is_listed(only, targets[i].name))
             any |= cost_list(out, &targets[i]);
     return any ? EXIT_DONE : wrong_usage("the cost model knows no GPU of --target '%s'", only);
 }

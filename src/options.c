@@ -76,7 +76,7 @@ static const option_row option_table[] = {
     { OPTION_DUMP, "dump", required_argument, "STAGES",
       "print kernels after build, fold or print, write nothing" },
     { OPTION_LIST, "list", no_argument, NULL,
-      "list the kernel families; with -v their predicted times" },
+      "list the kernel families by purpose; -v: predicted times" },
     { OPTION_HELP_FAMILY, "help-family", required_argument, "NAME",
       "show a family's keys, parameters and launch" },
     { OPTION_EXPLAIN, "explain", optional_argument, "CODE",

@@ -184,11 +184,13 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
     k = add(p, k, offset);
     v = add(p, v, offset);
     point_at(p, a, k, v, add(p, run.first, a->row.group));
+    phase(p, "attend: several positions of each group of lanes at once");
     ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
     PTX_FOR (p, turn, 0, turns, 1) {
         add_positions(p, a, in_flight, step, NULL);
         advance(p, a, in_flight * step);
     }
+    phase(p, "attend: the positions left over, one a group");
     val rest_first = mad(p, turns, imm(U32, groups * in_flight), run.first);
     PTX_FOR (p, rest, rest_first, run.end, groups) {
         val position = add(p, rest, a->row.group), last = sub(p, run.end, 1);
@@ -196,6 +198,7 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
         point_at(p, a, k, v, min(p, position, last));
         add_positions(p, a, 1, 0, &valid);
     }
+    phase(p, "merge the groups of lanes");
     for (unsigned mask = a->row.split.group; mask < WARP; mask *= 2)
         softmax_merge_lanes(p, &a->state, mask);
 }

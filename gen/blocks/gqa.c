@@ -331,17 +331,21 @@ void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
     PTX_FOR (p, tile, run.first, run.end, GQA_TILE) {
         val count = min(p, sub(p, run.end, tile), GQA_TILE);
         val first = mad(p, g->row.group, imm(U32, GQA_QUAD), tile);
+        phase(p, "products of q with the keys of a tile");
         multiply_queries(p, g, k, first, count);
         load_first(p, g, v, first);
         val2 sums[GQA_SETS];
         for (unsigned i = 0; i < g->set_count; i++)
             sums[i] = partial_load_sums(p, g->in, row_of_head(p, g, &g->sets[i]));
         warp_barrier(p);
+        phase(p, "softmax: the products become weights");
         for (unsigned i = 0; i < g->set_count; i++)
             weigh(p, g, &g->sets[i], sums[i], count);
         warp_barrier(p);
+        phase(p, "weighted values of the tile");
         add_values(p, g, v, first, count);
         load_first(p, g, k, add(p, first, GQA_TILE));
+        phase(p, "add the tile to the warp's partial rows");
         for (unsigned i = 0; i < g->set_count; i++)
             add_to_rows(p, g, &g->sets[i]);
         warp_barrier(p);

@@ -99,10 +99,13 @@ stream stream_begin(ptx *p, const instance *in, val x, unsigned rows, val *facto
         stream_floats_stage(p, in, &source, s.tile);
     else
         stream_integers_stage(p, &s, &source);
-    if (in->options.norm)
+    if (in->options.norm) {
+        phase(p, "sum the squares of x");
         *factors = norm_factors(p, in, &source);
-    else
+    } else {
         barrier(p);
+    }
+    phase(p, "stream weights");
     if (floats)
         s.tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s.tile);
     else

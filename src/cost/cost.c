@@ -10,7 +10,7 @@
 
 #include "family/formula.h"
 
-enum { WARP = 32, BATCH = 8, COLUMN = 11 };
+enum { WARP = 32, BATCH = 8, COLUMN = 11, SUMMARY_COLUMN = 11 };
 enum { STAGED_AT_ONCE = 16, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
 
 static const double LATENCY = 780e-9;
@@ -295,4 +295,48 @@ bool cost_list(strbuf *out, const target *t)
         if (cost_find(&usual.items[i], t->sm, &figures))
             put_row(out, &usual.items[i], &figures, &gpu, width);
     return true;
+}
+
+/* A summary's row: "stream_gemv q4_k". */
+static const char *kind_of(arena *a, const instance *in)
+{
+    if (!family_key(in->family, "weights"))
+        return in->family->name;
+    return arena_format(a, "%s %s", in->family->name, formats[instance_weights(in)].name);
+}
+
+static void put_total(strbuf *out, const instance *in, const target *t)
+{
+    cost_gpu gpu = cost_gpu_of(t);
+    cost_figures figures;
+    if (!cost_find(in, t->sm, &figures)) {
+        strbuf_format(out, "%*s", SUMMARY_COLUMN, "");
+        return;
+    }
+    cost_work work = cost_work_of(out->arena, in);
+    cost_prediction p = cost_predict(&figures, in, &work, &gpu);
+    strbuf_format(out, "%*.1f %c", SUMMARY_COLUMN - 2, p.total * MICROSECONDS,
+                  *cost_bound_names[p.bound]);
+}
+
+void cost_summary(strbuf *out)
+{
+    instance_list usual = usual_instances(out->arena);
+    size_t width = 0;
+    for (size_t i = 0; i < usual.count; i++) {
+        size_t length = strlen(kind_of(out->arena, &usual.items[i]));
+        width = length > width ? length : width;
+    }
+    strbuf_format(out, "\n%-*s", (int)width, "kernel");
+    for (size_t t = 0; t < target_count; t++)
+        if (target_part(&targets[t]))
+            strbuf_format(out, "%*s", SUMMARY_COLUMN, targets[t].name);
+    strbuf_char(out, '\n');
+    for (size_t i = 0; i < usual.count; i++) {
+        strbuf_format(out, "%-*s", (int)width, kind_of(out->arena, &usual.items[i]));
+        for (size_t t = 0; t < target_count; t++)
+            if (target_part(&targets[t]))
+                put_total(out, &usual.items[i], &targets[t]);
+        strbuf_char(out, '\n');
+    }
 }

@@ -90,4 +90,8 @@ double cost_least(const cost_figures *f, const family *of, const cost_work *work
  * is left to the run. False where there is no part. */
 bool cost_list(strbuf *out, const target *t);
 
+/* The same families on all architectures that have a part: the time of each, and the first letter
+ * of its bound. */
+void cost_summary(strbuf *out);
+
 #endif

@@ -360,6 +360,8 @@ static char *put_instruction(printer *w, char *line, const inst *i)
         at = put(put_label(w, put(line++, "\n"), i->target), ":");
         return put(i->commented ? put_comment(w, at, line, i) : at, "\n");
     }
+    if (i->op == INST_PHASE)
+        return put(put_name(put(line, "\n" INDENTATION "// "), ptx_comment_of(w->p, i)), "\n");
     const mnemonic *m = mnemonic_of(w, i);
     if (op_table[i->op].flags & BRANCH && i->operands)
         at = put_guarded_mnemonic(w, m, line, i);

@@ -94,6 +94,11 @@ bool ptx_finish(ptx *p, arena *a, ptx_output *out, const char **error);
 /* Gives the instruction that made a value a comment, and returns the value. */
 val named(ptx *p, const char *name, val v);
 
+/* A line of comment: what the instructions behind it do, up to the next one. A statement of its
+ * own; right behind another one (a store, a barrier, a loop) it changes the order of no
+ * instruction. */
+void phase(ptx *p, const char *what);
+
 /* C values as operands. */
 val val_of_var(var v);
 val val_of_int(long long number);

@@ -20,6 +20,11 @@ static inst *control(ptx *p, ptx_op o, uint32_t label)
     return i;
 }
 
+void phase(ptx *p, const char *what)
+{
+    ptx_set_comment(p, control(p, INST_PHASE, 0), ptx_name(p, what));
+}
+
 static void guarded(ptx *p, ptx_op o, uint32_t label, val condition, bool negated)
 {
     if (condition.type != PRED || !condition.id)

@@ -13,17 +13,73 @@ static size_t wider(size_t width, const char *text)
     return length > width ? length : width;
 }
 
+/* What families are for. One that several could stand under goes to the first of them. */
+typedef struct purpose {
+    const char *heading, *advice;
+    bool quantized; /* of x that is q8_1 already */
+    uint64_t operations;
+} purpose;
+
+#define OF(id) (UINT64_C(1) << OP_##id)
+static const purpose purposes[] = {
+    { "Matrix times vector",
+      "stream_gemv is the fastest; gemv rounds nothing; variant = auto takes what suits a GPU and "
+      "shape",
+      false, OF(GEMV) },
+    { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
+      true, OF(GEMV) },
+    { "Several products of one vector",
+      "stream_gate_up for gate and up; a norm, bias or residual alone: stream_gemv", false,
+      OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) },
+    { "Vectors to q8_1", "ahead of products with quantized vectors", false, OF(QUANTIZE) },
+    { "Attention",
+      "gqa_flash_decoding for long sequences and batches; multi_warp_attention needs no scratch",
+      false, OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) },
+    { "Other kernels", NULL, false, UINT64_MAX },
+};
+enum { PURPOSES = sizeof purposes / sizeof *purposes };
+_Static_assert(OP_COUNT <= 64, "a purpose has a bit for each operation");
+
+static const purpose pipelines_purpose = {
+    "Pipelines", "several kernels and what one hands to the next, launched with one call", false, 0
+};
+
+static const purpose *purpose_of(const family *f)
+{
+    if (f->steps)
+        return &pipelines_purpose;
+    const purpose *p = purposes;
+    while (!(p->operations >> f->op & 1) || (p->quantized && f->activations != FORMAT_Q8_1) ||
+           (!p->quantized && p->operations == OF(GEMV) && f->activations == FORMAT_Q8_1))
+        p++;
+    return p;
+}
+
+static void list_purpose(strbuf *out, const family *const *list, const purpose *p, size_t width)
+{
+    bool any = false;
+    for (const family *const *f = list; *f; f++) {
+        if (purpose_of(*f) != p)
+            continue;
+        if (!any)
+            strbuf_format(out, "%s%s%s%s\n", out->length ? "\n" : "", p->heading,
+                          p->advice ? ": " : "", p->advice ? p->advice : "");
+        any = true;
+        size_t line = out->length;
+        strbuf_format(out, "  %s", (*f)->name);
+        strbuf_pad(out, line, width + COLUMN_GAP + 2);
+        strbuf_format(out, "%s\n", (*f)->summary);
+    }
+}
+
 void spec_list_families(strbuf *out, const family *const *list)
 {
     size_t width = 0;
     for (const family *const *f = list; *f; f++)
         width = wider(width, (*f)->name);
-    for (const family *const *f = list; *f; f++) {
-        size_t line = out->length;
-        strbuf_put(out, (*f)->name);
-        strbuf_pad(out, line, width + COLUMN_GAP);
-        strbuf_format(out, "%s\n", (*f)->summary);
-    }
+    for (size_t i = 0; i < PURPOSES; i++)
+        list_purpose(out, list, &purposes[i], width);
+    list_purpose(out, list, &pipelines_purpose, width);
 }
 
 /* A line of a table: the heading stands before the first row. Returns where the line starts. */
@@ -67,6 +123,30 @@ static void put_range(strbuf *out, const key *k)
         strbuf_format(out, "%smultiple of %lld", bounded ? ", " : "", (long long)k->multiple_of);
 }
 
+/* A range in its column: one that is wider goes on below, behind a comma. Returns where the last
+ * line starts. */
+static size_t put_wrapped_range(strbuf *out, const key *k, size_t line, size_t column)
+{
+    strbuf text = strbuf_new(out->arena);
+    put_range(&text, k);
+    const char *word = text.text;
+    while (*word) {
+        const char *comma = strstr(word, ", ");
+        size_t length = comma ? (size_t)(comma - word) + 1 : strlen(word);
+        size_t used = out->length - line - column;
+        if (used && used + 1 + length >= RANGE_WIDTH) {
+            strbuf_char(out, '\n');
+            line = out->length;
+            strbuf_pad(out, line, column);
+        } else if (used) {
+            strbuf_char(out, ' ');
+        }
+        strbuf_bytes(out, word, length);
+        word += length + (comma != NULL);
+    }
+    return line;
+}
+
 static void put_default(strbuf *out, const key *k)
 {
     if (k->required)
@@ -94,7 +174,7 @@ static void put_keys(strbuf *out, const family *f)
         size_t line = begin_row(out, "keys", k == f->keys);
         strbuf_put(out, k->name);
         strbuf_pad(out, line, range);
-        put_range(out, k);
+        line = put_wrapped_range(out, k, line, range);
         strbuf_pad(out, line, range + RANGE_WIDTH);
         put_default(out, k);
         if (k->summary) {

@@ -23,7 +23,7 @@ _ptxgen()
     --dump) kind=list words=$'build\nfold\nprint' ;;
     --embed) kind=word words=$'string\nc23\nincbin' ;;
     --color) kind=word words=$'auto\nalways\nnever' ;;
-    --help-family) kind=word words=$("$tool" --list | cut -d ' ' -f 1) ;;
+    --help-family) kind=word words=$("$tool" --list | sed -n 's/^  \([^ ]*\) .*/\1/p') ;;
     --explain) kind=word words=$("$tool" --explain | cut -d ' ' -f 1) ;;
     --prefix | --only | --shard | --seed | -j | --jobs) return ;;
     esac

@@ -12,7 +12,7 @@ table_words() {
 }
 
 spec_words() {
-    for family in $("$1" --list | cut -d ' ' -f 1); do
+    for family in $("$1" --list | sed -n 's/^  \([^ ]*\) .*/\1/p'); do
         printf '[%s]\n' "$family"
         "$1" --help-family "$family" | awk -F '  +' '
             /^[a-z]/ { in_keys = /^keys/ }

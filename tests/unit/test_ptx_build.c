@@ -442,6 +442,22 @@ static void a_group_stays_where_one_of_its_results_is_used(void **state)
     assert_has(text, "st.global.f32       [%rd1], %f3;");
 }
 
+static void a_phase_is_a_line_ahead_of_what_follows(void **state)
+{
+    fixture *f = *state;
+    val n = parameter(f->p, "n");
+    phase(f->p, "double");
+    keep(f->p, U32, add(f->p, n, n));
+    phase(f->p, "treble");
+    keep(f->p, U32, mul(f->p, n, 3));
+    const char *text = text_of(f);
+    const char *doubled = strstr(text, "\n\n    // double\n    add.u32");
+    assert_non_null(doubled);
+    const char *stored = strstr(doubled, "st.global");
+    assert_non_null(stored);
+    assert_ptr_equal(strstr(stored, "\n\n"), strstr(text, "\n\n    // treble\n    mul.lo.u32"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -472,6 +488,7 @@ int main(void)
         TEST(groups_of_operands_are_printed_in_braces),
         TEST(ptxas_takes_instructions_with_groups),
         TEST(a_group_stays_where_one_of_its_results_is_used),
+        TEST(a_phase_is_a_line_ahead_of_what_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

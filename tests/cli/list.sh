@@ -1,0 +1,47 @@
+#!/bin/bash
+# --list has each family once, under a purpose that says which to take; --list -v has the times of
+# --list -v --target, for all GPUs side by side.
+#
+#   list.sh SOURCE_ROOT
+set -u
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $1"
+    failed=1
+}
+
+"$PTXGEN" --list >"$scratch/list"
+grep -q '^Other kernels' "$scratch/list" && fail "families without a purpose: see src/spec/help.c"
+grep '^[A-Z]' "$scratch/list" | grep -v ': .' && fail "a purpose without a word about what to take"
+
+# The registry's families, and pipelines, which are those with steps.
+sed -n 's/^    FAMILY(\([a-z0-9_]*\)).*/\1/p' "$1/gen/registry.c" | sort >"$scratch/families"
+sed -n '/^Pipelines/q; s/^  \([a-z0-9_]*\) .*/\1/p' "$scratch/list" | sort | diff "$scratch/families" - ||
+    fail "families that are missing, or there twice"
+sed -n '1,/^Pipelines/d; s/^  \([a-z0-9_]*\) .*/\1/p' "$scratch/list" >"$scratch/pipelines"
+grep -q . "$scratch/pipelines" || fail "no pipeline"
+while read -r name; do
+    "$PTXGEN" --help-family "$name" | grep -q '^steps' || fail "$name is no pipeline"
+done <"$scratch/pipelines"
+for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list") | grep -o '[a-z0-9]*_[a-z0-9_]*'); do
+    grep -q "^  $name " "$scratch/list" || fail "there is no $name to take"
+done
+
+# Each row's time on one GPU is its start and the longest of three.
+"$PTXGEN" --list -v --target sm_80 |
+    awk 'on && NF { most = $6 > $7 ? $6 : $7; most = most > $8 ? most : $8
+                    printf "%.1f %s\n", most + $9, substr($NF, 1, 1) }
+         /^kernel/ { on = 1 }' >"$scratch/one"
+"$PTXGEN" --list -v | awk 'on { print substr($0, column, 11) }
+    /^kernel/ { on = 1; column = index($0, "sm_80") + 5 - 9 }' |
+    awk '{ printf "%.1f %s\n", $1, $2 }' >"$scratch/all"
+[ "$(wc -l <"$scratch/one")" -ge 40 ] || fail "the model knows too little"
+paste -d ' ' "$scratch/one" "$scratch/all" |
+    awk 'function off(a, b) { return a > b ? a - b : b - a }
+         off($1, $3) > 0.11 || $2 != $4 { print "row " NR ": " $0; wrong = 1 } END { exit wrong }' ||
+    fail "--list -v and --list -v --target sm_80 differ"
+
+exit $failed
