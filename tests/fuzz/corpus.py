@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""A fuzzer's inputs, one in each line of a text file.
+
+    corpus.py unpack FILE FOLDER          writes each input to a file of its own in FOLDER
+    corpus.py pack FOLDER >FILE           the reverse, for what libFuzzer left in FOLDER
+    corpus.py run FILE COMMAND WORD...    runs the command with a temporary folder of all inputs as its last word
+
+In a line, \\n, \\t, \\\\ and \\xNN stand for a line's end, a tab, a backslash and any other byte that is no printable
+ASCII, or a blank at the line's end. An input has the SHA-1 of its bytes as its name, as libFuzzer gives it, or the
+one in front of a tab.
+"""
+import hashlib
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ESCAPES = {"\n": "\\n", "\t": "\\t", "\\": "\\\\"}
+MEANINGS = {escape: meaning for meaning, escape in ESCAPES.items()}
+
+
+def escaped(data):
+    return re.sub(r"[^ -\[\]-~]| $", lambda c: ESCAPES.get(c[0]) or f"\\x{ord(c[0]):02x}", data.decode("latin-1"))
+
+
+def meant(text):
+    return re.sub(r"\\(x..|.)", lambda e: MEANINGS.get(e[0]) or chr(int(e[1][1:], 16)), text).encode("latin-1")
+
+
+def unpack(file, folder):
+    for line in pathlib.Path(file).read_text(encoding="ascii").splitlines():
+        name, _, text = line.rpartition("\t")
+        data = meant(text)
+        pathlib.Path(folder, name or hashlib.sha1(data).hexdigest()).write_bytes(data)
+
+
+def pack(folder):
+    lines = []
+    for path in pathlib.Path(folder).iterdir():
+        data = path.read_bytes()
+        named = path.name != hashlib.sha1(data).hexdigest()
+        lines.append((path.name + "\t" if named else "") + escaped(data) + "\n")
+    sys.stdout.writelines(sorted(lines))
+
+
+def run(file, *command):
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(file, folder)
+        return subprocess.run([*command, folder], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit({"unpack": unpack, "pack": pack, "run": run}[sys.argv[1]](*sys.argv[2:]))
