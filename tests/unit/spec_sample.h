@@ -43,6 +43,7 @@ static const family sample_fixed = {
 static const family sample_quantize = {
     .name = "quantize",
     .summary = "q = Q(x)",
+    .op = OP_QUANTIZE,
     .computes = "q[m,k] = Q(x[m,k])",
     .keys = (const key[]){ KEY_K(32),
                            { .name = "m",
@@ -76,6 +77,7 @@ static const char *sample_check_heads(const instance *in, arena *a, const char *
 static const family sample_attention = {
     .name = "attention",
     .summary = "o = softmax(q K) V",
+    .op = OP_ATTENTION,
     .computes = "o = softmax(q K) V",
     .keys =
         (const key[]){
