@@ -3,6 +3,10 @@
 var walk_along(ptx *p, walk *w, val start, int64_t bytes)
 {
     var pointer = var_like(p, start);
+    if (w->cursor_count == MAX_CURSORS) {
+        ptx_fail(p, "a walk has more than %d cursors", MAX_CURSORS);
+        return pointer;
+    }
     w->cursors[w->cursor_count].pointer = pointer;
     w->cursors[w->cursor_count].bytes = bytes;
     w->cursor_count++;

@@ -343,7 +343,7 @@ format kv_format(const instance *in)
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;
-    for (const param *p = in->family->params; p->name; p++) {
+    for (const param *p = in->family->params; p->name && count < MAX_PARAMS; p++) {
         if (p->only_with && !is_set(in, p->only_with))
             continue;
         param *made = &params[count++];
@@ -356,7 +356,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
             made->bytes = bytes_formula(a, made);
     }
     for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
-        if (k->at_run_time)
+        if (k->at_run_time && count < MAX_PARAMS)
             params[count++] = (param){ .name = arena_format(a, "%s_dim", k->name),
                                        .kind = PARAM_U32,
                                        .size = k->name };

@@ -159,9 +159,6 @@ struct ptx {
     strbuf *dump;
 };
 
-/* Remembers a mistake, if it is the first. */
-void ptx_fail(ptx *p, const char *format, ...) PRINTF_LIKE(2, 3);
-
 /* The name itself, or "" and an error where it is longer than a line of PTX has room for. */
 enum { LONGEST_NAME = 127 };
 const char *ptx_name(ptx *p, const char *name);

@@ -64,6 +64,9 @@ unsigned ptx_block(const ptx *p);
 /* A comment line at the head of the file. */
 void ptx_heading(ptx *p, const char *line);
 
+/* Remembers a mistake of whoever builds the kernel, if it is the first: ptx_finish refuses it. */
+void ptx_fail(ptx *p, const char *format, ...) PRINTF_LIKE(2, 3);
+
 /* Declares a parameter, U32 or U64, in the order of the calls. This and all other names have at
  * most 127 characters. */
 void ptx_param(ptx *p, type t, const char *name);

@@ -109,6 +109,20 @@ static void a_sum_of_values_is_put_in_parentheses(void **state)
     arena_free(a);
 }
 
+static void all_parameters_of_every_family_fit(void **state)
+{
+    (void)state;
+    for (const family *const *f = families; *f; f++) {
+        size_t count = 0;
+        for (const param *p = (*f)->params; p->name; p++)
+            count++;
+        for (const key *k = (*f)->keys; k->name; k++)
+            count += k->at_run_time;
+        if (count > MAX_PARAMS)
+            fail_msg("%s has %zu parameters", (*f)->name, count);
+    }
+}
+
 static void families_round_x_where_their_reference_does(void **state)
 {
     (void)state;
@@ -214,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_real_number_is_written_with_as_many_digits_as_it_needs),
         cmocka_unit_test(parameters_carry_their_size_in_bytes),
         cmocka_unit_test(a_sum_of_values_is_put_in_parentheses),
+        cmocka_unit_test(all_parameters_of_every_family_fit),
         cmocka_unit_test(families_round_x_where_their_reference_does),
         cmocka_unit_test(a_weights_key_says_format_precision_and_columns),
         cmocka_unit_test(a_query_can_say_what_identifies_an_operation),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "gen/blocks/walk.h"
 #include "ptx/ir.h"
 
 /* Builds a kernel with a parameter out for a block of this many threads and gives the verifier's
@@ -48,6 +49,12 @@ static void store(ptx *p, val v)
     st_global(p, v.type, parameter(p, "out"), 0, v);
 }
 
+static void walks_along_too_much(ptx *p)
+{
+    walk w = { .cursor_count = MAX_CURSORS };
+    store(p, get(p, walk_along(p, &w, tid_x(p), 4)));
+}
+
 static void mixed_types(ptx *p)
 {
     store(p, add(p, parameter(p, "n"), convert(p, F32, tid_x(p))));
@@ -76,6 +83,7 @@ static void odd_offset(ptx *p)
 static void type_mistakes_are_refused(void **state)
 {
     (void)state;
+    refuses(32, walks_along_too_much, "a walk has more than 6 cursors");
     refuses(32, mixed_types, "an operand is f32 where u32 is needed");
     refuses(32, number_too_large, "is no u32");
     refuses(32, unknown_parameter, "there is no parameter 'm'");
