@@ -379,6 +379,36 @@ static inline int ptxgen_fits_size(const ptxgen_kernel *kernel, const char *name
     return ptxgen_takes(ptxgen_key(kernel->config, kernel->config_count, name), wanted);
 }
 
+/* Text that is cut where its buffer ends, and counted on. */
+typedef struct ptxgen_text {
+    char *bytes;
+    size_t size, length;
+} ptxgen_text;
+
+static inline void ptxgen_say(ptxgen_text *text, const char *words)
+{
+    for (; *words; words++, text->length++) {
+        if (text->length + 1 >= text->size)
+            continue;
+        text->bytes[text->length] = *words;
+        text->bytes[text->length + 1] = '\0';
+    }
+}
+
+static inline void ptxgen_say_number(ptxgen_text *text, const char *before, int64_t number)
+{
+    char digits[21];
+    size_t first = sizeof digits - 1;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    digits[first] = '\0';
+    do
+        digits[--first] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    ptxgen_say(text, before);
+    ptxgen_say(text, number < 0 ? "-" : "");
+    ptxgen_say(text, digits + first);
+}
+
 /* Whether a key, NULL where there is none, has a value, real ones as the f32 that is built in. */
 static inline int ptxgen_is_set_to(const ptxgen_config *key, double wanted)
 {
@@ -724,6 +754,7 @@ typedef CUdevice ptxgen_device;
 typedef CUdevice_attribute ptxgen_device_attribute;
 typedef CUfunction_attribute ptxgen_function_attribute;
 typedef CUjit_option ptxgen_jit_option;
+typedef CUDA_KERNEL_NODE_PARAMS ptxgen_node_params;
 #else
 #ifdef _WIN32
 #define PTXGEN_CUDAAPI __stdcall
@@ -746,6 +777,12 @@ typedef struct CUmod_st *ptxgen_module;
 typedef struct CUfunc_st *ptxgen_function;
 typedef int ptxgen_device;
 typedef unsigned ptxgen_device_attribute, ptxgen_function_attribute, ptxgen_jit_option;
+typedef struct ptxgen_node_params { /* CUDA_KERNEL_NODE_PARAMS */
+    ptxgen_function func;
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    void **kernelParams, **extra;
+    void *kern, *ctx;
+} ptxgen_node_params;
 #endif
 
 /* The driver's own numbers: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
@@ -810,6 +847,12 @@ typedef struct ptxgen_driver {
     unsigned sm;           /* compute capability, times ten; 0: not initialised */
     unsigned sm_count;     /* multiprocessors */
     unsigned shared_block; /* bytes of shared memory a block may opt into */
+
+    /* Set it to be told in words, such as "q4k_gemv_k4096_n4096: w is misaligned: 16 bytes are
+     * needed", why a launch comes back with CUDA_ERROR_INVALID_VALUE or _HANDLE before the driver
+     * sees it. NULL: nobody is. */
+    void (*report)(void *context, const char *why);
+    void *report_context;
 } ptxgen_driver;
 
 /* A kernel in a context; all 0 before it is loaded. */
@@ -1043,31 +1086,117 @@ static inline ptxgen_result ptxgen_load_all_in(const ptxgen_driver *driver, ptxg
     return result;
 }
 
+/* Reports "NAME: WHAT" and a number in the middle of that, if not 0, and returns the result. */
+static inline ptxgen_result ptxgen_refuse(const ptxgen_driver *driver, ptxgen_result result,
+                                          const char *name, const char *what, const char *then,
+                                          int64_t number, const char *end)
+{
+    char bytes[512];
+    ptxgen_text text = { NULL, 0, 0 };
+    if (!driver->report)
+        return result;
+    text.bytes = bytes;
+    text.size = sizeof bytes;
+    ptxgen_say(&text, name);
+    ptxgen_say(&text, ": ");
+    ptxgen_say(&text, what);
+    if (number)
+        ptxgen_say_number(&text, then, number);
+    else
+        ptxgen_say(&text, then);
+    ptxgen_say(&text, end);
+    driver->report(driver->report_context, bytes);
+    return result;
+}
+
+static inline ptxgen_result ptxgen_check_address(const ptxgen_driver *driver, const char *name,
+                                                 const char *param, ptxgen_deviceptr address,
+                                                 unsigned alignment)
+{
+    if (address == 0)
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, name, param, " is 0", 0, "");
+    if (address % alignment != 0)
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, name, param,
+                             " is misaligned: ", alignment, " bytes are needed");
+    return PTXGEN_CUDA_SUCCESS;
+}
+
 /* Whether a kernel may get these arguments: no pointer is 0 or less aligned than its loads rely on,
  * and it takes the sizes that are among them, which go to *run. */
-static inline int ptxgen_read_arguments(const ptxgen_kernel *kernel, void *const *arguments,
-                                        ptxgen_run *run)
+static inline ptxgen_result ptxgen_read_arguments(const ptxgen_driver *driver,
+                                                  const ptxgen_kernel *kernel,
+                                                  void *const *arguments, ptxgen_run *run)
 {
     size_t i;
     for (i = 0; i < kernel->param_count; i++) {
         const ptxgen_param *param = &kernel->params[i];
         if (param->kind == PTXGEN_PARAM_POINTER) {
             ptxgen_deviceptr address;
+            ptxgen_result result;
             memcpy(&address, arguments[i], sizeof address);
-            if (address == 0 || address % param->alignment != 0)
-                return 0;
+            result = ptxgen_check_address(driver, kernel->name, param->name, address,
+                                          param->alignment);
+            if (result != PTXGEN_CUDA_SUCCESS)
+                return result;
         } else {
             uint32_t number;
             int64_t *size = ptxgen_run_size(run, param->size);
             memcpy(&number, arguments[i], sizeof number);
             if (!size)
                 continue;
-            if (number == 0 || !ptxgen_fits_size(kernel, param->size, number))
-                return 0;
+            if (number == 0)
+                return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
+                                     param->name, " is 0", 0, "");
+            if (!ptxgen_fits_size(kernel, param->size, number))
+                return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
+                                     param->name, " is ", number, ", which the kernel does not take");
             *size = number;
         }
     }
-    return 1;
+    return PTXGEN_CUDA_SUCCESS;
+}
+
+/* What cuLaunchKernel or a node of a graph wants for a launch; see ptxgen_launch for what is
+ * refused. params keeps pointers to the arguments. */
+static inline ptxgen_result ptxgen_prepare(const ptxgen_driver *driver,
+                                           const ptxgen_loaded_kernel *loaded, void **arguments,
+                                           size_t argument_count, ptxgen_node_params *params)
+{
+    const ptxgen_kernel *kernel = loaded ? loaded->kernel : NULL;
+    ptxgen_run run = { 0, 0, 0, 0 };
+    ptxgen_result result;
+    unsigned grid[3], shared;
+    memset(params, 0, sizeof *params);
+    PTXGEN_ASSERT(kernel && "not loaded: see PREFIX_load");
+    if (!kernel)
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_HANDLE, "a kernel", "not loaded", "",
+                             0, "");
+    run.sm_count = driver->sm_count;
+    if (argument_count != kernel->param_count)
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
+                             "as many arguments are needed as it has parameters, ",
+                             "", (int64_t)kernel->param_count, "");
+    result = ptxgen_read_arguments(driver, kernel, arguments, &run);
+    if (result != PTXGEN_CUDA_SUCCESS)
+        return result;
+    if (!ptxgen_grid(kernel, &run, grid))
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
+                             "there would be more blocks than a grid can have", "", 0, "");
+    shared = ptxgen_shared(kernel, &run);
+    if (shared > ptxgen_most_dynamic_shared(driver, kernel))
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
+                             "a block has no room for ", "", (int64_t)shared,
+                             " bytes of dynamic shared memory");
+    params->func = loaded->function;
+    params->gridDimX = grid[0];
+    params->gridDimY = grid[1];
+    params->gridDimZ = grid[2];
+    params->blockDimX = kernel->block[0];
+    params->blockDimY = kernel->block[1];
+    params->blockDimZ = kernel->block[2];
+    params->sharedMemBytes = shared;
+    params->kernelParams = arguments;
+    return PTXGEN_CUDA_SUCCESS;
 }
 
 /* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters,
@@ -1075,51 +1204,79 @@ static inline int ptxgen_read_arguments(const ptxgen_kernel *kernel, void *const
  * memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not loaded,
  * CUDA_ERROR_INVALID_VALUE where there are more or fewer arguments than it has parameters, one is
  * none that it takes, or sizes make more blocks or shared memory than the device can have, else what
- * the driver says. */
+ * the driver says. driver->report is told which. */
 static inline ptxgen_result ptxgen_launch(const ptxgen_driver *driver,
                                      const ptxgen_loaded_kernel *loaded, ptxgen_stream stream,
                                      void **arguments, size_t argument_count)
 {
-    const ptxgen_kernel *kernel = loaded ? loaded->kernel : NULL;
-    ptxgen_run run = { 0, 0, 0, 0 };
-    unsigned grid[3], shared;
-    PTXGEN_ASSERT(kernel && "not loaded: see PREFIX_load");
-    if (!kernel)
-        return PTXGEN_CUDA_ERROR_INVALID_HANDLE;
-    run.sm_count = driver->sm_count;
-    if (argument_count != kernel->param_count ||
-        !ptxgen_read_arguments(kernel, arguments, &run) || !ptxgen_grid(kernel, &run, grid))
-        return PTXGEN_CUDA_ERROR_INVALID_VALUE;
-    shared = ptxgen_shared(kernel, &run);
-    if (shared > ptxgen_most_dynamic_shared(driver, kernel))
-        return PTXGEN_CUDA_ERROR_INVALID_VALUE;
-    return driver->launch_kernel(loaded->function, grid[0], grid[1], grid[2], kernel->block[0],
-                                 kernel->block[1], kernel->block[2], shared, stream, arguments,
+    ptxgen_node_params to;
+    ptxgen_result result = ptxgen_prepare(driver, loaded, arguments, argument_count, &to);
+    if (result != PTXGEN_CUDA_SUCCESS)
+        return result;
+    return driver->launch_kernel(to.func, to.gridDimX, to.gridDimY, to.gridDimZ, to.blockDimX,
+                                 to.blockDimY, to.blockDimZ, to.sharedMemBytes, stream, arguments,
                                  NULL);
 }
 
+/* A launch as a node of a graph: cuGraphAddKernelNode takes &node->params, and
+ * cuGraphExecKernelNodeSetParams to change an instance of the graph. It holds the arguments; params
+ * points to them, so that a copy of it does not serve. */
+typedef struct ptxgen_node {
+    ptxgen_node_params params;
+    void *arguments[PTXGEN_MOST_ARGUMENTS];
+    uint64_t values[PTXGEN_MOST_ARGUMENTS];
+} ptxgen_node;
+
+/* Fills a node for a launch that ptxgen_launch would do with these arguments; refused as there. */
+static inline ptxgen_result ptxgen_fill_node(const ptxgen_driver *driver,
+                                             const ptxgen_loaded_kernel *loaded, ptxgen_node *node,
+                                             void **arguments, size_t argument_count)
+{
+    size_t i;
+    ptxgen_result result =
+        ptxgen_prepare(driver, loaded, arguments, argument_count, &node->params);
+    if (result != PTXGEN_CUDA_SUCCESS)
+        return result;
+    for (i = 0; i < argument_count; i++) {
+        memcpy(&node->values[i], arguments[i],
+               loaded->kernel->params[i].kind == PTXGEN_PARAM_POINTER ? sizeof(ptxgen_deviceptr)
+                                                                      : sizeof(uint32_t));
+        node->arguments[i] = &node->values[i];
+    }
+    node->params.kernelParams = node->arguments;
+    return PTXGEN_CUDA_SUCCESS;
+}
+
 /* Launches the steps of a pipeline in their order, on one stream. loaded are all kernels of its
- * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory,
- * pipeline->workspace bytes aligned to 16, that nothing else uses until the last step is done.
- * Before the first launch it sees that all steps are loaded, else CUDA_ERROR_INVALID_HANDLE, and
- * that there are as many arguments as buffers, and a workspace where one is needed, else
- * CUDA_ERROR_INVALID_VALUE. */
+ * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory of
+ * workspace_bytes, at least pipeline->workspace, aligned to 16, that nothing else uses until the
+ * last step is done. Before the first launch it sees that all steps are loaded, else
+ * CUDA_ERROR_INVALID_HANDLE, and that there are as many arguments as buffers, and a workspace that
+ * is large enough, else CUDA_ERROR_INVALID_VALUE. */
 static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
                                                  const ptxgen_loaded_kernel *loaded,
                                                  const ptxgen_pipeline *pipeline, ptxgen_stream stream,
                                                  void **arguments, size_t argument_count,
-                                                 ptxgen_deviceptr workspace)
+                                                 ptxgen_deviceptr workspace, size_t workspace_bytes)
 {
     ptxgen_result result = PTXGEN_CUDA_SUCCESS;
     size_t s, i;
     for (s = 0; s < pipeline->step_count; s++) {
         PTXGEN_ASSERT(loaded[pipeline->steps[s].place].kernel && "not loaded: see PREFIX_load");
         if (!loaded[pipeline->steps[s].place].kernel)
-            return PTXGEN_CUDA_ERROR_INVALID_HANDLE;
+            return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_HANDLE, pipeline->name,
+                                 pipeline->steps[s].kernel, " is not loaded", 0, "");
     }
-    if (argument_count != pipeline->buffer_count ||
-        (pipeline->workspace && (workspace == 0 || workspace % 16 != 0)))
-        return PTXGEN_CUDA_ERROR_INVALID_VALUE;
+    if (argument_count != pipeline->buffer_count)
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, pipeline->name,
+                             "as many arguments are needed as it has buffers, ",
+                             "", (int64_t)pipeline->buffer_count, "");
+    if (workspace_bytes < pipeline->workspace)
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, pipeline->name,
+                             "the workspace is too small: ", "", (int64_t)pipeline->workspace,
+                             " bytes are needed");
+    if (pipeline->workspace)
+        result = ptxgen_check_address(driver, pipeline->name, "workspace", workspace, 16);
     for (s = 0; s < pipeline->step_count && result == PTXGEN_CUDA_SUCCESS; s++) {
         const ptxgen_step *step = &pipeline->steps[s];
         ptxgen_deviceptr parts[PTXGEN_MOST_ARGUMENTS];
@@ -1200,15 +1357,16 @@ static inline ptxgen_result llama_unload(llama_cuda *cuda)
 static inline ptxgen_result llama_launch_pipeline(const llama_cuda *cuda,
                                                 const ptxgen_pipeline *pipeline, ptxgen_stream stream,
                                                 void **arguments, size_t argument_count,
-                                                ptxgen_deviceptr workspace)
+                                                ptxgen_deviceptr workspace, size_t workspace_bytes)
 {
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, pipeline, stream, arguments,
-                                     argument_count, workspace);
+                                     argument_count, workspace, workspace_bytes);
 }
 
-/* For each kernel a function that loads it, as llama_load does but without a look-up, and one
- * that launches it, with its parameters; see ptxgen_launch for what that refuses. Launches of a
- * kernel made for several targets take the one that was loaded. */
+/* For each kernel a function that loads it, as llama_load does but without a look-up, one that
+ * launches it, with its parameters, and one that fills the node of a graph with that; see
+ * ptxgen_launch for what they refuse. Launches of a kernel made for several targets take the one
+ * that was loaded. */
 
 static inline ptxgen_result llama_f32_gemv_k4096_n256_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
@@ -1223,6 +1381,14 @@ static inline ptxgen_result llama_f32_gemv_k4096_n256_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[0], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_f32_gemv_k4096_n256_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[0], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_f32_gemv_dynamic_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1240,6 +1406,14 @@ static inline ptxgen_result llama_f32_gemv_dynamic_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[1], stream, arguments, 5);
 }
 
+static inline ptxgen_result llama_f32_gemv_dynamic_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x, uint32_t k_dim, uint32_t n_dim)
+{
+    void *arguments[] = { &y, &w, &x, &k_dim, &n_dim };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[1], node, arguments, 5);
+}
+
 static inline ptxgen_result llama_q4k_gemv_k4096_n1024_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q4k_gemv_k4096_n1024 };
@@ -1253,6 +1427,14 @@ static inline ptxgen_result llama_q4k_gemv_k4096_n1024_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[2], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_q4k_gemv_k4096_n1024_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[2], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1270,6 +1452,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w2_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[3], stream, arguments, 3);
 }
 
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[3], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n4096_w4 };
@@ -1283,6 +1473,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w4_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[4], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n4096_w4_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[4], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1300,6 +1498,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w2_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[5], stream, arguments, 3);
 }
 
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[5], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n1024_w4 };
@@ -1313,6 +1519,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w4_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[6], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n1024_w4_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[6], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1330,6 +1544,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w2_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[7], stream, arguments, 3);
 }
 
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[7], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k4096_n14336_w4 };
@@ -1343,6 +1565,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w4_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[8], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n14336_w4_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[8], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w2_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1360,6 +1590,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w2_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[9], stream, arguments, 3);
 }
 
+static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[9], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_q4k_gemv_k14336_n4096_w4 };
@@ -1373,6 +1611,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w4_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[10], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_mwv_q4k_gemv_k14336_n4096_w4_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[10], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n128256_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1390,6 +1636,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n128256_w4_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[11], stream, arguments, 3);
 }
 
+static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n128256_w4_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[11], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k4096_m1_w4 };
@@ -1403,6 +1657,14 @@ static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_launch(
 {
     void *arguments[] = { &q8, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments, 2);
+}
+
+static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &q8, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[12], node, arguments, 2);
 }
 
 static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1420,6 +1682,14 @@ static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments, 2);
 }
 
+static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &q8, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[13], node, arguments, 2);
+}
+
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 };
@@ -1433,6 +1703,14 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[14], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1450,6 +1728,14 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments, 3);
 }
 
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[15], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 };
@@ -1465,6 +1751,14 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 3);
 }
 
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[16], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 };
@@ -1478,6 +1772,14 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
 {
     void *arguments[] = { &y, &w, &x };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[17], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1497,6 +1799,15 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_launc
     return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments, 5);
 }
 
+static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, uint32_t seq_len)
+{
+    void *arguments[] = { &o, &q, &k, &v, &seq_len };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[18], node, arguments, 5);
+}
+
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192_indirect };
@@ -1512,6 +1823,15 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indir
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments, 5);
+}
+
+static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
+{
+    void *arguments[] = { &o, &q, &k, &v, &seq_len };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[19], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
@@ -1531,6 +1851,15 @@ static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16
     return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments, 5);
 }
 
+static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, uint32_t seq_len)
+{
+    void *arguments[] = { &o, &q, &k, &v, &seq_len };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[20], node, arguments, 5);
+}
+
 static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 };
@@ -1548,6 +1877,15 @@ static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c1
     return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments, 5);
 }
 
+static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr partials, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
+{
+    void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[21], node, arguments, 5);
+}
+
 static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 };
@@ -1561,6 +1899,14 @@ static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c
 {
     void *arguments[] = { &o, &partials, &seq_lens };
     return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
+{
+    void *arguments[] = { &o, &partials, &seq_lens };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[22], node, arguments, 3);
 }
 
 /* For each pipeline a function that loads the kernels of its steps, and one that launches them
@@ -1581,11 +1927,12 @@ static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16
 static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_launch(
     const llama_cuda *cuda, ptxgen_stream stream,
     ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
-    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens, ptxgen_deviceptr workspace)
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens,
+    ptxgen_deviceptr workspace, size_t workspace_bytes)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_lens };
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16,
-                                     stream, arguments, 5, workspace);
+                                     stream, arguments, 5, workspace, workspace_bytes);
 }
 
 #ifdef __cplusplus
@@ -1599,36 +1946,6 @@ static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16
 /* Why a query finds nothing, in words; the same in every header that ptxgen writes. */
 #ifndef PTXGEN_EXPLAIN
 #define PTXGEN_EXPLAIN
-
-/* Text that is cut where its buffer ends, and counted on. */
-typedef struct ptxgen_text {
-    char *bytes;
-    size_t size, length;
-} ptxgen_text;
-
-static inline void ptxgen_say(ptxgen_text *text, const char *words)
-{
-    for (; *words; words++, text->length++) {
-        if (text->length + 1 >= text->size)
-            continue;
-        text->bytes[text->length] = *words;
-        text->bytes[text->length + 1] = '\0';
-    }
-}
-
-static inline void ptxgen_say_number(ptxgen_text *text, const char *before, int64_t number)
-{
-    char digits[21];
-    size_t first = sizeof digits - 1;
-    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    digits[first] = '\0';
-    do
-        digits[--first] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    ptxgen_say(text, before);
-    ptxgen_say(text, number < 0 ? "-" : "");
-    ptxgen_say(text, digits + first);
-}
 
 static inline const char *ptxgen_operation_name(ptxgen_operation operation)
 {

@@ -112,19 +112,22 @@ static void print_parameters(strbuf *out, const callee *c)
     numbers.params += pointers.count;
     numbers.count -= pointers.count;
     print_each(out, &pointers, out->length, print_parameter);
-    strbuf_put(out, c->workspace ? ", ptxgen_deviceptr workspace" : "");
+    strbuf_put(out,
+               c->workspace ? ",\n    ptxgen_deviceptr workspace, size_t workspace_bytes" : "");
     strbuf_put(out, numbers.count ? ", " : "");
     print_each(out, &numbers, out->length, print_parameter);
 }
 
-/* The head of a launch function and the array of its arguments. */
-static void print_launch_head(strbuf *out, const kernel_set *set, const callee *c)
+/* The head of a function that launches, or does what else a word says, and the array of its
+ * arguments. */
+static void print_head(strbuf *out, const kernel_set *set, const callee *c, const char *word,
+                       const char *where)
 {
     strbuf_format(out,
-                  "static inline ptxgen_result %s_launch(\n"
-                  "    const %s_cuda *cuda, ptxgen_stream stream,\n"
+                  "static inline ptxgen_result %s_%s(\n"
+                  "    const %s_cuda *cuda, %s,\n"
                   "    ",
-                  c->id, set->prefix);
+                  c->id, word, set->prefix, where);
     print_parameters(out, c);
     strbuf_put(out, ")\n{\n    void *arguments[] = { ");
     print_each(out, c, out->length, print_address);
@@ -150,9 +153,15 @@ static void print_kernel_functions(strbuf *out, const described_set *d, size_t p
                   place, count);
     print_each(out, &c, out->length, print_role);
     strbuf_put(out, " */\n");
-    print_launch_head(out, d->set, &c);
+    print_head(out, d->set, &c, "launch", "ptxgen_stream stream");
     strbuf_format(out,
                   "    return ptxgen_launch(&cuda->driver, &cuda->kernels[%zu], stream, "
+                  "arguments, %zu);\n"
+                  "}\n\n",
+                  place, c.count);
+    print_head(out, d->set, &c, "node", "ptxgen_node *node");
+    strbuf_format(out,
+                  "    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[%zu], node, "
                   "arguments, %zu);\n"
                   "}\n",
                   place, c.count);
@@ -195,12 +204,12 @@ static void print_pipeline_functions(strbuf *out, const kernel_set *set, const p
     if (c.workspace)
         strbuf_format(out, ", workspace (%" PRId64 " bytes)", c.workspace);
     strbuf_put(out, " */\n");
-    print_launch_head(out, set, &c);
+    print_head(out, set, &c, "launch", "ptxgen_stream stream");
     strbuf_format(out,
                   "    return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &%s,\n"
                   "                                     stream, arguments, %zu, %s);\n"
                   "}\n",
-                  c.id, c.count, c.workspace ? "workspace" : "0");
+                  c.id, c.count, c.workspace ? "workspace, workspace_bytes" : "0, 0");
 }
 
 void print_pipeline_launches(strbuf *out, const described_set *d)

@@ -15,7 +15,8 @@ int main(void)
         return 1;
 #ifdef USE_PIPELINE
     if (engine_qkv_k512_n256_kv64_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
-        engine_qkv_k512_n256_kv64_launch(&cuda, NULL, 16, 16, 16, 16, 16, 16, 16, 16) !=
+        engine_qkv_k512_n256_kv64_launch(&cuda, NULL, 16, 16, 16, 16, 16, 16, 16, 16,
+                                         ENGINE_QKV_K512_N256_KV64_WORKSPACE) !=
             CUDA_ERROR_INVALID_HANDLE)
         return 2;
 #endif

@@ -144,16 +144,85 @@ static void more_shared_memory_than_a_block_can_have_is_refused(void **state)
     assert_int_equal(thread.list[0].shared, SHARED_BLOCK);
 }
 
-static void pointers_that_are_missing_or_misaligned_are_refused(void **state)
+static void keep(void *context, const char *why)
 {
-    static const CUdeviceptr wrong[][3] = {
-        { 0, 16, 32 }, { 4, 0, 32 }, { 4, 16, 0 }, { 2, 16, 32 }, { 4, 8, 32 }, { 4, 16, 36 },
+    strcpy(context, why);
+}
+
+static void pointers_that_are_missing_or_misaligned_are_refused_in_words(void **state)
+{
+    static const struct {
+        CUdeviceptr y, w, x;
+        const char *why;
+    } wrong[] = {
+        { 0, 16, 32, "y is 0" },
+        { 4, 0, 32, "w is 0" },
+        { 4, 16, 0, "x is 0" },
+        { 2, 16, 32, "y is misaligned: 4 bytes are needed" },
+        { 4, 8, 32, "w is misaligned: 16 bytes are needed" },
+        { 4, 16, 36, "x is misaligned: 16 bytes are needed" },
     };
+    engine_cuda *cuda = *state;
+    char why[512];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, wrong[i][0],
-                                                               wrong[i][1], wrong[i][2]),
-                         CUDA_ERROR_INVALID_VALUE);
+        for (int told = 0; told < 2; told++) {
+            cuda->driver.report = told ? keep : NULL;
+            cuda->driver.report_context = why;
+            assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(cuda, STREAM, wrong[i].y,
+                                                                   wrong[i].w, wrong[i].x),
+                             CUDA_ERROR_INVALID_VALUE);
+            if (!told)
+                continue;
+            assert_memory_equal(why, "mwv_q4k_gemv_k512_n7_w4: ", 25);
+            assert_string_equal(why + 25, wrong[i].why);
+        }
     assert_int_equal(thread.launches, 0);
+}
+
+static void what_else_is_refused_is_said_too(void **state)
+{
+    engine_cuda *cuda = *state;
+    char why[512];
+    CUdeviceptr y = 4;
+    void *arguments[] = { &y };
+    const ptxgen_loaded_kernel *loaded = engine_loaded(cuda, &engine_mwv_q4k_gemv_k512_n7_w4);
+    cuda->driver.report = keep;
+    cuda->driver.report_context = why;
+    ptxgen_launch(&cuda->driver, loaded, STREAM, arguments, 1);
+    assert_string_equal(
+        why, "mwv_q4k_gemv_k512_n7_w4: as many arguments are needed as it has parameters, 3");
+    engine_mwv_q4k_gemv_w4_dynamic_launch(cuda, STREAM, 4, 16, 32, 1000, 9);
+    assert_string_equal(why,
+                        "mwv_q4k_gemv_w4_dynamic: k_dim is 1000, which the kernel does not take");
+    engine_mwv_q4k_gemv_w4_dynamic_launch(cuda, STREAM, 4, 16, 32, 1024, 0);
+    assert_string_equal(why, "mwv_q4k_gemv_w4_dynamic: n_dim is 0");
+    engine_tiled_q4k_gemv_o4_dynamic_launch(cuda, STREAM, 4, 16, 32, SHARED_BLOCK / 4 + 256, 9);
+    assert_string_equal(why, "tiled_q4k_gemv_o4_dynamic: a block has no room for 66560 bytes of "
+                             "dynamic shared memory");
+}
+
+static void a_node_is_a_launch_with_its_arguments(void **state)
+{
+    ptxgen_node node;
+    uint64_t pointers[2];
+    uint32_t k;
+    assert_int_equal(engine_mwv_q4k_gemv_w4_dynamic_node(*state, &node, 4, 16, 32, 512, 9),
+                     CUDA_SUCCESS);
+    assert_int_equal(thread.launches, 0);
+    assert_ptr_equal(node.params.func,
+                     engine_loaded(*state, &engine_mwv_q4k_gemv_w4_dynamic)->function);
+    assert_int_equal(node.params.gridDimX, 9);
+    assert_int_equal(node.params.gridDimY * node.params.gridDimZ, 1);
+    assert_int_equal(node.params.blockDimX, 128);
+    assert_null(node.params.extra);
+    memcpy(&pointers[0], node.params.kernelParams[0], sizeof pointers[0]);
+    memcpy(&pointers[1], node.params.kernelParams[2], sizeof pointers[1]);
+    memcpy(&k, node.params.kernelParams[3], sizeof k);
+    assert_int_equal(pointers[0], 4);
+    assert_int_equal(pointers[1], 32);
+    assert_int_equal(k, 512);
+    assert_int_equal(engine_mwv_q4k_gemv_w4_dynamic_node(*state, &node, 4, 16, 32, 511, 9),
+                     CUDA_ERROR_INVALID_VALUE);
 }
 
 static void a_kernel_that_is_not_loaded_is_refused(void **state)
@@ -399,7 +468,9 @@ int main(void)
         TEST_LOADED(a_sequence_length_is_a_number_or_a_pointer),
         TEST_LOADED(sizes_that_a_kernel_does_not_take_are_refused),
         TEST_LOADED(more_shared_memory_than_a_block_can_have_is_refused),
-        TEST_LOADED(pointers_that_are_missing_or_misaligned_are_refused),
+        TEST_LOADED(pointers_that_are_missing_or_misaligned_are_refused_in_words),
+        TEST_LOADED(what_else_is_refused_is_said_too),
+        TEST_LOADED(a_node_is_a_launch_with_its_arguments),
         TEST(a_kernel_that_is_not_loaded_is_refused),
         TEST(one_kernel_is_loaded_once),
         TEST(above_48_kib_of_shared_memory_is_allowed_while_loading),

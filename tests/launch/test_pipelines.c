@@ -7,9 +7,15 @@
 enum { Q = 0x1000, K = 0x2000, V = 0x3000, WQ = 0x4000, WK = 0x5000, WV = 0x6000, X = 0x7000 };
 enum { WORKSPACE = 0x8000, QKV_STEPS = 3 };
 
+static void keep(void *context, const char *why)
+{
+    strcpy(context, why);
+}
+
 static CUresult launch_qkv(const engine_cuda *cuda, CUdeviceptr workspace)
 {
-    return engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV, X, workspace);
+    return engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV, X, workspace,
+                                            ENGINE_QKV_K512_N256_KV64_WORKSPACE);
 }
 
 static void assert_qkv_launched(void)
@@ -50,10 +56,12 @@ static void a_pipeline_that_was_looked_up_is_launched_by_its_descriptor(void **s
     assert_int_equal(pipeline->buffer_count, sizeof buffers / sizeof *buffers);
     for (size_t i = 0; i < pipeline->buffer_count; i++)
         arguments[i] = &buffers[i];
-    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 7, WORKSPACE),
+    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 7, WORKSPACE,
+                                            pipeline->workspace),
                      CUDA_SUCCESS);
     assert_qkv_launched();
-    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 6, WORKSPACE),
+    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 6, WORKSPACE,
+                                            pipeline->workspace),
                      CUDA_ERROR_INVALID_VALUE);
     assert_qkv_launched();
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -71,8 +79,18 @@ static void the_size_of_the_workspace_is_a_constant(void **state)
 static void a_pipeline_is_refused_before_its_first_launch(void **state)
 {
     engine_cuda *cuda = *state;
+    char why[512];
+    cuda->driver.report = keep;
+    cuda->driver.report_context = why;
     assert_int_equal(launch_qkv(cuda, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(why, "qkv_k512_n256_kv64: workspace is 0");
     assert_int_equal(launch_qkv(cuda, WORKSPACE + 8), CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(why, "qkv_k512_n256_kv64: workspace is misaligned: 16 bytes are needed");
+    assert_int_equal(
+        engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV, X, WORKSPACE, 575),
+        CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(why,
+                        "qkv_k512_n256_kv64: the workspace is too small: 576 bytes are needed");
     engine_loaded(cuda, &engine_fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4);
     cuda->kernels[engine_qkv_k512_n256_kv64.steps[2].place].kernel = NULL;
     assert_int_equal(launch_qkv(cuda, WORKSPACE), CUDA_ERROR_INVALID_HANDLE);

@@ -82,7 +82,8 @@ int main(void)
             PTXGEN_CUDA_ERROR_INVALID_HANDLE)
         return 2;
     if (engine_qkv_k512_n256_kv64_load(&engine, NULL) != PTXGEN_CUDA_ERROR_NOT_INITIALIZED ||
-        engine_qkv_k512_n256_kv64_launch(&engine, stream, y, y, y, w, w, w, x, x) !=
+        engine_qkv_k512_n256_kv64_launch(&engine, stream, y, y, y, w, w, w, x, x,
+                                         ENGINE_QKV_K512_N256_KV64_WORKSPACE) !=
             PTXGEN_CUDA_ERROR_INVALID_HANDLE)
         return 3;
     if (engine_explain_miss(&query, NULL, 0) == 0 || engine_find_pipeline(&query))

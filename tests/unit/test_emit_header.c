@@ -156,9 +156,8 @@ static void a_pipeline_takes_buffers_then_its_workspace_then_numbers(void **stat
                "(8192 bytes) */\n"
                "static inline ptxgen_result llama_two_steps_launch(\n"
                "    const llama_cuda *cuda, ptxgen_stream stream,\n"
-               "    ptxgen_deviceptr result, ptxgen_const_deviceptr q, ptxgen_deviceptr workspace, "
-               "uint32_t "
-               "seq_len)\n"
+               "    ptxgen_deviceptr result, ptxgen_const_deviceptr q,\n"
+               "    ptxgen_deviceptr workspace, size_t workspace_bytes, uint32_t seq_len)\n"
                "{\n"
                "    void *arguments[] = { &result, &q, &seq_len };\n");
     assert_has(out.text,

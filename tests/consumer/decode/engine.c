@@ -23,6 +23,9 @@ static const char ADD[] = ".version 6.3\n"
                           "    ret;\n"
                           "}\n";
 
+/* Of whichever pipeline runs. */
+#define WORKSPACE PTXGEN_MAX(DECODE_QKV_K256_N256_KV128_WORKSPACE, DECODE_DP4A_K512_N256_WORKSPACE)
+
 static CUresult add(engine *e, CUdeviceptr x, CUdeviceptr y)
 {
     void *arguments[] = { &x, &y };
@@ -33,7 +36,7 @@ static CUresult enqueue_before_cache(engine *e)
 {
     const CUdeviceptr *w = e->weights;
     return decode_qkv_k256_n256_kv128_launch(&e->kernels, e->stream, e->q, e->k, e->v, w[Q], w[K],
-                                             w[V], e->x, e->workspace);
+                                             w[V], e->x, e->workspace, WORKSPACE);
 }
 
 static CUresult enqueue_after_cache(engine *e)
@@ -48,7 +51,8 @@ static CUresult enqueue_after_cache(engine *e)
     TRY(decode_q8_1_quantize_k256_m1_w4_launch(kernels, e->stream, e->x8, e->attended));
     TRY(decode_fused_gate_up_swiglu_hw_dp4a_q4k_gemv_k256_n512_w4_launch(
         kernels, e->stream, e->gated, w[GATE], w[UP], e->x8));
-    TRY(decode_dp4a_k512_n256_launch(kernels, e->stream, e->x, w[DOWN], e->gated, e->workspace));
+    TRY(decode_dp4a_k512_n256_launch(kernels, e->stream, e->x, w[DOWN], e->gated, e->workspace,
+                                     WORKSPACE));
     TRY(add(e, e->x, e->attended));
 
     void *arguments[] = { &e->logits, &e->weights[WORD], &e->x, &e->gamma };
@@ -111,8 +115,6 @@ CUresult engine_allocate(engine *e, CUdeviceptr *buffer, size_t bytes)
 
 static CUresult allocate_buffers(engine *e)
 {
-    const size_t workspace =
-        PTXGEN_MAX(DECODE_QKV_K256_N256_KV128_WORKSPACE, DECODE_DP4A_K512_N256_WORKSPACE);
     const size_t cache_bytes = (size_t)KV_HEADS * MAX_SEQ_LEN * HEAD_DIM * sizeof(float);
     const size_t x8_bytes = (size_t)decode_q8_1_quantize_k256_m1_w4.params[0].bytes;
     const struct {
@@ -129,7 +131,7 @@ static CUresult allocate_buffers(engine *e)
         { &e->attended, HIDDEN * sizeof(float) },
         { &e->x8, x8_bytes },
         { &e->gated, FEED_FORWARD * sizeof(float) },
-        { &e->workspace, workspace },
+        { &e->workspace, WORKSPACE },
         { &e->logits, WORDS * sizeof(float) },
         { &e->seq_len, sizeof(uint32_t) },
         { &e->gamma, HIDDEN * sizeof(float) },
