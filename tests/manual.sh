@@ -31,7 +31,8 @@ examples() {
 
 for page in ptxgen.1 ptxgen-spec.5 ptxgen-header.3 ptxgen-libcuda.7; do
     "$PTXGEN" --man "${page%.*}" >"$scratch/shown" || fail "--man ${page%.*}"
-    awk 'length > 80 && !/[─—]/ { print FILENAME ": " $0; wide = 1 } END { exit wide }' "$scratch/shown" ||
+    awk '/^ *\$ ptxgen --help-family/ { printed = 1 } /^$/ { printed = 0 } # as wide as the tool has it
+         length > 80 && !printed { print; wide = 1 } END { exit wide }' "$scratch/shown" ||
         fail "$page is wider than a terminal"
     command -v man >/dev/null || continue
     MANWIDTH=80 man --nh --nj -E UTF-8 -l "$man_pages/$page" 2>/dev/null | sed '1d;$d' | plain >"$scratch/by_man"
