@@ -11,7 +11,7 @@
 #include "gen/blocks/attention.h"
 
 #define CHUNKS   "ceil_div(max_seq_len, chunk_size)"
-#define PARTIALS "m*num_heads*" CHUNKS "*(head_dim+4)"
+#define PARTIALS "m*num_heads*" CHUNKS
 
 enum { MOST_CHUNKS = 65535 }; /* of a grid's third dimension */
 
@@ -79,7 +79,7 @@ const family flash_decoding_chunk = {
                            KEY_DIMS, KEY_END },
     .params =
         (const param[]){
-            OUT(F32, partials, PARTIALS, 16),
+            PARTIAL_ROWS(PARAM_OUT, PARTIALS),
             IN(F32, q, "m*num_heads*head_dim", 16),
             KV_CACHES(k),
             KV_CACHES(v),
@@ -104,12 +104,7 @@ const family flash_decoding_reduce = {
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
-            { .name = "partials",
-              .kind = PARAM_IN,
-              .format = FORMAT_F32,
-              .values = PARTIALS,
-              .unit = "head_dim+4",
-              .align = 16 },
+            PARTIAL_ROWS(PARAM_IN, PARTIALS),
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },

@@ -221,7 +221,7 @@ const family gqa_flash_decoding = {
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
-            SCRATCH(F32, partials, "m*num_heads*chunks*(head_dim+4)", 16),
+            PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*chunks"),
             COUNTERS(counters, "m*num_heads"),
             IN(F32, q, "m*num_heads*head_dim", 16),
             KV_CACHES(k),

@@ -1,15 +1,22 @@
 /* llama_kernels.h - CUDA kernels as PTX, written by ptxgen 0.1.0. Change the spec, not this file.
  *
- * 23 kernels for sm_75, sm_80, sm_90:
+ * 27 kernels for sm_75, sm_80, sm_90:
  *     2  f32_gemv                 f32 GEMV, one warp a row
  *     1  q4k_gemv                 Q4_K x f32 GEMV, one warp a row, byte loads: the plain one
  *     9  mwv_q4k_gemv             Q4_K x f32 GEMV, several warps a row, 32-bit weight loads
+ *     1  q6k_gemv                 Q6_K x f32 GEMV, one warp a row: the plain one
+ *     2  stream_gemv              streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights
+ *     1  q8_0_gemv                q8_0 x f32 GEMV, one warp a row
  *     2  q8_1_quantize            f32 activations to q8_1 blocks, one warp a block
  *     4  mwv_dp4a_q4k_gemv        Q4_K x q8_1 GEMV with dp4a, several warps a row, rows by grid stride
  *     2  incremental_attention    decode attention, one warp a head, online softmax, GQA
  *     1  multi_warp_attention     decode attention, several warps a head, merged in shared memory, GQA
  *     1  flash_decoding_chunk     decode attention of m sequences by chunks: partial results, GQA
  *     1  flash_decoding_reduce    decode attention of m sequences by chunks: the partial results merged
+ *        q6k_gemv_k4096_n4096 chosen by gemv auto, precision q8, for sm_75 to sm_80
+ *        stream_gemv_q6k_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_90
+ *        q8_0_gemv_k4096_n4096 chosen by gemv auto, precision q8, for sm_75 to sm_80
+ *        stream_gemv_q8_0_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_90
  *
  * Nothing here needs a CUDA header. In one C or C++ file of the program, and in one only, write
  *
@@ -683,6 +690,18 @@ extern const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4;
 /* y[128256] = W[128256,4096] x[4096], weights q4_k, activations f32, num_warps 4.  sm_75, block 128, grid 128256, 16 bytes shared. */
 extern const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4;
 
+/* y[4096] = W[4096,4096] x[4096], weights q6_k, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
+extern const ptxgen_kernel llama_q6k_gemv_k4096_n4096;
+
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2), 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2;
+
+/* y[4096] = W[4096,4096] x[4096], weights q8_0, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
+extern const ptxgen_kernel llama_q8_0_gemv_k4096_n4096;
+
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2), 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2;
+
 /* q8[1,4096] = q8_1(x[1,4096]), activations f32, num_warps 4.  sm_75, block 128, grid 32. */
 extern const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4;
 
@@ -1307,7 +1326,7 @@ extern "C" {
  * current; they print nothing, and keep nothing elsewhere. */
 typedef struct llama_cuda {
     ptxgen_driver driver;
-    ptxgen_loaded_kernel kernels[23];
+    ptxgen_loaded_kernel kernels[27];
 } llama_cuda;
 
 /* Finds the entry points and asks for the device; loads nothing. CUDA_ERROR_NOT_FOUND where the
@@ -1327,7 +1346,7 @@ static inline ptxgen_result llama_cuda_init(llama_cuda *cuda, ptxgen_lookup look
 static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
                                      ptxgen_load_error *error)
 {
-    return ptxgen_load_in(&cuda->driver, cuda->kernels, llama_kernels, 23,
+    return ptxgen_load_in(&cuda->driver, cuda->kernels, llama_kernels, 27,
                           kernel, error);
 }
 
@@ -1335,7 +1354,7 @@ static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *ke
  * kernel and the log, and what this call had loaded before it is unloaded. */
 static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, 23,
+    return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, 27,
                               error);
 }
 
@@ -1343,14 +1362,14 @@ static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *
 static inline const ptxgen_loaded_kernel *llama_loaded(const llama_cuda *cuda,
                                                           const ptxgen_kernel *kernel)
 {
-    size_t place = ptxgen_place_in(llama_kernels, 23, kernel);
-    return place < 23 ? &cuda->kernels[place] : NULL;
+    size_t place = ptxgen_place_in(llama_kernels, 27, kernel);
+    return place < 27 ? &cuda->kernels[place] : NULL;
 }
 
 /* Unloads all kernels that are loaded. */
 static inline ptxgen_result llama_unload(llama_cuda *cuda)
 {
-    return ptxgen_unload_in(&cuda->driver, cuda->kernels, 23, 0);
+    return ptxgen_unload_in(&cuda->driver, cuda->kernels, 27, 0);
 }
 
 /* Launches a pipeline that llama_find_pipeline gave; see ptxgen_launch_pipeline_in. */
@@ -1644,10 +1663,102 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n128256_w4_node(
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[11], node, arguments, 3);
 }
 
+static inline ptxgen_result llama_q6k_gemv_k4096_n4096_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_q6k_gemv_k4096_n4096 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[12], kernels, 1, error);
+}
+
+/* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
+static inline ptxgen_result llama_q6k_gemv_k4096_n4096_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_q6k_gemv_k4096_n4096_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[12], node, arguments, 3);
+}
+
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[13], kernels, 1, error);
+}
+
+/* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[13], node, arguments, 3);
+}
+
+static inline ptxgen_result llama_q8_0_gemv_k4096_n4096_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_q8_0_gemv_k4096_n4096 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
+}
+
+/* y out f32[4096], w in q8_0[16777216], x in f32[4096] */
+static inline ptxgen_result llama_q8_0_gemv_k4096_n4096_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_q8_0_gemv_k4096_n4096_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[14], node, arguments, 3);
+}
+
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[15], kernels, 1, error);
+}
+
+/* y out f32[4096], w in q8_0[16777216], x in f32[4096] */
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[15], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k4096_m1_w4 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[12], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[16], kernels, 1, error);
 }
 
 /* q8 out q8_1[4096], x in f32[4096] */
@@ -1656,7 +1767,7 @@ static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_launch(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments, 2);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 2);
 }
 
 static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_node(
@@ -1664,13 +1775,13 @@ static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_node(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[12], node, arguments, 2);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[16], node, arguments, 2);
 }
 
 static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k14336_m1_w4 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[13], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[17], kernels, 1, error);
 }
 
 /* q8 out q8_1[14336], x in f32[14336] */
@@ -1679,7 +1790,7 @@ static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_launch(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments, 2);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments, 2);
 }
 
 static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_node(
@@ -1687,13 +1798,13 @@ static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_node(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[13], node, arguments, 2);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[17], node, arguments, 2);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[18], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[16777216], x in q8_1[4096] */
@@ -1702,7 +1813,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_node(
@@ -1710,13 +1821,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[14], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[18], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[15], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[19], kernels, 1, error);
 }
 
 /* y out f32[1024], w in q4_k[4194304], x in q8_1[4096] */
@@ -1725,7 +1836,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[15], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_node(
@@ -1733,13 +1844,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[15], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[19], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[16], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[20], kernels, 1, error);
 }
 
 /* y out f32[14336], w in q4_k[58720256], x in q8_1[4096] */
@@ -1748,7 +1859,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_node(
@@ -1756,13 +1867,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[16], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[20], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[17], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[21], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[58720256], x in q8_1[14336] */
@@ -1771,7 +1882,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_node(
@@ -1779,13 +1890,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[17], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[21], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[18], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[22], kernels, 1, error);
 }
 
 /* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
@@ -1796,7 +1907,7 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_launc
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_node(
@@ -1805,13 +1916,13 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_node(
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[18], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[22], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192_indirect };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[19], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[23], kernels, 1, error);
 }
 
 /* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
@@ -1822,7 +1933,7 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indir
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[23], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_node(
@@ -1831,13 +1942,13 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indir
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[19], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[23], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[20], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[24], kernels, 1, error);
 }
 
 /* o out f32[4096], q in f32[4096], k in f16[8388608], v in f16[8388608],
@@ -1848,7 +1959,7 @@ static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[24], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_node(
@@ -1857,13 +1968,13 @@ static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[20], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[24], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[21], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[25], kernels, 1, error);
 }
 
 /* partials out f32[4325376], q in f32[16384], k in address[4], v in address[4],
@@ -1874,7 +1985,7 @@ static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c1
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[25], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_node(
@@ -1883,13 +1994,13 @@ static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c1
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[21], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[25], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[22], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[26], kernels, 1, error);
 }
 
 /* o out f32[16384], partials in f32[4325376], seq_lens in u32[4] */
@@ -1898,7 +2009,7 @@ static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c
     ptxgen_deviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &o, &partials, &seq_lens };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[26], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_node(
@@ -1906,7 +2017,7 @@ static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c
     ptxgen_deviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &o, &partials, &seq_lens };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[22], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[26], node, arguments, 3);
 }
 
 /* For each pipeline a function that loads the kernels of its steps, and one that launches them
@@ -1933,6 +2044,61 @@ static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16
     void *arguments[] = { &o, &q, &k, &v, &seq_lens };
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16,
                                      stream, arguments, 5, workspace, workspace_bytes);
+}
+
+/* For what variant = auto chose, functions whose names don't depend on the choice: they load and
+ * launch the kernel that was chosen for the device. */
+
+static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_load(cuda, error);
+    return llama_q6k_gemv_k4096_n4096_load(cuda, error);
+}
+
+/* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
+static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_launch(cuda, stream, y, w, x);
+    return llama_q6k_gemv_k4096_n4096_launch(cuda, stream, y, w, x);
+}
+
+static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_node(cuda, node, y, w, x);
+    return llama_q6k_gemv_k4096_n4096_node(cuda, node, y, w, x);
+}
+
+static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_load(cuda, error);
+    return llama_q8_0_gemv_k4096_n4096_load(cuda, error);
+}
+
+/* y out f32[4096], w in q8_0[16777216], x in f32[4096] */
+static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_launch(cuda, stream, y, w, x);
+    return llama_q8_0_gemv_k4096_n4096_launch(cuda, stream, y, w, x);
+}
+
+static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_node(cuda, node, y, w, x);
+    return llama_q8_0_gemv_k4096_n4096_node(cuda, node, y, w, x);
 }
 
 #ifdef __cplusplus
@@ -2241,6 +2407,17 @@ static void llama_grid_0(const ptxgen_run *run, unsigned grid[3])
 }
 
 static void llama_grid_1(const ptxgen_run *run, unsigned grid[3])
+{
+    if (run->n <= 0)
+        return;
+    if (run->sm_count <= 0)
+        return;
+    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 24), run->sm_count * 2), 2147483647);
+    grid[1] = ptxgen_extent(1, 65535);
+    grid[2] = ptxgen_extent(1, 65535);
+}
+
+static void llama_grid_2(const ptxgen_run *run, unsigned grid[3])
 {
     if (run->n <= 0)
         return;
@@ -5011,6 +5188,1557 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
+static const char llama_q6k_gemv_k4096_n4096_ptx[] = "\
+// q6k_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q6k_gemv_k4096_n4096(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<4>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<123>;\n\
+    .reg .f32   %f<161>;\n\
+    .reg .b64   %rd<16>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // row\n\
+    shr.u32             %r3, %r1, 4;                            // half\n\
+    and.b32             %r4, %r1, 7;\n\
+    mul.lo.u32          %r5, %r4, 4;                            // l\n\
+    mad.lo.u32          %r6, %r3, 32, %r5;\n\
+    add.u32             %r7, %r6, 128;\n\
+    mad.wide.u32        %rd4, %r2, 3360, %rd2;                  // &w[row]\n\
+    mul.lo.u32          %r8, %r3, 4;\n\
+    shr.u32             %r9, %r1, 3;\n\
+    and.b32             %r10, %r9, 1;                           // odd groups\n\
+    add.u32             %r11, %r8, %r10;\n\
+    shr.u32             %r12, %r5, 4;\n\
+    mad.lo.u32          %r13, %r11, 2, %r12;\n\
+    add.u32             %r14, %r13, 192;\n\
+    mad.lo.u32          %r15, %r11, 32, %r5;\n\
+    mul.lo.u32          %r16, %r10, 2;\n\
+    mul.lo.u32          %r17, %r1, 4;\n\
+    cvt.u64.u32         %rd5, %r17;\n\
+    add.u64             %rd6, %rd4, %rd5;\n\
+    cvt.u64.u32         %rd7, %r7;\n\
+    add.u64             %rd8, %rd4, %rd7;\n\
+    cvt.u64.u32         %rd9, %r14;\n\
+    add.u64             %rd10, %rd4, %rd9;\n\
+    mov.u64             %rd11, %rd4;\n\
+    mad.wide.u32        %rd12, %r15, 4, %rd3;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r18, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 32 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h1, [%rd11+208];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.s8     %r19, [%rd10+4];\n\
+    cvt.rn.f32.s32      %f3, %r19;\n\
+    ld.global.nc.u16    %r20, [%rd8];\n\
+    ld.global.nc.u16    %r21, [%rd8+2];\n\
+    prmt.b32            %r22, %r20, %r21, 0x5410;\n\
+    shr.u32             %r23, %r22, %r16;\n\
+    shl.b32             %r24, %r23, 1;\n\
+    ld.global.nc.u16    %r25, [%rd6];\n\
+    ld.global.nc.u16    %r26, [%rd6+2];\n\
+    prmt.b32            %r27, %r25, %r26, 0x5410;\n\
+    shr.u32             %r28, %r27, 3;\n\
+    lop3.b32            %r29, %r28, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r30, %r24, 0x60606060, %r29, 0x6A;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f4, %r31;\n\
+    sub.f32             %f5, %f4, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd12+256];\n\
+    prmt.b32            %r32, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f10, %r32;\n\
+    sub.f32             %f11, %f10, 0f3FC00000;\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f12, %r33;\n\
+    sub.f32             %f13, %f12, 0f3FC00000;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f14, %r34;\n\
+    sub.f32             %f15, %f14, 0f3FC00000;\n\
+    mul.f32             %f16, %f15, %f6;\n\
+    fma.rn.f32          %f17, %f13, %f7, %f16;\n\
+    fma.rn.f32          %f18, %f11, %f8, %f17;\n\
+    fma.rn.f32          %f19, %f5, %f9, %f18;\n\
+    ld.global.nc.s8     %r35, [%rd10];\n\
+    cvt.rn.f32.s32      %f20, %r35;\n\
+    shl.b32             %r36, %r23, 5;\n\
+    shl.b32             %r37, %r27, 1;\n\
+    lop3.b32            %r38, %r37, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r39, %r36, 0x60606060, %r38, 0x6A;\n\
+    prmt.b32            %r40, %r39, 0x3F000000, 0x7344;\n\
+    mov.b32             %f21, %r40;\n\
+    sub.f32             %f22, %f21, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd12];\n\
+    prmt.b32            %r41, %r39, 0x3F000000, 0x7244;\n\
+    mov.b32             %f27, %r41;\n\
+    sub.f32             %f28, %f27, 0f3FC00000;\n\
+    prmt.b32            %r42, %r39, 0x3F000000, 0x7144;\n\
+    mov.b32             %f29, %r42;\n\
+    sub.f32             %f30, %f29, 0f3FC00000;\n\
+    prmt.b32            %r43, %r39, 0x3F000000, 0x7044;\n\
+    mov.b32             %f31, %r43;\n\
+    sub.f32             %f32, %f31, 0f3FC00000;\n\
+    mul.f32             %f33, %f32, %f23;\n\
+    fma.rn.f32          %f34, %f30, %f24, %f33;\n\
+    fma.rn.f32          %f35, %f28, %f25, %f34;\n\
+    fma.rn.f32          %f36, %f22, %f26, %f35;\n\
+    fma.rn.f32          %f37, %f20, %f36, 0f00000000;\n\
+    fma.rn.f32          %f38, %f3, %f19, %f37;\n\
+    fma.rn.f32          %f1, %f2, %f38, %f1;\n\
+    ld.global.nc.b16    %h2, [%rd11+418];\n\
+    cvt.f32.f16         %f39, %h2;\n\
+    ld.global.nc.s8     %r44, [%rd10+214];\n\
+    cvt.rn.f32.s32      %f40, %r44;\n\
+    ld.global.nc.u16    %r45, [%rd8+210];\n\
+    ld.global.nc.u16    %r46, [%rd8+212];\n\
+    prmt.b32            %r47, %r45, %r46, 0x5410;\n\
+    shr.u32             %r48, %r47, %r16;\n\
+    shl.b32             %r49, %r48, 1;\n\
+    ld.global.nc.u16    %r50, [%rd6+210];\n\
+    ld.global.nc.u16    %r51, [%rd6+212];\n\
+    prmt.b32            %r52, %r50, %r51, 0x5410;\n\
+    shr.u32             %r53, %r52, 3;\n\
+    lop3.b32            %r54, %r53, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r55, %r49, 0x60606060, %r54, 0x6A;\n\
+    prmt.b32            %r56, %r55, 0x3F000000, 0x7344;\n\
+    mov.b32             %f41, %r56;\n\
+    sub.f32             %f42, %f41, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd12+1280];\n\
+    prmt.b32            %r57, %r55, 0x3F000000, 0x7244;\n\
+    mov.b32             %f47, %r57;\n\
+    sub.f32             %f48, %f47, 0f3FC00000;\n\
+    prmt.b32            %r58, %r55, 0x3F000000, 0x7144;\n\
+    mov.b32             %f49, %r58;\n\
+    sub.f32             %f50, %f49, 0f3FC00000;\n\
+    prmt.b32            %r59, %r55, 0x3F000000, 0x7044;\n\
+    mov.b32             %f51, %r59;\n\
+    sub.f32             %f52, %f51, 0f3FC00000;\n\
+    mul.f32             %f53, %f52, %f43;\n\
+    fma.rn.f32          %f54, %f50, %f44, %f53;\n\
+    fma.rn.f32          %f55, %f48, %f45, %f54;\n\
+    fma.rn.f32          %f56, %f42, %f46, %f55;\n\
+    ld.global.nc.s8     %r60, [%rd10+210];\n\
+    cvt.rn.f32.s32      %f57, %r60;\n\
+    shl.b32             %r61, %r48, 5;\n\
+    shl.b32             %r62, %r52, 1;\n\
+    lop3.b32            %r63, %r62, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r64, %r61, 0x60606060, %r63, 0x6A;\n\
+    prmt.b32            %r65, %r64, 0x3F000000, 0x7344;\n\
+    mov.b32             %f58, %r65;\n\
+    sub.f32             %f59, %f58, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+1024];\n\
+    prmt.b32            %r66, %r64, 0x3F000000, 0x7244;\n\
+    mov.b32             %f64, %r66;\n\
+    sub.f32             %f65, %f64, 0f3FC00000;\n\
+    prmt.b32            %r67, %r64, 0x3F000000, 0x7144;\n\
+    mov.b32             %f66, %r67;\n\
+    sub.f32             %f67, %f66, 0f3FC00000;\n\
+    prmt.b32            %r68, %r64, 0x3F000000, 0x7044;\n\
+    mov.b32             %f68, %r68;\n\
+    sub.f32             %f69, %f68, 0f3FC00000;\n\
+    mul.f32             %f70, %f69, %f60;\n\
+    fma.rn.f32          %f71, %f67, %f61, %f70;\n\
+    fma.rn.f32          %f72, %f65, %f62, %f71;\n\
+    fma.rn.f32          %f73, %f59, %f63, %f72;\n\
+    fma.rn.f32          %f74, %f57, %f73, 0f00000000;\n\
+    fma.rn.f32          %f75, %f40, %f56, %f74;\n\
+    fma.rn.f32          %f1, %f39, %f75, %f1;\n\
+    ld.global.nc.b16    %h3, [%rd11+628];\n\
+    cvt.f32.f16         %f76, %h3;\n\
+    ld.global.nc.s8     %r69, [%rd10+424];\n\
+    cvt.rn.f32.s32      %f77, %r69;\n\
+    ld.global.nc.u16    %r70, [%rd8+420];\n\
+    ld.global.nc.u16    %r71, [%rd8+422];\n\
+    prmt.b32            %r72, %r70, %r71, 0x5410;\n\
+    shr.u32             %r73, %r72, %r16;\n\
+    shl.b32             %r74, %r73, 1;\n\
+    ld.global.nc.u16    %r75, [%rd6+420];\n\
+    ld.global.nc.u16    %r76, [%rd6+422];\n\
+    prmt.b32            %r77, %r75, %r76, 0x5410;\n\
+    shr.u32             %r78, %r77, 3;\n\
+    lop3.b32            %r79, %r78, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r80, %r74, 0x60606060, %r79, 0x6A;\n\
+"
+"\
+    prmt.b32            %r81, %r80, 0x3F000000, 0x7344;\n\
+    mov.b32             %f78, %r81;\n\
+    sub.f32             %f79, %f78, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f80, %f81, %f82, %f83}, [%rd12+2304];\n\
+    prmt.b32            %r82, %r80, 0x3F000000, 0x7244;\n\
+    mov.b32             %f84, %r82;\n\
+    sub.f32             %f85, %f84, 0f3FC00000;\n\
+    prmt.b32            %r83, %r80, 0x3F000000, 0x7144;\n\
+    mov.b32             %f86, %r83;\n\
+    sub.f32             %f87, %f86, 0f3FC00000;\n\
+    prmt.b32            %r84, %r80, 0x3F000000, 0x7044;\n\
+    mov.b32             %f88, %r84;\n\
+    sub.f32             %f89, %f88, 0f3FC00000;\n\
+    mul.f32             %f90, %f89, %f80;\n\
+    fma.rn.f32          %f91, %f87, %f81, %f90;\n\
+    fma.rn.f32          %f92, %f85, %f82, %f91;\n\
+    fma.rn.f32          %f93, %f79, %f83, %f92;\n\
+    ld.global.nc.s8     %r85, [%rd10+420];\n\
+    cvt.rn.f32.s32      %f94, %r85;\n\
+    shl.b32             %r86, %r73, 5;\n\
+    shl.b32             %r87, %r77, 1;\n\
+    lop3.b32            %r88, %r87, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r89, %r86, 0x60606060, %r88, 0x6A;\n\
+    prmt.b32            %r90, %r89, 0x3F000000, 0x7344;\n\
+    mov.b32             %f95, %r90;\n\
+    sub.f32             %f96, %f95, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f97, %f98, %f99, %f100}, [%rd12+2048];\n\
+    prmt.b32            %r91, %r89, 0x3F000000, 0x7244;\n\
+    mov.b32             %f101, %r91;\n\
+    sub.f32             %f102, %f101, 0f3FC00000;\n\
+    prmt.b32            %r92, %r89, 0x3F000000, 0x7144;\n\
+    mov.b32             %f103, %r92;\n\
+    sub.f32             %f104, %f103, 0f3FC00000;\n\
+    prmt.b32            %r93, %r89, 0x3F000000, 0x7044;\n\
+    mov.b32             %f105, %r93;\n\
+    sub.f32             %f106, %f105, 0f3FC00000;\n\
+    mul.f32             %f107, %f106, %f97;\n\
+    fma.rn.f32          %f108, %f104, %f98, %f107;\n\
+    fma.rn.f32          %f109, %f102, %f99, %f108;\n\
+    fma.rn.f32          %f110, %f96, %f100, %f109;\n\
+    fma.rn.f32          %f111, %f94, %f110, 0f00000000;\n\
+    fma.rn.f32          %f112, %f77, %f93, %f111;\n\
+    fma.rn.f32          %f1, %f76, %f112, %f1;\n\
+    ld.global.nc.b16    %h4, [%rd11+838];\n\
+    cvt.f32.f16         %f113, %h4;\n\
+    ld.global.nc.s8     %r94, [%rd10+634];\n\
+    cvt.rn.f32.s32      %f114, %r94;\n\
+    ld.global.nc.u16    %r95, [%rd8+630];\n\
+    ld.global.nc.u16    %r96, [%rd8+632];\n\
+    prmt.b32            %r97, %r95, %r96, 0x5410;\n\
+    shr.u32             %r98, %r97, %r16;\n\
+    shl.b32             %r99, %r98, 1;\n\
+    ld.global.nc.u16    %r100, [%rd6+630];\n\
+    ld.global.nc.u16    %r101, [%rd6+632];\n\
+    prmt.b32            %r102, %r100, %r101, 0x5410;\n\
+    shr.u32             %r103, %r102, 3;\n\
+    lop3.b32            %r104, %r103, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r105, %r99, 0x60606060, %r104, 0x6A;\n\
+    prmt.b32            %r106, %r105, 0x3F000000, 0x7344;\n\
+    mov.b32             %f115, %r106;\n\
+    sub.f32             %f116, %f115, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f117, %f118, %f119, %f120}, [%rd12+3328];\n\
+    prmt.b32            %r107, %r105, 0x3F000000, 0x7244;\n\
+    mov.b32             %f121, %r107;\n\
+    sub.f32             %f122, %f121, 0f3FC00000;\n\
+    prmt.b32            %r108, %r105, 0x3F000000, 0x7144;\n\
+    mov.b32             %f123, %r108;\n\
+    sub.f32             %f124, %f123, 0f3FC00000;\n\
+    prmt.b32            %r109, %r105, 0x3F000000, 0x7044;\n\
+    mov.b32             %f125, %r109;\n\
+    sub.f32             %f126, %f125, 0f3FC00000;\n\
+    mul.f32             %f127, %f126, %f117;\n\
+    fma.rn.f32          %f128, %f124, %f118, %f127;\n\
+    fma.rn.f32          %f129, %f122, %f119, %f128;\n\
+    fma.rn.f32          %f130, %f116, %f120, %f129;\n\
+    ld.global.nc.s8     %r110, [%rd10+630];\n\
+    cvt.rn.f32.s32      %f131, %r110;\n\
+    shl.b32             %r111, %r98, 5;\n\
+    shl.b32             %r112, %r102, 1;\n\
+    lop3.b32            %r113, %r112, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r114, %r111, 0x60606060, %r113, 0x6A;\n\
+    prmt.b32            %r115, %r114, 0x3F000000, 0x7344;\n\
+    mov.b32             %f132, %r115;\n\
+    sub.f32             %f133, %f132, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd12+3072];\n\
+    prmt.b32            %r116, %r114, 0x3F000000, 0x7244;\n\
+    mov.b32             %f138, %r116;\n\
+    sub.f32             %f139, %f138, 0f3FC00000;\n\
+    prmt.b32            %r117, %r114, 0x3F000000, 0x7144;\n\
+    mov.b32             %f140, %r117;\n\
+    sub.f32             %f141, %f140, 0f3FC00000;\n\
+    prmt.b32            %r118, %r114, 0x3F000000, 0x7044;\n\
+    mov.b32             %f142, %r118;\n\
+    sub.f32             %f143, %f142, 0f3FC00000;\n\
+    mul.f32             %f144, %f143, %f134;\n\
+    fma.rn.f32          %f145, %f141, %f135, %f144;\n\
+    fma.rn.f32          %f146, %f139, %f136, %f145;\n\
+    fma.rn.f32          %f147, %f133, %f137, %f146;\n\
+    fma.rn.f32          %f148, %f131, %f147, 0f00000000;\n\
+    fma.rn.f32          %f149, %f114, %f130, %f148;\n\
+    fma.rn.f32          %f1, %f113, %f149, %f1;\n\
+    add.u64             %rd6, %rd6, 840;\n\
+    add.u64             %rd8, %rd8, 840;\n\
+    add.u64             %rd10, %rd10, 840;\n\
+    add.u64             %rd11, %rd11, 840;\n\
+    add.u64             %rd12, %rd12, 4096;\n\
+    add.u32             %r18, %r18, 1;\n\
+    setp.lt.u32         %p1, %r18, 4;\n\
+    @%p1 bra            $turn_loop;\n\
+    shr.u32             %r119, %r1, 5;\n\
+    and.b32             %r120, %r1, 31;\n\
+    setp.eq.u32         %p2, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p2;\n\
+    shfl.sync.bfly.b32  %f150, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f151, %f1, %f150;\n\
+    shfl.sync.bfly.b32  %f152, %f151, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f153, %f151, %f152;\n\
+    shfl.sync.bfly.b32  %f154, %f153, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f155, %f153, %f154;\n\
+    shfl.sync.bfly.b32  %f156, %f155, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f157, %f155, %f156;\n\
+    shfl.sync.bfly.b32  %f158, %f157, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f159, %f157, %f158;\n\
+    mul.f32             %f160, %f159, 0f42800000;\n\
+    setp.lt.u32         %p3, %r121, 1;\n\
+    @!%p3 bra           $skip;\n\
+    add.u32             %r122, %r2, %r121;\n\
+    cvt.u64.u32         %rd13, %r122;\n\
+    shl.b64             %rd14, %rd13, 2;\n\
+    add.u64             %rd15, %rd1, %rd14;\n\
+    st.global.f32       [%rd15], %f160;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
+static const ptxgen_param llama_q6k_gemv_k4096_n4096_params[] = {
+    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 2 },
+    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "k*4", 16 },
+};
+static const ptxgen_config llama_q6k_gemv_k4096_n4096_config[] = {
+    { "k", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "n", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "variant", 0, 0, "plain", 0, 0, 0, 1 },
+    { "precision", 0, 0, "f32", 0, 0, 0, 1 },
+    { "dims", 0, 0, "static", 0, 0, 0, 1 },
+};
+const ptxgen_kernel llama_q6k_gemv_k4096_n4096 = {
+    "q6k_gemv_k4096_n4096", "q6k_gemv_k4096_n4096",
+    llama_q6k_gemv_k4096_n4096_ptx, 14235, UINT64_C(0xb9b6d9fe5907a71d),
+    "q6k_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_F32,
+    75, 63, /* sm, isa */
+    llama_q6k_gemv_k4096_n4096_params, 3,
+    { 32, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
+    0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+    4096, 4096, 1, /* k, n, m */
+    1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    0, 0, /* dynamic_dims, seq_len_indirect */
+    llama_q6k_gemv_k4096_n4096_config, 5,
+    0, 0, /* registers, blocks_per_sm */
+    0, /* preference */
+    "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
+};
+
+static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
+// stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=12 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
+// ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n\
+.version 7.8\n\
+.target sm_90\n\
+.address_size 64\n\
+\n\
+.extern .shared .align 16 .b32 activations[];\n\
+\n\
+.visible .entry stream_gemv_q6k_k4096_n4096_m1_w12_r2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 384, 1, 1\n\
+.maxnreg 80\n\
+{\n\
+    .reg .pred  %p<13>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<418>;\n\
+    .reg .f32   %f<110>;\n\
+    .reg .b64   %rd<31>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    mov.u32             %r4, %nctaid.x;\n\
+    and.b32             %r5, %r2, 31;                           // lane\n\
+\n\
+    // stage x\n\
+    mov.u32             %r6, activations;                       // activations\n\
+    mad.lo.u32          %r7, %r1, 12, %r3;\n\
+    mul.lo.u32          %r8, %r7, 2;\n\
+    mul.lo.u32          %r9, %r4, 12;\n\
+    mul.lo.u32          %r10, %r9, 2;\n\
+    mul.lo.u32          %r11, %r3, 32;\n\
+    setp.lt.u32         %p1, %r11, 256;\n\
+    @!%p1 bra           $first_done;\n\
+\n\
+$first_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r12, %r11, %r5;\n\
+    and.b32             %r13, %r12, 0x7F;\n\
+    shr.u32             %r14, %r13, 1;\n\
+    and.b32             %r15, %r14, 3;\n\
+    shr.u32             %r16, %r12, 7;\n\
+    mad.lo.u32          %r17, %r16, 3072, %r6;\n\
+    shr.u32             %r18, %r13, 2;\n\
+    shr.u32             %r19, %r18, 1;\n\
+    mul.lo.u32          %r20, %r19, 2;\n\
+    and.b32             %r21, %r13, 1;\n\
+    add.u32             %r22, %r20, %r21;\n\
+    mad.wide.u32        %rd4, %r12, 64, %rd3;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
+    mov.b32             %r23, %f1;\n\
+    and.b32             %r24, %r23, 0x7FFFFFFF;\n\
+    max.u32             %r25, %r24, 228737632;\n\
+    mov.b32             %r26, %f2;\n\
+    and.b32             %r27, %r26, 0x7FFFFFFF;\n\
+    max.u32             %r28, %r25, %r27;\n\
+    mov.b32             %r29, %f3;\n\
+    and.b32             %r30, %r29, 0x7FFFFFFF;\n\
+    max.u32             %r31, %r28, %r30;\n\
+    mov.b32             %r32, %f4;\n\
+    and.b32             %r33, %r32, 0x7FFFFFFF;\n\
+    max.u32             %r34, %r31, %r33;\n\
+    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
+    mov.b32             %r35, %f5;\n\
+    and.b32             %r36, %r35, 0x7FFFFFFF;\n\
+    max.u32             %r37, %r34, %r36;\n\
+    mov.b32             %r38, %f6;\n\
+    and.b32             %r39, %r38, 0x7FFFFFFF;\n\
+    max.u32             %r40, %r37, %r39;\n\
+    mov.b32             %r41, %f7;\n\
+    and.b32             %r42, %r41, 0x7FFFFFFF;\n\
+    max.u32             %r43, %r40, %r42;\n\
+    mov.b32             %r44, %f8;\n\
+    and.b32             %r45, %r44, 0x7FFFFFFF;\n\
+    max.u32             %r46, %r43, %r45;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
+    mov.b32             %r47, %f9;\n\
+    and.b32             %r48, %r47, 0x7FFFFFFF;\n\
+    max.u32             %r49, %r46, %r48;\n\
+    mov.b32             %r50, %f10;\n\
+    and.b32             %r51, %r50, 0x7FFFFFFF;\n\
+    max.u32             %r52, %r49, %r51;\n\
+    mov.b32             %r53, %f11;\n\
+    and.b32             %r54, %r53, 0x7FFFFFFF;\n\
+    max.u32             %r55, %r52, %r54;\n\
+    mov.b32             %r56, %f12;\n\
+    and.b32             %r57, %r56, 0x7FFFFFFF;\n\
+    max.u32             %r58, %r55, %r57;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
+    mov.b32             %r59, %f13;\n\
+    and.b32             %r60, %r59, 0x7FFFFFFF;\n\
+    max.u32             %r61, %r58, %r60;\n\
+    mov.b32             %r62, %f14;\n\
+    and.b32             %r63, %r62, 0x7FFFFFFF;\n\
+    max.u32             %r64, %r61, %r63;\n\
+    mov.b32             %r65, %f15;\n\
+    and.b32             %r66, %r65, 0x7FFFFFFF;\n\
+    max.u32             %r67, %r64, %r66;\n\
+    mov.b32             %r68, %f16;\n\
+    and.b32             %r69, %r68, 0x7FFFFFFF;\n\
+    max.u32             %r70, %r67, %r69;\n\
+    shfl.sync.bfly.b32  %r71, %r70, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r72, %r70, %r71;\n\
+    mov.b32             %f17, %r72;\n\
+    mul.f32             %f18, %f17, 0f3C010204;\n\
+    rcp.approx.ftz.f32  %f19, %f18;\n\
+    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
+    mov.b32             %r73, %f20;\n\
+    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
+    mov.b32             %r74, %f21;\n\
+    prmt.b32            %r75, %r73, %r74, 64;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r76, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r77, %f23;\n\
+    prmt.b32            %r78, %r76, %r77, 64;\n\
+    prmt.b32            %r79, %r75, %r78, 0x5410;\n\
+    fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
+    mov.b32             %r80, %f24;\n\
+    fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
+    mov.b32             %r81, %f25;\n\
+    prmt.b32            %r82, %r80, %r81, 64;\n\
+    fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r83, %f26;\n\
+    fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r84, %f27;\n\
+    prmt.b32            %r85, %r83, %r84, 64;\n\
+    prmt.b32            %r86, %r82, %r85, 0x5410;\n\
+    fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
+    mov.b32             %r87, %f28;\n\
+    fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
+    mov.b32             %r88, %f29;\n\
+    prmt.b32            %r89, %r87, %r88, 64;\n\
+    fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r90, %f30;\n\
+    fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r91, %f31;\n\
+    prmt.b32            %r92, %r90, %r91, 64;\n\
+    prmt.b32            %r93, %r89, %r92, 0x5410;\n\
+    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
+    mov.b32             %r94, %f32;\n\
+    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
+    mov.b32             %r95, %f33;\n\
+    prmt.b32            %r96, %r94, %r95, 64;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r97, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r98, %f35;\n\
+    prmt.b32            %r99, %r97, %r98, 64;\n\
+    prmt.b32            %r100, %r96, %r99, 0x5410;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r100, 0;\n\
+    dp4a.u32.s32        %r102, 0x01010101, %r93, %r101;\n\
+    dp4a.u32.s32        %r103, 0x01010101, %r86, %r102;\n\
+    dp4a.u32.s32        %r104, 0x01010101, %r79, %r103;\n\
+    setp.eq.u32         %p2, %r15, 3;\n\
+    selp.s32            %r105, -128, -32, %p2;\n\
+    mad.lo.s32          %r106, %r104, %r105, 1262485504;\n\
+    shr.u32             %r107, %r22, 2;\n\
+    and.b32             %r108, %r22, 3;\n\
+    shr.u32             %r109, %r108, 1;\n\
+    and.b32             %r110, %r108, 1;\n\
+    mul.lo.u32          %r111, %r110, 16;\n\
+    mad.lo.u32          %r112, %r109, 64, %r111;\n\
+    mad.lo.u32          %r113, %r107, 210, %r112;\n\
+    and.b32             %r114, %r113, 15;\n\
+    sub.u32             %r115, 16, %r114;\n\
+    and.b32             %r116, %r115, 15;\n\
+    and.b32             %r117, %r116, 8;\n\
+    setp.ne.u32         %p3, %r117, 0;\n\
+    selp.s32            %r118, %r79, %r93, %p3;\n\
+    selp.s32            %r119, %r86, %r100, %p3;\n\
+    and.b32             %r120, %r116, 4;\n\
+    setp.ne.u32         %p4, %r120, 0;\n\
+    selp.s32            %r121, %r118, %r119, %p4;\n\
+    selp.s32            %r122, %r100, %r86, %p3;\n\
+    selp.s32            %r123, %r122, %r118, %p4;\n\
+    and.b32             %r124, %r116, 3;\n\
+    mad.lo.u32          %r125, %r124, 4369, 12816;\n\
+    prmt.b32            %r126, %r121, %r123, %r125;\n\
+    selp.s32            %r127, %r93, %r79, %p3;\n\
+    selp.s32            %r128, %r127, %r122, %p4;\n\
+    prmt.b32            %r129, %r123, %r128, %r125;\n\
+    selp.s32            %r130, %r119, %r127, %p4;\n\
+    prmt.b32            %r131, %r128, %r130, %r125;\n\
+    prmt.b32            %r132, %r130, %r121, %r125;\n\
+    mad.lo.u32          %r133, %r15, 512, %r17;\n\
+    mad.lo.u32          %r134, %r22, 16, %r133;\n\
+"
+"\
+    st.shared.v4.s32    [%r134], {%r126, %r129, %r131, %r132};\n\
+    mad.lo.u32          %r135, %r15, 4, %r17;\n\
+    mad.lo.u32          %r136, %r22, 16, %r135;\n\
+    setp.eq.u32         %p5, %r15, 3;\n\
+    selp.f32            %f36, 0f3E800000, 0f3F800000, %p5;\n\
+    mul.f32             %f37, %f18, %f36;\n\
+    mov.b32             %r137, %f37;\n\
+    st.shared.u32       [%r136+2048], %r137;\n\
+    st.shared.u32       [%r136+2560], %r106;\n\
+    add.u32             %r11, %r11, 384;\n\
+    setp.lt.u32         %p6, %r11, 256;\n\
+    @%p6 bra            $first_loop;\n\
+\n\
+$first_done:\n\
+    bar.sync            0;\n\
+\n\
+    // stream weights\n\
+    shr.u32             %r138, %r5, 2;\n\
+    and.b32             %r139, %r5, 3;\n\
+    shr.u32             %r140, %r139, 1;\n\
+    and.b32             %r141, %r139, 1;\n\
+    mul.lo.u32          %r142, %r141, 16;\n\
+    mad.lo.u32          %r143, %r140, 64, %r142;\n\
+    mov.u32             %r144, activations;                     // activations\n\
+    mad.lo.u32          %r145, %r5, 16, %r144;\n\
+    mad.lo.u32          %r146, %r138, 210, %r143;\n\
+    and.b32             %r147, %r146, 15;\n\
+    mul.lo.u32          %r148, %r147, 4;\n\
+    shl.b64             %rd5, 1, %r148;\n\
+    sub.u64             %rd6, %rd5, 1;\n\
+    shr.u64             %rd7, %rd6, 48;\n\
+    cvt.u32.u64         %r149, %rd7;\n\
+    lop3.b32            %r150, %r149, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd8, %rd6, 32;\n\
+    cvt.u32.u64         %r151, %rd8;\n\
+    lop3.b32            %r152, %r151, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd9, %rd6, 16;\n\
+    cvt.u32.u64         %r153, %rd9;\n\
+    lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r155, %rd6;\n\
+    lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r157, %r8;                             // row\n\
+    setp.lt.u32         %p7, %r157, 4096;\n\
+    @!%p7 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd10, %r157, 3360, %rd2;               // &w[row]\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mad.wide.u32        %rd11, %r138, 210, %rd10;\n\
+    shr.u32             %r158, %r139, 1;\n\
+    and.b32             %r159, %r139, 1;\n\
+    mad.lo.u32          %r160, %r158, 8, %r159;\n\
+    cvt.u64.u32         %rd12, %r160;\n\
+    add.u64             %rd13, %rd11, %rd12;\n\
+    cvt.u64.u32         %rd14, %r143;\n\
+    add.u64             %rd15, %rd11, %rd14;\n\
+    and.b64             %rd16, %rd15, 0xFFFFFFFFFFFFFFF0;\n\
+    mul.lo.u32          %r161, %r158, 32;\n\
+    sub.u32             %r162, 128, %r161;\n\
+    cvt.u64.u32         %rd17, %r162;\n\
+    add.u64             %rd18, %rd16, %rd17;\n\
+    mov.u32             %r163, 0;                               // turn\n\
+\n\
+$turn_loop:                                                     // 128 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    mul.wide.u32        %rd19, %r163, 1680;\n\
+    add.u64             %rd20, %rd11, %rd19;\n\
+    add.u64             %rd21, %rd13, %rd19;\n\
+    mad.lo.u32          %r164, %r163, 3072, %r145;\n\
+    add.u64             %rd22, %rd16, %rd19;\n\
+    add.u64             %rd23, %rd18, %rd19;\n\
+    add.u64             %rd24, %rd11, %rd19;\n\
+    ld.global.nc.b16    %h1, [%rd24+208];\n\
+    cvt.f32.f16         %f40, %h1;\n\
+    add.u64             %rd25, %rd13, %rd19;\n\
+    ld.global.nc.s8     %r165, [%rd25+198];\n\
+    cvt.rn.f32.s32      %f41, %r165;\n\
+    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r164+2048];\n\
+    mul.f32             %f46, %f41, %f45;\n\
+    add.u64             %rd26, %rd16, %rd19;\n\
+    ld.global.nc.v4.u32 {%r166, %r167, %r168, %r169}, [%rd26+32];\n\
+    ld.global.nc.v4.u32 {%r170, %r171, %r172, %r173}, [%rd26+48];\n\
+    prmt.b32            %r174, %r169, %r173, %r150;\n\
+    shr.u32             %r175, %r174, 2;\n\
+    add.u64             %rd27, %rd18, %rd19;\n\
+    ld.global.nc.v4.u32 {%r176, %r177, %r178, %r179}, [%rd27];\n\
+    ld.global.nc.v4.u32 {%r180, %r181, %r182, %r183}, [%rd27+16];\n\
+    prmt.b32            %r184, %r179, %r183, %r150;\n\
+    and.b32             %r185, %r184, 0xC0C0C0C0;\n\
+    lop3.b32            %r186, %r175, 0x3C3C3C3C, %r185, 0xEA;\n\
+    ld.shared.v4.s32    {%r187, %r188, %r189, %r190}, [%r164+1536];\n\
+    prmt.b32            %r191, %r168, %r172, %r152;\n\
+    shr.u32             %r192, %r191, 2;\n\
+    prmt.b32            %r193, %r178, %r182, %r152;\n\
+    and.b32             %r194, %r193, 0xC0C0C0C0;\n\
+    lop3.b32            %r195, %r192, 0x3C3C3C3C, %r194, 0xEA;\n\
+    prmt.b32            %r196, %r167, %r171, %r154;\n\
+    shr.u32             %r197, %r196, 2;\n\
+    prmt.b32            %r198, %r177, %r181, %r154;\n\
+    and.b32             %r199, %r198, 0xC0C0C0C0;\n\
+    lop3.b32            %r200, %r197, 0x3C3C3C3C, %r199, 0xEA;\n\
+    prmt.b32            %r201, %r166, %r170, %r156;\n\
+    shr.u32             %r202, %r201, 2;\n\
+    prmt.b32            %r203, %r176, %r180, %r156;\n\
+    and.b32             %r204, %r203, 0xC0C0C0C0;\n\
+    lop3.b32            %r205, %r202, 0x3C3C3C3C, %r204, 0xEA;\n\
+    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r164+2560];\n\
+    mov.b32             %r206, %f50;\n\
+    dp4a.u32.s32        %r207, %r205, %r187, %r206;\n\
+    dp4a.u32.s32        %r208, %r200, %r188, %r207;\n\
+    dp4a.u32.s32        %r209, %r195, %r189, %r208;\n\
+    dp4a.u32.s32        %r210, %r186, %r190, %r209;\n\
+    mov.b32             %f51, %r210;\n\
+    sub.f32             %f52, %f51, 0f4B400000;\n\
+    ld.global.nc.s8     %r211, [%rd25+196];\n\
+    cvt.rn.f32.s32      %f53, %r211;\n\
+    mul.f32             %f54, %f53, %f44;\n\
+    ld.global.nc.v4.u32 {%r212, %r213, %r214, %r215}, [%rd26];\n\
+    ld.global.nc.v4.u32 {%r216, %r217, %r218, %r219}, [%rd26+16];\n\
+    prmt.b32            %r220, %r215, %r219, %r150;\n\
+    shr.u32             %r221, %r220, 4;\n\
+    and.b32             %r222, %r184, 0x30303030;\n\
+    lop3.b32            %r223, %r221, 0x0F0F0F0F, %r222, 0xEA;\n\
+    ld.shared.v4.s32    {%r224, %r225, %r226, %r227}, [%r164+1024];\n\
+    prmt.b32            %r228, %r214, %r218, %r152;\n\
+    shr.u32             %r229, %r228, 4;\n\
+    and.b32             %r230, %r193, 0x30303030;\n\
+    lop3.b32            %r231, %r229, 0x0F0F0F0F, %r230, 0xEA;\n\
+    prmt.b32            %r232, %r213, %r217, %r154;\n\
+    shr.u32             %r233, %r232, 4;\n\
+    and.b32             %r234, %r198, 0x30303030;\n\
+    lop3.b32            %r235, %r233, 0x0F0F0F0F, %r234, 0xEA;\n\
+    prmt.b32            %r236, %r212, %r216, %r156;\n\
+    shr.u32             %r237, %r236, 4;\n\
+    and.b32             %r238, %r203, 0x30303030;\n\
+    lop3.b32            %r239, %r237, 0x0F0F0F0F, %r238, 0xEA;\n\
+    mov.b32             %r240, %f49;\n\
+    dp4a.u32.s32        %r241, %r239, %r224, %r240;\n\
+    dp4a.u32.s32        %r242, %r235, %r225, %r241;\n\
+    dp4a.u32.s32        %r243, %r231, %r226, %r242;\n\
+    dp4a.u32.s32        %r244, %r223, %r227, %r243;\n\
+    mov.b32             %f55, %r244;\n\
+    sub.f32             %f56, %f55, 0f4B400000;\n\
+    ld.global.nc.s8     %r245, [%rd25+194];\n\
+    cvt.rn.f32.s32      %f57, %r245;\n\
+    mul.f32             %f58, %f57, %f43;\n\
+    shl.b32             %r246, %r184, 2;\n\
+    and.b32             %r247, %r246, 0x30303030;\n\
+    lop3.b32            %r248, %r174, 0x0F0F0F0F, %r247, 0xEA;\n\
+    ld.shared.v4.s32    {%r249, %r250, %r251, %r252}, [%r164+512];\n\
+    shl.b32             %r253, %r193, 2;\n\
+    and.b32             %r254, %r253, 0x30303030;\n\
+    lop3.b32            %r255, %r191, 0x0F0F0F0F, %r254, 0xEA;\n\
+    shl.b32             %r256, %r198, 2;\n\
+    and.b32             %r257, %r256, 0x30303030;\n\
+    lop3.b32            %r258, %r196, 0x0F0F0F0F, %r257, 0xEA;\n\
+    shl.b32             %r259, %r203, 2;\n\
+    and.b32             %r260, %r259, 0x30303030;\n\
+    lop3.b32            %r261, %r201, 0x0F0F0F0F, %r260, 0xEA;\n\
+    mov.b32             %r262, %f48;\n\
+    dp4a.u32.s32        %r263, %r261, %r249, %r262;\n\
+    dp4a.u32.s32        %r264, %r258, %r250, %r263;\n\
+    dp4a.u32.s32        %r265, %r255, %r251, %r264;\n\
+    dp4a.u32.s32        %r266, %r248, %r252, %r265;\n\
+    mov.b32             %f59, %r266;\n\
+    sub.f32             %f60, %f59, 0f4B400000;\n\
+    ld.global.nc.s8     %r267, [%rd25+192];\n\
+    cvt.rn.f32.s32      %f61, %r267;\n\
+"
+"\
+    mul.f32             %f62, %f61, %f42;\n\
+    shl.b32             %r268, %r184, 4;\n\
+    and.b32             %r269, %r268, 0x30303030;\n\
+    lop3.b32            %r270, %r220, 0x0F0F0F0F, %r269, 0xEA;\n\
+    ld.shared.v4.s32    {%r271, %r272, %r273, %r274}, [%r164];\n\
+    shl.b32             %r275, %r193, 4;\n\
+    and.b32             %r276, %r275, 0x30303030;\n\
+    lop3.b32            %r277, %r228, 0x0F0F0F0F, %r276, 0xEA;\n\
+    shl.b32             %r278, %r198, 4;\n\
+    and.b32             %r279, %r278, 0x30303030;\n\
+    lop3.b32            %r280, %r232, 0x0F0F0F0F, %r279, 0xEA;\n\
+    shl.b32             %r281, %r203, 4;\n\
+    and.b32             %r282, %r281, 0x30303030;\n\
+    lop3.b32            %r283, %r236, 0x0F0F0F0F, %r282, 0xEA;\n\
+    mov.b32             %r284, %f47;\n\
+    dp4a.u32.s32        %r285, %r283, %r271, %r284;\n\
+    dp4a.u32.s32        %r286, %r280, %r272, %r285;\n\
+    dp4a.u32.s32        %r287, %r277, %r273, %r286;\n\
+    dp4a.u32.s32        %r288, %r270, %r274, %r287;\n\
+    mov.b32             %f63, %r288;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    mul.f32             %f65, %f62, %f64;\n\
+    fma.rn.f32          %f66, %f58, %f60, %f65;\n\
+    fma.rn.f32          %f67, %f54, %f56, %f66;\n\
+    fma.rn.f32          %f68, %f46, %f52, %f67;\n\
+    fma.rn.f32          %f38, %f40, %f68, %f38;\n\
+    ld.global.nc.b16    %h2, [%rd20+3568];\n\
+    cvt.f32.f16         %f69, %h2;\n\
+    ld.global.nc.s8     %r289, [%rd21+3558];\n\
+    cvt.rn.f32.s32      %f70, %r289;\n\
+    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r164+2048];\n\
+    mul.f32             %f75, %f70, %f74;\n\
+    ld.global.nc.v4.u32 {%r290, %r291, %r292, %r293}, [%rd22+3392];\n\
+    ld.global.nc.v4.u32 {%r294, %r295, %r296, %r297}, [%rd22+3408];\n\
+    prmt.b32            %r298, %r293, %r297, %r150;\n\
+    shr.u32             %r299, %r298, 2;\n\
+    ld.global.nc.v4.u32 {%r300, %r301, %r302, %r303}, [%rd23+3360];\n\
+    ld.global.nc.v4.u32 {%r304, %r305, %r306, %r307}, [%rd23+3376];\n\
+    prmt.b32            %r308, %r303, %r307, %r150;\n\
+    and.b32             %r309, %r308, 0xC0C0C0C0;\n\
+    lop3.b32            %r310, %r299, 0x3C3C3C3C, %r309, 0xEA;\n\
+    ld.shared.v4.s32    {%r311, %r312, %r313, %r314}, [%r164+1536];\n\
+    prmt.b32            %r315, %r292, %r296, %r152;\n\
+    shr.u32             %r316, %r315, 2;\n\
+    prmt.b32            %r317, %r302, %r306, %r152;\n\
+    and.b32             %r318, %r317, 0xC0C0C0C0;\n\
+    lop3.b32            %r319, %r316, 0x3C3C3C3C, %r318, 0xEA;\n\
+    prmt.b32            %r320, %r291, %r295, %r154;\n\
+    shr.u32             %r321, %r320, 2;\n\
+    prmt.b32            %r322, %r301, %r305, %r154;\n\
+    and.b32             %r323, %r322, 0xC0C0C0C0;\n\
+    lop3.b32            %r324, %r321, 0x3C3C3C3C, %r323, 0xEA;\n\
+    prmt.b32            %r325, %r290, %r294, %r156;\n\
+    shr.u32             %r326, %r325, 2;\n\
+    prmt.b32            %r327, %r300, %r304, %r156;\n\
+    and.b32             %r328, %r327, 0xC0C0C0C0;\n\
+    lop3.b32            %r329, %r326, 0x3C3C3C3C, %r328, 0xEA;\n\
+    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r164+2560];\n\
+    mov.b32             %r330, %f79;\n\
+    dp4a.u32.s32        %r331, %r329, %r311, %r330;\n\
+    dp4a.u32.s32        %r332, %r324, %r312, %r331;\n\
+    dp4a.u32.s32        %r333, %r319, %r313, %r332;\n\
+    dp4a.u32.s32        %r334, %r310, %r314, %r333;\n\
+    mov.b32             %f80, %r334;\n\
+    sub.f32             %f81, %f80, 0f4B400000;\n\
+    ld.global.nc.s8     %r335, [%rd21+3556];\n\
+    cvt.rn.f32.s32      %f82, %r335;\n\
+    mul.f32             %f83, %f82, %f73;\n\
+    ld.global.nc.v4.u32 {%r336, %r337, %r338, %r339}, [%rd22+3360];\n\
+    ld.global.nc.v4.u32 {%r340, %r341, %r342, %r343}, [%rd22+3376];\n\
+    prmt.b32            %r344, %r339, %r343, %r150;\n\
+    shr.u32             %r345, %r344, 4;\n\
+    and.b32             %r346, %r308, 0x30303030;\n\
+    lop3.b32            %r347, %r345, 0x0F0F0F0F, %r346, 0xEA;\n\
+    ld.shared.v4.s32    {%r348, %r349, %r350, %r351}, [%r164+1024];\n\
+    prmt.b32            %r352, %r338, %r342, %r152;\n\
+    shr.u32             %r353, %r352, 4;\n\
+    and.b32             %r354, %r317, 0x30303030;\n\
+    lop3.b32            %r355, %r353, 0x0F0F0F0F, %r354, 0xEA;\n\
+    prmt.b32            %r356, %r337, %r341, %r154;\n\
+    shr.u32             %r357, %r356, 4;\n\
+    and.b32             %r358, %r322, 0x30303030;\n\
+    lop3.b32            %r359, %r357, 0x0F0F0F0F, %r358, 0xEA;\n\
+    prmt.b32            %r360, %r336, %r340, %r156;\n\
+    shr.u32             %r361, %r360, 4;\n\
+    and.b32             %r362, %r327, 0x30303030;\n\
+    lop3.b32            %r363, %r361, 0x0F0F0F0F, %r362, 0xEA;\n\
+    mov.b32             %r364, %f78;\n\
+    dp4a.u32.s32        %r365, %r363, %r348, %r364;\n\
+    dp4a.u32.s32        %r366, %r359, %r349, %r365;\n\
+    dp4a.u32.s32        %r367, %r355, %r350, %r366;\n\
+    dp4a.u32.s32        %r368, %r347, %r351, %r367;\n\
+    mov.b32             %f84, %r368;\n\
+    sub.f32             %f85, %f84, 0f4B400000;\n\
+    ld.global.nc.s8     %r369, [%rd21+3554];\n\
+    cvt.rn.f32.s32      %f86, %r369;\n\
+    mul.f32             %f87, %f86, %f72;\n\
+    shl.b32             %r370, %r308, 2;\n\
+    and.b32             %r371, %r370, 0x30303030;\n\
+    lop3.b32            %r372, %r298, 0x0F0F0F0F, %r371, 0xEA;\n\
+    ld.shared.v4.s32    {%r373, %r374, %r375, %r376}, [%r164+512];\n\
+    shl.b32             %r377, %r317, 2;\n\
+    and.b32             %r378, %r377, 0x30303030;\n\
+    lop3.b32            %r379, %r315, 0x0F0F0F0F, %r378, 0xEA;\n\
+    shl.b32             %r380, %r322, 2;\n\
+    and.b32             %r381, %r380, 0x30303030;\n\
+    lop3.b32            %r382, %r320, 0x0F0F0F0F, %r381, 0xEA;\n\
+    shl.b32             %r383, %r327, 2;\n\
+    and.b32             %r384, %r383, 0x30303030;\n\
+    lop3.b32            %r385, %r325, 0x0F0F0F0F, %r384, 0xEA;\n\
+    mov.b32             %r386, %f77;\n\
+    dp4a.u32.s32        %r387, %r385, %r373, %r386;\n\
+    dp4a.u32.s32        %r388, %r382, %r374, %r387;\n\
+    dp4a.u32.s32        %r389, %r379, %r375, %r388;\n\
+    dp4a.u32.s32        %r390, %r372, %r376, %r389;\n\
+    mov.b32             %f88, %r390;\n\
+    sub.f32             %f89, %f88, 0f4B400000;\n\
+    ld.global.nc.s8     %r391, [%rd21+3552];\n\
+    cvt.rn.f32.s32      %f90, %r391;\n\
+    mul.f32             %f91, %f90, %f71;\n\
+    shl.b32             %r392, %r308, 4;\n\
+    and.b32             %r393, %r392, 0x30303030;\n\
+    lop3.b32            %r394, %r344, 0x0F0F0F0F, %r393, 0xEA;\n\
+    ld.shared.v4.s32    {%r395, %r396, %r397, %r398}, [%r164];\n\
+    shl.b32             %r399, %r317, 4;\n\
+    and.b32             %r400, %r399, 0x30303030;\n\
+    lop3.b32            %r401, %r352, 0x0F0F0F0F, %r400, 0xEA;\n\
+    shl.b32             %r402, %r322, 4;\n\
+    and.b32             %r403, %r402, 0x30303030;\n\
+    lop3.b32            %r404, %r356, 0x0F0F0F0F, %r403, 0xEA;\n\
+    shl.b32             %r405, %r327, 4;\n\
+    and.b32             %r406, %r405, 0x30303030;\n\
+    lop3.b32            %r407, %r360, 0x0F0F0F0F, %r406, 0xEA;\n\
+    mov.b32             %r408, %f76;\n\
+    dp4a.u32.s32        %r409, %r407, %r395, %r408;\n\
+    dp4a.u32.s32        %r410, %r404, %r396, %r409;\n\
+    dp4a.u32.s32        %r411, %r401, %r397, %r410;\n\
+    dp4a.u32.s32        %r412, %r394, %r398, %r411;\n\
+    mov.b32             %f92, %r412;\n\
+    sub.f32             %f93, %f92, 0f4B400000;\n\
+    mul.f32             %f94, %f91, %f93;\n\
+    fma.rn.f32          %f95, %f87, %f89, %f94;\n\
+    fma.rn.f32          %f96, %f83, %f85, %f95;\n\
+    fma.rn.f32          %f97, %f75, %f81, %f96;\n\
+    fma.rn.f32          %f39, %f69, %f97, %f39;\n\
+    add.u32             %r163, %r163, 1;\n\
+    setp.lt.u32         %p8, %r163, 2;\n\
+    @%p8 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r413, %r5, 4;\n\
+    and.b32             %r414, %r5, 15;\n\
+    setp.eq.u32         %p9, %r414, 0;\n\
+    selp.u32            %r415, %r413, 2, %p9;\n\
+    and.b32             %r416, %r5, 16;\n\
+    setp.ne.u32         %p10, %r416, 0;\n\
+    selp.f32            %f98, %f39, %f38, %p10;\n\
+    selp.f32            %f99, %f38, %f39, %p10;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f98, %f100;\n\
+    shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f103, %f101, %f102;\n\
+"
+"\
+    shfl.sync.bfly.b32  %f104, %f103, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f105, %f103, %f104;\n\
+    shfl.sync.bfly.b32  %f106, %f105, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f107, %f105, %f106;\n\
+    shfl.sync.bfly.b32  %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f109, %f107, %f108;\n\
+    setp.lt.u32         %p11, %r415, 2;\n\
+    @!%p11 bra          $skip;\n\
+    add.u32             %r417, %r157, %r415;\n\
+    cvt.u64.u32         %rd28, %r417;\n\
+    shl.b64             %rd29, %rd28, 2;\n\
+    add.u64             %rd30, %rd1, %rd29;\n\
+    st.global.f32       [%rd30], %f109;\n\
+\n\
+$skip:\n\
+    add.u32             %r157, %r157, %r10;\n\
+    setp.lt.u32         %p12, %r157, 4096;\n\
+    @%p12 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
+static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params[] = {
+    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
+    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
+};
+static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] = {
+    { "weights", 7, 0, "q6_k", 0, 0, 0, 1 },
+    { "k", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "n", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "num_warps", 12, 0, NULL, 0, 0, 0, 1 },
+    { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
+    { "bias", 0, 0, "none", 0, 0, 0, 1 },
+    { "residual", 0, 0, "none", 0, 0, 0, 1 },
+    { "norm", 0, 0, "none", 0, 0, 0, 1 },
+    { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
+};
+const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
+    "stream_gemv_q6k_k4096_n4096_m1_w12_r2", "stream_gemv_q6k_k4096_n4096_m1_w12_r2",
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24670, UINT64_C(0x8a72fd6c0296d7b2),
+    "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
+    90, 78, /* sm, isa */
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params, 3,
+    { 384, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
+    0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+    4096, 4096, 1, /* k, n, m */
+    12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    0, 0, /* dynamic_dims, seq_len_indirect */
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config, 10,
+    0, 0, /* registers, blocks_per_sm */
+    20, /* preference */
+    "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
+};
+
+static const char llama_q8_0_gemv_k4096_n4096_ptx[] = "\
+// q8_0_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q8_0_gemv_k4096_n4096(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<3>;\n\
+    .reg .b16   %h<9>;\n\
+    .reg .b32   %r<55>;\n\
+    .reg .f32   %f<116>;\n\
+    .reg .b64   %rd<12>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // row\n\
+    shr.u32             %r3, %r1, 3;                            // block\n\
+    mad.wide.u32        %rd4, %r2, 4352, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 34, %rd4;\n\
+    and.b32             %r4, %r1, 7;\n\
+    mul.lo.u32          %r5, %r4, 4;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    add.u64             %rd8, %rd7, 2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mad.wide.u32        %rd10, %r1, 16, %rd3;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r6, 0;                                 // turn\n\
+\n\
+$turn_loop:                                                     // 32 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h1, [%rd9];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.u16    %r7, [%rd8+2];\n\
+    bfe.s32             %r8, %r7, 8, 8;\n\
+    cvt.rn.f32.s32      %f3, %r8;\n\
+    ld.global.nc.v4.f32 {%f4, %f5, %f6, %f7}, [%rd10];\n\
+    bfe.s32             %r9, %r7, 0, 8;\n\
+    cvt.rn.f32.s32      %f8, %r9;\n\
+    ld.global.nc.u16    %r10, [%rd8];\n\
+    bfe.s32             %r11, %r10, 8, 8;\n\
+    cvt.rn.f32.s32      %f9, %r11;\n\
+    bfe.s32             %r12, %r10, 0, 8;\n\
+    cvt.rn.f32.s32      %f10, %r12;\n\
+    mul.f32             %f11, %f10, %f4;\n\
+    fma.rn.f32          %f12, %f9, %f5, %f11;\n\
+    fma.rn.f32          %f13, %f8, %f6, %f12;\n\
+    fma.rn.f32          %f14, %f3, %f7, %f13;\n\
+    fma.rn.f32          %f1, %f2, %f14, %f1;\n\
+    ld.global.nc.b16    %h2, [%rd9+136];\n\
+    cvt.f32.f16         %f15, %h2;\n\
+    ld.global.nc.u16    %r13, [%rd8+138];\n\
+    bfe.s32             %r14, %r13, 8, 8;\n\
+    cvt.rn.f32.s32      %f16, %r14;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+512];\n\
+    bfe.s32             %r15, %r13, 0, 8;\n\
+    cvt.rn.f32.s32      %f21, %r15;\n\
+    ld.global.nc.u16    %r16, [%rd8+136];\n\
+    bfe.s32             %r17, %r16, 8, 8;\n\
+    cvt.rn.f32.s32      %f22, %r17;\n\
+    bfe.s32             %r18, %r16, 0, 8;\n\
+    cvt.rn.f32.s32      %f23, %r18;\n\
+    mul.f32             %f24, %f23, %f17;\n\
+    fma.rn.f32          %f25, %f22, %f18, %f24;\n\
+    fma.rn.f32          %f26, %f21, %f19, %f25;\n\
+    fma.rn.f32          %f27, %f16, %f20, %f26;\n\
+    fma.rn.f32          %f1, %f15, %f27, %f1;\n\
+    ld.global.nc.b16    %h3, [%rd9+272];\n\
+    cvt.f32.f16         %f28, %h3;\n\
+    ld.global.nc.u16    %r19, [%rd8+274];\n\
+    bfe.s32             %r20, %r19, 8, 8;\n\
+    cvt.rn.f32.s32      %f29, %r20;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd10+1024];\n\
+    bfe.s32             %r21, %r19, 0, 8;\n\
+    cvt.rn.f32.s32      %f34, %r21;\n\
+    ld.global.nc.u16    %r22, [%rd8+272];\n\
+    bfe.s32             %r23, %r22, 8, 8;\n\
+    cvt.rn.f32.s32      %f35, %r23;\n\
+    bfe.s32             %r24, %r22, 0, 8;\n\
+    cvt.rn.f32.s32      %f36, %r24;\n\
+    mul.f32             %f37, %f36, %f30;\n\
+    fma.rn.f32          %f38, %f35, %f31, %f37;\n\
+    fma.rn.f32          %f39, %f34, %f32, %f38;\n\
+    fma.rn.f32          %f40, %f29, %f33, %f39;\n\
+    fma.rn.f32          %f1, %f28, %f40, %f1;\n\
+    ld.global.nc.b16    %h4, [%rd9+408];\n\
+    cvt.f32.f16         %f41, %h4;\n\
+    ld.global.nc.u16    %r25, [%rd8+410];\n\
+    bfe.s32             %r26, %r25, 8, 8;\n\
+    cvt.rn.f32.s32      %f42, %r26;\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd10+1536];\n\
+    bfe.s32             %r27, %r25, 0, 8;\n\
+    cvt.rn.f32.s32      %f47, %r27;\n\
+    ld.global.nc.u16    %r28, [%rd8+408];\n\
+    bfe.s32             %r29, %r28, 8, 8;\n\
+    cvt.rn.f32.s32      %f48, %r29;\n\
+    bfe.s32             %r30, %r28, 0, 8;\n\
+    cvt.rn.f32.s32      %f49, %r30;\n\
+    mul.f32             %f50, %f49, %f43;\n\
+    fma.rn.f32          %f51, %f48, %f44, %f50;\n\
+    fma.rn.f32          %f52, %f47, %f45, %f51;\n\
+    fma.rn.f32          %f53, %f42, %f46, %f52;\n\
+    fma.rn.f32          %f1, %f41, %f53, %f1;\n\
+    ld.global.nc.b16    %h5, [%rd9+544];\n\
+    cvt.f32.f16         %f54, %h5;\n\
+    ld.global.nc.u16    %r31, [%rd8+546];\n\
+    bfe.s32             %r32, %r31, 8, 8;\n\
+    cvt.rn.f32.s32      %f55, %r32;\n\
+    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd10+2048];\n\
+    bfe.s32             %r33, %r31, 0, 8;\n\
+    cvt.rn.f32.s32      %f60, %r33;\n\
+    ld.global.nc.u16    %r34, [%rd8+544];\n\
+    bfe.s32             %r35, %r34, 8, 8;\n\
+    cvt.rn.f32.s32      %f61, %r35;\n\
+    bfe.s32             %r36, %r34, 0, 8;\n\
+    cvt.rn.f32.s32      %f62, %r36;\n\
+    mul.f32             %f63, %f62, %f56;\n\
+    fma.rn.f32          %f64, %f61, %f57, %f63;\n\
+    fma.rn.f32          %f65, %f60, %f58, %f64;\n\
+    fma.rn.f32          %f66, %f55, %f59, %f65;\n\
+    fma.rn.f32          %f1, %f54, %f66, %f1;\n\
+    ld.global.nc.b16    %h6, [%rd9+680];\n\
+    cvt.f32.f16         %f67, %h6;\n\
+    ld.global.nc.u16    %r37, [%rd8+682];\n\
+    bfe.s32             %r38, %r37, 8, 8;\n\
+    cvt.rn.f32.s32      %f68, %r38;\n\
+    ld.global.nc.v4.f32 {%f69, %f70, %f71, %f72}, [%rd10+2560];\n\
+    bfe.s32             %r39, %r37, 0, 8;\n\
+    cvt.rn.f32.s32      %f73, %r39;\n\
+    ld.global.nc.u16    %r40, [%rd8+680];\n\
+    bfe.s32             %r41, %r40, 8, 8;\n\
+    cvt.rn.f32.s32      %f74, %r41;\n\
+    bfe.s32             %r42, %r40, 0, 8;\n\
+    cvt.rn.f32.s32      %f75, %r42;\n\
+    mul.f32             %f76, %f75, %f69;\n\
+    fma.rn.f32          %f77, %f74, %f70, %f76;\n\
+    fma.rn.f32          %f78, %f73, %f71, %f77;\n\
+    fma.rn.f32          %f79, %f68, %f72, %f78;\n\
+    fma.rn.f32          %f1, %f67, %f79, %f1;\n\
+    ld.global.nc.b16    %h7, [%rd9+816];\n\
+    cvt.f32.f16         %f80, %h7;\n\
+    ld.global.nc.u16    %r43, [%rd8+818];\n\
+    bfe.s32             %r44, %r43, 8, 8;\n\
+    cvt.rn.f32.s32      %f81, %r44;\n\
+    ld.global.nc.v4.f32 {%f82, %f83, %f84, %f85}, [%rd10+3072];\n\
+    bfe.s32             %r45, %r43, 0, 8;\n\
+    cvt.rn.f32.s32      %f86, %r45;\n\
+    ld.global.nc.u16    %r46, [%rd8+816];\n\
+    bfe.s32             %r47, %r46, 8, 8;\n\
+    cvt.rn.f32.s32      %f87, %r47;\n\
+    bfe.s32             %r48, %r46, 0, 8;\n\
+    cvt.rn.f32.s32      %f88, %r48;\n\
+    mul.f32             %f89, %f88, %f82;\n\
+    fma.rn.f32          %f90, %f87, %f83, %f89;\n\
+    fma.rn.f32          %f91, %f86, %f84, %f90;\n\
+    fma.rn.f32          %f92, %f81, %f85, %f91;\n\
+    fma.rn.f32          %f1, %f80, %f92, %f1;\n\
+    ld.global.nc.b16    %h8, [%rd9+952];\n\
+    cvt.f32.f16         %f93, %h8;\n\
+    ld.global.nc.u16    %r49, [%rd8+954];\n\
+    bfe.s32             %r50, %r49, 8, 8;\n\
+    cvt.rn.f32.s32      %f94, %r50;\n\
+    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd10+3584];\n\
+    bfe.s32             %r51, %r49, 0, 8;\n\
+    cvt.rn.f32.s32      %f99, %r51;\n\
+    ld.global.nc.u16    %r52, [%rd8+952];\n\
+    bfe.s32             %r53, %r52, 8, 8;\n\
+    cvt.rn.f32.s32      %f100, %r53;\n\
+    bfe.s32             %r54, %r52, 0, 8;\n\
+    cvt.rn.f32.s32      %f101, %r54;\n\
+    mul.f32             %f102, %f101, %f95;\n\
+    fma.rn.f32          %f103, %f100, %f96, %f102;\n\
+    fma.rn.f32          %f104, %f99, %f97, %f103;\n\
+    fma.rn.f32          %f105, %f94, %f98, %f104;\n\
+    fma.rn.f32          %f1, %f93, %f105, %f1;\n\
+    add.u64             %rd9, %rd9, 1088;\n\
+    add.u64             %rd8, %rd8, 1088;\n\
+    add.u64             %rd10, %rd10, 4096;\n\
+    add.u32             %r6, %r6, 1;\n\
+    setp.lt.u32         %p1, %r6, 4;\n\
+    @%p1 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f106, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f107, %f1, %f106;\n\
+    shfl.sync.bfly.b32  %f108, %f107, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f109, %f107, %f108;\n\
+    shfl.sync.bfly.b32  %f110, %f109, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f111, %f109, %f110;\n\
+    shfl.sync.bfly.b32  %f112, %f111, 2, 31, 0xFFFFFFFF;\n\
+"
+"\
+    add.f32             %f113, %f111, %f112;\n\
+    shfl.sync.bfly.b32  %f114, %f113, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f115, %f113, %f114;\n\
+    setp.eq.u32         %p2, %r1, 0;\n\
+    @!%p2 bra           $skip;\n\
+    mad.wide.u32        %rd11, %r2, 4, %rd1;\n\
+    st.global.f32       [%rd11], %f115;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
+";
+static const ptxgen_param llama_q8_0_gemv_k4096_n4096_params[] = {
+    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "n*k/32*34", 2 },
+    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "k*4", 16 },
+};
+static const ptxgen_config llama_q8_0_gemv_k4096_n4096_config[] = {
+    { "k", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "n", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "variant", 0, 0, "plain", 0, 0, 0, 1 },
+    { "precision", 0, 0, "f32", 0, 0, 0, 1 },
+    { "dims", 0, 0, "static", 0, 0, 0, 1 },
+};
+const ptxgen_kernel llama_q8_0_gemv_k4096_n4096 = {
+    "q8_0_gemv_k4096_n4096", "q8_0_gemv_k4096_n4096",
+    llama_q8_0_gemv_k4096_n4096_ptx, 8314, UINT64_C(0x5173efb96110891b),
+    "q8_0_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_F32,
+    75, 63, /* sm, isa */
+    llama_q8_0_gemv_k4096_n4096_params, 3,
+    { 32, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
+    0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+    4096, 4096, 1, /* k, n, m */
+    1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    0, 0, /* dynamic_dims, seq_len_indirect */
+    llama_q8_0_gemv_k4096_n4096_config, 5,
+    0, 0, /* registers, blocks_per_sm */
+    0, /* preference */
+    "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
+};
+
+static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
+// stream_gemv  weights=q8_0 k=4096 n=4096 m=1 num_warps=12 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
+// ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n\
+.version 7.8\n\
+.target sm_90\n\
+.address_size 64\n\
+\n\
+.extern .shared .align 16 .b32 activations[];\n\
+\n\
+.visible .entry stream_gemv_q8_0_k4096_n4096_m1_w12_r2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 384, 1, 1\n\
+.maxnreg 80\n\
+{\n\
+    .reg .pred  %p<12>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<222>;\n\
+    .reg .f32   %f<62>;\n\
+    .reg .b64   %rd<24>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    mov.u32             %r4, %nctaid.x;\n\
+    and.b32             %r5, %r2, 31;                           // lane\n\
+\n\
+    // stage x\n\
+    mov.u32             %r6, activations;                       // activations\n\
+    mad.lo.u32          %r7, %r1, 12, %r3;\n\
+    mul.lo.u32          %r8, %r7, 2;\n\
+    mul.lo.u32          %r9, %r4, 12;\n\
+    mul.lo.u32          %r10, %r9, 2;\n\
+    mul.lo.u32          %r11, %r3, 32;\n\
+    setp.lt.u32         %p1, %r11, 256;\n\
+    @!%p1 bra           $first_done;\n\
+\n\
+$first_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r12, %r11, %r5;\n\
+    mad.wide.u32        %rd4, %r12, 64, %rd3;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
+    mov.b32             %r13, %f1;\n\
+    and.b32             %r14, %r13, 0x7FFFFFFF;\n\
+    max.u32             %r15, %r14, 228737632;\n\
+    mov.b32             %r16, %f2;\n\
+    and.b32             %r17, %r16, 0x7FFFFFFF;\n\
+    max.u32             %r18, %r15, %r17;\n\
+    mov.b32             %r19, %f3;\n\
+    and.b32             %r20, %r19, 0x7FFFFFFF;\n\
+    max.u32             %r21, %r18, %r20;\n\
+    mov.b32             %r22, %f4;\n\
+    and.b32             %r23, %r22, 0x7FFFFFFF;\n\
+    max.u32             %r24, %r21, %r23;\n\
+    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
+    mov.b32             %r25, %f5;\n\
+    and.b32             %r26, %r25, 0x7FFFFFFF;\n\
+    max.u32             %r27, %r24, %r26;\n\
+    mov.b32             %r28, %f6;\n\
+    and.b32             %r29, %r28, 0x7FFFFFFF;\n\
+    max.u32             %r30, %r27, %r29;\n\
+    mov.b32             %r31, %f7;\n\
+    and.b32             %r32, %r31, 0x7FFFFFFF;\n\
+    max.u32             %r33, %r30, %r32;\n\
+    mov.b32             %r34, %f8;\n\
+    and.b32             %r35, %r34, 0x7FFFFFFF;\n\
+    max.u32             %r36, %r33, %r35;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
+    mov.b32             %r37, %f9;\n\
+    and.b32             %r38, %r37, 0x7FFFFFFF;\n\
+    max.u32             %r39, %r36, %r38;\n\
+    mov.b32             %r40, %f10;\n\
+    and.b32             %r41, %r40, 0x7FFFFFFF;\n\
+    max.u32             %r42, %r39, %r41;\n\
+    mov.b32             %r43, %f11;\n\
+    and.b32             %r44, %r43, 0x7FFFFFFF;\n\
+    max.u32             %r45, %r42, %r44;\n\
+    mov.b32             %r46, %f12;\n\
+    and.b32             %r47, %r46, 0x7FFFFFFF;\n\
+    max.u32             %r48, %r45, %r47;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
+    mov.b32             %r49, %f13;\n\
+    and.b32             %r50, %r49, 0x7FFFFFFF;\n\
+    max.u32             %r51, %r48, %r50;\n\
+    mov.b32             %r52, %f14;\n\
+    and.b32             %r53, %r52, 0x7FFFFFFF;\n\
+    max.u32             %r54, %r51, %r53;\n\
+    mov.b32             %r55, %f15;\n\
+    and.b32             %r56, %r55, 0x7FFFFFFF;\n\
+    max.u32             %r57, %r54, %r56;\n\
+    mov.b32             %r58, %f16;\n\
+    and.b32             %r59, %r58, 0x7FFFFFFF;\n\
+    max.u32             %r60, %r57, %r59;\n\
+    shfl.sync.bfly.b32  %r61, %r60, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r62, %r60, %r61;\n\
+    mov.b32             %f17, %r62;\n\
+    mul.f32             %f18, %f17, 0f3C010204;\n\
+    and.b32             %r63, %r12, 63;\n\
+    and.b32             %r64, %r63, 1;\n\
+    mov.b32             %r65, %f18;\n\
+    shr.u32             %r66, %r12, 6;\n\
+    mad.lo.u32          %r67, %r66, 1280, %r6;\n\
+    shr.u32             %r68, %r63, 1;\n\
+    rcp.approx.ftz.f32  %f19, %f18;\n\
+    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
+    mov.b32             %r69, %f20;\n\
+    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
+    mov.b32             %r70, %f21;\n\
+    prmt.b32            %r71, %r69, %r70, 64;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r72, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r73, %f23;\n\
+    prmt.b32            %r74, %r72, %r73, 64;\n\
+    prmt.b32            %r75, %r71, %r74, 0x5410;\n\
+    fma.rn.f32          %f24, %f5, %f19, 0f4B400000;\n\
+    mov.b32             %r76, %f24;\n\
+    fma.rn.f32          %f25, %f6, %f19, 0f4B400000;\n\
+    mov.b32             %r77, %f25;\n\
+    prmt.b32            %r78, %r76, %r77, 64;\n\
+    fma.rn.f32          %f26, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r79, %f26;\n\
+    fma.rn.f32          %f27, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r80, %f27;\n\
+    prmt.b32            %r81, %r79, %r80, 64;\n\
+    prmt.b32            %r82, %r78, %r81, 0x5410;\n\
+    mad.lo.u32          %r83, %r68, 34, 2;\n\
+    and.b32             %r84, %r83, 15;\n\
+    sub.u32             %r85, 16, %r84;\n\
+    and.b32             %r86, %r85, 15;\n\
+    and.b32             %r87, %r86, 8;\n\
+    setp.ne.u32         %p2, %r87, 0;\n\
+    selp.s32            %r88, %r75, %r82, %p2;\n\
+    fma.rn.f32          %f28, %f9, %f19, 0f4B400000;\n\
+    mov.b32             %r89, %f28;\n\
+    fma.rn.f32          %f29, %f10, %f19, 0f4B400000;\n\
+    mov.b32             %r90, %f29;\n\
+    prmt.b32            %r91, %r89, %r90, 64;\n\
+    fma.rn.f32          %f30, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r92, %f30;\n\
+    fma.rn.f32          %f31, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r93, %f31;\n\
+    prmt.b32            %r94, %r92, %r93, 64;\n\
+    prmt.b32            %r95, %r91, %r94, 0x5410;\n\
+    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
+    mov.b32             %r96, %f32;\n\
+    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
+    mov.b32             %r97, %f33;\n\
+    prmt.b32            %r98, %r96, %r97, 64;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r99, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r100, %f35;\n\
+    prmt.b32            %r101, %r99, %r100, 64;\n\
+    prmt.b32            %r102, %r98, %r101, 0x5410;\n\
+    selp.s32            %r103, %r95, %r102, %p2;\n\
+    and.b32             %r104, %r86, 4;\n\
+    setp.ne.u32         %p3, %r104, 0;\n\
+    selp.s32            %r105, %r88, %r103, %p3;\n\
+    selp.s32            %r106, %r102, %r95, %p2;\n\
+    selp.s32            %r107, %r106, %r88, %p3;\n\
+    and.b32             %r108, %r86, 3;\n\
+    mad.lo.u32          %r109, %r108, 4369, 12816;\n\
+    prmt.b32            %r110, %r105, %r107, %r109;\n\
+    selp.s32            %r111, %r82, %r75, %p2;\n\
+    selp.s32            %r112, %r111, %r106, %p3;\n\
+    prmt.b32            %r113, %r107, %r112, %r109;\n\
+    selp.s32            %r114, %r103, %r111, %p3;\n\
+    prmt.b32            %r115, %r112, %r114, %r109;\n\
+    prmt.b32            %r116, %r114, %r105, %r109;\n\
+    mad.lo.u32          %r117, %r64, 512, %r67;\n\
+    mad.lo.u32          %r118, %r68, 16, %r117;\n\
+    st.shared.v4.s32    [%r118], {%r110, %r113, %r115, %r116};\n\
+    mov.b32             %r119, %f18;\n\
+    setp.eq.u32         %p4, %r64, 0;\n\
+    selp.u32            %r120, %r119, %r65, %p4;\n\
+    mad.lo.u32          %r121, %r64, 4, %r67;\n\
+    mad.lo.u32          %r122, %r68, 8, %r121;\n\
+    st.shared.u32       [%r122+1024], %r120;\n\
+    add.u32             %r11, %r11, 384;\n\
+    setp.lt.u32         %p5, %r11, 256;\n\
+    @%p5 bra            $first_loop;\n\
+\n\
+$first_done:\n\
+    bar.sync            0;\n\
+\n\
+    // stream weights\n\
+    mov.u32             %r123, activations;                     // activations\n\
+    mad.lo.u32          %r124, %r5, 8, %r123;\n\
+    mov.u32             %r125, activations;                     // activations\n\
+    mad.lo.u32          %r126, %r5, 16, %r125;\n\
+    mad.lo.u32          %r127, %r5, 34, 2;\n\
+"
+"\
+    and.b32             %r128, %r127, 15;\n\
+    sub.u32             %r129, %r128, 1;\n\
+    and.b32             %r130, %r129, 15;\n\
+    add.u32             %r131, %r130, 1;\n\
+    mul.lo.u32          %r132, %r131, 4;\n\
+    shl.b64             %rd5, 1, %r132;\n\
+    sub.u64             %rd6, %rd5, 1;\n\
+    shr.u64             %rd7, %rd6, 48;\n\
+    cvt.u32.u64         %r133, %rd7;\n\
+    lop3.b32            %r134, %r133, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd8, %rd6, 32;\n\
+    cvt.u32.u64         %r135, %rd8;\n\
+    lop3.b32            %r136, %r135, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd9, %rd6, 16;\n\
+    cvt.u32.u64         %r137, %rd9;\n\
+    lop3.b32            %r138, %r137, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r139, %rd6;\n\
+    lop3.b32            %r140, %r139, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r141, %r8;                             // row\n\
+    setp.lt.u32         %p6, %r141, 4096;\n\
+    @!%p6 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd10, %r141, 4352, %rd2;               // &w[row]\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mad.wide.u32        %rd11, %r5, 34, %rd10;\n\
+    cvt.u64.u32         %rd12, 2;\n\
+    add.u64             %rd13, %rd11, %rd12;\n\
+    sub.u64             %rd14, %rd13, 1;\n\
+    and.b64             %rd15, %rd14, 0xFFFFFFFFFFFFFFF0;\n\
+    mov.u32             %r142, 0;                               // turn\n\
+\n\
+$turn_loop:                                                     // 64 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    mul.wide.u32        %rd16, %r142, 1088;\n\
+    add.u64             %rd17, %rd11, %rd16;\n\
+    mad.lo.u32          %r143, %r142, 1280, %r124;\n\
+    add.u64             %rd18, %rd15, %rd16;\n\
+    mad.lo.u32          %r144, %r142, 1280, %r126;\n\
+    add.u64             %rd19, %rd11, %rd16;\n\
+    ld.global.nc.b16    %h1, [%rd19];\n\
+    cvt.f32.f16         %f38, %h1;\n\
+    ld.shared.v2.f32    {%f39, %f40}, [%r143+1024];\n\
+    add.u64             %rd20, %rd15, %rd16;\n\
+    ld.global.nc.v4.u32 {%r145, %r146, %r147, %r148}, [%rd20+16];\n\
+    ld.global.nc.v4.u32 {%r149, %r150, %r151, %r152}, [%rd20+32];\n\
+    prmt.b32            %r153, %r148, %r152, %r134;\n\
+    ld.shared.v4.s32    {%r154, %r155, %r156, %r157}, [%r144+512];\n\
+    prmt.b32            %r158, %r147, %r151, %r136;\n\
+    prmt.b32            %r159, %r146, %r150, %r138;\n\
+    prmt.b32            %r160, %r145, %r149, %r140;\n\
+    ld.global.nc.v4.u32 {%r161, %r162, %r163, %r164}, [%rd20];\n\
+    prmt.b32            %r165, %r164, %r148, %r134;\n\
+    ld.shared.v4.s32    {%r166, %r167, %r168, %r169}, [%r144];\n\
+    prmt.b32            %r170, %r163, %r147, %r136;\n\
+    prmt.b32            %r171, %r162, %r146, %r138;\n\
+    prmt.b32            %r172, %r161, %r145, %r140;\n\
+    dp4a.s32.s32        %r173, %r172, %r166, 1262485504;\n\
+    dp4a.s32.s32        %r174, %r171, %r167, %r173;\n\
+    dp4a.s32.s32        %r175, %r170, %r168, %r174;\n\
+    dp4a.s32.s32        %r176, %r165, %r169, %r175;\n\
+    dp4a.s32.s32        %r177, %r160, %r154, %r176;\n\
+    dp4a.s32.s32        %r178, %r159, %r155, %r177;\n\
+    dp4a.s32.s32        %r179, %r158, %r156, %r178;\n\
+    dp4a.s32.s32        %r180, %r153, %r157, %r179;\n\
+    mov.b32             %f41, %r180;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f39, %f42;\n\
+    fma.rn.f32          %f36, %f38, %f43, %f36;\n\
+    ld.global.nc.b16    %h2, [%rd17+4352];\n\
+    cvt.f32.f16         %f44, %h2;\n\
+    ld.shared.v2.f32    {%f45, %f46}, [%r143+1024];\n\
+    ld.global.nc.v4.u32 {%r181, %r182, %r183, %r184}, [%rd18+4368];\n\
+    ld.global.nc.v4.u32 {%r185, %r186, %r187, %r188}, [%rd18+4384];\n\
+    prmt.b32            %r189, %r184, %r188, %r134;\n\
+    ld.shared.v4.s32    {%r190, %r191, %r192, %r193}, [%r144+512];\n\
+    prmt.b32            %r194, %r183, %r187, %r136;\n\
+    prmt.b32            %r195, %r182, %r186, %r138;\n\
+    prmt.b32            %r196, %r181, %r185, %r140;\n\
+    ld.global.nc.v4.u32 {%r197, %r198, %r199, %r200}, [%rd18+4352];\n\
+    prmt.b32            %r201, %r200, %r184, %r134;\n\
+    ld.shared.v4.s32    {%r202, %r203, %r204, %r205}, [%r144];\n\
+    prmt.b32            %r206, %r199, %r183, %r136;\n\
+    prmt.b32            %r207, %r198, %r182, %r138;\n\
+    prmt.b32            %r208, %r197, %r181, %r140;\n\
+    dp4a.s32.s32        %r209, %r208, %r202, 1262485504;\n\
+    dp4a.s32.s32        %r210, %r207, %r203, %r209;\n\
+    dp4a.s32.s32        %r211, %r206, %r204, %r210;\n\
+    dp4a.s32.s32        %r212, %r201, %r205, %r211;\n\
+    dp4a.s32.s32        %r213, %r196, %r190, %r212;\n\
+    dp4a.s32.s32        %r214, %r195, %r191, %r213;\n\
+    dp4a.s32.s32        %r215, %r194, %r192, %r214;\n\
+    dp4a.s32.s32        %r216, %r189, %r193, %r215;\n\
+    mov.b32             %f47, %r216;\n\
+    sub.f32             %f48, %f47, 0f4B400000;\n\
+    mul.f32             %f49, %f45, %f48;\n\
+    fma.rn.f32          %f37, %f44, %f49, %f37;\n\
+    add.u32             %r142, %r142, 1;\n\
+    setp.lt.u32         %p7, %r142, 4;\n\
+    @%p7 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r217, %r5, 4;\n\
+    and.b32             %r218, %r5, 15;\n\
+    setp.eq.u32         %p8, %r218, 0;\n\
+    selp.u32            %r219, %r217, 2, %p8;\n\
+    and.b32             %r220, %r5, 16;\n\
+    setp.ne.u32         %p9, %r220, 0;\n\
+    selp.f32            %f50, %f37, %f36, %p9;\n\
+    selp.f32            %f51, %f36, %f37, %p9;\n\
+    shfl.sync.bfly.b32  %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f53, %f50, %f52;\n\
+    shfl.sync.bfly.b32  %f54, %f53, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f55, %f53, %f54;\n\
+    shfl.sync.bfly.b32  %f56, %f55, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f57, %f55, %f56;\n\
+    shfl.sync.bfly.b32  %f58, %f57, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f59, %f57, %f58;\n\
+    shfl.sync.bfly.b32  %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f61, %f59, %f60;\n\
+    setp.lt.u32         %p10, %r219, 2;\n\
+    @!%p10 bra          $skip;\n\
+    add.u32             %r221, %r141, %r219;\n\
+    cvt.u64.u32         %rd21, %r221;\n\
+    shl.b64             %rd22, %rd21, 2;\n\
+    add.u64             %rd23, %rd1, %rd22;\n\
+    st.global.f32       [%rd23], %f61;\n\
+\n\
+$skip:\n\
+    add.u32             %r141, %r141, %r10;\n\
+    setp.lt.u32         %p11, %r141, 4096;\n\
+    @%p11 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
+static const ptxgen_param llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params[] = {
+    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "n*k/32*34", 16 },
+    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
+};
+static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[] = {
+    { "weights", 5, 0, "q8_0", 0, 0, 0, 1 },
+    { "k", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "n", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "num_warps", 12, 0, NULL, 0, 0, 0, 1 },
+    { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
+    { "bias", 0, 0, "none", 0, 0, 0, 1 },
+    { "residual", 0, 0, "none", 0, 0, 0, 1 },
+    { "norm", 0, 0, "none", 0, 0, 0, 1 },
+    { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
+};
+const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
+    "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14187, UINT64_C(0x3b773c9799386efa),
+    "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
+    90, 78, /* sm, isa */
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params, 3,
+    { 384, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
+    0, 5120, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+    4096, 4096, 1, /* k, n, m */
+    12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    0, 0, /* dynamic_dims, seq_len_indirect */
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 10,
+    0, 0, /* registers, blocks_per_sm */
+    20, /* preference */
+    "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
+};
+
 static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] = "\
 // q8_1_quantize  k=4096 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n\
 // ptxgen 0.1.0  block 128  grid 32\n\
@@ -5577,7 +7305,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -5924,7 +7652,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 1024, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -6271,7 +7999,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 14336, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -6625,7 +8353,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     14336, 4096, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -9806,8 +11534,8 @@ static const ptxgen_param llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_b
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0[] = { { PTXGEN_WORKSPACE, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 } };
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1[] = { { 0, 0 }, { PTXGEN_WORKSPACE, 0 }, { 4, 0 } };
 static const ptxgen_step llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps[] = {
-    { "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", 21, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0, 5 },
-    { "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", 22, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1, 3 },
+    { "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", 25, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0, 5 },
+    { "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", 26, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1, 3 },
 };
 static const ptxgen_config llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config[] = {
     { "head_dim", 128, 0, NULL, 0, 0, 0, 1 },
@@ -9847,6 +11575,10 @@ const ptxgen_kernel *const llama_kernels[] = {
     &llama_mwv_q4k_gemv_k14336_n4096_w2,
     &llama_mwv_q4k_gemv_k14336_n4096_w4,
     &llama_mwv_q4k_gemv_k4096_n128256_w4,
+    &llama_q6k_gemv_k4096_n4096,
+    &llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2,
+    &llama_q8_0_gemv_k4096_n4096,
+    &llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2,
     &llama_q8_1_quantize_k4096_m1_w4,
     &llama_q8_1_quantize_k14336_m1_w4,
     &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3,

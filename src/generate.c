@@ -160,6 +160,8 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
         .kernel_count = kernels.count,
         .pipelines = s->pipelines,
         .pipeline_count = s->pipeline_count,
+        .aliases = s->aliases,
+        .alias_count = s->alias_count,
     };
     return d->errors == 0;
 }

@@ -48,6 +48,8 @@ static status run_command(arena *a, const command_line *o, strbuf *out, bool *wr
         return mode_help_family(a, o->help_family, out);
     else if (o->explain)
         return mode_explain(o->explain, out);
+    else if (o->man)
+        return mode_man(o->man, out);
     else if (o->init)
         mode_init(a, o, out, d);
     else

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/explain.h"
+#include "base/mdoc.h"
 #include "base/os.h"
 #include "cost/cost.h"
 #include "templates/templates.h"
@@ -84,6 +85,40 @@ status mode_explain(const char *code, strbuf *out)
                        : wrong_usage("there is no code '%s'; --explain lists them all", code);
     }
     return EXIT_DONE;
+}
+
+/* "spec" is ptxgen-spec as well. */
+static bool is_page(const char *page, const char *name)
+{
+    const char *rest = strchr(page, '-');
+    return strcmp(page, name) == 0 || (rest && strcmp(rest + 1, name) == 0);
+}
+
+status mode_man(const char *name, strbuf *out)
+{
+    static const struct {
+        const char *name, *text;
+    } pages[] = {
+        { "ptxgen", template_ptxgen_1 },
+        { "ptxgen-spec", template_ptxgen_spec_5 },
+        { "ptxgen-header", template_ptxgen_header_3 },
+        { "ptxgen-libcuda", template_ptxgen_libcuda_7 },
+    };
+    enum { PAGES = sizeof pages / sizeof *pages };
+    const char *names[PAGES], *error;
+    unsigned line;
+    for (size_t i = 0; i < PAGES; i++) {
+        names[i] = pages[i].name;
+        if (!is_page(pages[i].name, name))
+            continue;
+        if (mdoc_render(out, pages[i].text, &line, &error))
+            return EXIT_DONE;
+        return wrong_usage("%s, line %u: %s", pages[i].name, line, error);
+    }
+    const char *closest = closest_match(name, names, PAGES);
+    return closest ? wrong_usage("there is no page '%s'; did you mean '%s'?", name, closest)
+                   : wrong_usage("there is no page '%s'; there are %s, %s, %s and %s", name,
+                                 names[0], names[1], names[2], names[3]);
 }
 
 void mode_init(arena *a, const command_line *o, strbuf *out, diags *d)

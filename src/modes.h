@@ -9,6 +9,7 @@
 status mode_list(arena *a, const command_line *o, strbuf *out);
 status mode_help_family(arena *a, const char *name, strbuf *out);
 status mode_explain(const char *code, strbuf *out);
+status mode_man(const char *name, strbuf *out);
 
 /* Writes the starter spec to a path, "-" being standard output; a file that exists is an error. */
 void mode_init(arena *a, const command_line *o, strbuf *out, diags *d);

@@ -32,6 +32,7 @@ enum {
     OPTION_HELP_FAMILY,
     OPTION_EXPLAIN,
     OPTION_INIT,
+    OPTION_MAN,
     OPTION_COLOR,
     OPTION_VERSION
 };
@@ -83,6 +84,8 @@ static const option_row option_table[] = {
       "explain a message's code, E014; without: list all" },
     { OPTION_INIT, "init", optional_argument, "FILE",
       "write a starter spec (default kernels.ini)" },
+    { OPTION_MAN, "man", optional_argument, "PAGE",
+      "show a manual page: ptxgen, spec, header, libcuda" },
     { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)" },
     { 'q', "quiet", no_argument, NULL, "print errors only" },
     { 'v', "verbose", no_argument, NULL, "print a line for every kernel" },
@@ -124,11 +127,13 @@ status options_status(const diags *d)
 
 void options_help(strbuf *out)
 {
-    strbuf_put(out, "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
-                    "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
-                    "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
-                    "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE]\n"
-                    "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
+    strbuf_put(out,
+               "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
+               "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
+               "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
+               "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE] |\n"
+               "              --man[=PAGE]\n"
+               "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         size_t line = out->length;
         if (option_table[i].id < OPTION_TARGET)
@@ -258,6 +263,9 @@ static status take_option(arena *a, command_line *o, int id, const char *argumen
     case OPTION_INIT:
         o->init = argument ? argument : "kernels.ini";
         break;
+    case OPTION_MAN:
+        o->man = argument ? argument : "ptxgen";
+        break;
     case 'j':
         if (!parse_number(argument, 1, MAX_JOBS, &o->run.jobs))
             return wrong_usage("--jobs takes a number from 1 to %d, not '%s'", MAX_JOBS, argument);
@@ -338,12 +346,12 @@ static status check_files(const command_line *o)
 static status check_options(const command_line *o)
 {
     int modes = (o->run.spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
-                (o->init != NULL);
+                (o->init != NULL) + (o->man != NULL);
     if (modes == 0)
         return wrong_usage("no spec; give --spec FILE, or --init to start with an example");
     if (modes > 1)
         return wrong_usage(
-            "--spec, --list, --help-family, --explain and --init exclude each other");
+            "--spec, --list, --help-family, --explain, --init and --man exclude each other");
     if (o->run.spec && !o->run.out && !o->run.validate && !o->run.verify && !o->run.print_outputs &&
         !o->run.dump && !o->run.report && !o->run.emit_ninja)
         return wrong_usage("nothing to do; give --out DIR, --validate, --verify or "

@@ -10,7 +10,7 @@ typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
 typedef struct command_line {
     request run; /* what to do with a spec */
-    const char *help_family, *explain, *init, *color;
+    const char *help_family, *explain, *init, *man, *color;
     bool list, help, version;
 } command_line;
 

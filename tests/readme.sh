@@ -1,19 +1,86 @@
-#!/bin/sh
-# What the README shows of the tool is what the tool prints: each indented line "$ ptxgen ..." of --list and
-# --help-family is followed by exactly that output.
+#!/bin/bash
+# What README and manual pages show of the tool is what the tool prints; the README is short enough to be read, and its
+# table of formats says what the formats, the families and the cost model's counts say.
 #
-#   readme.sh README
-set -eu
-readme=$1
+#   readme.sh SOURCE_ROOT            checks; with PTXGEN set
+#   readme.sh SOURCE_ROOT formats    prints the table, for the README
+set -u
+root=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-grep -E '^    \$ ptxgen --(list|help-family [a-z0-9_]+)$' "$readme" | sed 's/^    \$ //' >"$scratch/commands"
-[ -s "$scratch/commands" ]
-while read -r command; do
-    # From the command to the next blank line, without the indentation.
-    awk -v command="    \$ $command" '$0 == command { on = 1; next } /^$/ { on = 0 } on { print substr($0, 5) }' \
-        "$readme" >"$scratch/shown"
-    # shellcheck disable=SC2086
-    "$PTXGEN" ${command#ptxgen } >"$scratch/printed"
-    diff -u "$scratch/shown" "$scratch/printed" || { echo "README differs from: $command"; exit 1; }
-done <"$scratch/commands"
+failed=0
+
+fail() {
+    echo "FAILED: $1"
+    failed=1
+}
+
+# | Q4_K | 0.5625 | 1.35 | 11.63 | gemv, stream_gemv |: the type, bytes a weight, instructions a weight of stream_gemv
+# and gemv, and the families that take it.
+formats() {
+    local list families family
+    list=$("$PTXGEN" --list -v --target sm_80)
+    families=$("$PTXGEN" --list | sed -n '/^Pipelines/q; s/^  \([^ ]*\) .*/\1/p')
+    for family in $families; do # "family q4_k" of each that its key takes
+        "$PTXGEN" --help-family "$family" | awk -v family="$family" '
+            /^keys/ { sub(/^keys/, "    ") } # the key may be the first
+            $1 == "weights" { on = 1; sub(/^ *weights/, "") }
+            on { while (match($0, /^ *[a-z0-9_]+,? ?/)) {
+                     word = substr($0, RSTART, RLENGTH); more = word ~ /,/; gsub(/[ ,]/, "", word)
+                     print family, word
+                     $0 = substr($0, RLENGTH + 1)
+                     if (!more) { on = 0; break }
+                 } }'
+    done >"$scratch/takes"
+    echo '| type | bytes a weight | `stream_gemv` | `gemv` | families |'
+    echo '|---|---|---|---|---|'
+    sed -n 's/^FORMAT([A-Z0-9_]*, "\([a-z0-9_]*\)", [0-9]*, \([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \
+        "$root/src/format.def" | while read -r name values bytes; do
+        awk -v name="$name" -v values="$values" -v bytes="$bytes" '
+            FNR == NR { if ($2 == name) taking = taking (taking ? ", " : "") "`" $1 "`"; next }
+            function counted(family) {
+                tag = name; sub(/_k$/, "k", tag)
+                return $1 ~ "^" family "_" tag "_k[0-9]" && $1 ~ /_m1(_|$)/
+            }
+            counted("stream_gemv") { stream = $3 }
+            counted("gemv") { plain = $3 }
+            END { printf "| %s | %.5g | %s | %s | %s |\n", toupper(name), bytes / values,
+                         stream ? stream : "not counted", plain ? plain : "not counted", taking }' \
+            "$scratch/takes" <(echo "$list")
+    done
+}
+
+if [ "${2-}" = formats ]; then
+    formats
+    exit
+fi
+
+# shown NAME TEXT: below each "$ ptxgen --list" or "$ ptxgen --help-family ..." stands what that prints, up to a blank
+# line.
+shown() {
+    grep -E '^ *\$ ptxgen --(list|help-family [a-z0-9_]+)$' "$2" | sed 's/^ *\$ //' >"$scratch/commands"
+    while read -r command; do
+        awk -v command="\$ $command" '
+            index($0, command) && $0 ~ /^ *\$/ { on = 1; indent = index($0, "$"); next }
+            /^$/ { on = 0 }
+            on { print substr($0, indent) }' "$2" >"$scratch/shown"
+        # shellcheck disable=SC2086
+        "$PTXGEN" ${command#ptxgen } >"$scratch/printed"
+        diff -u "$scratch/shown" "$scratch/printed" || fail "$1 shows another output of $command"
+        echo "$1: $command" >>"$scratch/checked"
+    done <"$scratch/commands"
+}
+
+shown README.md "$root/README.md"
+for page in ptxgen spec header libcuda; do
+    "$PTXGEN" --man "$page" >"$scratch/page" || fail "--man $page"
+    shown "the page $page" "$scratch/page"
+done
+[ -s "$scratch/checked" ] || fail "no page shows a command"
+
+formats >"$scratch/formats"
+[ "$(wc -l <"$scratch/formats")" -ge 8 ] || fail "too few formats"
+sed -n '/^| type | bytes/,/^$/p' "$root/README.md" | sed '/^$/d' |
+    diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . formats prints it"
+[ "$(wc -l <"$root/README.md")" -lt 200 ] || fail "the README has 200 lines or more"
+exit $failed

@@ -301,6 +301,7 @@ static const placeholder placeholders[] = {
     { "@QUERY_OPTIONS@", print_query_option_count, NULL },
     { "@QUERY_SIZE_ROWS@", print_query_size_rows, NULL },
     { "@QUERY_OPTION_ROWS@", print_query_option_rows, NULL },
+    { "@ALIAS_LAUNCHES@", print_alias_launches, NULL },
     { "@FIRST@", print_first, NULL },
     { "@FIRST_ARGUMENTS@", print_first_arguments, NULL },
 };

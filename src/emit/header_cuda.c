@@ -118,10 +118,9 @@ static void print_parameters(strbuf *out, const callee *c)
     print_each(out, &numbers, out->length, print_parameter);
 }
 
-/* The head of a function that launches, or does what else a word says, and the array of its
- * arguments. */
-static void print_head(strbuf *out, const kernel_set *set, const callee *c, const char *word,
-                       const char *where)
+/* The head of a function that launches, or does what else a word says. */
+static void print_signature(strbuf *out, const kernel_set *set, const callee *c, const char *word,
+                            const char *where)
 {
     strbuf_format(out,
                   "static inline ptxgen_result %s_%s(\n"
@@ -129,7 +128,15 @@ static void print_head(strbuf *out, const kernel_set *set, const callee *c, cons
                   "    ",
                   c->id, word, set->prefix, where);
     print_parameters(out, c);
-    strbuf_put(out, ")\n{\n    void *arguments[] = { ");
+    strbuf_put(out, ")\n{\n");
+}
+
+/* The same and the array of its arguments. */
+static void print_head(strbuf *out, const kernel_set *set, const callee *c, const char *word,
+                       const char *where)
+{
+    print_signature(out, set, c, word, where);
+    strbuf_put(out, "    void *arguments[] = { ");
     print_each(out, c, out->length, print_address);
     strbuf_put(out, " };\n");
 }
@@ -221,4 +228,71 @@ void print_pipeline_launches(strbuf *out, const described_set *d)
                    "that launches them\n * in their order; see ptxgen_launch_pipeline_in. */\n");
     for (size_t i = 0; i < set->pipeline_count; i++)
         print_pipeline_functions(out, set, &set->pipelines[i]);
+}
+
+static const description *description_of(const described_set *d, const instance *in)
+{
+    const description *first = d->kernels;
+    while (first->kernel->instance != in)
+        first++;
+    return first;
+}
+
+/* "if (cuda->driver.sm >= 90) return a(cuda); ... return c(cuda);": the newest of the spec's
+ * targets that the device runs says what is called. Of neighbouring targets with one kernel the
+ * oldest is asked for. */
+static void print_choices(strbuf *out, const described_set *d, const alias *of, const char *what,
+                          const char *arguments)
+{
+    const kernel_set *set = d->set;
+    for (size_t t = set->target_count; t-- > 0;) {
+        if (t && of->chosen[t] == of->chosen[t - 1])
+            continue;
+        if (t)
+            strbuf_format(out, "    if (cuda->driver.sm >= %u)\n    ", set->targets[t]->sm);
+        strbuf_format(out, "    return %s_%s(cuda, %s);\n", description_of(d, of->chosen[t])->id,
+                      what, arguments);
+    }
+    strbuf_put(out, "}\n");
+}
+
+/* A function of the alias that passes what it got to that of the chosen kernel. */
+static void print_passed_on(strbuf *out, const described_set *d, const alias *of, const callee *c,
+                            const char *word, const char *where, const char *name)
+{
+    strbuf arguments = strbuf_new(out->arena);
+    strbuf_put(&arguments, name);
+    for (size_t i = 0; i < c->count; i++)
+        strbuf_format(&arguments, ", %s", c->params[i].name);
+    print_signature(out, d->set, c, word, where);
+    print_choices(out, d, of, word, arguments.text);
+}
+
+static void print_alias_functions(strbuf *out, const described_set *d, const alias *of)
+{
+    const kernel_set *set = d->set;
+    callee c = callee_of(description_of(d, of->chosen[0]));
+    c.id = arena_format(out->arena, "%s_%s", set->prefix, of->name);
+    strbuf_format(out,
+                  "\nstatic inline ptxgen_result %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
+                  "{\n",
+                  c.id, set->prefix);
+    print_choices(out, d, of, "load", "error");
+    strbuf_put(out, "\n/* ");
+    print_each(out, &c, out->length, print_role);
+    strbuf_put(out, " */\n");
+    print_passed_on(out, d, of, &c, "launch", "ptxgen_stream stream", "stream");
+    strbuf_char(out, '\n');
+    print_passed_on(out, d, of, &c, "node", "ptxgen_node *node", "node");
+}
+
+void print_alias_launches(strbuf *out, const described_set *d)
+{
+    const kernel_set *set = d->set;
+    if (set->alias_count)
+        strbuf_put(out, "\n/* For what variant = auto chose, functions whose names don't depend on "
+                        "the choice: they load and\n * launch the kernel that was chosen for the "
+                        "device. */\n");
+    for (size_t i = 0; i < set->alias_count; i++)
+        print_alias_functions(out, d, &set->aliases[i]);
 }

@@ -40,6 +40,19 @@ static json_t *target_json(const instance *in, const param *p)
     return item;
 }
 
+/* Where things stand in a partial row, in values of the buffer's element. */
+static json_t *partial_row_json(const instance *in)
+{
+    enum { LARGEST, SUM };
+    json_t *row = json_made(json_object());
+    json_put_number(row, "row_values", in->shape.head_dim + PARTIAL_EXTRA);
+    json_put_number(row, "sums", 0);
+    json_put_number(row, "max", in->shape.head_dim + LARGEST);
+    json_put_number(row, "weight", in->shape.head_dim + SUM);
+    json_put_string(row, "max_unit", "log 2");
+    return row;
+}
+
 static json_t *params_json(const instance *in, const description *d)
 {
     json_t *params = json_made(json_array());
@@ -56,6 +69,8 @@ static json_t *params_json(const instance *in, const description *d)
             json_put_number(item, "align", p->align);
             if (p->target_values)
                 json_put(item, "target", target_json(in, p));
+            if (p->partial_rows)
+                json_put(item, "layout", partial_row_json(in));
         } else {
             json_put_string(item, "size", p->size);
         }
@@ -71,6 +86,14 @@ static json_t *block_json(const description *d)
     json_add(block, json_integer(1));
     json_add(block, json_integer(1));
     return block;
+}
+
+static void set_expression(arena *a, json_t *object, const char *name, const char *formula,
+                           const instance *in)
+{
+    strbuf text = strbuf_new(a);
+    formula_print(&text, formula, in, FORMULA_NAMES);
+    json_put_string(object, name, text.text);
 }
 
 static void set_grid(arena *a, json_t *object, const description *d, const instance *in)
@@ -121,7 +144,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
     json_put_number(shared, "static", (int64_t)k->shared_bytes);
     json_put(shared, "dynamic", number_or_null(d->dynamic_shared));
     if (d->dynamic_shared < 0)
-        json_put_string(shared, "dynamic_expr", in->family->launch.dynamic_shared);
+        set_expression(a, shared, "dynamic_expr", in->family->launch.dynamic_shared, in);
 
     json_t *item = json_made(json_object());
     json_put_string(item, "name", in->name);
@@ -195,6 +218,59 @@ static json_t *pipeline_json(arena *a, const pipeline *p)
     return item;
 }
 
+static json_t *alias_json(const kernel_set *set, const alias *of)
+{
+    json_t *chosen = json_made(json_array());
+    for (size_t t = 0; t < set->target_count; t++) {
+        json_t *one = json_made(json_object());
+        json_put_string(one, "target", set->targets[t]->name);
+        json_put_string(one, "kernel", of->chosen[t]->name);
+        json_add(chosen, one);
+    }
+    json_t *item = json_made(json_object());
+    json_put_string(item, "name", of->name);
+    json_put(item, "chosen", chosen);
+    return item;
+}
+
+/* What a program must know that launches by this file alone, and no number says. */
+static json_t *conventions_json(void)
+{
+    static const struct {
+        const char *of, *said;
+    } conventions[] = {
+        { "expressions", "size, grid_expr, dynamic_expr: whole numbers over the numbers of config, "
+                         "k, n, m, seq_len as given at the launch, and sm_count; / drops the rest; "
+                         "ceil_div(a, b) is (a + b - 1) / b" },
+        { "config",
+          "keys as the spec says them; those with words are strings; with dims dynamic k, n "
+          "and m are what the kernel was made for, 0 where nothing is, and parameters say "
+          "them" },
+        { "params",
+          "in the order of the entry's; pointers are 64 bits, u32 is the number that size "
+          "names" },
+        { "dir", "scratch: belongs to one launch at a time; zeroed: 0 before the first launch, and "
+                 "again after each" },
+        { "target", "runs there and on newer GPUs; of kernels of one name take the newest that the "
+                    "GPU runs" },
+        { "weights", "blocks as ggml stores them, row-major: n rows of k" },
+        { "caches", "K and V are [num_kv_heads, max_seq_len, head_dim]; address: an array of "
+                    "addresses of such, one a sequence" },
+        { "seq_len", "config.seq_len says how the length is given: direct, a number, or indirect, "
+                     "the address of one; in size it is the length itself" },
+        { "scale", "0 stands for 1 / sqrt(head_dim)" },
+        { "softcap", "0 stands for none" },
+        { "window", "0 stands for none" },
+        { "layout", "a row of partial results: at sums head_dim sums of 2^(s - max) v, at max the "
+                    "largest s, at weight the sum of 2^(s - max); s is log2(e) times what the "
+                    "softmax is of; a row of a chunk without positions is not written" },
+    };
+    json_t *object = json_made(json_object());
+    for (size_t i = 0; i < sizeof conventions / sizeof *conventions; i++)
+        json_put_string(object, conventions[i].of, conventions[i].said);
+    return object;
+}
+
 json_t *manifest_json(arena *a, const described_set *d)
 {
     const kernel_set *set = d->set;
@@ -211,6 +287,11 @@ json_t *manifest_json(arena *a, const described_set *d)
     for (size_t i = 0; i < set->pipeline_count; i++)
         json_add(list, pipeline_json(a, &set->pipelines[i]));
     json_put(manifest, "pipelines", list);
+    json_t *aliases = json_made(json_array());
+    for (size_t i = 0; i < set->alias_count; i++)
+        json_add(aliases, alias_json(set, &set->aliases[i]));
+    json_put(manifest, "aliases", aliases);
+    json_put(manifest, "conventions", conventions_json());
     return manifest;
 }
 

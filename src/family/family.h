@@ -194,10 +194,12 @@ typedef struct param {
     const char *target_values; /* and how many of them */
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
     bool weights;              /* of the format that the key weights says */
-    size_t only_with;   /* field of the instance that must not be 0 for there to be one; 0: none */
-    bool zeroed;        /* scratch: has to be 0 before the first launch, and is again after each */
-    bool cache;         /* K or V: elements of the instance's kv_type, positions from seq_len on are
-                           not read */
+    size_t only_with;  /* field of the instance that must not be 0 for there to be one; 0: none */
+    bool zeroed;       /* scratch: has to be 0 before the first launch, and is again after each */
+    bool cache;        /* K or V: elements of the instance's kv_type, positions from seq_len on are
+                          not read */
+    bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
+                          two zeros; max is the largest score s in units of log 2 */
     const char *values; /* pointers: formula of the number of values, "n*k" */
     const char *bytes;  /* the same in bytes, "n*k/256*144"; filled in by instance_params */
     unsigned align;     /* bytes that the kernel's loads rely on */
@@ -222,6 +224,12 @@ typedef struct param {
     {                                                                                 \
         .name = #id, .kind = PARAM_SCRATCH, .format = FORMAT_##type, .values = count, \
         .align = alignment                                                            \
+    }
+/* Rows that tell of a chunk of positions: see partial_rows. */
+#define PARTIAL_ROWS(how, count)                                                                \
+    {                                                                                           \
+        .name = "partials", .kind = how, .format = FORMAT_F32, .values = count "*(head_dim+4)", \
+        .unit = "head_dim+4", .align = 16, .partial_rows = true                                 \
     }
 #define COUNTERS(id, count)                                                                        \
     {                                                                                              \

@@ -37,6 +37,13 @@ typedef enum embedding { EMBED_STRING, EMBED_C23, EMBED_INCBIN, EMBED_COUNT } em
 extern const char *const embedding_names[EMBED_COUNT];
 bool embedding_find(const char *word, embedding *found);
 
+/* A name for what variant = auto chose, whatever it is. All that may be chosen take the same
+ * parameters. */
+typedef struct alias {
+    const char *name;
+    const instance **chosen; /* for each of the spec's targets */
+} alias;
+
 typedef struct kernel_set {
     const char *prefix;
     embedding embed;
@@ -47,6 +54,8 @@ typedef struct kernel_set {
     size_t kernel_count;
     const pipeline *pipelines;
     size_t pipeline_count;
+    const alias *aliases;
+    size_t alias_count;
 } kernel_set;
 
 #endif

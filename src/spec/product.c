@@ -316,6 +316,23 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
     }
 }
 
+/* The alias of what is asked for, whose name does not say what was chosen; NULL where the spec
+ * names the kernel itself. */
+static asked_alias *alias_of(arena *a, const instance *asked, size_t wanted_count,
+                             alias_list *aliases)
+{
+    if (asked->variant != VARIANT_AUTO)
+        return NULL;
+    const char *name =
+        arena_format(a, "%s%s", asked->name, asked->precision == PRECISION_F32 ? "_f32" : "");
+    size_t count = aliases->asked.count;
+    size_t at = name_map_find_or_add(a, &aliases->names, name, count);
+    if (at == count)
+        *VEC_PUSH(a, &aliases->asked) =
+            (asked_alias){ name, arena_zalloc(a, wanted_count * sizeof(size_t)) };
+    return &aliases->asked.items[at];
+}
+
 /* Columns that the present weights don't come in. */
 static bool check_multiples(product *p, const instance *in, diags *d)
 {
@@ -443,7 +460,7 @@ static void note_repetitions(arena *a, const product *p, size_t count, const ins
 }
 
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
-                    name_map *names, instance_list *out, diags *d)
+                    name_map *names, instance_list *out, alias_list *aliases, diags *d)
 {
     size_t repeated = 0, first_repeated = 0;
     instance_list made = { 0 };
@@ -451,11 +468,15 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
         instance asked = present_instance(p);
         asked.name = instance_make_name(a, &asked);
         resolve(a, &asked, wanted, wanted_count, &made);
+        asked_alias *named = alias_of(a, &asked, wanted_count, aliases);
         for (size_t i = 0; i < made.count; i++) {
             const instance *in = &made.items[i];
             if (!check(a, p, in, wanted, wanted_count, d))
                 continue;
             size_t at = name_map_find_or_add(a, names, in->name, out->count);
+            for (size_t t = 0; named && t < wanted_count; t++)
+                if (!(in->excluded & target_bit(wanted[t])))
+                    named->chosen[t] = at;
             if (at == out->count) {
                 *VEC_PUSH(a, out) = *in;
                 continue;

@@ -8,7 +8,7 @@ void spec_keep_shard(spec *s, shard part)
     for (size_t i = (size_t)(part.index - 1); i < s->instance_count; i += (size_t)part.count)
         s->instances[kept++] = s->instances[i];
     s->instance_count = kept;
-    s->pipeline_count = 0;
+    s->pipeline_count = s->alias_count = 0;
 }
 
 bool spec_keep_instance(arena *a, spec *s, const char *name, diags *d)
@@ -20,7 +20,7 @@ bool spec_keep_instance(arena *a, spec *s, const char *name, diags *d)
             continue;
         s->instances = &s->instances[i];
         s->instance_count = 1;
-        s->pipeline_count = 0;
+        s->pipeline_count = s->alias_count = 0;
         return true;
     }
     const char *closest = closest_match(name, names, s->instance_count);

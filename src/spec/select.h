@@ -10,7 +10,8 @@ typedef struct shard {
     uint64_t index, count;
 } shard;
 
-/* Keeps the instances of a shard. Pipelines, whose steps may be elsewhere, are dropped. */
+/* Keeps the instances of a shard. Pipelines and aliases, whose kernels may be elsewhere, are
+ * dropped. */
 void spec_keep_shard(spec *s, shard part);
 
 /* Keeps the instance of this name and drops pipelines. An error where the spec has none. */

@@ -263,6 +263,7 @@ typedef struct taken_step {
 
 typedef struct contents {
     instance_list instances, pipelines;
+    alias_list aliases;
     VEC(taken_step) steps; /* of all pipelines, one after the other; */
     VEC(size_t) counts;    /* of each */
 } contents;
@@ -308,6 +309,20 @@ static pipeline_list connect_pipelines(parser *p, const contents *all)
     return made;
 }
 
+static const alias *connect_aliases(parser *p, const contents *all)
+{
+    size_t count = all->aliases.asked.count;
+    alias *made = arena_alloc(p->arena, (count + 1) * sizeof *made);
+    for (size_t i = 0; i < count; i++) {
+        const asked_alias *asked = &all->aliases.asked.items[i];
+        made[i] = (alias){ asked->name,
+                           arena_alloc(p->arena, p->targets.count * sizeof *made[i].chosen) };
+        for (size_t t = 0; t < p->targets.count && all->instances.count; t++)
+            made[i].chosen[t] = &all->instances.items[asked->chosen[t]];
+    }
+    return made;
+}
+
 /* Reads all sections before it makes any instance, so that a spec of too many costs nothing. */
 static contents read_families(parser *p, const section_list *sections)
 {
@@ -335,7 +350,7 @@ static contents read_families(parser *p, const section_list *sections)
         bool steps = lists->family->steps != NULL;
         product_expand(p->arena, lists, p->targets.items, p->targets.count,
                        steps ? &pipeline_names : &names, steps ? &all.pipelines : &all.instances,
-                       p->diags);
+                       &all.aliases, p->diags);
     }
     for (size_t i = 0; i < all.pipelines.count; i++)
         add_steps(p, &all.pipelines.items[i], &names, &all);
@@ -364,6 +379,8 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
                    .instance_count = all.instances.count,
                    .pipelines = connected.items,
                    .pipeline_count = connected.count,
+                   .aliases = connect_aliases(&p, &all),
+                   .alias_count = all.aliases.asked.count,
                    .files = files->paths.items,
                    .file_count = files->paths.count };
 }

@@ -17,6 +17,8 @@ typedef struct spec {
     size_t instance_count;
     const pipeline *pipelines; /* their steps are among the instances */
     size_t pipeline_count;
+    const alias *aliases; /* of what is among the instances */
+    size_t alias_count;
     const char *const *files; /* that were read, without standard input: what a depfile lists */
     size_t file_count;
 } spec;

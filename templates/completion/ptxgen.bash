@@ -25,6 +25,7 @@ _ptxgen()
     --color) kind=word words=$'auto\nalways\nnever' ;;
     --help-family) kind=word words=$("$tool" --list | sed -n 's/^  \([^ ]*\) .*/\1/p') ;;
     --explain) kind=word words=$("$tool" --explain | cut -d ' ' -f 1) ;;
+    --man) kind=word words=$'ptxgen\nspec\nheader\nlibcuda' ;;
     --prefix | --only | --shard | --seed | -j | --jobs) return ;;
     esac
     if [[ -z $kind || $word == -* ]]; then

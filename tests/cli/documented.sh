@@ -70,13 +70,17 @@ sed -n 's/.* -l dump .*append , \(.*\))..*/\1/p' "$root/templates/completion/ptx
 printf '[ptxgen]\nnothing_like_it = 1\n' >"$scratch/keys.ini"
 "$PTXGEN" --spec "$scratch/keys.ini" --print-outputs 2>&1 |
     sed -n 's/.*its keys are \(.*\) \[E.*/\1/p' | sed 's/, /\n/g' | sort -u >"$scratch/expected"
-sed -n 's/^\.It Ic \([a-z]*\)$/\1/p' "$root/templates/man/ptxgen.1" | same "the [ptxgen] keys of the man page"
+sed -n '/^\.Sh KEYS FOR/,/^\.Sh PRODUCTS/s/^\.It Ic \([a-z]*\)$/\1/p' "$root/templates/man/ptxgen-spec.5" | same "the [ptxgen] keys of the man page"
 
 if command -v mandoc >/dev/null; then
-    mandoc -T lint -W warning "$root/templates/man/ptxgen.1" || fail "mandoc -T lint"
+    for page in "$root"/templates/man/*.[1-8]; do
+        mandoc -T lint -W warning "$page" || fail "mandoc -T lint $page"
+    done
 fi
 if command -v man >/dev/null; then
-    man --warnings -E UTF-8 -l "$root/templates/man/ptxgen.1" 2>&1 >/dev/null | grep . && fail "man --warnings"
+    for page in "$root"/templates/man/*.[1-8]; do
+        man --warnings -E UTF-8 -l "$page" 2>&1 >/dev/null | grep . && fail "man --warnings $page"
+    done
 fi
 command -v zsh >/dev/null && { zsh -n "$root/templates/completion/_ptxgen" || fail zsh; }
 command -v fish >/dev/null && { fish -n "$root/templates/completion/ptxgen.fish" || fail fish; }

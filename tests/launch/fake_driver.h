@@ -185,7 +185,7 @@ static int set_up(void **state)
     return init(&cuda) != CUDA_SUCCESS;
 }
 
-static int set_up_loaded(void **state)
+static inline int set_up_loaded(void **state)
 {
     return set_up(state) || engine_load_all(*state, NULL) != CUDA_SUCCESS;
 }

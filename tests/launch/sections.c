@@ -1,5 +1,6 @@
 /* A program that loads one kernel; with USE_PIPELINE those of a pipeline too, and with USE_ALL
- * all. Without a driver every call fails, which is what main wants to see. */
+ * all, or with USE_ALIAS what variant = auto chose. Without a driver every call fails, which is
+ * what main wants to see. */
 #include "fake_cuda.h"
 
 #define ENGINE_KERNELS_IMPLEMENTATION
@@ -10,6 +11,11 @@ engine_cuda cuda; /* not static, so that compilers don't know that it stays empt
 
 int main(void)
 {
+#ifdef USE_ALIAS
+    return engine_q4k_gemv_k4096_n256_auto_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
+           engine_q4k_gemv_k4096_n256_auto_launch(&cuda, NULL, 4, 16, 32) !=
+               CUDA_ERROR_INVALID_HANDLE;
+#else
     if (engine_mwv_q4k_gemv_k512_n7_w4_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
         engine_mwv_q4k_gemv_k512_n7_w4_launch(&cuda, NULL, 4, 16, 32) != CUDA_ERROR_INVALID_HANDLE)
         return 1;
@@ -25,4 +31,5 @@ int main(void)
         return 3;
 #endif
     return 0;
+#endif
 }

@@ -33,6 +33,11 @@ has() {
     echo "$found kernels, $size bytes: $(echo "$*" | sed "s|$work/||g; s|$here/||g")"
 }
 
+# An alias has what may be chosen, and nothing else: here two kernels of those of alias.ini.
+"$PTXGEN" -q --spec "$here/alias/alias.ini" --out "$work/alias"
+# shellcheck disable=SC2086
+has 2 cc "-I$work/alias" -O2 $sections -DUSE_ALIAS "$here/sections.c"
+
 for way in string incbin; do
     include=-I$work/$way
     for compiler in gcc clang; do

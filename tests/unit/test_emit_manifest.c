@@ -58,7 +58,8 @@ static const char *compact(void **state, json_t *value)
 
 static void keys_stand_in_the_promised_order(void **state)
 {
-    static const char *const top[] = { "ptxgen", "abi", "prefix", "kernels", "pipelines" };
+    static const char *const top[] = { "ptxgen",    "abi",     "prefix",     "kernels",
+                                       "pipelines", "aliases", "conventions" };
     static const char *const of_a_kernel[] = {
         "name",   "family", "operation", "entry", "file",      "target", "isa",     "config",
         "params", "block",  "grid",      "smem",  "workspace", "ptxas",  "fnv1a64", "precision",

@@ -1,0 +1,445 @@
+/* A line of a page is text, or a dot and macros with their words. Macros of blocks (a section, a
+ * list, an example) move the margin; those within a line say how its words look: "Fl v" is -v,
+ * "Op Ar file" is [file], and "Ns" leaves out the space that would follow. Words are gathered until
+ * a space may end them, and put on the next line where they would pass the right margin.
+ *
+ *   .Sh .Ss .Pp .Bl -tag|-enum|-dash .It .El .Bd -literal .Ed .Dd .Dt .Os .Nm .Nd
+ *   Fl Ar Op Cm Ic Va Vt Fn In Ev Dv Pa Li Em Sy Xr Sx Ql Sq Dq Pq Ns
+ */
+#include "base/mdoc.h"
+
+#include <stdlib.h>
+
+enum {
+    WIDTH = 78,
+    TEXT_INDENT = 5,
+    SUBSECTION_INDENT = 3,
+    TAG_WIDTH = 6,
+    NUMBER_WIDTH = 4,
+    EXAMPLE_INDENT = 6,
+    MAX_WORDS = 64,
+    MAX_LISTS = 8,
+    MAX_OPEN = 8
+};
+
+typedef enum list_kind { LIST_TAG, LIST_ENUM, LIST_DASH } list_kind;
+
+typedef struct list {
+    list_kind kind;
+    unsigned indent, width; /* of its tags; of the text behind them */
+    unsigned items;
+    bool compact;
+} list;
+
+typedef struct writer {
+    strbuf *out;
+    strbuf word; /* that no space has ended so far */
+    unsigned word_columns, column, indent;
+    bool joined;  /* the next word belongs to this one */
+    bool literal; /* in an example, which stands this far in: */
+    unsigned example_indent;
+    bool synopsis;
+    bool blank_above; /* the last line is empty, or a heading */
+    const char *name; /* of the page */
+    list lists[MAX_LISTS];
+    unsigned list_count;
+} writer;
+
+static unsigned columns_of(const char *text)
+{
+    unsigned columns = 0;
+    for (; *text; text++)
+        columns += (*text & 0xC0) != 0x80; /* UTF-8: all but the bytes that go on */
+    return columns;
+}
+
+/* Text without its escapes: "\&" is nothing, "\e" a backslash, "\-" a dash. */
+static void put_unescaped(strbuf *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] != '\\' || i + 1 == length)
+            strbuf_char(out, text[i]);
+        else if (text[++i] != '&')
+            strbuf_char(out, text[i] == 'e' ? '\\' : text[i]);
+    }
+}
+
+static void newline(writer *w)
+{
+    strbuf_char(w->out, '\n');
+    w->column = 0;
+}
+
+static void end_word(writer *w)
+{
+    w->joined = false;
+    if (!w->word.length)
+        return;
+    if (w->column > w->indent && w->column + 1 + w->word_columns > WIDTH)
+        newline(w);
+    bool spaced = w->column > w->indent;
+    for (; w->column < w->indent; w->column++)
+        strbuf_char(w->out, ' ');
+    if (spaced) {
+        strbuf_char(w->out, ' ');
+        w->column++;
+    }
+    strbuf_bytes(w->out, w->word.text, w->word.length);
+    w->column += w->word_columns;
+    w->word.length = w->word_columns = 0;
+    w->blank_above = false;
+}
+
+static void end_line(writer *w)
+{
+    end_word(w);
+    if (w->column)
+        newline(w);
+}
+
+static void blank_line(writer *w)
+{
+    end_line(w);
+    if (!w->blank_above)
+        newline(w);
+    w->blank_above = true;
+}
+
+static void put(writer *w, const char *text, size_t length)
+{
+    if (!w->joined)
+        end_word(w);
+    size_t start = w->word.length;
+    put_unescaped(&w->word, text, length);
+    strbuf_char(&w->word, '\0');
+    w->word.length--;
+    w->word_columns += columns_of(w->word.text + start);
+    w->joined = false;
+}
+
+static void put_joined(writer *w, const char *text)
+{
+    w->joined = w->word.length > 0;
+    put(w, text, strlen(text));
+}
+
+static void put_opening(writer *w, const char *text)
+{
+    put(w, text, strlen(text));
+    w->joined = true;
+}
+
+/* The words behind the dot; quotes hold one together, which is no macro then. */
+typedef struct words {
+    const char *at[MAX_WORDS];
+    size_t length[MAX_WORDS];
+    bool quoted[MAX_WORDS];
+    unsigned count;
+} words;
+
+static words split(const char *line, size_t length)
+{
+    words found = { .count = 0 };
+    for (size_t i = 0; i < length && found.count < MAX_WORDS;) {
+        if (line[i] == ' ') {
+            i++;
+            continue;
+        }
+        bool quoted = line[i] == '"';
+        size_t first = i += quoted;
+        while (i < length && line[i] != (quoted ? '"' : ' '))
+            i++;
+        found.at[found.count] = line + first;
+        found.length[found.count] = i - first;
+        found.quoted[found.count++] = quoted;
+        i += quoted;
+    }
+    return found;
+}
+
+static bool word_is(const words *l, unsigned n, const char *text)
+{
+    return n < l->count && l->length[n] == strlen(text) &&
+           memcmp(l->at[n], text, l->length[n]) == 0;
+}
+
+static bool is_one_of(const words *l, unsigned n, const char *const *names)
+{
+    for (; *names; names++)
+        if (!l->quoted[n] && word_is(l, n, *names))
+            return true;
+    return false;
+}
+
+static bool is_macro(const words *l, unsigned n)
+{
+    static const char *const macros[] = { "Fl", "Ar", "Op", "Cm", "Ic", "Va", "Fn", "Ev",
+                                          "Dv", "Vt", "In", "Pa", "Li", "Em", "Sy", "Xr",
+                                          "Sx", "Ql", "Sq", "Dq", "Pq", "Ns", "Nm", NULL };
+    return is_one_of(l, n, macros);
+}
+
+static bool closes(const words *l, unsigned n)
+{
+    static const char *const closing[] = { ".", ",", ":", ";", ")", "]", "?", "!", NULL };
+    return is_one_of(l, n, closing);
+}
+
+static bool only_closing(const words *l, unsigned n)
+{
+    for (; n < l->count; n++)
+        if (!closes(l, n))
+            return false;
+    return true;
+}
+
+/* What stands around the rest of a line behind a macro; NULL: nothing. */
+static const char *enclosure(const words *l, unsigned n)
+{
+    static const struct {
+        const char *macro, *around;
+    } enclosures[] = {
+        { "Op", "[]" }, { "Pq", "()" }, { "Ql", "''" }, { "Sq", "''" }, { "Dq", "\"\"" }
+    };
+    for (unsigned i = 0; i < sizeof enclosures / sizeof *enclosures; i++)
+        if (word_is(l, n, enclosures[i].macro))
+            return enclosures[i].around;
+    return NULL;
+}
+
+/* Words from number n on, with the macros within a line. */
+static void put_words(writer *w, const words *l, unsigned n)
+{
+    char open[MAX_OPEN][2];
+    unsigned open_count = 0;
+    bool option = false, called = false, included = false;
+    for (; n < l->count; n++) {
+        if (only_closing(l, n))
+            while (open_count)
+                put_joined(w, open[--open_count]);
+        bool last = n + 1 == l->count || is_macro(l, n + 1) || closes(l, n + 1);
+        const char *around = is_macro(l, n) ? enclosure(l, n) : NULL;
+        if (around && open_count < MAX_OPEN) {
+            put(w, around, 1);
+            w->joined = true;
+            open[open_count][0] = around[1];
+            open[open_count++][1] = '\0';
+            option = called = included = false;
+        } else if (is_macro(l, n)) {
+            option = word_is(l, n, "Fl");
+            called = word_is(l, n, "Fn");
+            included = word_is(l, n, "In");
+            if (word_is(l, n, "Ns"))
+                w->joined = true;
+            else if (word_is(l, n, "Nm") && last)
+                put(w, w->name, strlen(w->name));
+            else if (word_is(l, n, "Ar") && last)
+                put(w, "file", strlen("file"));
+            else if (word_is(l, n, "Xr") && n + 2 < l->count) {
+                put(w, l->at[n + 1], l->length[n + 1]);
+                put_joined(w, "(");
+                w->joined = true;
+                put(w, l->at[n + 2], l->length[n + 2]);
+                put_joined(w, ")");
+                n += 2;
+            }
+        } else if (closes(l, n)) {
+            w->joined = w->word.length > 0;
+            put(w, l->at[n], l->length[n]);
+        } else if (word_is(l, n, "(") || word_is(l, n, "[")) {
+            put_opening(w, word_is(l, n, "(") ? "(" : "[");
+        } else {
+            if (option)
+                put_opening(w, "-");
+            if (included)
+                put_opening(w, "<");
+            put(w, l->at[n], l->length[n]);
+            if (called || included)
+                put_joined(w, called ? "()" : ">");
+        }
+    }
+    while (open_count)
+        put_joined(w, open[--open_count]);
+}
+
+static void put_heading(writer *w, const words *l, unsigned indent)
+{
+    blank_line(w);
+    w->indent = indent;
+    for (unsigned n = 1; n < l->count; n++)
+        put(w, l->at[n], l->length[n]);
+    end_line(w);
+    w->blank_above = true;
+    w->indent = TEXT_INDENT;
+    w->synopsis = word_is(l, 1, "SYNOPSIS");
+}
+
+static const char *begin_list(writer *w, const words *l)
+{
+    if (w->list_count == MAX_LISTS)
+        return "too many lists in each other";
+    list *made = &w->lists[w->list_count++];
+    *made = (list){ .indent = w->indent, .width = NUMBER_WIDTH };
+    if (word_is(l, 1, "-tag"))
+        made->width = TAG_WIDTH;
+    else if (word_is(l, 1, "-enum"))
+        made->kind = LIST_ENUM;
+    else if (word_is(l, 1, "-dash"))
+        made->kind = LIST_DASH;
+    else
+        return "a list is -tag, -enum or -dash";
+    for (unsigned n = 2; n < l->count; n++) {
+        if (word_is(l, n, "-compact"))
+            made->compact = true;
+        else if (word_is(l, n, "-width") && n + 1 < l->count && !word_is(l, n + 1, "Ds"))
+            made->width = (unsigned)l->length[n + 1] + 2;
+    }
+    end_line(w);
+    return NULL;
+}
+
+static const char *begin_item(writer *w, const words *l)
+{
+    if (!w->list_count)
+        return "no list has begun";
+    list *of = &w->lists[w->list_count - 1];
+    if (of->compact)
+        end_line(w);
+    else
+        blank_line(w);
+    w->indent = of->indent;
+    of->items++;
+    if (of->kind == LIST_TAG) {
+        put_words(w, l, 1);
+    } else if (of->kind == LIST_ENUM) {
+        char number[16];
+        strbuf text = strbuf_new(w->out->arena);
+        strbuf_format(&text, "%u.", of->items);
+        memcpy(number, text.text, text.length + 1);
+        put(w, number, strlen(number));
+    } else {
+        put(w, "-", 1);
+    }
+    end_word(w);
+    w->indent = of->indent + of->width;
+    if (w->column + 1 > w->indent)
+        newline(w);
+    for (; w->column && w->column < w->indent; w->column++)
+        strbuf_char(w->out, ' ');
+    return NULL;
+}
+
+static const char *end_list(writer *w)
+{
+    if (!w->list_count)
+        return "no list has begun";
+    end_line(w);
+    w->indent = w->lists[--w->list_count].indent;
+    return NULL;
+}
+
+static void put_name(writer *w, const words *l)
+{
+    if (!w->name && l->count > 1)
+        w->name = arena_copy(w->out->arena, l->at[1], l->length[1]);
+    if (w->synopsis && l->count == 1) {
+        end_line(w);
+        w->indent = TEXT_INDENT;
+    }
+    put_words(w, l, 0);
+    if (w->synopsis && l->count == 1) {
+        end_word(w);
+        w->indent = TEXT_INDENT + columns_of(w->name) + 1;
+    }
+}
+
+/* A line that begins with a dot. */
+static const char *take_macros(writer *w, const char *line, size_t length)
+{
+    words l = split(line, length);
+    if (!l.count || word_is(&l, 0, "\\\"") || word_is(&l, 0, "Dd") || word_is(&l, 0, "Os"))
+        return NULL;
+    if (word_is(&l, 0, "Dt") && l.count > 2) { /* "PTXGEN(1)" */
+        put(w, l.at[1], l.length[1]);
+        put_joined(w, "(");
+        w->joined = true;
+        put(w, l.at[2], l.length[2]);
+        put_joined(w, ")");
+        end_line(w);
+    } else if (word_is(&l, 0, "Sh")) {
+        put_heading(w, &l, 0);
+    } else if (word_is(&l, 0, "Ss")) {
+        put_heading(w, &l, SUBSECTION_INDENT);
+    } else if (word_is(&l, 0, "Pp")) {
+        blank_line(w);
+    } else if (word_is(&l, 0, "Bl")) {
+        return begin_list(w, &l);
+    } else if (word_is(&l, 0, "It")) {
+        return begin_item(w, &l);
+    } else if (word_is(&l, 0, "El")) {
+        return end_list(w);
+    } else if (word_is(&l, 0, "Bd") && word_is(&l, 1, "-literal")) {
+        blank_line(w);
+        w->literal = true;
+        w->example_indent = w->indent;
+        if (word_is(&l, 2, "-offset") && l.count > 3) /* "2n" */
+            w->example_indent +=
+                word_is(&l, 3, "indent") ? EXAMPLE_INDENT : (unsigned)atoi(l.at[3]);
+    } else if (word_is(&l, 0, "Nd")) {
+        put(w, "-", 1);
+        put_words(w, &l, 1);
+    } else if (word_is(&l, 0, "Nm")) {
+        put_name(w, &l);
+    } else if (is_macro(&l, 0)) {
+        put_words(w, &l, 0);
+    } else {
+        return arena_format(w->out->arena, "the macro '%.*s' is not known", (int)l.length[0],
+                            l.at[0]);
+    }
+    return NULL;
+}
+
+static void take_text(writer *w, const char *line, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t first = i;
+        while (i < length && line[i] != ' ')
+            i++;
+        if (i > first)
+            put(w, line + first, i - first);
+        i += i < length;
+    }
+}
+
+static void take_example(writer *w, const char *line, size_t length)
+{
+    for (unsigned column = 0; length && column < w->example_indent; column++)
+        strbuf_char(w->out, ' ');
+    put_unescaped(w->out, line, length);
+    strbuf_char(w->out, '\n');
+    w->blank_above = !length;
+}
+
+bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **error)
+{
+    writer w = { .out = out, .word = strbuf_new(out->arena), .blank_above = true };
+    *error = NULL;
+    *line = 0;
+    while (*page && !*error) {
+        size_t length = strcspn(page, "\n");
+        ++*line;
+        if (w.literal && length == 3 && memcmp(page, ".Ed", length) == 0)
+            w.literal = false;
+        else if (w.literal)
+            take_example(&w, page, length);
+        else if (*page == '.')
+            *error = take_macros(&w, page + 1, length - 1);
+        else
+            take_text(&w, page, length);
+        page += length + (page[length] == '\n');
+    }
+    end_line(&w);
+    if (!*error && (w.list_count || w.literal))
+        *error = "a list or an example does not end";
+    return !*error;
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Manifests are as templates/manifest.schema.json says, and the schema says enough: it refuses a manifest
+that lacks something, has something more, or something else.
+
+    schema.py SOURCE_ROOT        with PTXGEN set
+
+Knows the part of JSON Schema that our schema uses, and fails where it uses more; jsonschema, where it is
+installed, has to agree.
+"""
+import copy
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "number": (int, float), "integer": int}
+KNOWN = {"$schema", "title", "description", "$defs", "type", "required", "additionalProperties", "properties",
+         "items", "minItems", "maxItems", "enum", "pattern", "minimum", "$ref"}
+
+
+def problems(schema, value, root, at="manifest"):
+    unknown = set(schema) - KNOWN
+    if unknown:
+        sys.exit(f"the schema uses {unknown}, which this test does not know")
+    if "$ref" in schema:
+        yield from problems(root["$defs"][schema["$ref"].rpartition("/")[2]], value, root, at)
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and (isinstance(value, bool) or not any(isinstance(value, TYPES[t]) for t in types)):
+        yield f"{at} is {value!r}, no {types}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{at} is {value!r}, none of {schema['enum']}"
+    if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
+        yield f"{at} is {value!r}, not {schema['pattern']}"
+    if isinstance(value, (int, float)) and value < schema.get("minimum", value):
+        yield f"{at} is {value}"
+    if isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            yield f"{at} has {len(value)} items"
+        for i, item in enumerate(value):
+            yield from problems(schema.get("items", {}), item, root, f"{at}[{i}]")
+    if isinstance(value, dict):
+        named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+        for name in schema.get("required", []):
+            if name not in value:
+                yield f"{at} has no {name}"
+        for name, item in value.items():
+            if name in named:
+                yield from problems(named[name], item, root, f"{at}.{name}")
+            elif isinstance(rest, dict):
+                yield from problems(rest, item, root, f"{at}.{name}")
+            elif not rest:
+                yield f"{at} has {name}, which the schema does not know"
+
+
+def changes(value):
+    """The value with one thing removed, added or of another type, in every object of its kind."""
+    if isinstance(value, dict):
+        for name in value:
+            changed = copy.copy(value)
+            del changed[name]
+            yield f"without {name}", changed
+            for how, item in changes(value[name]):
+                yield f"{name}: {how}", {**value, name: item}
+        yield "with something more", {**value, "nothing_like_it": [1]}
+    elif isinstance(value, list) and value:
+        for how, item in changes(value[0]):
+            yield f"[0]: {how}", [item] + value[1:]
+    yield "another type", [[]] if not isinstance(value, list) else {"a": {}}
+
+
+# What may be missing, by the way to it: an object whose keys are free, or an optional key.
+FREE = re.compile(r"(config|bind): (without|with something more)|"
+                  r"without (grid_expr|dynamic_expr|precision|chosen_by|chosen_for|chosen_with|element|bytes|align|"
+                  r"target|layout)$|conventions: with something more")
+
+
+def check(schema, path, failures):
+    manifest = json.loads(path.read_text())
+    failures += [f"{path.name}: {p}" for p in problems(schema, manifest, schema)][:10]
+    try:
+        import jsonschema
+        failures += [f"{path.name}: jsonschema: {e.message}" for e in
+                     jsonschema.Draft202012Validator(schema).iter_errors(manifest)][:10]
+    except ImportError:
+        pass
+    return manifest
+
+
+def main(root):
+    schema = json.loads((root / "templates/manifest.schema.json").read_text())
+    failures, tried = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for spec in ["tests/every_family.ini", "tests/launch/alias/alias.ini", "templates/kernels.ini"]:
+            out = pathlib.Path(folder) / pathlib.Path(spec).stem
+            subprocess.run([os.environ["PTXGEN"], "-q", "--spec", root / spec, "--out", out], check=True)
+            manifest = check(schema, next(out.glob("*.json")), failures)
+            kinds = {}
+            for part in ["kernels", "pipelines", "aliases"]:
+                for item in manifest[part]:
+                    kinds.setdefault((part, tuple(item), tuple(tuple(p) for p in item.get("params", []))), item)
+            for (part, *_), item in list(kinds.items())[:40]:
+                for how, changed in changes(item):
+                    tried += 1
+                    if FREE.search(how):
+                        continue
+                    small = {**manifest, "kernels": [], "pipelines": [], "aliases": [], part: [changed]}
+                    if not any(problems(schema, small, schema)):
+                        failures.append(f"{spec}: the schema takes {part} {item['name']} {how}")
+            small = {**manifest, "kernels": [], "pipelines": [], "aliases": []}
+            for how, changed in changes(small):
+                if not FREE.search(how) and not any(problems(schema, changed, schema)):
+                    failures.append(f"{spec}: the schema takes a manifest {how}")
+    if tried < 1000:
+        failures.append(f"{tried} changes were tried: too few")
+    print("\n".join(failures[:20]) or f"{tried} changed manifests")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))
