@@ -1,15 +1,9 @@
 /* Faults that earlier implementations of these kernels had: each is planted in a kernel that is
  * right, and must be found.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test_arena.h"
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
 #include "spec/spec.h"
@@ -25,6 +19,7 @@ typedef struct trap {
     const char *name, *family, *keys;
     line_edit edits[MAX_EDITS];
     const char *found; /* a part of what verify_kernel says */
+    const char *line;  /* how the line begins that it names; NULL: any */
 } trap;
 
 static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40";
@@ -54,7 +49,8 @@ static const trap traps[] = {
         .family = "incremental_attention",
         .keys = attention_keys,
         .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
-        .found = " of its bound",
+        .found = " of its bound, stored by",
+        .line = "st.global.v4.f32",
     },
     {
         NAMED(1, "the_new_maximum_taken_for_the_old_one_in_a_chunk"),
@@ -196,7 +192,8 @@ static const trap traps[] = {
         .family = "q8_1_quantize",
         .keys = "k=1024",
         .edits = { { "shfl.sync.bfly.b32", "", 0, "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
-        .found = " of its bound",
+        .found = " of its bound, stored by",
+        .line = "st.global.",
     },
     {
         NAMED(3, "warps_without_work_leave_before_a_barrier"),
@@ -207,6 +204,7 @@ static const trap traps[] = {
                      "mov.u32 %self, %tid.x;\nsetp.ge.u32 %out, %self, 64;\n"
                      "@%out ret;\n$0" } },
         .found = "barrier",
+        .line = "bar.sync",
     },
     {
         NAMED(3, "warps_past_the_last_row_do_not_stage_their_share"),
@@ -224,6 +222,7 @@ static const trap traps[] = {
         .keys = "k=2048 n=4 outputs_per_block=4",
         .edits = { { "st.shared.v4.f32", "", 4, "" } },
         .found = "uninitialised",
+        .line = "ld.shared.v4.f32",
     },
     {
         NAMED(5, "a_chunk_is_staged_over_one_in_use"),
@@ -231,6 +230,7 @@ static const trap traps[] = {
         .keys = "k=8448 n=4",
         .edits = { { "bar.sync", "", 1, "" } },
         .found = "race",
+        .line = "st.shared.v4.f32",
     },
     {
         NAMED(5, "a_chunk_is_used_before_it_is_staged"),
@@ -286,7 +286,8 @@ static const trap traps[] = {
         .family = "mwv_dp4a_q4k_gemv",
         .keys = gemv_keys,
         .edits = { { "@%p", " $row_loop;", 1, "" } },
-        .found = "y[16] is never written",
+        .found = "y[16] is never written; what is, is stored by",
+        .line = "st.global.f32",
     },
     {
         NAMED(7, "shared_memory_from_address_0"),
@@ -294,6 +295,7 @@ static const trap traps[] = {
         .keys = gemv_keys,
         .edits = { { "mov.u32", " partial;", 0, "mov.u32 $1, 0;" } },
         .found = "out of bounds",
+        .line = "st.shared.f32",
     },
     {
         NAMED(8, "nothing_divided_by_nothing"),
@@ -303,6 +305,7 @@ static const trap traps[] = {
                    { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
                    { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
         .found = "nan",
+        .line = "st.global.v4.f32",
     },
     {
         NAMED(8, "a_sequence_of_a_batch_divided_by_nothing"),
@@ -342,7 +345,8 @@ static const trap traps[] = {
         .keys = gemv_keys,
         .edits = { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
                    { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
-        .found = " of its bound",
+        .found = " of its bound, stored by",
+        .line = "st.global.f32",
     },
     {
         NAMED(9, "high_nibbles_of_q4_0_taken_for_low_ones"),
@@ -402,11 +406,20 @@ static const trap traps[] = {
         .found = " of its bound",
     },
     {
+        NAMED(10, "offsets_into_a_cache_wrap_at_2_to_the_32"),
+        .family = "incremental_attention",
+        .keys = "head_dim=256 num_heads=4096 num_kv_heads=4096 max_seq_len=2048",
+        .edits = { { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
+        .found = " of its bound, stored by",
+        .line = "st.global.v4.f32",
+    },
+    {
         NAMED(12, "the_built_k_in_a_kernel_for_any_k"),
         .family = "q4k_gemv",
         .keys = dynamic_keys,
         .edits = { { "ld.param.u32", "[k_dim];", 1, "mov.u32 $1, 1024;" } },
         .found = "(k 256, n 1",
+        .line = "ld.global.nc.",
     },
     {
         NAMED(12, "the_built_n_in_a_kernel_for_any_n"),
@@ -421,6 +434,7 @@ static const trap traps[] = {
         .keys = gemv_keys,
         .edits = { { "mov.f32", "0f00000000;", 2, "" } },
         .found = "undefined register",
+        .line = "mov.f32",
     },
     {
         NAMED(16, "the_end_of_a_wide_head_is_not_stored"),
@@ -428,6 +442,7 @@ static const trap traps[] = {
         .keys = wide_head_keys,
         .edits = { { "st.global.v4.f32", "", 4, "" } },
         .found = "is never written",
+        .line = "st.global.v4.f32",
     },
     {
         NAMED(16, "the_end_of_a_wide_head_is_not_multiplied"),
@@ -480,13 +495,18 @@ static void is_found(void **state)
     kernel faulty = edited(a, &k, t->edits);
     r = verify_kernel(a, &faulty, 1);
     expect_found(&r, t->found);
+    const char *line = faulty.ptx;
+    for (unsigned i = 1; i < r.line; i++)
+        line = strchr(line, '\n') + 1;
+    line += strspn(line, " ");
+    if (t->line && strncmp(line, t->line, strlen(t->line)) != 0)
+        fail_msg("line %u is named, '%.*s', not a line '%s'", r.line, (int)strcspn(line, "\n"),
+                 line, t->line);
     arena_free(a);
 }
 
-static void trap_3_a_divergent_return_before_a_barrier_is_not_built(void **state)
+ARENA_TEST(trap_3_a_divergent_return_before_a_barrier_is_not_built)
 {
-    (void)state;
-    arena *a = arena_new();
     ptx *p = ptx_new(a, "leaves_early", target_find("sm_75"), 64);
     ptx_output out;
     const char *error = "";
@@ -495,7 +515,6 @@ static void trap_3_a_divergent_return_before_a_barrier_is_not_built(void **state
     assert_false(ptx_finish(p, a, &out, &error));
     if (!strstr(error, "barrier") && !strstr(error, "bar.sync"))
         fail_msg("'%s'", error);
-    arena_free(a);
 }
 
 /* A tile of 128 values copied through shared memory by 64 threads, each taking every step-th. */
@@ -540,21 +559,17 @@ static emu_fault run_tile(arena *a, const char *text)
     return right ? EMU_OK : report.fault;
 }
 
-static void trap_4_a_cooperative_load_with_another_stride_is_found(void **state)
+ARENA_TEST(trap_4_a_cooperative_load_with_another_stride_is_found)
 {
-    (void)state;
-    arena *a = arena_new();
     assert_int_equal(run_tile(a, tile_ptx), EMU_OK);
     assert_int_equal(run_tile(a, mutate(a, tile_ptx, "%r3, %r3, 64", "%r3, %r3, 128")),
                      EMU_UNINITIALISED);
     assert_int_equal(run_tile(a, mutate(a, tile_ptx, "%r3, %r3, 64", "%r3, %r3, 96")),
                      EMU_UNINITIALISED);
-    arena_free(a);
 }
 
-static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void **state)
+TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
 {
-    (void)state;
     static const char cache_keys[] = "head_dim=128 num_heads=8 num_kv_heads=8 max_seq_len=2000000";
     static const struct {
         const char *family, *keys;
@@ -593,9 +608,8 @@ static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void
     }
 }
 
-static void trap_11_a_k_that_is_not_whole_blocks_is_no_spec(void **state)
+TEST(trap_11_a_k_that_is_not_whole_blocks_is_no_spec)
 {
-    (void)state;
     static const char *const quantized[] = { "q4k_gemv",
                                              "mwv_q4k_gemv",
                                              "mwv_dp4a_q4k_gemv",
@@ -619,22 +633,17 @@ static void trap_11_a_k_that_is_not_whole_blocks_is_no_spec(void **state)
     }
 }
 
-static void trap_13_a_launch_with_another_block_size_is_refused(void **state)
+ARENA_TEST(trap_13_a_launch_with_another_block_size_is_refused)
 {
-    (void)state;
-    arena *a = arena_new();
     instance in;
     kernel k = trap_kernel(a, "mwv_q4k_gemv", "k=1024 n=3 num_warps=4", &in);
     in.num_warps = 2;
     verify_result r = verify_kernel(a, &k, 1);
     expect_found(&r, "requires 128");
-    arena_free(a);
 }
 
-static void trap_14_a_value_of_one_path_used_on_another_is_not_built(void **state)
+ARENA_TEST(trap_14_a_value_of_one_path_used_on_another_is_not_built)
 {
-    (void)state;
-    arena *a = arena_new();
     ptx *p = ptx_new(a, "one_path", target_find("sm_75"), 32);
     ptx_param(p, U64, "y");
     ptx_output out;
@@ -645,12 +654,10 @@ static void trap_14_a_value_of_one_path_used_on_another_is_not_built(void **stat
     st_global(p, U32, y, 4, sum);
     assert_false(ptx_finish(p, a, &out, &error));
     assert_true(strlen(error) > 0);
-    arena_free(a);
 }
 
-static void trap_15_the_text_does_not_depend_on_what_was_built_before(void **state)
+TEST(trap_15_the_text_does_not_depend_on_what_was_built_before)
 {
-    (void)state;
     for (const family *const *f = families; *f; f++) {
         const char *keys = family_key(*f, "n") ? gemv_keys : "k=1024";
         if (family_key(*f, "head_dim"))
@@ -680,9 +687,8 @@ static double instructions_a_weight(arena *a, const kernel *k)
     return (double)r.instructions / (double)(s->k * s->n);
 }
 
-static void trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count(void **state)
+ARENA_TEST(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count)
 {
-    (void)state;
     static const struct {
         const char *family;
         double most;
@@ -714,7 +720,6 @@ static void trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count(void **
         { "fused_kv_hw_dp4a_q4k_gemv", 7.9 },
         { "fused_gate_up_swiglu_hw_dp4a_q4k_gemv", 7.9 },
     };
-    arena *a = arena_new();
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         instance in;
         kernel k = trap_kernel(a, bounds[i].family, "k=16384 n=8", &in);
@@ -728,30 +733,13 @@ static void trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count(void **
         kernel faulty = edited(a, &k, edits);
         assert_true(instructions_a_weight(a, &faulty) > bounds[i].most);
     }
-    arena_free(a);
 }
 
 int main(void)
 {
-    static const struct CMUnitTest others[] = {
-        cmocka_unit_test(trap_3_a_divergent_return_before_a_barrier_is_not_built),
-        cmocka_unit_test(trap_4_a_cooperative_load_with_another_stride_is_found),
-        cmocka_unit_test(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found),
-        cmocka_unit_test(trap_11_a_k_that_is_not_whole_blocks_is_no_spec),
-        cmocka_unit_test(trap_13_a_launch_with_another_block_size_is_refused),
-        cmocka_unit_test(trap_14_a_value_of_one_path_used_on_another_is_not_built),
-        cmocka_unit_test(trap_15_the_text_does_not_depend_on_what_was_built_before),
-        cmocka_unit_test(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count),
-    };
-    enum {
-        PLANTED = sizeof traps / sizeof *traps,
-        OTHERS = sizeof others / sizeof *others,
-    };
-    struct CMUnitTest tests[PLANTED + OTHERS];
-    for (size_t i = 0; i < PLANTED; i++)
-        tests[i] = (struct CMUnitTest){ .name = traps[i].name,
-                                        .test_func = is_found,
-                                        .initial_state = (void *)(uintptr_t)&traps[i] };
-    memcpy(tests + PLANTED, others, sizeof others);
-    return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
+    for (size_t i = 0; i < sizeof traps / sizeof *traps; i++)
+        test_add((struct CMUnitTest){ .name = traps[i].name,
+                                      .test_func = is_found,
+                                      .initial_state = (void *)(uintptr_t)&traps[i] });
+    return test_run(NULL, NULL);
 }
