@@ -408,7 +408,7 @@ static const trap traps[] = {
     {
         NAMED(10, "offsets_into_a_cache_wrap_at_2_to_the_32"),
         .family = "incremental_attention",
-        .keys = "head_dim=256 num_heads=4096 num_kv_heads=4096 max_seq_len=2048",
+        .keys = "head_dim=256 num_heads=1024 num_kv_heads=1024 max_seq_len=4400",
         .edits = { { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
         .found = " of its bound, stored by",
         .line = "st.global.v4.f32",
