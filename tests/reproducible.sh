@@ -4,7 +4,7 @@
 #
 #   reproducible.sh SOURCE_FOLDER
 #
-# PTXGEN names the tool as built. Others are built by every C compiler there is, at -O0 and -O3.
+# PTXGEN names the tool as built. Others are built by gcc without optimisation and by clang with all of it.
 set -eu
 source=$(cd "$1" && pwd)
 scratch=$(mktemp -d)
@@ -46,11 +46,11 @@ cmp before after || { echo "a run with nothing to change touched files"; exit 1;
 
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
-    for level in 0 3; do
-        CC=$compiler meson setup -Dtests=false -Doptimization=$level "$compiler$level" "$source" >log 2>&1 ||
-            { cat log; exit 1; }
-        ninja -C "$compiler$level" >log 2>&1 || { tail -20 log; exit 1; }
-        generate "$scratch/$compiler$level/ptxgen" "by-$compiler$level"
-        same "by-$compiler$level" "$compiler -O$level"
-    done
+    level=0
+    [ "$compiler" = gcc ] || level=3
+    CC=$compiler meson setup -Dtests=false -Ddebug=false -Doptimization=$level "$compiler" "$source" >log 2>&1 ||
+        { cat log; exit 1; }
+    ninja -C "$compiler" ptxgen >log 2>&1 || { tail -20 log; exit 1; }
+    generate "$scratch/$compiler/ptxgen" "by-$compiler"
+    same "by-$compiler" "$compiler -O$level"
 done

@@ -1,14 +1,8 @@
 /* Counting in machine code, on instructions made here and on a kernel that ptxas made. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
+#include "test.h"
 #include "bench/machine_code.h"
 #include "check/ptxas.h"
 
@@ -40,9 +34,8 @@ static void expect_trips(memory_use got, double trips)
         fail_msg("%g round trips instead of %g", got.round_trips, trips);
 }
 
-static void loads_before_the_first_use_are_one_round_trip(void **state)
+TEST(loads_before_the_first_use_are_one_round_trip)
 {
-    (void)state;
     const instruction code[] = { load(0), load(1), load(2), use(1), use(2), use(4) };
     memory_use got = run(code, 6, true);
     assert_int_equal(got.loads, 3);
@@ -51,30 +44,26 @@ static void loads_before_the_first_use_are_one_round_trip(void **state)
     expect_trips(run(code, 6, false), 1);
 }
 
-static void a_load_behind_a_use_is_another_round_trip(void **state)
+TEST(a_load_behind_a_use_is_another_round_trip)
 {
-    (void)state;
     const instruction code[] = { load(0), use(1), load(0), use(1) };
     expect_trips(run(code, 4, true), 2);
 }
 
-static void loads_that_share_a_scoreboard_are_waited_for_together(void **state)
+TEST(loads_that_share_a_scoreboard_are_waited_for_together)
 {
-    (void)state;
     const instruction code[] = { load(0), use(1), load(0), load(1), use(1), load(1), use(2) };
     expect_trips(run(code, 7, true), 3);
 }
 
-static void a_load_for_the_next_turn_costs_none_of_its_own(void **state)
+TEST(a_load_for_the_next_turn_costs_none_of_its_own)
 {
-    (void)state;
     const instruction code[] = { load(1), use(1), load(0), use(2) };
     expect_trips(run(code, 4, true), 1);
 }
 
-static void a_loop_of_a_cubin_is_found(void **state)
+TEST(a_loop_of_a_cubin_is_found)
 {
-    (void)state;
     static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                               ".visible .entry sum(.param .u64 y, .param .u64 x, .param .u32 n)\n"
                               "{\n"
@@ -113,24 +102,10 @@ static void a_loop_of_a_cubin_is_found(void **state)
     arena_free(a);
 }
 
-static void what_is_no_cubin_is_refused(void **state)
+TEST(what_is_no_cubin_is_refused)
 {
-    (void)state;
     machine_code m;
     const char bytes[128] = "not an ELF file";
     assert_false(machine_code_read(bytes, sizeof bytes, target_find("sm_80"), &m));
     assert_false(machine_code_read(bytes, 3, target_find("sm_80"), &m));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loads_before_the_first_use_are_one_round_trip),
-        cmocka_unit_test(a_load_behind_a_use_is_another_round_trip),
-        cmocka_unit_test(loads_that_share_a_scoreboard_are_waited_for_together),
-        cmocka_unit_test(a_load_for_the_next_turn_costs_none_of_its_own),
-        cmocka_unit_test(a_loop_of_a_cubin_is_found),
-        cmocka_unit_test(what_is_no_cubin_is_refused),
-    };
-    return cmocka_run_group_tests_name("machine_code", tests, NULL, NULL);
 }

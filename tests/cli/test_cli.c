@@ -1,10 +1,6 @@
 /* The command line as a user meets it: the built program, run by a shell in an empty folder. */
 #define _POSIX_C_SOURCE 200809L
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "base/os.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
@@ -117,7 +112,7 @@ static void check(fixture *f, const invocation *i)
 #define TRY             "\nTry 'ptxgen --help'.\n"
 #define NOTHING_WRITTEN "ptxgen: 1 error, nothing written\n"
 
-static void every_option_does_what_it_says(void **state)
+TEST_WITH(every_option_does_what_it_says, enter_folder, leave_folder)
 {
     static const invocation invocations[] = {
         { "--version", 0, NULL, "" },
@@ -185,7 +180,7 @@ static const char *outputs_of_auto(fixture *f, const int64_t (*shapes)[2], size_
     return text.text;
 }
 
-static void variant_auto_makes_what_it_chooses_for_each_target(void **state)
+TEST_WITH(variant_auto_makes_what_it_chooses_for_each_target, enter_folder, leave_folder)
 {
     static const int64_t shapes[][2] = { { 4096, 4096 }, { 512, 64 } };
     static const char *const two[] = { "sm_75", "sm_80", NULL }, *const newest[] = { "sm_90",
@@ -214,7 +209,7 @@ static void variant_auto_makes_what_it_chooses_for_each_target(void **state)
         check(f, &invocations[i]);
 }
 
-static void wrong_usage_is_status_2_and_says_why(void **state)
+TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
 {
     static const invocation invocations[] = {
         { "", 2, "", "ptxgen: no spec; give --spec FILE, or --init to start with an example" TRY },
@@ -298,7 +293,7 @@ static void wrong_usage_is_status_2_and_says_why(void **state)
     assert_false(os_exists("build"));
 }
 
-static void a_wrong_spec_is_status_1_and_all_its_errors(void **state)
+TEST_WITH(a_wrong_spec_is_status_1_and_all_its_errors, enter_folder, leave_folder)
 {
     static const invocation wrong = {
         "--spec wrong.ini --out build/", 1, "",
@@ -316,7 +311,7 @@ static void a_wrong_spec_is_status_1_and_all_its_errors(void **state)
     assert_false(os_exists("build"));
 }
 
-static void a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error(void **state)
+TEST_WITH(a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error, enter_folder, leave_folder)
 {
     fixture *f = *state;
     write_text(f, "cache.ini",
@@ -333,7 +328,7 @@ static void a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error(void *
     check(f, &wrong);
 }
 
-static void a_softcap_whose_scores_leave_f32_is_an_error(void **state)
+TEST_WITH(a_softcap_whose_scores_leave_f32_is_an_error, enter_folder, leave_folder)
 {
     fixture *f = *state;
     write_text(f, "cap.ini",
@@ -350,7 +345,7 @@ static void a_softcap_whose_scores_leave_f32_is_an_error(void **state)
     check(f, &wrong);
 }
 
-static void files_that_cannot_be_read_or_written_are_status_3(void **state)
+TEST_WITH(files_that_cannot_be_read_or_written_are_status_3, enter_folder, leave_folder)
 {
     static const invocation invocations[] = {
         { "--spec none.ini --out build", 3, "",
@@ -388,7 +383,7 @@ static void files_that_cannot_be_read_or_written_are_status_3(void **state)
                  " would overwrite this file of the spec [E035]\n" NOTHING_WRITTEN \
     }
 
-static void two_files_of_a_run_at_one_path_are_an_error(void **state)
+TEST_WITH(two_files_of_a_run_at_one_path_are_an_error, enter_folder, leave_folder)
 {
     static const invocation invocations[] = {
         SAME_PATH("--out o --report o/llama_kernels.h", "o/llama_kernels.h", "--out and --report"),
@@ -425,7 +420,7 @@ static void two_files_of_a_run_at_one_path_are_an_error(void **state)
     assert_string_equal(read_text(f, "llama_kernels.h"), RIGHT);
 }
 
-static void a_file_that_cannot_be_written_leaves_all_others_as_they_were(void **state)
+TEST_WITH(a_file_that_cannot_be_written_leaves_all_others_as_they_were, enter_folder, leave_folder)
 {
     static const char *const full[] = { "--depfile /dev/full", "--report /dev/full",
                                         "--depfile d --report r.html --stamp right.ini/s" };
@@ -450,7 +445,7 @@ static void a_file_that_cannot_be_written_leaves_all_others_as_they_were(void **
     }
 }
 
-static void prune_removes_what_ptxgen_wrote_and_no_longer_does(void **state)
+TEST_WITH(prune_removes_what_ptxgen_wrote_and_no_longer_does, enter_folder, leave_folder)
 {
     fixture *f = *state;
     write_text(f, "more.ini",
@@ -487,7 +482,7 @@ static void prune_removes_what_ptxgen_wrote_and_no_longer_does(void **state)
     assert_true(os_exists("build/llama.f32_gemv_k256_n3.sm_80.ptx"));
 }
 
-static void a_build_that_expects_another_header_fails(void **state)
+TEST_WITH(a_build_that_expects_another_header_fails, enter_folder, leave_folder)
 {
     static const invocation invocations[] = {
         { "--spec right.ini --out build --expect build/llama_kernels.h", 0,
@@ -504,7 +499,7 @@ static void a_build_that_expects_another_header_fails(void **state)
     assert_false(os_exists("build/phi_kernels.h"));
 }
 
-static void a_full_standard_output_is_status_3(void **state)
+TEST_WITH(a_full_standard_output_is_status_3, enter_folder, leave_folder)
 {
     fixture *f = *state;
     if (!os_exists("/dev/full"))
@@ -519,7 +514,7 @@ static void a_full_standard_output_is_status_3(void **state)
     }
 }
 
-static void a_read_only_folder_is_status_3_and_keeps_its_files(void **state)
+TEST_WITH(a_read_only_folder_is_status_3_and_keeps_its_files, enter_folder, leave_folder)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
@@ -535,7 +530,7 @@ static void a_read_only_folder_is_status_3_and_keeps_its_files(void **state)
     assert_string_equal(read_text(f, "build/llama_kernels.h"), before);
 }
 
-static void print_outputs_names_all_that_is_written_and_writes_nothing(void **state)
+TEST_WITH(print_outputs_names_all_that_is_written_and_writes_nothing, enter_folder, leave_folder)
 {
     fixture *f = *state;
     static const char arguments[] = "--spec \"$PTXGEN_STARTER\" --out 'a b'";
@@ -549,7 +544,7 @@ static void print_outputs_names_all_that_is_written_and_writes_nothing(void **st
                      0);
 }
 
-static void a_second_run_touches_no_file(void **state)
+TEST_WITH(a_second_run_touches_no_file, enter_folder, leave_folder)
 {
     fixture *f = *state;
     static const char arguments[] = "--spec right.ini --out build --depfile build/kernels.d";
@@ -566,7 +561,7 @@ static void a_second_run_touches_no_file(void **state)
     }
 }
 
-static void a_failure_leaves_the_old_outputs_alone(void **state)
+TEST_WITH(a_failure_leaves_the_old_outputs_alone, enter_folder, leave_folder)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
@@ -575,7 +570,7 @@ static void a_failure_leaves_the_old_outputs_alone(void **state)
     assert_int_equal(shell("diff -r build old"), 0);
 }
 
-static void the_depfile_makes_the_header_depend_on_the_spec(void **state)
+TEST_WITH(the_depfile_makes_the_header_depend_on_the_spec, enter_folder, leave_folder)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --out build --depfile kernels.d").status, 0);
@@ -584,7 +579,7 @@ static void the_depfile_makes_the_header_depend_on_the_spec(void **state)
     assert_string_equal(rule, "build/llama_kernels.h: right.ini\n");
 }
 
-static void a_stamp_is_new_after_each_run_and_the_depfile_names_it(void **state)
+TEST_WITH(a_stamp_is_new_after_each_run_and_the_depfile_names_it, enter_folder, leave_folder)
 {
     fixture *f = *state;
     static const char arguments[] =
@@ -602,7 +597,7 @@ static void a_stamp_is_new_after_each_run_and_the_depfile_names_it(void **state)
     assert_int_equal(stat("build/stamp", &status), -1);
 }
 
-static void a_dump_shows_kernels_stage_by_stage(void **state)
+TEST_WITH(a_dump_shows_kernels_stage_by_stage, enter_folder, leave_folder)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --dump build,fold,print").status, 0);
@@ -615,7 +610,7 @@ static void a_dump_shows_kernels_stage_by_stage(void **state)
     assert_int_equal(shell("ls build 2>.nothing"), 2);
 }
 
-static void a_dash_reads_the_spec_from_standard_input(void **state)
+TEST_WITH(a_dash_reads_the_spec_from_standard_input, enter_folder, leave_folder)
 {
     fixture *f = *state;
     assert_int_equal(shell("\"$PTXGEN\" --spec - --out piped --depfile d <right.ini >.stdout"), 0);
@@ -626,7 +621,7 @@ static void a_dash_reads_the_spec_from_standard_input(void **state)
     assert_int_equal(strncmp(read_text(f, ".stderr"), "<stdin>:7:13: error:", 20), 0);
 }
 
-static void line_ends_do_not_change_the_outputs(void **state)
+TEST_WITH(line_ends_do_not_change_the_outputs, enter_folder, leave_folder)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
@@ -635,7 +630,7 @@ static void line_ends_do_not_change_the_outputs(void **state)
     assert_int_equal(shell("diff -r crlf build"), 0);
 }
 
-static void messages_are_colored_on_demand_only(void **state)
+TEST_WITH(messages_are_colored_on_demand_only, enter_folder, leave_folder)
 {
     fixture *f = *state;
     static const char *const plain[] = { "", "--color=auto", "--color=never" };
@@ -645,7 +640,7 @@ static void messages_are_colored_on_demand_only(void **state)
     assert_non_null(strstr(ptxgen(f, "--spec wrong.ini --out b --color=always").err, "\033[1;31m"));
 }
 
-static void quiet_hides_warnings_but_no_errors(void **state)
+TEST_WITH(quiet_hides_warnings_but_no_errors, enter_folder, leave_folder)
 {
     fixture *f = *state;
     write_text(f, "twice.ini", "[f32_gemv]\nk = 256, 256\nn = 1\n");
@@ -654,7 +649,7 @@ static void quiet_hides_warnings_but_no_errors(void **state)
     assert_non_null(strstr(ptxgen(f, "--spec wrong.ini --out build -q").err, "[E014]"));
 }
 
-static void validation_without_ptxas_is_a_clear_error(void **state)
+TEST_WITH(validation_without_ptxas_is_a_clear_error, enter_folder, leave_folder)
 {
     fixture *f = *state;
     outcome o = ptxgen(f, "--spec right.ini --out build --validate=/none/ptxas");
@@ -664,7 +659,7 @@ static void validation_without_ptxas_is_a_clear_error(void **state)
     assert_false(os_exists("build"));
 }
 
-static void checks_report_their_figures(void **state)
+TEST_WITH(checks_report_their_figures, enter_folder, leave_folder)
 {
     fixture *f = *state;
     if (shell("ptxas --version >.stdout 2>&1") != 0)
@@ -689,7 +684,7 @@ static const char *edit_kernel(fixture *f, const char *sed)
     return after;
 }
 
-static void verify_finds_the_error_in_an_edited_kernel_and_its_line(void **state)
+TEST_WITH(verify_finds_the_error_in_an_edited_kernel_and_its_line, enter_folder, leave_folder)
 {
     static const struct {
         const char *sed, *line, *what;
@@ -716,7 +711,7 @@ static void verify_finds_the_error_in_an_edited_kernel_and_its_line(void **state
     }
 }
 
-static void verify_keeps_a_right_edit_and_says_so(void **state)
+TEST_WITH(verify_keeps_a_right_edit_and_says_so, enter_folder, leave_folder)
 {
     fixture *f = *state;
     const char *edited = edit_kernel(f, "$ a // tuned by hand");
@@ -737,7 +732,8 @@ static void verify_keeps_a_right_edit_and_says_so(void **state)
 }
 
 /* embed = c23 or incbin: the compiler takes what stands in the files. */
-static void a_header_that_embeds_files_tells_of_the_edits_that_were_verified(void **state)
+TEST_WITH(a_header_that_embeds_files_tells_of_the_edits_that_were_verified, enter_folder,
+          leave_folder)
 {
     fixture *f = *state;
     edit_kernel(f, "s/^\\.version 6.3/.version 7.0/; $ a // tuned by hand");
@@ -765,7 +761,7 @@ static void a_header_that_embeds_files_tells_of_the_edits_that_were_verified(voi
     assert_null(strstr(read_text(f, "build/llama_kernels.json"), "edited"));
 }
 
-static void an_edit_for_a_newer_target_is_an_error(void **state)
+TEST_WITH(an_edit_for_a_newer_target_is_an_error, enter_folder, leave_folder)
 {
     fixture *f = *state;
     edit_kernel(f, "s/^\\.version .*/.version 7.8/; s/^\\.target sm_80/.target sm_90/");
@@ -775,7 +771,7 @@ static void an_edit_for_a_newer_target_is_an_error(void **state)
                                ".target sm_90 is too new for sm_80 [E030]\n" NOTHING_WRITTEN);
 }
 
-static void verify_rewrites_what_an_earlier_ptxgen_left(void **state)
+TEST_WITH(verify_rewrites_what_an_earlier_ptxgen_left, enter_folder, leave_folder)
 {
     fixture *f = *state;
     assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
@@ -791,7 +787,7 @@ static void verify_rewrites_what_an_earlier_ptxgen_left(void **state)
     assert_string_equal(read_text(f, GEMV), generated);
 }
 
-static void a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands(void **state)
+TEST_WITH(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands, enter_folder, leave_folder)
 {
     fixture *f = *state;
     edit_kernel(f, "s/fma.rn.f32/fmma.rn.f32/");
@@ -801,7 +797,7 @@ static void a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands(void **s
     assert_int_equal(ptxgen(f, "--verify --spec right.ini --out build").status, 1);
 }
 
-static void verify_shows_a_line_a_kernel_in_the_order_of_the_spec(void **state)
+TEST_WITH(verify_shows_a_line_a_kernel_in_the_order_of_the_spec, enter_folder, leave_folder)
 {
     fixture *f = *state;
     outcome o = ptxgen(f, "--spec right.ini --verify -v -j1");
@@ -816,7 +812,7 @@ static void verify_shows_a_line_a_kernel_in_the_order_of_the_spec(void **state)
     assert_string_equal(ptxgen(f, "--spec right.ini --verify -v -j4").out, o.out);
 }
 
-static void the_starter_spec_is_right_and_large_enough(void **state)
+TEST_WITH(the_starter_spec_is_right_and_large_enough, enter_folder, leave_folder)
 {
     fixture *f = *state;
     outcome o = ptxgen(f, "--spec \"$PTXGEN_STARTER\" --out build -v");
@@ -828,46 +824,4 @@ static void the_starter_spec_is_right_and_large_enough(void **state)
     assert_in_range(kernels, 14, 30);
     assert_int_equal(ptxgen(f, "--init").status, 0);
     assert_int_equal(shell("cmp kernels.ini \"$PTXGEN_STARTER\""), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_option_does_what_it_says),
-        TEST(variant_auto_makes_what_it_chooses_for_each_target),
-        TEST(wrong_usage_is_status_2_and_says_why),
-        TEST(a_wrong_spec_is_status_1_and_all_its_errors),
-        TEST(a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error),
-        TEST(a_softcap_whose_scores_leave_f32_is_an_error),
-        TEST(files_that_cannot_be_read_or_written_are_status_3),
-        TEST(two_files_of_a_run_at_one_path_are_an_error),
-        TEST(a_file_that_cannot_be_written_leaves_all_others_as_they_were),
-        TEST(prune_removes_what_ptxgen_wrote_and_no_longer_does),
-        TEST(a_build_that_expects_another_header_fails),
-        TEST(a_full_standard_output_is_status_3),
-        TEST(a_read_only_folder_is_status_3_and_keeps_its_files),
-        TEST(print_outputs_names_all_that_is_written_and_writes_nothing),
-        TEST(a_second_run_touches_no_file),
-        TEST(a_failure_leaves_the_old_outputs_alone),
-        TEST(the_depfile_makes_the_header_depend_on_the_spec),
-        TEST(a_stamp_is_new_after_each_run_and_the_depfile_names_it),
-        TEST(a_dump_shows_kernels_stage_by_stage),
-        TEST(a_dash_reads_the_spec_from_standard_input),
-        TEST(line_ends_do_not_change_the_outputs),
-        TEST(messages_are_colored_on_demand_only),
-        TEST(quiet_hides_warnings_but_no_errors),
-        TEST(validation_without_ptxas_is_a_clear_error),
-        TEST(checks_report_their_figures),
-        TEST(verify_finds_the_error_in_an_edited_kernel_and_its_line),
-        TEST(verify_keeps_a_right_edit_and_says_so),
-        TEST(a_header_that_embeds_files_tells_of_the_edits_that_were_verified),
-        TEST(an_edit_for_a_newer_target_is_an_error),
-        TEST(verify_rewrites_what_an_earlier_ptxgen_left),
-        TEST(a_kernel_that_no_manifest_tells_of_is_verified_as_it_stands),
-        TEST(verify_shows_a_line_a_kernel_in_the_order_of_the_spec),
-        TEST(the_starter_spec_is_right_and_large_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,10 @@
 #ifndef PTXGEN_TESTS_MUTATE_H
 #define PTXGEN_TESTS_MUTATE_H
 
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test.h"
 #include "base/strbuf.h"
 
 /* text with every from replaced by to. A text without from fails the test: the fault would not be

@@ -1,15 +1,9 @@
 #include "kernel/suite.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "test.h"
 #include "generate.h"
 
 static int64_t word_index(const key *k, const char *word)
@@ -277,11 +271,8 @@ static void run_check(void **state)
     arena_free(a);
 }
 
-typedef VEC(struct CMUnitTest) test_list;
-
 /* The name "stream_gemv_q4_k_equals_golden_data_on_the_emulator" and its like. */
-static void add_tests(arena *a, const subject *s, const suite_check *checks, size_t count,
-                      test_list *tests)
+static void add_tests(arena *a, const subject *s, const suite_check *checks, size_t count)
 {
     const char *words = strchr(s->weights, '=');
     words = words ? arena_format(a, "_%.*s", (int)strcspn(words + 1, " "), words + 1) : "";
@@ -290,17 +281,16 @@ static void add_tests(arena *a, const subject *s, const suite_check *checks, siz
             continue;
         test_state *t = arena_alloc(a, sizeof *t);
         *t = (test_state){ *s, &checks[i] };
-        *VEC_PUSH(a, tests) = (struct CMUnitTest){
+        test_add((struct CMUnitTest){
             .name = arena_format(a, "%s%s_%s_on_the_%s", s->family->name, words, checks[i].name,
                                  s->device->name),
             .test_func = run_check,
             .initial_state = t,
-        };
+        });
     }
 }
 
-int suite_main(const char *group, bool (*fits)(const family *f), const suite_check *checks,
-               size_t count)
+int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count)
 {
     enum { DEVICES = 2 };
     arena *a = arena_new();
@@ -315,7 +305,6 @@ int suite_main(const char *group, bool (*fits)(const family *f), const suite_che
             return 1;
     }
 
-    test_list tests = { 0 };
     for (size_t d = 0; d < DEVICES; d++)
         for (const family *const *f = families; *f; f++) {
             if (!fits(*f) || (only && strcmp(only, (*f)->name) != 0) ||
@@ -323,9 +312,9 @@ int suite_main(const char *group, bool (*fits)(const family *f), const suite_che
                 continue;
             const char *weights;
             for (size_t i = 0; (weights = suite_weights(a, *f, i)); i++)
-                add_tests(a, &(subject){ *f, weights, &devices[d] }, checks, count, &tests);
+                add_tests(a, &(subject){ *f, weights, &devices[d] }, checks, count);
         }
-    int failures = _cmocka_run_group_tests(group, tests.items, tests.count, NULL, NULL);
+    int failures = test_run(NULL, NULL);
     for (size_t d = 0; d < DEVICES; d++)
         if (devices[d].state)
             devices[d].close(devices[d].state);

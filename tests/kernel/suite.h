@@ -64,7 +64,6 @@ typedef struct suite_check {
  * FAMILY_WEIGHTS_CHECK_on_the_DEVICE.
  * PTXGEN_TEST_FAMILY=NAME tests one family, PTXGEN_TEST_DEVICE=GPU the GPU alone, which then has to
  * be there. Returns the number of failures. */
-int suite_main(const char *group, bool (*fits)(const family *f), const suite_check *checks,
-               size_t count);
+int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count);
 
 #endif

@@ -6,16 +6,10 @@
  * product, as src/ref/attention.c derives it. f16, bf16 and q8_0 caches are compared with the
  * reference over the same rounded values, so that the same bounds hold.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
+#include "test.h"
 #include "golden/golden.h"
 #include "kernel/suite.h"
 #include "check/verify.h"
@@ -453,5 +447,5 @@ int main(void)
         { "reaches_positions_beyond_2_to_the_32_elements",
           reaches_positions_beyond_2_to_the_32_elements, NULL, true },
     };
-    return suite_main("attention", is_attention, checks, sizeof checks / sizeof *checks);
+    return suite_main(is_attention, checks, sizeof checks / sizeof *checks);
 }

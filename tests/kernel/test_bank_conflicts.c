@@ -1,15 +1,9 @@
 /* Hot loops have no shared-memory bank conflicts. What a kernel does once is not counted: a problem
  * with more turns of the loops must not have more conflicts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test_arena.h"
 #include "gen/blocks/cache_row.h"
 #include "family/formula.h"
 #include "kernel/suite.h"
@@ -52,25 +46,21 @@ static void check_stream(const family *f, const char *weights, int k, int m)
 }
 
 /* As many blocks stage as many activations for 400 rows as for 56; only the loop runs longer. */
-static void streaming_gemvs_have_none_in_their_loops(void **state)
+ARENA_TEST(streaming_gemvs_have_none_in_their_loops)
 {
-    (void)state;
     static const struct {
         int k, m;
     } cases[] = { { 1024, 1 }, { 2560, 1 }, { 2048, 3 } };
-    arena *a = arena_new();
     const char *weights;
     for (const family *const *f = families; *f; f++)
         for (size_t w = 0; streams(*f) && (weights = suite_weights(a, *f, w)); w++)
             for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
                 check_stream(*f, weights, cases[i].k, cases[i].m);
-    arena_free(a);
 }
 
 /* One chunk, of which every warp has half a tile or a whole one. */
-static void grouped_attention_has_none_in_its_loops(void **state)
+TEST(grouped_attention_has_none_in_its_loops)
 {
-    (void)state;
     static const int head_dims[] = { 64, 80, 128, 256 }, ratios[] = { 1, 2, 3, 4, 7, 8, 12 };
     const family *f = grouped_attention();
     assert_non_null(f);
@@ -93,13 +83,4 @@ static void grouped_attention_has_none_in_its_loops(void **state)
                                bank_conflicts(a, &in, 2 * threads));
                 arena_free(a);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streaming_gemvs_have_none_in_their_loops),
-        cmocka_unit_test(grouped_attention_has_none_in_its_loops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

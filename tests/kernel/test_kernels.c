@@ -2,17 +2,11 @@
  * edges, sizes given at run time, inputs of every kind. A new family in gen/registry.c is tested
  * without a line here: its keys say what can vary, its formats which golden data is its own.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "test.h"
 #include "golden/golden.h"
 #include "kernel/suite.h"
 #include "ref/quant.h"
@@ -373,5 +367,5 @@ int main(void)
         { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims",
           false },
     };
-    return suite_main("kernels", is_no_attention, checks, sizeof checks / sizeof *checks);
+    return suite_main(is_no_attention, checks, sizeof checks / sizeof *checks);
 }

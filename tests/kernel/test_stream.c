@@ -1,16 +1,10 @@
 /* Quantizing x inside, as the streaming GEMVs do, costs little accuracy beside q8_1, and hides no
  * NaN and no infinity. Weights are read in whole lines, none of which lies behind a row.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
+#include "test_arena.h"
 #include "check/verify.h"
 #include "golden/golden.h"
 #include "kernel/mutate.h"
@@ -84,9 +78,8 @@ static void check_errors(arena *a, const family *f, const char *weights)
     }
 }
 
-static void errors_are_at_most_half_as_large_again_as_by_q8_1(void **state)
+TEST(errors_are_at_most_half_as_large_again_as_by_q8_1)
 {
-    (void)state;
     const char *weights;
     for (const family *const *f = families; *f; f++)
         for (size_t i = 0; streams(*f) && (*f)->op == OP_GEMV; i++) {
@@ -138,9 +131,8 @@ static void check_strange_x(arena *a, const family *f, const char *keys)
         }
 }
 
-static void nan_and_infinity_in_x_show_in_every_result(void **state)
+TEST(nan_and_infinity_in_x_show_in_every_result)
 {
-    (void)state;
     const char *weights;
     for (const family *const *f = families; *f; f++)
         for (size_t i = 0; (*f)->quantizes; i++) {
@@ -157,10 +149,8 @@ static void nan_and_infinity_in_x_show_in_every_result(void **state)
 }
 
 /* Of the quantizer's blocks only the one with the strange value is none. */
-static void nan_and_infinity_show_in_q8_1_blocks(void **state)
+ARENA_TEST(nan_and_infinity_show_in_q8_1_blocks)
 {
-    (void)state;
-    arena *a = arena_new();
     instance in;
     suite_instance(a, family_find(families, "q8_1_quantize"), "k=768", &in);
     kernel k = suite_kernel(a, &in);
@@ -178,7 +168,6 @@ static void nan_and_infinity_show_in_q8_1_blocks(void **state)
         }
         x[100] = usual;
     }
-    arena_free(a);
 }
 
 /* Blocks of ones: a format whose decoder makes NaN of them shows it in that row alone. */
@@ -205,9 +194,8 @@ static void check_strange_weights(arena *a, const family *f, const char *keys)
                      (long long)i, (double)y[i]);
 }
 
-static void nan_in_a_scale_shows_in_its_row(void **state)
+TEST(nan_in_a_scale_shows_in_its_row)
 {
-    (void)state;
     const char *weights;
     for (const family *const *f = families; *f; f++)
         for (size_t i = 0; streams(*f); i++) {
@@ -222,13 +210,11 @@ static void nan_in_a_scale_shows_in_its_row(void **state)
 }
 
 /* All lines moved on by one: of blocks that end with their quants, the last is behind the row. */
-static void a_line_behind_a_row_is_found(void **state)
+ARENA_TEST(a_line_behind_a_row_is_found)
 {
-    (void)state;
     static const char *const ending_with_quants[] = { "q4_0", "q5_0", "q8_0", "q4_1", "q5_1" };
     const line_edit one_more = { "and.b64", "0xFFFFFFFFFFFFFFF0;", 0,
                                  "$0\n    add.u64 $1, $1, 16;" };
-    arena *a = arena_new();
     for (size_t i = 0; i < sizeof ending_with_quants / sizeof *ending_with_quants; i++) {
         instance in;
         suite_instance(a, family_find(families, "stream_gemv"),
@@ -241,17 +227,4 @@ static void a_line_behind_a_row_is_found(void **state)
         if (!strstr(r.message, "out of bounds"))
             fail_msg("%s", r.message);
     }
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_at_most_half_as_large_again_as_by_q8_1),
-        cmocka_unit_test(nan_and_infinity_in_x_show_in_every_result),
-        cmocka_unit_test(nan_and_infinity_show_in_q8_1_blocks),
-        cmocka_unit_test(nan_in_a_scale_shows_in_its_row),
-        cmocka_unit_test(a_line_behind_a_row_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* Faults that earlier implementations of these kernels had: each is planted in a kernel that is
  * right, and must be found.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test_arena.h"
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
 #include "spec/spec.h"
@@ -25,6 +19,7 @@ typedef struct trap {
     const char *name, *family, *keys;
     line_edit edits[MAX_EDITS];
     const char *found; /* a part of what verify_kernel says */
+    const char *line;  /* how the line begins that it names; NULL: any */
 } trap;
 
 static const char attention_keys[] = "head_dim=64 num_heads=4 num_kv_heads=2 max_seq_len=40";
@@ -46,396 +41,347 @@ static const char wide_head_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 ma
 static const char gemv_keys[] = "k=1024 n=50";
 static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
 
-#define NAMED(number, what) .name = "trap_" #number "_" what
-
 static const trap traps[] = {
-    {
-        NAMED(1, "the_new_maximum_taken_for_the_old_one"),
-        .family = "incremental_attention",
-        .keys = attention_keys,
-        .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(1, "the_new_maximum_taken_for_the_old_one_in_a_chunk"),
-        .family = "flash_decoding_chunk",
-        .keys = batch_keys,
-        .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(1, "the_new_maximum_taken_for_the_old_one_in_the_merge_of_chunks"),
-        .family = "flash_decoding_reduce",
-        .keys = many_chunks_keys,
-        .edits = { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(2, "lane_0_s_score_used_by_all_lanes"),
-        .family = "multi_warp_attention",
-        .keys = attention_keys,
-        .edits = { { "shfl.sync.bfly.b32", "", 0, "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(5, "partial_results_read_without_a_barrier"),
-        .family = "multi_warp_attention",
-        .keys = attention_keys,
-        .edits = { { "bar.sync", "", 1, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(5, "products_weighed_before_all_lanes_have_stored_them"),
-        .family = "gqa_flash_decoding",
-        .keys = wide_chunk_keys,
-        .edits = { { "bar.warp.sync", "", 1, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(5, "weights_used_before_all_lanes_have_made_them"),
-        .family = "gqa_flash_decoding",
-        .keys = wide_chunk_keys,
-        .edits = { { "bar.warp.sync", "", 2, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(5, "products_of_a_tile_stored_over_weights_in_use"),
-        .family = "gqa_flash_decoding",
-        .keys = one_chunk_keys,
-        .edits = { { "bar.warp.sync", "", 3, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(5, "q_used_before_all_warps_have_staged_it"),
-        .family = "gqa_flash_decoding",
-        .keys = batch_keys,
-        .edits = { { "bar.sync", "", 1, "" } },
-        .found = "'queries'",
-    },
-    {
-        NAMED(5, "blocks_counted_before_all_warps_have_stored_their_rows"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "bar.sync", "", 3, "" } },
-        .found = "nothing orders the two",
-    },
-    {
-        NAMED(5, "blocks_counted_without_a_release"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "atom.acq_rel.gpu", "", 0, "atom.acquire.gpu.global.inc.u32 $1, $2, $3;" } },
-        .found = "nothing orders the two",
-    },
-    {
-        NAMED(5, "blocks_counted_without_an_acquire"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "atom.acq_rel.gpu", "", 0, "atom.release.gpu.global.inc.u32 $1, $2, $3;" } },
-        .found = "nothing orders the two",
-    },
-    {
-        NAMED(5, "partial_results_of_other_blocks_read_through_the_read_only_cache"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "ld.global.v4.f32", "", 1, "ld.global.nc.v4.f32 {$1, $2, $3, $4}, $5;" } },
-        .found = "ld.global.nc",
-    },
-    {
-        NAMED(5, "chunks_merged_by_the_block_of_the_last_one"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "ld.shared.u32", "[ticket];", 1, "mov.u32 $1, %ctaid.z;" } },
-        .found = "",
-    },
-    {
-        NAMED(5, "a_head_s_partial_results_merged_without_a_barrier"),
-        .family = "gqa_flash_decoding",
-        .keys = batch_keys,
-        .edits = { { "bar.sync", "", 2, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(5, "the_number_of_finished_blocks_read_without_a_barrier"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "bar.sync", "", 4, "" } },
-        .found = "'ticket'",
-    },
-    {
-        NAMED(5, "parts_of_the_chunks_merged_without_a_barrier"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "bar.sync", "", 5, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(3, "a_counter_of_finished_blocks_left_as_it_is"),
-        .family = "gqa_flash_decoding",
-        .keys = grid_chunks_keys,
-        .edits = { { "atom.acq_rel.gpu.global.inc.u32", "", 0,
-                     "atom.acq_rel.gpu.global.add.u32 $1, $2, 1;" } },
-        .found = "counters is not zero behind the launch",
-    },
-    {
-        NAMED(1, "a_tile_s_results_added_without_the_factor_of_the_new_maximum"),
-        .family = "gqa_flash_decoding",
-        .keys = one_chunk_keys,
-        .edits = { { "shfl.sync.idx.b32", "", 0, "mov.f32 $1, 0f3F800000;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(2, "a_part_of_the_heads_products_exchanged_one_way"),
-        .family = "gqa_flash_decoding",
-        .keys = batch_keys,
-        .edits = { { "shfl.sync.bfly.b32", ", 1, 31, 0xFFFFFFFF;", 0,
-                     "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(2, "lane_0_s_maximum_used_by_all_lanes"),
-        .family = "q8_1_quantize",
-        .keys = "k=1024",
-        .edits = { { "shfl.sync.bfly.b32", "", 0, "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(3, "warps_without_work_leave_before_a_barrier"),
-        .family = "mwv_q4k_gemv",
-        .keys = "k=512 n=4 num_warps=4",
-        .edits = { { "bar.sync", "", 1,
-                     ".reg .pred %out;\n.reg .b32 %self;\n"
-                     "mov.u32 %self, %tid.x;\nsetp.ge.u32 %out, %self, 64;\n"
-                     "@%out ret;\n$0" } },
-        .found = "barrier",
-    },
-    {
-        NAMED(3, "warps_past_the_last_row_do_not_stage_their_share"),
-        .family = "tiled_q4k_gemv",
-        .keys = "k=512 n=5 outputs_per_block=4",
-        .edits = { { "bar.sync", "", 1,
-                     ".reg .pred %out;\n.reg .b32 %self;\n"
-                     "mov.u32 %self, %tid.x;\nsetp.ge.u32 %out, %self, 32;\n"
-                     "@%out ret;\n$0" } },
-        .found = "barrier",
-    },
-    {
-        NAMED(4, "a_part_of_x_is_not_staged"),
-        .family = "tiled_q4k_gemv",
-        .keys = "k=2048 n=4 outputs_per_block=4",
-        .edits = { { "st.shared.v4.f32", "", 4, "" } },
-        .found = "uninitialised",
-    },
-    {
-        NAMED(5, "a_chunk_is_staged_over_one_in_use"),
-        .family = "chunked_tiled_q4k_gemv",
-        .keys = "k=8448 n=4",
-        .edits = { { "bar.sync", "", 1, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(5, "a_chunk_is_used_before_it_is_staged"),
-        .family = "chunked_tiled_q4k_gemv",
-        .keys = "k=8448 n=4",
-        .edits = { { "bar.sync", "", 2, "" } },
-        .found = "shared",
-    },
-    {
-        NAMED(6, "two_rows_a_turn_without_a_loop"),
-        .family = "batched_hw_dp4a_q4k_gemv",
-        .keys = "k=1024 n=50 m=2",
-        .edits = { { "@%p", " $row_loop;", 1, "" } },
-        .found = "is never written",
-    },
-    {
-        NAMED(16, "the_end_of_a_wide_head_s_partial_result_is_not_stored"),
-        .family = "flash_decoding_chunk",
-        .keys = wide_batch_keys,
-        .edits = { { "st.global.v4.f32", "", 4, "" } },
-        .found = "is never written",
-    },
-    {
-        NAMED(16, "the_end_of_a_wide_head_is_not_merged"),
-        .family = "multi_warp_attention",
-        .keys = wide_head_keys,
-        .edits = { { "setp.lt.u32", ", 64;", 0, "setp.lt.u32 $1, $2, 32;" } },
-        .found = "is never written",
-    },
-    {
-        NAMED(9, "high_nibbles_with_the_scale_of_low_ones"),
-        .family = "hw_dp4a_q4k_gemv",
-        .keys = gemv_keys,
-        .edits = { { "and.b32", ", 0xF0F0F0F0;", 0, "shr.u32 $1, $2, 4;\nand.b32 $1, $1, $3;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(12, "x_staged_for_the_built_k_in_a_kernel_for_any_k"),
-        .family = "tiled_q4k_gemv",
-        .keys = dynamic_keys,
-        .edits = { { "ld.param.u32", "[k_dim];", 1, "mov.u32 $1, 1024;" } },
-        .found = "(k 256, n 1",
-    },
-    {
-        NAMED(5, "a_fast_warp_refills_shared_memory_under_a_slow_one"),
-        .family = "mwv_dp4a_q4k_gemv",
-        .keys = gemv_keys,
-        .edits = { { "xor.b32", "", 1, "" } },
-        .found = "race",
-    },
-    {
-        NAMED(6, "a_grid_smaller_than_the_output_without_a_loop"),
-        .family = "mwv_dp4a_q4k_gemv",
-        .keys = gemv_keys,
-        .edits = { { "@%p", " $row_loop;", 1, "" } },
-        .found = "y[16] is never written",
-    },
-    {
-        NAMED(7, "shared_memory_from_address_0"),
-        .family = "mwv_q4k_gemv",
-        .keys = gemv_keys,
-        .edits = { { "mov.u32", " partial;", 0, "mov.u32 $1, 0;" } },
-        .found = "out of bounds",
-    },
-    {
-        NAMED(8, "nothing_divided_by_nothing"),
-        .family = "incremental_attention",
-        .keys = attention_keys,
-        .edits = { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
-                   { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
-                   { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
-        .found = "nan",
-    },
-    {
-        NAMED(8, "a_sequence_of_a_batch_divided_by_nothing"),
-        .family = "batched_incremental_attention",
-        .keys = batch_keys,
-        .edits = { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
-                   { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
-                   { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
-        .found = "nan",
-    },
-    {
-        NAMED(8, "no_chunks_divided_by_nothing"),
-        .family = "flash_decoding_reduce",
-        .keys = batch_keys,
-        .edits = { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
-                   { "selp.f32", "", 8, "mov.f32 $1, %kept;" },
-                   { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
-        .found = "nan",
-    },
-    {
-        NAMED(8, "minus_infinity_minus_minus_infinity"),
-        .family = "multi_warp_attention",
-        .keys = attention_keys,
-        .edits = { { "mov.f32", ", 0fFF7FFFFF;", 0, "mov.f32 $1, 0fFF800000;" } },
-        .found = "nan",
-    },
-    {
-        .name = "a_length_that_is_not_clamped",
-        .family = "flash_decoding_chunk",
-        .keys = batch_keys,
-        .edits = { { "min.u32", "", 1, "mov.b32 $1, $2;" } },
-        .found = "out of bounds",
-    },
-    {
-        NAMED(9, "high_nibbles_taken_for_low_ones"),
-        .family = "mwv_q4k_gemv",
-        .keys = gemv_keys,
-        .edits = { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
-                   { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(9, "high_nibbles_of_q4_0_taken_for_low_ones"),
-        .family = "q4_0_gemv",
-        .keys = gemv_keys,
-        .edits = { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
-                   { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(9, "upper_bits_of_q6_k_taken_for_another_group_s"),
-        .family = "hw_dp4a_q6k_gemv",
-        .keys = gemv_keys,
-        .edits = { { "shl.b32", ", 4;", 0, "shl.b32 $1, $2, 6;" } },
-        .found = " of its bound",
-    },
-    {
-        .name = "a_word_loaded_at_once_from_a_block_that_is_2_byte_aligned",
-        .family = "q8_0_gemv",
-        .keys = gemv_keys,
-        .edits = { { "ld.global.nc.u16", "", 2, "ld.global.nc.u32 $1, $2;" } },
-        .found = "misaligned",
-    },
-    {
-        .name = "a_word_loaded_at_once_from_an_odd_super_block",
-        .family = "mwv_q6k_gemv",
-        .keys = "k=768 n=3 num_warps=1",
-        .edits = { { "ld.global.nc.u16", "", 1, "ld.global.nc.u32 $1, $2;" } },
-        .found = "misaligned",
-    },
-    {
-        .name = "words_of_a_cache_block_loaded_where_its_quants_begin",
-        .family = "multi_warp_attention",
-        .keys = blocks_keys,
-        .edits = { { "and.b32", ", 0xFFFFFFFC;", 1, "add.u32 $1, $2, 2;" } },
-        .found = "misaligned",
-    },
-    {
-        .name = "odd_blocks_of_a_cache_realigned_as_even_ones",
-        .family = "multi_warp_attention",
-        .keys = blocks_keys,
-        .edits = { { "selp.u32", "", 2, "mov.b32 $1, $2;" } },
-        .found = " of its bound",
-    },
-    {
-        .name = "a_cache_row_s_first_scale_taken_for_all_its_blocks",
-        .family = "gqa_flash_decoding",
-        .keys = blocks_batch_keys,
-        .edits = { { "sub.u64", "", 1, "neg.s64 $1, $3;" } },
-        .found = " of its bound",
-    },
-    {
-        .name = "the_quants_of_a_cache_taken_as_unsigned",
-        .family = "incremental_attention",
-        .keys = blocks_keys,
-        .edits = { { "xor.b32", ", 0x80808080;", 0, "mov.b32 $1, $2;" } },
-        .found = " of its bound",
-    },
-    {
-        NAMED(12, "the_built_k_in_a_kernel_for_any_k"),
-        .family = "q4k_gemv",
-        .keys = dynamic_keys,
-        .edits = { { "ld.param.u32", "[k_dim];", 1, "mov.u32 $1, 1024;" } },
-        .found = "(k 256, n 1",
-    },
-    {
-        NAMED(12, "the_built_n_in_a_kernel_for_any_n"),
-        .family = "mwv_dp4a_q4k_gemv",
-        .keys = dynamic_keys,
-        .edits = { { "ld.param.u32", "[n_dim];", 1, "mov.u32 $1, 50;" } },
-        .found = "out of bounds",
-    },
-    {
-        NAMED(14, "a_register_set_on_one_path_only"),
-        .family = "mwv_q4k_gemv",
-        .keys = gemv_keys,
-        .edits = { { "mov.f32", "0f00000000;", 2, "" } },
-        .found = "undefined register",
-    },
-    {
-        NAMED(16, "the_end_of_a_wide_head_is_not_stored"),
-        .family = "incremental_attention",
-        .keys = wide_head_keys,
-        .edits = { { "st.global.v4.f32", "", 4, "" } },
-        .found = "is never written",
-    },
-    {
-        NAMED(16, "the_end_of_a_wide_head_is_not_multiplied"),
-        .family = "incremental_attention",
-        .keys = wide_head_keys,
-        .edits = { { "fma.rn.f32", "", 15, "mov.f32 $1, $4;" } },
-        .found = " of its bound",
-    },
+    { "trap_1_the_new_maximum_taken_for_the_old_one",
+      "incremental_attention",
+      attention_keys,
+      { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
+      " of its bound, stored by",
+      "st.global.v4.f32" },
+    { "trap_1_the_new_maximum_taken_for_the_old_one_in_a_chunk",
+      "flash_decoding_chunk",
+      batch_keys,
+      { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
+      " of its bound",
+      NULL },
+    { "trap_1_the_new_maximum_taken_for_the_old_one_in_the_merge_of_chunks",
+      "flash_decoding_reduce",
+      many_chunks_keys,
+      { { "sub.f32", "", 1, "sub.f32 $1, $3, $3;" } },
+      " of its bound",
+      NULL },
+    { "trap_2_lane_0_s_score_used_by_all_lanes",
+      "multi_warp_attention",
+      attention_keys,
+      { { "shfl.sync.bfly.b32", "", 0, "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
+      " of its bound",
+      NULL },
+    { "trap_5_partial_results_read_without_a_barrier",
+      "multi_warp_attention",
+      attention_keys,
+      { { "bar.sync", "", 1, "" } },
+      "race",
+      NULL },
+    { "trap_5_products_weighed_before_all_lanes_have_stored_them",
+      "gqa_flash_decoding",
+      wide_chunk_keys,
+      { { "bar.warp.sync", "", 1, "" } },
+      "race",
+      NULL },
+    { "trap_5_weights_used_before_all_lanes_have_made_them",
+      "gqa_flash_decoding",
+      wide_chunk_keys,
+      { { "bar.warp.sync", "", 2, "" } },
+      "race",
+      NULL },
+    { "trap_5_products_of_a_tile_stored_over_weights_in_use",
+      "gqa_flash_decoding",
+      one_chunk_keys,
+      { { "bar.warp.sync", "", 3, "" } },
+      "race",
+      NULL },
+    { "trap_5_q_used_before_all_warps_have_staged_it",
+      "gqa_flash_decoding",
+      batch_keys,
+      { { "bar.sync", "", 1, "" } },
+      "'queries'",
+      NULL },
+    { "trap_5_blocks_counted_before_all_warps_have_stored_their_rows",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "bar.sync", "", 3, "" } },
+      "nothing orders the two",
+      NULL },
+    { "trap_5_blocks_counted_without_a_release",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "atom.acq_rel.gpu", "", 0, "atom.acquire.gpu.global.inc.u32 $1, $2, $3;" } },
+      "nothing orders the two",
+      NULL },
+    { "trap_5_blocks_counted_without_an_acquire",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "atom.acq_rel.gpu", "", 0, "atom.release.gpu.global.inc.u32 $1, $2, $3;" } },
+      "nothing orders the two",
+      NULL },
+    { "trap_5_partial_results_of_other_blocks_read_through_the_read_only_cache",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "ld.global.v4.f32", "", 1, "ld.global.nc.v4.f32 {$1, $2, $3, $4}, $5;" } },
+      "ld.global.nc",
+      NULL },
+    { "trap_5_chunks_merged_by_the_block_of_the_last_one",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "ld.shared.u32", "[ticket];", 1, "mov.u32 $1, %ctaid.z;" } },
+      "",
+      NULL },
+    { "trap_5_a_head_s_partial_results_merged_without_a_barrier",
+      "gqa_flash_decoding",
+      batch_keys,
+      { { "bar.sync", "", 2, "" } },
+      "race",
+      NULL },
+    { "trap_5_the_number_of_finished_blocks_read_without_a_barrier",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "bar.sync", "", 4, "" } },
+      "'ticket'",
+      NULL },
+    { "trap_5_parts_of_the_chunks_merged_without_a_barrier",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "bar.sync", "", 5, "" } },
+      "race",
+      NULL },
+    { "trap_3_a_counter_of_finished_blocks_left_as_it_is",
+      "gqa_flash_decoding",
+      grid_chunks_keys,
+      { { "atom.acq_rel.gpu.global.inc.u32", "", 0,
+          "atom.acq_rel.gpu.global.add.u32 $1, $2, 1;" } },
+      "counters is not zero behind the launch",
+      NULL },
+    { "trap_1_a_tile_s_results_added_without_the_factor_of_the_new_maximum",
+      "gqa_flash_decoding",
+      one_chunk_keys,
+      { { "shfl.sync.idx.b32", "", 0, "mov.f32 $1, 0f3F800000;" } },
+      " of its bound",
+      NULL },
+    { "trap_2_a_part_of_the_heads_products_exchanged_one_way",
+      "gqa_flash_decoding",
+      batch_keys,
+      { { "shfl.sync.bfly.b32", ", 1, 31, 0xFFFFFFFF;", 0,
+          "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
+      " of its bound",
+      NULL },
+    { "trap_2_lane_0_s_maximum_used_by_all_lanes",
+      "q8_1_quantize",
+      "k=1024",
+      { { "shfl.sync.bfly.b32", "", 0, "shfl.sync.down.b32 $1, $2, $3, $4, $5;" } },
+      " of its bound, stored by",
+      "st.global." },
+    { "trap_3_warps_without_work_leave_before_a_barrier",
+      "mwv_q4k_gemv",
+      "k=512 n=4 num_warps=4",
+      { { "bar.sync", "", 1,
+          ".reg .pred %out;\n.reg .b32 %self;\n"
+          "mov.u32 %self, %tid.x;\nsetp.ge.u32 %out, %self, 64;\n"
+          "@%out ret;\n$0" } },
+      "barrier",
+      "bar.sync" },
+    { "trap_3_warps_past_the_last_row_do_not_stage_their_share",
+      "tiled_q4k_gemv",
+      "k=512 n=5 outputs_per_block=4",
+      { { "bar.sync", "", 1,
+          ".reg .pred %out;\n.reg .b32 %self;\n"
+          "mov.u32 %self, %tid.x;\nsetp.ge.u32 %out, %self, 32;\n"
+          "@%out ret;\n$0" } },
+      "barrier",
+      NULL },
+    { "trap_4_a_part_of_x_is_not_staged",
+      "tiled_q4k_gemv",
+      "k=2048 n=4 outputs_per_block=4",
+      { { "st.shared.v4.f32", "", 4, "" } },
+      "uninitialised",
+      "ld.shared.v4.f32" },
+    { "trap_5_a_chunk_is_staged_over_one_in_use",
+      "chunked_tiled_q4k_gemv",
+      "k=8448 n=4",
+      { { "bar.sync", "", 1, "" } },
+      "race",
+      "st.shared.v4.f32" },
+    { "trap_5_a_chunk_is_used_before_it_is_staged",
+      "chunked_tiled_q4k_gemv",
+      "k=8448 n=4",
+      { { "bar.sync", "", 2, "" } },
+      "shared",
+      NULL },
+    { "trap_6_two_rows_a_turn_without_a_loop",
+      "batched_hw_dp4a_q4k_gemv",
+      "k=1024 n=50 m=2",
+      { { "@%p", " $row_loop;", 1, "" } },
+      "is never written",
+      NULL },
+    { "trap_16_the_end_of_a_wide_head_s_partial_result_is_not_stored",
+      "flash_decoding_chunk",
+      wide_batch_keys,
+      { { "st.global.v4.f32", "", 4, "" } },
+      "is never written",
+      NULL },
+    { "trap_16_the_end_of_a_wide_head_is_not_merged",
+      "multi_warp_attention",
+      wide_head_keys,
+      { { "setp.lt.u32", ", 64;", 0, "setp.lt.u32 $1, $2, 32;" } },
+      "is never written",
+      NULL },
+    { "trap_9_high_nibbles_with_the_scale_of_low_ones",
+      "hw_dp4a_q4k_gemv",
+      gemv_keys,
+      { { "and.b32", ", 0xF0F0F0F0;", 0, "shr.u32 $1, $2, 4;\nand.b32 $1, $1, $3;" } },
+      " of its bound",
+      NULL },
+    { "trap_12_x_staged_for_the_built_k_in_a_kernel_for_any_k",
+      "tiled_q4k_gemv",
+      dynamic_keys,
+      { { "ld.param.u32", "[k_dim];", 1, "mov.u32 $1, 1024;" } },
+      "(k 256, n 1",
+      NULL },
+    { "trap_5_a_fast_warp_refills_shared_memory_under_a_slow_one",
+      "mwv_dp4a_q4k_gemv",
+      gemv_keys,
+      { { "xor.b32", "", 1, "" } },
+      "race",
+      NULL },
+    { "trap_6_a_grid_smaller_than_the_output_without_a_loop",
+      "mwv_dp4a_q4k_gemv",
+      gemv_keys,
+      { { "@%p", " $row_loop;", 1, "" } },
+      "y[16] is never written; what is, is stored by",
+      "st.global.f32" },
+    { "trap_7_shared_memory_from_address_0",
+      "mwv_q4k_gemv",
+      gemv_keys,
+      { { "mov.u32", " partial;", 0, "mov.u32 $1, 0;" } },
+      "out of bounds",
+      "st.shared.f32" },
+    { "trap_8_nothing_divided_by_nothing",
+      "incremental_attention",
+      attention_keys,
+      { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
+        { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
+        { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
+      "nan",
+      "st.global.v4.f32" },
+    { "trap_8_a_sequence_of_a_batch_divided_by_nothing",
+      "batched_incremental_attention",
+      batch_keys,
+      { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
+        { "selp.f32", "", 2, "mov.f32 $1, %kept;" },
+        { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
+      "nan",
+      NULL },
+    { "trap_8_no_chunks_divided_by_nothing",
+      "flash_decoding_reduce",
+      batch_keys,
+      { { "rcp.rn.f32", "", 1, "$0\nmov.f32 %kept, $1;" },
+        { "selp.f32", "", 8, "mov.f32 $1, %kept;" },
+        { ".reg .f32", "", 1, "$0\n.reg .f32 %kept;" } },
+      "nan",
+      NULL },
+    { "trap_8_minus_infinity_minus_minus_infinity",
+      "multi_warp_attention",
+      attention_keys,
+      { { "mov.f32", ", 0fFF7FFFFF;", 0, "mov.f32 $1, 0fFF800000;" } },
+      "nan",
+      NULL },
+    { "a_length_that_is_not_clamped",
+      "flash_decoding_chunk",
+      batch_keys,
+      { { "min.u32", "", 1, "mov.b32 $1, $2;" } },
+      "out of bounds",
+      NULL },
+    { "trap_9_high_nibbles_taken_for_low_ones",
+      "mwv_q4k_gemv",
+      gemv_keys,
+      { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
+        { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
+      " of its bound, stored by",
+      "st.global.f32" },
+    { "trap_9_high_nibbles_of_q4_0_taken_for_low_ones",
+      "q4_0_gemv",
+      gemv_keys,
+      { { "shl.b32", ", 3;", 0, "shr.u32 $1, $2, 1 ;" },
+        { "shr.u32", ", 1;", 0, "shl.b32 $1, $2, 3;" } },
+      " of its bound",
+      NULL },
+    { "trap_9_upper_bits_of_q6_k_taken_for_another_group_s",
+      "hw_dp4a_q6k_gemv",
+      gemv_keys,
+      { { "shl.b32", ", 4;", 0, "shl.b32 $1, $2, 6;" } },
+      " of its bound",
+      NULL },
+    { "a_word_loaded_at_once_from_a_block_that_is_2_byte_aligned",
+      "q8_0_gemv",
+      gemv_keys,
+      { { "ld.global.nc.u16", "", 2, "ld.global.nc.u32 $1, $2;" } },
+      "misaligned",
+      NULL },
+    { "a_word_loaded_at_once_from_an_odd_super_block",
+      "mwv_q6k_gemv",
+      "k=768 n=3 num_warps=1",
+      { { "ld.global.nc.u16", "", 1, "ld.global.nc.u32 $1, $2;" } },
+      "misaligned",
+      NULL },
+    { "words_of_a_cache_block_loaded_where_its_quants_begin",
+      "multi_warp_attention",
+      blocks_keys,
+      { { "and.b32", ", 0xFFFFFFFC;", 1, "add.u32 $1, $2, 2;" } },
+      "misaligned",
+      NULL },
+    { "odd_blocks_of_a_cache_realigned_as_even_ones",
+      "multi_warp_attention",
+      blocks_keys,
+      { { "selp.u32", "", 2, "mov.b32 $1, $2;" } },
+      " of its bound",
+      NULL },
+    { "a_cache_row_s_first_scale_taken_for_all_its_blocks",
+      "gqa_flash_decoding",
+      blocks_batch_keys,
+      { { "sub.u64", "", 1, "neg.s64 $1, $3;" } },
+      " of its bound",
+      NULL },
+    { "the_quants_of_a_cache_taken_as_unsigned",
+      "incremental_attention",
+      blocks_keys,
+      { { "xor.b32", ", 0x80808080;", 0, "mov.b32 $1, $2;" } },
+      " of its bound",
+      NULL },
+    { "trap_10_offsets_into_a_cache_wrap_at_2_to_the_32",
+      "incremental_attention",
+      "head_dim=256 num_heads=1024 num_kv_heads=1024 max_seq_len=4400",
+      { { "mul.lo.u64", "", 1, "$0\nand.b64 $1, $1, 0xFFFFFFFF;" } },
+      " of its bound, stored by",
+      "st.global.v4.f32" },
+    { "trap_12_the_built_k_in_a_kernel_for_any_k",
+      "q4k_gemv",
+      dynamic_keys,
+      { { "ld.param.u32", "[k_dim];", 1, "mov.u32 $1, 1024;" } },
+      "(k 256, n 1",
+      "ld.global.nc." },
+    { "trap_12_the_built_n_in_a_kernel_for_any_n",
+      "mwv_dp4a_q4k_gemv",
+      dynamic_keys,
+      { { "ld.param.u32", "[n_dim];", 1, "mov.u32 $1, 50;" } },
+      "out of bounds",
+      NULL },
+    { "trap_14_a_register_set_on_one_path_only",
+      "mwv_q4k_gemv",
+      gemv_keys,
+      { { "mov.f32", "0f00000000;", 2, "" } },
+      "undefined register",
+      "mov.f32" },
+    { "trap_16_the_end_of_a_wide_head_is_not_stored",
+      "incremental_attention",
+      wide_head_keys,
+      { { "st.global.v4.f32", "", 4, "" } },
+      "is never written",
+      "st.global.v4.f32" },
+    { "trap_16_the_end_of_a_wide_head_is_not_multiplied",
+      "incremental_attention",
+      wide_head_keys,
+      { { "fma.rn.f32", "", 15, "mov.f32 $1, $4;" } },
+      " of its bound",
+      NULL },
 };
 
 static kernel trap_kernel(arena *a, const char *family_name, const char *keys, instance *in)
@@ -480,13 +426,18 @@ static void is_found(void **state)
     kernel faulty = edited(a, &k, t->edits);
     r = verify_kernel(a, &faulty, 1);
     expect_found(&r, t->found);
+    const char *line = faulty.ptx;
+    for (unsigned i = 1; i < r.line; i++)
+        line = strchr(line, '\n') + 1;
+    line += strspn(line, " ");
+    if (t->line && strncmp(line, t->line, strlen(t->line)) != 0)
+        fail_msg("line %u is named, '%.*s', not a line '%s'", r.line, (int)strcspn(line, "\n"),
+                 line, t->line);
     arena_free(a);
 }
 
-static void trap_3_a_divergent_return_before_a_barrier_is_not_built(void **state)
+ARENA_TEST(trap_3_a_divergent_return_before_a_barrier_is_not_built)
 {
-    (void)state;
-    arena *a = arena_new();
     ptx *p = ptx_new(a, "leaves_early", target_find("sm_75"), 64);
     ptx_output out;
     const char *error = "";
@@ -495,7 +446,6 @@ static void trap_3_a_divergent_return_before_a_barrier_is_not_built(void **state
     assert_false(ptx_finish(p, a, &out, &error));
     if (!strstr(error, "barrier") && !strstr(error, "bar.sync"))
         fail_msg("'%s'", error);
-    arena_free(a);
 }
 
 /* A tile of 128 values copied through shared memory by 64 threads, each taking every step-th. */
@@ -540,21 +490,17 @@ static emu_fault run_tile(arena *a, const char *text)
     return right ? EMU_OK : report.fault;
 }
 
-static void trap_4_a_cooperative_load_with_another_stride_is_found(void **state)
+ARENA_TEST(trap_4_a_cooperative_load_with_another_stride_is_found)
 {
-    (void)state;
-    arena *a = arena_new();
     assert_int_equal(run_tile(a, tile_ptx), EMU_OK);
     assert_int_equal(run_tile(a, mutate(a, tile_ptx, "%r3, %r3, 64", "%r3, %r3, 128")),
                      EMU_UNINITIALISED);
     assert_int_equal(run_tile(a, mutate(a, tile_ptx, "%r3, %r3, 64", "%r3, %r3, 96")),
                      EMU_UNINITIALISED);
-    arena_free(a);
 }
 
-static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void **state)
+TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
 {
-    (void)state;
     static const char cache_keys[] = "head_dim=128 num_heads=8 num_kv_heads=8 max_seq_len=2000000";
     static const struct {
         const char *family, *keys;
@@ -593,9 +539,8 @@ static void trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found(void
     }
 }
 
-static void trap_11_a_k_that_is_not_whole_blocks_is_no_spec(void **state)
+TEST(trap_11_a_k_that_is_not_whole_blocks_is_no_spec)
 {
-    (void)state;
     static const char *const quantized[] = { "q4k_gemv",
                                              "mwv_q4k_gemv",
                                              "mwv_dp4a_q4k_gemv",
@@ -619,22 +564,17 @@ static void trap_11_a_k_that_is_not_whole_blocks_is_no_spec(void **state)
     }
 }
 
-static void trap_13_a_launch_with_another_block_size_is_refused(void **state)
+ARENA_TEST(trap_13_a_launch_with_another_block_size_is_refused)
 {
-    (void)state;
-    arena *a = arena_new();
     instance in;
     kernel k = trap_kernel(a, "mwv_q4k_gemv", "k=1024 n=3 num_warps=4", &in);
     in.num_warps = 2;
     verify_result r = verify_kernel(a, &k, 1);
     expect_found(&r, "requires 128");
-    arena_free(a);
 }
 
-static void trap_14_a_value_of_one_path_used_on_another_is_not_built(void **state)
+ARENA_TEST(trap_14_a_value_of_one_path_used_on_another_is_not_built)
 {
-    (void)state;
-    arena *a = arena_new();
     ptx *p = ptx_new(a, "one_path", target_find("sm_75"), 32);
     ptx_param(p, U64, "y");
     ptx_output out;
@@ -645,12 +585,10 @@ static void trap_14_a_value_of_one_path_used_on_another_is_not_built(void **stat
     st_global(p, U32, y, 4, sum);
     assert_false(ptx_finish(p, a, &out, &error));
     assert_true(strlen(error) > 0);
-    arena_free(a);
 }
 
-static void trap_15_the_text_does_not_depend_on_what_was_built_before(void **state)
+TEST(trap_15_the_text_does_not_depend_on_what_was_built_before)
 {
-    (void)state;
     for (const family *const *f = families; *f; f++) {
         const char *keys = family_key(*f, "n") ? gemv_keys : "k=1024";
         if (family_key(*f, "head_dim"))
@@ -680,9 +618,8 @@ static double instructions_a_weight(arena *a, const kernel *k)
     return (double)r.instructions / (double)(s->k * s->n);
 }
 
-static void trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count(void **state)
+ARENA_TEST(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count)
 {
-    (void)state;
     static const struct {
         const char *family;
         double most;
@@ -714,7 +651,6 @@ static void trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count(void **
         { "fused_kv_hw_dp4a_q4k_gemv", 7.9 },
         { "fused_gate_up_swiglu_hw_dp4a_q4k_gemv", 7.9 },
     };
-    arena *a = arena_new();
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         instance in;
         kernel k = trap_kernel(a, bounds[i].family, "k=16384 n=8", &in);
@@ -728,30 +664,13 @@ static void trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count(void **
         kernel faulty = edited(a, &k, edits);
         assert_true(instructions_a_weight(a, &faulty) > bounds[i].most);
     }
-    arena_free(a);
 }
 
 int main(void)
 {
-    static const struct CMUnitTest others[] = {
-        cmocka_unit_test(trap_3_a_divergent_return_before_a_barrier_is_not_built),
-        cmocka_unit_test(trap_4_a_cooperative_load_with_another_stride_is_found),
-        cmocka_unit_test(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found),
-        cmocka_unit_test(trap_11_a_k_that_is_not_whole_blocks_is_no_spec),
-        cmocka_unit_test(trap_13_a_launch_with_another_block_size_is_refused),
-        cmocka_unit_test(trap_14_a_value_of_one_path_used_on_another_is_not_built),
-        cmocka_unit_test(trap_15_the_text_does_not_depend_on_what_was_built_before),
-        cmocka_unit_test(trap_17_work_that_one_lane_in_eight_needs_shows_in_the_count),
-    };
-    enum {
-        PLANTED = sizeof traps / sizeof *traps,
-        OTHERS = sizeof others / sizeof *others,
-    };
-    struct CMUnitTest tests[PLANTED + OTHERS];
-    for (size_t i = 0; i < PLANTED; i++)
-        tests[i] = (struct CMUnitTest){ .name = traps[i].name,
-                                        .test_func = is_found,
-                                        .initial_state = (void *)(uintptr_t)&traps[i] };
-    memcpy(tests + PLANTED, others, sizeof others);
-    return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
+    for (size_t i = 0; i < sizeof traps / sizeof *traps; i++)
+        test_add((struct CMUnitTest){ .name = traps[i].name,
+                                      .test_func = is_found,
+                                      .initial_state = (void *)(uintptr_t)&traps[i] });
+    return test_run(NULL, NULL);
 }

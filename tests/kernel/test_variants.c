@@ -1,14 +1,8 @@
 /* A variant is what its name says: the PTX of each is read for the instructions that make it that.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test.h"
 #include "kernel/suite.h"
 
 /* How many lines of a kernel have a text. With the sizes given its loops are laid out once. */
@@ -110,9 +104,8 @@ static unsigned count_lines(const char *lines, const char *text)
     return count;
 }
 
-static void variants_are_what_their_names_say(void **state)
+TEST(variants_are_what_their_names_say)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         const claim *c = &claims[i];
         arena *a = arena_new();
@@ -127,12 +120,4 @@ static void variants_are_what_their_names_say(void **state)
                      c->least, c->most, c->since);
         arena_free(a);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variants_are_what_their_names_say),
-    };
-    return cmocka_run_group_tests_name("variants", tests, NULL, NULL);
 }

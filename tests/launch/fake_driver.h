@@ -3,14 +3,9 @@
 #ifndef PTXGEN_TESTS_FAKE_DRIVER_H
 #define PTXGEN_TESTS_FAKE_DRIVER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "fake_cuda.h"
 
 enum {

@@ -38,21 +38,18 @@ has() {
 # shellcheck disable=SC2086
 has 2 cc "-I$work/alias" -O2 $sections -DUSE_ALIAS "$here/sections.c"
 
+# shellcheck disable=SC2086
 for way in string incbin; do
     include=-I$work/$way
     for compiler in gcc clang; do
         has "$all" $compiler "$include" "$here/sections.c"
-        # shellcheck disable=SC2086
         has 1 $compiler "$include" $sections "$here/sections.c"
-        # shellcheck disable=SC2086
+        has 4 $compiler "$include" $sections -DUSE_PIPELINE "$here/sections.c"
+        has "$all" $compiler "$include" $sections -DUSE_ALL "$here/sections.c"
         has 1 $compiler "$include" -O2 $sections "$here/sections.c"
-        # shellcheck disable=SC2086
-        has 4 $compiler "$include" -O2 $sections -DUSE_PIPELINE "$here/sections.c"
-        # shellcheck disable=SC2086
-        has "$all" $compiler "$include" -O2 $sections -DUSE_ALL "$here/sections.c"
     done
-    for compiler in g++ clang++; do
-        # shellcheck disable=SC2086
-        has 1 $compiler "$include" -O2 $sections "$work/sections.cc"
-    done
+done
+for compiler in g++ clang++; do
+    # shellcheck disable=SC2086
+    has 1 $compiler "$include" -O2 $sections "$work/sections.cc"
 done

@@ -7,7 +7,7 @@ static void assert_launched(const char *entry, unsigned grid, unsigned block, un
     assert_launch(0, entry, grid, block, shared);
 }
 
-static void a_fixed_grid_is_launched_with_arguments_in_order(void **state)
+TEST_WITH(a_fixed_grid_is_launched_with_arguments_in_order, set_up_loaded, NULL)
 {
     assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 0x104, 0x220, 0x330),
                      CUDA_SUCCESS);
@@ -15,7 +15,7 @@ static void a_fixed_grid_is_launched_with_arguments_in_order(void **state)
     assert_arguments(0, 0x104, 0x220, 0x330, 0, 0);
 }
 
-static void the_number_of_sms_decides_a_striding_grid(void **state)
+TEST_WITH(the_number_of_sms_decides_a_striding_grid, set_up_loaded, NULL)
 {
     assert_int_equal(
         engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(*state, STREAM, 0x104, 0x220, 0x334),
@@ -23,7 +23,7 @@ static void the_number_of_sms_decides_a_striding_grid(void **state)
     assert_launched("mwv_dp4a_q4k_gemv_k256_n5000_w3", SM_COUNT * 16, 96, 0);
 }
 
-static void run_time_sizes_decide_grid_and_shared_memory(void **state)
+TEST_WITH(run_time_sizes_decide_grid_and_shared_memory, set_up_loaded, NULL)
 {
     assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9),
                      CUDA_SUCCESS);
@@ -32,7 +32,7 @@ static void run_time_sizes_decide_grid_and_shared_memory(void **state)
 }
 
 /* 2 KV heads, m sequences, and of each as many chunks as make 2 blocks an SM. */
-static void a_grid_divides_by_run_time_sizes_and_is_refused_without_them(void **state)
+TEST_WITH(a_grid_divides_by_run_time_sizes_and_is_refused_without_them, set_up_loaded, NULL)
 {
     const ptxgen_kernel *kernel = &engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic;
     const ptxgen_run whole = { .m = 3, .sm_count = SM_COUNT };
@@ -55,7 +55,7 @@ static void a_grid_divides_by_run_time_sizes_and_is_refused_without_them(void **
 }
 
 /* One warp a block of 32 values: 2^31 blocks are one too many. */
-static void a_grid_beyond_cudas_limits_is_refused(void **state)
+TEST_WITH(a_grid_beyond_cudas_limits_is_refused, set_up_loaded, NULL)
 {
     static const struct {
         uint32_t k, m, blocks;
@@ -80,7 +80,7 @@ static void a_grid_beyond_cudas_limits_is_refused(void **state)
 }
 
 /* By hand as well: what the kernel does not take has no grid. */
-static void a_grid_of_sizes_that_a_kernel_does_not_take_is_none(void **state)
+TEST_WITH(a_grid_of_sizes_that_a_kernel_does_not_take_is_none, set_up_loaded, NULL)
 {
     static const ptxgen_run wrong[] = { { .k = 33, .m = 1 },
                                         { .k = -32, .m = 1 },
@@ -88,14 +88,13 @@ static void a_grid_of_sizes_that_a_kernel_does_not_take_is_none(void **state)
                                         { .k = INT64_MAX / 32 * 32, .m = 1 },
                                         { .k = INT64_C(1) << 32, .m = 1 } };
     unsigned grid[3];
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(ptxgen_grid(&engine_q8_1_quantize_w1_dynamic, &wrong[i], grid));
     const ptxgen_run no_gpu = { .sm_count = INT64_MAX };
     assert_false(ptxgen_grid(&engine_mwv_dp4a_q4k_gemv_k256_n5000_w3, &no_gpu, grid));
 }
 
-static void a_sequence_length_is_a_number_or_a_pointer(void **state)
+TEST_WITH(a_sequence_length_is_a_number_or_a_pointer, set_up_loaded, NULL)
 {
     assert_int_equal(
         engine_incremental_attention_d64_h8_kv2_s32_launch(*state, STREAM, 16, 32, 48, 64, 0),
@@ -112,7 +111,7 @@ static void a_sequence_length_is_a_number_or_a_pointer(void **state)
     assert_arguments(0, 16, 32, 48, 64, far);
 }
 
-static void sizes_that_a_kernel_does_not_take_are_refused(void **state)
+TEST_WITH(sizes_that_a_kernel_does_not_take_are_refused, set_up_loaded, NULL)
 {
     static const struct {
         uint32_t k, n;
@@ -129,7 +128,7 @@ static void sizes_that_a_kernel_does_not_take_are_refused(void **state)
     assert_launched("mwv_q4k_gemv_w4_dynamic", 0x7fffffff, 128, 0);
 }
 
-static void more_shared_memory_than_a_block_can_have_is_refused(void **state)
+TEST_WITH(more_shared_memory_than_a_block_can_have_is_refused, set_up_loaded, NULL)
 {
     const uint32_t most = SHARED_BLOCK / 4, wraps_to_1024_bytes = 0x40000100;
     assert_int_equal(
@@ -149,7 +148,7 @@ static void keep(void *context, const char *why)
     strcpy(context, why);
 }
 
-static void pointers_that_are_missing_or_misaligned_are_refused_in_words(void **state)
+TEST_WITH(pointers_that_are_missing_or_misaligned_are_refused_in_words, set_up_loaded, NULL)
 {
     static const struct {
         CUdeviceptr y, w, x;
@@ -179,7 +178,7 @@ static void pointers_that_are_missing_or_misaligned_are_refused_in_words(void **
     assert_int_equal(thread.launches, 0);
 }
 
-static void what_else_is_refused_is_said_too(void **state)
+TEST_WITH(what_else_is_refused_is_said_too, set_up_loaded, NULL)
 {
     engine_cuda *cuda = *state;
     char why[512];
@@ -201,7 +200,7 @@ static void what_else_is_refused_is_said_too(void **state)
                              "dynamic shared memory");
 }
 
-static void a_node_is_a_launch_with_its_arguments(void **state)
+TEST_WITH(a_node_is_a_launch_with_its_arguments, set_up_loaded, NULL)
 {
     ptxgen_node node;
     uint64_t pointers[2];
@@ -225,14 +224,14 @@ static void a_node_is_a_launch_with_its_arguments(void **state)
                      CUDA_ERROR_INVALID_VALUE);
 }
 
-static void a_kernel_that_is_not_loaded_is_refused(void **state)
+TEST_WITH(a_kernel_that_is_not_loaded_is_refused, set_up, NULL)
 {
     assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
                      CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(thread.launches, 0);
 }
 
-static void one_kernel_is_loaded_once(void **state)
+TEST_WITH(one_kernel_is_loaded_once, set_up, NULL)
 {
     assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL), CUDA_SUCCESS);
     assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL), CUDA_SUCCESS);
@@ -242,7 +241,7 @@ static void one_kernel_is_loaded_once(void **state)
                      CUDA_SUCCESS);
 }
 
-static void above_48_kib_of_shared_memory_is_allowed_while_loading(void **state)
+TEST_WITH(above_48_kib_of_shared_memory_is_allowed_while_loading, set_up, NULL)
 {
     assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k256_n9_o4, NULL), CUDA_SUCCESS);
     assert_int_equal(fake.attributes, 0);
@@ -261,7 +260,7 @@ static void above_48_kib_of_shared_memory_is_allowed_while_loading(void **state)
     assert_int_equal(fake.attributes, 2);
 }
 
-static void shared_memory_that_is_not_granted_leaves_nothing_loaded(void **state)
+TEST_WITH(shared_memory_that_is_not_granted_leaves_nothing_loaded, set_up, NULL)
 {
     fake.set_attribute = CUDA_ERROR_INVALID_VALUE;
     assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k14336_n64_o4, NULL),
@@ -271,7 +270,7 @@ static void shared_memory_that_is_not_granted_leaves_nothing_loaded(void **state
                      CUDA_ERROR_INVALID_HANDLE);
 }
 
-static void a_jit_failure_names_the_kernel_and_gives_its_log(void **state)
+TEST_WITH(a_jit_failure_names_the_kernel_and_gives_its_log, set_up, NULL)
 {
     ptxgen_load_error error;
     fake.wrong_ptx = "mwv_dp4a_q4k_gemv_k256_n5000_w3";
@@ -283,7 +282,7 @@ static void a_jit_failure_names_the_kernel_and_gives_its_log(void **state)
                      CUDA_ERROR_INVALID_PTX);
 }
 
-static void a_kernel_whose_ptx_was_changed_is_not_loaded(void **state)
+TEST_WITH(a_kernel_whose_ptx_was_changed_is_not_loaded, set_up, NULL)
 {
     engine_cuda *cuda = *state;
     ptxgen_load_error error;
@@ -311,7 +310,7 @@ static void a_kernel_whose_ptx_was_changed_is_not_loaded(void **state)
                      CUDA_SUCCESS);
 }
 
-static void all_kernels_are_loaded_or_none_that_was_not_there_before(void **state)
+TEST_WITH(all_kernels_are_loaded_or_none_that_was_not_there_before, set_up, NULL)
 {
     ptxgen_load_error error;
     assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL), CUDA_SUCCESS);
@@ -330,7 +329,7 @@ static void all_kernels_are_loaded_or_none_that_was_not_there_before(void **stat
     assert_int_equal(fake.unloads, 3);
 }
 
-static void a_kernel_that_is_named_loads_itself(void **state)
+TEST_WITH(a_kernel_that_is_named_loads_itself, set_up, NULL)
 {
     ptxgen_load_error error;
     assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_load(*state, &error), CUDA_SUCCESS);
@@ -341,7 +340,7 @@ static void a_kernel_that_is_named_loads_itself(void **state)
     assert_launched("tiled_q4k_gemv_o4_dynamic", 3, 128, 4096);
 }
 
-static void an_assertion_stops_a_launch_of_what_is_not_loaded(void **state)
+TEST_WITH(an_assertion_stops_a_launch_of_what_is_not_loaded, set_up, NULL)
 {
     assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
                      CUDA_ERROR_INVALID_HANDLE);
@@ -352,7 +351,7 @@ static void an_assertion_stops_a_launch_of_what_is_not_loaded(void **state)
     assert_int_equal(fake.stops, 1);
 }
 
-static void entry_points_may_be_filled_in_by_hand(void **state)
+TEST_WITH(entry_points_may_be_filled_in_by_hand, set_up, NULL)
 {
     engine_cuda *cuda = *state, own = { .driver = { .ctx_get_device = ctx_get_device } };
     assert_int_equal(ptxgen_driver_ask(&own.driver), CUDA_ERROR_NOT_FOUND);
@@ -363,7 +362,7 @@ static void entry_points_may_be_filled_in_by_hand(void **state)
     assert_int_equal(own.driver.sm_count, SM_COUNT);
 }
 
-static void unloading_empties_the_table(void **state)
+TEST_WITH(unloading_empties_the_table, set_up_loaded, NULL)
 {
     assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
     assert_int_equal(fake.unloads, engine_kernel_count);
@@ -373,7 +372,7 @@ static void unloading_empties_the_table(void **state)
     assert_int_equal(fake.unloads, engine_kernel_count);
 }
 
-static void what_was_not_generated_is_not_loaded(void **state)
+TEST_WITH(what_was_not_generated_is_not_loaded, set_up, NULL)
 {
     static const ptxgen_query never = { .op = PTXGEN_GEMV, .k = 999 };
     ptxgen_load_error error;
@@ -385,7 +384,7 @@ static void what_was_not_generated_is_not_loaded(void **state)
                      CUDA_ERROR_INVALID_HANDLE);
 }
 
-static void a_kernel_that_was_looked_up_is_launched_by_its_descriptor(void **state)
+TEST_WITH(a_kernel_that_was_looked_up_is_launched_by_its_descriptor, set_up_loaded, NULL)
 {
     engine_cuda *cuda = *state;
     static const ptxgen_query query = {
@@ -404,7 +403,7 @@ static void a_kernel_that_was_looked_up_is_launched_by_its_descriptor(void **sta
     assert_int_equal(thread.launches, 1);
 }
 
-static void of_several_targets_the_newest_that_the_device_runs_is_loaded(void **state)
+TEST_WITH(of_several_targets_the_newest_that_the_device_runs_is_loaded, set_up, NULL)
 {
     ptxgen_kernel turing = engine_mwv_q4k_gemv_k512_n7_w4, hopper = turing, blackwell = turing;
     const ptxgen_kernel *kernels[] = { &turing, &hopper, &blackwell };
@@ -422,7 +421,7 @@ static void of_several_targets_the_newest_that_the_device_runs_is_loaded(void **
     assert_null(loaded[0].kernel);
 }
 
-static void what_the_device_is_too_old_for_is_not_loaded_with_the_rest(void **state)
+TEST_WITH(what_the_device_is_too_old_for_is_not_loaded_with_the_rest, set_up, NULL)
 {
     ptxgen_kernel newer = engine_tiled_q4k_gemv_k256_n9_o4;
     const ptxgen_kernel *kernels[] = { &newer, &engine_mwv_q4k_gemv_k512_n7_w4 };
@@ -434,7 +433,7 @@ static void what_the_device_is_too_old_for_is_not_loaded_with_the_rest(void **st
     assert_ptr_equal(loaded[1].kernel, &engine_mwv_q4k_gemv_k512_n7_w4);
 }
 
-static void a_driver_without_an_entry_point_is_not_used(void **state)
+TEST_WITH(a_driver_without_an_entry_point_is_not_used, set_up, NULL)
 {
     static const char *const names[] = { "cuCtxGetDevice",     "cuDeviceGetAttribute",
                                          "cuModuleLoadDataEx", "cuModuleGetFunction",
@@ -451,42 +450,4 @@ static void a_driver_without_an_entry_point_is_not_used(void **state)
     fake.context = CUDA_ERROR_INVALID_CONTEXT;
     assert_int_equal(init(*state), CUDA_ERROR_INVALID_CONTEXT);
     assert_int_equal(engine_load_all(*state, NULL), CUDA_ERROR_NOT_INITIALIZED);
-}
-
-#define TEST(name)        cmocka_unit_test_setup(name, set_up)
-#define TEST_LOADED(name) cmocka_unit_test_setup(name, set_up_loaded)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_LOADED(a_fixed_grid_is_launched_with_arguments_in_order),
-        TEST_LOADED(the_number_of_sms_decides_a_striding_grid),
-        TEST_LOADED(run_time_sizes_decide_grid_and_shared_memory),
-        TEST_LOADED(a_grid_divides_by_run_time_sizes_and_is_refused_without_them),
-        TEST_LOADED(a_grid_beyond_cudas_limits_is_refused),
-        TEST_LOADED(a_grid_of_sizes_that_a_kernel_does_not_take_is_none),
-        TEST_LOADED(a_sequence_length_is_a_number_or_a_pointer),
-        TEST_LOADED(sizes_that_a_kernel_does_not_take_are_refused),
-        TEST_LOADED(more_shared_memory_than_a_block_can_have_is_refused),
-        TEST_LOADED(pointers_that_are_missing_or_misaligned_are_refused_in_words),
-        TEST_LOADED(what_else_is_refused_is_said_too),
-        TEST_LOADED(a_node_is_a_launch_with_its_arguments),
-        TEST(a_kernel_that_is_not_loaded_is_refused),
-        TEST(one_kernel_is_loaded_once),
-        TEST(above_48_kib_of_shared_memory_is_allowed_while_loading),
-        TEST(shared_memory_that_is_not_granted_leaves_nothing_loaded),
-        TEST(a_jit_failure_names_the_kernel_and_gives_its_log),
-        TEST(a_kernel_whose_ptx_was_changed_is_not_loaded),
-        TEST(all_kernels_are_loaded_or_none_that_was_not_there_before),
-        TEST(a_kernel_that_is_named_loads_itself),
-        TEST(an_assertion_stops_a_launch_of_what_is_not_loaded),
-        TEST(entry_points_may_be_filled_in_by_hand),
-        TEST_LOADED(unloading_empties_the_table),
-        TEST(what_was_not_generated_is_not_loaded),
-        TEST_LOADED(a_kernel_that_was_looked_up_is_launched_by_its_descriptor),
-        TEST(of_several_targets_the_newest_that_the_device_runs_is_loaded),
-        TEST(what_the_device_is_too_old_for_is_not_loaded_with_the_rest),
-        TEST(a_driver_without_an_entry_point_is_not_used),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Kernels and pipelines that differ in what they compute, looked up: each is found where it is
  * asked for, and no other in its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #define OPTIONS_KERNELS_IMPLEMENTATION
+#include "test.h"
 #include "options_kernels.h"
 
 static void assert_says(const ptxgen_query *query, const char *expected)
@@ -19,9 +14,8 @@ static void assert_says(const ptxgen_query *query, const char *expected)
     assert_int_equal(length, strlen(text));
 }
 
-static void a_gemv_with_something_added_is_found_where_it_is_asked_for(void **state)
+TEST(a_gemv_with_something_added_is_found_where_it_is_asked_for)
 {
-    (void)state;
     static const char *const names[] = { "stream_gemv_q4k_k1024_n16_m1_w2_r2",
                                          "stream_gemv_q4k_k1024_n16_m1_w2_r2_bias",
                                          "stream_gemv_q4k_k1024_n16_m1_w2_r2_residual",
@@ -38,9 +32,8 @@ static void a_gemv_with_something_added_is_found_where_it_is_asked_for(void **st
                 "stream_gemv_q4k_k1024_n16_m1_w2_r2_bias (k is 1024, n is 16)");
 }
 
-static void attention_is_found_with_the_options_that_it_is_asked_for(void **state)
+TEST(attention_is_found_with_the_options_that_it_is_asked_for)
 {
-    (void)state;
     for (int i = 0; i < 16; i++) {
         const ptxgen_query query = { .op = PTXGEN_ATTENTION,
                                      .head_dim = 128,
@@ -63,9 +56,8 @@ static void attention_is_found_with_the_options_that_it_is_asked_for(void **stat
 }
 
 /* 1 / sqrt(128), as an engine works it out in float or in double. */
-static void the_usual_scale_may_be_said_or_not(void **state)
+TEST(the_usual_scale_may_be_said_or_not)
 {
-    (void)state;
     static const double usual[] = { 0, 0.08838834764831845, 0.088388346, 0.08838835 };
     ptxgen_query query = { .op = PTXGEN_ATTENTION, .head_dim = 128 };
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
@@ -78,17 +70,15 @@ static void the_usual_scale_may_be_said_or_not(void **state)
     assert_null(options_find(&query));
 }
 
-static void lengths_of_several_sequences_are_always_in_device_memory(void **state)
+TEST(lengths_of_several_sequences_are_always_in_device_memory)
 {
-    (void)state;
     for (int indirect = 0; indirect < 2; indirect++)
         assert_non_null(options_find(&(ptxgen_query){
             .op = PTXGEN_BATCHED_ATTENTION, .m = 2, .seq_len_indirect = indirect }));
 }
 
-static void scratch_memory_is_wanted_only_of_those_who_know(void **state)
+TEST(scratch_memory_is_wanted_only_of_those_who_know)
 {
-    (void)state;
     ptxgen_query query = { .op = PTXGEN_BATCHED_ATTENTION, .m = 2 };
     assert_string_equal(options_find(&query)->family, "batched_incremental_attention");
     query.scratch = 1;
@@ -98,9 +88,8 @@ static void scratch_memory_is_wanted_only_of_those_who_know(void **state)
     assert_non_null(options_find(&query));
 }
 
-static void a_vector_is_f32_unless_the_query_says_otherwise(void **state)
+TEST(a_vector_is_f32_unless_the_query_says_otherwise)
 {
-    (void)state;
     ptxgen_query query = { .op = PTXGEN_GEMV, .weights = PTXGEN_Q6_K, .k = 256, .n = 8 };
     assert_string_equal(options_find(&query)->family, "q6k_gemv");
     query.activations = PTXGEN_Q8_1;
@@ -113,9 +102,8 @@ static void a_vector_is_f32_unless_the_query_says_otherwise(void **state)
                 "q6k_gemv_k256_n8 (k is 256)");
 }
 
-static void a_pipeline_is_found_by_its_weights_and_options(void **state)
+TEST(a_pipeline_is_found_by_its_weights_and_options)
 {
-    (void)state;
     static const struct {
         ptxgen_query query;
         const char *name;
@@ -142,9 +130,8 @@ static const ptxgen_config *key_of(const ptxgen_kernel *k, const char *name)
     return key ? key : &none;
 }
 
-static void every_kernel_is_the_one_that_its_query_finds(void **state)
+TEST(every_kernel_is_the_one_that_its_query_finds)
 {
-    (void)state;
     for (size_t i = 0; i < options_kernel_count; i++) {
         const ptxgen_kernel *k = options_kernels[i];
         const ptxgen_query query = { .op = k->operation,
@@ -164,19 +151,4 @@ static void every_kernel_is_the_one_that_its_query_finds(void **state)
                                      .softcap = key_of(k, "softcap")->real };
         assert_ptr_equal(options_find(&query), k);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gemv_with_something_added_is_found_where_it_is_asked_for),
-        cmocka_unit_test(attention_is_found_with_the_options_that_it_is_asked_for),
-        cmocka_unit_test(the_usual_scale_may_be_said_or_not),
-        cmocka_unit_test(lengths_of_several_sequences_are_always_in_device_memory),
-        cmocka_unit_test(scratch_memory_is_wanted_only_of_those_who_know),
-        cmocka_unit_test(a_vector_is_f32_unless_the_query_says_otherwise),
-        cmocka_unit_test(a_pipeline_is_found_by_its_weights_and_options),
-        cmocka_unit_test(every_kernel_is_the_one_that_its_query_finds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void assert_qkv_launched(void)
     assert_arguments(2, K, V, WK, WV, WORKSPACE);
 }
 
-static void a_pipeline_loads_its_own_kernels(void **state)
+TEST_WITH(a_pipeline_loads_its_own_kernels, set_up, NULL)
 {
     assert_int_equal(engine_qkv_k512_n256_kv64_load(*state, NULL), CUDA_SUCCESS);
     assert_int_equal(fake.loads, QKV_STEPS);
@@ -37,13 +37,13 @@ static void a_pipeline_loads_its_own_kernels(void **state)
     assert_qkv_launched();
 }
 
-static void one_call_launches_all_steps_in_order_with_their_buffers(void **state)
+TEST_WITH(one_call_launches_all_steps_in_order_with_their_buffers, set_up_loaded, NULL)
 {
     assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_SUCCESS);
     assert_qkv_launched();
 }
 
-static void a_pipeline_that_was_looked_up_is_launched_by_its_descriptor(void **state)
+TEST_WITH(a_pipeline_that_was_looked_up_is_launched_by_its_descriptor, set_up_loaded, NULL)
 {
     static const ptxgen_query query = { .family = "qkv", .k = 512, .n = 256, .n_kv = 64 };
     static const ptxgen_query wrong[] = { { .family = "qkv", .k = 512, .n = 256, .n_kv = 65 },
@@ -68,15 +68,14 @@ static void a_pipeline_that_was_looked_up_is_launched_by_its_descriptor(void **s
         assert_null(engine_find_pipeline(&wrong[i]));
 }
 
-static void the_size_of_the_workspace_is_a_constant(void **state)
+TEST_WITH(the_size_of_the_workspace_is_a_constant, set_up, NULL)
 {
-    (void)state;
     static char bytes[ENGINE_QKV_K512_N256_KV64_WORKSPACE];
     assert_int_equal(sizeof bytes, 512 / 32 * 36);
     assert_int_equal(engine_qkv_k512_n256_kv64.workspace, sizeof bytes);
 }
 
-static void a_pipeline_is_refused_before_its_first_launch(void **state)
+TEST_WITH(a_pipeline_is_refused_before_its_first_launch, set_up_loaded, NULL)
 {
     engine_cuda *cuda = *state;
     char why[512];
@@ -98,7 +97,7 @@ static void a_pipeline_is_refused_before_its_first_launch(void **state)
     assert_int_equal(fake.stops, 1);
 }
 
-static void a_pipeline_stops_at_the_step_that_fails(void **state)
+TEST_WITH(a_pipeline_stops_at_the_step_that_fails, set_up_loaded, NULL)
 {
     fake.failing_launch = 2;
     assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_ERROR_INVALID_CONTEXT);
@@ -106,7 +105,7 @@ static void a_pipeline_stops_at_the_step_that_fails(void **state)
 }
 
 /* Nothing but cuLaunchKernel is called: what a stream that is being captured takes. */
-static void launching_loads_and_asks_nothing(void **state)
+TEST_WITH(launching_loads_and_asks_nothing, set_up_loaded, NULL)
 {
     engine_cuda *cuda = *state;
     ptxgen_driver *d = &cuda->driver;
@@ -146,7 +145,7 @@ static void *launch_often(void *argument)
     return NULL;
 }
 
-static void threads_launch_at_once_on_two_devices(void **state)
+TEST_WITH(threads_launch_at_once_on_two_devices, set_up_loaded, NULL)
 {
     static engine_cuda other;
     user users[THREADS];
@@ -163,22 +162,4 @@ static void threads_launch_at_once_on_two_devices(void **state)
         pthread_join(threads[i], NULL);
         assert_int_equal(users[i].wrong, 0);
     }
-}
-
-#define TEST(name)        cmocka_unit_test_setup(name, set_up)
-#define TEST_LOADED(name) cmocka_unit_test_setup(name, set_up_loaded)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_pipeline_loads_its_own_kernels),
-        TEST_LOADED(one_call_launches_all_steps_in_order_with_their_buffers),
-        TEST_LOADED(a_pipeline_that_was_looked_up_is_launched_by_its_descriptor),
-        TEST(the_size_of_the_workspace_is_a_constant),
-        TEST_LOADED(a_pipeline_is_refused_before_its_first_launch),
-        TEST_LOADED(a_pipeline_stops_at_the_step_that_fails),
-        TEST_LOADED(launching_loads_and_asks_nothing),
-        TEST_LOADED(threads_launch_at_once_on_two_devices),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

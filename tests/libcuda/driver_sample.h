@@ -2,13 +2,7 @@
 #ifndef PTXGEN_TESTS_DRIVER_SAMPLE_H
 #define PTXGEN_TESTS_DRIVER_SAMPLE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "libcuda/api.h"
 
 #define assert_success(call) assert_int_equal(call, CUDA_SUCCESS)

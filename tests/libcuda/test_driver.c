@@ -8,27 +8,24 @@
 #include <string.h>
 #include <threads.h>
 
-static void calls_before_cuInit_are_refused(void **state)
+TEST(calls_before_cuInit_are_refused)
 {
     int count;
-    (void)state;
     assert_int_equal(cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
     assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-static void an_unknown_target_is_no_device(void **state)
+TEST(an_unknown_target_is_no_device)
 {
-    (void)state;
     setenv("PTXGEN_CUDA_TARGET", "sm_1", 1);
     assert_int_equal(cuInit(0), CUDA_ERROR_NO_DEVICE);
     unsetenv("PTXGEN_CUDA_TARGET");
     assert_success(cuInit(0));
 }
 
-static void calls_without_a_context_are_refused(void **state)
+TEST(calls_without_a_context_are_refused)
 {
     CUdeviceptr p;
-    (void)state;
     assert_int_equal(cuMemAlloc_v2(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -39,12 +36,11 @@ static int attribute(CUdevice_attribute which)
     return value;
 }
 
-static void the_device_says_what_it_is(void **state)
+TEST(the_device_says_what_it_is)
 {
     char name[64];
     CUdevice device;
     size_t bytes;
-    (void)state;
     assert_success(cuDeviceGet(&device, 0));
     assert_int_equal(cuDeviceGet(&device, 1), CUDA_ERROR_INVALID_DEVICE);
     assert_success(cuDeviceGetName(name, sizeof name, device));
@@ -58,10 +54,9 @@ static void the_device_says_what_it_is(void **state)
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR), 2048);
 }
 
-static void errors_have_names_and_texts(void **state)
+TEST(errors_have_names_and_texts)
 {
     const char *text;
-    (void)state;
     assert_success(cuGetErrorName(CUDA_ERROR_MISALIGNED_ADDRESS, &text));
     assert_string_equal(text, "CUDA_ERROR_MISALIGNED_ADDRESS");
     assert_success(cuGetErrorString(CUDA_ERROR_MISALIGNED_ADDRESS, &text));
@@ -70,14 +65,13 @@ static void errors_have_names_and_texts(void **state)
     assert_null(text);
 }
 
-static void entry_points_are_found_by_version(void **state)
+TEST(entry_points_are_found_by_version)
 {
     union {
         void *address;
         CUresult (*create)(CUcontext *, unsigned, CUdevice);
     } found;
     CUdriverProcAddressQueryResult status;
-    (void)state;
     assert_success(cuGetProcAddress_v2("cuCtxCreate", &found.address, 11000, 0, &status));
     assert_int_equal(status, CU_GET_PROC_ADDRESS_SUCCESS);
     assert_true(found.create == cuCtxCreate_v2);
@@ -88,12 +82,11 @@ static void entry_points_are_found_by_version(void **state)
     assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 }
 
-static void contexts_stack_up_and_take_their_objects_along(void **state)
+TEST_WITH(contexts_stack_up_and_take_their_objects_along, make_context, drop_context)
 {
     CUcontext inner, popped;
     CUdeviceptr p;
     CUevent event;
-    (void)state;
     assert_success(cuCtxCreate_v4(&inner, NULL, 0, 0));
     assert_success(cuMemAlloc_v2(&p, 16));
     assert_success(cuEventCreate(&event, 0));
@@ -107,12 +100,11 @@ static void contexts_stack_up_and_take_their_objects_along(void **state)
     assert_int_equal(cuCtxSetCurrent(inner), CUDA_ERROR_INVALID_CONTEXT);
 }
 
-static void the_primary_context_lives_while_it_is_retained(void **state)
+TEST_WITH(the_primary_context_lives_while_it_is_retained, make_context, drop_context)
 {
     CUcontext primary, again;
     unsigned flags;
     int active;
-    (void)state;
     assert_success(cuDevicePrimaryCtxRetain(&primary, 0));
     assert_success(cuDevicePrimaryCtxRetain(&again, 0));
     assert_ptr_equal(primary, again);
@@ -127,11 +119,10 @@ static void the_primary_context_lives_while_it_is_retained(void **state)
     assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_INVALID_CONTEXT);
 }
 
-static void memory_is_freed_once_and_counted(void **state)
+TEST_WITH(memory_is_freed_once_and_counted, make_context, drop_context)
 {
     CUdeviceptr p, base;
     size_t before, after, total, size;
-    (void)state;
     assert_success(cuMemGetInfo_v2(&before, &total));
     assert_success(cuMemAlloc_v2(&p, 1000));
     assert_success(cuMemGetInfo_v2(&after, &total));
@@ -146,11 +137,10 @@ static void memory_is_freed_once_and_counted(void **state)
     assert_int_equal(cuMemAlloc_v2(&p, total + 1), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-static void copies_stay_inside_of_allocations(void **state)
+TEST_WITH(copies_stay_inside_of_allocations, make_context, drop_context)
 {
     unsigned char bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     CUdeviceptr p, q;
-    (void)state;
     assert_success(cuMemAlloc_v2(&p, 8));
     assert_success(cuMemAlloc_v2(&q, 8));
     assert_success(cuMemcpyHtoD_v2(p, bytes, 8));
@@ -164,12 +154,11 @@ static void copies_stay_inside_of_allocations(void **state)
     assert_int_equal(cuMemcpyDtoD_v2(q, p, 9), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void a_box_of_rows_is_copied(void **state)
+TEST_WITH(a_box_of_rows_is_copied, make_context, drop_context)
 {
     unsigned char from[4][8], to[2][4];
     CUdeviceptr p;
     size_t pitch;
-    (void)state;
     for (int i = 0; i < 32; i++)
         from[i / 8][i % 8] = (unsigned char)i;
     assert_success(cuMemAllocPitch_v2(&p, &pitch, 8, 4, 4));
@@ -200,10 +189,9 @@ static void a_box_of_rows_is_copied(void **state)
     assert_int_equal(cuMemcpy2D_v2(&copy), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void sets_write_elements_of_their_size(void **state)
+TEST_WITH(sets_write_elements_of_their_size, make_context, drop_context)
 {
     CUdeviceptr p = zeros();
-    (void)state;
     assert_success(cuMemsetD8_v2(p, 0xab, 4));
     assert_success(cuMemsetD16_v2(p + 4, 0x1234, 2));
     assert_success(cuMemsetD32_v2(p + 8, 0xcafef00d, 1));
@@ -215,12 +203,11 @@ static void sets_write_elements_of_their_size(void **state)
     assert_int_equal(cuMemsetD32_v2(p, 0, NUMBERS + 1), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void kernels_reach_host_memory_by_its_device_address(void **state)
+TEST_WITH(kernels_reach_host_memory_by_its_device_address, make_context, drop_context)
 {
     uint32_t *host;
     CUdeviceptr p;
     unsigned type;
-    (void)state;
     assert_success(cuMemHostAlloc((void **)&host, NUMBERS * sizeof *host, 0));
     assert_success(cuMemHostGetDevicePointer_v2(&p, host, 0));
     assert_success(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
@@ -232,14 +219,13 @@ static void kernels_reach_host_memory_by_its_device_address(void **state)
     assert_int_equal(cuMemFreeHost(host), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void wrong_ptx_is_refused_with_its_line(void **state)
+TEST_WITH(wrong_ptx_is_refused_with_its_line, make_context, drop_context)
 {
     static const char wrong[] = PTX_HEAD ".visible .entry f()\n{\n    frobnicate.u32 1;\n}\n";
     char log[200] = "";
     CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *values[] = { log, (void *)(uintptr_t)sizeof log };
     CUmodule module;
-    (void)state;
     assert_int_equal(cuModuleLoadDataEx(&module, wrong, 2, options, values),
                      CUDA_ERROR_INVALID_PTX);
     assert_non_null(strstr(log, "line 6"));
@@ -247,10 +233,9 @@ static void wrong_ptx_is_refused_with_its_line(void **state)
     assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
 }
 
-static void ptx_for_newer_devices_is_refused(void **state)
+TEST_WITH(ptx_for_newer_devices_is_refused, make_context, drop_context)
 {
     CUmodule module;
-    (void)state;
     assert_int_equal(cuModuleLoadData(&module, ".version 8.7\n.target sm_120\n.address_size 64\n"),
                      CUDA_ERROR_INVALID_PTX);
     assert_int_equal(cuModuleLoadData(&module, ".version 9.9\n.target sm_80\n.address_size 64\n"),
@@ -259,7 +244,7 @@ static void ptx_for_newer_devices_is_refused(void **state)
     assert_int_equal(cuModuleLoad(&module, "/nowhere/at/all.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
 }
 
-static void modules_have_functions_and_variables(void **state)
+TEST_WITH(modules_have_functions_and_variables, make_context, drop_context)
 {
     static const char text[] = PTX_HEAD ".visible .global .align 4 .u32 table[3] = {7, 8, 9};\n"
                                         ".visible .entry f()\n{\n    ret;\n}\n";
@@ -267,7 +252,6 @@ static void modules_have_functions_and_variables(void **state)
     CUfunction f, again;
     CUdeviceptr p;
     size_t size;
-    (void)state;
     assert_success(cuModuleLoadData(&module, text));
     assert_success(cuModuleGetFunction(&f, module, "f"));
     assert_success(cuModuleGetFunction(&again, module, "f"));
@@ -283,12 +267,11 @@ static void modules_have_functions_and_variables(void **state)
                      CUDA_ERROR_INVALID_HANDLE);
 }
 
-static void functions_say_what_they_declare(void **state)
+TEST_WITH(functions_say_what_they_declare, make_context, drop_context)
 {
     CUfunction f = load(ADD, "add");
     size_t offset, size;
     int value;
-    (void)state;
     assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
     assert_int_equal(value, 32);
     assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, f));
@@ -304,13 +287,12 @@ static void functions_say_what_they_declare(void **state)
     assert_int_equal(value, 0);
 }
 
-static void launches_of_a_wrong_shape_are_refused(void **state)
+TEST_WITH(launches_of_a_wrong_shape_are_refused, make_context, drop_context)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
     uint32_t value = 1;
     void *params[] = { &p, &value };
-    (void)state;
     assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL),
                      CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, NULL, params, NULL),
@@ -323,13 +305,12 @@ static void launches_of_a_wrong_shape_are_refused(void **state)
     assert_success(cuCtxSynchronize());
 }
 
-static void shared_memory_above_48_kib_wants_asking(void **state)
+TEST_WITH(shared_memory_above_48_kib_wants_asking, make_context, drop_context)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
     uint32_t value = 1;
     void *params[] = { &p, &value };
-    (void)state;
     assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 50000, NULL, params, NULL),
                      CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(
@@ -340,7 +321,7 @@ static void shared_memory_above_48_kib_wants_asking(void **state)
     assert_int_equal(number(p, 31), 1);
 }
 
-static void parameters_may_come_in_one_buffer(void **state)
+TEST_WITH(parameters_may_come_in_one_buffer, make_context, drop_context)
 {
     struct {
         CUdeviceptr p;
@@ -350,7 +331,6 @@ static void parameters_may_come_in_one_buffer(void **state)
     void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                       CU_LAUNCH_PARAM_END };
     CUfunction f = load(ADD, "add");
-    (void)state;
     assert_success(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
     assert_int_equal(number(params.p, 7), 5);
     size = 8;
@@ -358,12 +338,11 @@ static void parameters_may_come_in_one_buffer(void **state)
                      CUDA_ERROR_INVALID_VALUE);
 }
 
-static void a_fault_stays_until_the_context_goes(void **state)
+TEST_WITH(a_fault_stays_until_the_context_goes, make_context, drop_context)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
     CUcontext other;
-    (void)state;
     assert_int_equal(add(f, NULL, p + 4, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(add(f, NULL, p, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -373,16 +352,14 @@ static void a_fault_stays_until_the_context_goes(void **state)
     assert_success(cuCtxDestroy_v2(other));
 }
 
-static void a_misaligned_access_has_its_own_code(void **state)
+TEST_WITH(a_misaligned_access_has_its_own_code, make_context, drop_context)
 {
-    (void)state;
     assert_int_equal(add(load(ADD, "add"), NULL, zeros() + 2, 1), CUDA_ERROR_MISALIGNED_ADDRESS);
 }
 
-static void a_read_of_empty_memory_fails(void **state)
+TEST_WITH(a_read_of_empty_memory_fails, make_context, drop_context)
 {
     CUdeviceptr p;
-    (void)state;
     assert_success(cuMemAlloc_v2(&p, NUMBERS * sizeof(uint32_t)));
     assert_int_equal(add(load(ADD, "add"), NULL, p, 1), CUDA_ERROR_LAUNCH_FAILED);
 }
@@ -411,14 +388,13 @@ static int add_many_times(void *data)
     return 0;
 }
 
-static void threads_may_call_at_the_same_time(void **state)
+TEST_WITH(threads_may_call_at_the_same_time, make_context, drop_context)
 {
     enum { THREADS = 4 };
     thrd_t threads[THREADS];
     adder adders[THREADS];
     CUfunction f = load(ADD, "add");
     CUdeviceptr shared = zeros();
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         adders[i] = (adder){ f, shared, true };
         assert_int_equal(thrd_create(&threads[i], add_many_times, &adders[i]), thrd_success);
@@ -428,37 +404,4 @@ static void threads_may_call_at_the_same_time(void **state)
         assert_false(adders[i].failed);
     }
     assert_int_equal(number(shared, 0), THREADS * ADDITIONS);
-}
-
-#define IN_CONTEXT(test) cmocka_unit_test_setup_teardown(test, make_context, drop_context)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_before_cuInit_are_refused),
-        cmocka_unit_test(an_unknown_target_is_no_device),
-        cmocka_unit_test(calls_without_a_context_are_refused),
-        cmocka_unit_test(the_device_says_what_it_is),
-        cmocka_unit_test(errors_have_names_and_texts),
-        cmocka_unit_test(entry_points_are_found_by_version),
-        IN_CONTEXT(contexts_stack_up_and_take_their_objects_along),
-        IN_CONTEXT(the_primary_context_lives_while_it_is_retained),
-        IN_CONTEXT(memory_is_freed_once_and_counted),
-        IN_CONTEXT(copies_stay_inside_of_allocations),
-        IN_CONTEXT(a_box_of_rows_is_copied),
-        IN_CONTEXT(sets_write_elements_of_their_size),
-        IN_CONTEXT(kernels_reach_host_memory_by_its_device_address),
-        IN_CONTEXT(wrong_ptx_is_refused_with_its_line),
-        IN_CONTEXT(ptx_for_newer_devices_is_refused),
-        IN_CONTEXT(modules_have_functions_and_variables),
-        IN_CONTEXT(functions_say_what_they_declare),
-        IN_CONTEXT(launches_of_a_wrong_shape_are_refused),
-        IN_CONTEXT(shared_memory_above_48_kib_wants_asking),
-        IN_CONTEXT(parameters_may_come_in_one_buffer),
-        IN_CONTEXT(a_fault_stays_until_the_context_goes),
-        IN_CONTEXT(a_misaligned_access_has_its_own_code),
-        IN_CONTEXT(a_read_of_empty_memory_fails),
-        IN_CONTEXT(threads_may_call_at_the_same_time),
-    };
-    return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }

@@ -3,13 +3,6 @@
  * each allocation in turn that a program of all kinds of calls makes, which is run again after
  * that. The driver comes by dlopen, so that what threads have of their own is allocated late. */
 #define _DEFAULT_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +13,7 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include "test.h"
 #include "libcuda/api.h"
 #define DRIVER_FUNCTIONS(F)              \
     F(cuInit)                            \
@@ -470,15 +464,13 @@ static void fail_allocations(int (*work)(size_t n, bool from_there_on), size_t s
     assert_in_range(n, LEAST, 100 * LEAST);
 }
 
-static void an_allocation_that_fails_fails_one_call(void **state)
+TEST(an_allocation_that_fails_fails_one_call)
 {
-    (void)state;
     fail_allocations(try_after_a_run, 1, false);
 }
 
-static void without_memory_calls_fail_until_there_is_some(void **state)
+TEST(without_memory_calls_fail_until_there_is_some)
 {
-    (void)state;
     fail_allocations(try_at, 7, true);
 }
 
@@ -493,11 +485,10 @@ static int try_in_a_thread(void *result)
     return 0;
 }
 
-static void a_thread_that_calls_first_without_memory_goes_on(void **state)
+TEST(a_thread_that_calls_first_without_memory_goes_on)
 {
     thrd_t thread;
     CUresult result = CUDA_SUCCESS;
-    (void)state;
     assert_int_equal(cuda.cuInit(0), CUDA_SUCCESS);
     assert_int_equal(thrd_create(&thread, try_in_a_thread, &result), thrd_success);
     thrd_join(thread, NULL);
@@ -534,9 +525,8 @@ static int fill_address_space(size_t unused, bool unused_too)
     return launch_with_buffer(&p) || !end(&p) || !runs_to_its_end() ? 8 : 0;
 }
 
-static void a_full_address_space_is_no_end(void **state)
+TEST(a_full_address_space_is_no_end)
 {
-    (void)state;
     assert_int_equal(status_of(fill_address_space, 0, false), 0);
 }
 
@@ -556,21 +546,13 @@ static int remove_file(void **state)
     return unlink(file);
 }
 
-static void it_runs_with_memory(void **state)
+TEST(it_runs_with_memory)
 {
-    (void)state;
     assert_int_equal(status_of(try_at, 0, false), WENT_ON);
     assert_true(runs_to_its_end());
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_allocation_that_fails_fails_one_call),
-        cmocka_unit_test(without_memory_calls_fail_until_there_is_some),
-        cmocka_unit_test(a_full_address_space_is_no_end),
-        cmocka_unit_test(a_thread_that_calls_first_without_memory_goes_on),
-        cmocka_unit_test(it_runs_with_memory),
-    };
-    return cmocka_run_group_tests_name("exhaustion", tests, open_driver, remove_file);
+    return test_run(open_driver, remove_file);
 }

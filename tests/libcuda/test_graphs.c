@@ -42,19 +42,17 @@ static size_t node_count(CUgraph graph)
     return count;
 }
 
-static void the_environment_chooses_the_target(void **state)
+TEST_WITH(the_environment_chooses_the_target, make_context, drop_context)
 {
     int major, minor;
-    (void)state;
     assert_success(cuDeviceComputeCapability(&major, &minor, 0));
     assert_true(major == 8 && minor == 6);
 }
 
-static void events_tell_the_time_between_them(void **state)
+TEST_WITH(events_tell_the_time_between_them, make_context, drop_context)
 {
     CUevent from, to, untimed;
     float milliseconds = -1;
-    (void)state;
     assert_success(cuEventCreate(&from, 0));
     assert_success(cuEventCreate(&to, 0));
     assert_success(cuEventCreate(&untimed, CU_EVENT_DISABLE_TIMING));
@@ -70,12 +68,11 @@ static void events_tell_the_time_between_them(void **state)
                      CUDA_ERROR_INVALID_HANDLE);
 }
 
-static void a_capture_runs_nothing_and_its_graph_runs_it_all(void **state)
+TEST_WITH(a_capture_runs_nothing_and_its_graph_runs_it_all, make_context, drop_context)
 {
     graph_test t = start();
     uint32_t host = 100;
     CUstreamCaptureStatus status;
-    (void)state;
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     assert_success(cuStreamIsCapturing(t.stream, &status));
     assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
@@ -100,12 +97,11 @@ static void a_capture_runs_nothing_and_its_graph_runs_it_all(void **state)
     assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void streams_join_a_capture_by_events(void **state)
+TEST_WITH(streams_join_a_capture_by_events, make_context, drop_context)
 {
     graph_test t = start();
     CUevent fork, join;
     size_t edges = 0;
-    (void)state;
     assert_success(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
     assert_success(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -130,12 +126,11 @@ static void streams_join_a_capture_by_events(void **state)
     assert_int_equal(number(t.p, 0), 1111);
 }
 
-static void work_that_nobody_waits_for_spoils_a_capture(void **state)
+TEST_WITH(work_that_nobody_waits_for_spoils_a_capture, make_context, drop_context)
 {
     graph_test t = start();
     CUevent fork;
     CUgraph graph;
-    (void)state;
     assert_success(cuEventCreate(&fork, 0));
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     assert_success(cuEventRecord(fork, t.stream));
@@ -147,13 +142,12 @@ static void work_that_nobody_waits_for_spoils_a_capture(void **state)
     assert_int_equal(number(t.p, 0), 1);
 }
 
-static void forbidden_calls_spoil_a_capture(void **state)
+TEST_WITH(forbidden_calls_spoil_a_capture, make_context, drop_context)
 {
     graph_test t = start();
     CUstream blocking;
     CUdeviceptr p;
     CUgraph graph;
-    (void)state;
     assert_success(cuStreamCreate(&blocking, 0));
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     assert_int_equal(cuMemAlloc_v2(&p, 4), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -186,7 +180,7 @@ static CUDA_KERNEL_NODE_PARAMS add_params(const graph_test *t, void **params)
                                       .kernelParams = params };
 }
 
-static void nodes_run_behind_what_they_depend_on(void **state)
+TEST_WITH(nodes_run_behind_what_they_depend_on, make_context, drop_context)
 {
     graph_test t = start();
     uint32_t value = 5;
@@ -197,7 +191,6 @@ static void nodes_run_behind_what_they_depend_on(void **state)
     };
     CUgraph graph;
     CUgraphNode nodes[2];
-    (void)state;
     assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &kernel));
     assert_success(cuGraphAddMemsetNode(&nodes[1], graph, NULL, 0, &set, context));
@@ -212,7 +205,7 @@ static void nodes_run_behind_what_they_depend_on(void **state)
     assert_success(cuGraphDestroy(graph));
 }
 
-static void executable_graphs_take_new_parameters(void **state)
+TEST_WITH(executable_graphs_take_new_parameters, make_context, drop_context)
 {
     graph_test t = start();
     uint32_t value = 5;
@@ -221,7 +214,6 @@ static void executable_graphs_take_new_parameters(void **state)
     CUgraph graph, changed;
     CUgraphNode node;
     CUgraphExecUpdateResultInfo info;
-    (void)state;
     assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
     CUgraphExec exec = instantiate(graph);
@@ -251,11 +243,10 @@ static void append(void *data)
     strcat(data, "x");
 }
 
-static void host_functions_run_in_their_place(void **state)
+TEST_WITH(host_functions_run_in_their_place, make_context, drop_context)
 {
     graph_test t = start();
     char text[8] = "";
-    (void)state;
     assert_success(cuLaunchHostFunc(t.stream, append, text));
     assert_string_equal(text, "x");
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -266,21 +257,8 @@ static void host_functions_run_in_their_place(void **state)
     assert_string_equal(text, "xx");
 }
 
-#define IN_CONTEXT(test) cmocka_unit_test_setup_teardown(test, make_context, drop_context)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        IN_CONTEXT(the_environment_chooses_the_target),
-        IN_CONTEXT(events_tell_the_time_between_them),
-        IN_CONTEXT(a_capture_runs_nothing_and_its_graph_runs_it_all),
-        IN_CONTEXT(streams_join_a_capture_by_events),
-        IN_CONTEXT(work_that_nobody_waits_for_spoils_a_capture),
-        IN_CONTEXT(forbidden_calls_spoil_a_capture),
-        IN_CONTEXT(nodes_run_behind_what_they_depend_on),
-        IN_CONTEXT(executable_graphs_take_new_parameters),
-        IN_CONTEXT(host_functions_run_in_their_place),
-    };
     setenv("PTXGEN_CUDA_TARGET", "sm_86", 1);
-    return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

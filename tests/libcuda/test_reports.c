@@ -45,10 +45,9 @@ static void reach_too_far(void)
     add(load(ADD, "add"), NULL, zeros() + 4, 1);
 }
 
-static void a_fault_is_reported_with_its_line_and_thread(void **state)
+TEST(a_fault_is_reported_with_its_line_and_thread)
 {
     const char *text = report_of(reach_too_far);
-    (void)state;
     assert_says(text, "ptxgen libcuda: add: line 12, block (0, 0, 0), thread (31, 0, 0): out of");
     assert_says(text, " | ld.global.u32 %r3, [%rd2];\n");
 }
@@ -61,9 +60,8 @@ static void launch_twice_as_wide(void)
     cuLaunchKernel(load(ADD, "add"), 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL);
 }
 
-static void a_refused_launch_is_explained(void **state)
+TEST(a_refused_launch_is_explained)
 {
-    (void)state;
     assert_string_equal(
         report_of(launch_twice_as_wide),
         "ptxgen libcuda: add: block 64 x 1 x 1, and the kernel requires 32 x 1 x 1\n");
@@ -75,10 +73,9 @@ static void copy_too_much(void)
     cuMemcpyDtoH_v2(bytes, zeros(), sizeof bytes);
 }
 
-static void a_refused_copy_names_the_allocation(void **state)
+TEST(a_refused_copy_names_the_allocation)
 {
     const char *text = report_of(copy_too_much);
-    (void)state;
     assert_says(text, "copy from: 200 bytes at 0x");
     assert_says(text, ", which is 0 bytes into 128 at 0x");
 }
@@ -89,9 +86,8 @@ static void load_nonsense(void)
     cuModuleLoadData(&module, "nonsense");
 }
 
-static void wrong_ptx_is_reported_where_the_program_has_no_log(void **state)
+TEST(wrong_ptx_is_reported_where_the_program_has_no_log)
 {
-    (void)state;
     assert_says(report_of(load_nonsense), "ptxgen libcuda: line 1: ");
 }
 
@@ -103,10 +99,9 @@ static void forget_to_free(void)
     cuMemFree_v2(p);
 }
 
-static void leaks_are_reported_on_demand(void **state)
+TEST(leaks_are_reported_on_demand)
 {
     const char *text = report_of(forget_to_free);
-    (void)state;
     assert_says(text, "leak: 128 bytes at 0x");
     assert_says(text, "not freed: 128 bytes of device memory in 1 allocations\n");
 }
@@ -116,21 +111,7 @@ static void free_all(void)
     cuMemFree_v2(zeros());
 }
 
-static void a_program_without_mistakes_hears_nothing(void **state)
+TEST(a_program_without_mistakes_hears_nothing)
 {
-    (void)state;
     assert_string_equal(report_of(free_all), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_is_reported_with_its_line_and_thread),
-        cmocka_unit_test(a_refused_launch_is_explained),
-        cmocka_unit_test(a_refused_copy_names_the_allocation),
-        cmocka_unit_test(wrong_ptx_is_reported_where_the_program_has_no_log),
-        cmocka_unit_test(leaks_are_reported_on_demand),
-        cmocka_unit_test(a_program_without_mistakes_hears_nothing),
-    };
-    return cmocka_run_group_tests_name("reports", tests, NULL, NULL);
 }

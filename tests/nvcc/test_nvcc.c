@@ -1,16 +1,11 @@
 /* PTX that nvcc made from CUDA C runs on the emulator and gives what the same computation gives in
  * plain C. Nothing of it went through our builder. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "base/os.h"
 #include "emu/emu.h"
 
@@ -122,11 +117,10 @@ static void fill_integers(int *to, int count, int below)
 static float floats_a[MAX_ELEMENTS], floats_b[MAX_ELEMENTS], floats_out[MAX_ELEMENTS];
 static int integers[MAX_ELEMENTS], integers_out[MAX_ELEMENTS];
 
-static void vector_add(void **state)
+TEST(vector_add)
 {
     enum { N = 1000 };
     int n = N;
-    (void)state;
     device d = open_device("vector_add");
     fill_floats(floats_a, N, -1, 1);
     fill_floats(floats_b, N, 0, 9);
@@ -138,12 +132,11 @@ static void vector_add(void **state)
     close_device(&d);
 }
 
-static void block_sum(void **state)
+TEST(block_sum)
 {
     enum { N = 5000, BLOCKS = 3 };
     int n = N;
     double total = 0, expected = 0;
-    (void)state;
     device d = open_device("block_sum");
     fill_floats(floats_a, N, -1, 2);
     uint64_t sums = output(&d, floats_out, BLOCKS * sizeof(float));
@@ -158,13 +151,12 @@ static void block_sum(void **state)
 }
 
 /* Sums in whole numbers, which every order of adding gives. */
-static void last_block(void **state)
+TEST(last_block)
 {
     enum { N = 5000, BLOCKS = 7 };
     static float partial[BLOCKS * 4];
     int n = N;
     long long expected = 0;
-    (void)state;
     device d = open_device("last_block");
     fill_integers(integers, N, 100);
     for (int i = 0; i < N; i++) {
@@ -183,11 +175,10 @@ static void last_block(void **state)
     close_device(&d);
 }
 
-static void gemv(void **state)
+TEST(gemv)
 {
     enum { ROWS = 20, K = 100 };
     int k = K;
-    (void)state;
     device d = open_device("gemv");
     fill_floats(floats_a, ROWS * K, -1, 1);
     fill_floats(floats_b, K, -1, 1);
@@ -204,14 +195,13 @@ static void gemv(void **state)
     close_device(&d);
 }
 
-static void int8_dot(void **state)
+TEST(int8_dot)
 {
     enum { N = 300 };
     static int8_t a[N][4], b[N][4];
     static int16_t wide[N][2];
     int n = N;
     long long dot = 0, mixed = 0;
-    (void)state;
     device d = open_device("int8_dot");
     for (int i = 0; i < N; i++) {
         for (int j = 0; j < 4; j++) {
@@ -254,11 +244,10 @@ static double rounded(double value, int mantissa_bits)
                  exponent - mantissa_bits - 1);
 }
 
-static void half_math(void **state)
+TEST(half_math)
 {
     enum { HALF = 10 };
     static uint16_t a[32], b[32], packed[32][2];
-    (void)state;
     device d = open_device("half_math");
     for (int i = 0; i < 32; i++) {
         a[i] = (uint16_t)(0x3c00 + 5 * i);
@@ -285,11 +274,10 @@ static void half_math(void **state)
     close_device(&d);
 }
 
-static void bfloat16_math(void **state)
+TEST(bfloat16_math)
 {
     enum { BFLOAT = 7 };
     static uint16_t to_nearest[32], pairs[32][2];
-    (void)state;
     device d = open_device("bfloat16_math");
     fill_floats(floats_a, 33, 0.5f, 3);
     uint64_t at_rounded = output(&d, to_nearest, sizeof to_nearest);
@@ -309,11 +297,10 @@ static void bfloat16_math(void **state)
     close_device(&d);
 }
 
-static void transpose(void **state)
+TEST(transpose)
 {
     enum { N = 64 };
     int n = N;
-    (void)state;
     device d = open_device("transpose");
     fill_floats(floats_a, N * N, 0, 1);
     uint64_t to = output(&d, floats_out, N * N * sizeof(float));
@@ -324,13 +311,12 @@ static void transpose(void **state)
     close_device(&d);
 }
 
-static void votes(void **state)
+TEST(votes)
 {
     static struct {
         unsigned ballot, any, all, same, everybody_same, prefix, leader, even_sum;
     } v[32];
     unsigned odd = 0, prefix = 0, even_sum = 0, any = 0;
-    (void)state;
     device d = open_device("votes");
     fill_integers(integers, 32, 100);
     uint64_t to = output(&d, v, sizeof v), values = input(&d, integers, 32 * sizeof(int));
@@ -357,12 +343,11 @@ static void votes(void **state)
     close_device(&d);
 }
 
-static void histogram(void **state)
+TEST(histogram)
 {
     enum { N = 3000 };
     static uint8_t bytes[N];
     int n = N, expected[16] = { 0 };
-    (void)state;
     device d = open_device("histogram");
     for (int i = 0; i < N; i++) {
         bytes[i] = (uint8_t)noise((uint32_t)i);
@@ -376,7 +361,7 @@ static void histogram(void **state)
     close_device(&d);
 }
 
-static void atomics(void **state)
+TEST(atomics)
 {
     enum { N = 128 };
     struct {
@@ -390,7 +375,6 @@ static void atomics(void **state)
     long long sum = 0;
     int highest = 0, lowest = 1000;
     unsigned bits = 0;
-    (void)state;
     device d = open_device("atomics");
     fill_integers(integers, N, 1000);
     for (int i = 0; i < N; i++) {
@@ -415,12 +399,11 @@ static void atomics(void **state)
     close_device(&d);
 }
 
-static void softmax(void **state)
+TEST(softmax)
 {
     enum { N = 300 };
     int n = N;
     double sum = 0;
-    (void)state;
     device d = open_device("softmax");
     fill_floats(floats_a, N, -4, 4);
     uint64_t to = output(&d, floats_out, N * sizeof(float));
@@ -463,12 +446,11 @@ static int branch_of(int i, int n)
     }
 }
 
-static void branches(void **state)
+TEST(branches)
 {
     enum { N = 256 };
     static int steps[N];
     int n = 77;
-    (void)state;
     device d = open_device("branches");
     fill_integers(integers, N + 1, 1000);
     for (int i = 0; i < N; i++) {
@@ -490,7 +472,7 @@ static void branches(void **state)
     close_device(&d);
 }
 
-static void local_array(void **state)
+TEST(local_array)
 {
     struct {
         int a;
@@ -501,7 +483,6 @@ static void local_array(void **state)
     int n = 3, launches;
     uint64_t address;
     size_t size;
-    (void)state;
     device d = open_device("local_array");
     uint64_t to = output(&d, floats_out, 32 * sizeof(float));
     for (int round = 0; round < 2; round++) {
@@ -560,12 +541,11 @@ static uint64_t wide_result(int64_t v, int i, int n)
     return r + (u < r ? u : r);
 }
 
-static void wide_integers(void **state)
+TEST(wide_integers)
 {
     enum { N = 64 };
     static int64_t from[N], to[N];
     int n = 12345;
-    (void)state;
     device d = open_device("wide_integers");
     for (uint32_t i = 0; i < N; i++)
         from[i] = (int64_t)((uint64_t)noise(i) << 32 | noise(i + N)) >> (1 + i % 40) & INT64_MAX;
@@ -576,11 +556,10 @@ static void wide_integers(void **state)
     close_device(&d);
 }
 
-static void double_math(void **state)
+TEST(double_math)
 {
     enum { N = 64 };
     static double from[N], to[N];
-    (void)state;
     device d = open_device("double_math");
     for (int i = 0; i < N; i++)
         from[i] = i * 0.1 + 0.01;
@@ -596,11 +575,10 @@ static void double_math(void **state)
     close_device(&d);
 }
 
-static void single_math(void **state)
+TEST(single_math)
 {
     enum { N = 128 };
     static float fast[N];
-    (void)state;
     device d = open_device("single_math");
     fill_floats(floats_a, N, 0, 4);
     uint64_t exact = output(&d, floats_out, N * sizeof(float)),
@@ -622,11 +600,10 @@ static void single_math(void **state)
     close_device(&d);
 }
 
-static void device_calls(void **state)
+TEST(device_calls)
 {
     enum { N = 32 };
     double sum = 0, a[N], b[N];
-    (void)state;
     device d = open_device("device_calls");
     fill_floats(floats_a, N, -1, 1);
     uint64_t to = output(&d, floats_out, N * sizeof(float));
@@ -654,11 +631,10 @@ static void device_calls(void **state)
     close_device(&d);
 }
 
-static void async_copy(void **state)
+TEST(async_copy)
 {
     enum { TILES = 7, TILE = 256, BLOCKS = 2 };
     int tiles = TILES;
-    (void)state;
     device d = open_device("async_copy");
     fill_floats(floats_a, BLOCKS * TILES * TILE, -1, 1);
     uint64_t sums = output(&d, floats_out, BLOCKS * 64 * sizeof(float));
@@ -675,11 +651,10 @@ static void async_copy(void **state)
 }
 
 /* Multiples of 1/8 up to 4, which f16 and bf16 have: all sums of 96 products are exact. */
-static void matrix_multiply(void **state)
+TEST(matrix_multiply)
 {
     enum { ROWS = 64, COLUMNS = 24, DEPTH = 96 };
     int n = COLUMNS, k = DEPTH;
-    (void)state;
     device d = open_device("matrix_multiply");
     for (int i = 0; i < ROWS * DEPTH; i++)
         floats_a[i] = (float)(noise((uint32_t)i) % 65) / 8 - 4;
@@ -698,21 +673,4 @@ static void matrix_multiply(void **state)
         expect_near("product", (double)floats_out[i], sum, 0, i);
     }
     close_device(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vector_add),    cmocka_unit_test(block_sum),
-        cmocka_unit_test(last_block),    cmocka_unit_test(gemv),
-        cmocka_unit_test(int8_dot),      cmocka_unit_test(half_math),
-        cmocka_unit_test(bfloat16_math), cmocka_unit_test(transpose),
-        cmocka_unit_test(votes),         cmocka_unit_test(histogram),
-        cmocka_unit_test(atomics),       cmocka_unit_test(softmax),
-        cmocka_unit_test(branches),      cmocka_unit_test(local_array),
-        cmocka_unit_test(wide_integers), cmocka_unit_test(double_math),
-        cmocka_unit_test(single_math),   cmocka_unit_test(device_calls),
-        cmocka_unit_test(async_copy),    cmocka_unit_test(matrix_multiply),
-    };
-    return cmocka_run_group_tests_name("nvcc", tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* Counts of PTX text, by kind and by loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "emit/ptx_stats.h"
 
-static void every_instruction_is_counted_once_and_by_kind(void **state)
+TEST(every_instruction_is_counted_once_and_by_kind)
 {
-    (void)state;
     ptx_stats s = ptx_stats_of("// add mul in a comment\n"
                                ".version 7.0\n"
                                ".visible .entry f(\n"
@@ -49,9 +42,8 @@ static void every_instruction_is_counted_once_and_by_kind(void **state)
     assert_int_equal(s.hot.work, 0);
 }
 
-static void the_hot_loop_is_the_marked_innermost_one_with_the_most_work(void **state)
+TEST(the_hot_loop_is_the_marked_innermost_one_with_the_most_work)
 {
-    (void)state;
     ptx_stats s = ptx_stats_of("{\n"
                                "$first_loop:      // 8 weights a lane\n"
                                "    ld.global.u32 %r1, [%rd1];\n"
@@ -83,9 +75,8 @@ static void the_hot_loop_is_the_marked_innermost_one_with_the_most_work(void **s
     assert_int_equal(s.all.instructions, 12);
 }
 
-static void loops_with_as_much_work_count_together(void **state)
+TEST(loops_with_as_much_work_count_together)
 {
-    (void)state;
     ptx_stats s = ptx_stats_of("{\n"
                                "$short_loop:      // 4 products a lane\n"
                                "    add.u32 %r1, %r1, 1;\n"
@@ -108,14 +99,4 @@ static void loops_with_as_much_work_count_together(void **state)
     assert_int_equal(s.hot.numbers[1], 3);
     assert_int_equal(s.hot.counts.instructions, 5);
     assert_int_equal(s.hot.counts.load_bytes, 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_instruction_is_counted_once_and_by_kind),
-        cmocka_unit_test(the_hot_loop_is_the_marked_innermost_one_with_the_most_work),
-        cmocka_unit_test(loops_with_as_much_work_count_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

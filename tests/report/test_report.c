@@ -1,13 +1,9 @@
 /* The page of a small set, without a browser: its parts are in place, and its facts are right. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
+#include "test.h"
 #include "emit/report.h"
 #include "generate.h"
 
@@ -92,7 +88,7 @@ static const char *text(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static void the_page_is_whole_and_asks_for_nothing(void **state)
+TEST(the_page_is_whole_and_asks_for_nothing)
 {
     const fixture *f = *state;
     static const char *const marks[] = { "@STYLE@",     "@FACTS@",  "@CHART@", "@CHART_LICENSE@",
@@ -106,7 +102,7 @@ static void the_page_is_whole_and_asks_for_nothing(void **state)
     assert_null(strchr(between(f->arena, f->page, "application/json\">", "</script>"), '<'));
 }
 
-static void the_lines_of_a_kernel_make_its_ptx(void **state)
+TEST(the_lines_of_a_kernel_make_its_ptx)
 {
     const fixture *f = *state;
     for (size_t k = 0; k < f->set.kernel_count; k++) {
@@ -126,7 +122,7 @@ static void the_lines_of_a_kernel_make_its_ptx(void **state)
 
 /* 52 registers in units of 256 a warp leave room for 36 warps of the 65536 of an SM, more than the
  * 32 of sm_75; 64 leave 32 of the 64 of sm_90. */
-static void occupancy_is_that_of_each_target(void **state)
+TEST(occupancy_is_that_of_each_target)
 {
     const fixture *f = *state;
     assert_string_equal(text(on(f, 0, 0), "target"), "sm_75");
@@ -141,7 +137,7 @@ static void occupancy_is_that_of_each_target(void **state)
     assert_string_equal(text(on(f, 2, 0), "limit"), "shared memory");
 }
 
-static void what_was_not_run_is_not_known(void **state)
+TEST(what_was_not_run_is_not_known)
 {
     const fixture *f = *state;
     assert_null(json_object_get(on(f, 1, 0), "registers"));
@@ -151,7 +147,7 @@ static void what_was_not_run_is_not_known(void **state)
     assert_true(json_real_value(json_object_get(verify, "error")) * 4 == 1);
 }
 
-static void the_hot_loop_has_its_work_and_mix(void **state)
+TEST(the_hot_loop_has_its_work_and_mix)
 {
     const fixture *f = *state;
     json_t *loop = json_object_get(kernel_facts(f, 0), "loop"), *mix = json_object_get(loop, "mix");
@@ -169,12 +165,5 @@ static void the_hot_loop_has_its_work_and_mix(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_is_whole_and_asks_for_nothing),
-        cmocka_unit_test(the_lines_of_a_kernel_make_its_ptx),
-        cmocka_unit_test(occupancy_is_that_of_each_target),
-        cmocka_unit_test(what_was_not_run_is_not_known),
-        cmocka_unit_test(the_hot_loop_has_its_work_and_mix),
-    };
-    return cmocka_run_group_tests(tests, make_page, forget_page);
+    return test_run(make_page, forget_page);
 }

@@ -1,17 +1,11 @@
 #define _POSIX_C_SOURCE 200809L
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test_arena.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
 
@@ -37,11 +31,9 @@ static void want_little(void *context)
     t->reached = 2;
 }
 
-static void an_allocation_that_fails_ends_the_call_that_tries_it(void **state)
+ARENA_TEST(an_allocation_that_fails_ends_the_call_that_tries_it)
 {
-    arena *a = arena_new();
     attempt t = { .arena = a };
-    (void)state;
     char *before = arena_strdup(a, "before");
     assert_false(arena_try(a, want_too_much, &t));
     assert_int_equal(t.reached, 1);
@@ -49,24 +41,21 @@ static void an_allocation_that_fails_ends_the_call_that_tries_it(void **state)
     assert_int_equal(t.reached, 2);
     assert_string_equal(before, "before");
     assert_string_equal(arena_format(a, "%d", 7), "7");
-    arena_free(a);
 }
 
-static void an_arena_fails_as_the_one_that_it_is_in(void **state)
+TEST(an_arena_fails_as_the_one_that_it_is_in)
 {
     arena *outer = arena_new(), *middle = arena_new_in(outer);
     attempt t = { .arena = arena_new_in(middle) };
-    (void)state;
     assert_false(arena_try(outer, want_too_much, &t));
     assert_int_equal(t.reached, 1);
     arena_free(outer); /* and the two in it, or the sanitizers say so */
 }
 
-static void arenas_in_another_are_freed_in_any_order(void **state)
+TEST(arenas_in_another_are_freed_in_any_order)
 {
     arena *outer = arena_new();
     arena *inner[] = { arena_new_in(outer), arena_new_in(outer), arena_new_in(outer) };
-    (void)state;
     arena_free(inner[1]);
     arena_free(inner[2]);
     arena_strdup(inner[0], "kept");
@@ -82,10 +71,9 @@ static void try_inside(void *context)
     want_too_much(t);
 }
 
-static void calls_that_try_nest(void **state)
+TEST(calls_that_try_nest)
 {
     attempt t = { .arena = arena_new(), .inner_done = true };
-    (void)state;
     assert_false(arena_try(t.arena, try_inside, &t));
     assert_false(t.inner_done);
     assert_int_equal(t.reached, 1);
@@ -112,31 +100,28 @@ static void reserve_too_much(void *context)
     t->reached = 2;
 }
 
-static void arrays_and_strings_fail_as_their_arena(void **state)
+TEST(arrays_and_strings_fail_as_their_arena)
 {
     attempt t = { .arena = arena_new() };
-    (void)state;
     assert_false(arena_try(t.arena, push_one_too_many, &t));
     assert_false(arena_try(t.arena, reserve_too_much, &t));
     assert_int_equal(t.reached, 0);
     arena_free(t.arena);
 }
 
-static void what_may_fail_gives_null(void **state)
+TEST(what_may_fail_gives_null)
 {
     arena *a = arena_try_new(NULL);
-    (void)state;
     assert_null(arena_try_alloc(a, SIZE_MAX));
     assert_null(arena_try_alloc(a, SIZE_MAX - 15));
     assert_non_null(arena_try_alloc(a, 64));
     arena_free(a);
 }
 
-static void without_a_try_the_process_says_so_and_ends(void **state)
+TEST(without_a_try_the_process_says_so_and_ends)
 {
     char text[100] = "";
     int ends[2], how;
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
@@ -153,18 +138,4 @@ static void without_a_try_the_process_says_so_and_ends(void **state)
     assert_true(WIFEXITED(how));
     assert_int_equal(WEXITSTATUS(how), 3);
     assert_string_equal(text, "ptxgen: out of memory (17 bytes wanted)\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_allocation_that_fails_ends_the_call_that_tries_it),
-        cmocka_unit_test(an_arena_fails_as_the_one_that_it_is_in),
-        cmocka_unit_test(arenas_in_another_are_freed_in_any_order),
-        cmocka_unit_test(calls_that_try_nest),
-        cmocka_unit_test(arrays_and_strings_fail_as_their_arena),
-        cmocka_unit_test(what_may_fail_gives_null),
-        cmocka_unit_test(without_a_try_the_process_says_so_and_ends),
-    };
-    return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }

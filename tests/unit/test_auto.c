@@ -1,16 +1,10 @@
 /* variant = auto from the spec to the files: which instances and kernels it makes, what header and
  * manifest say of them, and which of them a program finds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "test_arena.h"
 #include "base/os.h"
 #include "cost/choose.h"
 #include "emit/header.h"
@@ -270,9 +264,8 @@ static bool same_choice(const instance *one, const instance *other)
     return true;
 }
 
-static void every_section_makes_the_instances_chosen_for_its_shapes_and_targets(void **state)
+TEST(every_section_makes_the_instances_chosen_for_its_shapes_and_targets)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         outcome o = generate(examples[i].text);
         instance expected[MOST_ANSWERS];
@@ -286,9 +279,8 @@ static void every_section_makes_the_instances_chosen_for_its_shapes_and_targets(
     }
 }
 
-static void a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for(void **state)
+TEST(a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for)
 {
-    (void)state;
     outcome o = generate_marked(MIXED, exact_marks);
     assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_80 chosen f32\n" TWO_WARPS
                                                     " sm_89..sm_89 chosen f32\n" FOUR_WARPS
@@ -296,9 +288,8 @@ static void a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for(void
     arena_free(o.arena);
 }
 
-static void a_kernel_that_both_precisions_chose_is_one_where_both_did(void **state)
+TEST(a_kernel_that_both_precisions_chose_is_one_where_both_did)
 {
-    (void)state;
     outcome o = generate_marked(ROUNDED, both_marks);
     assert_string_equal(kernel_names(&o), TWO_WARPS " sm_75..sm_75 chosen f32 q8\n" TWO_WARPS
                                                     " sm_80..sm_80 chosen f32\n" TWO_WARPS
@@ -308,9 +299,8 @@ static void a_kernel_that_both_precisions_chose_is_one_where_both_did(void **sta
     arena_free(o.arena);
 }
 
-static void what_the_spec_names_as_well_is_made_for_all_targets(void **state)
+TEST(what_the_spec_names_as_well_is_made_for_all_targets)
 {
-    (void)state;
     mark marks[MOST_MARKS];
     memcpy(marks, exact_marks, sizeof marks);
     marks[1].named = true;
@@ -333,11 +323,9 @@ static const char *section_of(arena *a, const instance *in)
     return text.text;
 }
 
-static void what_the_spec_names_as_well_is_made_once_with_a_note(void **state)
+ARENA_TEST(what_the_spec_names_as_well_is_made_once_with_a_note)
 {
-    (void)state;
     static const char asking[] = "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n";
-    arena *a = arena_new();
     instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096 n=4096 precision=f32" });
     instance chosen = cost_choose(&asked, target_find("sm_80"), NULL);
     chosen.name = instance_make_name(a, &chosen);
@@ -353,7 +341,6 @@ static void what_the_spec_names_as_well_is_made_once_with_a_note(void **state)
         assert_true((in->excluded == 0) == named);
     }
     arena_free(o.arena);
-    arena_free(a);
 }
 
 typedef struct shape {
@@ -468,10 +455,8 @@ static void check_choice(arena *a, const group *g, const shape *s, int64_t preci
         fail_msg("%s rounds x", chosen.family->name);
 }
 
-static void no_candidate_is_predicted_faster_than_what_is_chosen(void **state)
+ARENA_TEST(no_candidate_is_predicted_faster_than_what_is_chosen)
 {
-    (void)state;
-    arena *a = arena_new();
     for (size_t t = 0; t < target_count; t++) {
         cost_gpu gpu = cost_gpu_of(&targets[t]);
         if (!target_part(&targets[t]))
@@ -483,7 +468,6 @@ static void no_candidate_is_predicted_faster_than_what_is_chosen(void **state)
                 arena_reset(a);
             }
     }
-    arena_free(a);
 }
 
 static void assert_has(const char *text, const char *part)
@@ -500,9 +484,8 @@ static const char *header(const outcome *o)
     return text.text;
 }
 
-static void the_header_says_what_was_chosen_for_which_targets(void **state)
+TEST(the_header_says_what_was_chosen_for_which_targets)
 {
-    (void)state;
     outcome o = generate_marked(MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
     const char *text = header(&o);
     assert_has(text, " *        mwv_q4k_gemv_k4096_n4096_w2 chosen by q4k_gemv auto, precision "
@@ -519,9 +502,8 @@ static void the_header_says_what_was_chosen_for_which_targets(void **state)
     arena_free(o.arena);
 }
 
-static void the_manifest_says_it_too(void **state)
+TEST(the_manifest_says_it_too)
 {
-    (void)state;
     outcome o = generate_marked(MIXED "[q4k_gemv:named]\nshape = 256x1\n", exact_marks);
     strbuf text = strbuf_new(o.arena);
     described_set described = describe_set(o.arena, &o.set);
@@ -590,9 +572,8 @@ static const char *find(const outcome *o, const char *compiler)
     return output;
 }
 
-static void a_device_finds_what_was_chosen_for_it(void **state)
+TEST(a_device_finds_what_was_chosen_for_it)
 {
-    (void)state;
     static const char exact[] = "0:2/75,2/75 70:0/0,0/0 75:2/75,2/75 80:2/75,2/75 "
                                 "86:4/86,4/86 87:4/86,4/86 89:2/89,2/89 90:2/89,2/89 ";
     static const char rounded[] = "0:2/75,2/75 70:0/0,0/0 75:2/75,2/75 80:12/80,2/75 "
@@ -631,20 +612,4 @@ static void a_device_finds_what_was_chosen_for_it(void **state)
             fail_msg("case %zu: %s", i, found);
         arena_free(o.arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_section_makes_the_instances_chosen_for_its_shapes_and_targets),
-        cmocka_unit_test(a_kernel_stands_for_the_targets_in_a_row_that_it_was_chosen_for),
-        cmocka_unit_test(a_kernel_that_both_precisions_chose_is_one_where_both_did),
-        cmocka_unit_test(what_the_spec_names_as_well_is_made_for_all_targets),
-        cmocka_unit_test(what_the_spec_names_as_well_is_made_once_with_a_note),
-        cmocka_unit_test(no_candidate_is_predicted_faster_than_what_is_chosen),
-        cmocka_unit_test(the_header_says_what_was_chosen_for_which_targets),
-        cmocka_unit_test(the_manifest_says_it_too),
-        cmocka_unit_test(a_device_finds_what_was_chosen_for_it),
-    };
-    return cmocka_run_group_tests_name("auto", tests, NULL, NULL);
 }

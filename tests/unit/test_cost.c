@@ -1,14 +1,8 @@
 /* The cost model: its table is complete, and its times follow from its figures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
+#include "test.h"
 #include "cost/cost.h"
 
 static const cost_figures counted = {
@@ -79,9 +73,8 @@ static instance default_instance(const char *family_name, format weights)
     return in;
 }
 
-static void streaming_families_stay_within_their_budgets(void **state)
+TEST(streaming_families_stay_within_their_budgets)
 {
-    (void)state;
     static const struct {
         format weights;
         double most_instructions;
@@ -103,9 +96,8 @@ static void streaming_families_stay_within_their_budgets(void **state)
         }
 }
 
-static void memory_time_is_every_byte_once_at_the_speed_of_a_copy(void **state)
+TEST(memory_time_is_every_byte_once_at_the_speed_of_a_copy)
 {
-    (void)state;
     instance in = gemv_of(4096, 1000);
     cost_gpu gpu = gpu_of(1000, 1e12, 1e9);
     cost_prediction p = predict(&counted, &in, &gpu);
@@ -113,9 +105,8 @@ static void memory_time_is_every_byte_once_at_the_speed_of_a_copy(void **state)
     assert_int_equal(p.bound, BOUND_MEMORY);
 }
 
-static void issue_time_is_warp_instructions_over_all_schedulers(void **state)
+TEST(issue_time_is_warp_instructions_over_all_schedulers)
 {
-    (void)state;
     instance in = gemv_of(4096, 1000);
     cost_gpu gpu = gpu_of(10, 1e6, 1e15);
     cost_prediction p = predict(&counted, &in, &gpu);
@@ -123,9 +114,8 @@ static void issue_time_is_warp_instructions_over_all_schedulers(void **state)
     assert_int_equal(p.bound, BOUND_ISSUE);
 }
 
-static void latency_time_is_round_trips_of_the_bytes_in_flight(void **state)
+TEST(latency_time_is_round_trips_of_the_bytes_in_flight)
 {
-    (void)state;
     instance in = gemv_of(4096, 1000);
     cost_gpu gpu = gpu_of(2, 1e12, 1e15);
     cost_prediction p = predict(&counted, &in, &gpu);
@@ -136,9 +126,8 @@ static void latency_time_is_round_trips_of_the_bytes_in_flight(void **state)
     assert_int_equal(p.bound, BOUND_LATENCY);
 }
 
-static void a_grid_smaller_than_the_gpu_uses_a_part_of_it(void **state)
+TEST(a_grid_smaller_than_the_gpu_uses_a_part_of_it)
 {
-    (void)state;
     instance one_block = gemv_of(4096, 1), two_blocks = gemv_of(4096, 2);
     cost_gpu gpu = gpu_of(100, 1e9, 1e12);
     cost_prediction one = predict(&counted, &one_block, &gpu);
@@ -148,9 +137,8 @@ static void a_grid_smaller_than_the_gpu_uses_a_part_of_it(void **state)
     close_to(one.times[BOUND_ISSUE], 4096 * 2 / 32.0 / (4 * 1e9));
 }
 
-static void a_warp_that_does_not_stay_has_instructions_beside_its_loop(void **state)
+TEST(a_warp_that_does_not_stay_has_instructions_beside_its_loop)
 {
-    (void)state;
     cost_figures figures = counted;
     figures.beside = 100;
     instance in = gemv_of(4096, 1000), staying = in;
@@ -163,9 +151,8 @@ static void a_warp_that_does_not_stay_has_instructions_beside_its_loop(void **st
              1000.0 * 4096 * 2 / 32 / (10 * 4 * 1e6));
 }
 
-static void blocks_that_stay_put_x_into_shared_memory_before_their_loop(void **state)
+TEST(blocks_that_stay_put_x_into_shared_memory_before_their_loop)
 {
-    (void)state;
     instance in = gemv_of(6144, 1600), passing = in;
     in.family = &staying_gemv;
     in.shape.m = 1;
@@ -179,9 +166,8 @@ static void blocks_that_stay_put_x_into_shared_memory_before_their_loop(void **s
     assert_true(predict(&counted, &passing, &gpu).start <= 0);
 }
 
-static void blocks_that_stay_wait_for_those_with_one_turn_more(void **state)
+TEST(blocks_that_stay_wait_for_those_with_one_turn_more)
 {
-    (void)state;
     instance even = gemv_of(4096, 1600), one_more = gemv_of(4096, 1608);
     even.family = one_more.family = &staying_gemv;
     cost_gpu gpu = gpu_of(100, 1e12, 1e15);
@@ -189,7 +175,7 @@ static void blocks_that_stay_wait_for_those_with_one_turn_more(void **state)
              2 * predict(&counted, &even, &gpu).times[BOUND_LATENCY]);
 }
 
-static void query_heads_go_over_the_cache_they_share_each_on_its_own(void **state)
+TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
 {
     arena *a = *state;
     const family *f = family_find(families, "incremental_attention");
@@ -206,7 +192,7 @@ static void query_heads_go_over_the_cache_they_share_each_on_its_own(void **stat
     close_to(work.bytes, 2.0 * 4 * 100 * 64 * 2 + 2 * 12 * 64 * 4);
 }
 
-static void weights_are_counted_and_not_what_they_are_multiplied_by(void **state)
+TEST(weights_are_counted_and_not_what_they_are_multiplied_by)
 {
     arena *a = *state;
     instance plain = { .family = family_find(families, "f32_gemv"), .shape = { .k = 64, .n = 3 } };
@@ -217,9 +203,8 @@ static void weights_are_counted_and_not_what_they_are_multiplied_by(void **state
     close_to(cost_work_of(a, &pair).bytes, 2 * 3 * 2 * 144 + 4 * 512 + 4 * 3);
 }
 
-static void figures_of_a_target_between_are_those_of_the_one_before(void **state)
+TEST(figures_of_a_target_between_are_those_of_the_one_before)
 {
-    (void)state;
     instance in = default_instance("f32_gemv", FORMAT_F32), unknown = gemv_of(32, 1);
     cost_figures f;
     assert_true(cost_find(&in, 87, &f));
@@ -230,9 +215,8 @@ static void figures_of_a_target_between_are_those_of_the_one_before(void **state
     assert_false(cost_find(&unknown, 90, &f));
 }
 
-static void figures_between_counted_numbers_of_vectors_are_in_proportion(void **state)
+TEST(figures_between_counted_numbers_of_vectors_are_in_proportion)
 {
-    (void)state;
     instance in = default_instance("stream_gemv", FORMAT_Q4_K);
     cost_figures one, three, eight;
     in.shape.m = 1;
@@ -248,7 +232,7 @@ static void figures_between_counted_numbers_of_vectors_are_in_proportion(void **
     assert_int_equal(three.registers, eight.registers);
 }
 
-static void the_list_has_a_line_of_all_that_was_counted_on_every_part(void **state)
+TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
 {
     arena *a = *state;
     for (size_t t = 0; t < target_count; t++) {
@@ -281,20 +265,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streaming_families_stay_within_their_budgets),
-        cmocka_unit_test(memory_time_is_every_byte_once_at_the_speed_of_a_copy),
-        cmocka_unit_test(issue_time_is_warp_instructions_over_all_schedulers),
-        cmocka_unit_test(latency_time_is_round_trips_of_the_bytes_in_flight),
-        cmocka_unit_test(a_grid_smaller_than_the_gpu_uses_a_part_of_it),
-        cmocka_unit_test(a_warp_that_does_not_stay_has_instructions_beside_its_loop),
-        cmocka_unit_test(blocks_that_stay_put_x_into_shared_memory_before_their_loop),
-        cmocka_unit_test(blocks_that_stay_wait_for_those_with_one_turn_more),
-        cmocka_unit_test(query_heads_go_over_the_cache_they_share_each_on_its_own),
-        cmocka_unit_test(weights_are_counted_and_not_what_they_are_multiplied_by),
-        cmocka_unit_test(figures_of_a_target_between_are_those_of_the_one_before),
-        cmocka_unit_test(figures_between_counted_numbers_of_vectors_are_in_proportion),
-        cmocka_unit_test(the_list_has_a_line_of_all_that_was_counted_on_every_part),
-    };
-    return cmocka_run_group_tests_name("cost", tests, set_up, tear_down);
+    return test_run(set_up, tear_down);
 }

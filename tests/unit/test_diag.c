@@ -1,11 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test_arena.h"
 #include "base/explain.h"
 
 static location at(unsigned line, unsigned column, unsigned length, const char *text)
@@ -22,10 +17,8 @@ static const char *render(diags *d, bool color)
     return out.text;
 }
 
-static void diagnostics_come_in_the_order_of_their_places(void **state)
+ARENA_TEST(diagnostics_come_in_the_order_of_their_places)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(3, 5, 1, NULL), "third");
     diag_note(&d, DIAG_SYNTAX, at(1, 1, 1, NULL), "explains the third");
@@ -38,13 +31,10 @@ static void diagnostics_come_in_the_order_of_their_places(void **state)
                                            "a.ini:3:2: warning: second [E017]\n"
                                            "a.ini:3:5: error: third [E003]\n"
                                            "a.ini:1:1: note: explains the third\n");
-    arena_free(a);
 }
 
-static void an_included_file_stands_at_its_include(void **state)
+ARENA_TEST(an_included_file_stands_at_its_include)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     const location b_include = at(4, 1, 1, NULL),
                    c_include = { .file = "b.ini", .from = &b_include, .line = 9 };
@@ -65,49 +55,37 @@ static void an_included_file_stands_at_its_include(void **state)
                                            "In file included from a.ini:4:\n"
                                            "b.ini:10:1: error: in b [E003]\n"
                                            "a.ini:5:1: error: last [E003]\n");
-    arena_free(a);
 }
 
-static void the_excerpt_marks_the_place(void **state)
+ARENA_TEST(the_excerpt_marks_the_place)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(12, 5, 4, "k = 1000"), "wrong");
     assert_string_equal(render(&d, false), "a.ini:12:5: error: wrong [E003]\n"
                                            "   12 | k = 1000\n"
                                            "      |     ^~~~\n");
-    arena_free(a);
 }
 
-static void the_caret_counts_characters_and_keeps_tabs(void **state)
+ARENA_TEST(the_caret_counts_characters_and_keeps_tabs)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(1, 6, 3, "\t\xc3\xa4 =\xc3\xa4x"), "wrong");
     assert_string_equal(render(&d, false), "a.ini:1:6: error: wrong [E003]\n"
                                            "    1 | \t\xc3\xa4 =\xc3\xa4x\n"
                                            "      | \t   ^~\n");
-    arena_free(a);
 }
 
-static void a_place_at_the_end_of_a_line_is_marked_behind_it(void **state)
+ARENA_TEST(a_place_at_the_end_of_a_line_is_marked_behind_it)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(1, 4, 9, "abc"), "wrong");
     assert_string_equal(render(&d, false), "a.ini:1:4: error: wrong [E003]\n"
                                            "    1 | abc\n"
                                            "      |    ^\n");
-    arena_free(a);
 }
 
-static void a_long_line_is_cut_around_the_place(void **state)
+ARENA_TEST(a_long_line_is_cut_around_the_place)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     char line[1001];
     memset(line, '.', 1000);
@@ -118,13 +96,10 @@ static void a_long_line_is_cut_around_the_place(void **state)
     const char *excerpt = strchr(text, '\n') + 1, *caret = strchr(excerpt, '\n') + 1;
     assert_true(strlen(text) < 300);
     assert_int_equal(strchr(excerpt, 'X') - excerpt, strchr(caret, '^') - caret);
-    arena_free(a);
 }
 
-static void input_does_not_reach_the_terminal_as_control_characters(void **state)
+ARENA_TEST(input_does_not_reach_the_terminal_as_control_characters)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     location where = at(1, 1, 1, "\033[2Jx\x7f");
     where.file = "\ra.ini";
@@ -132,45 +107,36 @@ static void input_does_not_reach_the_terminal_as_control_characters(void **state
     assert_string_equal(render(&d, false), "?a.ini:1:1: error: '?]0;title?' is wrong [E003]\n"
                                            "    1 | ?[2Jx?\n"
                                            "      | ^\n");
-    arena_free(a);
 }
 
-static void further_lines_of_a_message_are_indented(void **state)
+ARENA_TEST(further_lines_of_a_message_are_indented)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     diag_error(&d, DIAG_PTXAS_REJECTED, (location){ .file = "a.ini" },
                "ptxas says\nline 1\nline 2");
     assert_string_equal(render(&d, false), "a.ini: error: ptxas says\n"
                                            "    line 1\n"
                                            "    line 2 [E029]\n");
-    arena_free(a);
 }
 
-static void color_marks_severity_and_caret_alone(void **state)
+ARENA_TEST(color_marks_severity_and_caret_alone)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     diag_error(&d, DIAG_SYNTAX, at(1, 1, 1, "x"), "wrong");
     assert_string_equal(render(&d, true), "a.ini:1:1: \033[1;31merror:\033[0m wrong [E003]\n"
                                           "    1 | x\n"
                                           "      | \033[1;31m^\033[0m\n");
-    arena_free(a);
 }
 
-static void codes_have_three_digits(void **state)
+TEST(codes_have_three_digits)
 {
-    (void)state;
     assert_string_equal(diag_number(DIAG_BAD_UTF8), "E001");
     assert_string_equal(diag_number(DIAG_EMPTY_LIST), "E011");
     assert_string_equal(diag_number(DIAG_INTERNAL), "E031");
 }
 
-static void a_code_is_found_as_it_may_be_typed(void **state)
+TEST(a_code_is_found_as_it_may_be_typed)
 {
-    (void)state;
     static const char *const right[] = { "E014", "e014", "E14", "014", "14" };
     static const char *const wrong[] = { "", "E", "E000", "E140", "E01", "E014 ", "fourteen" };
     diag_code code;
@@ -184,9 +150,8 @@ static void a_code_is_found_as_it_may_be_typed(void **state)
     assert_false(diag_find("E", &code));
 }
 
-static void the_closest_name_is_found_or_none(void **state)
+TEST(the_closest_name_is_found_or_none)
 {
-    (void)state;
     static const char *const names[] = { "num_warps", "n", "dims", "shape" };
     assert_string_equal(closest_match("num_warp", names, 4), "num_warps");
     assert_string_equal(closest_match("nmu_warps", names, 4), "num_warps");
@@ -204,23 +169,4 @@ static void the_closest_name_is_found_or_none(void **state)
     assert_null(closest_match("", names, 4));
     assert_null(closest_match("a_name_that_is_longer_than_any_name_that_could_ever_be_meant_by_it",
                               names, 4));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(diagnostics_come_in_the_order_of_their_places),
-        cmocka_unit_test(an_included_file_stands_at_its_include),
-        cmocka_unit_test(the_excerpt_marks_the_place),
-        cmocka_unit_test(the_caret_counts_characters_and_keeps_tabs),
-        cmocka_unit_test(a_place_at_the_end_of_a_line_is_marked_behind_it),
-        cmocka_unit_test(a_long_line_is_cut_around_the_place),
-        cmocka_unit_test(input_does_not_reach_the_terminal_as_control_characters),
-        cmocka_unit_test(further_lines_of_a_message_are_indented),
-        cmocka_unit_test(color_marks_severity_and_caret_alone),
-        cmocka_unit_test(codes_have_three_digits),
-        cmocka_unit_test(a_code_is_found_as_it_may_be_typed),
-        cmocka_unit_test(the_closest_name_is_found_or_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* The header, read as text and by the compilers that are installed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test_arena.h"
 #include "base/os.h"
 #include "emit/header.h"
 #include "emit_sample.h"
@@ -28,35 +22,23 @@ static const char *header(arena *a, const char *prefix)
     return out.text;
 }
 
-static int set_up(void **state)
-{
-    *state = arena_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
         fail_msg("not in the header: %s", part);
 }
 
-static void contents_list_families_with_their_counts(void **state)
+ARENA_TEST(contents_list_families_with_their_counts)
 {
-    const char *text = header(*state, "llama");
+    const char *text = header(a, "llama");
     assert_has(text, " * 6 kernels for sm_75, sm_80:\n");
     assert_has(text, " *     4  plain_gemv               fixed grid\n");
     assert_has(text, " *     1  striding_gemv            grid by the number of SMs\n");
 }
 
-static void one_comment_line_tells_all_about_a_kernel(void **state)
+ARENA_TEST(one_comment_line_tells_all_about_a_kernel)
 {
-    const char *text = header(*state, "llama");
+    const char *text = header(a, "llama");
     assert_has(text,
                "/* y[14336] = W[14336,4096] x[4096], weights q4_k, activations f32, num_warps 4.  "
                "sm_75, block 128, grid 14336, 16 bytes shared, 40 registers. */\n"
@@ -67,23 +49,23 @@ static void one_comment_line_tells_all_about_a_kernel(void **state)
                "indirect seq_len.  sm_75, block 32, grid 32 x 2, 256 bytes dynamic shared. */\n");
 }
 
-static void run_time_sizes_keep_their_names_in_the_comment(void **state)
+ARENA_TEST(run_time_sizes_keep_their_names_in_the_comment)
 {
-    assert_has(header(*state, "llama"),
+    assert_has(header(a, "llama"),
                "/* y[n] = W[n,k] x[k], weights q4_k, activations f32, num_warps 4, dynamic dims.  "
                "sm_75, block 128, grid n. */\n");
 }
 
-static void kernels_for_newer_targets_have_names_of_their_own(void **state)
+ARENA_TEST(kernels_for_newer_targets_have_names_of_their_own)
 {
-    const char *text = header(*state, "llama");
+    const char *text = header(a, "llama");
     assert_has(text, "extern const ptxgen_kernel llama_plain_gemv_k4096_n14336_w4;\n");
     assert_has(text, "extern const ptxgen_kernel llama_plain_gemv_k4096_n14336_w4_sm_80;\n");
 }
 
-static void a_launch_function_has_its_kernels_parameters(void **state)
+ARENA_TEST(a_launch_function_has_its_kernels_parameters)
 {
-    const char *text = header(*state, "llama");
+    const char *text = header(a, "llama");
     assert_has(text, "/* y out f32[n], w in q4_k[n*k], x in f32[k], k_dim in u32, n_dim in u32 */\n"
                      "static inline ptxgen_result llama_plain_gemv_dynamic_launch(\n"
                      "    const llama_cuda *cuda, ptxgen_stream stream,\n"
@@ -95,9 +77,9 @@ static void a_launch_function_has_its_kernels_parameters(void **state)
                " *     r = llama_plain_gemv_k4096_n14336_w4_launch(&cuda, stream, y, w, x);\n");
 }
 
-static void kernels_for_several_targets_have_one_launch_function(void **state)
+ARENA_TEST(kernels_for_several_targets_have_one_launch_function)
 {
-    const char *text = header(*state, "llama");
+    const char *text = header(a, "llama");
     const char *first = strstr(text, "ptxgen_result llama_plain_gemv_k4096_n14336_w4_launch(");
     const char *next = strstr(text, "ptxgen_result llama_plain_gemv_dynamic_launch(");
     assert_has(
@@ -136,7 +118,7 @@ static const instance attention_step = {
 };
 static const instance two_steps_instance = { .family = &two_steps, .name = "two_steps" };
 
-static void a_pipeline_takes_buffers_then_its_workspace_then_numbers(void **state)
+ARENA_TEST(a_pipeline_takes_buffers_then_its_workspace_then_numbers)
 {
     static const pipeline_launch launches[] = { { &two_table[0], &attention_step },
                                                 { &two_table[1], &attention_step } };
@@ -147,8 +129,8 @@ static void a_pipeline_takes_buffers_then_its_workspace_then_numbers(void **stat
     kernels[SAMPLE_KERNELS - 1].instance = &attention_step;
     set.pipelines = &p;
     set.pipeline_count = 1;
-    described_set d = describe_set(*state, &set);
-    strbuf out = strbuf_new(*state);
+    described_set d = describe_set(a, &set);
+    strbuf out = strbuf_new(a);
     emit_header(&out, &d);
     assert_has(out.text, "#define LLAMA_TWO_STEPS_WORKSPACE ((size_t)8192)\n");
     assert_has(out.text,
@@ -167,14 +149,14 @@ static void a_pipeline_takes_buffers_then_its_workspace_then_numbers(void **stat
     assert_has(out.text, "    { \"attention_d64_h32_g8_s4096\", 5, llama_two_steps_step_0, 3 },\n");
 }
 
-static void no_placeholder_is_left_over(void **state)
+ARENA_TEST(no_placeholder_is_left_over)
 {
-    assert_null(strchr(header(*state, "llama"), '@'));
+    assert_null(strchr(header(a, "llama"), '@'));
 }
 
-static void the_same_set_gives_the_same_bytes(void **state)
+ARENA_TEST(the_same_set_gives_the_same_bytes)
 {
-    assert_string_equal(header(*state, "llama"), header(*state, "llama"));
+    assert_string_equal(header(a, "llama"), header(a, "llama"));
 }
 
 /* Looks kernels up in two headers in one file; exits with the line of the first check that fails,
@@ -305,10 +287,10 @@ static const char *skip_literal(const char *text, size_t *bytes)
     return text + 1;
 }
 
-static void no_string_is_longer_than_compilers_take(void **state)
+ARENA_TEST(no_string_is_longer_than_compilers_take)
 {
     size_t literals = 0, together = 0, longest = 0;
-    for (const char *c = strstr(long_header(*state), "#define llama_KERNELS_IMPLEMENTED"); *c;) {
+    for (const char *c = strstr(long_header(a), "#define llama_KERNELS_IMPLEMENTED"); *c;) {
         if (strncmp(c, "/*", 2) == 0) {
             c = strstr(c, "*/") + 2;
         } else if (*c == '\'') {
@@ -380,7 +362,7 @@ static void compile_and_run(arena *a, const char *folder, const char *compiler,
         fail_msg("%s %s: check %d of the program failed", compiler, standard, line);
 }
 
-static void it_compiles_without_a_warning_and_finds_what_fits(void **state)
+ARENA_TEST(it_compiles_without_a_warning_and_finds_what_fits)
 {
     static const struct {
         const char *compiler, *standard, *source;
@@ -392,7 +374,6 @@ static void it_compiles_without_a_warning_and_finds_what_fits(void **state)
         { "clang", "-std=c17", "user.c" },      { "clang++", "-std=c++11", "user.cc" },
         { "clang++", "-std=c++17", "user.cc" }, { "clang++", "-std=c++20", "user.cc" },
     };
-    arena *a = *state;
     const char *folder = write_program(a);
     size_t compiled = 0;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -407,9 +388,8 @@ static void it_compiles_without_a_warning_and_finds_what_fits(void **state)
         skip();
 }
 
-static void headers_of_two_abis_do_not_mix(void **state)
+ARENA_TEST(headers_of_two_abis_do_not_mix)
 {
-    arena *a = *state;
     const char *compiler = os_find_program(a, "cc");
     if (!compiler)
         skip();
@@ -424,25 +404,4 @@ static void headers_of_two_abis_do_not_mix(void **state)
     os_remove_directory(a, folder);
     assert_int_not_equal(status, 0);
     assert_has(output, "differ in PTXGEN_ABI");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(contents_list_families_with_their_counts),
-        TEST(one_comment_line_tells_all_about_a_kernel),
-        TEST(run_time_sizes_keep_their_names_in_the_comment),
-        TEST(kernels_for_newer_targets_have_names_of_their_own),
-        TEST(a_launch_function_has_its_kernels_parameters),
-        TEST(kernels_for_several_targets_have_one_launch_function),
-        TEST(a_pipeline_takes_buffers_then_its_workspace_then_numbers),
-        TEST(no_placeholder_is_left_over),
-        TEST(the_same_set_gives_the_same_bytes),
-        TEST(no_string_is_longer_than_compilers_take),
-        TEST(it_compiles_without_a_warning_and_finds_what_fits),
-        TEST(headers_of_two_abis_do_not_mix),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

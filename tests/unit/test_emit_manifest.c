@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <jansson.h>
 #include <string.h>
 
+#include "test.h"
 #include "emit/manifest.h"
 #include "emit_sample.h"
 
@@ -56,7 +50,7 @@ static const char *compact(void **state, json_t *value)
     return copy;
 }
 
-static void keys_stand_in_the_promised_order(void **state)
+TEST(keys_stand_in_the_promised_order)
 {
     static const char *const top[] = { "ptxgen",    "abi",     "prefix",     "kernels",
                                        "pipelines", "aliases", "conventions" };
@@ -76,7 +70,7 @@ static void keys_stand_in_the_promised_order(void **state)
     assert_int_equal(at, sizeof of_a_kernel / sizeof *of_a_kernel);
 }
 
-static void a_kernel_is_described_in_full(void **state)
+TEST(a_kernel_is_described_in_full)
 {
     json_t *k = kernel_at(state, 0);
     assert_string_equal(compact(state, json_object_get(k, "name")),
@@ -97,7 +91,7 @@ static void a_kernel_is_described_in_full(void **state)
                         "{\"registers\":40,\"spill_bytes\":8,\"stack_bytes\":0}");
 }
 
-static void what_run_time_values_decide_is_null_with_a_formula(void **state)
+TEST(what_run_time_values_decide_is_null_with_a_formula)
 {
     json_t *k = kernel_at(state, 2);
     assert_string_equal(compact(state, json_object_get(k, "grid")), "null");
@@ -111,12 +105,12 @@ static void what_run_time_values_decide_is_null_with_a_formula(void **state)
                         "[\"min(n, sm_count*16)\",\"1\",\"1\"]");
 }
 
-static void without_ptxas_its_figures_are_null(void **state)
+TEST(without_ptxas_its_figures_are_null)
 {
     assert_true(json_is_null(json_object_get(kernel_at(state, 1), "ptxas")));
 }
 
-static void the_text_ends_with_one_newline(void **state)
+TEST(the_text_ends_with_one_newline)
 {
     parsed *p = *state;
     assert_int_equal(strlen(p->text.text), p->text.length);
@@ -125,12 +119,5 @@ static void the_text_ends_with_one_newline(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_stand_in_the_promised_order),
-        cmocka_unit_test(a_kernel_is_described_in_full),
-        cmocka_unit_test(what_run_time_values_decide_is_null_with_a_formula),
-        cmocka_unit_test(without_ptxas_its_figures_are_null),
-        cmocka_unit_test(the_text_ends_with_one_newline),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run(set_up, tear_down);
 }

@@ -1,12 +1,5 @@
 #define _POSIX_C_SOURCE 200809L
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test.h"
 #include "base/os.h"
 #include "emit/tree.h"
 
@@ -89,7 +83,7 @@ static struct stat status_of(place *p, const char *name)
     return status;
 }
 
-static void missing_folders_are_made(void **state)
+TEST_WITH(missing_folders_are_made, set_up, tear_down)
 {
     place *p = *state;
     output_file file = text_file(p, "x/y/a", "one");
@@ -101,7 +95,7 @@ static void missing_folders_are_made(void **state)
     os_remove_directory(p->arena, path_of(p, "x"));
 }
 
-static void a_second_run_touches_nothing(void **state)
+TEST_WITH(a_second_run_touches_nothing, set_up, tear_down)
 {
     place *p = *state;
     output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "") };
@@ -116,7 +110,7 @@ static void a_second_run_touches_nothing(void **state)
     assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
 }
 
-static void only_what_differs_is_replaced(void **state)
+TEST_WITH(only_what_differs_is_replaced, set_up, tear_down)
 {
     place *p = *state;
     output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "two") };
@@ -133,7 +127,7 @@ static void only_what_differs_is_replaced(void **state)
     assert_content(p, "b", "twO!");
 }
 
-static void files_of_earlier_runs_are_left_alone(void **state)
+TEST_WITH(files_of_earlier_runs_are_left_alone, set_up, tear_down)
 {
     place *p = *state;
     output_file files[] = { text_file(p, "a", "one"), text_file(p, "b", "two") };
@@ -143,7 +137,7 @@ static void files_of_earlier_runs_are_left_alone(void **state)
     assert_content(p, "b", "two");
 }
 
-static void a_target_that_is_a_folder_stops_all(void **state)
+TEST_WITH(a_target_that_is_a_folder_stops_all, set_up, tear_down)
 {
     place *p = *state;
     output_file files[] = { text_file(p, "a", "new"), text_file(p, "b", "new") };
@@ -162,7 +156,7 @@ static void a_target_that_is_a_folder_stops_all(void **state)
 }
 
 /* A limit on the size of files stands in for a disk that is full at the second file. */
-static void a_write_that_fails_replaces_nothing_and_leaves_no_temporary(void **state)
+TEST_WITH(a_write_that_fails_replaces_nothing_and_leaves_no_temporary, set_up, tear_down)
 {
     enum { LIMIT = 4096 };
     static const char large[LIMIT + 1];
@@ -192,7 +186,7 @@ static void a_write_that_fails_replaces_nothing_and_leaves_no_temporary(void **s
     assert_non_null(strstr(p->problems.list.items[0].message, "File too large"));
 }
 
-static void a_folder_that_takes_no_files_is_reported(void **state)
+TEST_WITH(a_folder_that_takes_no_files_is_reported, set_up, tear_down)
 {
     place *p = *state;
     output_file file = { .path = "/proc/self/a", .bytes = "one", .size = 3 };
@@ -204,7 +198,7 @@ static void a_folder_that_takes_no_files_is_reported(void **state)
     assert_string_equal(p->problems.list.items[0].where.file, "/proc/self/a");
 }
 
-static void a_folder_that_is_a_file_is_reported(void **state)
+TEST_WITH(a_folder_that_is_a_file_is_reported, set_up, tear_down)
 {
     place *p = *state;
     output_file file = text_file(p, "a", "one");
@@ -213,21 +207,4 @@ static void a_folder_that_is_a_file_is_reported(void **state)
     output_file below = text_file(p, "a/b", "two");
     assert_false(put(p, &below, 1, &changed));
     assert_non_null(strstr(p->problems.list.items[0].message, "Not a directory"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(missing_folders_are_made),
-        TEST(a_second_run_touches_nothing),
-        TEST(only_what_differs_is_replaced),
-        TEST(files_of_earlier_runs_are_left_alone),
-        TEST(a_target_that_is_a_folder_stops_all),
-        TEST(a_write_that_fails_replaces_nothing_and_leaves_no_temporary),
-        TEST(a_folder_that_takes_no_files_is_reported),
-        TEST(a_folder_that_is_a_file_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,10 +33,9 @@ static inline void check_bad(const bad *b)
 }
 
 #define TEST_FAULTS(name, ...)                                  \
-    static void name(void **state)                              \
+    TEST(name)                                                  \
     {                                                           \
         static const bad rows[] = { __VA_ARGS__ };              \
-        (void)state;                                            \
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) \
             check_bad(&rows[i]);                                \
     }

@@ -1,4 +1,5 @@
 /* Calls, jumps through a table, and what a module tells of itself. */
+#include "test_arena.h"
 #include "test_emu_bad.h"
 
 #define CALLER(functions, body)                                                                 \
@@ -31,7 +32,7 @@ static uint64_t doubled_or_zero(unsigned t)
     "setp.ge.u32 %p1, %r1, 10; st.param.b32 [result], %r2; @%p1 ret;\n"                 \
     "mad.lo.u32 %r2, %r1, 2, 1; st.param.b32 [result], %r2; ret; }\n"
 
-static void a_call_gives_and_takes_registers_and_memory(void **state)
+TEST(a_call_gives_and_takes_registers_and_memory)
 {
     static const char *const texts[] = {
         CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%t);\n"),
@@ -56,7 +57,6 @@ static void a_call_gives_and_takes_registers_and_memory(void **state)
                "mov.b32 %r1, 0; st.global.b32 [%slot], %r1; setp.ge.u32 %p1, %t, 10;\n"
                "@!%p1 call note, (%slot, %t); ld.global.b32 %r1, [%slot];\n"),
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         run r = { .text = texts[i] };
         run_well(&r);
@@ -68,7 +68,7 @@ static void a_call_gives_and_takes_registers_and_memory(void **state)
     text text text text text text text text text text text text text text text text
 #define CALLS_SIXTEEN_TIMES(name, called) ".func " name "() { " SIXTEEN("call " called "; ") "}\n"
 
-static void a_call_that_cannot_be_made_is_refused(void **state)
+TEST(a_call_that_cannot_be_made_is_refused)
 {
     static const struct {
         const char *text;
@@ -99,7 +99,6 @@ static void a_call_that_cannot_be_made_is_refused(void **state)
         { CALLER("", "$table: .branchtargets $a, $b; brx.idx %t, $table; $a:\n"), 9,
           "'$b' is not declared" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         run r = { .text = rows[i].text };
         if (run_kernel(&r) || r.report.fault != EMU_SYNTAX || r.report.line != rows[i].line ||
@@ -119,14 +118,13 @@ static uint64_t by_table(unsigned t)
     "trap; $zero: mov.u32 %r1, 5; bra $meet; $one: mov.u32 %r1, 15; bra $meet;\n" \
     "$seven: mov.u32 %r1, 7; $meet: bar.warp.sync -1;\n"
 
-static void a_jump_through_a_table_goes_where_the_index_says(void **state)
+TEST(a_jump_through_a_table_goes_where_the_index_says)
 {
     static const char *const texts[] = {
         CALLER("", "rem.u32 %r2, %t, 3; " TABLE "brx.idx %r2, $table;\n" CASES),
         CALLER("", "rem.u32 %r2, %t, 3; setp.ne.u32 %p1, %r2, 2; mov.u32 %r1, 7;\n" TABLE
                    "@%p1 brx.idx %r2, $table; bra $meet;\n" CASES),
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         run r = { .text = texts[i] };
         run_well(&r);
@@ -138,19 +136,18 @@ static void a_jump_through_a_table_goes_where_the_index_says(void **state)
     assert_non_null(strstr(r.message, "its table has no target of index 3"));
 }
 
-static void a_failed_assertion_is_reported_where_it_is_called(void **state)
+TEST(a_failed_assertion_is_reported_where_it_is_called)
 {
     run r = { .text = CALLER(".extern .func __assertfail(.param .b64 a);\n",
                              "mov.u32 %r1, 1; setp.eq.u32 %p1, %t, 9; mov.b64 %l1, 0;\n"
                              "@%p1 call __assertfail, (%l1);\n") };
-    (void)state;
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.thread[0], 9);
     assert_int_equal(r.report.line, 11);
     assert_non_null(strstr(r.message, "assertion"));
 }
 
-static void a_module_tells_of_its_entries_and_variables(void **state)
+ARENA_TEST(a_module_tells_of_its_entries_and_variables)
 {
     static const char text[] = ".version 7.1\n.target sm_86\n.address_size 64\n"
                                ".const .b8 unit = 1; .const .align 4 .b32 factors[2] = {3, "
@@ -162,7 +159,6 @@ static void a_module_tells_of_its_entries_and_variables(void **state)
                                "ld.param.u64 %l1, [to];\n"
                                "add.u32 %r3, %r1, %r2; @%p1 st.global.b32 [%l1], %r3; ret; }\n"
                                ".entry b() { ret; }\n";
-    arena *a = arena_new();
     emu_memory *m = emu_memory_new(), *other = emu_memory_new();
     emu_report report;
     emu_module_info info;
@@ -170,7 +166,6 @@ static void a_module_tells_of_its_entries_and_variables(void **state)
     emu_allocation found;
     size_t offset, size;
     uint64_t at, elsewhere, value;
-    (void)state;
     emu_module *module = emu_load(a, text, sizeof text - 1, &report);
     assert_non_null(module);
     emu_module_describe(module, &info);
@@ -199,17 +194,4 @@ static void a_module_tells_of_its_entries_and_variables(void **state)
     assert_true(emu_find(m, at, &found) && found.freed);
     emu_memory_free(other);
     emu_memory_free(m);
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_gives_and_takes_registers_and_memory),
-        cmocka_unit_test(a_call_that_cannot_be_made_is_refused),
-        cmocka_unit_test(a_jump_through_a_table_goes_where_the_index_says),
-        cmocka_unit_test(a_failed_assertion_is_reported_where_it_is_called),
-        cmocka_unit_test(a_module_tells_of_its_entries_and_variables),
-    };
-    return cmocka_run_group_tests_name("emu_calls", tests, NULL, NULL);
 }

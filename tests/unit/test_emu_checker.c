@@ -104,7 +104,7 @@ TEST_FAULTS(synccheck_masks_name_the_lanes_that_take_part,
     { "setp.lt.u32 %p1, %t, 4;\n@%p1 shfl.sync.idx.b32 %r1, %t, 9, 31, 0xf;", 1, 0, EMU_INACTIVE_LANE, "takes its value from lane 9", 32 })
 /* clang-format on */
 
-static void correct_forms_of_sharing_are_no_fault(void **state)
+TEST(correct_forms_of_sharing_are_no_fault)
 {
     static const char *const good[] = {
         KERNEL(TILE "st.shared.u32 [%r8], %t; bar.warp.sync -1;\n"
@@ -134,7 +134,6 @@ static void correct_forms_of_sharing_are_no_fault(void **state)
                     "or.b32 %r1, %r1, %r3; setp.ne.u32 %p2, %r1, 0; @%p2 trap;"),
         KERNEL("setp.ge.u32 %p1, %t, 0; @%p1 bra.uni $x; trap; $x:"),
     };
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         run r = { .text = good[i] };
         run_well(&r);
@@ -150,26 +149,24 @@ static void correct_forms_of_sharing_are_no_fault(void **state)
                 "$three: ld.shared.u32 %r3, [tile]; bar.sync 1, 64; bra $end;\n"            \
                 "$one: " before_read "ld.shared.u32 %r3, [tile]; bar.sync 2, 64;\n$end:")
 
-static void a_fence_or_a_release_says_nothing_of_shared_memory(void **state)
+TEST(a_fence_or_a_release_says_nothing_of_shared_memory)
 {
     static const char *const good[] = {
         READ_IN_PAIRS(""),
         READ_IN_PAIRS("membar.gl; "),
         READ_IN_PAIRS("red.release.gpu.global.add.u32 [%out], 1; "),
     };
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         run r = { .text = good[i], .threads = 128 };
         run_well(&r);
     }
 }
 
-static void leaks_are_what_is_live_at_the_end(void **state)
+TEST(leaks_are_what_is_live_at_the_end)
 {
     emu_memory *m = emu_memory_new();
     emu_allocation list[4] = { 0 };
     uint64_t total, a = emu_alloc(m, 100), b = emu_alloc(m, 7), c = emu_alloc(m, 50);
-    (void)state;
     assert_int_equal(emu_live(m, list, 4, &total), 3);
     assert_int_equal(total, 157);
     assert_true(emu_free(m, b));
@@ -182,13 +179,12 @@ static void leaks_are_what_is_live_at_the_end(void **state)
     emu_memory_free(m);
 }
 
-static void memory_is_freed_once_and_at_its_start(void **state)
+TEST(memory_is_freed_once_and_at_its_start)
 {
     emu_memory *m = emu_memory_new();
     uint64_t a = emu_alloc(m, 100);
     emu_allocation found;
     uint8_t byte = 0;
-    (void)state;
     assert_false(emu_free(m, a + 4));
     assert_false(emu_free(m, 0));
     assert_true(emu_find(m, a + 99, &found));
@@ -204,13 +200,12 @@ static void memory_is_freed_once_and_at_its_start(void **state)
     emu_memory_free(m);
 }
 
-static void the_host_stays_inside_of_an_allocation(void **state)
+TEST(the_host_stays_inside_of_an_allocation)
 {
     emu_memory *m = emu_memory_new();
     uint64_t a = emu_alloc(m, 100);
     uint8_t bytes[101] = { 0 };
     uint32_t word = 0x01020304;
-    (void)state;
     assert_true(emu_write(m, a, bytes, 100));
     assert_false(emu_write(m, a, bytes, 101));
     assert_false(emu_write(m, a - 1, bytes, 1));
@@ -223,12 +218,11 @@ static void the_host_stays_inside_of_an_allocation(void **state)
     emu_memory_free(m);
 }
 
-static void copies_carry_along_what_was_never_written(void **state)
+TEST(copies_carry_along_what_was_never_written)
 {
     emu_memory *m = emu_memory_new();
     uint64_t a = emu_alloc(m, 64), b = emu_alloc(m, 64);
     uint8_t bytes[64];
-    (void)state;
     memset(bytes, 7, sizeof bytes);
     assert_true(emu_write(m, b, bytes, 64));
     assert_true(emu_write(m, a + 8, "12345678", 8));
@@ -242,25 +236,4 @@ static void copies_carry_along_what_was_never_written(void **state)
     assert_memory_equal(bytes, "1212345678", 10);
     assert_false(emu_copy(m, b + 33, a, 32));
     emu_memory_free(m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memcheck_one_byte_outside_is_outside),
-        cmocka_unit_test(memcheck_an_access_is_aligned_to_its_size),
-        cmocka_unit_test(racecheck_warps_that_have_not_met_at_a_barrier_do_not_share),
-        cmocka_unit_test(racecheck_lanes_that_have_not_met_do_not_share),
-        cmocka_unit_test(racecheck_an_asynchronous_copy_is_there_when_it_was_waited_for),
-        cmocka_unit_test(initcheck_memory_is_written_before_it_is_read),
-        cmocka_unit_test(synccheck_barriers_are_reached_by_all_they_count),
-        cmocka_unit_test(synccheck_masks_name_the_lanes_that_take_part),
-        cmocka_unit_test(correct_forms_of_sharing_are_no_fault),
-        cmocka_unit_test(a_fence_or_a_release_says_nothing_of_shared_memory),
-        cmocka_unit_test(leaks_are_what_is_live_at_the_end),
-        cmocka_unit_test(memory_is_freed_once_and_at_its_start),
-        cmocka_unit_test(the_host_stays_inside_of_an_allocation),
-        cmocka_unit_test(copies_carry_along_what_was_never_written),
-    };
-    return cmocka_run_group_tests_name("emu_checker", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Divergence and reconvergence, barriers, and instructions that lanes do together. */
+#include "test_arena.h"
 #include "test_emu_run.h"
 
 static void expect_all(const run *r, unsigned threads, uint64_t (*value)(unsigned thread))
@@ -16,7 +17,7 @@ static uint64_t nested(unsigned t)
     return t < 8 ? (t % 2 ? 1 : 2) : t < 24 ? 3 : t % 4 == 1 ? 4 : 5;
 }
 
-static void nested_ifs_run_each_way_for_its_lanes_and_meet_again(void **state)
+TEST(nested_ifs_run_each_way_for_its_lanes_and_meet_again)
 {
     run r = { .text =
                   KERNEL("setp.lt.u32 %p1, %t, 8; and.b32 %r2, %t, 1; setp.eq.u32 %p2, %r2, 1;\n"
@@ -28,7 +29,6 @@ static void nested_ifs_run_each_way_for_its_lanes_and_meet_again(void **state)
                          "@%p2 mov.u32 %r1, 4;\n"
                          "$meet: activemask.b32 %r3; setp.ne.u32 %p4, %r3, 0xffffffff;\n"
                          "@%p4 trap;\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, nested);
 }
@@ -38,14 +38,13 @@ static uint64_t triangle(unsigned t)
     return t * (t + 1) / 2;
 }
 
-static void lanes_that_leave_a_loop_wait_for_the_others(void **state)
+TEST(lanes_that_leave_a_loop_wait_for_the_others)
 {
     run r = { .text = KERNEL("mov.u32 %r1, 0; mov.u32 %r2, 0;\n"
                              "$loop: add.u32 %r1, %r1, %r2; setp.ge.u32 %p1, %r2, %t;\n"
                              "@%p1 bra $out; add.u32 %r2, %r2, 1; bra $loop;\n"
                              "$out: shfl.sync.idx.b32 %r3, %r1, 31, 31, 0xffffffff;\n"
                              "setp.ne.u32 %p2, %r3, 496; @%p2 trap;\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, triangle);
 }
@@ -55,7 +54,7 @@ static uint64_t nested_loops(unsigned t)
     return (t % 5) * (t % 3) * 10 + 7;
 }
 
-static void nested_loops_with_different_trip_counts_give_each_lane_its_own(void **state)
+TEST(nested_loops_with_different_trip_counts_give_each_lane_its_own)
 {
     run r = { .text = KERNEL("rem.u32 %r5, %t, 5; rem.u32 %r6, %t, 3; mov.u32 %r1, 7;\n"
                              "mov.u32 %r2, 0;\n"
@@ -65,7 +64,6 @@ static void nested_loops_with_different_trip_counts_give_each_lane_its_own(void 
                              "add.u32 %r1, %r1, 10; add.u32 %r3, %r3, 1; bra $inner;\n"
                              "$next: add.u32 %r2, %r2, 1; bra $outer;\n"
                              "$end:\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, nested_loops);
 }
@@ -75,10 +73,9 @@ static uint64_t early(unsigned t)
     return t < 10 ? UINT64_MAX : 0xfffffc00;
 }
 
-static void lanes_that_return_early_are_gone_for_the_rest(void **state)
+TEST(lanes_that_return_early_are_gone_for_the_rest)
 {
     run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 10; @%p1 ret; activemask.b32 %r1;\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, early);
 }
@@ -88,7 +85,7 @@ static uint64_t loop_return(unsigned t)
     return t % 2 ? UINT64_MAX : 16;
 }
 
-static void lanes_meet_behind_a_loop_that_others_return_from(void **state)
+TEST(lanes_meet_behind_a_loop_that_others_return_from)
 {
     run r = { .text = KERNEL("and.b32 %r4, %t, 1; setp.eq.u32 %p3, %r4, 1; mov.u32 %r2, 0;\n"
                              "$loop: setp.gt.u32 %p1, %r2, %t; @%p1 bra $out;\n"
@@ -96,7 +93,6 @@ static void lanes_meet_behind_a_loop_that_others_return_from(void **state)
                              "add.u32 %r2, %r2, 1; bra $loop;\n"
                              "$gone: ret;\n"
                              "$out: activemask.b32 %r1; popc.b32 %r1, %r1;\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, loop_return);
 }
@@ -106,16 +102,15 @@ static uint64_t unconditional(unsigned t)
     return t + 1;
 }
 
-static void code_behind_forward_and_backward_jumps_runs_in_order(void **state)
+TEST(code_behind_forward_and_backward_jumps_runs_in_order)
 {
     run r = { .text = KERNEL("mov.u32 %r1, %t; bra.uni $b;\n$a: bra $c;\n"
                              "$b: add.u32 %r1, %r1, 1; bra $a;\n$c:\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, unconditional);
 }
 
-static void labels_and_registers_of_an_inner_scope_hide_outer_ones(void **state)
+TEST(labels_and_registers_of_an_inner_scope_hide_outer_ones)
 {
     run r = { .text = KERNEL(
                   "mov.u32 %r1, %t;\n"
@@ -123,7 +118,6 @@ static void labels_and_registers_of_an_inner_scope_hide_outer_ones(void **state)
                   "{ .reg .b32 x; mov.u32 x, 1; bra $x; trap; $x: add.u32 %r1, %r1, x; }\n"
                   "{ .reg .b32 %r1; mov.u32 %r1, 100; { .reg .b32 %r<3>; mov.u32 %r1, 200; }\n"
                   "setp.ne.u32 %p1, %r1, 100; @%p1 trap; }\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, unconditional);
 }
@@ -133,7 +127,7 @@ static uint64_t reversed(unsigned t)
     return 255 - t;
 }
 
-static void a_barrier_makes_writes_of_all_warps_visible(void **state)
+TEST(a_barrier_makes_writes_of_all_warps_visible)
 {
     run r = { .threads = 256,
               .text = KERNEL(
@@ -142,7 +136,6 @@ static void a_barrier_makes_writes_of_all_warps_visible(void **state)
                   "st.shared.u32 [%r4], %t; bar.sync 0; sub.u32 %r5, 1020, %r3;\n"
                   "add.u32 %r5, %r5, %r2; ld.shared.u32 %r1, [%r5]; bar.sync 0;\n"
                   "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r1, [%r4];\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 256, reversed);
 }
@@ -152,14 +145,13 @@ static uint64_t halves(unsigned t)
     return t < 64 ? 64 : 128;
 }
 
-static void named_barriers_hold_only_the_threads_they_count(void **state)
+TEST(named_barriers_hold_only_the_threads_they_count)
 {
     run r = { .threads = 128,
               .text = KERNEL("setp.lt.u32 %p1, %t, 64; @%p1 bra $low;\n"
                              "bar.sync 2, 64; mov.u32 %r1, 128; bra $store;\n"
                              "$low: bar.sync 1, 64; mov.u32 %r1, 64;\n"
                              "$store: bar.sync 0;\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 128, halves);
 }
@@ -170,7 +162,7 @@ static uint64_t forty_two(unsigned t)
     return 42;
 }
 
-static void a_barrier_arrived_at_lets_the_consumers_go(void **state)
+TEST(a_barrier_arrived_at_lets_the_consumers_go)
 {
     run r = { .threads = 64,
               .text = KERNEL(".shared .align 4 .u32 value;\n"
@@ -178,7 +170,6 @@ static void a_barrier_arrived_at_lets_the_consumers_go(void **state)
                              "bar.sync 3, 64; ld.shared.u32 %r1, [value]; bra $store;\n"
                              "$produce: st.shared.u32 [value], 42; bar.arrive 3, 64;\n"
                              "$store:\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 64, forty_two);
 }
@@ -189,7 +180,7 @@ static uint64_t reductions(unsigned t)
     return 48 + 100;
 }
 
-static void a_barrier_reduces_predicates_over_the_block(void **state)
+TEST(a_barrier_reduces_predicates_over_the_block)
 {
     run r = { .threads = 96,
               .text = KERNEL("setp.ge.u32 %p1, %t, 48; bar.red.popc.u32 %r1, 0, %p1;\n"
@@ -201,13 +192,12 @@ static void a_barrier_reduces_predicates_over_the_block(void **state)
                              "add.u32 %r3, %r3, 1; setp.lt.u32 %p5, %r3, 3; @%p5 bra $warp;\n"
                              "setp.lt.u32 %p4, %t, 96; bar.red.and.pred %p3, 0, %p4;\n"
                              "@!%p3 add.u32 %r1, %r1, 1000;\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 96, reductions);
 }
 
 /* shfl modes: a row's b and c, and the lane that lane i takes its value from. */
-static void shuffles_stay_inside_their_segments(void **state)
+TEST(shuffles_stay_inside_their_segments)
 {
     static const struct {
         const char *mode;
@@ -222,7 +212,6 @@ static void shuffles_stay_inside_their_segments(void **state)
         { "idx", 37, 31, { 5, 5, 5, 5 }, 15 },   { "idx", 9, 7, { 0, 7, 8, 31 }, 0 },
     };
     static const unsigned lanes[] = { 0, 7, 8, 31 };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[2048], shuffle[128];
         snprintf(shuffle, sizeof shuffle, "shfl.sync.%s.b32 %%r1|%%p1, %%t, %u, 0x%x, 0xffffffff;",
@@ -249,7 +238,7 @@ static uint64_t votes(unsigned t)
     return 0xffff0000u + (t < 16 ? 1u : 2u);
 }
 
-static void votes_matches_and_reductions_see_their_members_only(void **state)
+TEST(votes_matches_and_reductions_see_their_members_only)
 {
     run r = { .text =
                   KERNEL("setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
@@ -266,12 +255,11 @@ static void votes_matches_and_reductions_see_their_members_only(void **state)
                          "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
                          "add.u32 %r1, %r1, 2;\n"
                          "$store:\n" STORE) };
-    (void)state;
     run_well(&r);
     expect_all(&r, 32, votes);
 }
 
-static void special_registers_say_where_a_thread_is(void **state)
+ARENA_TEST(special_registers_say_where_a_thread_is)
 {
     static uint32_t out[2 * 3 * 2 * 40];
     const char *text = PTX_HEAD
@@ -285,8 +273,6 @@ static void special_registers_say_where_a_thread_is(void **state)
         "mov.u32 %r12, %laneid; mov.u32 %r13, %warpid; shl.b32 %r13, %r13, 5;\n"
         "add.u32 %r12, %r12, %r13; mov.u32 %r14, %lanemask_lt; popc.b32 %r14, %r14;\n"
         "shl.b32 %r14, %r14, 16; or.b32 %r12, %r12, %r14; st.global.u32 [%rd1], %r12; ret; }";
-    (void)state;
-    arena *a = arena_new();
     emu_memory *m = emu_memory_new();
     emu_report report;
     memset(out, 0xff, sizeof out);
@@ -303,10 +289,9 @@ static void special_registers_say_where_a_thread_is(void **state)
     for (unsigned i = 0; i < 6 * 40; i++)
         assert_int_equal(out[i], (i % 40 % 32) << 16 | i % 40);
     emu_memory_free(m);
-    arena_free(a);
 }
 
-static void a_version_is_one_digit_a_dot_and_one_digit(void **state)
+TEST(a_version_is_one_digit_a_dot_and_one_digit)
 {
     static const struct {
         const char *text;
@@ -314,7 +299,6 @@ static void a_version_is_one_digit_a_dot_and_one_digit(void **state)
     } versions[] = { { "3.0", true },   { "9.0", true },   { "8.7", true }, { "2.9", false },
                      { "10.0", false }, { "99.0", false }, { "8.", false }, { "8.70", false },
                      { "8e1", false },  { "8", false } };
-    (void)state;
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         arena *a = arena_new();
         emu_report report;
@@ -325,7 +309,7 @@ static void a_version_is_one_digit_a_dot_and_one_digit(void **state)
     }
 }
 
-static void a_gemv_with_vector_loads_gives_the_sums(void **state)
+ARENA_TEST(a_gemv_with_vector_loads_gives_the_sums)
 {
     enum { N = 5, K = 4096 };
     static float w[N][K], x[K], y[N];
@@ -357,13 +341,11 @@ static void a_gemv_with_vector_loads_gives_the_sums(void **state)
         "    setp.ne.u32 %p2, %r2, 0;\n    @%p2 bra $done;\n"
         "    mul.wide.u32 %rd7, %r1, 4;\n    add.u64 %rd8, %rd1, %rd7;\n"
         "    st.global.f32 [%rd8], %f1;\n$done:\n    ret;\n}\n";
-    (void)state;
     for (int k = 0; k < K; k++) {
         x[k] = (float)(k % 7) - 3;
         for (int n = 0; n < N; n++)
             w[n][k] = (float)((k * (n + 3)) % 11) * 0.25f;
     }
-    arena *a = arena_new();
     emu_memory *m = emu_memory_new();
     emu_report report;
     uint64_t to_y = emu_map(m, y, sizeof y, false), to_w = emu_map(m, w, sizeof w, true);
@@ -389,28 +371,4 @@ static void a_gemv_with_vector_loads_gives_the_sums(void **state)
     assert_int_equal(stats.global_load_sectors, N * 2 * K * 4 / 32);
     assert_int_equal(stats.global_store_bytes, N * 4);
     emu_memory_free(m);
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nested_ifs_run_each_way_for_its_lanes_and_meet_again),
-        cmocka_unit_test(lanes_that_leave_a_loop_wait_for_the_others),
-        cmocka_unit_test(nested_loops_with_different_trip_counts_give_each_lane_its_own),
-        cmocka_unit_test(lanes_that_return_early_are_gone_for_the_rest),
-        cmocka_unit_test(lanes_meet_behind_a_loop_that_others_return_from),
-        cmocka_unit_test(code_behind_forward_and_backward_jumps_runs_in_order),
-        cmocka_unit_test(labels_and_registers_of_an_inner_scope_hide_outer_ones),
-        cmocka_unit_test(a_barrier_makes_writes_of_all_warps_visible),
-        cmocka_unit_test(named_barriers_hold_only_the_threads_they_count),
-        cmocka_unit_test(a_barrier_arrived_at_lets_the_consumers_go),
-        cmocka_unit_test(a_barrier_reduces_predicates_over_the_block),
-        cmocka_unit_test(shuffles_stay_inside_their_segments),
-        cmocka_unit_test(votes_matches_and_reductions_see_their_members_only),
-        cmocka_unit_test(special_registers_say_where_a_thread_is),
-        cmocka_unit_test(a_version_is_one_digit_a_dot_and_one_digit),
-        cmocka_unit_test(a_gemv_with_vector_loads_gives_the_sums),
-    };
-    return cmocka_run_group_tests_name("emu_control", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Every kind of fault, with the line, the thread and the words of its report. */
+#include "test_arena.h"
 #include "test_emu_bad.h"
 
 /* clang-format off */
@@ -155,7 +156,7 @@ TEST_FAULTS(what_is_not_ptx_is_refused_where_it_stands,
     { "\n\n/* no end", 2, 0, EMU_SYNTAX, "this comment has no end", 32 })
 /* clang-format on */
 
-static void what_is_ordered_is_no_race(void **state)
+TEST(what_is_ordered_is_no_race)
 {
     static const char *const good[] = {
         /* lanes of a warp that meet in between */
@@ -173,7 +174,6 @@ static void what_is_ordered_is_no_race(void **state)
         /* a thread and itself */
         KERNEL(TILE "st.shared.u32 [%r8], 1; ld.shared.u32 %r1, [%r8]; st.shared.u32 [%r8], %r1;"),
     };
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         run r = { .text = good[i] };
         run_well(&r);
@@ -182,15 +182,13 @@ static void what_is_ordered_is_no_race(void **state)
     run_well(&r);
 }
 
-static void a_report_names_block_and_thread_in_three_dimensions(void **state)
+ARENA_TEST(a_report_names_block_and_thread_in_three_dimensions)
 {
     const char *text = PTX_HEAD ".visible .entry k() {\n.reg .b32 %r<9>; .reg .pred %p<3>;\n"
                                 "mov.u32 %r1, %ctaid.y; mov.u32 %r2, %tid.z; mov.u32 %r3, %tid.x;\n"
                                 "setp.eq.u32 %p1, %r1, 2; setp.eq.and.u32 %p1, %r2, 3, %p1; "
                                 "setp.eq.and.u32 %p1, %r3, 1, %p1;\n"
                                 "@%p1 trap;\nret; }";
-    (void)state;
-    arena *a = arena_new();
     emu_memory *m = emu_memory_new();
     emu_report report;
     emu_launch_config config = { .module = emu_load(a, text, strlen(text), &report),
@@ -206,10 +204,9 @@ static void a_report_names_block_and_thread_in_three_dimensions(void **state)
     static const unsigned expected[] = { 0, 2, 0, 1, 0, 3 };
     assert_memory_equal(where, expected, sizeof expected);
     emu_memory_free(m);
-    arena_free(a);
 }
 
-static void a_launch_that_does_not_fit_its_entry_is_refused(void **state)
+ARENA_TEST(a_launch_that_does_not_fit_its_entry_is_refused)
 {
     static const char text[] = PTX_HEAD
         ".visible .entry k(.param .u32 a) .reqntid 64 { ret; }\n"
@@ -229,8 +226,6 @@ static void a_launch_that_does_not_fit_its_entry_is_refused(void **state)
         { "m", 1, 256, 0, 0, "'m' allows 128" },
         { "m", 1, 64, 0, 200000, "48000 + 200000 bytes" },
     };
-    (void)state;
-    arena *a = arena_new();
     emu_memory *m = emu_memory_new();
     uint32_t value = 0;
     const void *params[] = { &value };
@@ -259,14 +254,12 @@ static void a_launch_that_does_not_fit_its_entry_is_refused(void **state)
     assert_int_equal(info.reqntid[0], 64);
     assert_false(emu_entry(module, "none", &info));
     emu_memory_free(m);
-    arena_free(a);
 }
 
-static void a_module_cut_anywhere_is_an_error_and_no_crash(void **state)
+TEST(a_module_cut_anywhere_is_an_error_and_no_crash)
 {
     static const char text[] =
         KERNEL(TILE "st.shared.u32 [%r8], (1+2)*-3; $x: @!%p1 bra $x; mov.b64 {%r1, _}, %l1;");
-    (void)state;
     const size_t entry = sizeof PTX_HEAD; /* a head alone is a module */
     for (size_t length = entry; length + 4 < sizeof text; length++) {
         arena *a = arena_new();
@@ -277,22 +270,4 @@ static void a_module_cut_anywhere_is_an_error_and_no_crash(void **state)
         assert_int_equal(report.fault, EMU_SYNTAX);
         arena_free(a);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(access_outside_of_memory_is_located_and_measured),
-        cmocka_unit_test(what_was_never_written_is_not_read),
-        cmocka_unit_test(races_on_shared_memory_are_found_in_any_order),
-        cmocka_unit_test(barriers_that_some_threads_never_reach_are_found),
-        cmocka_unit_test(lanes_that_do_not_take_part_are_not_named),
-        cmocka_unit_test(a_kernel_that_hangs_or_traps_is_stopped),
-        cmocka_unit_test(what_is_not_ptx_is_refused_where_it_stands),
-        cmocka_unit_test(what_is_ordered_is_no_race),
-        cmocka_unit_test(a_report_names_block_and_thread_in_three_dimensions),
-        cmocka_unit_test(a_launch_that_does_not_fit_its_entry_is_refused),
-        cmocka_unit_test(a_module_cut_anywhere_is_an_error_and_no_crash),
-    };
-    return cmocka_run_group_tests_name("emu_faults", tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static const char take_turns[] =
     GRID_KERNEL("@!%p0 ret;\natom.global.add.u32 %r1, [%counter], 1;\n"
                 "add.u32 %r1, %r1, 1;\nmad.wide.u32 %l1, %b, 4, %out;\nst.global.u32 [%l1], %r1;");
 
-static void blocks_run_from_the_last_to_the_first_where_asked(void **state)
+TEST(blocks_run_from_the_last_to_the_first_where_asked)
 {
     static const uint64_t some[] = { 1, 4, 2 };
     static const struct {
@@ -79,7 +79,6 @@ static void blocks_run_from_the_last_to_the_first_where_asked(void **state)
         { some, 3, false, { 0, 1, 3, 0, 2 } },
         { some, 3, true, { 0, 3, 1, 0, 2 } },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         grid_run r = { .text = take_turns,
                        .blocks = rows[i].blocks,
@@ -139,7 +138,7 @@ static void run_changed(grid_run *r, char text[MAX_TEXT], const edit edits[MAX_E
 
 #define RELAXED "@%p0 atom.global.inc.u32 %r1, [%counter], 4;\n"
 
-static void what_is_released_and_acquired_is_no_race(void **state)
+TEST(what_is_released_and_acquired_is_no_race)
 {
     static const edit rows[][MAX_EDITS] = {
         { { 0 } },
@@ -179,7 +178,6 @@ static void what_is_released_and_acquired_is_no_race(void **state)
         { { "last", "ld.shared.u32 %r1, [number]; setp.ne.u32 %p1, %r1, 4;\n@%p1 ret;\n"
                     "st.global.u32 [%counter], 0;" } },
     };
-    (void)state;
     for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
         char text[MAX_TEXT];
         grid_run r = { .text = merge, .descending = i % 2 };
@@ -191,7 +189,7 @@ static void what_is_released_and_acquired_is_no_race(void **state)
     }
 }
 
-static void what_is_not_released_and_acquired_is_a_race(void **state)
+TEST(what_is_not_released_and_acquired_is_a_race)
 {
     static const struct {
         edit edits[MAX_EDITS];
@@ -242,7 +240,6 @@ static void what_is_not_released_and_acquired_is_a_race(void **state)
                        "@%p3 st.relaxed.gpu.global.u32 [%counter], 3;" } },
           "no release there comes after it" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[MAX_TEXT];
         grid_run r = { .text = merge };
@@ -253,10 +250,9 @@ static void what_is_not_released_and_acquired_is_a_race(void **state)
     }
 }
 
-static void a_race_of_blocks_names_both_and_their_lines(void **state)
+TEST(a_race_of_blocks_names_both_and_their_lines)
 {
     char text[MAX_TEXT];
-    (void)state;
     grid_run r = { .text = merge, .descending = true };
     run_changed(&r, text, (const edit[MAX_EDITS]){ { "count", RELAXED } });
     assert_false(r.good);
@@ -268,11 +264,10 @@ static void a_race_of_blocks_names_both_and_their_lines(void **state)
                         "nothing orders the two: this block has met no release so far");
 }
 
-static void the_last_block_of_a_grid_need_not_be_the_last_to_run(void **state)
+TEST(the_last_block_of_a_grid_need_not_be_the_last_to_run)
 {
     static const edit edits[MAX_EDITS] = { { "last", "setp.ne.u32 %p1, %b, 4;" } };
     char text[MAX_TEXT];
-    (void)state;
     grid_run r = { .text = merge };
     run_changed(&r, text, edits);
     assert_true(r.good);
@@ -281,7 +276,7 @@ static void the_last_block_of_a_grid_need_not_be_the_last_to_run(void **state)
     assert_int_equal(r.report.fault, EMU_UNINITIALISED);
 }
 
-static void a_load_past_the_coherent_caches_sees_no_store_of_its_launch(void **state)
+TEST(a_load_past_the_coherent_caches_sees_no_store_of_its_launch)
 {
     static const struct {
         edit edits[MAX_EDITS];
@@ -292,7 +287,6 @@ static void a_load_past_the_coherent_caches_sees_no_store_of_its_launch(void **s
         { { { "load", "ldu.global.u32 %r5, [%l1];" } }, "block (0, 0, 0)" },
         { { { "stored", "bar.sync 0;\nld.global.nc.u32 %r5, [%mine];" } }, "what this block has" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[MAX_TEXT];
         grid_run r = { .text = merge };
@@ -314,7 +308,7 @@ static void a_load_past_the_coherent_caches_sees_no_store_of_its_launch(void **s
     "setp.eq.u32 %p3, %b, 2;\n@%p1 st.global.u32 [%rows], 5;\n"
 
 /* Kernels of 5 blocks with 64 threads; line is that of the fault, 0: none. */
-static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
+TEST(blocks_that_share_words_race_where_a_store_is_plain)
 {
     static const struct {
         const char *text;
@@ -513,7 +507,6 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
                       "@%p0 cp.async.ca.shared.global [number], [%rows], 4;"),
           17, "reads what block (0, 0, 0) stored" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         grid_run r = { .text = rows[i].text };
         run_grid(&r);
@@ -525,11 +518,10 @@ static void blocks_that_share_words_race_where_a_store_is_plain(void **state)
 }
 
 /* Block b waits for the flag of the one before and sets its own: rows b and 8192 + b. */
-static void a_chain_of_blocks_takes_memory_in_proportion(void **state)
+TEST(a_chain_of_blocks_takes_memory_in_proportion)
 {
     enum { CHAIN = 4000, MAX_KIB = 256 << 10 };
     struct rusage usage;
-    (void)state;
     grid_run r = {
         .text = GRID_KERNEL("mad.wide.u32 %l1, %b, 4, %rows;\nst.global.u32 [%l1], %b;\n"
                             "setp.gt.u32 %p1, %b, 0;\n"
@@ -548,11 +540,10 @@ static void a_chain_of_blocks_takes_memory_in_proportion(void **state)
 #endif
 }
 
-static void fences_and_atomic_operations_of_all_threads_take_time_in_proportion(void **state)
+TEST(fences_and_atomic_operations_of_all_threads_take_time_in_proportion)
 {
     enum { MAX_SECONDS = 10 };
     clock_t start = clock();
-    (void)state;
     grid_run r = {
         .text = GRID_KERNEL("mov.u32 %r1, 0;\n$turn:\nmembar.gl;\n"
                             "red.global.add.u32 [%counter], 1;\nred.global.add.u32 [%out], 1;\n"
@@ -564,20 +555,4 @@ static void fences_and_atomic_operations_of_all_threads_take_time_in_proportion(
     assert_string_equal(r.message, "");
     assert_int_equal(r.out[0], 2 * 1024 * 200);
     assert_true((clock() - start) / CLOCKS_PER_SEC < MAX_SECONDS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_run_from_the_last_to_the_first_where_asked),
-        cmocka_unit_test(what_is_released_and_acquired_is_no_race),
-        cmocka_unit_test(what_is_not_released_and_acquired_is_a_race),
-        cmocka_unit_test(a_race_of_blocks_names_both_and_their_lines),
-        cmocka_unit_test(the_last_block_of_a_grid_need_not_be_the_last_to_run),
-        cmocka_unit_test(a_load_past_the_coherent_caches_sees_no_store_of_its_launch),
-        cmocka_unit_test(blocks_that_share_words_race_where_a_store_is_plain),
-        cmocka_unit_test(a_chain_of_blocks_takes_memory_in_proportion),
-        cmocka_unit_test(fences_and_atomic_operations_of_all_threads_take_time_in_proportion),
-    };
-    return cmocka_run_group_tests_name("emu_grid", tests, NULL, NULL);
 }

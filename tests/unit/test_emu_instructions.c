@@ -69,10 +69,9 @@ static void check_rows(const row *rows, size_t count)
 }
 
 #define TEST_ROWS(name, ...)                          \
-    static void name(void **state)                    \
+    TEST(name)                                        \
     {                                                 \
         static const row rows[] = { __VA_ARGS__ };    \
-        (void)state;                                  \
         check_rows(rows, sizeof rows / sizeof *rows); \
     }
 
@@ -396,19 +395,3 @@ TEST_ROWS(moves_pack_and_unpack,
     { "mov.u32 %r, 0xffU;", 0, 0, 0, 255 },
     { "mov.u32 %r, WARP_SZ;", 0, 0, 0, 32 })
 /* clang-format on */
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_wrap_saturate_and_widen),
-        cmocka_unit_test(bits_are_shifted_extracted_and_permuted),
-        cmocka_unit_test(dot_products_take_each_operand_by_its_sign),
-        cmocka_unit_test(single_precision_rounds_flushes_and_makes_nans_canonical),
-        cmocka_unit_test(double_precision_is_exact_where_ieee_says_so),
-        cmocka_unit_test(halves_round_to_nearest_even_and_keep_subnormals),
-        cmocka_unit_test(conversions_clamp_round_and_extend),
-        cmocka_unit_test(comparisons_order_signs_and_nans),
-        cmocka_unit_test(moves_pack_and_unpack),
-    };
-    return cmocka_run_group_tests_name("emu_instructions", tests, NULL, NULL);
-}

@@ -1,4 +1,5 @@
 /* Device memory, loads and stores of every size and space, and atomic operations. */
+#include "test_arena.h"
 #include "test_emu_run.h"
 
 static const uint8_t bytes[] = { 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87,
@@ -18,7 +19,7 @@ static uint64_t value_of(const char *body)
     return r.out[0];
 }
 
-static void loads_extend_by_the_sign_of_their_type(void **state)
+TEST(loads_extend_by_the_sign_of_their_type)
 {
     static const struct {
         const char *body;
@@ -47,7 +48,6 @@ static void loads_extend_by_the_sign_of_their_type(void **state)
         { "ld.param.b32 %r1, [in+4]; cvt.u64.u32 %l1, %r1;", 0x10001 },
         { "mov.b64 %l2, in; ld.param.u64 %l3, [%l2]; sub.u64 %l1, %l3, %in;", 0 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t got = value_of(rows[i].body);
         if (got != rows[i].expected)
@@ -56,7 +56,7 @@ static void loads_extend_by_the_sign_of_their_type(void **state)
     }
 }
 
-static void spaces_and_generic_addresses_name_the_same_memory(void **state)
+TEST(spaces_and_generic_addresses_name_the_same_memory)
 {
     static const struct {
         const char *body;
@@ -82,7 +82,6 @@ static void spaces_and_generic_addresses_name_the_same_memory(void **state)
           "[s+24]; cvt.u64.u32 %l1, %r3;",
           3 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t got = value_of(rows[i].body);
         if (got != rows[i].expected)
@@ -92,7 +91,7 @@ static void spaces_and_generic_addresses_name_the_same_memory(void **state)
 }
 
 /* One thread applies an operation to old; the row says what it returns and leaves. */
-static void atomic_operations_return_the_old_value_and_leave_the_new(void **state)
+TEST(atomic_operations_return_the_old_value_and_leave_the_new)
 {
     static const struct {
         const char *operation;
@@ -114,7 +113,6 @@ static void atomic_operations_return_the_old_value_and_leave_the_new(void **stat
         { "or.b32 %r1, [A], %r2", 12, 10, 0, 14 },
         { "xor.b32 %r1, [A], %r2", 12, 10, 0, 6 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int shared = 0; shared < 2; shared++) {
             char body[1024], operation[128];
@@ -142,18 +140,17 @@ static void atomic_operations_return_the_old_value_and_leave_the_new(void **stat
         }
 }
 
-static void atomics_of_all_lanes_add_up(void **state)
+TEST(atomics_of_all_lanes_add_up)
 {
     run r = { .threads = 256,
               .blocks = 4,
               .text = KERNEL("cvt.u64.u32 %l2, %t; red.global.add.u64 [%out], %l2;\n"
                              "mov.b64 %d1, 0d3ff0000000000000; red.add.f64 [%out+8], %d1;\n") };
-    (void)state;
     run_well(&r);
     assert_int_equal(r.out[0], 4 * 255 * 128 - 1); /* all ones are -1 */
 }
 
-static void variables_of_the_module_keep_their_content_between_launches(void **state)
+ARENA_TEST(variables_of_the_module_keep_their_content_between_launches)
 {
     static const char text[] = PTX_HEAD
         ".const .align 4 .u32 table[2][2] = {{10, 20}, {30}};\n"
@@ -164,8 +161,6 @@ static void variables_of_the_module_keep_their_content_between_launches(void **s
         "ld.const.u32 %r2, [table+12]; ld.global.f32 %f1, [scale]; cvt.rzi.u32.f32 %r3, %f1;\n"
         "atom.global.add.u32 %r4, [counter], 1; st.global.v4.u32 [%l1], {%r1, %r2, %r3, %r4}; ret; "
         "}";
-    (void)state;
-    arena *a = arena_new();
     emu_memory *m = emu_memory_new();
     emu_report report;
     uint32_t out[4];
@@ -184,12 +179,10 @@ static void variables_of_the_module_keep_their_content_between_launches(void **s
         assert_memory_equal(out, expected, sizeof out);
     }
     emu_memory_free(m);
-    arena_free(a);
 }
 
-static void allocations_are_apart_and_checked(void **state)
+TEST(allocations_are_apart_and_checked)
 {
-    (void)state;
     emu_memory *m = emu_memory_new();
     uint32_t word = 7, mapped[4] = { 1, 2, 3, 4 };
     uint64_t a = emu_alloc(m, 1000), b = emu_map(m, mapped, sizeof mapped, false);
@@ -219,9 +212,8 @@ static void allocations_are_apart_and_checked(void **state)
     emu_memory_free(m);
 }
 
-static void what_was_written_is_found_however_large_the_allocation(void **state)
+TEST(what_was_written_is_found_however_large_the_allocation)
 {
-    (void)state;
     static const uint64_t sizes[] = { 1 << 20, UINT64_C(1) << 40 };
     for (size_t i = 0; i < 2; i++) {
         emu_memory *m = emu_memory_new();
@@ -237,9 +229,8 @@ static void what_was_written_is_found_however_large_the_allocation(void **state)
     }
 }
 
-static void a_pattern_is_as_large_as_it_says_and_holds_what_is_written(void **state)
+TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
 {
-    (void)state;
     emu_memory *m = emu_memory_new();
     const uint64_t size = UINT64_C(1) << 34;
     uint64_t at = emu_map_pattern(m, size, "abcdefg", 7);
@@ -282,13 +273,11 @@ static void a_pattern_is_as_large_as_it_says_and_holds_what_is_written(void **st
     emu_memory_free(m);
 }
 
-static void memory_used_after_it_was_freed_or_before_it_was_filled_is_reported(void **state)
+ARENA_TEST(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported)
 {
     static const char text[] = PTX_HEAD
         ".entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<4>; ld.param.u64 %l1, [p];\n"
         "ld.global.u32 %r1, [%l1+4]; st.global.u32 [%l1], %r1; ret; }";
-    (void)state;
-    arena *a = arena_new();
     emu_memory *m = emu_memory_new();
     emu_report report;
     uint64_t at = emu_alloc(m, 64);
@@ -312,16 +301,14 @@ static void memory_used_after_it_was_freed_or_before_it_was_filled_is_reported(v
     assert_int_equal(report.fault, EMU_OUT_OF_BOUNDS);
     assert_non_null(strstr(report.message, "use after free"));
     emu_memory_free(m);
-    arena_free(a);
 }
 
-static void bank_conflicts_are_counted_in_extra_passes(void **state)
+TEST(bank_conflicts_are_counted_in_extra_passes)
 {
     static const struct {
         unsigned stride;
         uint64_t conflicts;
     } rows[] = { { 4, 0 }, { 8, 1 }, { 128, 31 }, { 132, 0 }, { 0, 0 } };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[2048];
         snprintf(text, sizeof text,
@@ -334,21 +321,4 @@ static void bank_conflicts_are_counted_in_extra_passes(void **state)
         run_well(&r);
         assert_int_equal(r.stats.shared_bank_conflicts, rows[i].conflicts);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loads_extend_by_the_sign_of_their_type),
-        cmocka_unit_test(spaces_and_generic_addresses_name_the_same_memory),
-        cmocka_unit_test(atomic_operations_return_the_old_value_and_leave_the_new),
-        cmocka_unit_test(atomics_of_all_lanes_add_up),
-        cmocka_unit_test(variables_of_the_module_keep_their_content_between_launches),
-        cmocka_unit_test(allocations_are_apart_and_checked),
-        cmocka_unit_test(what_was_written_is_found_however_large_the_allocation),
-        cmocka_unit_test(a_pattern_is_as_large_as_it_says_and_holds_what_is_written),
-        cmocka_unit_test(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported),
-        cmocka_unit_test(bank_conflicts_are_counted_in_extra_passes),
-    };
-    return cmocka_run_group_tests_name("emu_memory", tests, NULL, NULL);
 }

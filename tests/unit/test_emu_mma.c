@@ -108,9 +108,8 @@ static int random_below(int limit)
 }
 
 /* Sums of small integers are exact in any order. */
-static void sums_that_are_exact_are_right_to_the_bit(void **state)
+TEST(sums_that_are_exact_are_right_to_the_bit)
 {
-    (void)state;
     for (int round = 0; round < 40; round++) {
         problem p;
         for (int i = 0; i < M * K; i++)
@@ -139,9 +138,8 @@ static double random_value(const format *f)
     return ldexp(random_below(2) ? mantissa : -mantissa, random_below(12) - 6);
 }
 
-static void random_sums_are_within_the_rounding_of_17_terms(void **state)
+TEST(random_sums_are_within_the_rounding_of_17_terms)
 {
-    (void)state;
     for (int round = 0; round < 40; round++) {
         problem p;
         const format *f = formats[round % 2];
@@ -174,7 +172,7 @@ typedef struct sum {
     uint32_t bits;
 } sum;
 
-static void each_product_is_exact_and_each_sum_rounded_in_order(void **state)
+TEST(each_product_is_exact_and_each_sum_rounded_in_order)
 {
     static const sum sums[] = {
         /* c + 1 is c where c is 2^24, and the order of the three decides */
@@ -197,7 +195,6 @@ static void each_product_is_exact_and_each_sum_rounded_in_order(void **state)
         { &f16, { INFINITY, 0, 0 }, { 0, 0, 0 }, 5, 0x7fffffff },
         { &bf16, { NAN, 0, 0 }, { 1, 0, 0 }, 5, 0x7fffffff },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         const sum *s = &sums[i];
         problem p = { 0 };
@@ -257,7 +254,7 @@ TEST_FAULTS(groups_of_other_sizes_and_types_are_refused,
 /* clang-format on */
 
 /* Sums and results in the same registers, a zero written as constants, a result nobody wants. */
-static void registers_may_be_both_read_and_written(void **state)
+TEST(registers_may_be_both_read_and_written)
 {
     static const uint32_t in[1] = { 0 };
     run r = { .text = KERNEL("mov.b32 %r0, 0x3c003c00;\n" F16
@@ -268,7 +265,6 @@ static void registers_may_be_both_read_and_written(void **state)
                              "st.global.v2.f32 [%slot], {%f0, %f3};"),
               .in = in,
               .in_size = sizeof in };
-    (void)state;
     run_well(&r);
     for (int lane = 0; lane < LANES; lane++) {
         assert_int_equal((uint32_t)r.out[lane], bits_of(33));
@@ -276,14 +272,13 @@ static void registers_may_be_both_read_and_written(void **state)
     }
 }
 
-static void a_target_without_it_is_refused(void **state)
+TEST(a_target_without_it_is_refused)
 {
     static const char module[] =
         ".version 7.0\n.target sm_%s\n.address_size 64\n"
         ".visible .entry k()\n{\n"
         ".reg .b32 %%r<6>; .reg .f32 %%f<8>;\n%s%s %s,%s,%s,%s;\nret;\n}\n";
     static const char *const targets[] = { "75", "80", "90a", "120" };
-    (void)state;
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         char text[1024];
         emu_report report;
@@ -300,18 +295,4 @@ static void a_target_without_it_is_refused(void **state)
         }
         arena_free(a);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_that_are_exact_are_right_to_the_bit),
-        cmocka_unit_test(random_sums_are_within_the_rounding_of_17_terms),
-        cmocka_unit_test(each_product_is_exact_and_each_sum_rounded_in_order),
-        cmocka_unit_test(a_warp_that_is_not_whole_is_found),
-        cmocka_unit_test(groups_of_other_sizes_and_types_are_refused),
-        cmocka_unit_test(registers_may_be_both_read_and_written),
-        cmocka_unit_test(a_target_without_it_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,10 @@
 #ifndef PTXGEN_TEST_EMU_RUN_H
 #define PTXGEN_TEST_EMU_RUN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "emu/emu.h"
 
 #define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"

@@ -1,14 +1,8 @@
 /* The table of formats against literal values, what headers and files promise; decoders against
  * ggml's data; and random blocks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 
+#include "test_arena.h"
 #include "golden/golden.h"
 #include "grid.h"
 #include "ref/codec.h"
@@ -56,9 +50,8 @@ static const format_info promised[] = {
     { "nvfp4", 40, 64, 36, 4 },
 };
 
-static void formats_keep_their_numbers_names_and_blocks(void **state)
+TEST(formats_keep_their_numbers_names_and_blocks)
 {
-    (void)state;
     assert_int_equal(FORMAT_COUNT, sizeof promised / sizeof *promised);
     for (int f = 0; f < FORMAT_COUNT; f++) {
         assert_string_equal(formats[f].name, promised[f].name);
@@ -95,13 +88,13 @@ static void check_decoder(arena *a, format f, bool random)
                      random ? "random" : "quantized", (double)decoded[i], (double)g.decoded[i]);
 }
 
-static void decoded_weights_equal_ggml_s(void **state)
+ARENA_TEST(decoded_weights_equal_ggml_s)
 {
     for (format f = 0; f < FORMAT_COUNT; f++)
         if (is_tensor_format(f)) {
-            check_decoder(*state, f, false);
+            check_decoder(a, f, false);
             if (f != FORMAT_F32)
-                check_decoder(*state, f, true);
+                check_decoder(a, f, true);
         }
 }
 
@@ -158,9 +151,8 @@ static void check_special_scales(format f, uint8_t *block)
     }
 }
 
-static void scales_that_are_infinite_or_no_numbers_show_in_every_weight(void **state)
+ARENA_TEST(scales_that_are_infinite_or_no_numbers_show_in_every_weight)
 {
-    arena *a = *state;
     random_source r = { 3 };
     for (format f = 0; f < FORMAT_COUNT; f++)
         for (int i = 0; is_tensor_format(f) && has_half_scale(f) && i < 20; i++) {
@@ -170,9 +162,8 @@ static void scales_that_are_infinite_or_no_numbers_show_in_every_weight(void **s
         }
 }
 
-static void every_scale_of_mxfp4_is_a_power_of_two(void **state)
+ARENA_TEST(every_scale_of_mxfp4_is_a_power_of_two)
 {
-    (void)state;
     static const int doubled[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
     uint8_t block[MXFP4_BYTES];
     float w[MXFP4_VALUES];
@@ -189,9 +180,8 @@ static void every_scale_of_mxfp4_is_a_power_of_two(void **state)
     }
 }
 
-static void every_scale_of_nvfp4_is_half_a_ue4m3(void **state)
+TEST(every_scale_of_nvfp4_is_half_a_ue4m3)
 {
-    (void)state;
     uint8_t block[NVFP4_BYTES];
     float w[NVFP4_VALUES];
     for (unsigned i = 4; i < NVFP4_BYTES; i++)
@@ -210,9 +200,8 @@ static void every_scale_of_nvfp4_is_half_a_ue4m3(void **state)
     }
 }
 
-static void grids_equal_ggml_s(void **state)
+ARENA_TEST(grids_equal_ggml_s)
 {
-    arena *a = *state;
     static const struct {
         const char *name;
         const weight_grid *grid;
@@ -266,9 +255,8 @@ static filled fill(arena *a, format f, fill_kind kind, uint64_t seed)
     return (filled){ bytes, x, sqrt(square) };
 }
 
-static void random_data_is_finite_and_reproducible(void **state)
+ARENA_TEST(random_data_is_finite_and_reproducible)
 {
-    arena *a = *state;
     for (format f = 0; f < FORMAT_COUNT; f++)
         for (fill_kind kind = 0; codecs[f] && kind < FILL_KINDS; kind++) {
             size_t size = format_bytes(f, FILLED_VALUES);
@@ -279,9 +267,8 @@ static void random_data_is_finite_and_reproducible(void **state)
         }
 }
 
-static void random_data_is_of_its_size(void **state)
+ARENA_TEST(random_data_is_of_its_size)
 {
-    arena *a = *state;
     for (format f = 0; f < FORMAT_COUNT; f++) {
         if (!codecs[f])
             continue;
@@ -328,9 +315,8 @@ static unsigned random_bits_of(format f, unsigned byte)
     }
 }
 
-static void random_blocks_take_all_bits_and_signs(void **state)
+ARENA_TEST(random_blocks_take_all_bits_and_signs)
 {
-    arena *a = *state;
     for (format f = 0; f < FORMAT_COUNT; f++) {
         if (!codecs[f] || codecs[f]->fill)
             continue;
@@ -353,9 +339,8 @@ static void random_blocks_take_all_bits_and_signs(void **state)
     }
 }
 
-static void tiny_scales_are_subnormal(void **state)
+ARENA_TEST(tiny_scales_are_subnormal)
 {
-    arena *a = *state;
     for (format f = 0; f < FORMAT_COUNT; f++) {
         if (!codecs[f] || codecs[f]->fill)
             continue;
@@ -383,9 +368,8 @@ static void check_scale_codes(arena *a, format f, fill_kind kind, int least, int
     assert_int_equal(high, most);
 }
 
-static void scales_of_eight_bits_take_the_codes_of_their_kind(void **state)
+ARENA_TEST(scales_of_eight_bits_take_the_codes_of_their_kind)
 {
-    arena *a = *state;
     check_scale_codes(a, FORMAT_MXFP4, FILL_NORMAL, 119, 122);
     check_scale_codes(a, FORMAT_MXFP4, FILL_OUTLIERS, 119, 126);
     check_scale_codes(a, FORMAT_MXFP4, FILL_TINY, 0, 107);
@@ -394,35 +378,4 @@ static void scales_of_eight_bits_take_the_codes_of_their_kind(void **state)
     check_scale_codes(a, FORMAT_NVFP4, FILL_OUTLIERS, 4, 45);
     check_scale_codes(a, FORMAT_NVFP4, FILL_TINY, 0, 7);
     check_scale_codes(a, FORMAT_NVFP4, FILL_HUGE, 0x6f, 0x7e);
-}
-
-static int setup(void **state)
-{
-    *state = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(formats_keep_their_numbers_names_and_blocks),
-        TEST(decoded_weights_equal_ggml_s),
-        TEST(scales_that_are_infinite_or_no_numbers_show_in_every_weight),
-        TEST(every_scale_of_mxfp4_is_a_power_of_two),
-        TEST(every_scale_of_nvfp4_is_half_a_ue4m3),
-        TEST(grids_equal_ggml_s),
-        TEST(random_data_is_finite_and_reproducible),
-        TEST(random_data_is_of_its_size),
-        TEST(random_blocks_take_all_bits_and_signs),
-        TEST(tiny_scales_are_subnormal),
-        TEST(scales_of_eight_bits_take_the_codes_of_their_kind),
-    };
-    return cmocka_run_group_tests_name("formats", tests, NULL, NULL);
 }

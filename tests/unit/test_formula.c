@@ -1,11 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "family/formula.h"
 
 static const family gemv = {
@@ -20,9 +15,8 @@ static const instance dynamic = {
     .family = &gemv, .shape = { .k = 4096, .n = 1000 }, .dims = DIMS_DYNAMIC, .num_warps = 4
 };
 
-static void operators_bind_and_group_as_in_c(void **state)
+TEST(operators_bind_and_group_as_in_c)
 {
-    (void)state;
     assert_int_equal(formula_value("1 + 2*3", &fixed, NULL), 7);
     assert_int_equal(formula_value("(1 + 2)*3", &fixed, NULL), 9);
     assert_int_equal(formula_value("10 - 4 - 3", &fixed, NULL), 3);
@@ -30,9 +24,8 @@ static void operators_bind_and_group_as_in_c(void **state)
     assert_int_equal(formula_value("n*k/256*144", &fixed, NULL), 2304000);
 }
 
-static void functions_take_formulas(void **state)
+TEST(functions_take_formulas)
 {
-    (void)state;
     assert_int_equal(formula_value("min(n, k)", &fixed, NULL), 1000);
     assert_int_equal(formula_value("max(n, k + 1)", &fixed, NULL), 4097);
     assert_int_equal(formula_value("ceil_div(n, 32*num_warps)", &fixed, NULL), 8);
@@ -40,41 +33,36 @@ static void functions_take_formulas(void **state)
     assert_int_equal(formula_value("min(max(1, 2), ceil_div(9, 2))", &fixed, NULL), 2);
 }
 
-static void a_missing_formula_is_one(void **state)
+TEST(a_missing_formula_is_one)
 {
-    (void)state;
     assert_int_equal(formula_value(NULL, &fixed, NULL), 1);
     assert_string_equal(formula_text(NULL), "1");
 }
 
-static void a_run_time_value_is_unknown_until_the_host_gives_it(void **state)
+TEST(a_run_time_value_is_unknown_until_the_host_gives_it)
 {
-    (void)state;
     run_values run = { .sm_count = 20 };
     assert_int_equal(formula_value("min(n, sm_count*16)", &fixed, NULL), -1);
     assert_int_equal(formula_value("min(n, sm_count*16)", &fixed, &(run_values){ 0 }), -1);
     assert_int_equal(formula_value("min(n, sm_count*16)", &fixed, &run), 320);
 }
 
-static void dynamic_sizes_come_from_the_host_and_not_from_the_built_ones(void **state)
+TEST(dynamic_sizes_come_from_the_host_and_not_from_the_built_ones)
 {
-    (void)state;
     run_values run = { .k = 256, .n = 3 };
     assert_int_equal(formula_value("n*k", &dynamic, NULL), -1);
     assert_int_equal(formula_value("n*k", &dynamic, &run), 768);
     assert_int_equal(formula_value("32*num_warps", &dynamic, NULL), 128);
 }
 
-static void static_sizes_are_the_built_ones_whatever_the_host_says(void **state)
+TEST(static_sizes_are_the_built_ones_whatever_the_host_says)
 {
-    (void)state;
     run_values run = { .k = 256, .n = 3 };
     assert_int_equal(formula_value("n + k", &fixed, &run), 5096);
 }
 
-static void a_value_past_64_bits_stays_at_the_largest(void **state)
+TEST(a_value_past_64_bits_stays_at_the_largest)
 {
-    (void)state;
     instance in = { .family = &gemv, .shape = { .k = INT32_MAX, .n = INT32_MAX } };
     assert_int_equal(formula_value("n*k", &in, NULL), (int64_t)INT32_MAX * INT32_MAX);
     assert_true(formula_value("n*k*4", &in, NULL) == INT64_MAX);
@@ -94,25 +82,22 @@ static void assert_c(const char *formula, const instance *in, const char *expect
     arena_free(a);
 }
 
-static void c_text_has_numbers_for_all_that_is_fixed(void **state)
+TEST(c_text_has_numbers_for_all_that_is_fixed)
 {
-    (void)state;
     assert_c("n", &fixed, "1000");
     assert_c(NULL, &fixed, "1");
     assert_c("ceil_div(n, 2*num_warps)", &fixed, "125");
     assert_c("min(n, sm_count*16)", &fixed, "PTXGEN_MIN(1000, run->sm_count * 16)");
 }
 
-static void c_text_has_no_arithmetic_between_constants(void **state)
+TEST(c_text_has_no_arithmetic_between_constants)
 {
-    (void)state;
     assert_c("n*k*1024*sm_count", &fixed, "4194304000 * run->sm_count");
     assert_c("sm_count*(n + k)", &fixed, "run->sm_count * 5096");
 }
 
-static void c_text_keeps_the_grouping_of_run_time_values(void **state)
+TEST(c_text_keeps_the_grouping_of_run_time_values)
 {
-    (void)state;
     assert_c("(k + n)*num_warps", &dynamic, "(run->k + run->n) * 4");
     assert_c("n - (k - m)", &dynamic, "run->n - (run->k - run->m)");
     assert_c("ceil_div(k, 32*num_warps)", &dynamic, "PTXGEN_CEIL_DIV(run->k, 128)");
@@ -127,16 +112,14 @@ static void assert_text(formula_style style, const char *expected)
     arena_free(a);
 }
 
-static void text_keeps_names_or_has_numbers_for_all_that_is_fixed(void **state)
+TEST(text_keeps_names_or_has_numbers_for_all_that_is_fixed)
 {
-    (void)state;
     assert_text(FORMULA_NAMES, "min(n, sm_count*16 + num_warps)");
     assert_text(FORMULA_NUMBERS, "min(1000, sm_count*16 + 4)");
 }
 
-static void a_term_stands_for_its_formula(void **state)
+TEST(a_term_stands_for_its_formula)
 {
-    (void)state;
     static const term terms[] = { { "halves", "ceil_div(n, 2)" },
                                   { "blocks", "halves + sm_count" },
                                   { "warps", "halves/num_warps" },
@@ -151,23 +134,4 @@ static void a_term_stands_for_its_formula(void **state)
     assert_c("blocks*2", &in, "(500 + run->sm_count) * 2");
     in.dims = DIMS_DYNAMIC;
     assert_c("halves*2", &in, "PTXGEN_CEIL_DIV(run->n, 2) * 2");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_bind_and_group_as_in_c),
-        cmocka_unit_test(functions_take_formulas),
-        cmocka_unit_test(a_missing_formula_is_one),
-        cmocka_unit_test(a_run_time_value_is_unknown_until_the_host_gives_it),
-        cmocka_unit_test(dynamic_sizes_come_from_the_host_and_not_from_the_built_ones),
-        cmocka_unit_test(static_sizes_are_the_built_ones_whatever_the_host_says),
-        cmocka_unit_test(a_value_past_64_bits_stays_at_the_largest),
-        cmocka_unit_test(c_text_has_numbers_for_all_that_is_fixed),
-        cmocka_unit_test(c_text_has_no_arithmetic_between_constants),
-        cmocka_unit_test(c_text_keeps_the_grouping_of_run_time_values),
-        cmocka_unit_test(text_keeps_names_or_has_numbers_for_all_that_is_fixed),
-        cmocka_unit_test(a_term_stands_for_its_formula),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

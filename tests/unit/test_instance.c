@@ -1,17 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test_arena.h"
 #include "spec_sample.h"
 
-static void families_and_keys_are_found_by_name(void **state)
+TEST(families_and_keys_are_found_by_name)
 {
-    (void)state;
     assert_ptr_equal(family_find(sample_families, "tiled_gemv"), &sample_tiled);
     assert_null(family_find(sample_families, "tiled"));
     assert_ptr_equal(family_key(&sample_gemv, "num_warps"), &sample_gemv.keys[2]);
@@ -19,9 +12,8 @@ static void families_and_keys_are_found_by_name(void **state)
     assert_null(family_key(&sample_gemv, ""));
 }
 
-static void a_field_is_reached_by_its_key(void **state)
+TEST(a_field_is_reached_by_its_key)
 {
-    (void)state;
     instance in = { .family = &sample_gemv };
     *instance_field(&in, family_key(&sample_gemv, "k")) = INT64_C(1) << 40;
     *instance_field(&in, family_key(&sample_gemv, "num_warps")) = 7;
@@ -30,10 +22,8 @@ static void a_field_is_reached_by_its_key(void **state)
     assert_int_equal(instance_value(&in, family_key(&sample_gemv, "num_warps")), 7);
 }
 
-static void a_name_has_all_that_tells_instances_apart(void **state)
+ARENA_TEST(a_name_has_all_that_tells_instances_apart)
 {
-    (void)state;
-    arena *a = arena_new();
     instance in = { .family = &sample_gemv, .shape = { .k = 4096, .n = 14336 }, .num_warps = 4 };
     assert_string_equal(instance_make_name(a, &in), "gemv_k4096_n14336_w4");
     in.dims = DIMS_DYNAMIC;
@@ -46,13 +36,10 @@ static void a_name_has_all_that_tells_instances_apart(void **state)
     assert_string_equal(instance_make_name(a, &attention), "attention_d128_h32_kv8");
     attention.seq_len_mode = SEQ_LEN_INDIRECT;
     assert_string_equal(instance_make_name(a, &attention), "attention_d128_h32_kv8_indirect");
-    arena_free(a);
 }
 
-static void a_real_number_has_a_part_in_the_name_where_it_is_not_the_default(void **state)
+ARENA_TEST(a_real_number_has_a_part_in_the_name_where_it_is_not_the_default)
 {
-    (void)state;
-    arena *a = arena_new();
     instance in = { .family = &sample_tiled, .shape = { .k = 256, .n = 1 } };
     const key *epsilon = family_key(&sample_tiled, "epsilon");
     instance_set(&in, epsilon, key_default(epsilon));
@@ -62,13 +49,10 @@ static void a_real_number_has_a_part_in_the_name_where_it_is_not_the_default(voi
     assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1_eps1em6");
     in.options.epsilon = 0.00125;
     assert_string_equal(instance_make_name(a, &in), "tiled_gemv_k256_n1_eps0p00125");
-    arena_free(a);
 }
 
-static void a_real_number_is_written_with_as_many_digits_as_it_needs(void **state)
+ARENA_TEST(a_real_number_is_written_with_as_many_digits_as_it_needs)
 {
-    (void)state;
-    arena *a = arena_new();
     assert_string_equal(real_text(a, 1), "1");
     assert_string_equal(real_text(a, 0.00001), "1e-5");
     assert_string_equal(real_text(a, 1e-30), "1e-30");
@@ -81,37 +65,29 @@ static void a_real_number_is_written_with_as_many_digits_as_it_needs(void **stat
     assert_string_equal(real_text(a, 123456), "123456");
     assert_string_equal(real_text(a, 1e6), "1e6");
     assert_string_equal(real_text(a, 0), "0");
-    arena_free(a);
 }
 
-static void parameters_carry_their_size_in_bytes(void **state)
+ARENA_TEST(parameters_carry_their_size_in_bytes)
 {
-    (void)state;
-    arena *a = arena_new();
     param params[MAX_PARAMS];
     instance in = { .family = &sample_gemv };
     assert_int_equal(instance_params(a, &in, params), 3);
     assert_string_equal(params[0].bytes, "n*4");
     assert_string_equal(params[1].bytes, "n*k/256*144");
     assert_string_equal(params[2].bytes, "k*4");
-    arena_free(a);
 }
 
-static void a_sum_of_values_is_put_in_parentheses(void **state)
+ARENA_TEST(a_sum_of_values_is_put_in_parentheses)
 {
-    (void)state;
     const family summed = { .keys = (const key[]){ KEY_END },
                             .params = (const param[]){ OUT(F32, o, "n*(k+2) + m", 4), PARAM_END } };
-    arena *a = arena_new();
     param params[MAX_PARAMS];
     assert_int_equal(instance_params(a, &(instance){ .family = &summed }, params), 1);
     assert_string_equal(params[0].bytes, "(n*(k+2) + m)*4");
-    arena_free(a);
 }
 
-static void all_parameters_of_every_family_fit(void **state)
+TEST(all_parameters_of_every_family_fit)
 {
-    (void)state;
     for (const family *const *f = families; *f; f++) {
         size_t count = 0;
         for (const param *p = (*f)->params; p->name; p++)
@@ -123,9 +99,8 @@ static void all_parameters_of_every_family_fit(void **state)
     }
 }
 
-static void families_round_x_where_their_reference_does(void **state)
+TEST(families_round_x_where_their_reference_does)
 {
-    (void)state;
     for (const family *const *f = families; *f; f++) {
         bool rounds = (*f)->reference == ref_gemv_quantizing ||
                       (*f)->reference == ref_gate_up_swiglu_quantizing;
@@ -136,13 +111,11 @@ static void families_round_x_where_their_reference_does(void **state)
     }
 }
 
-static void a_weights_key_says_format_precision_and_columns(void **state)
+ARENA_TEST(a_weights_key_says_format_precision_and_columns)
 {
-    (void)state;
     const family *f = family_find(families, "stream_gemv");
     const key *k = family_key(f, "k");
     instance in = { .family = f, .weights = WEIGHTS_Q5_0, .shape = { .k = 64, .n = 3, .m = 1 } };
-    arena *a = arena_new();
     param params[MAX_PARAMS];
     assert_int_equal(instance_weights(&in), FORMAT_Q5_0);
     assert_int_equal(instance_precision(&in), FORMAT_Q8_1);
@@ -153,7 +126,6 @@ static void a_weights_key_says_format_precision_and_columns(void **state)
     in.weights = WEIGHTS_BF16;
     assert_int_equal(instance_precision(&in), FORMAT_F32);
     assert_int_equal(key_multiple(&in, k), 8);
-    arena_free(a);
 }
 
 /* Of all that a query's rows and ptxgen_query's own members name. */
@@ -172,9 +144,8 @@ static bool a_query_says(const char *name, size_t length)
     return false;
 }
 
-static void a_query_can_say_what_identifies_an_operation(void **state)
+TEST(a_query_can_say_what_identifies_an_operation)
 {
-    (void)state;
     for (size_t op = 0; op < OP_COUNT; op++)
         for (const char *word = operations[op].identity; *word;) {
             size_t length = strcspn(word, " ");
@@ -185,10 +156,8 @@ static void a_query_can_say_what_identifies_an_operation(void **state)
         }
 }
 
-static void dynamic_dims_are_passed_behind_the_other_parameters(void **state)
+ARENA_TEST(dynamic_dims_are_passed_behind_the_other_parameters)
 {
-    (void)state;
-    arena *a = arena_new();
     param params[MAX_PARAMS];
     instance in = { .family = &sample_gemv, .dims = DIMS_DYNAMIC };
     assert_int_equal(instance_params(a, &in, params), 5);
@@ -196,13 +165,10 @@ static void dynamic_dims_are_passed_behind_the_other_parameters(void **state)
     assert_int_equal(params[3].kind, PARAM_U32);
     assert_string_equal(params[3].size, "k");
     assert_string_equal(params[4].name, "n_dim");
-    arena_free(a);
 }
 
-static void a_sequence_length_is_a_number_or_a_pointer(void **state)
+ARENA_TEST(a_sequence_length_is_a_number_or_a_pointer)
 {
-    (void)state;
-    arena *a = arena_new();
     param params[MAX_PARAMS];
     instance in = { .family = &sample_attention };
     assert_int_equal(instance_params(a, &in, params), 3);
@@ -215,25 +181,4 @@ static void a_sequence_length_is_a_number_or_a_pointer(void **state)
     assert_int_equal(params[2].format, FORMAT_U32);
     assert_string_equal(params[2].values, "1");
     assert_string_equal(params[2].bytes, "4");
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(families_and_keys_are_found_by_name),
-        cmocka_unit_test(a_field_is_reached_by_its_key),
-        cmocka_unit_test(a_name_has_all_that_tells_instances_apart),
-        cmocka_unit_test(a_real_number_has_a_part_in_the_name_where_it_is_not_the_default),
-        cmocka_unit_test(a_real_number_is_written_with_as_many_digits_as_it_needs),
-        cmocka_unit_test(parameters_carry_their_size_in_bytes),
-        cmocka_unit_test(a_sum_of_values_is_put_in_parentheses),
-        cmocka_unit_test(all_parameters_of_every_family_fit),
-        cmocka_unit_test(families_round_x_where_their_reference_does),
-        cmocka_unit_test(a_weights_key_says_format_precision_and_columns),
-        cmocka_unit_test(a_query_can_say_what_identifies_an_operation),
-        cmocka_unit_test(dynamic_dims_are_passed_behind_the_other_parameters),
-        cmocka_unit_test(a_sequence_length_is_a_number_or_a_pointer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

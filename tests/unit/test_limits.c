@@ -1,14 +1,9 @@
 /* What CUDA does not allow of a launch is refused, with a size that would do, for every family at
  * the largest sizes of its keys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test_arena.h"
 #include "family/formula.h"
 #include "spec/limits.h"
 
@@ -68,15 +63,12 @@ static size_t try_family(arena *a, const family *f)
     return refused;
 }
 
-static void every_family_at_its_largest_sizes_is_within_limits_or_refused(void **state)
+ARENA_TEST(every_family_at_its_largest_sizes_is_within_limits_or_refused)
 {
-    (void)state;
-    arena *a = arena_new();
     size_t refused = 0;
     for (const family *const *f = families; *f; f++)
         refused += try_family(a, *f);
     assert_in_range(refused, 1, 1000);
-    arena_free(a);
 }
 
 static const key sizes[] = { KEY_K(32), KEY_N, KEY_NUM_WARPS(1), KEY_DIMS, KEY_END };
@@ -84,7 +76,7 @@ static const family wide = { .name = "wide",
                              .keys = sizes,
                              .launch = { .block = "64*num_warps", .grid = { "n", "k" } } };
 
-static void each_extent_has_its_limit(void **state)
+ARENA_TEST(each_extent_has_its_limit)
 {
     static const struct {
         int64_t k, n, warps;
@@ -98,8 +90,6 @@ static void each_extent_has_its_limit(void **state)
           "num_warps" },
         { 65536, 1, 17, "wide would have 65536 blocks in y; CUDA allows 65535", NULL },
     };
-    (void)state;
-    arena *a = arena_new();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         instance in = { .family = &wide,
                         .name = "wide",
@@ -116,14 +106,4 @@ static void each_extent_has_its_limit(void **state)
         if (cases[i].warps <= 16)
             assert_null(launch_problem(a, &in, &blamed));
     }
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_family_at_its_largest_sizes_is_within_limits_or_refused),
-        cmocka_unit_test(each_extent_has_its_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

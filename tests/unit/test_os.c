@@ -1,12 +1,5 @@
 #define _GNU_SOURCE
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test.h"
 #include "base/os.h"
 
 typedef struct place {
@@ -65,7 +59,7 @@ static void assert_content(place *p, const char *path, const char *expected)
     assert_string_equal(bytes, expected);
 }
 
-static void what_is_written_is_read_back(void **state)
+TEST_WITH(what_is_written_is_read_back, set_up, tear_down)
 {
     enum { SIZE = 300000 };
     place *p = *state;
@@ -81,7 +75,7 @@ static void what_is_written_is_read_back(void **state)
     assert_int_equal(bytes[size], 0);
 }
 
-static void a_file_that_is_missing_or_a_folder_is_not_read(void **state)
+TEST_WITH(a_file_that_is_missing_or_a_folder_is_not_read, set_up, tear_down)
 {
     place *p = *state;
     char *bytes;
@@ -93,7 +87,7 @@ static void a_file_that_is_missing_or_a_folder_is_not_read(void **state)
     assert_string_equal(error, "Is a directory");
 }
 
-static void a_pending_file_appears_only_when_committed(void **state)
+TEST_WITH(a_pending_file_appears_only_when_committed, set_up, tear_down)
 {
     place *p = *state;
     const char *path = path_of(p, "a"), *error;
@@ -110,7 +104,7 @@ static void a_pending_file_appears_only_when_committed(void **state)
     assert_false(os_exists(second.temporary));
 }
 
-static void a_new_file_has_the_permissions_the_user_wants(void **state)
+TEST_WITH(a_new_file_has_the_permissions_the_user_wants, set_up, tear_down)
 {
     place *p = *state;
     struct stat status;
@@ -121,7 +115,7 @@ static void a_new_file_has_the_permissions_the_user_wants(void **state)
     assert_int_equal(status.st_mode & 0777, 0640);
 }
 
-static void a_commit_onto_a_folder_fails_and_removes_the_temporary(void **state)
+TEST_WITH(a_commit_onto_a_folder_fails_and_removes_the_temporary, set_up, tear_down)
 {
     place *p = *state;
     const char *path = path_of(p, "a"), *error;
@@ -134,7 +128,7 @@ static void a_commit_onto_a_folder_fails_and_removes_the_temporary(void **state)
     os_remove_directory(p->arena, path);
 }
 
-static void a_device_is_written_to_and_not_replaced(void **state)
+TEST_WITH(a_device_is_written_to_and_not_replaced, set_up, tear_down)
 {
     place *p = *state;
     struct stat status;
@@ -148,7 +142,7 @@ static void a_device_is_written_to_and_not_replaced(void **state)
     assert_string_equal(error, "No space left on device");
 }
 
-static void a_pipe_is_written_to_only_when_committed(void **state)
+TEST_WITH(a_pipe_is_written_to_only_when_committed, set_up, tear_down)
 {
     place *p = *state;
     const char *path = path_of(p, "a"), *error;
@@ -170,7 +164,7 @@ static void a_pipe_is_written_to_only_when_committed(void **state)
     close(reader);
 }
 
-static void what_a_link_leads_to_is_replaced_and_not_the_link(void **state)
+TEST_WITH(what_a_link_leads_to_is_replaced_and_not_the_link, set_up, tear_down)
 {
     place *p = *state;
     char target[8];
@@ -182,7 +176,7 @@ static void what_a_link_leads_to_is_replaced_and_not_the_link(void **state)
     unlink(path_of(p, "b"));
 }
 
-static void folders_are_made_with_those_above_them(void **state)
+TEST_WITH(folders_are_made_with_those_above_them, set_up, tear_down)
 {
     place *p = *state;
     const char *error;
@@ -195,7 +189,7 @@ static void folders_are_made_with_those_above_them(void **state)
     os_remove_directory(p->arena, path_of(p, "x"));
 }
 
-static void a_file_in_the_way_of_a_folder_is_an_error(void **state)
+TEST_WITH(a_file_in_the_way_of_a_folder_is_an_error, set_up, tear_down)
 {
     place *p = *state;
     const char *error;
@@ -206,7 +200,7 @@ static void a_file_in_the_way_of_a_folder_is_an_error(void **state)
     assert_string_equal(error, "Not a directory");
 }
 
-static void two_names_of_one_file_are_the_same(void **state)
+TEST_WITH(two_names_of_one_file_are_the_same, set_up, tear_down)
 {
     place *p = *state;
     put(p, path_of(p, "a"), "text");
@@ -218,7 +212,7 @@ static void two_names_of_one_file_are_the_same(void **state)
     assert_false(os_exists(path_of(p, "b")));
 }
 
-static void a_file_has_one_absolute_path_before_it_is_there_and_after(void **state)
+TEST_WITH(a_file_has_one_absolute_path_before_it_is_there_and_after, set_up, tear_down)
 {
     static const char *const names[] = { "x/y",   "./x/y",       "x//y",     "x/z/../y",
                                          "x/./y", "none/../x/y", "linked/y", "x/../../%s/x/y" };
@@ -250,7 +244,7 @@ static void a_file_has_one_absolute_path_before_it_is_there_and_after(void **sta
     os_remove_directory(p->arena, path_of(p, "x"));
 }
 
-static void programs_are_found_on_path_only_when_they_can_be_run(void **state)
+TEST_WITH(programs_are_found_on_path_only_when_they_can_be_run, set_up, tear_down)
 {
     place *p = *state;
     put(p, path_of(p, "tool"), "#!/bin/sh\n");
@@ -273,7 +267,7 @@ static bool shell(place *p, const char *script, char **output, int *status, cons
                   error);
 }
 
-static void a_run_gives_output_of_both_streams_and_the_status(void **state)
+TEST_WITH(a_run_gives_output_of_both_streams_and_the_status, set_up, tear_down)
 {
     place *p = *state;
     char *output;
@@ -286,7 +280,7 @@ static void a_run_gives_output_of_both_streams_and_the_status(void **state)
     assert_int_equal(status, 128 + 9);
 }
 
-static void a_run_of_what_is_no_program_fails(void **state)
+TEST_WITH(a_run_of_what_is_no_program_fails, set_up, tear_down)
 {
     place *p = *state;
     char *output;
@@ -344,7 +338,7 @@ static void start_a_child(void)
     nanosleep(&enough, NULL);
 }
 
-static void no_child_inherits_the_pipe_of_another(void **state)
+TEST_WITH(no_child_inherits_the_pipe_of_another, set_up, tear_down)
 {
     place *p = *state;
     char *output;
@@ -368,11 +362,10 @@ static void count_call(void *context, size_t i)
     atomic_fetch_add(&((atomic_uint *)context)[i], 1);
 }
 
-static void every_piece_of_parallel_work_is_done_once(void **state)
+TEST_WITH(every_piece_of_parallel_work_is_done_once, set_up, tear_down)
 {
     enum { PIECES = 1000 };
     static const unsigned jobs[] = { 0, 1, 3, 5000 };
-    (void)state;
     for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
         static atomic_uint calls[PIECES];
         memset(calls, 0, sizeof calls);
@@ -383,48 +376,16 @@ static void every_piece_of_parallel_work_is_done_once(void **state)
     os_parallel(4, 0, count_call, NULL);
 }
 
-static void time_goes_forward_and_there_is_a_processor(void **state)
+TEST_WITH(time_goes_forward_and_there_is_a_processor, set_up, tear_down)
 {
-    (void)state;
     uint64_t before = os_nanoseconds();
     assert_true(os_nanoseconds() >= before);
     assert_true(os_cpu_count() >= 1);
 }
 
-static void a_file_is_no_terminal(void **state)
+TEST_WITH(a_file_is_no_terminal, set_up, tear_down)
 {
-    (void)state;
     int descriptor = open("/dev/null", O_RDONLY);
     assert_false(os_is_terminal(descriptor));
     close(descriptor);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_written_is_read_back),
-        TEST(a_file_that_is_missing_or_a_folder_is_not_read),
-        TEST(a_pending_file_appears_only_when_committed),
-        TEST(a_new_file_has_the_permissions_the_user_wants),
-        TEST(a_commit_onto_a_folder_fails_and_removes_the_temporary),
-        TEST(a_device_is_written_to_and_not_replaced),
-        TEST(a_pipe_is_written_to_only_when_committed),
-        TEST(what_a_link_leads_to_is_replaced_and_not_the_link),
-        TEST(folders_are_made_with_those_above_them),
-        TEST(a_file_in_the_way_of_a_folder_is_an_error),
-        TEST(two_names_of_one_file_are_the_same),
-        TEST(a_file_has_one_absolute_path_before_it_is_there_and_after),
-        TEST(programs_are_found_on_path_only_when_they_can_be_run),
-        TEST(a_run_gives_output_of_both_streams_and_the_status),
-        TEST(a_run_of_what_is_no_program_fails),
-#ifdef __linux__
-        TEST(no_child_inherits_the_pipe_of_another),
-#endif
-        TEST(every_piece_of_parallel_work_is_done_once),
-        TEST(time_goes_forward_and_there_is_a_processor),
-        TEST(a_file_is_no_terminal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

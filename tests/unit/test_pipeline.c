@@ -1,14 +1,8 @@
 /* Pipelines: their tables fit the kernels that they name, a spec's section makes the kernels and
  * connects them, header and manifest tell it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test_arena.h"
 #include "emit/header.h"
 #include "emit/manifest.h"
 #include "family/formula.h"
@@ -110,10 +104,8 @@ static void check_steps(arena *a, const instance *in)
     }
 }
 
-static void every_configuration_binds_all_parameters_and_reads_what_it_wrote(void **state)
+ARENA_TEST(every_configuration_binds_all_parameters_and_reads_what_it_wrote)
 {
-    (void)state;
-    arena *a = arena_new();
     for (const family *const *f = pipelines; *f; f++) {
         instance in = first_of(*f);
         assert_in_range(pipeline_step_count(*f), 2, MOST_STEPS);
@@ -121,18 +113,15 @@ static void every_configuration_binds_all_parameters_and_reads_what_it_wrote(voi
             check_steps(a, &in);
         while (next_words(&in));
     }
-    arena_free(a);
 }
 
-static void a_section_makes_the_kernels_that_are_not_there_yet(void **state)
+ARENA_TEST(a_section_makes_the_kernels_that_are_not_there_yet)
 {
-    (void)state;
     static const char *const names[] = {
         "hw_dp4a_q4k_gemv_k512_n256_w4",           "q8_1_quantize_k512_m1_w4",
         "fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4",   "q8_1_quantize_k512_m3_w4",
         "batched_hw_dp4a_q4k_gemv_k512_n96_m3_w4",
     };
-    arena *a = arena_new();
     spec s = parse(a, two_pipelines);
     assert_int_equal(s.instance_count, sizeof names / sizeof *names);
     for (size_t i = 0; i < s.instance_count; i++)
@@ -145,12 +134,10 @@ static void a_section_makes_the_kernels_that_are_not_there_yet(void **state)
     assert_ptr_equal(p->steps[1].kernel, &s.instances[0]);
     assert_ptr_equal(p->steps[2].kernel, &s.instances[2]);
     assert_ptr_equal(s.pipelines[1].steps[1].kernel, s.pipelines[1].steps[2].kernel);
-    arena_free(a);
 }
 
-static void buffers_are_outputs_weights_inputs_with_their_sizes(void **state)
+ARENA_TEST(buffers_are_outputs_weights_inputs_with_their_sizes)
 {
-    (void)state;
     static const struct {
         const char *name;
         int64_t bytes;
@@ -160,7 +147,6 @@ static void buffers_are_outputs_weights_inputs_with_their_sizes(void **state)
         { "wk", 64 * 2 * 144 }, { "wv", 64 * 2 * 144 },
         { "x", 512 * 4 },
     };
-    arena *a = arena_new();
     spec s = parse(a, two_pipelines);
     pipeline_buffers buffers = pipeline_buffers_of(a, &s.pipelines[0]);
     assert_int_equal(buffers.count, sizeof expected / sizeof *expected);
@@ -170,7 +156,6 @@ static void buffers_are_outputs_weights_inputs_with_their_sizes(void **state)
     }
     assert_int_equal(buffers.workspace, 512 / 32 * 36);
     assert_int_equal(pipeline_buffers_of(a, &s.pipelines[1]).workspace, 3 * 512 / 32 * 36);
-    arena_free(a);
 }
 
 /* The names of a pipeline's steps: "q8_1_quantize_k512_m1_w4 …". */
@@ -182,9 +167,8 @@ static const char *step_names(arena *a, const pipeline *p)
     return names.text;
 }
 
-static void keys_choose_the_steps(void **state)
+TEST(keys_choose_the_steps)
 {
-    (void)state;
 #define QKV     "[qkv]\nk = 512\nn = 256\nn_kv = 64\n"
 #define BATCHED "[batched_qkv]\nk = 512\nn = 256\nn_kv = 64\nm = 3\n"
     static const struct {
@@ -222,10 +206,8 @@ static void keys_choose_the_steps(void **state)
     }
 }
 
-static void what_is_quantized_already_comes_from_the_caller(void **state)
+ARENA_TEST(what_is_quantized_already_comes_from_the_caller)
 {
-    (void)state;
-    arena *a = arena_new();
     spec s = parse(a, QKV "activations = q8_1\n" BATCHED "activations = q8_1\nweights_v = q6_k\n");
     pipeline_buffers one = pipeline_buffers_of(a, &s.pipelines[0]);
     pipeline_buffers mixed = pipeline_buffers_of(a, &s.pipelines[1]);
@@ -235,7 +217,6 @@ static void what_is_quantized_already_comes_from_the_caller(void **state)
     assert_int_equal(mixed.count, one.count + 1);
     assert_string_equal(mixed.params[mixed.count - 2].name, "x_q8_1");
     assert_string_equal(mixed.params[mixed.count - 1].name, "x");
-    arena_free(a);
 }
 
 /* A chain of quantizations, each of what the one before it gave: results that are handed on live
@@ -244,11 +225,9 @@ static const family relay = { .name = "relay",
                               .computes = "nothing",
                               .keys = (const key[]){ KEY_END } };
 
-static void intermediate_buffers_share_the_workspace(void **state)
+ARENA_TEST(intermediate_buffers_share_the_workspace)
 {
-    (void)state;
     enum { STEPS = 40 };
-    arena *a = arena_new();
     instance in = { .family = &relay };
     instance quantize = { .family = family_find(families, "q8_1_quantize"),
                           .shape = { .k = 512, .m = 1 } };
@@ -277,7 +256,6 @@ static void intermediate_buffers_share_the_workspace(void **state)
             assert_true(next->offset != one->offset);
     }
     assert_int_equal(buffers.workspace, 2 * 512 * 4);
-    arena_free(a);
 }
 
 static void assert_has(const char *text, const char *part)
@@ -286,10 +264,8 @@ static void assert_has(const char *text, const char *part)
         fail_msg("no '%s'", part);
 }
 
-static void header_and_manifest_tell_the_steps(void **state)
+ARENA_TEST(header_and_manifest_tell_the_steps)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     spec s = parse(a, two_pipelines);
     kernel_set set;
@@ -306,19 +282,4 @@ static void header_and_manifest_tell_the_steps(void **state)
     assert_has(manifest.text, "\"pipeline\": \"qkv\"");
     assert_has(manifest.text, "\"x\": \"workspace+0\"");
     assert_has(manifest.text, "\"workspace\": 576\n");
-    arena_free(a);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_configuration_binds_all_parameters_and_reads_what_it_wrote),
-        cmocka_unit_test(a_section_makes_the_kernels_that_are_not_there_yet),
-        cmocka_unit_test(buffers_are_outputs_weights_inputs_with_their_sizes),
-        cmocka_unit_test(keys_choose_the_steps),
-        cmocka_unit_test(what_is_quantized_already_comes_from_the_caller),
-        cmocka_unit_test(intermediate_buffers_share_the_workspace),
-        cmocka_unit_test(header_and_manifest_tell_the_steps),
-    };
-    return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "test_arena.h"
 #include "generate.h"
 
 enum { KERNELS = 12, JOBS = 4 };
@@ -30,10 +25,8 @@ static void show(void *context, const char *what, size_t done, size_t total)
     nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
 }
 
-static void the_last_step_is_shown_however_slowly(void **state)
+ARENA_TEST(the_last_step_is_shown_however_slowly)
 {
-    (void)state;
-    arena *a = arena_new();
     diags d = diags_new(a);
     spec s;
     kernel_set set;
@@ -47,13 +40,4 @@ static void the_last_step_is_shown_however_slowly(void **state)
     assert_int_equal(v.right, KERNELS);
     assert_int_equal(seen.last, KERNELS);
     assert_in_range(seen.calls, 1, KERNELS);
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_step_is_shown_however_slowly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* The builder: inferred types, numbers, folding, variables, control flow, printing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "check/ptxas.h"
 #include "ptx/ptx.h"
 
@@ -59,7 +54,7 @@ static void keep(ptx *p, type t, val v)
     st_global(p, t, parameter(p, "out"), 0, v);
 }
 
-static void instructions_take_the_types_of_their_operands(void **state)
+TEST_WITH(instructions_take_the_types_of_their_operands, set_up, tear_down)
 {
     fixture *f = *state;
     val n = parameter(f->p, "n");
@@ -76,7 +71,7 @@ static void instructions_take_the_types_of_their_operands(void **state)
     assert_has(text, "st.global.f32       [%rd2+8], %f2;");
 }
 
-static void constants_fold_while_building(void **state)
+TEST_WITH(constants_fold_while_building, set_up, tear_down)
 {
     fixture *f = *state;
     val folded = mul(f->p, add(f->p, imm(U32, 6), 1), 6);
@@ -93,7 +88,7 @@ static void constants_fold_while_building(void **state)
     assert_int_equal(select(f->p, imm(PRED, 0), imm(U32, 1), imm(U32, 2)).bits, 2);
 }
 
-static void division_by_a_power_of_two_is_a_shift(void **state)
+TEST_WITH(division_by_a_power_of_two_is_a_shift, set_up, tear_down)
 {
     fixture *f = *state;
     val n = parameter(f->p, "n");
@@ -105,7 +100,7 @@ static void division_by_a_power_of_two_is_a_shift(void **state)
     assert_has(text, "div.u32             %r5, %r1, 12;");
 }
 
-static void a_copy_of_a_variable_keeps_its_value(void **state)
+TEST_WITH(a_copy_of_a_variable_keeps_its_value, set_up, tear_down)
 {
     fixture *f = *state;
     var sum = var_f32(f->p, 1.0f);
@@ -120,7 +115,7 @@ static void a_copy_of_a_variable_keeps_its_value(void **state)
     assert_has(text, "sub.f32             %f3, %f1, %f2;");
 }
 
-static void identities_of_a_variable_are_copies(void **state)
+TEST_WITH(identities_of_a_variable_are_copies, set_up, tear_down)
 {
     fixture *f = *state;
     var v = var_u32(f->p, 7);
@@ -131,7 +126,7 @@ static void identities_of_a_variable_are_copies(void **state)
     assert_has(text_of(f), "mov.u32             %r2, %r1;");
 }
 
-static void an_assignment_leaves_no_copy_behind(void **state)
+TEST_WITH(an_assignment_leaves_no_copy_behind, set_up, tear_down)
 {
     fixture *f = *state;
     var acc = var_f32(f->p, 0.0f);
@@ -143,7 +138,7 @@ static void an_assignment_leaves_no_copy_behind(void **state)
     assert_has(text, "st.global.f32       [%rd1], %f1;");
 }
 
-static void unused_results_are_not_printed(void **state)
+TEST_WITH(unused_results_are_not_printed, set_up, tear_down)
 {
     fixture *f = *state;
     val n = parameter(f->p, "n");
@@ -156,7 +151,7 @@ static void unused_results_are_not_printed(void **state)
     assert_lacks(text, "[n]");
 }
 
-static void a_variable_read_for_its_own_next_value_alone_goes(void **state)
+TEST_WITH(a_variable_read_for_its_own_next_value_alone_goes, set_up, tear_down)
 {
     fixture *f = *state;
     val n = parameter(f->p, "n");
@@ -173,7 +168,7 @@ static void a_variable_read_for_its_own_next_value_alone_goes(void **state)
     assert_lacks(text, "[n]");
 }
 
-static void a_variable_read_before_the_loop_changes_it_stays(void **state)
+TEST_WITH(a_variable_read_before_the_loop_changes_it_stays, set_up, tear_down)
 {
     fixture *f = *state;
     var step = var_u32(f->p, 1), sum = var_u32(f->p, 0);
@@ -187,7 +182,7 @@ static void a_variable_read_before_the_loop_changes_it_stays(void **state)
     assert_has(text, "mul.lo.u32          %r1, %r1, 5;");
 }
 
-static void loops_that_run_once_or_never_are_no_loops(void **state)
+TEST_WITH(loops_that_run_once_or_never_are_no_loops, set_up, tear_down)
 {
     fixture *f = *state;
     PTX_FOR (f->p, once, 0, 4, 4)
@@ -200,7 +195,7 @@ static void loops_that_run_once_or_never_are_no_loops(void **state)
     assert_lacks(text, "+4");
 }
 
-static void code_behind_a_constant_condition_goes(void **state)
+TEST_WITH(code_behind_a_constant_condition_goes, set_up, tear_down)
 {
     fixture *f = *state;
     PTX_IF (f->p, imm(PRED, 0)) {
@@ -213,7 +208,7 @@ static void code_behind_a_constant_condition_goes(void **state)
     assert_lacks(text, "+4");
 }
 
-static void an_else_of_a_constant_condition_stays_or_goes(void **state)
+TEST_WITH(an_else_of_a_constant_condition_stays_or_goes, set_up, tear_down)
 {
     fixture *f = *state;
     PTX_IF (f->p, imm(PRED, 1))
@@ -229,7 +224,7 @@ static void an_else_of_a_constant_condition_stays_or_goes(void **state)
     assert_lacks(text, "$");
 }
 
-static void a_condition_over_nothing_goes(void **state)
+TEST_WITH(a_condition_over_nothing_goes, set_up, tear_down)
 {
     fixture *f = *state;
     val few = lt(f->p, parameter(f->p, "n"), 5);
@@ -243,7 +238,7 @@ static void a_condition_over_nothing_goes(void **state)
     assert_has(text, "add.u32             %r2, %r1, 2;");
 }
 
-static void an_else_is_the_other_way(void **state)
+TEST_WITH(an_else_is_the_other_way, set_up, tear_down)
 {
     fixture *f = *state;
     val big = gt(f->p, parameter(f->p, "n"), 5);
@@ -257,7 +252,7 @@ static void an_else_is_the_other_way(void **state)
     assert_has(text, "[%rd1], 2;\n\n$joined:\n    ret;");
 }
 
-static void labels_of_one_name_are_told_apart(void **state)
+TEST_WITH(labels_of_one_name_are_told_apart, set_up, tear_down)
 {
     fixture *f = *state;
     for (int i = 0; i < 2; i++)
@@ -269,7 +264,7 @@ static void labels_of_one_name_are_told_apart(void **state)
     assert_has(text, "bra            $row_loop_2;");
 }
 
-static void parameters_and_thread_numbers_are_read_once(void **state)
+TEST_WITH(parameters_and_thread_numbers_are_read_once, set_up, tear_down)
 {
     fixture *f = *state;
     PTX_IF (f->p, eq(f->p, lane_id(f->p), 0))
@@ -283,7 +278,7 @@ static void parameters_and_thread_numbers_are_read_once(void **state)
     assert_null(strstr(first + 1, "[n]"));
 }
 
-static void the_version_is_the_lowest_that_has_everything(void **state)
+TEST_WITH(the_version_is_the_lowest_that_has_everything, set_up, tear_down)
 {
     fixture *f = *state;
     ptx *p = ptx_new(f->arena, "old", target_find("sm_75"), 32);
@@ -302,7 +297,7 @@ static void the_version_is_the_lowest_that_has_everything(void **state)
     assert_has(out.text, ".version 8.7\n.target sm_120\n");
 }
 
-static void f16_moves_and_loads_are_printed_as_b16(void **state)
+TEST_WITH(f16_moves_and_loads_are_printed_as_b16, set_up, tear_down)
 {
     fixture *f = *state;
     val h = ld_const(f->p, F16, parameter(f->p, "out"), 2);
@@ -315,7 +310,7 @@ static void f16_moves_and_loads_are_printed_as_b16(void **state)
     assert_has(text, "cvt.f32.f16         %f1, %h1;");
 }
 
-static void shared_arrays_are_addressed_by_their_name(void **state)
+TEST_WITH(shared_arrays_are_addressed_by_their_name, set_up, tear_down)
 {
     fixture *f = *state;
     val array = shared_array(f->p, "tile", F32, 64);
@@ -327,7 +322,7 @@ static void shared_arrays_are_addressed_by_their_name(void **state)
     assert_has(text, "mov.u32             %r2, tile;");
 }
 
-static void a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel(void **state)
+TEST_WITH(a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel, set_up, tear_down)
 {
     fixture *f = *state;
     val array = shared_dynamic(f->p, "tile", F32);
@@ -342,7 +337,7 @@ static void a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel(void 
     assert_int_equal(out.shared_bytes, 0);
 }
 
-static void arrays_of_the_module_have_their_words(void **state)
+TEST_WITH(arrays_of_the_module_have_their_words, set_up, tear_down)
 {
     static const uint64_t words[] = { 1, 0xfedcba9876543210, 3, 4, 5, 6 };
     static const char *const comment[] = { "Six words", "and a notice", NULL };
@@ -360,7 +355,7 @@ static void arrays_of_the_module_have_their_words(void **state)
     assert_has(text, "[%rd2+12]");
 }
 
-static void launch_bounds_are_printed(void **state)
+TEST_WITH(launch_bounds_are_printed, set_up, tear_down)
 {
     fixture *f = *state;
     ptx_max_registers(f->p, 64);
@@ -393,7 +388,7 @@ static void build_matrix_product(ptx *p)
     st_global_v4(p, F32, parameter(p, "out"), 0, accumulators(p, acc));
 }
 
-static void groups_of_operands_are_printed_in_braces(void **state)
+TEST_WITH(groups_of_operands_are_printed_in_braces, set_up, tear_down)
 {
     fixture *f = *state;
     build_matrix_product(f->p);
@@ -407,7 +402,7 @@ static void groups_of_operands_are_printed_in_braces(void **state)
     assert_has(text, "st.global.v4.f32    [%rd1], {%f1, %f2, %f3, %f4};\n");
 }
 
-static void ptxas_takes_instructions_with_groups(void **state)
+TEST_WITH(ptxas_takes_instructions_with_groups, set_up, tear_down)
 {
     fixture *f = *state;
     build_matrix_product(f->p);
@@ -427,7 +422,7 @@ static void ptxas_takes_instructions_with_groups(void **state)
     assert_int_equal(result.spill_bytes, 0);
 }
 
-static void a_group_stays_where_one_of_its_results_is_used(void **state)
+TEST_WITH(a_group_stays_where_one_of_its_results_is_used, set_up, tear_down)
 {
     fixture *f = *state;
     val n = parameter(f->p, "n"), zero = val_of_f32(0.0f);
@@ -442,7 +437,7 @@ static void a_group_stays_where_one_of_its_results_is_used(void **state)
     assert_has(text, "st.global.f32       [%rd1], %f3;");
 }
 
-static void a_phase_is_a_line_ahead_of_what_follows(void **state)
+TEST_WITH(a_phase_is_a_line_ahead_of_what_follows, set_up, tear_down)
 {
     fixture *f = *state;
     val n = parameter(f->p, "n");
@@ -456,39 +451,4 @@ static void a_phase_is_a_line_ahead_of_what_follows(void **state)
     const char *stored = strstr(doubled, "st.global");
     assert_non_null(stored);
     assert_ptr_equal(strstr(stored, "\n\n"), strstr(text, "\n\n    // treble\n    mul.lo.u32"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(instructions_take_the_types_of_their_operands),
-        TEST(constants_fold_while_building),
-        TEST(division_by_a_power_of_two_is_a_shift),
-        TEST(a_copy_of_a_variable_keeps_its_value),
-        TEST(identities_of_a_variable_are_copies),
-        TEST(an_assignment_leaves_no_copy_behind),
-        TEST(unused_results_are_not_printed),
-        TEST(a_variable_read_for_its_own_next_value_alone_goes),
-        TEST(a_variable_read_before_the_loop_changes_it_stays),
-        TEST(loops_that_run_once_or_never_are_no_loops),
-        TEST(code_behind_a_constant_condition_goes),
-        TEST(an_else_of_a_constant_condition_stays_or_goes),
-        TEST(a_condition_over_nothing_goes),
-        TEST(an_else_is_the_other_way),
-        TEST(labels_of_one_name_are_told_apart),
-        TEST(parameters_and_thread_numbers_are_read_once),
-        TEST(the_version_is_the_lowest_that_has_everything),
-        TEST(f16_moves_and_loads_are_printed_as_b16),
-        TEST(shared_arrays_are_addressed_by_their_name),
-        TEST(arrays_of_the_module_have_their_words),
-        TEST(a_shared_array_of_the_launch_s_size_stands_ahead_of_the_kernel),
-        TEST(launch_bounds_are_printed),
-        TEST(groups_of_operands_are_printed_in_braces),
-        TEST(ptxas_takes_instructions_with_groups),
-        TEST(a_group_stays_where_one_of_its_results_is_used),
-        TEST(a_phase_is_a_line_ahead_of_what_follows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

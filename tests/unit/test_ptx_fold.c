@@ -1,12 +1,6 @@
 /* Folding agrees with the arithmetic of the GPU: every operation on edge values, as C computes it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "ptx/ir.h"
 
 static const uint64_t edges[] = { 0,
@@ -53,9 +47,8 @@ static uint64_t as_u64(int64_t v)
     return (uint64_t)v;
 }
 
-static void unsigned_arithmetic_wraps(void **state)
+TEST(unsigned_arithmetic_wraps)
 {
-    (void)state;
     for (int i = 0; i < EDGES; i++)
         for (int j = 0; j < EDGES; j++) {
             uint32_t a = (uint32_t)edges[i], b = (uint32_t)edges[j];
@@ -79,9 +72,8 @@ static void unsigned_arithmetic_wraps(void **state)
         }
 }
 
-static void signed_arithmetic_keeps_its_sign(void **state)
+TEST(signed_arithmetic_keeps_its_sign)
 {
-    (void)state;
     for (int i = 0; i < EDGES; i++)
         for (int j = 0; j < EDGES; j++) {
             int32_t a = (int32_t)(uint32_t)edges[i], b = (int32_t)(uint32_t)edges[j];
@@ -95,9 +87,8 @@ static void signed_arithmetic_keeps_its_sign(void **state)
         }
 }
 
-static void comparisons_follow_the_sign(void **state)
+TEST(comparisons_follow_the_sign)
 {
-    (void)state;
     for (int i = 0; i < EDGES; i++)
         for (int j = 0; j < EDGES; j++) {
             uint32_t a = (uint32_t)edges[i], b = (uint32_t)edges[j];
@@ -115,9 +106,8 @@ static void comparisons_follow_the_sign(void **state)
         }
 }
 
-static void known_operands_fold(void **state)
+TEST(known_operands_fold)
 {
-    (void)state;
     val result;
     static const ptx_op always[] = { INST_ADD,     INST_SUB,     INST_MUL_LO,  INST_MUL_WIDE,
                                      INST_MIN,     INST_MAX,     INST_AND,     INST_OR,
@@ -130,17 +120,15 @@ static void known_operands_fold(void **state)
     assert_true(folds(INST_REM, U32, 12, 5, &result));
 }
 
-static void division_by_zero_is_left_to_the_gpu(void **state)
+TEST(division_by_zero_is_left_to_the_gpu)
 {
-    (void)state;
     val result;
     assert_false(folds(INST_DIV, U32, 12, 0, &result));
     assert_false(folds(INST_REM, U32, 12, 0, &result));
 }
 
-static void identities_give_the_operand_back(void **state)
+TEST(identities_give_the_operand_back)
 {
-    (void)state;
     const val x = { .kind = VAL_REG, .type = U32, .id = 9 };
     static const struct {
         ptx_op op;
@@ -167,9 +155,8 @@ static void identities_give_the_operand_back(void **state)
     }
 }
 
-static void multiply_add_folds_its_known_part(void **state)
+TEST(multiply_add_folds_its_known_part)
 {
-    (void)state;
     const val x = { .kind = VAL_REG, .type = U32, .id = 9 };
     const val sum = { .kind = VAL_REG, .type = U64, .id = 10 };
     val result;
@@ -183,9 +170,8 @@ static void multiply_add_folds_its_known_part(void **state)
     assert_false(ptx_fold(INST_MAD_WIDE, U32, open, 3, &result));
 }
 
-static void predicates_and_selection_fold(void **state)
+TEST(predicates_and_selection_fold)
 {
-    (void)state;
     const val p = { .kind = VAL_REG, .type = PRED, .id = 3 };
     const val yes = { .kind = VAL_IMM, .type = PRED, .bits = 1 },
               no = { .kind = VAL_IMM, .type = PRED };
@@ -207,9 +193,8 @@ static void predicates_and_selection_fold(void **state)
     assert_true(ptx_fold(INST_SELP, U32, choice, 3, &result) && result.bits == 5);
 }
 
-static void floats_fold_only_where_that_is_exact(void **state)
+TEST(floats_fold_only_where_that_is_exact)
 {
-    (void)state;
     const val x = { .kind = VAL_REG, .type = F32, .id = 4 };
     val result;
     val operands[2] = { x, val_of_f32(1.0f) };
@@ -217,20 +202,4 @@ static void floats_fold_only_where_that_is_exact(void **state)
     operands[1] = val_of_f32(0.0f); /* x may be NaN, infinite or negative */
     assert_false(ptx_fold(INST_MUL, F32, operands, 2, &result));
     assert_false(ptx_fold(INST_ADD, F32, operands, 2, &result));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unsigned_arithmetic_wraps),
-        cmocka_unit_test(signed_arithmetic_keeps_its_sign),
-        cmocka_unit_test(comparisons_follow_the_sign),
-        cmocka_unit_test(known_operands_fold),
-        cmocka_unit_test(division_by_zero_is_left_to_the_gpu),
-        cmocka_unit_test(identities_give_the_operand_back),
-        cmocka_unit_test(multiply_add_folds_its_known_part),
-        cmocka_unit_test(predicates_and_selection_fold),
-        cmocka_unit_test(floats_fold_only_where_that_is_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

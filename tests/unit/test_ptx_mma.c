@@ -1,12 +1,6 @@
 /* A product on the tensor cores as a kernel generator writes it, from the builder to a result: the
  * text is what ptxas takes, and on the emulator it computes what three loops do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test.h"
 #include "check/ptxas.h"
 #include "emu/emu.h"
 #include "ptx/ptx.h"
@@ -70,7 +64,7 @@ static void fill(uint16_t *halves, float *values, size_t count, random_source *r
     }
 }
 
-static void the_emulator_computes_what_three_loops_do(void **state)
+TEST(the_emulator_computes_what_three_loops_do)
 {
     static uint16_t a_halves[ROWS * DEPTH], b_halves[COLUMNS * DEPTH];
     static float a[ROWS * DEPTH], b[COLUMNS * DEPTH], d[ROWS * COLUMNS];
@@ -108,7 +102,7 @@ static void the_emulator_computes_what_three_loops_do(void **state)
     emu_memory_free(memory);
 }
 
-static void ptxas_takes_it(void **state)
+TEST(ptxas_takes_it)
 {
     ptxas assembler;
     ptxas_result result;
@@ -138,9 +132,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_emulator_computes_what_three_loops_do),
-        cmocka_unit_test(ptxas_takes_it),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run(set_up, tear_down);
 }

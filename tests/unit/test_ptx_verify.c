@@ -1,13 +1,8 @@
 /* The verifier of kernels under construction: each kind of mistake is refused, and what is right is
  * not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test_arena.h"
 #include "gen/blocks/walk.h"
 #include "ptx/ir.h"
 
@@ -80,9 +75,8 @@ static void odd_offset(ptx *p)
     store(p, ld_const_v4(p, F32, parameter(p, "out"), 8).v[0]);
 }
 
-static void type_mistakes_are_refused(void **state)
+TEST(type_mistakes_are_refused)
 {
-    (void)state;
     refuses(32, walks_along_too_much, "a walk has more than 6 cursors");
     refuses(32, mixed_types, "an operand is f32 where u32 is needed");
     refuses(32, number_too_large, "is no u32");
@@ -138,9 +132,8 @@ static void defined_behind_a_return(ptx *p)
     store(p, add(p, tid_x(p), v));
 }
 
-static void registers_are_defined_on_every_path(void **state)
+TEST(registers_are_defined_on_every_path)
 {
-    (void)state;
     refuses(32, defined_on_one_path, "not defined on every path");
     refuses(32, defined_in_a_loop_that_may_not_run, "not defined on every path");
     refuses(32, defined_behind_a_return, "not defined on every path");
@@ -170,9 +163,8 @@ static void misaligned_in_a_shared_array(ptx *p)
     store(p, ld_shared_v4(p, F32, add(p, array, 4), 16).v[0]);
 }
 
-static void constant_shared_addresses_stay_inside_their_array(void **state)
+TEST(constant_shared_addresses_stay_inside_their_array)
 {
-    (void)state;
     refuses(32, past_a_shared_array, "touches bytes 16 to 19 of shared array tile, which has 16");
     refuses(32, ahead_of_a_shared_array, "touches bytes -4 to -1");
     refuses(32, misaligned_in_a_shared_array, "not aligned to 16");
@@ -255,9 +247,8 @@ static void barrier_for_all(ptx *p)
     barrier(p);
 }
 
-static void barriers_are_reached_by_all_threads(void **state)
+TEST(barriers_are_reached_by_all_threads)
 {
-    (void)state;
     refuses(64, barrier_for_one_warp, "is a barrier that not every thread of the block reaches");
     refuses(64, barrier_for_some_lanes, "is a barrier that not every thread of the block reaches");
     refuses(64, return_ahead_of_a_barrier, "is a barrier");
@@ -295,9 +286,8 @@ static void shuffle_by_another_lanes_word(ptx *p)
         store(p, shuffle_xor(p, lane_id(p), 1));
 }
 
-static void shuffles_are_reached_by_all_lanes(void **state)
+TEST(shuffles_are_reached_by_all_lanes)
 {
-    (void)state;
     refuses(64, shuffle_for_some_lanes,
             "needs all lanes of the warp, and not every one reaches it");
     refuses(64, shuffle_in_an_uneven_loop, "needs all lanes of the warp");
@@ -371,9 +361,8 @@ static void matrices_in_global_memory(ptx *p)
     store(p, ldmatrix_x4(p, parameter(p, "out"), 0).v[0]);
 }
 
-static void instructions_with_groups_are_checked(void **state)
+TEST(instructions_with_groups_are_checked)
 {
-    (void)state;
     accepts(64, product_for_all);
     refuses(64, product_for_some_lanes, "needs all lanes of the warp");
     refuses(64, barrier_by_a_product, "depends on the lane");
@@ -493,9 +482,8 @@ static void nothing_planted(ptx *p)
     (void)p;
 }
 
-static void malformed_instructions_are_refused(void **state)
+ARENA_TEST(malformed_instructions_are_refused)
 {
-    (void)state;
     const struct {
         void (*plant)(ptx *p);
         const char *why;
@@ -515,7 +503,6 @@ static void malformed_instructions_are_refused(void **state)
         { guard_that_is_no_predicate, "operand 1 is u32" },
         { wrong_type, "the type does not exist" },
     };
-    arena *a = arena_new();
     assert_null(verdict_on_planted(a, nothing_planted));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *error = verdict_on_planted(a, cases[i].plant);
@@ -523,12 +510,10 @@ static void malformed_instructions_are_refused(void **state)
         if (!strstr(error, cases[i].why))
             fail_msg("refused as '%s' instead of '%s'", error, cases[i].why);
     }
-    arena_free(a);
 }
 
-static void rows_of_ops_def_keep_to_its_rules(void **state)
+TEST(rows_of_ops_def_keep_to_its_rules)
 {
-    (void)state;
     for (int o = 0; o < INST_KINDS; o++) {
         const op_info *info = &op_table[o];
         bool memory = info->flags & (GLOBAL | SHARED), braces = strchr(info->operands, '{');
@@ -559,9 +544,8 @@ static void uses_dp4a(ptx *p)
     store(p, dp4a(p, tid_x(p), as(p, S32, tid_x(p)), imm(S32, 0)));
 }
 
-static void instructions_that_the_target_lacks_are_refused(void **state)
+TEST(instructions_that_the_target_lacks_are_refused)
 {
-    (void)state;
     static const target old = { .name = "sm_60", .sm = 60, .isa = 50 };
     arena *a = arena_new();
     ptx *p = ptx_new(a, "kernel", &old, 32);
@@ -578,20 +562,4 @@ static void instructions_that_the_target_lacks_are_refused(void **state)
     assert_non_null(strstr(error, "needs sm_80, the target is sm_75"));
     arena_free(a);
     accepts(32, uses_dp4a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(type_mistakes_are_refused),
-        cmocka_unit_test(registers_are_defined_on_every_path),
-        cmocka_unit_test(constant_shared_addresses_stay_inside_their_array),
-        cmocka_unit_test(barriers_are_reached_by_all_threads),
-        cmocka_unit_test(shuffles_are_reached_by_all_lanes),
-        cmocka_unit_test(instructions_with_groups_are_checked),
-        cmocka_unit_test(malformed_instructions_are_refused),
-        cmocka_unit_test(rows_of_ops_def_keep_to_its_rules),
-        cmocka_unit_test(instructions_that_the_target_lacks_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 #define _POSIX_C_SOURCE 200809L
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "test_arena.h"
 #include "base/os.h"
 #include "check/ptxas.h"
 
@@ -29,31 +23,17 @@ static const char good[] = ".version 6.3\n"
                            "    ret;\n"
                            "}\n";
 
-static int set_up(void **state)
+ARENA_TEST(the_version_is_read_from_the_release_line)
 {
-    *state = arena_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
-static void the_version_is_read_from_the_release_line(void **state)
-{
-    assert_string_equal(ptxas_parse_version(*state,
-                                            "ptxas: NVIDIA (R) Ptx optimizing assembler\n"
-                                            "Cuda compilation tools, release 13.0, V13.0.88\n"
-                                            "Build cuda_13.0.r13.0/compiler.36424714_0\n"),
+    assert_string_equal(ptxas_parse_version(a, "ptxas: NVIDIA (R) Ptx optimizing assembler\n"
+                                               "Cuda compilation tools, release 13.0, V13.0.88\n"
+                                               "Build cuda_13.0.r13.0/compiler.36424714_0\n"),
                         "13.0.88");
-    assert_null(ptxas_parse_version(*state, "GNU assembler\n"));
+    assert_null(ptxas_parse_version(a, "GNU assembler\n"));
 }
 
-static void the_oldest_target_is_the_first_that_help_lists(void **state)
+TEST(the_oldest_target_is_the_first_that_help_lists)
 {
-    (void)state;
     assert_ptr_equal(ptxas_parse_oldest("PTX for .target sm_75 …\n'sm_80','sm_86','sm_90'"),
                      target_find("sm_80"));
     assert_ptr_equal(ptxas_parse_oldest("'compute_75','sm_50','sm_75','sm_80'"),
@@ -62,9 +42,8 @@ static void the_oldest_target_is_the_first_that_help_lists(void **state)
     assert_null(ptxas_parse_oldest("sm_"));
 }
 
-static void figures_are_read_from_reports_of_new_and_old_versions(void **state)
+TEST(figures_are_read_from_reports_of_new_and_old_versions)
 {
-    (void)state;
     ptxas_result r = { 0 };
     ptxas_parse_report("ptxas info    : 0 bytes gmem\n"
                        "ptxas info    : Compiling entry function 'foo' for 'sm_90'\n"
@@ -85,21 +64,21 @@ static void figures_are_read_from_reports_of_new_and_old_versions(void **state)
     assert_int_equal(r.shared_bytes, 0);
 }
 
-static void what_is_given_and_no_program_is_an_error(void **state)
+ARENA_TEST(what_is_given_and_no_program_is_an_error)
 {
     ptxas found;
     const char *error;
-    assert_false(ptxas_find(*state, "/nowhere/ptxas", &found, &error));
+    assert_false(ptxas_find(a, "/nowhere/ptxas", &found, &error));
     assert_string_equal(error, "/nowhere/ptxas is not a program that can be run");
 }
 
-static void a_program_that_is_not_ptxas_is_an_error(void **state)
+ARENA_TEST(a_program_that_is_not_ptxas_is_an_error)
 {
     ptxas found;
     const char *error;
-    assert_false(ptxas_find(*state, "/bin/false", &found, &error));
+    assert_false(ptxas_find(a, "/bin/false", &found, &error));
     assert_non_null(strstr(error, "/bin/false --version ended with status 1"));
-    assert_false(ptxas_find(*state, "/bin/echo", &found, &error));
+    assert_false(ptxas_find(a, "/bin/echo", &found, &error));
     assert_non_null(strstr(error, "does not answer as ptxas does"));
 }
 
@@ -117,10 +96,9 @@ static void restore_variable(const char *name, const char *value)
         unsetenv(name);
 }
 
-static void a_toolkit_named_by_cuda_home_is_found(void **state)
+ARENA_TEST(a_toolkit_named_by_cuda_home_is_found)
 {
     static const char script[] = "#!/bin/sh\necho \"release 1.0, V1.0.7 'sm_90'\"\n";
-    arena *a = *state;
     const char *path = kept_variable(a, "PATH"), *home = kept_variable(a, "CUDA_HOME");
     const char *folder, *error;
     assert_true(os_temporary_directory(a, &folder, &error));
@@ -144,56 +122,56 @@ static void a_toolkit_named_by_cuda_home_is_found(void **state)
     assert_int_equal(found.oldest->sm, 90);
 }
 
-static ptxas installed(void **state)
+static ptxas installed(arena *a)
 {
     ptxas found;
     const char *error;
-    if (!ptxas_find(*state, NULL, &found, &error))
+    if (!ptxas_find(a, NULL, &found, &error))
         skip();
     return found;
 }
 
-static void a_right_kernel_is_accepted_and_measured(void **state)
+ARENA_TEST(a_right_kernel_is_accepted_and_measured)
 {
-    ptxas assembler = installed(state);
+    ptxas assembler = installed(a);
     ptxas_result r;
     const char *error;
-    assert_true(ptxas_run(*state, &assembler, good, sizeof good - 1, assembler.oldest, &r, &error));
+    assert_true(ptxas_run(a, &assembler, good, sizeof good - 1, assembler.oldest, &r, &error));
     assert_true(r.accepted);
     assert_in_range(r.registers, 1, 64);
     assert_int_equal(r.spill_bytes, 0);
     assert_in_range(r.shared_bytes, 64, 2048);
 }
 
-static void a_wrong_kernel_is_rejected_with_what_ptxas_says(void **state)
+ARENA_TEST(a_wrong_kernel_is_rejected_with_what_ptxas_says)
 {
-    ptxas assembler = installed(state);
+    ptxas assembler = installed(a);
     ptxas_result r;
     const char *error;
-    char *bad = arena_strdup(*state, good);
+    char *bad = arena_strdup(a, good);
     memcpy(strstr(bad, "mov.u32"), "mov.u39", strlen("mov.u39"));
-    assert_true(ptxas_run(*state, &assembler, bad, sizeof good - 1, assembler.oldest, &r, &error));
+    assert_true(ptxas_run(a, &assembler, bad, sizeof good - 1, assembler.oldest, &r, &error));
     assert_false(r.accepted);
     assert_non_null(strstr(r.message, "line 10"));
 }
 
-static void a_target_older_than_ptxas_knows_is_tried_as_the_oldest(void **state)
+ARENA_TEST(a_target_older_than_ptxas_knows_is_tried_as_the_oldest)
 {
-    ptxas assembler = installed(state);
+    ptxas assembler = installed(a);
     ptxas_result r;
     const char *error;
     const target ancient = { .name = "sm_20", .sm = 20 };
-    assert_true(ptxas_run(*state, &assembler, good, sizeof good - 1, &ancient, &r, &error));
+    assert_true(ptxas_run(a, &assembler, good, sizeof good - 1, &ancient, &r, &error));
     assert_true(r.accepted);
 }
 
-static void a_target_newer_than_ptxas_knows_is_an_error(void **state)
+ARENA_TEST(a_target_newer_than_ptxas_knows_is_an_error)
 {
-    ptxas assembler = installed(state);
+    ptxas assembler = installed(a);
     ptxas_result r;
     const char *error = NULL;
     const target future = { .name = "sm_999", .sm = 999 };
-    assert_false(ptxas_run(*state, &assembler, good, sizeof good - 1, &future, &r, &error));
+    assert_false(ptxas_run(a, &assembler, good, sizeof good - 1, &future, &r, &error));
     assert_non_null(strstr(error, "does not know sm_999"));
 }
 
@@ -214,31 +192,11 @@ static void run_one(void *context, size_t i)
     arena_free(a);
 }
 
-static void several_threads_may_run_it(void **state)
+ARENA_TEST(several_threads_may_run_it)
 {
-    ptxas assembler = installed(state);
+    ptxas assembler = installed(a);
     parallel_runs runs = { .assembler = &assembler };
     os_parallel(4, sizeof runs.accepted, run_one, &runs);
     for (size_t i = 0; i < sizeof runs.accepted; i++)
         assert_true(runs.accepted[i]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_version_is_read_from_the_release_line),
-        TEST(the_oldest_target_is_the_first_that_help_lists),
-        TEST(figures_are_read_from_reports_of_new_and_old_versions),
-        TEST(what_is_given_and_no_program_is_an_error),
-        TEST(a_program_that_is_not_ptxas_is_an_error),
-        TEST(a_toolkit_named_by_cuda_home_is_found),
-        TEST(a_right_kernel_is_accepted_and_measured),
-        TEST(a_wrong_kernel_is_rejected_with_what_ptxas_says),
-        TEST(a_target_older_than_ptxas_knows_is_tried_as_the_oldest),
-        TEST(a_target_newer_than_ptxas_knows_is_an_error),
-        TEST(several_threads_may_run_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* The references against ggml's own data and double-precision results. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
+#include "test_arena.h"
 #include "golden/golden.h"
 #include "ref/half.h"
 #include "ref/quant.h"
@@ -20,9 +14,8 @@ static golden_dims dims(arena *a)
     return *(golden_dims *)golden(a, "dims.i32", sizeof(golden_dims));
 }
 
-static void quantized_activations_equal_ggml_s_to_the_bit(void **state)
+ARENA_TEST(quantized_activations_equal_ggml_s_to_the_bit)
 {
-    arena *a = *state;
     golden_dims d = dims(a);
     size_t values = (size_t)d.m * (size_t)d.k, bytes = format_bytes(FORMAT_Q8_1, values);
     uint8_t *blocks = arena_alloc(a, bytes);
@@ -57,19 +50,18 @@ static void check_gemv(arena *a, format f, bool random)
     check_values(formats[f].name, g.y_q8, y, count);
 }
 
-static void gemv_of_every_format_equals_the_double_result(void **state)
+ARENA_TEST(gemv_of_every_format_equals_the_double_result)
 {
     for (format f = 0; f < FORMAT_COUNT; f++)
         if (formats[f].gguf_type != NO_GGUF_TYPE && f != FORMAT_Q8_1) {
-            check_gemv(*state, f, false);
+            check_gemv(a, f, false);
             if (f != FORMAT_F32)
-                check_gemv(*state, f, true);
+                check_gemv(a, f, true);
         }
 }
 
-static void attention_equals_the_double_result(void **state)
+ARENA_TEST(attention_equals_the_double_result)
 {
-    arena *a = *state;
     static const char *const sets[] = { "d64", "d128" };
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         const char *set = arena_format(a, "attn.%s", sets[i]);
@@ -99,9 +91,8 @@ static void attention_equals_the_double_result(void **state)
     }
 }
 
-static void attention_over_no_position_is_zero_and_too_many_are_clamped(void **state)
+TEST(attention_over_no_position_is_zero_and_too_many_are_clamped)
 {
-    (void)state;
     float q[8] = { 1 }, k[16] = { 1 }, v[16] = { 3, [8] = 5 };
     problem p = {
         .shape = { .head_dim = 8, .num_heads = 1, .num_kv_heads = 1, .max_seq_len = 2 },
@@ -162,9 +153,8 @@ static problem options_problem(const float *q, const float *k, const float *v, d
     };
 }
 
-static void attention_with_cap_and_window_equals_the_textbook_and_its_merged_chunks(void **state)
+TEST(attention_with_cap_and_window_equals_the_textbook_and_its_merged_chunks)
 {
-    (void)state;
     enum { CHUNKS = (POSITIONS + 15) / 16, ROW = DIM + PARTIAL_EXTRA };
     random_source r = { 1 };
     float q[DIM], k[POSITIONS * DIM], v[POSITIONS * DIM], partials[CHUNKS * ROW];
@@ -189,9 +179,8 @@ static void attention_with_cap_and_window_equals_the_textbook_and_its_merged_chu
     }
 }
 
-static void a_part_of_a_result_equals_the_whole(void **state)
+ARENA_TEST(a_part_of_a_result_equals_the_whole)
 {
-    arena *a = *state;
     random_source r = { 1 };
     float q[3 * 24], cache[5 * 24];
     ref_fill(FORMAT_F32, q, 72, FILL_NORMAL, &r);
@@ -212,9 +201,8 @@ static void a_part_of_a_result_equals_the_whole(void **state)
     (void)a;
 }
 
-static void a_periodic_input_reads_as_if_it_were_repeated(void **state)
+TEST(a_periodic_input_reads_as_if_it_were_repeated)
 {
-    (void)state;
     float x[6] = { 0, 1, 2, 3, 4, 5 }, read[14];
     problem p = { .inputs = { x }, .input_formats = { FORMAT_F32 }, .periods = { 6 } };
     problem_read(&p, 0, 4, 14, read);
@@ -222,9 +210,8 @@ static void a_periodic_input_reads_as_if_it_were_repeated(void **state)
         assert_true(read[i] == (float)((i + 4) % 6));
 }
 
-static void fp16_survives_the_way_to_float_and_back(void **state)
+TEST(fp16_survives_the_way_to_float_and_back)
 {
-    (void)state;
     for (uint32_t half = 0; half < 65536; half++) {
         float value = half_to_float((uint16_t)half);
         if ((half & 0x7fff) > 0x7c00)
@@ -237,9 +224,8 @@ static void fp16_survives_the_way_to_float_and_back(void **state)
     assert_true(half_to_float(0xfc00) == -INFINITY);
 }
 
-static void bf16_rounds_to_nearest_with_ties_to_even(void **state)
+TEST(bf16_rounds_to_nearest_with_ties_to_even)
 {
-    (void)state;
     for (uint32_t bits = 0; bits < 65536; bits++) {
         float value = bfloat_to_float((uint16_t)bits);
         if (!isnan(value))
@@ -252,9 +238,8 @@ static void bf16_rounds_to_nearest_with_ties_to_even(void **state)
     assert_true(isnan(bfloat_to_float(bfloat_from_float(NAN))));
 }
 
-static void fp16_rounds_to_nearest_with_ties_to_even(void **state)
+TEST(fp16_rounds_to_nearest_with_ties_to_even)
 {
-    (void)state;
     for (uint32_t half = 0; half < 0x7bff; half++) {
         double low = (double)half_to_float((uint16_t)half);
         double high = (double)half_to_float((uint16_t)(half + 1));
@@ -268,34 +253,4 @@ static void fp16_rounds_to_nearest_with_ties_to_even(void **state)
     assert_int_equal(half_from_float(65519.996f), 0x7bff);
     assert_int_equal(half_from_float(65520), 0x7c00);
     assert_int_equal(half_from_float(-INFINITY), 0xfc00);
-}
-
-static int setup(void **state)
-{
-    *state = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(quantized_activations_equal_ggml_s_to_the_bit),
-        TEST(gemv_of_every_format_equals_the_double_result),
-        TEST(attention_equals_the_double_result),
-        TEST(attention_over_no_position_is_zero_and_too_many_are_clamped),
-        TEST(attention_with_cap_and_window_equals_the_textbook_and_its_merged_chunks),
-        TEST(bf16_rounds_to_nearest_with_ties_to_even),
-        TEST(a_part_of_a_result_equals_the_whole),
-        TEST(a_periodic_input_reads_as_if_it_were_repeated),
-        TEST(fp16_survives_the_way_to_float_and_back),
-        TEST(fp16_rounds_to_nearest_with_ties_to_even),
-    };
-    return cmocka_run_group_tests_name("ref", tests, NULL, NULL);
 }

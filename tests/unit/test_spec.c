@@ -1,11 +1,5 @@
 /* Right specs: which instances they make, in which order, and what else they say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test_arena.h"
 #include "spec_sample.h"
 
 typedef struct right_spec {
@@ -101,9 +95,8 @@ static outcome parse(const char *text, const spec_overrides *overrides)
     return o;
 }
 
-static void every_right_spec_makes_its_instances_in_order(void **state)
+TEST(every_right_spec_makes_its_instances_in_order)
 {
-    (void)state;
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof right_specs / sizeof *right_specs; i++) {
         const right_spec *r = &right_specs[i];
@@ -117,9 +110,8 @@ static void every_right_spec_makes_its_instances_in_order(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void an_instance_holds_the_values_of_its_keys(void **state)
+TEST(an_instance_holds_the_values_of_its_keys)
 {
-    (void)state;
     outcome o = parse("; comment\n[gemv]\nshape = 512x3\nnum_warps = 2\ndims = dynamic\n", NULL);
     assert_true(o.right);
     const instance *in = &o.spec.instances[0];
@@ -135,9 +127,8 @@ static void an_instance_holds_the_values_of_its_keys(void **state)
     arena_free(o.arena);
 }
 
-static void sizes_left_to_the_run_are_zero(void **state)
+TEST(sizes_left_to_the_run_are_zero)
 {
-    (void)state;
     outcome o = parse("[gemv]\ndims = static, dynamic\nk = 256\nn = 1\n"
                       "[tiled_gemv]\ndims = dynamic\nn = 5\n",
                       NULL);
@@ -148,9 +139,8 @@ static void sizes_left_to_the_run_are_zero(void **state)
     arena_free(o.arena);
 }
 
-static void targets_come_oldest_first_and_once(void **state)
+TEST(targets_come_oldest_first_and_once)
 {
-    (void)state;
     outcome o = parse(
         "[ptxgen]\ntargets = sm_90, sm_75, sm_100, sm_80, sm_90\n[gemv]\nshape = 256x1\n", NULL);
     assert_true(o.right);
@@ -165,9 +155,8 @@ static void targets_come_oldest_first_and_once(void **state)
     arena_free(o.arena);
 }
 
-static void what_the_spec_leaves_out_has_a_default(void **state)
+TEST(what_the_spec_leaves_out_has_a_default)
 {
-    (void)state;
     outcome o = parse("[gemv]\nshape = 256x1\n", NULL);
     assert_string_equal(o.spec.prefix, "ptxgen");
     assert_int_equal(o.spec.target_count, 1);
@@ -175,9 +164,8 @@ static void what_the_spec_leaves_out_has_a_default(void **state)
     arena_free(o.arena);
 }
 
-static void the_command_line_overrides_prefix_and_targets(void **state)
+TEST(the_command_line_overrides_prefix_and_targets)
 {
-    (void)state;
     outcome o = parse("[ptxgen]\nprefix = a\ntargets = sm_75\n[gemv]\nshape = 256x1\n",
                       &(spec_overrides){ .prefix = "b", .targets = "sm_90,sm_80" });
     assert_true(o.right);
@@ -187,9 +175,8 @@ static void the_command_line_overrides_prefix_and_targets(void **state)
     arena_free(o.arena);
 }
 
-static void a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it(void **state)
+TEST(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it)
 {
-    (void)state;
     static const char text[] = "[ptxgen]\nembed = incbin\n[gemv]\nshape = 256x1\n";
     outcome plain = parse("[gemv]\nshape = 256x1\n", NULL), said = parse(text, NULL);
     outcome overridden = parse(text, &(spec_overrides){ .embed = &(embedding){ EMBED_C23 } });
@@ -201,9 +188,8 @@ static void a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it(vo
     arena_free(overridden.arena);
 }
 
-static void the_limits_of_the_overriding_targets_hold(void **state)
+TEST(the_limits_of_the_overriding_targets_hold)
 {
-    (void)state;
     static const char text[] = "[tiled_gemv]\nshape = 32kx1\n";
     outcome o = parse(text, &(spec_overrides){ .targets = "sm_90" });
     assert_true(o.right);
@@ -213,9 +199,8 @@ static void the_limits_of_the_overriding_targets_hold(void **state)
     arena_free(o.arena);
 }
 
-static void a_value_that_stands_twice_is_made_once_with_a_warning(void **state)
+TEST(a_value_that_stands_twice_is_made_once_with_a_warning)
 {
-    (void)state;
     outcome o = parse("[gemv]\nk = 512, 256..768, 2^8\nn = 1\n", NULL);
     assert_true(o.right);
     assert_string_equal(o.names, "gemv_k512_n1_w4 gemv_k256_n1_w4 gemv_k768_n1_w4 ");
@@ -227,9 +212,8 @@ static void a_value_that_stands_twice_is_made_once_with_a_warning(void **state)
     arena_free(o.arena);
 }
 
-static void an_instance_of_two_sections_is_made_once_with_a_note(void **state)
+TEST(an_instance_of_two_sections_is_made_once_with_a_note)
 {
-    (void)state;
     outcome o = parse("[gemv]\nshape = 256x1, 256x2\n[gemv:more]\nk = 256\nn = 2, 3\n"
                       "[gemv:same]\nk = 256\nn = 1..3\n",
                       NULL);
@@ -248,10 +232,8 @@ static void an_instance_of_two_sections_is_made_once_with_a_note(void **state)
     arena_free(o.arena);
 }
 
-static void the_list_of_families_is_grouped_and_aligned(void **state)
+ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
 {
-    (void)state;
-    arena *a = arena_new();
     strbuf out = strbuf_new(a);
     spec_list_families(&out, sample_families);
     assert_string_equal(out.text,
@@ -265,13 +247,10 @@ static void the_list_of_families_is_grouped_and_aligned(void **state)
                         "\nAttention: gqa_flash_decoding for long sequences and batches; "
                         "multi_warp_attention needs no scratch\n"
                         "  attention   o = softmax(q K) V\n");
-    arena_free(a);
 }
 
-static void help_for_a_family_shows_all_of_its_struct(void **state)
+ARENA_TEST(help_for_a_family_shows_all_of_its_struct)
 {
-    (void)state;
-    arena *a = arena_new();
     strbuf out = strbuf_new(a);
     spec_help_family(&out, &sample_gemv);
     spec_help_family(&out, &sample_attention);
@@ -299,24 +278,4 @@ static void help_for_a_family_shows_all_of_its_struct(void **state)
         "        q        in  f32[num_heads*head_dim], aligned to 16 bytes\n"
         "        seq_len  in  u32 when direct, a pointer to it when indirect\n"
         "launch  block 32, grid num_heads\n");
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_right_spec_makes_its_instances_in_order),
-        cmocka_unit_test(an_instance_holds_the_values_of_its_keys),
-        cmocka_unit_test(sizes_left_to_the_run_are_zero),
-        cmocka_unit_test(targets_come_oldest_first_and_once),
-        cmocka_unit_test(what_the_spec_leaves_out_has_a_default),
-        cmocka_unit_test(the_command_line_overrides_prefix_and_targets),
-        cmocka_unit_test(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it),
-        cmocka_unit_test(the_limits_of_the_overriding_targets_hold),
-        cmocka_unit_test(a_value_that_stands_twice_is_made_once_with_a_warning),
-        cmocka_unit_test(an_instance_of_two_sections_is_made_once_with_a_note),
-        cmocka_unit_test(the_list_of_families_is_grouped_and_aligned),
-        cmocka_unit_test(help_for_a_family_shows_all_of_its_struct),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

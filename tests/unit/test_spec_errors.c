@@ -1,11 +1,5 @@
 /* Wrong specs, and all that is said of each: place, message, code and caret. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "test_arena.h"
 #include "spec_sample.h"
 
 #define SPEC(text) text, sizeof(text) - 1
@@ -513,9 +507,8 @@ static const char *messages_of(arena *a, const char *text, size_t size,
     return messages.text;
 }
 
-static void every_wrong_spec_is_refused_with_its_messages(void **state)
+TEST(every_wrong_spec_is_refused_with_its_messages)
 {
-    (void)state;
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
         const wrong_spec *w = &wrong_specs[i];
@@ -531,9 +524,8 @@ static void every_wrong_spec_is_refused_with_its_messages(void **state)
 }
 
 /* Cut anywhere, a spec is right or wrong, but never a crash. */
-static void every_beginning_of_a_spec_is_taken_or_refused(void **state)
+TEST(every_beginning_of_a_spec_is_taken_or_refused)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
         size_t step = wrong_specs[i].size / 40 + 1;
         for (size_t size = 0; size < wrong_specs[i].size; size += step) {
@@ -550,10 +542,9 @@ static void every_beginning_of_a_spec_is_taken_or_refused(void **state)
 enum { INIH_LINE = 200 }; /* its buffer, in the builds that there are */
 
 /* A list of ever more items, in one line: whatever the length, it is read. */
-static void a_line_may_have_any_length(void **state)
+TEST(a_line_may_have_any_length)
 {
     static const size_t items[] = { 1, 30, 35, 36, 37, 38, 39, 40, 41, 42, 60, 2000 };
-    (void)state;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
         for (size_t blanks = 1; blanks < 9; blanks++) {
             arena *a = arena_new();
@@ -579,7 +570,7 @@ static void a_line_may_have_any_length(void **state)
 }
 
 /* Long lines of every kind are taken for what they are. */
-static void a_long_line_is_wrong_where_a_short_one_would_be(void **state)
+TEST(a_long_line_is_wrong_where_a_short_one_would_be)
 {
     static const struct {
         const char *before, *after, *message;
@@ -594,7 +585,6 @@ static void a_long_line_is_wrong_where_a_short_one_would_be(void **state)
         { "[gemv]\nn = 1\nk = ", "\n", "spec.ini:3:5: error: k = 'xxx" },
         { "[gemv]\nk = 256\nn = 1\n[gemv:", "!]\n", "spec.ini:4:7: error: a label is made of" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         for (size_t length = INIH_LINE - 12; length < 100000;
              length += length < INIH_LINE + 4 ? 1 : 30000) {
@@ -611,10 +601,8 @@ static void a_long_line_is_wrong_where_a_short_one_would_be(void **state)
         }
 }
 
-static void a_file_that_is_no_text_is_given_up_after_ten_lines(void **state)
+ARENA_TEST(a_file_that_is_no_text_is_given_up_after_ten_lines)
 {
-    (void)state;
-    arena *a = arena_new();
     char noise[2000];
     for (size_t i = 0; i < sizeof noise; i++)
         noise[i] = i % 20 == 19 ? '\n' : (char)(128 + i % 50);
@@ -622,30 +610,13 @@ static void a_file_that_is_no_text_is_given_up_after_ten_lines(void **state)
     spec s;
     assert_false(spec_parse(a, "spec.ini", noise, sizeof noise, sample_families, NULL, &s, &d));
     assert_int_equal(d.errors, 10);
-    arena_free(a);
 }
 
-static void wrong_overrides_are_named_by_their_option(void **state)
+ARENA_TEST(wrong_overrides_are_named_by_their_option)
 {
-    (void)state;
-    arena *a = arena_new();
     static const char text[] = "[gemv]\nshape = 256x1\n";
     assert_string_equal(
         messages_of(a, SPEC(text), &(spec_overrides){ .prefix = "4", .targets = "sm_80,sm_800" }),
         "ptxgen: error: --prefix '4' is not a prefix: a prefix starts with a letter [E020]\n"
         "ptxgen: error: --target 'sm_800' is not a target; did you mean 'sm_80'? [E019]\n");
-    arena_free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wrong_spec_is_refused_with_its_messages),
-        cmocka_unit_test(every_beginning_of_a_spec_is_taken_or_refused),
-        cmocka_unit_test(a_line_may_have_any_length),
-        cmocka_unit_test(a_long_line_is_wrong_where_a_short_one_would_be),
-        cmocka_unit_test(a_file_that_is_no_text_is_given_up_after_ten_lines),
-        cmocka_unit_test(wrong_overrides_are_named_by_their_option),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

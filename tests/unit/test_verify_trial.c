@@ -1,14 +1,8 @@
 /* Trials: what is prepared, and that wrong outputs are found. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
+#include "test_arena.h"
 #include "ref/half.h"
 #include "ref/quant.h"
 #include "check/trial.h"
@@ -63,9 +57,9 @@ static const instance gemv_instance = { .family = &gemv_family,
                                         .name = "plain",
                                         .shape = { .k = K, .n = N } };
 
-static void a_trial_has_the_sizes_and_the_launch_of_its_formulas(void **state)
+ARENA_TEST(a_trial_has_the_sizes_and_the_launch_of_its_formulas)
 {
-    trial t = gemv_trial(*state, &gemv_instance);
+    trial t = gemv_trial(a, &gemv_instance);
     assert_int_equal(t.param_count, 3);
     assert_int_equal(t.params[0].size, 4 * N);
     assert_int_equal(t.params[1].values, N * K);
@@ -75,13 +69,13 @@ static void a_trial_has_the_sizes_and_the_launch_of_its_formulas(void **state)
     assert_int_equal(t.block, 32);
 }
 
-static void sizes_of_a_run_are_passed_as_numbers(void **state)
+ARENA_TEST(sizes_of_a_run_are_passed_as_numbers)
 {
     instance in = gemv_instance;
     in.dims = DIMS_DYNAMIC;
     in.shape = (problem_shape){ 0 };
     trial_setup setup = { .shape = { .k = 12, .n = 5 }, .sm_count = 2 };
-    trial t = trial_prepare(*state, &in, &setup);
+    trial t = trial_prepare(a, &in, &setup);
     assert_int_equal(t.param_count, 5);
     assert_int_equal(t.params[0].values, 5);
     assert_int_equal(t.params[1].values, 60);
@@ -90,11 +84,11 @@ static void sizes_of_a_run_are_passed_as_numbers(void **state)
     assert_int_equal(t.grid[0], 5);
 }
 
-static void an_input_too_large_to_exist_repeats_itself(void **state)
+ARENA_TEST(an_input_too_large_to_exist_repeats_itself)
 {
     instance in = gemv_instance;
     in.shape = (problem_shape){ .k = 1 << 20, .n = 1 << 12 };
-    trial t = gemv_trial(*state, &in);
+    trial t = gemv_trial(a, &in);
     const trial_param *w = &t.params[1];
     assert_int_equal(w->size, 1ULL << 34);
     assert_true(w->content.stored < 1 << 26 && w->content.stored % 4 == 0);
@@ -127,9 +121,9 @@ static void check_cache(const trial *t, size_t index, int64_t valid)
             assert_int_equal(isnan(cache[head * LONGEST * DIM + i]) != 0, i >= valid * DIM);
 }
 
-static void positions_beyond_the_sequence_are_nan(void **state)
+ARENA_TEST(positions_beyond_the_sequence_are_nan)
 {
-    trial t = cache_trial(*state, &cache_instance, LONGEST + 1);
+    trial t = cache_trial(a, &cache_instance, LONGEST + 1);
     check_cache(&t, 2, LONGEST);
     assert_int_equal(t.params[4].number, LONGEST + 1);
     trial_shorten(&t, 7);
@@ -137,15 +131,15 @@ static void positions_beyond_the_sequence_are_nan(void **state)
     check_cache(&t, 3, 7);
     trial_shorten(&t, 0);
     check_cache(&t, 3, 0);
-    t = cache_trial(*state, &cache_instance, 4);
+    t = cache_trial(a, &cache_instance, 4);
     check_cache(&t, 2, 4);
 }
 
-static void an_indirect_length_lies_in_a_buffer(void **state)
+ARENA_TEST(an_indirect_length_lies_in_a_buffer)
 {
     instance in = cache_instance;
     in.seq_len_mode = SEQ_LEN_INDIRECT;
-    trial t = cache_trial(*state, &in, UINT32_MAX);
+    trial t = cache_trial(a, &in, UINT32_MAX);
     uint32_t length;
     assert_int_equal(t.params[4].param.kind, PARAM_IN);
     memcpy(&length, t.params[4].content.bytes, sizeof length);
@@ -172,30 +166,30 @@ static judgement judge_with(arena *a, uint64_t element, float value)
     return j;
 }
 
-static void a_right_output_is_within_its_bound(void **state)
+ARENA_TEST(a_right_output_is_within_its_bound)
 {
-    judgement j = judge_with(*state, N, 0);
+    judgement j = judge_with(a, N, 0);
     assert_true(j.worst < 0.5);
 }
 
-static void a_wrong_element_is_named_with_its_error(void **state)
+ARENA_TEST(a_wrong_element_is_named_with_its_error)
 {
-    judgement j = judge_with(*state, 42, 0.5f);
+    judgement j = judge_with(a, 42, 0.5f);
     assert_true(j.worst > 1e3 && isfinite(j.worst));
     assert_int_equal(j.element, 42);
     assert_string_equal(j.output, "y");
     assert_true(fabs(j.got - j.expected - 0.5) < 1e-4);
 }
 
-static void nan_and_infinity_are_wrong(void **state)
+ARENA_TEST(nan_and_infinity_are_wrong)
 {
-    assert_true(isinf(judge_with(*state, N - 1, NAN).worst));
-    assert_true(isinf(judge_with(*state, 0, -INFINITY).worst));
+    assert_true(isinf(judge_with(a, N - 1, NAN).worst));
+    assert_true(isinf(judge_with(a, 0, -INFINITY).worst));
 }
 
-static void what_was_not_written_is_not_judged(void **state)
+ARENA_TEST(what_was_not_written_is_not_judged)
 {
-    trial t = gemv_trial(*state, &gemv_instance);
+    trial t = gemv_trial(a, &gemv_instance);
     float y[N];
     uint8_t written[N] = { 0 };
     ref_value expected;
@@ -214,9 +208,8 @@ static void what_was_not_written_is_not_judged(void **state)
     assert_true(isinf(j.worst));
 }
 
-static void exact_zero_is_asked_where_all_terms_are_zero(void **state)
+TEST(exact_zero_is_asked_where_all_terms_are_zero)
 {
-    (void)state;
     const param y = { .name = "y", .kind = PARAM_OUT, .format = FORMAT_F32 };
     ref_value expected[] = { { 0, 0 } };
     float zero = -0.0f, tiny = 1e-30f;
@@ -236,9 +229,8 @@ static judgement judge_block(const uint8_t *block, const ref_value *x)
     return j;
 }
 
-static void quantized_blocks_are_judged_field_by_field(void **state)
+TEST(quantized_blocks_are_judged_field_by_field)
 {
-    (void)state;
     random_source r = { 5 };
     float x[Q8_1_VALUES];
     ref_value exact[Q8_1_VALUES];
@@ -269,9 +261,8 @@ static void quantized_blocks_are_judged_field_by_field(void **state)
     }
 }
 
-static void either_side_of_a_tie_is_right(void **state)
+TEST(either_side_of_a_tie_is_right)
 {
-    (void)state;
     float x[Q8_1_VALUES] = { 127, 2.5f };
     ref_value exact[Q8_1_VALUES] = { { 127, 127 }, { 2.5, 2.5 } };
     uint8_t block[Q8_1_BYTES];
@@ -283,36 +274,4 @@ static void either_side_of_a_tie_is_right(void **state)
     assert_true(judge_block(block, exact).worst <= 1);
     exact[1].value = 2.51;
     assert_true(judge_block(block, exact).worst > 1);
-}
-
-static int setup(void **state)
-{
-    *state = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_trial_has_the_sizes_and_the_launch_of_its_formulas),
-        TEST(sizes_of_a_run_are_passed_as_numbers),
-        TEST(an_input_too_large_to_exist_repeats_itself),
-        TEST(positions_beyond_the_sequence_are_nan),
-        TEST(an_indirect_length_lies_in_a_buffer),
-        TEST(a_right_output_is_within_its_bound),
-        TEST(a_wrong_element_is_named_with_its_error),
-        TEST(nan_and_infinity_are_wrong),
-        TEST(what_was_not_written_is_not_judged),
-        TEST(exact_zero_is_asked_where_all_terms_are_zero),
-        TEST(quantized_blocks_are_judged_field_by_field),
-        TEST(either_side_of_a_tie_is_right),
-    };
-    return cmocka_run_group_tests_name("verify_trial", tests, NULL, NULL);
 }

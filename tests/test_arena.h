@@ -1,0 +1,28 @@
+/* Tests that are given an arena of their own: ARENA_TEST(name) { … } has it as a. */
+#ifndef PTXGEN_TESTS_TEST_ARENA_H
+#define PTXGEN_TESTS_TEST_ARENA_H
+
+#include "base/arena.h"
+#include "test.h"
+
+static inline int make_test_arena(void **state)
+{
+    *state = arena_new();
+    return 0;
+}
+
+static inline int free_test_arena(void **state)
+{
+    arena_free(*state);
+    return 0;
+}
+
+#define ARENA_TEST(name)                              \
+    static void name##_in(arena *a);                  \
+    TEST_WITH(name, make_test_arena, free_test_arena) \
+    {                                                 \
+        name##_in(*state);                            \
+    }                                                 \
+    static void name##_in(__attribute__((unused)) arena *a)
+
+#endif
