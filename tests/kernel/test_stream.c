@@ -225,8 +225,8 @@ static void nan_in_a_scale_shows_in_its_row(void **state)
 static void a_line_behind_a_row_is_found(void **state)
 {
     (void)state;
-    static const char *const ending_with_quants[] = { "q4_0", "q5_0", "q8_0",
-                                                      "q4_1", "q5_1", "iq4_nl" };
+    static const char *const ending_with_quants[] = { "q4_0", "q5_0",   "q8_0",  "q4_1",
+                                                      "q5_1", "iq4_nl", "iq4_xs" };
     const line_edit one_more = { "and.b64", "0xFFFFFFFFFFFFFFF0;", 0,
                                  "$0\n    add.u64 $1, $1, 16;" };
     arena *a = arena_new();
