@@ -51,7 +51,7 @@ enum {
     STREAM_LINES = 8,    /* words of the lines around a piece */
     STREAM_LOADED = 32,
     STREAM_POINTERS = 4,
-    STREAM_CONSTANTS = 4,
+    STREAM_CONSTANTS = 6,
     STREAM_ROWS = 2,       /* at once, at most */
     STREAM_LANE_BYTES = 16 /* a line; of floats, in a step */
 };

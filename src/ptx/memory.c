@@ -34,6 +34,12 @@ val warp_id(ptx *p)
     return p->block <= 32 ? imm(U32, 0) : thread_number(p, &p->warp, INST_SHR, 5, "warp");
 }
 
+val kept_in_register(ptx *p, uint32_t number)
+{
+    val zero = shr(p, ptx_special_register(p, SPECIAL_LANEID), 5); /* lanes are numbered to 31 */
+    return add(p, zero, imm(U32, number));
+}
+
 val parameter(ptx *p, const char *name)
 {
     size_t n = 0;

@@ -235,6 +235,7 @@ typedef enum ptx_special {
     SPECIAL_CTAID_Z,
     SPECIAL_NCTAID_X,
     SPECIAL_NCTAID_Z,
+    SPECIAL_LANEID,
     SPECIAL_COUNT
 } ptx_special;
 val ptx_special_register(ptx *p, ptx_special which);
@@ -246,6 +247,10 @@ val ptx_special_register(ptx *p, ptx_special which);
 #define nctaid_z(p) ptx_special_register(p, SPECIAL_NCTAID_Z)
 val lane_id(ptx *p); /* tid & 31; the thread's number itself in a block of one warp */
 val warp_id(ptx *p); /* tid / 32; 0 in a block of one warp */
+
+/* A number, plus 0 in a way that ptxas does not see through: it stays in a register. What ptxas
+ * knows to be constant it moves into one anew ahead of each use that takes no immediate. */
+val kept_in_register(ptx *p, uint32_t number);
 
 /* Memory. base is a 64-bit address (global) or a 32-bit one or a shared array (shared), offset in
  * bytes. A load of 8 or 16-bit integers gives a 32-bit value. ld_const reads memory that no thread

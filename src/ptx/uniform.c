@@ -44,7 +44,7 @@ uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands)
 {
     switch (i->op) {
     case INST_MOV_SREG:
-        return i->target == SPECIAL_TID_X ? BY_LANE : BLOCK_UNIFORM;
+        return i->target == SPECIAL_TID_X || i->target == SPECIAL_LANEID ? BY_LANE : BLOCK_UNIFORM;
     case INST_SHR:
         return is_warp_number(p, i) ? by_warp(p) : operands;
     case INST_SHFL_IDX:

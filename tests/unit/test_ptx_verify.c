@@ -267,6 +267,12 @@ static void shuffle_for_some_lanes(ptx *p)
         store(p, shuffle_xor(p, lane_id(p), 1));
 }
 
+static void shuffle_by_the_lane_register(ptx *p)
+{
+    PTX_IF (p, eq(p, ptx_special_register(p, SPECIAL_LANEID), 0))
+        store(p, shuffle_xor(p, lane_id(p), 1));
+}
+
 static void shuffle_in_an_uneven_loop(ptx *p)
 {
     PTX_FOR (p, i, lane_id(p), parameter(p, "n"), 32)
@@ -290,6 +296,7 @@ TEST(shuffles_are_reached_by_all_lanes)
 {
     refuses(64, shuffle_for_some_lanes,
             "needs all lanes of the warp, and not every one reaches it");
+    refuses(64, shuffle_by_the_lane_register, "needs all lanes of the warp");
     refuses(64, shuffle_in_an_uneven_loop, "needs all lanes of the warp");
     accepts(64, shuffle_for_one_warp);
     accepts(64, shuffle_by_another_lanes_word);
