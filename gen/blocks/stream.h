@@ -67,6 +67,7 @@ typedef struct stream_shift {
 /* Where a lane's weights are in a step. */
 typedef struct stream_lane {
     val block, part;                 /* number of its block, and of the lane among the block's */
+    val start;                       /* of its block, see stream_row, where rows are lines */
     val piece;                       /* offset of its first piece in the block */
     val constants[STREAM_CONSTANTS]; /* what its format needs to know */
     val turned;                      /* bytes by which its pieces are turned in the tile */
@@ -75,7 +76,8 @@ typedef struct stream_lane {
 
 /* A row as a lane sees it: pointers into its first step. */
 typedef struct stream_row {
-    val block;               /* the lane's block */
+    val block;               /* the lane's block, */
+    val start;               /* and by how many bytes it is behind a multiple of 16 */
     val lines;               /* the first line around the lane's first piece */
     val at[STREAM_POINTERS]; /* what else its format needs */
     val constants[STREAM_CONSTANTS];

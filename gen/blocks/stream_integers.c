@@ -90,8 +90,9 @@ static stream_lane lane_at(ptx *p, const stream *s, val lane)
     l.piece = imm(U32, s->f->quants);
     if (s->f->piece)
         l.piece = add(p, s->f->piece(p, l.part), l.piece);
-    l.turned = bit_and(p, mad(p, l.block, imm(U32, weights_of(s)->block_bytes), l.piece),
-                       STREAM_LANE_BYTES - 1);
+    val start = mul(p, l.block, weights_of(s)->block_bytes);
+    l.start = bit_and(p, start, STREAM_LANE_BYTES - 1);
+    l.turned = bit_and(p, add(p, start, l.piece), STREAM_LANE_BYTES - 1);
     return l;
 }
 
@@ -400,6 +401,9 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
             rows[r].shift = row_alignment(s) == STREAM_LANE_BYTES
                                 ? s->lane.shift
                                 : shift_of(p, s, addresses[r].base, piece);
+            rows[r].start = row_alignment(s) == STREAM_LANE_BYTES && !behind
+                                ? s->lane.start
+                                : bit_and(p, convert(p, U32, at), STREAM_LANE_BYTES - 1);
             if (s->f->row_new)
                 s->f->row_new(p, &s->lane, &rows[r]);
         }
