@@ -90,7 +90,7 @@ typedef struct stream_row {
 typedef struct stream_weights {
     val q[STREAM_SEGMENTS][STREAM_FACTORS];
     val d, dmin;
-    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS];
+    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS]; /* scales without a kind are 1 */
 } stream_weights;
 
 typedef enum stream_scales {

@@ -297,7 +297,7 @@ static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, 
 {
     val product = { 0 }, low = { 0 };
     for (unsigned i = 0; i < f->segments; i++) {
-        val scale = mul(p, w->scale[i], x->d[i]);
+        val scale = w->scale[i].kind ? mul(p, w->scale[i], x->d[i]) : x->d[i];
         product = i ? fma(p, scale, sums[i], product) : mul(p, scale, sums[i]);
     }
     acc = fma(p, w->d, product, acc);

@@ -1,10 +1,10 @@
-/* Streaming weights whose quants are two bits, and what goes with them: Q2_K and Q3_K. See
+/* Streaming weights whose quants are two bits, and what goes with them: Q2_K, Q3_K and TQ2_0. See
  * blocks/stream.h.
  *
  * Four lanes cover a super-block. Lane 2h + l loads 16 of the 32 bytes of half h, and of each byte
  * all four values, which are those of its four segments: bits 2g and 2g + 1 are segment g's. They
  * stay where they are, so that those of segment g are 4^g too large. Layouts are in
- * src/ref/decode_k.c.
+ * src/ref/decode_k.c and decode_ternary.c.
  */
 #include "gen/blocks/bytes.h"
 #include "gen/blocks/stream.h"
@@ -186,4 +186,36 @@ const stream_format stream_Q3_K = {
     .row_new = row_q3_k,
     .load = load_q3_k,
     .decode = decode_q3_k,
+};
+
+enum { TQ2_0_AT_D, TQ2_0_AT_LINES };
+
+static void load_tq2_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    stream_load_lines(p, row->lines, offset, 2, words + TQ2_0_AT_LINES);
+    words[TQ2_0_AT_D] = ld_const(p, F16, row->block, offset + TQ2_0_D);
+}
+
+static stream_weights decode_tq2_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                   const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = { .d = convert(p, F32, words[TQ2_0_AT_D]) };
+    val quants[STREAM_WORDS];
+    stream_join(p, &row->shift, words + TQ2_0_AT_LINES, quants);
+    two_bits(p, quants, &w);
+    return w;
+}
+
+const stream_format stream_TQ2_0 = {
+    .scales = SCALES,
+    .offset = -1,
+    .segments = 4,
+    .factors = { 1, 4, 16, 64 },
+    .index_bit = 1,
+    .words = STREAM_WORDS,
+    .quants = TQ2_0_QUANTS,
+    .piece = piece,
+    .load = load_tq2_0,
+    .decode = decode_tq2_0,
 };
