@@ -17,6 +17,13 @@
  * give four segments            32 x 4 words     d of each 32 x 4 words     what their sums give,
  * where that is needed
  *
+ * Crosswise, where a lane has a word of each of 16 segments, it is another order:
+ *
+ *   the words of four segments       4 times 32 x 16 x s8
+ *   where the sums of products of each two neighbouring segments start, for four pairs of them
+ *                                    2 times 32 x 4 words
+ *   d of each pair of a block's      8 x 8 words
+ *
  * Blocks may start at any byte. A lane reads its 16 bytes of quants, a piece, as the two aligned
  * lines of 16 bytes that hold it, and takes each byte from the line where it is, at its place in
  * the line: a permutation a word. That leaves the piece turned, by as many bytes as its address is
@@ -116,6 +123,8 @@ typedef struct stream_format {
     bool pairs;         /* words of quants have those of both segments in turn, as nibbles stand:
                            the low and the high one of a byte, the low and the high one of the next;
                            the first segment has the lower halves of words, the second the upper */
+    bool crosswise;     /* SCALES of 1: the four lanes of a block of 16 segments have a word of each
+                           segment, the first its first one; q has them in the segments' order */
     unsigned words;     /* of a segment's quants: 4, or 8 as stream_weights says */
     bool in_order;      /* pieces are not left turned */
     bool at_end;        /* pieces may end where the block does, and never start there. Then a piece
