@@ -93,7 +93,7 @@ static int64_t step_bytes(const instance *in)
 static const derived_size tile_sizes[] = {
     { "step_values", step_values,
       "1024 or 2048, or what 512 bytes of floats are: values staged together" },
-    { "step_bytes", step_bytes, "1.25 or 1.5 a value, of floats 4: bytes that they take" },
+    { "step_bytes", step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
     { NULL, NULL, NULL },
 };
 

@@ -17,6 +17,13 @@
  * give four segments            32 x 4 words     d of each 32 x 4 words     what their sums give,
  * where that is needed
  *
+ * Crosswise, where a lane has a word of each of 16 segments, it is another order:
+ *
+ *   the words of four segments       4 times 32 x 16 x s8
+ *   where the sums of products of each two neighbouring segments start, for four pairs of them
+ *                                    2 times 32 x 4 words
+ *   d of each pair of a block's      8 x 8 words
+ *
  * Blocks may start at any byte. A lane reads its 16 bytes of quants, a piece, as the two aligned
  * lines of 16 bytes that hold it, and takes each byte from the line where it is, at its place in
  * the line: a permutation a word. That leaves the piece turned, by as many bytes as its address is
@@ -67,6 +74,7 @@ typedef struct stream_shift {
 /* Where a lane's weights are in a step. */
 typedef struct stream_lane {
     val block, part;                 /* number of its block, and of the lane among the block's */
+    val start;                       /* of its block, see stream_row, where rows are lines */
     val piece;                       /* offset of its first piece in the block */
     val constants[STREAM_CONSTANTS]; /* what its format needs to know */
     val turned;                      /* bytes by which its pieces are turned in the tile */
@@ -75,7 +83,8 @@ typedef struct stream_lane {
 
 /* A row as a lane sees it: pointers into its first step. */
 typedef struct stream_row {
-    val block;               /* the lane's block */
+    val block;               /* the lane's block, */
+    val start;               /* and by how many bytes it is behind a multiple of 16 */
     val lines;               /* the first line around the lane's first piece */
     val at[STREAM_POINTERS]; /* what else its format needs */
     val constants[STREAM_CONSTANTS];
@@ -88,7 +97,7 @@ typedef struct stream_row {
 typedef struct stream_weights {
     val q[STREAM_SEGMENTS][STREAM_FACTORS];
     val d, dmin;
-    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS];
+    val scale[STREAM_SEGMENTS], min[STREAM_SEGMENTS]; /* scales without a kind are 1 */
 } stream_weights;
 
 typedef enum stream_scales {
@@ -114,6 +123,8 @@ typedef struct stream_format {
     bool pairs;         /* words of quants have those of both segments in turn, as nibbles stand:
                            the low and the high one of a byte, the low and the high one of the next;
                            the first segment has the lower halves of words, the second the upper */
+    bool crosswise;     /* SCALES of 1: the four lanes of a block of 16 segments have a word of each
+                           segment, the first its first one; q has them in the segments' order */
     unsigned words;     /* of a segment's quants: 4, or 8 as stream_weights says */
     bool in_order;      /* pieces are not left turned */
     bool at_end;        /* pieces may end where the block does, and never start there. Then a piece

@@ -11,6 +11,10 @@ enum {
     TURN_BYTES = 100,     /* but of no more bytes, which registers hold at once */
     BYTES_IN_FLIGHT = 33, /* of a lane, at least: 24 warps make it 25 KB */
     MOST_AT_ONCE = 4,     /* steps of a row that are so many bytes */
+    CROSS_LANES = 4,      /* of a block, crosswise */
+    CROSS_SEGMENTS = 16,
+    CROSS_SCALES = CROSS_SEGMENTS / 2,
+    CROSS_STARTS = 2 * PLANE_BYTES
 };
 
 static unsigned step_values(const stream_format *f)
@@ -58,6 +62,10 @@ typedef struct beside {
 static beside beside_of(const stream_format *f)
 {
     beside b = { .words = 2, .sums_at = F32_BYTES };
+    if (f->crosswise) {
+        b.bytes = CROSS_STARTS + WARP / CROSS_LANES * CROSS_SCALES * F32_BYTES;
+        return b;
+    }
     if (f->scales == SCALES) {
         b.words = f->segments == 2 && has_sums(f) ? 4 : f->segments;
         b.sums_at = f->segments == 2 ? 2 * F32_BYTES : PLANE_BYTES;
@@ -90,8 +98,9 @@ static stream_lane lane_at(ptx *p, const stream *s, val lane)
     l.piece = imm(U32, s->f->quants);
     if (s->f->piece)
         l.piece = add(p, s->f->piece(p, l.part), l.piece);
-    l.turned = bit_and(p, mad(p, l.block, imm(U32, weights_of(s)->block_bytes), l.piece),
-                       STREAM_LANE_BYTES - 1);
+    val start = mul(p, l.block, weights_of(s)->block_bytes);
+    l.start = bit_and(p, start, STREAM_LANE_BYTES - 1);
+    l.turned = bit_and(p, add(p, start, l.piece), STREAM_LANE_BYTES - 1);
     return l;
 }
 
@@ -172,6 +181,33 @@ static void pair(ptx *p, val index, val q[STREAM_WORDS])
         q[i] = prmt(p, q[i], shuffle_xor(p, q[i], 1), selector);
 }
 
+/* The place in the tile of a segment's words and of what stands beside them; of both segments of 32
+ * values each lane stores half of the sums' starts. */
+static void stage_crosswise(ptx *p, const stream_format *f, const val q[STREAM_WORDS], val d,
+                            val step, val within)
+{
+    val block = div(p, within, CROSS_SEGMENTS), index = rem(p, within, CROSS_SEGMENTS);
+    val lanes = mad(p, block, imm(U32, CROSS_LANES * PIECE_BYTES), step), starts[CROSS_LANES];
+    val word = mad(p, div(p, index, STREAM_WORDS), imm(U32, PLANE_BYTES),
+                   mad(p, rem(p, index, STREAM_WORDS), imm(U32, F32_BYTES), lanes));
+    for (unsigned i = 0; i < CROSS_LANES; i++) {
+        val sum = dp4a(p, imm(U32, 0x01010101), q[i], imm(S32, 0));
+        sum = add(p, sum, shuffle_xor(p, sum, 1));
+        starts[i] = as(p, U32, mad(p, sum, f->offset, imm(S32, DP4A_START)));
+        st_shared(p, S32, word, i * PIECE_BYTES, q[i]);
+    }
+    val pair = div(p, index, 2), second = rem(p, index, 2), is_first = eq(p, second, 0);
+    val start = mad(p, div(p, pair, STREAM_WORDS), imm(U32, PLANE_BYTES),
+                    mad(p, rem(p, pair, STREAM_WORDS), imm(U32, F32_BYTES), lanes));
+    start = mad(p, second, imm(U32, 2 * PIECE_BYTES), start);
+    for (unsigned i = 0; i < 2; i++)
+        st_shared(p, U32, start, quant_bytes(f) + i * PIECE_BYTES,
+                  select(p, is_first, starts[i], starts[2 + i]));
+    val scale = mad(p, mad(p, block, imm(U32, CROSS_SCALES), pair), imm(U32, F32_BYTES), step);
+    PTX_IF (p, is_first)
+        st_shared(p, F32, scale, quant_bytes(f) + CROSS_STARTS, d);
+}
+
 /* Quantizes a lane's segment into the tile. Neighbouring lanes share 32 values and their scale. */
 static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], val tile,
                           val segment)
@@ -185,10 +221,14 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
         q[i] = q8_pack(p, x + 4 * i, inverse);
 
     val within = bit_and(p, segment, of_step - 1);
+    val step = mad(p, div(p, segment, of_step), imm(U32, tile_bytes(s)), tile);
+    if (f->crosswise) {
+        stage_crosswise(p, f, q, d, step, within);
+        return;
+    }
     val above = mul(p, div(p, div(p, within, f->segments), 1u << f->index_bit), 1u << f->index_bit);
     val lane = add(p, above, bit_and(p, within, (1u << f->index_bit) - 1));
     val index = bit_and(p, shr(p, within, f->index_bit), f->segments - 1);
-    val step = mad(p, div(p, segment, of_step), imm(U32, tile_bytes(s)), tile);
     val sum = has_sums(f) ? sum_word(p, f, index, q, d) : bits_as(p, U32, d);
     if (has_shift(s) && !s->f->in_order) {
         stream_lane l = lane_at(p, s, lane);
@@ -296,7 +336,7 @@ static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, 
 {
     val product = { 0 }, low = { 0 };
     for (unsigned i = 0; i < f->segments; i++) {
-        val scale = mul(p, w->scale[i], x->d[i]);
+        val scale = w->scale[i].kind ? mul(p, w->scale[i], x->d[i]) : x->d[i];
         product = i ? fma(p, scale, sums[i], product) : mul(p, scale, sums[i]);
     }
     acc = fma(p, w->d, product, acc);
@@ -305,12 +345,44 @@ static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, 
     return f->minima ? fma(p, neg(p, w->dmin), low, acc) : acc;
 }
 
+/* The same for words of 16 segments, of which two neighbouring ones have the same d. */
+static void add_crosswise(ptx *p, stream *s, const stream_weights *w, unsigned row, unsigned rows,
+                          const tile_place *tile, int64_t at, unsigned vector)
+{
+    val product[STREAM_ROWS];
+    int64_t starts_at = at + quant_bytes(s->f), scales_at = starts_at + CROSS_STARTS;
+    val4 starts, d;
+    for (unsigned pair = 0; pair < CROSS_SCALES; pair++) {
+        unsigned four = pair / 2, word = pair % STREAM_WORDS, first = 2 * (pair % 2);
+        if (word == 0) {
+            starts =
+                ld_shared_v4(p, S32, tile->quants, starts_at + pair / STREAM_WORDS * PLANE_BYTES);
+            d = ld_shared_v4(p, F32, tile->beside, scales_at + pair * F32_BYTES);
+        }
+        val4 x = ld_shared_v4(p, S32, tile->quants, at + four * PLANE_BYTES);
+        for (unsigned r = 0; r < rows; r++) {
+            const val *q = w[r].q[four];
+            val sum = dp4a(p, q[first], x.v[first], starts.v[word]);
+            sum = dp4a_sum_as_f32(p, dp4a(p, q[first + 1], x.v[first + 1], sum));
+            product[r] = pair ? fma(p, d.v[word], sum, product[r]) : mul(p, d.v[word], sum);
+        }
+    }
+    for (unsigned r = 0; r < rows; r++) {
+        var sum = s->sums[s->rows * vector + row + r];
+        assign(p, sum, fma(p, w[r].d, product[r], sum));
+    }
+}
+
 /* The products of a vector's step with the weights of some rows. */
 static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned row, unsigned rows,
                          const tile_place *tile, unsigned step, unsigned vector)
 {
     const stream_format *f = s->f;
     int64_t at = ((int64_t)vector * step_count(s) + step) * tile_bytes(s);
+    if (f->crosswise) {
+        add_crosswise(p, s, w, row, rows, tile, at, vector);
+        return;
+    }
     stream_x x = load_beside(p, s, tile, at);
     val4 q[STREAM_SEGMENTS];
     val sums[STREAM_ROWS][STREAM_SEGMENTS];
@@ -338,8 +410,8 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
 /* The steps of rows that are loaded before any of them is used. */
 static unsigned loads_at_once(const stream *s)
 {
-    unsigned bytes = step_bytes(s) / WARP;
-    return (BYTES_IN_FLIGHT + bytes - 1) / bytes;
+    unsigned steps = (BYTES_IN_FLIGHT * WARP + step_bytes(s) - 1) / step_bytes(s);
+    return steps > s->rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
 }
 
 /* Several steps with constant offsets: of each the first row, the second row. */
@@ -400,6 +472,9 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
             rows[r].shift = row_alignment(s) == STREAM_LANE_BYTES
                                 ? s->lane.shift
                                 : shift_of(p, s, addresses[r].base, piece);
+            rows[r].start = row_alignment(s) == STREAM_LANE_BYTES && !behind
+                                ? s->lane.start
+                                : bit_and(p, convert(p, U32, at), STREAM_LANE_BYTES - 1);
             if (s->f->row_new)
                 s->f->row_new(p, &s->lane, &rows[r]);
         }
@@ -417,16 +492,13 @@ static stream_row moved(ptx *p, stream_row row, val bytes)
     return row;
 }
 
-static unsigned least_one(unsigned number)
-{
-    return number ? number : 1;
-}
-
 static unsigned steps_of_turn(const stream *s)
 {
     unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
     unsigned by_bytes = TURN_BYTES / (step_bytes(s) / WARP * s->rows);
-    return least_one(by_weights < by_bytes ? by_weights : by_bytes);
+    unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
+    unsigned least = (loads_at_once(s) + s->rows - 1) / s->rows;
+    return most > least ? most : least;
 }
 
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
@@ -473,7 +545,9 @@ void stream_integers_begin(ptx *p, stream *s)
         s->lane.shift = stream_shift_new(p, s->f, s->lane.turned, alignment, s->lane.turned,
                                          in_order ? alignment : STREAM_LANE_BYTES);
     }
-    if (beside_of(s->f).words == FEW_WORDS)
+    if (s->f->crosswise)
+        s->beside = mad(p, s->lane.block, imm(U32, CROSS_SCALES * F32_BYTES), s->tile);
+    else if (beside_of(s->f).words == FEW_WORDS)
         s->beside = mad(p, lane, imm(U32, FEW_WORDS * F32_BYTES), s->tile);
     s->tile = mad(p, lane, imm(U32, PIECE_BYTES), s->tile);
     if (s->in->shape.k / step_values(s->f) <= steps_of_turn(s))

@@ -39,6 +39,12 @@ void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]
                 mul(p, shr(p, first, 4), 4), 4, w);
 }
 
+void load_two_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
+{
+    val byte = mad(p, shr(p, first, 7), 32, bit_and(p, first, 31));
+    load_fields(p, byte_behind(p, block, byte), offset, mul(p, bfe(p, first, 5, 2), 2), 2, w);
+}
+
 void scale_integers(ptx *p, val d, int offset, val w[UNPACKED])
 {
     for (int i = 0; i < UNPACKED; i++)

@@ -30,6 +30,10 @@ void load_fields(ptx *p, val at, unsigned offset, val shift, unsigned bits, val 
 /* Eight of 32 nibbles: byte j has value j in its low one, j + 16 in its high one. */
 void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
 
+/* Eight of 256 two-bit values: with index = 128 h + 32 g + l, bits 2g and 2g + 1 of byte 32 h + l.
+ */
+void load_two_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED]);
+
 /* d * (bits + offset) of eight small integers, and d * bits + m. */
 void scale_integers(ptx *p, val d, int offset, val w[UNPACKED]);
 void scale_and_add(ptx *p, val d, val m, val w[UNPACKED]);

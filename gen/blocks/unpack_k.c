@@ -25,13 +25,6 @@ static void load_paired_nibbles(ptx *p, val block, unsigned offset, val first, v
     load_fields(p, byte_behind(p, block, byte), offset, mul(p, bit_and(p, j, 1), 4), 4, w);
 }
 
-/* Eight two-bit values: with index = 128 h + 32 g + l, bits 2g and 2g + 1 of byte 32 h + l. */
-static void load_two_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
-{
-    val byte = mad(p, shr(p, first, 7), 32, bit_and(p, first, 31));
-    load_fields(p, byte_behind(p, block, byte), offset, mul(p, bfe(p, first, 5, 2), 2), 2, w);
-}
-
 /* The bit of each value in a field of 32 bytes, bit index / 32 of byte index % 32, as bit number
  * place of it. */
 static void add_one_bits(ptx *p, val block, unsigned offset, val first, unsigned place,
