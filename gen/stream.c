@@ -90,10 +90,16 @@ static int64_t step_bytes(const instance *in)
     return stream_step_bytes(instance_weights(in));
 }
 
+static int64_t table_bytes(const instance *in)
+{
+    return stream_table_bytes(instance_weights(in));
+}
+
 static const derived_size tile_sizes[] = {
     { "step_values", step_values,
       "1024 or 2048, or what 512 bytes of floats are: values staged together" },
     { "step_bytes", step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
+    { "table_bytes", table_bytes, "of formats with a grid: bytes of the tables ahead of them" },
     { NULL, NULL, NULL },
 };
 
@@ -102,8 +108,8 @@ static const derived_size tile_sizes[] = {
     {                                                                                          \
         .block = "32*num_warps", .grid = { "min(ceil_div(n, " rows_of_turn "), sm_count*2)" }, \
         .shared = "norm*4*m*(num_warps+1)",                                                    \
-        .dynamic_shared = "m*ceil_div(k, step_values)*step_bytes", .sizes = tile_sizes,        \
-        .rows = rows_of_turn, .registers = 160                                                 \
+        .dynamic_shared = "table_bytes+m*ceil_div(k, step_values)*step_bytes",                 \
+        .sizes = tile_sizes, .rows = rows_of_turn, .registers = 160                            \
     }
 
 const family stream_gemv = {

@@ -1,28 +1,35 @@
-/* The grids and the values of four-bit codes are those of ggml (src/ggml-common.h), packed.
- *
- * MIT License
- *
- * Copyright (c) 2023-2026 The ggml authors
- *
- * Permission is hereby granted, free of charge, to any person obtaining a copy
- * of this software and associated documentation files (the "Software"), to deal
- * in the Software without restriction, including without limitation the rights
- * to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
- * copies of the Software, and to permit persons to whom the Software is
- * furnished to do so, subject to the following conditions:
- *
- * The above copyright notice and this permission notice shall be included in all
- * copies or substantial portions of the Software.
- *
- * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
- * IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
- * FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
- * AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
- * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
- * OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
- * SOFTWARE.
- */
+/* The grids and the values of four-bit codes are those of ggml (src/ggml-common.h), packed: see
+ * grid_notice. */
 #include "grid.h"
+
+#include <stddef.h>
+
+const char *const grid_notice[] = {
+    "The grids of ggml (src/ggml-common.h), packed.",
+    "",
+    "MIT License",
+    "",
+    "Copyright (c) 2023-2026 The ggml authors",
+    "",
+    "Permission is hereby granted, free of charge, to any person obtaining a copy",
+    "of this software and associated documentation files (the \"Software\"), to deal",
+    "in the Software without restriction, including without limitation the rights",
+    "to use, copy, modify, merge, publish, distribute, sublicense, and/or sell",
+    "copies of the Software, and to permit persons to whom the Software is",
+    "furnished to do so, subject to the following conditions:",
+    "",
+    "The above copyright notice and this permission notice shall be included in all",
+    "copies or substantial portions of the Software.",
+    "",
+    "THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR",
+    "IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,",
+    "FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE",
+    "AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER",
+    "LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,",
+    "OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE",
+    "SOFTWARE.",
+    NULL,
+};
 
 const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
                                 1,    13,   25,  38,  53,  69,  89,  113 };
@@ -335,12 +342,15 @@ static const uint64_t iq1_words[512] = {
     0xaa2aaa28aa22aa20, 0xaa80aa56aa54aa51, 0xaa95aa8aaa88aa82, 0xaaaaaaa8aaa2aaa0
 };
 
-const weight_grid grid_iq2_xxs = { 256, 8, 2, { 8, 25, 43 }, iq2_xxs_words };
-const weight_grid grid_iq2_xs = { 512, 8, 2, { 8, 25, 43 }, iq2_xs_words };
-const weight_grid grid_iq2_s = { 1024, 8, 2, { 8, 25, 43 }, iq2_s_words };
-const weight_grid grid_iq3_xxs = { 256, 4, 3, { 4, 12, 20, 28, 36, 44, 52, 62 }, iq3_xxs_words };
-const weight_grid grid_iq3_s = { 512, 4, 3, { 1, 3, 5, 7, 9, 11, 13, 15 }, iq3_s_words };
-const weight_grid grid_iq1 = { 2048, 8, 2, { -1, 0, 1 }, iq1_words };
+const weight_grid grid_iq2_xxs = { "grid_iq2_xxs", 256, 8, 2, { 8, 25, 43 }, iq2_xxs_words };
+const weight_grid grid_iq2_xs = { "grid_iq2_xs", 512, 8, 2, { 8, 25, 43 }, iq2_xs_words };
+const weight_grid grid_iq2_s = { "grid_iq2_s", 1024, 8, 2, { 8, 25, 43 }, iq2_s_words };
+const weight_grid grid_iq3_xxs = { "grid_iq3_xxs", 256, 4, 3, { 4, 12, 20, 28, 36, 44, 52, 62 },
+                                   iq3_xxs_words };
+const weight_grid grid_iq3_s = {
+    "grid_iq3_s", 512, 4, 3, { 1, 3, 5, 7, 9, 11, 13, 15 }, iq3_s_words
+};
+const weight_grid grid_iq1 = { "grid_iq1", 2048, 8, 2, { -1, 0, 1 }, iq1_words };
 
 uint64_t grid_values(const weight_grid *g, unsigned index)
 {

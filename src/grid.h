@@ -19,8 +19,9 @@ extern const int8_t fp4_values[16];
  * levels[code]. Entries ascend. A word has four of them, the first one lowest: in memory of a
  * little-endian machine, words are an array of 16-bit entries.
  *
- * A kernel's text that holds a grid is a copy of ggml's data: it keeps the notice in grid.c. */
+ * A kernel's text that holds a grid is a copy of ggml's data: it keeps the notice. */
 typedef struct weight_grid {
+    const char *name; /* as a word of a program */
     unsigned entries;
     unsigned run;       /* values of an entry: 8 of 2 bits, or 4 of 3 bits */
     unsigned code_bits; /* of a value */
@@ -30,6 +31,9 @@ typedef struct weight_grid {
 
 extern const weight_grid grid_iq2_xxs, grid_iq2_xs, grid_iq2_s, grid_iq3_xxs, grid_iq3_s;
 extern const weight_grid grid_iq1; /* of iq1_s and iq1_m: -1, 0 and 1 */
+
+/* The notice in lines, up to NULL. */
+extern const char *const grid_notice[];
 
 /* The codes of an entry, in 16 bits. */
 static inline unsigned grid_codes(const weight_grid *g, unsigned index)

@@ -24,6 +24,11 @@ int64_t stream_step_bytes(format weights)
                                  : stream_integers_step_bytes(f);
 }
 
+int64_t stream_table_bytes(format weights)
+{
+    return stream_formats[weights]->table_bytes;
+}
+
 val4 stream_source_four(ptx *p, const stream_source *s, unsigned vector, val at, val gamma_at,
                         int64_t offset)
 {
@@ -94,7 +99,10 @@ stream stream_begin(ptx *p, const instance *in, val x, unsigned rows, val *facto
         for (unsigned v = 0; v < s.vectors; v++)
             source.squares[v] = var_f32(p, 0.0f);
     }
-    s.tile = shared_dynamic(p, "activations", floats ? F32 : U32);
+    s.table = shared_dynamic(p, "activations", floats ? F32 : U32);
+    s.tile = s.f->table_bytes ? add(p, s.table, s.f->table_bytes) : s.table;
+    if (s.f->table_bytes)
+        s.f->table(p, s.table);
     if (floats)
         stream_floats_stage(p, in, &source, s.tile);
     else

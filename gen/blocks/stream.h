@@ -78,6 +78,7 @@ typedef struct stream_lane {
     val piece;                       /* offset of its first piece in the block */
     val constants[STREAM_CONSTANTS]; /* what its format needs to know */
     val turned;                      /* bytes by which its pieces are turned in the tile */
+    val table;                       /* shared memory: the format's table */
     stream_shift shift;              /* where that is the same in all rows */
 } stream_lane;
 
@@ -123,18 +124,24 @@ typedef struct stream_format {
     bool pairs;         /* words of quants have those of both segments in turn, as nibbles stand:
                            the low and the high one of a byte, the low and the high one of the next;
                            the first segment has the lower halves of words, the second the upper */
-    bool crosswise;     /* SCALES of 1: the four lanes of a block of 16 segments have a word of each
-                           segment, the first its first one; q has them in the segments' order */
-    unsigned words;     /* of a segment's quants: 4, or 8 as stream_weights says */
-    bool in_order;      /* pieces are not left turned */
-    bool at_end;        /* pieces may end where the block does, and never start there. Then a piece
-                           that needs only one line has that one second, else first: the other line
-                           still has a byte of the block */
+    bool twos; /* SCALES: segments 2i and 2i + 1 are of the same 32 values and have scale[2i] */
+    bool crosswise; /* SCALES of 1: the four lanes of a block of 16 segments have a word of each
+                       segment, the first its first one; q has them in the segments' order */
+    unsigned words; /* of a segment's quants: 4, or 8 as stream_weights says */
+    bool in_order;  /* pieces are not left turned */
+    bool at_end;    /* pieces may end where the block does, and never start there. Then a piece
+                       that needs only one line has that one second, else first: the other line
+                       still has a byte of the block */
 
     /* The lane's first piece: quants in the block, and from there on what its part makes; NULL: no
      * more. Pieces of a lane are turned alike. */
     unsigned quants;
     val (*piece)(ptx *p, val part);
+
+    /* What weights are looked up in: bytes of shared memory, a multiple of 16, and how all threads
+     * of the block fill them. 0: nothing. */
+    unsigned table_bytes;
+    void (*table)(ptx *p, val at);
 
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
@@ -181,6 +188,7 @@ typedef struct stream {
     const instance *in;
     const stream_format *f;
     unsigned rows, vectors;
+    val table;  /* shared memory: what stands ahead of the tile */
     val tile;   /* shared memory: its start, then the lane's first 16 bytes */
     val beside; /* where what stands beside them has another place: the lane's first 8 bytes */
     var sums[STREAM_ROWS * MAX_VECTORS];
@@ -198,6 +206,9 @@ void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 /* Values of a step, and the bytes that they take in the tile. */
 int64_t stream_step_values(format weights);
 int64_t stream_step_bytes(format weights);
+
+/* Bytes of shared memory that a format's table takes. */
+int64_t stream_table_bytes(format weights);
 int64_t stream_integers_step_bytes(const stream_format *f);
 
 /* What a kernel begins with: the vectors at x into the tile, by all threads, and the lane's place

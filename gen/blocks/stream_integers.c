@@ -331,11 +331,17 @@ static val one_sum(ptx *p, const stream_format *f, const stream_weights *w, cons
     return dp4a_sum_as_f32(p, products(p, f, w->q[1], &x[1], sum));
 }
 
+/* Segments whose products have the same scale. */
+static unsigned segments_of_scale(const stream_format *f)
+{
+    return f->twos ? 2 : 1;
+}
+
 static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, const stream_x *x,
                        const val sums[STREAM_SEGMENTS], val acc)
 {
     val product = { 0 }, low = { 0 };
-    for (unsigned i = 0; i < f->segments; i++) {
+    for (unsigned i = 0; i < f->segments; i += segments_of_scale(f)) {
         val scale = w->scale[i].kind ? mul(p, w->scale[i], x->d[i]) : x->d[i];
         product = i ? fma(p, scale, sums[i], product) : mul(p, scale, sums[i]);
     }
@@ -383,14 +389,18 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
         add_crosswise(p, s, w, row, rows, tile, at, vector);
         return;
     }
+    unsigned of_scale = segments_of_scale(f);
     stream_x x = load_beside(p, s, tile, at);
     val4 q[STREAM_SEGMENTS];
     val sums[STREAM_ROWS][STREAM_SEGMENTS];
     for (unsigned i = 0; i < f->segments; i++) {
         q[i] = ld_shared_v4(p, S32, tile->quants, at + i * PLANE_BYTES);
-        for (unsigned r = 0; r < rows && f->scales == SCALES; r++)
-            sums[r][i] =
-                dp4a_sum_as_f32(p, products(p, f, w[r].q[i], &q[i], start_of(p, f, &x, i)));
+        for (unsigned r = 0; r < rows && f->scales == SCALES; r++) {
+            unsigned first = i - i % of_scale;
+            val sum = i == first ? start_of(p, f, &x, i) : sums[r][first];
+            sum = products(p, f, w[r].q[i], &q[i], sum);
+            sums[r][first] = i == first + of_scale - 1 ? dp4a_sum_as_f32(p, sum) : sum;
+        }
     }
     for (unsigned r = 0; r < rows; r++) {
         var sum = s->sums[s->rows * vector + row + r];
@@ -537,6 +547,7 @@ void stream_integers_begin(ptx *p, stream *s)
     enum { FEW_WORDS = 2 };
     val lane = lane_id(p);
     s->lane = lane_at(p, s, lane);
+    s->lane.table = s->table;
     if (s->f->lane_new)
         s->f->lane_new(p, &s->lane);
     if (has_shift(s) && row_alignment(s) == STREAM_LANE_BYTES) {
