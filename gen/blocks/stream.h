@@ -124,7 +124,10 @@ typedef struct stream_format {
     bool pairs;         /* words of quants have those of both segments in turn, as nibbles stand:
                            the low and the high one of a byte, the low and the high one of the next;
                            the first segment has the lower halves of words, the second the upper */
-    bool twos; /* SCALES: segments 2i and 2i + 1 are of the same 32 values and have scale[2i] */
+    bool twos;   /* SCALES: segments 2i and 2i + 1 are of the same 32 values and have scale[2i] */
+    bool eights; /* the low nibbles of 8 bytes are a segment's first eight weights, the high ones
+                    the other eight; words of quants have those of each byte side by side.
+                    Pieces are left turned by 8 bytes alone, which swaps a lane's segments */
     bool crosswise; /* SCALES of 1: the four lanes of a block of 16 segments have a word of each
                        segment, the first its first one; q has them in the segments' order */
     unsigned words; /* of a segment's quants: 4, or 8 as stream_weights says */

@@ -208,6 +208,15 @@ static void stage_crosswise(ptx *p, const stream_format *f, const val q[STREAM_W
         st_shared(p, F32, scale, quant_bytes(f) + CROSS_STARTS, d);
 }
 
+/* The first and the second eight values in turn. */
+static void pair_eights(ptx *p, val q[STREAM_WORDS])
+{
+    enum { LOW_HALVES = 0x5140, HIGH_HALVES = 0x7362 };
+    val old[STREAM_WORDS] = { q[0], q[1], q[2], q[3] };
+    for (int i = 0; i < STREAM_WORDS; i++)
+        q[i] = prmt(p, old[i / 2], old[2 + i / 2], i % 2 ? HIGH_HALVES : LOW_HALVES);
+}
+
 /* Quantizes a lane's segment into the tile. Neighbouring lanes share 32 values and their scale. */
 static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], val tile,
                           val segment)
@@ -230,7 +239,10 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
     val lane = add(p, above, bit_and(p, within, (1u << f->index_bit) - 1));
     val index = bit_and(p, shr(p, within, f->index_bit), f->segments - 1);
     val sum = has_sums(f) ? sum_word(p, f, index, q, d) : bits_as(p, U32, d);
-    if (has_shift(s) && !s->f->in_order) {
+    if (f->eights) {
+        pair_eights(p, q);
+        index = bit_xor(p, index, div(p, lane_at(p, s, lane).turned, PIECE_BYTES / 2));
+    } else if (has_shift(s) && !f->in_order) {
         stream_lane l = lane_at(p, s, lane);
         val back = bit_and(p, sub(p, imm(U32, STREAM_LANE_BYTES), l.turned), STREAM_LANE_BYTES - 1);
         stream_turn(p, back, weights_of(s)->alignment, q);
@@ -454,6 +466,10 @@ static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
 {
     unsigned alignment = weights_of(s)->alignment, rows = row_alignment(s);
     val start = bit_and(p, convert(p, U32, piece), STREAM_LANE_BYTES - 1);
+    if (s->f->eights) {
+        val left = bit_and(p, s->lane.turned, PIECE_BYTES / 2);
+        return stream_shift_new(p, s->f, start, alignment, sub(p, start, left), alignment);
+    }
     if (s->f->in_order)
         return stream_shift_new(p, s->f, start, alignment, start, alignment);
     val back = bit_and(p, convert(p, U32, row), STREAM_LANE_BYTES - 1);
@@ -552,9 +568,11 @@ void stream_integers_begin(ptx *p, stream *s)
         s->f->lane_new(p, &s->lane);
     if (has_shift(s) && row_alignment(s) == STREAM_LANE_BYTES) {
         unsigned alignment = weights_of(s)->alignment;
-        bool in_order = s->f->in_order;
+        bool as_turned = !s->f->in_order && !s->f->eights;
         s->lane.shift = stream_shift_new(p, s->f, s->lane.turned, alignment, s->lane.turned,
-                                         in_order ? alignment : STREAM_LANE_BYTES);
+                                         as_turned ? STREAM_LANE_BYTES : alignment);
+        if (s->f->eights)
+            s->lane.shift.by_eight = (val){ 0 };
     }
     if (s->f->crosswise)
         s->beside = mad(p, s->lane.block, imm(U32, CROSS_SCALES * F32_BYTES), s->tile);
