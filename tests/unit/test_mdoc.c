@@ -1,13 +1,7 @@
 /* Manual pages as text. That whole pages read as with man is tested in tests/manual.sh. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "test_arena.h"
 #include "base/mdoc.h"
 
 static void assert_reads(const char *page, const char *expected)
@@ -23,9 +17,8 @@ static void assert_reads(const char *page, const char *expected)
     arena_free(a);
 }
 
-static void macros_of_a_line_say_how_words_look(void **state)
+TEST(macros_of_a_line_say_how_words_look)
 {
-    (void)state;
     assert_reads(".Dt TOOL 1\n"
                  ".Sh NAME\n.Nm tool\n.Nd do it\n"
                  ".Sh SYNOPSIS\n.Nm\n.Fl -in Ns Op = Ns Ar file\n.Op Ar word ...\n"
@@ -38,9 +31,8 @@ static void macros_of_a_line_say_how_words_look(void **state)
                  "';'.\n");
 }
 
-static void lists_and_examples_have_margins(void **state)
+TEST(lists_and_examples_have_margins)
 {
-    (void)state;
     assert_reads(".Sh A\n.Bl -tag -width Ds\n.It Ic k\ncolumns\n.It Ic a_long_one\nof it\n.El\n"
                  ".Pp\n.Bl -enum -compact\n.It\none\n.It\ntwo\n.El\n"
                  ".Bd -literal -offset 2n\nif (a)\n    b;\n\n\\&.c\n.Ed\n.Pp\nend\n",
@@ -49,14 +41,12 @@ static void lists_and_examples_have_margins(void **state)
                  "       if (a)\n           b;\n\n       .c\n\n     end\n");
 }
 
-static void a_word_that_passes_the_margin_goes_on_the_next_line(void **state)
+ARENA_TEST(a_word_that_passes_the_margin_goes_on_the_next_line)
 {
     enum { WORDS = 20 };
     char page[8 * WORDS + 1] = "", *at = page;
-    (void)state;
     for (int i = 0; i < WORDS; i++, at += strlen(at))
         memcpy(at, "w\xc3\xb6rds\n", sizeof "w\xc3\xb6rds\n"); /* six columns with the space */
-    arena *a = arena_new();
     strbuf out = strbuf_new(a);
     const char *error;
     unsigned line;
@@ -65,10 +55,9 @@ static void a_word_that_passes_the_margin_goes_on_the_next_line(void **state)
     strbuf_put(&out, "");
     assert_true(mdoc_render(&out, page, &line, &error));
     assert_int_equal(strcspn(out.text, "\n"), 13 * 7 - 1); /* 13 words: 77 of 78 columns */
-    arena_free(a);
 }
 
-static void what_is_not_known_is_an_error_with_its_line(void **state)
+TEST(what_is_not_known_is_an_error_with_its_line)
 {
     static const struct {
         const char *page, *error;
@@ -81,7 +70,6 @@ static void what_is_not_known_is_an_error_with_its_line(void **state)
         { ".Bl -tag\n.It a\n", "a list or an example does not end", 2 },
         { ".Bd -literal\na\n", "a list or an example does not end", 2 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         arena *a = arena_new();
         strbuf out = strbuf_new(a);
@@ -92,15 +80,4 @@ static void what_is_not_known_is_an_error_with_its_line(void **state)
         assert_int_equal(line, wrong[i].line);
         arena_free(a);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(macros_of_a_line_say_how_words_look),
-        cmocka_unit_test(lists_and_examples_have_margins),
-        cmocka_unit_test(a_word_that_passes_the_margin_goes_on_the_next_line),
-        cmocka_unit_test(what_is_not_known_is_an_error_with_its_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

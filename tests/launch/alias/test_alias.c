@@ -25,7 +25,7 @@ enum { ALIASES = sizeof aliases / sizeof *aliases };
 static const int devices[] = { 75, 80, 86, 90, 120 };
 enum { DEVICES = sizeof devices / sizeof *devices };
 
-static void an_alias_runs_what_was_chosen_for_the_device(void **state)
+TEST_WITH(an_alias_runs_what_was_chosen_for_the_device, set_up, NULL)
 {
     engine_cuda *cuda = *state;
     for (size_t d = 0; d < DEVICES; d++)
@@ -51,9 +51,8 @@ static void an_alias_runs_what_was_chosen_for_the_device(void **state)
 }
 
 /* Else the test above would tell nothing. */
-static void the_choices_differ(void **state)
+TEST(the_choices_differ)
 {
-    (void)state;
     ptxgen_query query = aliases[0].query, exact = aliases[1].query;
     query.sm = 75;
     const ptxgen_kernel *old = engine_find(&query);
@@ -63,7 +62,7 @@ static void the_choices_differ(void **state)
     assert_string_not_equal(new->name, engine_find(&exact)->name);
 }
 
-static void a_device_that_is_too_old_is_told_so(void **state)
+TEST_WITH(a_device_that_is_too_old_is_told_so, set_up, NULL)
 {
     engine_cuda *cuda = *state;
     fake.sm = 70;
@@ -71,14 +70,4 @@ static void a_device_that_is_too_old_is_told_so(void **state)
     for (size_t i = 0; i < ALIASES; i++)
         assert_int_equal(aliases[i].load(cuda, NULL), CUDA_ERROR_NO_BINARY_FOR_GPU);
     assert_int_equal(fake.loads, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_alias_runs_what_was_chosen_for_the_device, set_up),
-        cmocka_unit_test(the_choices_differ),
-        cmocka_unit_test_setup(a_device_that_is_too_old_is_told_so, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
