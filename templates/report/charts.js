@@ -2,7 +2,7 @@
 // it, and the instruction mix by kernel.
 "use strict";
 
-const barHeight = 24, axisHeight = 90;
+const barHeight = 24, lineHeight = 13, axisHeight = 90;
 const limitColors = {
   nothing: "#3a9d6e", registers: "#e0862d", "shared memory": "#3f86c9", "blocks an SM": "#8e6bbf", "block size": "#8a8f98",
 };
@@ -18,21 +18,32 @@ function barsAtMost() {
   return narrow.matches ? 10 : 20;
 }
 
-// The end of a name tells kernels apart: of a long one the middle of the family goes.
-function shorten(name) {
-  const most = narrow.matches ? 24 : 36, head = 7;
-  return name.length <= most ? name : name.slice(0, head) + "…" + name.slice(name.length - (most - head - 1));
+// A label in lines, cut nowhere: the family, and what tells kernels of it apart. A line that is still too long goes on
+// behind an underscore or a space.
+function labelLines(row, rest) {
+  const most = narrow.matches ? 24 : 40, family = row.kernel.family;
+  const tail = row.kernel.name.slice(family.length).replace(/^_/, "").replaceAll("_", " ") + rest;
+  const lines = [];
+  for (const part of [...family.split(/(?<=_)/), null, ...tail.split(/(?<= )/)]) {
+    const at = lines.length - 1;
+    if (part === null) lines.push("");
+    else if (at < 0 || lines[at].length + part.trimEnd().length > most) lines.push(part);
+    else lines[at] += part;
+  }
+  return lines.map((line) => line.trimEnd()).filter((line) => line);
 }
 
-// One horizontal, stacked bar for each row of bars; sets: [{ label, color, data }].
-function drawBars(id, bars, sets, label, explain) {
+// One horizontal, stacked bar for each row of bars; sets: [{ label, color, data }]; rest: of a bar's label.
+function drawBars(id, bars, sets, rest, explain) {
   const shownSets = sets.filter((set) => set.data.some((value) => value));
-  byId(id).parentElement.style.height = `${axisHeight + barHeight * bars.length}px`;
+  const labels = bars.map((row) => labelLines(row, rest(row)));
+  const lines = Math.max(1, ...labels.map((label) => label.length));
+  byId(id).parentElement.style.height = `${axisHeight + (barHeight + lineHeight * (lines - 1)) * bars.length}px`;
   charts[id]?.destroy();
   charts[id] = new Chart(byId(id), {
     type: "bar",
     data: {
-      labels: bars.map(label),
+      labels: bars.map((row) => row.kernel.name + rest(row)),
       datasets: shownSets.map((set) => ({ label: set.label, data: set.data, backgroundColor: set.color, maxBarThickness: 16 })),
     },
     options: {
@@ -40,7 +51,7 @@ function drawBars(id, bars, sets, label, explain) {
       onClick: (event, hits) => { if (hits.length) openKernel(bars[hits[0].index]); },
       scales: {
         x: { stacked: true, min: 0, max: 100, ticks: { color: style("--soft"), stepSize: 20, maxRotation: 0, callback: (v) => `${v} %` }, grid: { color: style("--line") } },
-        y: { stacked: true, ticks: { color: style("--text"), font: { size: narrow.matches ? 10 : 12 }, autoSkip: false, callback(i) { return shorten(this.getLabelForValue(i)); } }, grid: { display: false } },
+        y: { stacked: true, ticks: { color: style("--text"), font: { size: narrow.matches ? 10 : 12 }, autoSkip: false, callback: (value, i) => labels[i] }, grid: { display: false } },
       },
       plugins: {
         legend: { position: "bottom", labels: { color: style("--text"), boxWidth: 12, boxHeight: 12 } },
@@ -59,7 +70,7 @@ function drawOccupancy(list) {
   const sets = Object.entries(limitColors).map(([limit, color]) => ({
     label: limit, color, data: bars.map((row) => row.on.limit === limit ? 100 * row.on.occupancy : null),
   }));
-  drawBars("occupancy", bars, sets, (row) => `${row.kernel.name} ${row.on.target}`,
+  drawBars("occupancy", bars, sets, (row) => ` ${row.on.target}`,
     (row) => `${row.on.warps} warps in ${row.on.blocks} blocks, ${row.on.registers} registers; limit: ${row.on.limit}`);
 }
 
@@ -70,7 +81,7 @@ function drawMix(list) {
   const sets = facts.classes.map((label, i) => ({
     label, color: mixColors[i], data: kernels.map((row) => 100 * code(row).mix[i] / code(row).instructions),
   }));
-  drawBars("mix", kernels, sets, (row) => row.kernel.name + (row.kernel.loop ? "" : " *"), (row, item) => {
+  drawBars("mix", kernels, sets, (row) => row.kernel.loop ? "" : " *", (row, item) => {
     const count = code(row).mix[facts.classes.indexOf(item.dataset.label)];
     return `${item.dataset.label}: ${count} of ${code(row).instructions} instructions`;
   });

@@ -34,11 +34,15 @@ function table(id, titles, lines) {
 }
 
 function targets(kernel) {
-  const dash = (value, unit = "") => known(value) === null ? "–" : `${value}${unit}`;
-  return kernel.on.map((on) => [
-    on.target, dash(on.registers), dash(on.spill_bytes, " B"), dash(on.stack_bytes, " B"), dash(on.blocks),
-    known(on.occupancy) === null ? "–" : `${Math.round(100 * on.occupancy)} %`, dash(on.limit),
-  ]);
+  return kernel.on.map((on) => {
+    const missing = known(on.registers) === null ? "not assembled" : byLaunch;
+    const shown = (value, unit = "") => known(value) === null ? missing : `${value}${unit}`;
+    const share = known(on.occupancy) === null ? null : Math.round(100 * on.occupancy);
+    return [
+      on.target, shown(on.registers), shown(on.spill_bytes, " B"), shown(on.stack_bytes, " B"), shown(on.blocks),
+      shown(share, " %"), shown(on.limit),
+    ];
+  });
 }
 
 function parameters(kernel) {

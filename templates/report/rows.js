@@ -5,20 +5,37 @@ const facts = JSON.parse(document.getElementById("facts").textContent);
 
 const rows = facts.kernels.flatMap((kernel) => kernel.on.map((on) => ({ kernel, on })));
 
+const noPtxas = "ptxas has not assembled the kernel for the target: see --validate";
+const byLaunch = "the launch decides";
+const noLoop = "the kernel marks no hot loop";
+
 // value: a number, a text, or null where it is not known; it sorts the table. show: the value as it
-// is read, and its unit.
-const columns = [
+// is read, and its unit. unknown: why a value may not be known.
+const allColumns = [
   { title: "family", value: (r) => r.kernel.family },
-  { title: "configuration", value: (r) => r.kernel.configuration },
+  { title: "configuration", value: (r) => r.kernel.configuration || "defaults" },
   { title: "target", value: (r) => r.on.target },
-  { title: "registers", number: true, value: (r) => known(r.on.registers) },
-  { title: "shared", number: true, value: sharedBytes, show: (v) => [v.toLocaleString("en"), "B"] },
-  { title: "occupancy", number: true, value: (r) => known(r.on.occupancy), show: (v) => [Math.round(100 * v), "%"] },
-  { title: "limited by", value: (r) => known(r.on.limit) },
-  { title: "instructions", number: true, value: instructionsEach, show: (v, r) => [v.toFixed(2), "a " + one(r.kernel.loop.unit)] },
-  { title: "bytes a load", number: true, value: bytesALoad, show: (v) => [v.toFixed(1), ""] },
-  { title: "verify error", number: true, value: (r) => known(r.kernel.verify?.error), show: (v) => [v.toFixed(3), ""] },
+  { title: "registers", number: true, value: (r) => known(r.on.registers), unknown: noPtxas },
+  { title: "shared", number: true, value: sharedBytes, show: (v) => [v.toLocaleString("en"), "B"], unknown: byLaunch },
+  { title: "occupancy", number: true, value: (r) => known(r.on.occupancy), show: (v) => [Math.round(100 * v), "%"], unknown: `${noPtxas}; or ${byLaunch}` },
+  { title: "limited by", value: (r) => known(r.on.limit), unknown: `${noPtxas}; or ${byLaunch}` },
+  { title: "instructions", number: true, value: instructionsEach, show: (v, r) => [v.toFixed(2), "a " + one(r.kernel.loop.unit)], unknown: noLoop },
+  { title: "bytes a load", number: true, value: bytesALoad, show: (v) => [v.toFixed(1), ""], unknown: `${noLoop}, or loads nothing in it` },
+  { title: "verify error", number: true, value: (r) => known(r.kernel.verify?.error), show: (v) => [v.toFixed(3), ""], unknown: "the kernel was not run on the emulator: see --verify" },
 ];
+
+// A column of which no row knows the value is left out.
+const columns = allColumns.filter((column) => rows.some((row) => column.value(row) !== null));
+
+// Why some cells have a dash, and some columns are not there, in words.
+function gaps() {
+  const titles = (reason, all) => all.filter((column) => column.unknown === reason).map((column) => column.title).join(", ");
+  const sentences = (lead, all) => [...new Set(all.map((column) => column.unknown))].map((reason) => `${lead} ${titles(reason, all)}: ${reason}.`);
+  return [
+    ...sentences("–", columns.filter((column) => rows.some((row) => column.value(row) === null))),
+    ...sentences("Not shown:", allColumns.filter((column) => !columns.includes(column))),
+  ].join(" ");
+}
 
 function ptxLines(kernel) {
   return kernel.ptx.map((index) => facts.lines[index]);
@@ -63,7 +80,9 @@ function cell(column, row) {
   const value = column.value(row);
   const td = element("td", undefined, column.number ? "number" : column.title);
   if (value === null) {
-    td.append(element("span", "–", "unit"));
+    const dash = element("span", "–", "unit");
+    dash.title = column.unknown;
+    td.append(dash);
     return td;
   }
   const [shown, unit] = column.show ? column.show(value, row) : [value, ""];

@@ -86,6 +86,7 @@ function fillSelect(id, values) {
 
 function startTable() {
   drawHead();
+  byId("gaps").textContent = gaps();
   fillSelect("family", rows.map((row) => row.kernel.family));
   fillSelect("target", rows.map((row) => row.on.target).sort(text.compare));
   byId("filters").addEventListener("input", () => { limit = rowsAtOnce; draw(); });

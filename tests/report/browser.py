@@ -79,6 +79,32 @@ def all_is_shown(page):
     assert "–" in page.column("instructions"), "q8_1_quantize marks no loop"
 
 
+def nothing_is_cut_or_left_unsaid(page):
+    labels = page.driver.execute_script(
+        "return Object.values(charts).map((c) => c.scales.y.ticks.map((t) => [].concat(t.label).join(' ')))")
+    for chart in labels:
+        assert len(set(chart)) == len(chart) and not any("…" in label for label in chart), chart
+    assert "mwv_q4k_gemv k256 n8 w4 sm_90" in labels[0], labels[0]
+    cells = page.driver.execute_script("return [...document.querySelectorAll('#rows td')].map((c) => c.textContent)")
+    assert all(cells), "a cell is empty"
+    dashes = page.all("#rows td span[title]")
+    assert dashes and all(dash.text == "–" and dash.get_attribute("title") for dash in dashes)
+    assert "– instructions: the kernel marks no hot loop." in page.one("#gaps").text, page.one("#gaps").text
+    lines = page.driver.execute_script(
+        "return [...document.querySelectorAll('#rows th button')].map((b) => b.getClientRects().length)")
+    assert set(lines) == {1}, "a family wraps beside columns that have room"
+
+
+def columns_without_a_value_are_named(page, path):
+    page.driver.get(path.as_uri())
+    titles = [head.text.strip(" ↕↑↓") for head in page.all("#columns button")]
+    assert titles == ["family", "configuration", "target", "shared", "instructions", "bytes a load"], titles
+    gaps = page.one("#gaps").text
+    for said in ("Not shown: registers: ptxas has not", "Not shown: verify error: the kernel was not run"):
+        assert said in gaps, gaps
+    assert "–" not in page.column("shared")
+
+
 def a_click_sorts_and_another_turns_it_round(page):
     for title in ("occupancy", "shared", "bytes a load"):
         page.sort(title)
@@ -184,11 +210,13 @@ def main():
         page = Page(driver)
         page.show("light", WIDE)
         all_is_shown(page)
+        nothing_is_cut_or_left_unsaid(page)
         a_click_sorts_and_another_turns_it_round(page)
         filters_leave_what_they_say(page)
         a_click_opens_the_ptx_in_colours(page, path.with_name("tiny.mwv_q4k_gemv_k256_n8_w2.sm_75.ptx"))
         it_asks_for_nothing_outside(page)
         it_reads_in_every_shape(page, pathlib.Path(pictures))
+        columns_without_a_value_are_named(page, path.with_name("unchecked.html"))
         messages = driver.get_log("browser")
         assert messages == [], messages
     finally:
