@@ -5558,7 +5558,7 @@ static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
 {\n\
     .reg .pred  %p<13>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<418>;\n\
+    .reg .b32   %r<420>;\n\
     .reg .f32   %f<110>;\n\
     .reg .b64   %rd<31>;\n\
 \n\
@@ -5704,46 +5704,47 @@ $first_loop:\n\
     selp.s32            %r105, -128, -32, %p2;\n\
     mad.lo.s32          %r106, %r104, %r105, 1262485504;\n\
     shr.u32             %r107, %r22, 2;\n\
-    and.b32             %r108, %r22, 3;\n\
-    shr.u32             %r109, %r108, 1;\n\
-    and.b32             %r110, %r108, 1;\n\
-    mul.lo.u32          %r111, %r110, 16;\n\
-    mad.lo.u32          %r112, %r109, 64, %r111;\n\
-    mad.lo.u32          %r113, %r107, 210, %r112;\n\
-    and.b32             %r114, %r113, 15;\n\
-    sub.u32             %r115, 16, %r114;\n\
-    and.b32             %r116, %r115, 15;\n\
-    and.b32             %r117, %r116, 8;\n\
-    setp.ne.u32         %p3, %r117, 0;\n\
-    selp.s32            %r118, %r79, %r93, %p3;\n\
-    selp.s32            %r119, %r86, %r100, %p3;\n\
-    and.b32             %r120, %r116, 4;\n\
-    setp.ne.u32         %p4, %r120, 0;\n\
-    selp.s32            %r121, %r118, %r119, %p4;\n\
-    selp.s32            %r122, %r100, %r86, %p3;\n\
-    selp.s32            %r123, %r122, %r118, %p4;\n\
-    and.b32             %r124, %r116, 3;\n\
-    mad.lo.u32          %r125, %r124, 4369, 12816;\n\
-    prmt.b32            %r126, %r121, %r123, %r125;\n\
-    selp.s32            %r127, %r93, %r79, %p3;\n\
-    selp.s32            %r128, %r127, %r122, %p4;\n\
-    prmt.b32            %r129, %r123, %r128, %r125;\n\
-    selp.s32            %r130, %r119, %r127, %p4;\n\
-    prmt.b32            %r131, %r128, %r130, %r125;\n\
-    prmt.b32            %r132, %r130, %r121, %r125;\n\
-    mad.lo.u32          %r133, %r15, 512, %r17;\n\
-    mad.lo.u32          %r134, %r22, 16, %r133;\n\
+    mul.lo.u32          %r108, %r107, 210;\n\
+    and.b32             %r109, %r22, 3;\n\
+    shr.u32             %r110, %r109, 1;\n\
+    and.b32             %r111, %r109, 1;\n\
+    mul.lo.u32          %r112, %r111, 16;\n\
+    mad.lo.u32          %r113, %r110, 64, %r112;\n\
+    add.u32             %r114, %r108, %r113;\n\
+    and.b32             %r115, %r114, 15;\n\
+    sub.u32             %r116, 16, %r115;\n\
+    and.b32             %r117, %r116, 15;\n\
+    and.b32             %r118, %r117, 8;\n\
+    setp.ne.u32         %p3, %r118, 0;\n\
+    selp.s32            %r119, %r79, %r93, %p3;\n\
+    selp.s32            %r120, %r86, %r100, %p3;\n\
+    and.b32             %r121, %r117, 4;\n\
+    setp.ne.u32         %p4, %r121, 0;\n\
+    selp.s32            %r122, %r119, %r120, %p4;\n\
+    selp.s32            %r123, %r100, %r86, %p3;\n\
+    selp.s32            %r124, %r123, %r119, %p4;\n\
+    and.b32             %r125, %r117, 3;\n\
+    mad.lo.u32          %r126, %r125, 4369, 12816;\n\
+    prmt.b32            %r127, %r122, %r124, %r126;\n\
+    selp.s32            %r128, %r93, %r79, %p3;\n\
+    selp.s32            %r129, %r128, %r123, %p4;\n\
+    prmt.b32            %r130, %r124, %r129, %r126;\n\
+    selp.s32            %r131, %r120, %r128, %p4;\n\
+    prmt.b32            %r132, %r129, %r131, %r126;\n\
+    prmt.b32            %r133, %r131, %r122, %r126;\n\
+    mad.lo.u32          %r134, %r15, 512, %r17;\n\
 "
 "\
-    st.shared.v4.s32    [%r134], {%r126, %r129, %r131, %r132};\n\
-    mad.lo.u32          %r135, %r15, 4, %r17;\n\
-    mad.lo.u32          %r136, %r22, 16, %r135;\n\
+    mad.lo.u32          %r135, %r22, 16, %r134;\n\
+    st.shared.v4.s32    [%r135], {%r127, %r130, %r132, %r133};\n\
+    mad.lo.u32          %r136, %r15, 4, %r17;\n\
+    mad.lo.u32          %r137, %r22, 16, %r136;\n\
     setp.eq.u32         %p5, %r15, 3;\n\
     selp.f32            %f36, 0f3E800000, 0f3F800000, %p5;\n\
     mul.f32             %f37, %f18, %f36;\n\
-    mov.b32             %r137, %f37;\n\
-    st.shared.u32       [%r136+2048], %r137;\n\
-    st.shared.u32       [%r136+2560], %r106;\n\
+    mov.b32             %r138, %f37;\n\
+    st.shared.u32       [%r137+2048], %r138;\n\
+    st.shared.u32       [%r137+2560], %r106;\n\
     add.u32             %r11, %r11, 384;\n\
     setp.lt.u32         %p6, %r11, 256;\n\
     @%p6 bra            $first_loop;\n\
@@ -5752,181 +5753,182 @@ $first_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    shr.u32             %r138, %r5, 2;\n\
-    and.b32             %r139, %r5, 3;\n\
-    shr.u32             %r140, %r139, 1;\n\
-    and.b32             %r141, %r139, 1;\n\
-    mul.lo.u32          %r142, %r141, 16;\n\
-    mad.lo.u32          %r143, %r140, 64, %r142;\n\
-    mov.u32             %r144, activations;                     // activations\n\
-    mad.lo.u32          %r145, %r5, 16, %r144;\n\
-    mad.lo.u32          %r146, %r138, 210, %r143;\n\
-    and.b32             %r147, %r146, 15;\n\
-    mul.lo.u32          %r148, %r147, 4;\n\
-    shl.b64             %rd5, 1, %r148;\n\
+    shr.u32             %r139, %r5, 2;\n\
+    and.b32             %r140, %r5, 3;\n\
+    shr.u32             %r141, %r140, 1;\n\
+    and.b32             %r142, %r140, 1;\n\
+    mul.lo.u32          %r143, %r142, 16;\n\
+    mad.lo.u32          %r144, %r141, 64, %r143;\n\
+    mov.u32             %r145, activations;                     // activations\n\
+    mad.lo.u32          %r146, %r5, 16, %r145;\n\
+    mul.lo.u32          %r147, %r139, 210;\n\
+    add.u32             %r148, %r147, %r144;\n\
+    and.b32             %r149, %r148, 15;\n\
+    mul.lo.u32          %r150, %r149, 4;\n\
+    shl.b64             %rd5, 1, %r150;\n\
     sub.u64             %rd6, %rd5, 1;\n\
     shr.u64             %rd7, %rd6, 48;\n\
-    cvt.u32.u64         %r149, %rd7;\n\
-    lop3.b32            %r150, %r149, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd8, %rd6, 32;\n\
-    cvt.u32.u64         %r151, %rd8;\n\
+    cvt.u32.u64         %r151, %rd7;\n\
     lop3.b32            %r152, %r151, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd9, %rd6, 16;\n\
-    cvt.u32.u64         %r153, %rd9;\n\
+    shr.u64             %rd8, %rd6, 32;\n\
+    cvt.u32.u64         %r153, %rd8;\n\
     lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r155, %rd6;\n\
+    shr.u64             %rd9, %rd6, 16;\n\
+    cvt.u32.u64         %r155, %rd9;\n\
     lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r157, %r8;                             // row\n\
-    setp.lt.u32         %p7, %r157, 4096;\n\
+    cvt.u32.u64         %r157, %rd6;\n\
+    lop3.b32            %r158, %r157, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r159, %r8;                             // row\n\
+    setp.lt.u32         %p7, %r159, 4096;\n\
     @!%p7 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd10, %r157, 3360, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd10, %r159, 3360, %rd2;               // &w[row]\n\
     mov.f32             %f38, 0f00000000;\n\
     mov.f32             %f39, 0f00000000;\n\
-    mad.wide.u32        %rd11, %r138, 210, %rd10;\n\
-    shr.u32             %r158, %r139, 1;\n\
-    and.b32             %r159, %r139, 1;\n\
-    mad.lo.u32          %r160, %r158, 8, %r159;\n\
-    cvt.u64.u32         %rd12, %r160;\n\
+    mad.wide.u32        %rd11, %r139, 210, %rd10;\n\
+    shr.u32             %r160, %r140, 1;\n\
+    and.b32             %r161, %r140, 1;\n\
+    mad.lo.u32          %r162, %r160, 8, %r161;\n\
+    cvt.u64.u32         %rd12, %r162;\n\
     add.u64             %rd13, %rd11, %rd12;\n\
-    cvt.u64.u32         %rd14, %r143;\n\
+    cvt.u64.u32         %rd14, %r144;\n\
     add.u64             %rd15, %rd11, %rd14;\n\
     and.b64             %rd16, %rd15, 0xFFFFFFFFFFFFFFF0;\n\
-    mul.lo.u32          %r161, %r158, 32;\n\
-    sub.u32             %r162, 128, %r161;\n\
-    cvt.u64.u32         %rd17, %r162;\n\
+    mul.lo.u32          %r163, %r160, 32;\n\
+    sub.u32             %r164, 128, %r163;\n\
+    cvt.u64.u32         %rd17, %r164;\n\
     add.u64             %rd18, %rd16, %rd17;\n\
-    mov.u32             %r163, 0;                               // turn\n\
+    mov.u32             %r165, 0;                               // turn\n\
 \n\
 $turn_loop:                                                     // 128 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd19, %r163, 1680;\n\
+    mul.wide.u32        %rd19, %r165, 1680;\n\
     add.u64             %rd20, %rd11, %rd19;\n\
     add.u64             %rd21, %rd13, %rd19;\n\
-    mad.lo.u32          %r164, %r163, 3072, %r145;\n\
+    mad.lo.u32          %r166, %r165, 3072, %r146;\n\
     add.u64             %rd22, %rd16, %rd19;\n\
     add.u64             %rd23, %rd18, %rd19;\n\
     add.u64             %rd24, %rd11, %rd19;\n\
     ld.global.nc.b16    %h1, [%rd24+208];\n\
     cvt.f32.f16         %f40, %h1;\n\
     add.u64             %rd25, %rd13, %rd19;\n\
-    ld.global.nc.s8     %r165, [%rd25+198];\n\
-    cvt.rn.f32.s32      %f41, %r165;\n\
-    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r164+2048];\n\
+    ld.global.nc.s8     %r167, [%rd25+198];\n\
+    cvt.rn.f32.s32      %f41, %r167;\n\
+    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r166+2048];\n\
     mul.f32             %f46, %f41, %f45;\n\
     add.u64             %rd26, %rd16, %rd19;\n\
-    ld.global.nc.v4.u32 {%r166, %r167, %r168, %r169}, [%rd26+32];\n\
-    ld.global.nc.v4.u32 {%r170, %r171, %r172, %r173}, [%rd26+48];\n\
-    prmt.b32            %r174, %r169, %r173, %r150;\n\
-    shr.u32             %r175, %r174, 2;\n\
+    ld.global.nc.v4.u32 {%r168, %r169, %r170, %r171}, [%rd26+32];\n\
+    ld.global.nc.v4.u32 {%r172, %r173, %r174, %r175}, [%rd26+48];\n\
+    prmt.b32            %r176, %r171, %r175, %r152;\n\
+    shr.u32             %r177, %r176, 2;\n\
     add.u64             %rd27, %rd18, %rd19;\n\
-    ld.global.nc.v4.u32 {%r176, %r177, %r178, %r179}, [%rd27];\n\
-    ld.global.nc.v4.u32 {%r180, %r181, %r182, %r183}, [%rd27+16];\n\
-    prmt.b32            %r184, %r179, %r183, %r150;\n\
-    and.b32             %r185, %r184, 0xC0C0C0C0;\n\
-    lop3.b32            %r186, %r175, 0x3C3C3C3C, %r185, 0xEA;\n\
-    ld.shared.v4.s32    {%r187, %r188, %r189, %r190}, [%r164+1536];\n\
-    prmt.b32            %r191, %r168, %r172, %r152;\n\
-    shr.u32             %r192, %r191, 2;\n\
-    prmt.b32            %r193, %r178, %r182, %r152;\n\
-    and.b32             %r194, %r193, 0xC0C0C0C0;\n\
-    lop3.b32            %r195, %r192, 0x3C3C3C3C, %r194, 0xEA;\n\
-    prmt.b32            %r196, %r167, %r171, %r154;\n\
-    shr.u32             %r197, %r196, 2;\n\
-    prmt.b32            %r198, %r177, %r181, %r154;\n\
-    and.b32             %r199, %r198, 0xC0C0C0C0;\n\
-    lop3.b32            %r200, %r197, 0x3C3C3C3C, %r199, 0xEA;\n\
-    prmt.b32            %r201, %r166, %r170, %r156;\n\
-    shr.u32             %r202, %r201, 2;\n\
-    prmt.b32            %r203, %r176, %r180, %r156;\n\
-    and.b32             %r204, %r203, 0xC0C0C0C0;\n\
-    lop3.b32            %r205, %r202, 0x3C3C3C3C, %r204, 0xEA;\n\
-    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r164+2560];\n\
-    mov.b32             %r206, %f50;\n\
-    dp4a.u32.s32        %r207, %r205, %r187, %r206;\n\
-    dp4a.u32.s32        %r208, %r200, %r188, %r207;\n\
-    dp4a.u32.s32        %r209, %r195, %r189, %r208;\n\
-    dp4a.u32.s32        %r210, %r186, %r190, %r209;\n\
-    mov.b32             %f51, %r210;\n\
+    ld.global.nc.v4.u32 {%r178, %r179, %r180, %r181}, [%rd27];\n\
+    ld.global.nc.v4.u32 {%r182, %r183, %r184, %r185}, [%rd27+16];\n\
+    prmt.b32            %r186, %r181, %r185, %r152;\n\
+    and.b32             %r187, %r186, 0xC0C0C0C0;\n\
+    lop3.b32            %r188, %r177, 0x3C3C3C3C, %r187, 0xEA;\n\
+    ld.shared.v4.s32    {%r189, %r190, %r191, %r192}, [%r166+1536];\n\
+    prmt.b32            %r193, %r170, %r174, %r154;\n\
+    shr.u32             %r194, %r193, 2;\n\
+    prmt.b32            %r195, %r180, %r184, %r154;\n\
+    and.b32             %r196, %r195, 0xC0C0C0C0;\n\
+    lop3.b32            %r197, %r194, 0x3C3C3C3C, %r196, 0xEA;\n\
+    prmt.b32            %r198, %r169, %r173, %r156;\n\
+    shr.u32             %r199, %r198, 2;\n\
+    prmt.b32            %r200, %r179, %r183, %r156;\n\
+    and.b32             %r201, %r200, 0xC0C0C0C0;\n\
+    lop3.b32            %r202, %r199, 0x3C3C3C3C, %r201, 0xEA;\n\
+    prmt.b32            %r203, %r168, %r172, %r158;\n\
+    shr.u32             %r204, %r203, 2;\n\
+    prmt.b32            %r205, %r178, %r182, %r158;\n\
+    and.b32             %r206, %r205, 0xC0C0C0C0;\n\
+    lop3.b32            %r207, %r204, 0x3C3C3C3C, %r206, 0xEA;\n\
+    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r166+2560];\n\
+    mov.b32             %r208, %f50;\n\
+    dp4a.u32.s32        %r209, %r207, %r189, %r208;\n\
+    dp4a.u32.s32        %r210, %r202, %r190, %r209;\n\
+    dp4a.u32.s32        %r211, %r197, %r191, %r210;\n\
+    dp4a.u32.s32        %r212, %r188, %r192, %r211;\n\
+    mov.b32             %f51, %r212;\n\
     sub.f32             %f52, %f51, 0f4B400000;\n\
-    ld.global.nc.s8     %r211, [%rd25+196];\n\
-    cvt.rn.f32.s32      %f53, %r211;\n\
+    ld.global.nc.s8     %r213, [%rd25+196];\n\
+    cvt.rn.f32.s32      %f53, %r213;\n\
     mul.f32             %f54, %f53, %f44;\n\
-    ld.global.nc.v4.u32 {%r212, %r213, %r214, %r215}, [%rd26];\n\
-    ld.global.nc.v4.u32 {%r216, %r217, %r218, %r219}, [%rd26+16];\n\
-    prmt.b32            %r220, %r215, %r219, %r150;\n\
-    shr.u32             %r221, %r220, 4;\n\
-    and.b32             %r222, %r184, 0x30303030;\n\
-    lop3.b32            %r223, %r221, 0x0F0F0F0F, %r222, 0xEA;\n\
-    ld.shared.v4.s32    {%r224, %r225, %r226, %r227}, [%r164+1024];\n\
-    prmt.b32            %r228, %r214, %r218, %r152;\n\
-    shr.u32             %r229, %r228, 4;\n\
-    and.b32             %r230, %r193, 0x30303030;\n\
-    lop3.b32            %r231, %r229, 0x0F0F0F0F, %r230, 0xEA;\n\
-    prmt.b32            %r232, %r213, %r217, %r154;\n\
-    shr.u32             %r233, %r232, 4;\n\
-    and.b32             %r234, %r198, 0x30303030;\n\
-    lop3.b32            %r235, %r233, 0x0F0F0F0F, %r234, 0xEA;\n\
-    prmt.b32            %r236, %r212, %r216, %r156;\n\
-    shr.u32             %r237, %r236, 4;\n\
-    and.b32             %r238, %r203, 0x30303030;\n\
-    lop3.b32            %r239, %r237, 0x0F0F0F0F, %r238, 0xEA;\n\
-    mov.b32             %r240, %f49;\n\
-    dp4a.u32.s32        %r241, %r239, %r224, %r240;\n\
-    dp4a.u32.s32        %r242, %r235, %r225, %r241;\n\
-    dp4a.u32.s32        %r243, %r231, %r226, %r242;\n\
-    dp4a.u32.s32        %r244, %r223, %r227, %r243;\n\
-    mov.b32             %f55, %r244;\n\
+    ld.global.nc.v4.u32 {%r214, %r215, %r216, %r217}, [%rd26];\n\
+    ld.global.nc.v4.u32 {%r218, %r219, %r220, %r221}, [%rd26+16];\n\
+    prmt.b32            %r222, %r217, %r221, %r152;\n\
+    shr.u32             %r223, %r222, 4;\n\
+    and.b32             %r224, %r186, 0x30303030;\n\
+    lop3.b32            %r225, %r223, 0x0F0F0F0F, %r224, 0xEA;\n\
+    ld.shared.v4.s32    {%r226, %r227, %r228, %r229}, [%r166+1024];\n\
+    prmt.b32            %r230, %r216, %r220, %r154;\n\
+    shr.u32             %r231, %r230, 4;\n\
+    and.b32             %r232, %r195, 0x30303030;\n\
+    lop3.b32            %r233, %r231, 0x0F0F0F0F, %r232, 0xEA;\n\
+    prmt.b32            %r234, %r215, %r219, %r156;\n\
+    shr.u32             %r235, %r234, 4;\n\
+    and.b32             %r236, %r200, 0x30303030;\n\
+    lop3.b32            %r237, %r235, 0x0F0F0F0F, %r236, 0xEA;\n\
+    prmt.b32            %r238, %r214, %r218, %r158;\n\
+    shr.u32             %r239, %r238, 4;\n\
+    and.b32             %r240, %r205, 0x30303030;\n\
+    lop3.b32            %r241, %r239, 0x0F0F0F0F, %r240, 0xEA;\n\
+    mov.b32             %r242, %f49;\n\
+    dp4a.u32.s32        %r243, %r241, %r226, %r242;\n\
+    dp4a.u32.s32        %r244, %r237, %r227, %r243;\n\
+    dp4a.u32.s32        %r245, %r233, %r228, %r244;\n\
+    dp4a.u32.s32        %r246, %r225, %r229, %r245;\n\
+    mov.b32             %f55, %r246;\n\
     sub.f32             %f56, %f55, 0f4B400000;\n\
-    ld.global.nc.s8     %r245, [%rd25+194];\n\
-    cvt.rn.f32.s32      %f57, %r245;\n\
+    ld.global.nc.s8     %r247, [%rd25+194];\n\
+    cvt.rn.f32.s32      %f57, %r247;\n\
     mul.f32             %f58, %f57, %f43;\n\
-    shl.b32             %r246, %r184, 2;\n\
-    and.b32             %r247, %r246, 0x30303030;\n\
-    lop3.b32            %r248, %r174, 0x0F0F0F0F, %r247, 0xEA;\n\
-    ld.shared.v4.s32    {%r249, %r250, %r251, %r252}, [%r164+512];\n\
-    shl.b32             %r253, %r193, 2;\n\
-    and.b32             %r254, %r253, 0x30303030;\n\
-    lop3.b32            %r255, %r191, 0x0F0F0F0F, %r254, 0xEA;\n\
-    shl.b32             %r256, %r198, 2;\n\
-    and.b32             %r257, %r256, 0x30303030;\n\
-    lop3.b32            %r258, %r196, 0x0F0F0F0F, %r257, 0xEA;\n\
-    shl.b32             %r259, %r203, 2;\n\
-    and.b32             %r260, %r259, 0x30303030;\n\
-    lop3.b32            %r261, %r201, 0x0F0F0F0F, %r260, 0xEA;\n\
-    mov.b32             %r262, %f48;\n\
-    dp4a.u32.s32        %r263, %r261, %r249, %r262;\n\
-    dp4a.u32.s32        %r264, %r258, %r250, %r263;\n\
-    dp4a.u32.s32        %r265, %r255, %r251, %r264;\n\
-    dp4a.u32.s32        %r266, %r248, %r252, %r265;\n\
-    mov.b32             %f59, %r266;\n\
+    shl.b32             %r248, %r186, 2;\n\
+    and.b32             %r249, %r248, 0x30303030;\n\
+    lop3.b32            %r250, %r176, 0x0F0F0F0F, %r249, 0xEA;\n\
+    ld.shared.v4.s32    {%r251, %r252, %r253, %r254}, [%r166+512];\n\
+    shl.b32             %r255, %r195, 2;\n\
+    and.b32             %r256, %r255, 0x30303030;\n\
+    lop3.b32            %r257, %r193, 0x0F0F0F0F, %r256, 0xEA;\n\
+    shl.b32             %r258, %r200, 2;\n\
+    and.b32             %r259, %r258, 0x30303030;\n\
+    lop3.b32            %r260, %r198, 0x0F0F0F0F, %r259, 0xEA;\n\
+    shl.b32             %r261, %r205, 2;\n\
+    and.b32             %r262, %r261, 0x30303030;\n\
+    lop3.b32            %r263, %r203, 0x0F0F0F0F, %r262, 0xEA;\n\
+    mov.b32             %r264, %f48;\n\
+    dp4a.u32.s32        %r265, %r263, %r251, %r264;\n\
+    dp4a.u32.s32        %r266, %r260, %r252, %r265;\n\
+    dp4a.u32.s32        %r267, %r257, %r253, %r266;\n\
+    dp4a.u32.s32        %r268, %r250, %r254, %r267;\n\
+    mov.b32             %f59, %r268;\n\
     sub.f32             %f60, %f59, 0f4B400000;\n\
-    ld.global.nc.s8     %r267, [%rd25+192];\n\
-    cvt.rn.f32.s32      %f61, %r267;\n\
 "
 "\
+    ld.global.nc.s8     %r269, [%rd25+192];\n\
+    cvt.rn.f32.s32      %f61, %r269;\n\
     mul.f32             %f62, %f61, %f42;\n\
-    shl.b32             %r268, %r184, 4;\n\
-    and.b32             %r269, %r268, 0x30303030;\n\
-    lop3.b32            %r270, %r220, 0x0F0F0F0F, %r269, 0xEA;\n\
-    ld.shared.v4.s32    {%r271, %r272, %r273, %r274}, [%r164];\n\
-    shl.b32             %r275, %r193, 4;\n\
-    and.b32             %r276, %r275, 0x30303030;\n\
-    lop3.b32            %r277, %r228, 0x0F0F0F0F, %r276, 0xEA;\n\
-    shl.b32             %r278, %r198, 4;\n\
-    and.b32             %r279, %r278, 0x30303030;\n\
-    lop3.b32            %r280, %r232, 0x0F0F0F0F, %r279, 0xEA;\n\
-    shl.b32             %r281, %r203, 4;\n\
-    and.b32             %r282, %r281, 0x30303030;\n\
-    lop3.b32            %r283, %r236, 0x0F0F0F0F, %r282, 0xEA;\n\
-    mov.b32             %r284, %f47;\n\
-    dp4a.u32.s32        %r285, %r283, %r271, %r284;\n\
-    dp4a.u32.s32        %r286, %r280, %r272, %r285;\n\
-    dp4a.u32.s32        %r287, %r277, %r273, %r286;\n\
-    dp4a.u32.s32        %r288, %r270, %r274, %r287;\n\
-    mov.b32             %f63, %r288;\n\
+    shl.b32             %r270, %r186, 4;\n\
+    and.b32             %r271, %r270, 0x30303030;\n\
+    lop3.b32            %r272, %r222, 0x0F0F0F0F, %r271, 0xEA;\n\
+    ld.shared.v4.s32    {%r273, %r274, %r275, %r276}, [%r166];\n\
+    shl.b32             %r277, %r195, 4;\n\
+    and.b32             %r278, %r277, 0x30303030;\n\
+    lop3.b32            %r279, %r230, 0x0F0F0F0F, %r278, 0xEA;\n\
+    shl.b32             %r280, %r200, 4;\n\
+    and.b32             %r281, %r280, 0x30303030;\n\
+    lop3.b32            %r282, %r234, 0x0F0F0F0F, %r281, 0xEA;\n\
+    shl.b32             %r283, %r205, 4;\n\
+    and.b32             %r284, %r283, 0x30303030;\n\
+    lop3.b32            %r285, %r238, 0x0F0F0F0F, %r284, 0xEA;\n\
+    mov.b32             %r286, %f47;\n\
+    dp4a.u32.s32        %r287, %r285, %r273, %r286;\n\
+    dp4a.u32.s32        %r288, %r282, %r274, %r287;\n\
+    dp4a.u32.s32        %r289, %r279, %r275, %r288;\n\
+    dp4a.u32.s32        %r290, %r272, %r276, %r289;\n\
+    mov.b32             %f63, %r290;\n\
     sub.f32             %f64, %f63, 0f4B400000;\n\
     mul.f32             %f65, %f62, %f64;\n\
     fma.rn.f32          %f66, %f58, %f60, %f65;\n\
@@ -5935,159 +5937,159 @@ $turn_loop:                                                     // 128 weights a
     fma.rn.f32          %f38, %f40, %f68, %f38;\n\
     ld.global.nc.b16    %h2, [%rd20+3568];\n\
     cvt.f32.f16         %f69, %h2;\n\
-    ld.global.nc.s8     %r289, [%rd21+3558];\n\
-    cvt.rn.f32.s32      %f70, %r289;\n\
-    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r164+2048];\n\
+    ld.global.nc.s8     %r291, [%rd21+3558];\n\
+    cvt.rn.f32.s32      %f70, %r291;\n\
+    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r166+2048];\n\
     mul.f32             %f75, %f70, %f74;\n\
-    ld.global.nc.v4.u32 {%r290, %r291, %r292, %r293}, [%rd22+3392];\n\
-    ld.global.nc.v4.u32 {%r294, %r295, %r296, %r297}, [%rd22+3408];\n\
-    prmt.b32            %r298, %r293, %r297, %r150;\n\
-    shr.u32             %r299, %r298, 2;\n\
-    ld.global.nc.v4.u32 {%r300, %r301, %r302, %r303}, [%rd23+3360];\n\
-    ld.global.nc.v4.u32 {%r304, %r305, %r306, %r307}, [%rd23+3376];\n\
-    prmt.b32            %r308, %r303, %r307, %r150;\n\
-    and.b32             %r309, %r308, 0xC0C0C0C0;\n\
-    lop3.b32            %r310, %r299, 0x3C3C3C3C, %r309, 0xEA;\n\
-    ld.shared.v4.s32    {%r311, %r312, %r313, %r314}, [%r164+1536];\n\
-    prmt.b32            %r315, %r292, %r296, %r152;\n\
-    shr.u32             %r316, %r315, 2;\n\
-    prmt.b32            %r317, %r302, %r306, %r152;\n\
-    and.b32             %r318, %r317, 0xC0C0C0C0;\n\
-    lop3.b32            %r319, %r316, 0x3C3C3C3C, %r318, 0xEA;\n\
-    prmt.b32            %r320, %r291, %r295, %r154;\n\
-    shr.u32             %r321, %r320, 2;\n\
-    prmt.b32            %r322, %r301, %r305, %r154;\n\
-    and.b32             %r323, %r322, 0xC0C0C0C0;\n\
-    lop3.b32            %r324, %r321, 0x3C3C3C3C, %r323, 0xEA;\n\
-    prmt.b32            %r325, %r290, %r294, %r156;\n\
-    shr.u32             %r326, %r325, 2;\n\
-    prmt.b32            %r327, %r300, %r304, %r156;\n\
-    and.b32             %r328, %r327, 0xC0C0C0C0;\n\
-    lop3.b32            %r329, %r326, 0x3C3C3C3C, %r328, 0xEA;\n\
-    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r164+2560];\n\
-    mov.b32             %r330, %f79;\n\
-    dp4a.u32.s32        %r331, %r329, %r311, %r330;\n\
-    dp4a.u32.s32        %r332, %r324, %r312, %r331;\n\
-    dp4a.u32.s32        %r333, %r319, %r313, %r332;\n\
-    dp4a.u32.s32        %r334, %r310, %r314, %r333;\n\
-    mov.b32             %f80, %r334;\n\
+    ld.global.nc.v4.u32 {%r292, %r293, %r294, %r295}, [%rd22+3392];\n\
+    ld.global.nc.v4.u32 {%r296, %r297, %r298, %r299}, [%rd22+3408];\n\
+    prmt.b32            %r300, %r295, %r299, %r152;\n\
+    shr.u32             %r301, %r300, 2;\n\
+    ld.global.nc.v4.u32 {%r302, %r303, %r304, %r305}, [%rd23+3360];\n\
+    ld.global.nc.v4.u32 {%r306, %r307, %r308, %r309}, [%rd23+3376];\n\
+    prmt.b32            %r310, %r305, %r309, %r152;\n\
+    and.b32             %r311, %r310, 0xC0C0C0C0;\n\
+    lop3.b32            %r312, %r301, 0x3C3C3C3C, %r311, 0xEA;\n\
+    ld.shared.v4.s32    {%r313, %r314, %r315, %r316}, [%r166+1536];\n\
+    prmt.b32            %r317, %r294, %r298, %r154;\n\
+    shr.u32             %r318, %r317, 2;\n\
+    prmt.b32            %r319, %r304, %r308, %r154;\n\
+    and.b32             %r320, %r319, 0xC0C0C0C0;\n\
+    lop3.b32            %r321, %r318, 0x3C3C3C3C, %r320, 0xEA;\n\
+    prmt.b32            %r322, %r293, %r297, %r156;\n\
+    shr.u32             %r323, %r322, 2;\n\
+    prmt.b32            %r324, %r303, %r307, %r156;\n\
+    and.b32             %r325, %r324, 0xC0C0C0C0;\n\
+    lop3.b32            %r326, %r323, 0x3C3C3C3C, %r325, 0xEA;\n\
+    prmt.b32            %r327, %r292, %r296, %r158;\n\
+    shr.u32             %r328, %r327, 2;\n\
+    prmt.b32            %r329, %r302, %r306, %r158;\n\
+    and.b32             %r330, %r329, 0xC0C0C0C0;\n\
+    lop3.b32            %r331, %r328, 0x3C3C3C3C, %r330, 0xEA;\n\
+    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r166+2560];\n\
+    mov.b32             %r332, %f79;\n\
+    dp4a.u32.s32        %r333, %r331, %r313, %r332;\n\
+    dp4a.u32.s32        %r334, %r326, %r314, %r333;\n\
+    dp4a.u32.s32        %r335, %r321, %r315, %r334;\n\
+    dp4a.u32.s32        %r336, %r312, %r316, %r335;\n\
+    mov.b32             %f80, %r336;\n\
     sub.f32             %f81, %f80, 0f4B400000;\n\
-    ld.global.nc.s8     %r335, [%rd21+3556];\n\
-    cvt.rn.f32.s32      %f82, %r335;\n\
+    ld.global.nc.s8     %r337, [%rd21+3556];\n\
+    cvt.rn.f32.s32      %f82, %r337;\n\
     mul.f32             %f83, %f82, %f73;\n\
-    ld.global.nc.v4.u32 {%r336, %r337, %r338, %r339}, [%rd22+3360];\n\
-    ld.global.nc.v4.u32 {%r340, %r341, %r342, %r343}, [%rd22+3376];\n\
-    prmt.b32            %r344, %r339, %r343, %r150;\n\
-    shr.u32             %r345, %r344, 4;\n\
-    and.b32             %r346, %r308, 0x30303030;\n\
-    lop3.b32            %r347, %r345, 0x0F0F0F0F, %r346, 0xEA;\n\
-    ld.shared.v4.s32    {%r348, %r349, %r350, %r351}, [%r164+1024];\n\
-    prmt.b32            %r352, %r338, %r342, %r152;\n\
-    shr.u32             %r353, %r352, 4;\n\
-    and.b32             %r354, %r317, 0x30303030;\n\
-    lop3.b32            %r355, %r353, 0x0F0F0F0F, %r354, 0xEA;\n\
-    prmt.b32            %r356, %r337, %r341, %r154;\n\
-    shr.u32             %r357, %r356, 4;\n\
-    and.b32             %r358, %r322, 0x30303030;\n\
-    lop3.b32            %r359, %r357, 0x0F0F0F0F, %r358, 0xEA;\n\
-    prmt.b32            %r360, %r336, %r340, %r156;\n\
-    shr.u32             %r361, %r360, 4;\n\
-    and.b32             %r362, %r327, 0x30303030;\n\
-    lop3.b32            %r363, %r361, 0x0F0F0F0F, %r362, 0xEA;\n\
-    mov.b32             %r364, %f78;\n\
-    dp4a.u32.s32        %r365, %r363, %r348, %r364;\n\
-    dp4a.u32.s32        %r366, %r359, %r349, %r365;\n\
-    dp4a.u32.s32        %r367, %r355, %r350, %r366;\n\
-    dp4a.u32.s32        %r368, %r347, %r351, %r367;\n\
-    mov.b32             %f84, %r368;\n\
+    ld.global.nc.v4.u32 {%r338, %r339, %r340, %r341}, [%rd22+3360];\n\
+    ld.global.nc.v4.u32 {%r342, %r343, %r344, %r345}, [%rd22+3376];\n\
+    prmt.b32            %r346, %r341, %r345, %r152;\n\
+    shr.u32             %r347, %r346, 4;\n\
+    and.b32             %r348, %r310, 0x30303030;\n\
+    lop3.b32            %r349, %r347, 0x0F0F0F0F, %r348, 0xEA;\n\
+    ld.shared.v4.s32    {%r350, %r351, %r352, %r353}, [%r166+1024];\n\
+    prmt.b32            %r354, %r340, %r344, %r154;\n\
+    shr.u32             %r355, %r354, 4;\n\
+    and.b32             %r356, %r319, 0x30303030;\n\
+    lop3.b32            %r357, %r355, 0x0F0F0F0F, %r356, 0xEA;\n\
+    prmt.b32            %r358, %r339, %r343, %r156;\n\
+    shr.u32             %r359, %r358, 4;\n\
+    and.b32             %r360, %r324, 0x30303030;\n\
+    lop3.b32            %r361, %r359, 0x0F0F0F0F, %r360, 0xEA;\n\
+    prmt.b32            %r362, %r338, %r342, %r158;\n\
+    shr.u32             %r363, %r362, 4;\n\
+    and.b32             %r364, %r329, 0x30303030;\n\
+    lop3.b32            %r365, %r363, 0x0F0F0F0F, %r364, 0xEA;\n\
+    mov.b32             %r366, %f78;\n\
+    dp4a.u32.s32        %r367, %r365, %r350, %r366;\n\
+    dp4a.u32.s32        %r368, %r361, %r351, %r367;\n\
+    dp4a.u32.s32        %r369, %r357, %r352, %r368;\n\
+    dp4a.u32.s32        %r370, %r349, %r353, %r369;\n\
+    mov.b32             %f84, %r370;\n\
     sub.f32             %f85, %f84, 0f4B400000;\n\
-    ld.global.nc.s8     %r369, [%rd21+3554];\n\
-    cvt.rn.f32.s32      %f86, %r369;\n\
+    ld.global.nc.s8     %r371, [%rd21+3554];\n\
+    cvt.rn.f32.s32      %f86, %r371;\n\
     mul.f32             %f87, %f86, %f72;\n\
-    shl.b32             %r370, %r308, 2;\n\
-    and.b32             %r371, %r370, 0x30303030;\n\
-    lop3.b32            %r372, %r298, 0x0F0F0F0F, %r371, 0xEA;\n\
-    ld.shared.v4.s32    {%r373, %r374, %r375, %r376}, [%r164+512];\n\
-    shl.b32             %r377, %r317, 2;\n\
-    and.b32             %r378, %r377, 0x30303030;\n\
-    lop3.b32            %r379, %r315, 0x0F0F0F0F, %r378, 0xEA;\n\
-    shl.b32             %r380, %r322, 2;\n\
-    and.b32             %r381, %r380, 0x30303030;\n\
-    lop3.b32            %r382, %r320, 0x0F0F0F0F, %r381, 0xEA;\n\
-    shl.b32             %r383, %r327, 2;\n\
-    and.b32             %r384, %r383, 0x30303030;\n\
-    lop3.b32            %r385, %r325, 0x0F0F0F0F, %r384, 0xEA;\n\
-    mov.b32             %r386, %f77;\n\
-    dp4a.u32.s32        %r387, %r385, %r373, %r386;\n\
-    dp4a.u32.s32        %r388, %r382, %r374, %r387;\n\
-    dp4a.u32.s32        %r389, %r379, %r375, %r388;\n\
-    dp4a.u32.s32        %r390, %r372, %r376, %r389;\n\
-    mov.b32             %f88, %r390;\n\
+    shl.b32             %r372, %r310, 2;\n\
+    and.b32             %r373, %r372, 0x30303030;\n\
+    lop3.b32            %r374, %r300, 0x0F0F0F0F, %r373, 0xEA;\n\
+    ld.shared.v4.s32    {%r375, %r376, %r377, %r378}, [%r166+512];\n\
+    shl.b32             %r379, %r319, 2;\n\
+    and.b32             %r380, %r379, 0x30303030;\n\
+    lop3.b32            %r381, %r317, 0x0F0F0F0F, %r380, 0xEA;\n\
+    shl.b32             %r382, %r324, 2;\n\
+    and.b32             %r383, %r382, 0x30303030;\n\
+    lop3.b32            %r384, %r322, 0x0F0F0F0F, %r383, 0xEA;\n\
+    shl.b32             %r385, %r329, 2;\n\
+    and.b32             %r386, %r385, 0x30303030;\n\
+    lop3.b32            %r387, %r327, 0x0F0F0F0F, %r386, 0xEA;\n\
+    mov.b32             %r388, %f77;\n\
+    dp4a.u32.s32        %r389, %r387, %r375, %r388;\n\
+    dp4a.u32.s32        %r390, %r384, %r376, %r389;\n\
+    dp4a.u32.s32        %r391, %r381, %r377, %r390;\n\
+    dp4a.u32.s32        %r392, %r374, %r378, %r391;\n\
+    mov.b32             %f88, %r392;\n\
     sub.f32             %f89, %f88, 0f4B400000;\n\
-    ld.global.nc.s8     %r391, [%rd21+3552];\n\
-    cvt.rn.f32.s32      %f90, %r391;\n\
+    ld.global.nc.s8     %r393, [%rd21+3552];\n\
+    cvt.rn.f32.s32      %f90, %r393;\n\
     mul.f32             %f91, %f90, %f71;\n\
-    shl.b32             %r392, %r308, 4;\n\
-    and.b32             %r393, %r392, 0x30303030;\n\
-    lop3.b32            %r394, %r344, 0x0F0F0F0F, %r393, 0xEA;\n\
-    ld.shared.v4.s32    {%r395, %r396, %r397, %r398}, [%r164];\n\
-    shl.b32             %r399, %r317, 4;\n\
-    and.b32             %r400, %r399, 0x30303030;\n\
-    lop3.b32            %r401, %r352, 0x0F0F0F0F, %r400, 0xEA;\n\
-    shl.b32             %r402, %r322, 4;\n\
-    and.b32             %r403, %r402, 0x30303030;\n\
-    lop3.b32            %r404, %r356, 0x0F0F0F0F, %r403, 0xEA;\n\
-    shl.b32             %r405, %r327, 4;\n\
-    and.b32             %r406, %r405, 0x30303030;\n\
-    lop3.b32            %r407, %r360, 0x0F0F0F0F, %r406, 0xEA;\n\
-    mov.b32             %r408, %f76;\n\
-    dp4a.u32.s32        %r409, %r407, %r395, %r408;\n\
-    dp4a.u32.s32        %r410, %r404, %r396, %r409;\n\
-    dp4a.u32.s32        %r411, %r401, %r397, %r410;\n\
-    dp4a.u32.s32        %r412, %r394, %r398, %r411;\n\
-    mov.b32             %f92, %r412;\n\
+    shl.b32             %r394, %r310, 4;\n\
+    and.b32             %r395, %r394, 0x30303030;\n\
+    lop3.b32            %r396, %r346, 0x0F0F0F0F, %r395, 0xEA;\n\
+    ld.shared.v4.s32    {%r397, %r398, %r399, %r400}, [%r166];\n\
+    shl.b32             %r401, %r319, 4;\n\
+    and.b32             %r402, %r401, 0x30303030;\n\
+    lop3.b32            %r403, %r354, 0x0F0F0F0F, %r402, 0xEA;\n\
+    shl.b32             %r404, %r324, 4;\n\
+    and.b32             %r405, %r404, 0x30303030;\n\
+    lop3.b32            %r406, %r358, 0x0F0F0F0F, %r405, 0xEA;\n\
+    shl.b32             %r407, %r329, 4;\n\
+    and.b32             %r408, %r407, 0x30303030;\n\
+    lop3.b32            %r409, %r362, 0x0F0F0F0F, %r408, 0xEA;\n\
+    mov.b32             %r410, %f76;\n\
+    dp4a.u32.s32        %r411, %r409, %r397, %r410;\n\
+    dp4a.u32.s32        %r412, %r406, %r398, %r411;\n\
+    dp4a.u32.s32        %r413, %r403, %r399, %r412;\n\
+    dp4a.u32.s32        %r414, %r396, %r400, %r413;\n\
+    mov.b32             %f92, %r414;\n\
     sub.f32             %f93, %f92, 0f4B400000;\n\
     mul.f32             %f94, %f91, %f93;\n\
     fma.rn.f32          %f95, %f87, %f89, %f94;\n\
     fma.rn.f32          %f96, %f83, %f85, %f95;\n\
     fma.rn.f32          %f97, %f75, %f81, %f96;\n\
     fma.rn.f32          %f39, %f69, %f97, %f39;\n\
-    add.u32             %r163, %r163, 1;\n\
-    setp.lt.u32         %p8, %r163, 2;\n\
+    add.u32             %r165, %r165, 1;\n\
+    setp.lt.u32         %p8, %r165, 2;\n\
     @%p8 bra            $turn_loop;\n\
 \n\
     // reduce and store\n\
-    shr.u32             %r413, %r5, 4;\n\
-    and.b32             %r414, %r5, 15;\n\
-    setp.eq.u32         %p9, %r414, 0;\n\
-    selp.u32            %r415, %r413, 2, %p9;\n\
-    and.b32             %r416, %r5, 16;\n\
-    setp.ne.u32         %p10, %r416, 0;\n\
+    shr.u32             %r415, %r5, 4;\n\
+    and.b32             %r416, %r5, 15;\n\
+    setp.eq.u32         %p9, %r416, 0;\n\
+    selp.u32            %r417, %r415, 2, %p9;\n\
+    and.b32             %r418, %r5, 16;\n\
+    setp.ne.u32         %p10, %r418, 0;\n\
     selp.f32            %f98, %f39, %f38, %p10;\n\
     selp.f32            %f99, %f38, %f39, %p10;\n\
     shfl.sync.bfly.b32  %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f101, %f98, %f100;\n\
-    shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f103, %f101, %f102;\n\
 "
 "\
+    shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f103, %f101, %f102;\n\
     shfl.sync.bfly.b32  %f104, %f103, 4, 31, 0xFFFFFFFF;\n\
     add.f32             %f105, %f103, %f104;\n\
     shfl.sync.bfly.b32  %f106, %f105, 2, 31, 0xFFFFFFFF;\n\
     add.f32             %f107, %f105, %f106;\n\
     shfl.sync.bfly.b32  %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f109, %f107, %f108;\n\
-    setp.lt.u32         %p11, %r415, 2;\n\
+    setp.lt.u32         %p11, %r417, 2;\n\
     @!%p11 bra          $skip;\n\
-    add.u32             %r417, %r157, %r415;\n\
-    cvt.u64.u32         %rd28, %r417;\n\
+    add.u32             %r419, %r159, %r417;\n\
+    cvt.u64.u32         %rd28, %r419;\n\
     shl.b64             %rd29, %rd28, 2;\n\
     add.u64             %rd30, %rd1, %rd29;\n\
     st.global.f32       [%rd30], %f109;\n\
 \n\
 $skip:\n\
-    add.u32             %r157, %r157, %r10;\n\
-    setp.lt.u32         %p12, %r157, 4096;\n\
+    add.u32             %r159, %r159, %r10;\n\
+    setp.lt.u32         %p12, %r159, 4096;\n\
     @%p12 bra           $row_loop;\n\
 \n\
 $row_done:\n\
@@ -6113,7 +6115,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] 
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w12_r2", "stream_gemv_q6k_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24670, UINT64_C(0x8a72fd6c0296d7b2),
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24746, UINT64_C(0x3d87cd70082ec502),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, /* sm, isa */
     llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params, 3,
@@ -6386,7 +6388,7 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
 {\n\
     .reg .pred  %p<12>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<222>;\n\
+    .reg .b32   %r<224>;\n\
     .reg .f32   %f<62>;\n\
     .reg .b64   %rd<24>;\n\
 \n\
@@ -6498,59 +6500,60 @@ $first_loop:\n\
     mov.b32             %r80, %f27;\n\
     prmt.b32            %r81, %r79, %r80, 64;\n\
     prmt.b32            %r82, %r78, %r81, 0x5410;\n\
-    mad.lo.u32          %r83, %r68, 34, 2;\n\
-    and.b32             %r84, %r83, 15;\n\
-    sub.u32             %r85, 16, %r84;\n\
-    and.b32             %r86, %r85, 15;\n\
-    and.b32             %r87, %r86, 8;\n\
-    setp.ne.u32         %p2, %r87, 0;\n\
-    selp.s32            %r88, %r75, %r82, %p2;\n\
+    mul.lo.u32          %r83, %r68, 34;\n\
+    add.u32             %r84, %r83, 2;\n\
+    and.b32             %r85, %r84, 15;\n\
+    sub.u32             %r86, 16, %r85;\n\
+    and.b32             %r87, %r86, 15;\n\
+    and.b32             %r88, %r87, 8;\n\
+    setp.ne.u32         %p2, %r88, 0;\n\
+    selp.s32            %r89, %r75, %r82, %p2;\n\
     fma.rn.f32          %f28, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r89, %f28;\n\
+    mov.b32             %r90, %f28;\n\
     fma.rn.f32          %f29, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r90, %f29;\n\
-    prmt.b32            %r91, %r89, %r90, 64;\n\
+    mov.b32             %r91, %f29;\n\
+    prmt.b32            %r92, %r90, %r91, 64;\n\
     fma.rn.f32          %f30, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r92, %f30;\n\
+    mov.b32             %r93, %f30;\n\
     fma.rn.f32          %f31, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r93, %f31;\n\
-    prmt.b32            %r94, %r92, %r93, 64;\n\
-    prmt.b32            %r95, %r91, %r94, 0x5410;\n\
+    mov.b32             %r94, %f31;\n\
+    prmt.b32            %r95, %r93, %r94, 64;\n\
+    prmt.b32            %r96, %r92, %r95, 0x5410;\n\
     fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r96, %f32;\n\
+    mov.b32             %r97, %f32;\n\
     fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r97, %f33;\n\
-    prmt.b32            %r98, %r96, %r97, 64;\n\
+    mov.b32             %r98, %f33;\n\
+    prmt.b32            %r99, %r97, %r98, 64;\n\
     fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r99, %f34;\n\
+    mov.b32             %r100, %f34;\n\
     fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r100, %f35;\n\
-    prmt.b32            %r101, %r99, %r100, 64;\n\
-    prmt.b32            %r102, %r98, %r101, 0x5410;\n\
-    selp.s32            %r103, %r95, %r102, %p2;\n\
-    and.b32             %r104, %r86, 4;\n\
-    setp.ne.u32         %p3, %r104, 0;\n\
-    selp.s32            %r105, %r88, %r103, %p3;\n\
-    selp.s32            %r106, %r102, %r95, %p2;\n\
-    selp.s32            %r107, %r106, %r88, %p3;\n\
-    and.b32             %r108, %r86, 3;\n\
-    mad.lo.u32          %r109, %r108, 4369, 12816;\n\
-    prmt.b32            %r110, %r105, %r107, %r109;\n\
-    selp.s32            %r111, %r82, %r75, %p2;\n\
-    selp.s32            %r112, %r111, %r106, %p3;\n\
-    prmt.b32            %r113, %r107, %r112, %r109;\n\
-    selp.s32            %r114, %r103, %r111, %p3;\n\
-    prmt.b32            %r115, %r112, %r114, %r109;\n\
-    prmt.b32            %r116, %r114, %r105, %r109;\n\
-    mad.lo.u32          %r117, %r64, 512, %r67;\n\
-    mad.lo.u32          %r118, %r68, 16, %r117;\n\
-    st.shared.v4.s32    [%r118], {%r110, %r113, %r115, %r116};\n\
-    mov.b32             %r119, %f18;\n\
+    mov.b32             %r101, %f35;\n\
+    prmt.b32            %r102, %r100, %r101, 64;\n\
+    prmt.b32            %r103, %r99, %r102, 0x5410;\n\
+    selp.s32            %r104, %r96, %r103, %p2;\n\
+    and.b32             %r105, %r87, 4;\n\
+    setp.ne.u32         %p3, %r105, 0;\n\
+    selp.s32            %r106, %r89, %r104, %p3;\n\
+    selp.s32            %r107, %r103, %r96, %p2;\n\
+    selp.s32            %r108, %r107, %r89, %p3;\n\
+    and.b32             %r109, %r87, 3;\n\
+    mad.lo.u32          %r110, %r109, 4369, 12816;\n\
+    prmt.b32            %r111, %r106, %r108, %r110;\n\
+    selp.s32            %r112, %r82, %r75, %p2;\n\
+    selp.s32            %r113, %r112, %r107, %p3;\n\
+    prmt.b32            %r114, %r108, %r113, %r110;\n\
+    selp.s32            %r115, %r104, %r112, %p3;\n\
+    prmt.b32            %r116, %r113, %r115, %r110;\n\
+    prmt.b32            %r117, %r115, %r106, %r110;\n\
+    mad.lo.u32          %r118, %r64, 512, %r67;\n\
+    mad.lo.u32          %r119, %r68, 16, %r118;\n\
+    st.shared.v4.s32    [%r119], {%r111, %r114, %r116, %r117};\n\
+    mov.b32             %r120, %f18;\n\
     setp.eq.u32         %p4, %r64, 0;\n\
-    selp.u32            %r120, %r119, %r65, %p4;\n\
-    mad.lo.u32          %r121, %r64, 4, %r67;\n\
-    mad.lo.u32          %r122, %r68, 8, %r121;\n\
-    st.shared.u32       [%r122+1024], %r120;\n\
+    selp.u32            %r121, %r120, %r65, %p4;\n\
+    mad.lo.u32          %r122, %r64, 4, %r67;\n\
+    mad.lo.u32          %r123, %r68, 8, %r122;\n\
+    st.shared.u32       [%r123+1024], %r121;\n\
     add.u32             %r11, %r11, 384;\n\
     setp.lt.u32         %p5, %r11, 256;\n\
     @%p5 bra            $first_loop;\n\
@@ -6559,38 +6562,39 @@ $first_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    mov.u32             %r123, activations;                     // activations\n\
-    mad.lo.u32          %r124, %r5, 8, %r123;\n\
-    mov.u32             %r125, activations;                     // activations\n\
-    mad.lo.u32          %r126, %r5, 16, %r125;\n\
-    mad.lo.u32          %r127, %r5, 34, 2;\n\
+    mov.u32             %r124, activations;                     // activations\n\
+    mad.lo.u32          %r125, %r5, 8, %r124;\n\
+    mov.u32             %r126, activations;                     // activations\n\
+    mad.lo.u32          %r127, %r5, 16, %r126;\n\
 "
 "\
-    and.b32             %r128, %r127, 15;\n\
-    sub.u32             %r129, %r128, 1;\n\
+    mul.lo.u32          %r128, %r5, 34;\n\
+    add.u32             %r129, %r128, 2;\n\
     and.b32             %r130, %r129, 15;\n\
-    add.u32             %r131, %r130, 1;\n\
-    mul.lo.u32          %r132, %r131, 4;\n\
-    shl.b64             %rd5, 1, %r132;\n\
+    sub.u32             %r131, %r130, 1;\n\
+    and.b32             %r132, %r131, 15;\n\
+    add.u32             %r133, %r132, 1;\n\
+    mul.lo.u32          %r134, %r133, 4;\n\
+    shl.b64             %rd5, 1, %r134;\n\
     sub.u64             %rd6, %rd5, 1;\n\
     shr.u64             %rd7, %rd6, 48;\n\
-    cvt.u32.u64         %r133, %rd7;\n\
-    lop3.b32            %r134, %r133, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd8, %rd6, 32;\n\
-    cvt.u32.u64         %r135, %rd8;\n\
+    cvt.u32.u64         %r135, %rd7;\n\
     lop3.b32            %r136, %r135, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd9, %rd6, 16;\n\
-    cvt.u32.u64         %r137, %rd9;\n\
+    shr.u64             %rd8, %rd6, 32;\n\
+    cvt.u32.u64         %r137, %rd8;\n\
     lop3.b32            %r138, %r137, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r139, %rd6;\n\
+    shr.u64             %rd9, %rd6, 16;\n\
+    cvt.u32.u64         %r139, %rd9;\n\
     lop3.b32            %r140, %r139, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r141, %r8;                             // row\n\
-    setp.lt.u32         %p6, %r141, 4096;\n\
+    cvt.u32.u64         %r141, %rd6;\n\
+    lop3.b32            %r142, %r141, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r143, %r8;                             // row\n\
+    setp.lt.u32         %p6, %r143, 4096;\n\
     @!%p6 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd10, %r141, 4352, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd10, %r143, 4352, %rd2;               // &w[row]\n\
     mov.f32             %f36, 0f00000000;\n\
     mov.f32             %f37, 0f00000000;\n\
     mad.wide.u32        %rd11, %r5, 34, %rd10;\n\
@@ -6598,84 +6602,84 @@ $row_loop:\n\
     add.u64             %rd13, %rd11, %rd12;\n\
     sub.u64             %rd14, %rd13, 1;\n\
     and.b64             %rd15, %rd14, 0xFFFFFFFFFFFFFFF0;\n\
-    mov.u32             %r142, 0;                               // turn\n\
+    mov.u32             %r144, 0;                               // turn\n\
 \n\
 $turn_loop:                                                     // 64 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd16, %r142, 1088;\n\
+    mul.wide.u32        %rd16, %r144, 1088;\n\
     add.u64             %rd17, %rd11, %rd16;\n\
-    mad.lo.u32          %r143, %r142, 1280, %r124;\n\
+    mad.lo.u32          %r145, %r144, 1280, %r125;\n\
     add.u64             %rd18, %rd15, %rd16;\n\
-    mad.lo.u32          %r144, %r142, 1280, %r126;\n\
+    mad.lo.u32          %r146, %r144, 1280, %r127;\n\
     add.u64             %rd19, %rd11, %rd16;\n\
     ld.global.nc.b16    %h1, [%rd19];\n\
     cvt.f32.f16         %f38, %h1;\n\
-    ld.shared.v2.f32    {%f39, %f40}, [%r143+1024];\n\
+    ld.shared.v2.f32    {%f39, %f40}, [%r145+1024];\n\
     add.u64             %rd20, %rd15, %rd16;\n\
-    ld.global.nc.v4.u32 {%r145, %r146, %r147, %r148}, [%rd20+16];\n\
-    ld.global.nc.v4.u32 {%r149, %r150, %r151, %r152}, [%rd20+32];\n\
-    prmt.b32            %r153, %r148, %r152, %r134;\n\
-    ld.shared.v4.s32    {%r154, %r155, %r156, %r157}, [%r144+512];\n\
-    prmt.b32            %r158, %r147, %r151, %r136;\n\
-    prmt.b32            %r159, %r146, %r150, %r138;\n\
-    prmt.b32            %r160, %r145, %r149, %r140;\n\
-    ld.global.nc.v4.u32 {%r161, %r162, %r163, %r164}, [%rd20];\n\
-    prmt.b32            %r165, %r164, %r148, %r134;\n\
-    ld.shared.v4.s32    {%r166, %r167, %r168, %r169}, [%r144];\n\
-    prmt.b32            %r170, %r163, %r147, %r136;\n\
-    prmt.b32            %r171, %r162, %r146, %r138;\n\
-    prmt.b32            %r172, %r161, %r145, %r140;\n\
-    dp4a.s32.s32        %r173, %r172, %r166, 1262485504;\n\
-    dp4a.s32.s32        %r174, %r171, %r167, %r173;\n\
-    dp4a.s32.s32        %r175, %r170, %r168, %r174;\n\
-    dp4a.s32.s32        %r176, %r165, %r169, %r175;\n\
-    dp4a.s32.s32        %r177, %r160, %r154, %r176;\n\
-    dp4a.s32.s32        %r178, %r159, %r155, %r177;\n\
-    dp4a.s32.s32        %r179, %r158, %r156, %r178;\n\
-    dp4a.s32.s32        %r180, %r153, %r157, %r179;\n\
-    mov.b32             %f41, %r180;\n\
+    ld.global.nc.v4.u32 {%r147, %r148, %r149, %r150}, [%rd20+16];\n\
+    ld.global.nc.v4.u32 {%r151, %r152, %r153, %r154}, [%rd20+32];\n\
+    prmt.b32            %r155, %r150, %r154, %r136;\n\
+    ld.shared.v4.s32    {%r156, %r157, %r158, %r159}, [%r146+512];\n\
+    prmt.b32            %r160, %r149, %r153, %r138;\n\
+    prmt.b32            %r161, %r148, %r152, %r140;\n\
+    prmt.b32            %r162, %r147, %r151, %r142;\n\
+    ld.global.nc.v4.u32 {%r163, %r164, %r165, %r166}, [%rd20];\n\
+    prmt.b32            %r167, %r166, %r150, %r136;\n\
+    ld.shared.v4.s32    {%r168, %r169, %r170, %r171}, [%r146];\n\
+    prmt.b32            %r172, %r165, %r149, %r138;\n\
+    prmt.b32            %r173, %r164, %r148, %r140;\n\
+    prmt.b32            %r174, %r163, %r147, %r142;\n\
+    dp4a.s32.s32        %r175, %r174, %r168, 1262485504;\n\
+    dp4a.s32.s32        %r176, %r173, %r169, %r175;\n\
+    dp4a.s32.s32        %r177, %r172, %r170, %r176;\n\
+    dp4a.s32.s32        %r178, %r167, %r171, %r177;\n\
+    dp4a.s32.s32        %r179, %r162, %r156, %r178;\n\
+    dp4a.s32.s32        %r180, %r161, %r157, %r179;\n\
+    dp4a.s32.s32        %r181, %r160, %r158, %r180;\n\
+    dp4a.s32.s32        %r182, %r155, %r159, %r181;\n\
+    mov.b32             %f41, %r182;\n\
     sub.f32             %f42, %f41, 0f4B400000;\n\
     mul.f32             %f43, %f39, %f42;\n\
     fma.rn.f32          %f36, %f38, %f43, %f36;\n\
     ld.global.nc.b16    %h2, [%rd17+4352];\n\
     cvt.f32.f16         %f44, %h2;\n\
-    ld.shared.v2.f32    {%f45, %f46}, [%r143+1024];\n\
-    ld.global.nc.v4.u32 {%r181, %r182, %r183, %r184}, [%rd18+4368];\n\
-    ld.global.nc.v4.u32 {%r185, %r186, %r187, %r188}, [%rd18+4384];\n\
-    prmt.b32            %r189, %r184, %r188, %r134;\n\
-    ld.shared.v4.s32    {%r190, %r191, %r192, %r193}, [%r144+512];\n\
-    prmt.b32            %r194, %r183, %r187, %r136;\n\
-    prmt.b32            %r195, %r182, %r186, %r138;\n\
-    prmt.b32            %r196, %r181, %r185, %r140;\n\
-    ld.global.nc.v4.u32 {%r197, %r198, %r199, %r200}, [%rd18+4352];\n\
-    prmt.b32            %r201, %r200, %r184, %r134;\n\
-    ld.shared.v4.s32    {%r202, %r203, %r204, %r205}, [%r144];\n\
-    prmt.b32            %r206, %r199, %r183, %r136;\n\
-    prmt.b32            %r207, %r198, %r182, %r138;\n\
-    prmt.b32            %r208, %r197, %r181, %r140;\n\
-    dp4a.s32.s32        %r209, %r208, %r202, 1262485504;\n\
-    dp4a.s32.s32        %r210, %r207, %r203, %r209;\n\
-    dp4a.s32.s32        %r211, %r206, %r204, %r210;\n\
-    dp4a.s32.s32        %r212, %r201, %r205, %r211;\n\
-    dp4a.s32.s32        %r213, %r196, %r190, %r212;\n\
-    dp4a.s32.s32        %r214, %r195, %r191, %r213;\n\
-    dp4a.s32.s32        %r215, %r194, %r192, %r214;\n\
-    dp4a.s32.s32        %r216, %r189, %r193, %r215;\n\
-    mov.b32             %f47, %r216;\n\
+    ld.shared.v2.f32    {%f45, %f46}, [%r145+1024];\n\
+    ld.global.nc.v4.u32 {%r183, %r184, %r185, %r186}, [%rd18+4368];\n\
+    ld.global.nc.v4.u32 {%r187, %r188, %r189, %r190}, [%rd18+4384];\n\
+    prmt.b32            %r191, %r186, %r190, %r136;\n\
+    ld.shared.v4.s32    {%r192, %r193, %r194, %r195}, [%r146+512];\n\
+    prmt.b32            %r196, %r185, %r189, %r138;\n\
+    prmt.b32            %r197, %r184, %r188, %r140;\n\
+    prmt.b32            %r198, %r183, %r187, %r142;\n\
+    ld.global.nc.v4.u32 {%r199, %r200, %r201, %r202}, [%rd18+4352];\n\
+    prmt.b32            %r203, %r202, %r186, %r136;\n\
+    ld.shared.v4.s32    {%r204, %r205, %r206, %r207}, [%r146];\n\
+    prmt.b32            %r208, %r201, %r185, %r138;\n\
+    prmt.b32            %r209, %r200, %r184, %r140;\n\
+    prmt.b32            %r210, %r199, %r183, %r142;\n\
+    dp4a.s32.s32        %r211, %r210, %r204, 1262485504;\n\
+    dp4a.s32.s32        %r212, %r209, %r205, %r211;\n\
+    dp4a.s32.s32        %r213, %r208, %r206, %r212;\n\
+    dp4a.s32.s32        %r214, %r203, %r207, %r213;\n\
+    dp4a.s32.s32        %r215, %r198, %r192, %r214;\n\
+    dp4a.s32.s32        %r216, %r197, %r193, %r215;\n\
+    dp4a.s32.s32        %r217, %r196, %r194, %r216;\n\
+    dp4a.s32.s32        %r218, %r191, %r195, %r217;\n\
+    mov.b32             %f47, %r218;\n\
     sub.f32             %f48, %f47, 0f4B400000;\n\
     mul.f32             %f49, %f45, %f48;\n\
     fma.rn.f32          %f37, %f44, %f49, %f37;\n\
-    add.u32             %r142, %r142, 1;\n\
-    setp.lt.u32         %p7, %r142, 4;\n\
+    add.u32             %r144, %r144, 1;\n\
+    setp.lt.u32         %p7, %r144, 4;\n\
     @%p7 bra            $turn_loop;\n\
 \n\
     // reduce and store\n\
-    shr.u32             %r217, %r5, 4;\n\
-    and.b32             %r218, %r5, 15;\n\
-    setp.eq.u32         %p8, %r218, 0;\n\
-    selp.u32            %r219, %r217, 2, %p8;\n\
-    and.b32             %r220, %r5, 16;\n\
-    setp.ne.u32         %p9, %r220, 0;\n\
+    shr.u32             %r219, %r5, 4;\n\
+    and.b32             %r220, %r5, 15;\n\
+    setp.eq.u32         %p8, %r220, 0;\n\
+    selp.u32            %r221, %r219, 2, %p8;\n\
+    and.b32             %r222, %r5, 16;\n\
+    setp.ne.u32         %p9, %r222, 0;\n\
     selp.f32            %f50, %f37, %f36, %p9;\n\
     selp.f32            %f51, %f36, %f37, %p9;\n\
     shfl.sync.bfly.b32  %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
@@ -6688,17 +6692,17 @@ $turn_loop:                                                     // 64 weights a 
     add.f32             %f59, %f57, %f58;\n\
     shfl.sync.bfly.b32  %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f61, %f59, %f60;\n\
-    setp.lt.u32         %p10, %r219, 2;\n\
+    setp.lt.u32         %p10, %r221, 2;\n\
     @!%p10 bra          $skip;\n\
-    add.u32             %r221, %r141, %r219;\n\
-    cvt.u64.u32         %rd21, %r221;\n\
+    add.u32             %r223, %r143, %r221;\n\
+    cvt.u64.u32         %rd21, %r223;\n\
     shl.b64             %rd22, %rd21, 2;\n\
     add.u64             %rd23, %rd1, %rd22;\n\
     st.global.f32       [%rd23], %f61;\n\
 \n\
 $skip:\n\
-    add.u32             %r141, %r141, %r10;\n\
-    setp.lt.u32         %p11, %r141, 4096;\n\
+    add.u32             %r143, %r143, %r10;\n\
+    setp.lt.u32         %p11, %r143, 4096;\n\
     @%p11 bra           $row_loop;\n\
 \n\
 $row_done:\n\
@@ -6724,7 +6728,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14187, UINT64_C(0x3b773c9799386efa),
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14263, UINT64_C(0x36b303f650a1356b),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, /* sm, isa */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params, 3,
