@@ -1,10 +1,10 @@
 /* GPU architectures: one row each, the only place that knows their limits.
  *
  * Source: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA, ".target" (the first PTX ISA
- * version that has the architecture). Parts: NVIDIA's data sheets of the T4, A100 80GB SXM and
- * H200, and its architecture white papers on GA102, Ada and RTX Blackwell. Data sheets of the H200
- * and the B200 name no clock, and round the B200's bandwidth up to 8 TB/s: theirs are what the
- * driver says (7680 bits at 2 * 3996 MHz).
+ * version that has the architecture); cuda_occupancy.h of CUDA 13.0 for sm_110. Parts: NVIDIA's
+ * data sheets of the T4, A100 80GB SXM and H200, and its architecture white papers on GA102, Ada
+ * and RTX Blackwell. Data sheets of the H200 and the B200 name no clock, and round the B200's
+ * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz).
  */
 #ifndef PTXGEN_TARGET_H
 #define PTXGEN_TARGET_H

@@ -3,7 +3,7 @@
 # table of formats says what the formats, the families and the cost model's counts say.
 #
 #   readme.sh SOURCE_ROOT            checks; with PTXGEN set
-#   readme.sh SOURCE_ROOT formats    prints the table, for the README
+#   readme.sh SOURCE_ROOT update     writes the table into the README
 set -u
 root=$1
 scratch=$(mktemp -d)
@@ -50,8 +50,12 @@ formats() {
     done
 }
 
-if [ "${2-}" = formats ]; then
-    formats
+if [ "${2-}" = update ]; then
+    formats >"$scratch/formats"
+    awk -v table="$scratch/formats" '
+        /^\| type \| bytes/ { on = 1; while ((getline line <table) > 0) print line }
+        /^$/ { on = 0 }
+        !on' "$root/README.md" >"$scratch/README.md" && cp "$scratch/README.md" "$root/README.md"
     exit
 fi
 
@@ -81,6 +85,6 @@ done
 formats >"$scratch/formats"
 [ "$(wc -l <"$scratch/formats")" -ge 8 ] || fail "too few formats"
 sed -n '/^| type | bytes/,/^$/p' "$root/README.md" | sed '/^$/d' |
-    diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . formats prints it"
+    diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . update writes it"
 [ "$(wc -l <"$root/README.md")" -lt 200 ] || fail "the README has 200 lines or more"
 exit $failed

@@ -305,6 +305,16 @@ static const char *kind_of(arena *a, const instance *in)
     return arena_format(a, "%s %s", in->family->name, formats[instance_weights(in)].name);
 }
 
+/* Whether the model knows a time for any target. */
+static bool is_counted(const instance *in)
+{
+    cost_figures figures;
+    bool counted = false;
+    for (size_t t = 0; t < target_count; t++)
+        counted |= target_part(&targets[t]) && cost_find(in, targets[t].sm, &figures);
+    return counted;
+}
+
 static void put_total(strbuf *out, const instance *in, const target *t)
 {
     cost_gpu gpu = cost_gpu_of(t);
@@ -333,6 +343,8 @@ void cost_summary(strbuf *out)
             strbuf_format(out, "%*s", SUMMARY_COLUMN, targets[t].name);
     strbuf_char(out, '\n');
     for (size_t i = 0; i < usual.count; i++) {
+        if (!is_counted(&usual.items[i]))
+            continue;
         strbuf_format(out, "%-*s", (int)width, kind_of(out->arena, &usual.items[i]));
         for (size_t t = 0; t < target_count; t++)
             if (target_part(&targets[t]))

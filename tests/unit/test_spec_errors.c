@@ -339,7 +339,7 @@ static const wrong_spec wrong_specs[] = {
       "    2 | targets = sm_80, sm_8O\n"
       "      |                  ^~~~~\n" },
     { "bad target like no other", SPEC("[ptxgen]\ntargets = hopper\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:11: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_103, sm_120, sm_121 [E019]\n"
+      "spec.ini:2:11: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_103, sm_110, sm_120, sm_121 [E019]\n"
       "    2 | targets = hopper\n"
       "      |           ^~~~~~\n" },
     { "prefix with a dash", SPEC("[ptxgen]\nprefix = my-llama\n[gemv]\nshape = 256x1\n"),
