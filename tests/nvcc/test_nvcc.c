@@ -23,20 +23,26 @@ typedef struct extent {
     size_t dynamic_shared;
 } extent;
 
+/* The module that has the kernel. */
 static device open_device(const char *kernel)
 {
+    static const char *const files[] = { "sm_75", "sm_80", "sm_90" };
     const char *folder = getenv("PTXGEN_NVCC_PTX"), *error;
     device d = { .arena = arena_new(), .memory = emu_memory_new(), .kernel = kernel };
-    char *text;
-    size_t length;
-    emu_report report;
+    const char *entry = arena_format(d.arena, ".entry %s(", kernel);
     assert_non_null(folder);
-    if (!os_read_file(d.arena, arena_format(d.arena, "%s/%s.ptx", folder, kernel), &text, &length,
-                      &error))
-        fail_msg("%s.ptx: %s", kernel, error);
-    d.module = emu_load(d.arena, text, length, &report);
-    if (!d.module)
-        fail_msg("%s.ptx:%u: %s", kernel, report.line, report.message);
+    for (size_t i = 0; i < sizeof files / sizeof *files && !d.module; i++) {
+        const char *path = arena_format(d.arena, "%s/%s.ptx", folder, files[i]);
+        char *text;
+        size_t length;
+        emu_report report;
+        if (!os_read_file(d.arena, path, &text, &length, &error))
+            fail_msg("%s: %s", path, error);
+        d.module = strstr(text, entry) ? emu_load(d.arena, text, length, &report) : NULL;
+        if (strstr(text, entry) && !d.module)
+            fail_msg("%s:%u: %s", path, report.line, report.message);
+    }
+    assert_non_null(d.module);
     return d;
 }
 
@@ -69,8 +75,8 @@ static void launch(device *d, extent e, const void *const *params, size_t count)
         config.block[i] = e.block[i] ? e.block[i] : 1;
     }
     if (!emu_launch(d->memory, &config, NULL, &report))
-        fail_msg("%s.ptx:%u: block %u thread %u: %s [%s]", d->kernel, report.line, report.block[0],
-                 report.thread[0], report.message, emu_fault_name(report.fault));
+        fail_msg("%s, line %u: block %u thread %u: %s [%s]", d->kernel, report.line,
+                 report.block[0], report.thread[0], report.message, emu_fault_name(report.fault));
 }
 
 #define LAUNCH(d, e, ...)                                        \

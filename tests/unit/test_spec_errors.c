@@ -8,434 +8,214 @@ typedef struct wrong_spec {
     const char *what;
     const char *text;
     size_t size;
-    const char *messages;
+    const char *messages; /* as in_full takes them */
 } wrong_spec;
 
 /* clang-format off */
 static const wrong_spec wrong_specs[] = {
     { "unknown family", SPEC("[gemw]\nk = 1\n"),
-      "spec.ini:1:2: error: there is no kernel family 'gemw'; did you mean 'gemv'? [E006]\n"
-      "    1 | [gemw]\n"
-      "      |  ^~~~\n" },
+      "1:2-5: error: there is no kernel family 'gemw'; did you mean 'gemv'? [E006]\n" },
     { "unknown family like no other", SPEC("[softmax_everything]\n"),
-      "spec.ini:1:2: error: there is no kernel family 'softmax_everything'; ptxgen --list names them all [E006]\n"
-      "    1 | [softmax_everything]\n"
-      "      |  ^~~~~~~~~~~~~~~~~~\n" },
+      "1:2-19: error: there is no kernel family 'softmax_everything'; ptxgen --list names them all [E006]\n" },
     { "section of a family in capitals", SPEC("[GEMV]\n"),
-      "spec.ini:1:2: error: there is no kernel family 'GEMV'; did you mean 'gemv'? [E006]\n"
-      "    1 | [GEMV]\n"
-      "      |  ^~~~\n" },
+      "1:2-5: error: there is no kernel family 'GEMV'; did you mean 'gemv'? [E006]\n" },
     { "unknown key", SPEC("[gemv]\nshape = 4096x1\nnum_warp = 2, 4\n"),
-      "spec.ini:3:1: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n"
-      "    3 | num_warp = 2, 4\n"
-      "      | ^~~~~~~~\n" },
+      "3:1-8: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n" },
     { "unknown key like no other", SPEC("[gemv]\nshape = 4096x1\nepsilon = 2\n"),
-      "spec.ini:3:1: error: gemv has no key 'epsilon'; its keys are k, n, num_warps, dims, shape [E008]\n"
-      "    3 | epsilon = 2\n"
-      "      | ^~~~~~~\n" },
+      "3:1-7: error: gemv has no key 'epsilon'; its keys are k, n, num_warps, dims, shape [E008]\n" },
     { "misspelt keys are not missing as well", SPEC("[gemv]\nK = 256\nN = 1\n[tiled_gemv]\nshap = 256x1\n"),
-      "spec.ini:2:1: error: gemv has no key 'K'; did you mean 'k'? [E008]\n"
-      "    2 | K = 256\n"
-      "      | ^\n"
-      "spec.ini:3:1: error: gemv has no key 'N'; did you mean 'n'? [E008]\n"
-      "    3 | N = 1\n"
-      "      | ^\n"
-      "spec.ini:5:1: error: tiled_gemv has no key 'shap'; did you mean 'shape'? [E008]\n"
-      "    5 | shap = 256x1\n"
-      "      | ^~~~\n" },
+      "2:1-1: error: gemv has no key 'K'; did you mean 'k'? [E008]\n"
+      "3:1-1: error: gemv has no key 'N'; did you mean 'n'? [E008]\n"
+      "5:1-4: error: tiled_gemv has no key 'shap'; did you mean 'shape'? [E008]\n" },
     { "key of [ptxgen] in a family's section", SPEC("[gemv]\nshape = 4096x1\ntargets = sm_80\n"),
-      "spec.ini:3:1: error: gemv has no key 'targets'; it belongs into [ptxgen] [E008]\n"
-      "    3 | targets = sm_80\n"
-      "      | ^~~~~~~\n" },
+      "3:1-7: error: gemv has no key 'targets'; it belongs into [ptxgen] [E008]\n" },
     { "shape for a family without k and n", SPEC("[attention]\nhead_dim = 64\nnum_heads = 8\nshape = 4096x1\n"),
-      "spec.ini:4:1: error: attention has no key 'shape'; its keys are head_dim, num_heads, num_kv_heads, seq_len [E008]\n"
-      "    4 | shape = 4096x1\n"
-      "      | ^~~~~\n" },
+      "4:1-5: error: attention has no key 'shape'; its keys are head_dim, num_heads, num_kv_heads, seq_len [E008]\n" },
     { "several errors at once", SPEC("; two\n; lines\n[gemv]\nn         = 1\nk         = 1000\n; more\nnum_warp  = 2, 4\n"),
-      "spec.ini:5:13: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
-      "    5 | k         = 1000\n"
-      "      |             ^~~~\n"
-      "spec.ini:7:1: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n"
-      "    7 | num_warp  = 2, 4\n"
-      "      | ^~~~~~~~\n" },
+      "5:13-16: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
+      "7:1-8: error: gemv has no key 'num_warp'; did you mean 'num_warps'? [E008]\n" },
     { "k not a multiple", SPEC("[gemv]\nk = 4096, 1000\nn = 1\n"),
-      "spec.ini:2:11: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
-      "    2 | k = 4096, 1000\n"
-      "      |           ^~~~\n" },
+      "2:11-14: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n" },
     { "k zero", SPEC("[gemv]\nk = 0\nn = 1\n"),
-      "spec.ini:2:5: error: k = 0 is too small; the smallest is 256 [E013]\n"
-      "    2 | k = 0\n"
-      "      |     ^\n" },
+      "2:5-5: error: k = 0 is too small; the smallest is 256 [E013]\n" },
     { "n negative", SPEC("[gemv]\nk = 256\nn = -1\n"),
-      "spec.ini:3:5: error: n = -1 is too small; the smallest is 1 [E013]\n"
-      "    3 | n = -1\n"
-      "      |     ^~\n" },
+      "3:5-6: error: n = -1 is too small; the smallest is 1 [E013]\n" },
     { "number above 32 bits", SPEC("[gemv]\nk = 4294967296\nn = 1\n"),
-      "spec.ini:2:5: error: k = 4294967296 is too large; the largest is 2147483392 [E013]\n"
-      "    2 | k = 4294967296\n"
-      "      |     ^~~~~~~~~~\n" },
+      "2:5-14: error: k = 4294967296 is too large; the largest is 2147483392 [E013]\n" },
     { "n just above 32 bits signed", SPEC("[gemv]\nk = 256\nn = 2147483648\n"),
-      "spec.ini:3:5: error: n = 2147483648 is too large; the largest is 2147483647 [E013]\n"
-      "    3 | n = 2147483648\n"
-      "      |     ^~~~~~~~~~\n" },
+      "3:5-14: error: n = 2147483648 is too large; the largest is 2147483647 [E013]\n" },
     { "largest k is a multiple", SPEC("[gemv]\nk = 2147483647\nn = 1\n"),
-      "spec.ini:2:5: error: k = 2147483647 is too large; the largest is 2147483392 [E013]\n"
-      "    2 | k = 2147483647\n"
-      "      |     ^~~~~~~~~~\n" },
+      "2:5-14: error: k = 2147483647 is too large; the largest is 2147483392 [E013]\n" },
     { "number above 64 bits", SPEC("[gemv]\nk = 256\nn = 18446744073709551616\n"),
-      "spec.ini:3:5: error: n = 18446744073709551616 is too large; the largest is 2147483647 [E013]\n"
-      "    3 | n = 18446744073709551616\n"
-      "      |     ^~~~~~~~~~~~~~~~~~~~\n" },
+      "3:5-24: error: n = 18446744073709551616 is too large; the largest is 2147483647 [E013]\n" },
     { "number far below 64 bits", SPEC("[gemv]\nk = 256\nn = -99999999999999999999\n"),
-      "spec.ini:3:5: error: n = -99999999999999999999 is too small; the smallest is 1 [E013]\n"
-      "    3 | n = -99999999999999999999\n"
-      "      |     ^~~~~~~~~~~~~~~~~~~~~\n" },
+      "3:5-25: error: n = -99999999999999999999 is too small; the smallest is 1 [E013]\n" },
     { "suffix beyond 64 bits", SPEC("[gemv]\nk = 256\nn = 9007199254740992M\n"),
-      "spec.ini:3:5: error: n = 9007199254740992M is too large; the largest is 2147483647 [E013]\n"
-      "    3 | n = 9007199254740992M\n"
-      "      |     ^~~~~~~~~~~~~~~~~\n" },
+      "3:5-21: error: n = 9007199254740992M is too large; the largest is 2147483647 [E013]\n" },
     { "power beyond 64 bits", SPEC("[gemv]\nk = 256\nn = 2^63\n"),
-      "spec.ini:3:5: error: n = 2^63 is too large; the largest is 2147483647 [E013]\n"
-      "    3 | n = 2^63\n"
-      "      |     ^~~~\n" },
+      "3:5-8: error: n = 2^63 is too large; the largest is 2147483647 [E013]\n" },
     { "power less too much", SPEC("[gemv]\nk = 256\nn = 2^63-1, 2^3-99, 2^3-99999999999999999999, 2^3-x\n"),
-      "spec.ini:3:5: error: n = 2^63-1 is too large; the largest is 2147483647 [E013]\n"
-      "    3 | n = 2^63-1, 2^3-99, 2^3-99999999999999999999, 2^3-x\n"
-      "      |     ^~~~~~\n"
-      "spec.ini:3:13: error: n = -91 is too small; the smallest is 1 [E013]\n"
-      "    3 | n = 2^63-1, 2^3-99, 2^3-99999999999999999999, 2^3-x\n"
-      "      |             ^~~~~~\n"
-      "spec.ini:3:21: error: n = 2^3-99999999999999999999 is too small; the smallest is 1 [E013]\n"
-      "    3 | n = 2^63-1, 2^3-99, 2^3-99999999999999999999, 2^3-x\n"
-      "      |                     ^~~~~~~~~~~~~~~~~~~~~~~~\n"
-      "spec.ini:3:47: error: n = '2^3-x' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
-      "    3 | n = 2^63-1, 2^3-99, 2^3-99999999999999999999, 2^3-x\n"
-      "      |                                               ^~~~~\n" },
+      "3:5-10: error: n = 2^63-1 is too large; the largest is 2147483647 [E013]\n"
+      "3:13-18: error: n = -91 is too small; the smallest is 1 [E013]\n"
+      "3:21-44: error: n = 2^3-99999999999999999999 is too small; the smallest is 1 [E013]\n"
+      "3:47-51: error: n = '2^3-x' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "power with a huge exponent", SPEC("[gemv]\nk = 256\nn = 2^99999999999999999999\n"),
-      "spec.ini:3:5: error: n = 2^99999999999999999999 is too large; the largest is 2147483647 [E013]\n"
-      "    3 | n = 2^99999999999999999999\n"
-      "      |     ^~~~~~~~~~~~~~~~~~~~~~\n" },
+      "3:5-26: error: n = 2^99999999999999999999 is too large; the largest is 2147483647 [E013]\n" },
     { "word for a real number", SPEC("[tiled_gemv]\nk = 256\nn = 1\nepsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"),
-      "spec.ini:4:11: error: epsilon = 'tiny' is not a number; write 1e-5 or 0.00001 [E012]\n"
-      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
-      "      |           ^~~~\n"
-      "spec.ini:4:17: error: epsilon = '1e-5f' is not a number; write 1e-5 or 0.00001 [E012]\n"
-      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
-      "      |                 ^~~~~\n"
-      "spec.ini:4:24: error: epsilon = 'nan' is not a number; write 1e-5 or 0.00001 [E012]\n"
-      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
-      "      |                        ^~~\n"
-      "spec.ini:4:29: error: epsilon = '0x1p-20' is not a number; write 1e-5 or 0.00001 [E012]\n"
-      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
-      "      |                             ^~~~~~~\n"
-      "spec.ini:4:38: error: epsilon = '1..2' is not a number; write 1e-5 or 0.00001 [E012]\n"
-      "    4 | epsilon = tiny, 1e-5f, nan, 0x1p-20, 1..2\n"
-      "      |                                      ^~~~\n" },
+      "4:11-14: error: epsilon = 'tiny' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "4:17-21: error: epsilon = '1e-5f' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "4:24-26: error: epsilon = 'nan' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "4:29-35: error: epsilon = '0x1p-20' is not a number; write 1e-5 or 0.00001 [E012]\n"
+      "4:38-41: error: epsilon = '1..2' is not a number; write 1e-5 or 0.00001 [E012]\n" },
     { "real number out of range", SPEC("[tiled_gemv]\nk = 256\nn = 1\nepsilon = 0, 1e400\n"),
-      "spec.ini:4:11: error: epsilon = 0 is too small; the smallest is 1e-30 [E013]\n"
-      "    4 | epsilon = 0, 1e400\n"
-      "      |           ^\n"
-      "spec.ini:4:14: error: epsilon = 1e400 is too large; the largest is 1 [E013]\n"
-      "    4 | epsilon = 0, 1e400\n"
-      "      |              ^~~~~\n" },
+      "4:11-11: error: epsilon = 0 is too small; the smallest is 1e-30 [E013]\n"
+      "4:14-18: error: epsilon = 1e400 is too large; the largest is 1 [E013]\n" },
     { "word for a number", SPEC("[gemv]\nk = many\nn = 1\n"),
-      "spec.ini:2:5: error: k = 'many' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
-      "    2 | k = many\n"
-      "      |     ^~~~\n" },
+      "2:5-8: error: k = 'many' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "unknown suffix", SPEC("[gemv]\nk = 4K\nn = 1\n"),
-      "spec.ini:2:5: error: k = '4K' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
-      "    2 | k = 4K\n"
-      "      |     ^~\n" },
+      "2:5-6: error: k = '4K' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "fraction", SPEC("[gemv]\nk = 256\nn = 1.5\n"),
-      "spec.ini:3:5: error: n = '1.5' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
-      "    3 | n = 1.5\n"
-      "      |     ^~~\n" },
+      "3:5-7: error: n = '1.5' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "hash behind a value", SPEC("[gemv]\nk = 256 # columns\nn = 1\n"),
-      "spec.ini:2:5: error: k = '256 # columns' is not a number; a comment behind a value starts with ';' [E012]\n"
-      "    2 | k = 256 # columns\n"
-      "      |     ^~~~~~~~~~~~~\n" },
+      "2:5-17: error: k = '256 # columns' is not a number; a comment behind a value starts with ';' [E012]\n" },
     { "key without a value", SPEC("[gemv]\nk =\nn = 1\n"),
-      "spec.ini:2:1: error: 'k' has no value [E011]\n"
-      "    2 | k =\n"
-      "      | ^\n" },
+      "2:1-1: error: 'k' has no value [E011]\n" },
     { "key with a comment for a value", SPEC("[gemv]\nk = ; later\nn = 1\n"),
-      "spec.ini:2:1: error: 'k' has no value [E011]\n"
-      "    2 | k = ; later\n"
-      "      | ^\n" },
+      "2:1-1: error: 'k' has no value [E011]\n" },
     { "empty item", SPEC("[gemv]\nk = 256,, 512\nn = 1\n"),
-      "spec.ini:2:9: error: the list of 'k' has an empty item [E011]\n"
-      "    2 | k = 256,, 512\n"
-      "      |         ^\n" },
+      "2:9-9: error: the list of 'k' has an empty item [E011]\n" },
     { "comma in front", SPEC("[gemv]\nk = , 512\nn = 1\n"),
-      "spec.ini:2:5: error: the list of 'k' has an empty item [E011]\n"
-      "    2 | k = , 512\n"
-      "      |     ^\n" },
+      "2:5-5: error: the list of 'k' has an empty item [E011]\n" },
     { "comma at the end", SPEC("[gemv]\nk = 256, 512,\nn = 1\n"),
-      "spec.ini:2:13: error: the list of 'k' ends in a comma [E011]\n"
-      "    2 | k = 256, 512,\n"
-      "      |             ^\n" },
+      "2:13-13: error: the list of 'k' ends in a comma [E011]\n" },
     { "comma at the end of a continued line", SPEC("[gemv]\nk = 256,\n    512,\nn = 1\n"),
-      "spec.ini:3:8: error: the list of 'k' ends in a comma [E011]\n"
-      "    3 |     512,\n"
-      "      |        ^\n" },
+      "3:8-8: error: the list of 'k' ends in a comma [E011]\n" },
     { "range backwards", SPEC("[gemv]\nk = 256\nn = 8..2\n"),
-      "spec.ini:3:5: error: the range 8..2 runs backwards; write 2..8 [E015]\n"
-      "    3 | n = 8..2\n"
-      "      |     ^~~~\n" },
+      "3:5-8: error: the range 8..2 runs backwards; write 2..8 [E015]\n" },
     { "range with step zero", SPEC("[gemv]\nk = 256\nn = 2..8:0\n"),
-      "spec.ini:3:10: error: a range's step is at least 1, not 0 [E015]\n"
-      "    3 | n = 2..8:0\n"
-      "      |          ^\n" },
+      "3:10-10: error: a range's step is at least 1, not 0 [E015]\n" },
     { "range with a negative step", SPEC("[gemv]\nk = 256\nn = 2..8:-2\n"),
-      "spec.ini:3:10: error: a range's step is at least 1, not -2 [E015]\n"
-      "    3 | n = 2..8:-2\n"
-      "      |          ^~\n" },
+      "3:10-11: error: a range's step is at least 1, not -2 [E015]\n" },
     { "range without end", SPEC("[gemv]\nk = 256\nn = 2..\n"),
-      "spec.ini:3:5: error: n = '2..' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
-      "    3 | n = 2..\n"
-      "      |     ^~~\n" },
+      "3:5-7: error: n = '2..' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "range without step", SPEC("[gemv]\nk = 256\nn = 2..8:\n"),
-      "spec.ini:3:5: error: n = '2..8:' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
-      "    3 | n = 2..8:\n"
-      "      |     ^~~~~\n" },
+      "3:5-9: error: n = '2..8:' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "range that leaves the multiples", SPEC("[gemv]\nk = 256..1024:128\nn = 1\n"),
-      "spec.ini:2:5: error: k = 384 is not a multiple of 256; the nearest are 256 and 512 [E014]\n"
-      "    2 | k = 256..1024:128\n"
-      "      |     ^~~~~~~~~~~~~\n" },
+      "2:5-17: error: k = 384 is not a multiple of 256; the nearest are 256 and 512 [E014]\n" },
     { "range of two billion", SPEC("[gemv]\nk = 256\nn = 1..2147483647\n"),
-      "spec.ini:3:5: error: n = 1..2147483647 is 2147483647 values; a spec may have 10000 instances [E021]\n"
-      "    3 | n = 1..2147483647\n"
-      "      |     ^~~~~~~~~~~~~\n" },
+      "3:5-17: error: n = 1..2147483647 is 2147483647 values; a spec may have 10000 instances [E021]\n" },
     { "range beyond 64 bits", SPEC("[gemv]\nk = 256\nn = 1..99999999999999999999\n"),
-      "spec.ini:3:8: error: n = 99999999999999999999 is too large; the largest is 2147483647 [E013]\n"
-      "    3 | n = 1..99999999999999999999\n"
-      "      |        ^~~~~~~~~~~~~~~~~~~~\n" },
+      "3:8-27: error: n = 99999999999999999999 is too large; the largest is 2147483647 [E013]\n" },
     { "num_warps too large", SPEC("[gemv]\nshape = 256x1\nnum_warps = 2, 64\n"),
-      "spec.ini:3:16: error: num_warps = 64 is too large; the largest is 32 [E013]\n"
-      "    3 | num_warps = 2, 64\n"
-      "      |                ^~\n" },
+      "3:16-17: error: num_warps = 64 is too large; the largest is 32 [E013]\n" },
     { "list of two bad items", SPEC("[gemv]\nshape = 256x1\nnum_warps = 0, 4, 33\n"),
-      "spec.ini:3:13: error: num_warps = 0 is too small; the smallest is 1 [E013]\n"
-      "    3 | num_warps = 0, 4, 33\n"
-      "      |             ^\n"
-      "spec.ini:3:19: error: num_warps = 33 is too large; the largest is 32 [E013]\n"
-      "    3 | num_warps = 0, 4, 33\n"
-      "      |                   ^~\n" },
+      "3:13-13: error: num_warps = 0 is too small; the smallest is 1 [E013]\n"
+      "3:19-20: error: num_warps = 33 is too large; the largest is 32 [E013]\n" },
     { "bad item on a continued line", SPEC("[gemv]\nk = 256,\n    1000, ; a comment\n    512\nn = 1\n"),
-      "spec.ini:3:5: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
-      "    3 |     1000, ; a comment\n"
-      "      |     ^~~~\n" },
+      "3:5-8: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n" },
     { "same value twice and an error", SPEC("[gemv]\nk = 256, 512, 256\nn = x\n"),
-      "spec.ini:2:15: warning: '256' is in the list of 'k' already; it is made once [E017]\n"
-      "    2 | k = 256, 512, 256\n"
-      "      |               ^~~\n"
-      "spec.ini:3:5: error: n = 'x' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n"
-      "    3 | n = x\n"
-      "      |     ^\n" },
+      "2:15-17: warning: '256' is in the list of 'k' already; it is made once [E017]\n"
+      "3:5-5: error: n = 'x' is not a number; write 4096, 4k, 1M, 2^12 or a range 1..8 [E012]\n" },
     { "wrong choice", SPEC("[gemv]\nshape = 256x1\ndims = dynamc\n"),
-      "spec.ini:3:8: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n"
-      "    3 | dims = dynamc\n"
-      "      |        ^~~~~~\n" },
+      "3:8-13: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n" },
     { "wrong choice like no other", SPEC("[gemv]\nshape = 256x1\ndims = 4096\n"),
-      "spec.ini:3:8: error: dims has no choice '4096'; the choices are static, dynamic [E016]\n"
-      "    3 | dims = 4096\n"
-      "      |        ^~~~\n" },
+      "3:8-11: error: dims has no choice '4096'; the choices are static, dynamic [E016]\n" },
     { "wrong dims say nothing of sizes", SPEC("[gemv]\ndims = dynamc\n"),
-      "spec.ini:2:8: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n"
-      "    2 | dims = dynamc\n"
-      "      |        ^~~~~~\n" },
+      "2:8-13: error: dims has no choice 'dynamc'; did you mean 'dynamic'? [E016]\n" },
     { "wrong global dims say nothing of sizes", SPEC("[ptxgen]\ndims = any\n[gemv]\nnum_warps = 2\n"),
-      "spec.ini:2:8: error: dims has no choice 'any'; the choices are static, dynamic [E016]\n"
-      "    2 | dims = any\n"
-      "      |        ^~~\n" },
+      "2:8-10: error: dims has no choice 'any'; the choices are static, dynamic [E016]\n" },
     { "missing key of a family without dims", SPEC("[attention]\nhead_dim = 64\n"),
-      "spec.ini:1:2: error: attention requires the key 'num_heads' [E010]\n"
-      "    1 | [attention]\n"
-      "      |  ^~~~~~~~~\n" },
+      "1:2-10: error: attention requires the key 'num_heads' [E010]\n" },
     { "shape of one number", SPEC("[gemv]\nshape = 4096\n"),
-      "spec.ini:2:9: error: '4096' is not a shape; write K x N, such as 4096x14336 [E018]\n"
-      "    2 | shape = 4096\n"
-      "      |         ^~~~\n" },
+      "2:9-12: error: '4096' is not a shape; write K x N, such as 4096x14336 [E018]\n" },
     { "shape of three numbers", SPEC("[gemv]\nshape = 4096x1x1\n"),
-      "spec.ini:2:9: error: '4096x1x1' is not a shape; write K x N, such as 4096x14336 [E018]\n"
-      "    2 | shape = 4096x1x1\n"
-      "      |         ^~~~~~~~\n" },
+      "2:9-16: error: '4096x1x1' is not a shape; write K x N, such as 4096x14336 [E018]\n" },
     { "shape with a wrong k", SPEC("[gemv]\nshape = 4096x4096, 1000x1000\n"),
-      "spec.ini:2:20: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n"
-      "    2 | shape = 4096x4096, 1000x1000\n"
-      "      |                    ^~~~\n" },
+      "2:20-23: error: k = 1000 is not a multiple of 256; the nearest are 768 and 1024 [E014]\n" },
     { "shape with both wrong", SPEC("[gemv]\nshape = 100x0\n"),
-      "spec.ini:2:9: error: k = 100 is too small; the smallest is 256 [E013]\n"
-      "    2 | shape = 100x0\n"
-      "      |         ^~~\n"
-      "spec.ini:2:13: error: n = 0 is too small; the smallest is 1 [E013]\n"
-      "    2 | shape = 100x0\n"
-      "      |             ^\n" },
+      "2:9-11: error: k = 100 is too small; the smallest is 256 [E013]\n"
+      "2:13-13: error: n = 0 is too small; the smallest is 1 [E013]\n" },
     { "shape beside n", SPEC("[gemv]\nshape = 4096x4096\nn = 1\n"),
-      "spec.ini:2:1: error: shape gives k and n; 'n' stands beside it on line 3 [E018]\n"
-      "    2 | shape = 4096x4096\n"
-      "      | ^~~~~\n" },
+      "2:1-5: error: shape gives k and n; 'n' stands beside it on line 3 [E018]\n" },
     { "missing keys", SPEC("[gemv]\nnum_warps = 4\n"),
-      "spec.ini:1:2: error: gemv requires the key 'k' [E010]\n"
-      "    1 | [gemv]\n"
-      "      |  ^~~~\n"
-      "spec.ini:1:2: error: gemv requires the key 'n' [E010]\n"
-      "    1 | [gemv]\n"
-      "      |  ^~~~\n" },
+      "1:2-5: error: gemv requires the key 'k' [E010]\n"
+      "1:2-5: error: gemv requires the key 'n' [E010]\n" },
     { "missing key of one of two dims", SPEC("[gemv]\ndims = static, dynamic\nk = 256\n"),
-      "spec.ini:1:2: error: gemv requires the key 'n' [E010]\n"
-      "    1 | [gemv]\n"
-      "      |  ^~~~\n" },
+      "1:2-5: error: gemv requires the key 'n' [E010]\n" },
     { "key twice", SPEC("[gemv]\nk = 256\nn = 1\nk = 512\n"),
-      "spec.ini:4:1: error: 'k' stands twice in this section; the first is on line 2 [E009]\n"
-      "    4 | k = 512\n"
-      "      | ^\n" },
+      "4:1-1: error: 'k' stands twice in this section; the first is on line 2 [E009]\n" },
     { "prefix twice", SPEC("[ptxgen]\nprefix = a\nprefix = b\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:3:1: error: 'prefix' stands twice in this section; the first is on line 2 [E009]\n"
-      "    3 | prefix = b\n"
-      "      | ^~~~~~\n" },
+      "3:1-6: error: 'prefix' stands twice in this section; the first is on line 2 [E009]\n" },
     { "section twice", SPEC("[gemv]\nshape = 256x1\n[gemv]\nshape = 256x2\n"),
-      "spec.ini:3:1: error: section [gemv] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n"
-      "    3 | [gemv]\n"
-      "      | ^~~~~~\n" },
+      "3:1-6: error: section [gemv] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n" },
     { "label twice", SPEC("[gemv:a]\nshape = 256x1\n[gemv:a]\nshape = 256x2\n"),
-      "spec.ini:3:1: error: section [gemv:a] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n"
-      "    3 | [gemv:a]\n"
-      "      | ^~~~~~~~\n" },
+      "3:1-8: error: section [gemv:a] stands on line 1 already; a label tells a second one apart: [gemv:name] [E007]\n" },
     { "global section twice", SPEC("[ptxgen]\n[ptxgen]\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:1: error: section [ptxgen] stands on line 1 already; there is one for all [E007]\n"
-      "    2 | [ptxgen]\n"
-      "      | ^~~~~~~~\n" },
+      "2:1-8: error: section [ptxgen] stands on line 1 already; there is one for all [E007]\n" },
     { "global section with label", SPEC("[ptxgen:a]\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:1:1: error: [ptxgen] takes no label [E004]\n"
-      "    1 | [ptxgen:a]\n"
-      "      | ^~~~~~~~~~\n" },
+      "1:1-10: error: [ptxgen] takes no label [E004]\n" },
     { "empty label", SPEC("[gemv:]\nshape = 256x1\n"),
-      "spec.ini:1:1: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n"
-      "    1 | [gemv:]\n"
-      "      | ^~~~~~~\n" },
+      "1:1-7: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n" },
     { "label with blanks", SPEC("[gemv:my own]\nshape = 256x1\n"),
-      "spec.ini:1:7: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n"
-      "    1 | [gemv:my own]\n"
-      "      |       ^~~~~~\n" },
+      "1:7-12: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n" },
     { "empty section name", SPEC("[]\nshape = 256x1\n"),
-      "spec.ini:1:1: error: a section header names a kernel family: [family] or [family:label] [E004]\n"
-      "    1 | []\n"
-      "      | ^~\n" },
+      "1:1-2: error: a section header names a kernel family: [family] or [family:label] [E004]\n" },
     { "section without bracket", SPEC("[gemv\nshape = 256x1\n"),
-      "spec.ini:1:1: error: a section header without ']' [E004]\n"
-      "    1 | [gemv\n"
-      "      | ^~~~~\n" },
+      "1:1-5: error: a section header without ']' [E004]\n" },
     { "text behind a section", SPEC("[gemv] k = 256\nn = 1\n"),
-      "spec.ini:1:8: error: text behind a section header; it belongs on a line of its own [E004]\n"
-      "    1 | [gemv] k = 256\n"
-      "      |        ^~~~~~~\n" },
+      "1:8-14: error: text behind a section header; it belongs on a line of its own [E004]\n" },
     { "unknown key of ptxgen", SPEC("[ptxgen]\ntarget = sm_80\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:1: error: [ptxgen] has no key 'target'; did you mean 'targets'? [E008]\n"
-      "    2 | target = sm_80\n"
-      "      | ^~~~~~\n" },
+      "2:1-6: error: [ptxgen] has no key 'target'; did you mean 'targets'? [E008]\n" },
     { "bad target", SPEC("[ptxgen]\ntargets = sm_80, sm_8O\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:18: error: 'sm_8O' is not a target; did you mean 'sm_80'? [E019]\n"
-      "    2 | targets = sm_80, sm_8O\n"
-      "      |                  ^~~~~\n" },
+      "2:18-22: error: 'sm_8O' is not a target; did you mean 'sm_80'? [E019]\n" },
     { "bad target like no other", SPEC("[ptxgen]\ntargets = hopper\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:11: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_103, sm_110, sm_120, sm_121 [E019]\n"
-      "    2 | targets = hopper\n"
-      "      |           ^~~~~~\n" },
+      "2:11-16: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_103, sm_110, sm_120, sm_121 [E019]\n" },
     { "prefix with a dash", SPEC("[ptxgen]\nprefix = my-llama\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:10: error: 'my-llama' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n"
-      "    2 | prefix = my-llama\n"
-      "      |          ^~~~~~~~\n" },
+      "2:10-17: error: 'my-llama' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n" },
     { "prefix starting with a digit", SPEC("[ptxgen]\nprefix = 3llama\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:10: error: '3llama' is not a prefix: a prefix starts with a letter [E020]\n"
-      "    2 | prefix = 3llama\n"
-      "      |          ^~~~~~\n" },
+      "2:10-15: error: '3llama' is not a prefix: a prefix starts with a letter [E020]\n" },
     { "prefix with letters beyond ASCII", SPEC("[ptxgen]\nprefix = lam\303\244\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:10: error: 'lam\303\244' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n"
-      "    2 | prefix = lam\303\244\n"
-      "      |          ^~~~\n" },
+      "2:10-13: error: 'lam\303\244' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n" },
     { "prefix ending in underscore", SPEC("[ptxgen]\nprefix = llama_\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:10: error: 'llama_' is not a prefix: '_' follows a prefix, and two in a row are reserved in C++ [E020]\n"
-      "    2 | prefix = llama_\n"
-      "      |          ^~~~~~\n" },
+      "2:10-15: error: 'llama_' is not a prefix: '_' follows a prefix, and two in a row are reserved in C++ [E020]\n" },
     { "two prefixes", SPEC("[ptxgen]\nprefix = a, b\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:13: error: prefix is one name, not a list [E020]\n"
-      "    2 | prefix = a, b\n"
-      "      |             ^\n" },
+      "2:13-13: error: prefix is one name, not a list [E020]\n" },
     { "embed wrong", SPEC("[ptxgen]\nembed = strings\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:9: error: embed has no choice 'strings'; did you mean 'string'? [E016]\n"
-      "    2 | embed = strings\n"
-      "      |         ^~~~~~~\n" },
+      "2:9-15: error: embed has no choice 'strings'; did you mean 'string'? [E016]\n" },
     { "embed a list", SPEC("[ptxgen]\nembed = string, c23\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:17: error: embed is one word, not a list [E016]\n"
-      "    2 | embed = string, c23\n"
-      "      |                 ^~~\n" },
+      "2:17-19: error: embed is one word, not a list [E016]\n" },
     { "global dims wrong", SPEC("[ptxgen]\ndims = sometimes\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:8: error: dims has no choice 'sometimes'; the choices are static, dynamic [E016]\n"
-      "    2 | dims = sometimes\n"
-      "      |        ^~~~~~~~~\n" },
+      "2:8-16: error: dims has no choice 'sometimes'; the choices are static, dynamic [E016]\n" },
     { "key before the first section", SPEC("k = 256\nn = 1\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:1:1: error: a key before the first section; start with [ptxgen] or [family] [E005]\n"
-      "    1 | k = 256\n"
-      "      | ^\n" },
+      "1:1-1: error: a key before the first section; start with [ptxgen] or [family] [E005]\n" },
     { "text that is no key", SPEC("[gemv]\nshape = 256x1\nnum_warps 4\n"),
-      "spec.ini:3:1: error: expected 'key = value', a [section] or a comment [E003]\n"
-      "    3 | num_warps 4\n"
-      "      | ^~~~~~~~~~~\n" },
+      "3:1-11: error: expected 'key = value', a [section] or a comment [E003]\n" },
     { "no key in front of =", SPEC("[gemv]\nshape = 256x1\n= 4\n"),
-      "spec.ini:3:1: error: no key in front of '=' [E003]\n"
-      "    3 | = 4\n"
-      "      | ^\n" },
+      "3:1-1: error: no key in front of '=' [E003]\n" },
     { "colon for equals", SPEC("[gemv]\nshape = 256x1\nnum_warps: 4\n"),
-      "spec.ini:3:10: error: a key and its value are separated by '=', not ':' [E003]\n"
-      "    3 | num_warps: 4\n"
-      "      |          ^\n" },
+      "3:10-10: error: a key and its value are separated by '=', not ':' [E003]\n" },
     { "indented key", SPEC("[gemv]\nk = 256\n  n = 1\n"),
-      "spec.ini:3:3: error: an indented line continues the list of 'k'; 'n' belongs at the beginning of its line [E003]\n"
-      "    3 |   n = 1\n"
-      "      |   ^\n" },
+      "3:3-3: error: an indented line continues the list of 'k'; 'n' belongs at the beginning of its line [E003]\n" },
     { "indented section", SPEC("[gemv]\nshape = 256x1\n  [attention]\n"),
-      "spec.ini:3:3: error: an indented line continues the list of 'shape'; '[attention]' belongs at the beginning of its line [E003]\n"
-      "    3 |   [attention]\n"
-      "      |   ^~~~~~~~~~~\n" },
+      "3:3-13: error: an indented line continues the list of 'shape'; '[attention]' belongs at the beginning of its line [E003]\n" },
     { "heads that don't divide", SPEC("[attention]\nhead_dim = 64\nnum_heads = 32\nnum_kv_heads = 8, 7\n"),
-      "spec.ini:4:19: error: num_heads = 32 is not a multiple of num_kv_heads = 7 [E022]\n"
-      "    4 | num_kv_heads = 8, 7\n"
-      "      |                   ^\n" },
+      "4:19-19: error: num_heads = 32 is not a multiple of num_kv_heads = 7 [E022]\n" },
     { "heads that don't divide the default", SPEC("[attention]\nhead_dim = 64, 80\nnum_heads = 12\n"),
-      "spec.ini:1:2: error: num_heads = 12 is not a multiple of num_kv_heads = 8 [E022]\n"
-      "    1 | [attention]\n"
-      "      |  ^~~~~~~~~\n" },
+      "1:2-10: error: num_heads = 12 is not a multiple of num_kv_heads = 8 [E022]\n" },
     { "shared memory above the limit of one target", SPEC("[ptxgen]\ntargets = sm_75, sm_90\n[tiled_gemv]\nk = 4k, 32k\nn = 1, 2\n"),
-      "spec.ini:4:9: error: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory a block; sm_75 has 65536; gemv takes any size [E023]\n"
-      "    4 | k = 4k, 32k\n"
-      "      |         ^~~\n" },
+      "4:9-11: error: tiled_gemv_k32768_n1 needs 131072 bytes of shared memory a block; sm_75 has 65536; gemv takes any size [E023]\n" },
     { "product above the limit", SPEC("[gemv]\nk = 256..262144\nn = 1..1000\n"),
-      "spec.ini:1:2: error: with the lists of this section the spec has more than 10000 instances [E021]\n"
-      "    1 | [gemv]\n"
-      "      |  ^~~~\n" },
+      "1:2-5: error: with the lists of this section the spec has more than 10000 instances [E021]\n" },
     { "sum of products above the limit", SPEC("[gemv]\nk = 256\nn = 1..9999\n[attention]\nhead_dim = 64\nnum_heads = 8, 16\n"),
-      "spec.ini:4:2: error: with the lists of this section the spec has more than 10000 instances [E021]\n"
-      "    4 | [attention]\n"
-      "      |  ^~~~~~~~~\n" },
+      "4:2-10: error: with the lists of this section the spec has more than 10000 instances [E021]\n" },
     { "dims of a family that is static only", SPEC("[attention]\nhead_dim = 64\nnum_heads = 8\ndims = dynamic\n[fixed_gemv]\nk = 256\nn = 1\ndims = static, dynamic\n[fixed_gemv:two]\nshape = 256x2\ndims = static\n"),
-      "spec.ini:4:8: error: attention is static only, its sizes are baked in; dims has no choice 'dynamic' here [E016]\n"
-      "    4 | dims = dynamic\n"
-      "      |        ^~~~~~~\n"
-      "spec.ini:8:16: error: fixed_gemv is static only, its sizes are baked in; dims has no choice 'dynamic' here [E016]\n"
-      "    8 | dims = static, dynamic\n"
-      "      |                ^~~~~~~\n" },
+      "4:8-14: error: attention is static only, its sizes are baked in; dims has no choice 'dynamic' here [E016]\n"
+      "8:16-22: error: fixed_gemv is static only, its sizes are baked in; dims has no choice 'dynamic' here [E016]\n" },
     { "global dims and a family that is static only", SPEC("[ptxgen]\ndims = static, dynamic\n[fixed_gemv]\nshape = 256x1\n[fixed_gemv:told]\nshape = 256x1\ndims = static\n[attention]\nhead_dim = 64\nnum_heads = 8\n"),
-      "spec.ini:3:2: error: fixed_gemv is static only, its sizes are baked in, and [ptxgen] says dims = dynamic; say dims = static in this section [E022]\n"
-      "    3 | [fixed_gemv]\n"
-      "      |  ^~~~~~~~~~\n"
-      "spec.ini:5:1: note: fixed_gemv_k256_n1 is made for the section on line 3 already; it is made once [E025]\n"
-      "    5 | [fixed_gemv:told]\n"
-      "      | ^~~~~~~~~~~~~~~~~\n" },
+      "3:2-11: error: fixed_gemv is static only, its sizes are baked in, and [ptxgen] says dims = dynamic; say dims = static in this section [E022]\n"
+      "5:1-17: note: fixed_gemv_k256_n1 is made for the section on line 3 already; it is made once [E025]\n" },
     { "product beyond 32 bits", SPEC("[gemv]\nk = 256..2560000\nn = 1..10000\nnum_warps = 1..32\ndims = static, dynamic\n[tiled_gemv]\nshape = 256x1\n"),
-      "spec.ini:1:2: error: with the lists of this section the spec has more than 10000 instances [E021]\n"
-      "    1 | [gemv]\n"
-      "      |  ^~~~\n" },
+      "1:2-5: error: with the lists of this section the spec has more than 10000 instances [E021]\n" },
     { "NUL byte", SPEC("[gemv]\nk = 25\0006\nn = 1\n"),
       "spec.ini:2:7: error: byte 0x00 is not text in UTF-8 [E001]\n"
       "    2 | k = 25?6\n"
@@ -483,9 +263,7 @@ static const wrong_spec wrong_specs[] = {
       "    1 | [gemv]?k = 256?n = 1\n"
       "      |       ^\n" },
     { "include of a text that is no file", SPEC("[ptxgen]\ninclude = other.ini\n[gemv]\nshape = 256x1\n"),
-      "spec.ini:2:1: error: include needs a spec that is read from a file [E033]\n"
-      "    2 | include = other.ini\n"
-      "      | ^~~~~~~\n" },
+      "2:1-7: error: include needs a spec that is read from a file [E033]\n" },
     { "empty file", SPEC(""),
       "spec.ini: error: no section names a kernel family; ptxgen --init writes an example [E024]\n" },
     { "only comments", SPEC("# nothing\n\n; here\n"),
@@ -507,6 +285,32 @@ static const char *messages_of(arena *a, const char *text, size_t size,
     return messages.text;
 }
 
+/* "3:5-8: error: …" in full: its place in spec.ini, and below it line 3 with a caret under columns
+ * 5 to 8. */
+static const char *in_full(arena *a, const char *text, const char *messages)
+{
+    strbuf full = strbuf_new(a);
+    for (const char *at = messages; *at; at += strcspn(at, "\n") + 1) {
+        unsigned line, first, last;
+        int place = 0, length = (int)strcspn(at, "\n");
+        sscanf(at, "%u:%u-%u:%n", &line, &first, &last, &place);
+        if (!place) {
+            strbuf_bytes(&full, at, (size_t)length + 1);
+            continue;
+        }
+        const char *shown = text;
+        for (unsigned i = 1; i < line; i++)
+            shown += strcspn(shown, "\n") + 1;
+        strbuf_format(&full, "spec.ini:%u:%u:%.*s\n%5u | %.*s\n      | %*s", line, first,
+                      length - place, at + place, line, (int)strcspn(shown, "\n"), shown,
+                      (int)first, "^");
+        for (unsigned i = first; i < last; i++)
+            strbuf_char(&full, '~');
+        strbuf_char(&full, '\n');
+    }
+    return full.text;
+}
+
 TEST(every_wrong_spec_is_refused_with_its_messages)
 {
     size_t wrong = 0;
@@ -514,8 +318,9 @@ TEST(every_wrong_spec_is_refused_with_its_messages)
         const wrong_spec *w = &wrong_specs[i];
         arena *a = arena_new();
         const char *messages = messages_of(a, w->text, w->size, NULL);
-        if (strcmp(messages, w->messages) != 0) {
-            print_error("%s:\n%sinstead of\n%s", w->what, messages, w->messages);
+        const char *expected = in_full(a, w->text, w->messages);
+        if (strcmp(messages, expected) != 0) {
+            print_error("%s:\n%sinstead of\n%s", w->what, messages, expected);
             wrong++;
         }
         arena_free(a);
