@@ -429,11 +429,13 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
     }
 }
 
-/* The steps of rows that are loaded before any of them is used. */
+/* The steps of rows that are loaded before any of them is used. Of several vectors all rows take
+ * what they need at once: ptxas would keep it in registers from the first row to the last. */
 static unsigned loads_at_once(const stream *s)
 {
     unsigned steps = (BYTES_IN_FLIGHT * WARP + step_bytes(s) - 1) / step_bytes(s);
-    return steps > s->rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
+    bool by_rows = steps > s->rows || s->vectors > 1;
+    return by_rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
 }
 
 /* Several steps with constant offsets: of each the first row, the second row. */
