@@ -1,4 +1,5 @@
-/* Streaming weights whose four-bit codes index a table, IQ4_NL and IQ4_XS: see blocks/stream.h.
+/* Streaming weights whose four-bit codes index a table, IQ4_NL, IQ4_XS and MXFP4: see
+ * blocks/stream.h.
  *
  * A lane takes 32 weights, 16 bytes of codes: a block, or a sub-block of IQ4_XS, of which eight
  * lanes read the 8 bytes ahead of the codes. Looking up leaves the codes in the order of nibbles,
@@ -97,6 +98,30 @@ static stream_weights decode_iq4_xs(ptx *p, const stream_lane *lane, const strea
     return w;
 }
 
+static void lane_mxfp4(ptx *p, stream_lane *lane)
+{
+    keep_table(p, lane, fp4_values);
+}
+
+static void load_mxfp4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[SCALE] = ld_const(p, U8, row->block, offset + MXFP4_E);
+    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
+}
+
+/* 2^(e - 128) has the bits (e - 1) << 23, but the bits (e + 1) << 21 where e is 0 or 1, and it is
+ * subnormal: as signed numbers those are the greater ones there, and only there. */
+static stream_weights decode_mxfp4(ptx *p, const stream_lane *lane, const stream_row *row,
+                                   const val words[STREAM_LOADED])
+{
+    val e = as(p, S32, words[SCALE]);
+    val normal = mad(p, e, 1 << 23, imm(S32, -(1 << 23)));
+    val subnormal = mad(p, e, 1 << 21, imm(S32, 1 << 21));
+    stream_weights w = { .d = bits_as(p, F32, max(p, normal, subnormal)) };
+    look_up_piece(p, lane, row, words + AT_LINES, &w);
+    return w;
+}
+
 const stream_format stream_IQ4_NL = {
     .scales = ONE_SCALE,
     .segments = 2,
@@ -122,4 +147,17 @@ const stream_format stream_IQ4_XS = {
     .lane_new = lane_iq4_xs,
     .load = load_iq4_xs,
     .decode = decode_iq4_xs,
+};
+
+const stream_format stream_MXFP4 = {
+    .scales = ONE_SCALE,
+    .segments = 2,
+    .factors = { 1, 1 },
+    .pairs = true,
+    .words = STREAM_FACTORS,
+    .at_end = true,
+    .quants = MXFP4_QUANTS,
+    .lane_new = lane_mxfp4,
+    .load = load_mxfp4,
+    .decode = decode_mxfp4,
 };

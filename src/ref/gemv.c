@@ -6,6 +6,14 @@
 
 enum { CHUNK = 256 }; /* a whole number of blocks in every format */
 
+/* Where a result is subnormal, rounding takes up to half the smallest subnormal float, 2^-150, off
+ * it however small it is. A magnitude that leaves room for that at the smallest tolerance of a
+ * family, 2e-7; of a sum each term may lose so much, and none that is 0. */
+static double lost(double value)
+{
+    return value != 0 ? 0x1p-150 / 2e-7 : 0;
+}
+
 /* What an RMS norm multiplies a vector by, beside gamma, which is the input behind the vectors; 1
  * where there is no norm. */
 static double norm_factor(const problem *p, unsigned vectors, uint64_t vector)
@@ -50,7 +58,7 @@ static void add_quantized(const float *w, const double *x, ref_value *sum)
         bool tie = fabs(exact - q) > 0.5 - QUANT_ERROR;
         sum->value += term;
         sum->magnitude +=
-            fabs(term) + (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
+            fabs(term) + lost(term) + (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
     }
 }
 
@@ -75,11 +83,12 @@ static ref_value dot_by(const problem *p, unsigned matrix, uint64_t row, unsigne
         for (uint64_t i = 0; i < count && !quantizing; i++) {
             double term = (double)w[i] * x[i];
             sum.value += term;
-            sum.magnitude += fabs(term);
+            sum.magnitude += fabs(term) + lost(term);
         }
     }
     sum.value *= factor;
     sum.magnitude *= factor * (p->options.norm ? NORM_MAGNITUDE : 1);
+    sum.magnitude += p->options.norm ? lost(sum.value) : 0;
     return sum;
 }
 
@@ -183,7 +192,7 @@ static ref_value gated(const problem *p, ref_value g, ref_value u)
         return (ref_value){ NAN, NAN }; /* the limits would make numbers of infinities */
     return (ref_value){ a * factor,
                         steepest * g.magnitude * (fabs(factor) + largest_error * u.magnitude) +
-                            fabs(a) * u.magnitude };
+                            fabs(a) * u.magnitude + lost(a * factor) };
 }
 
 void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
