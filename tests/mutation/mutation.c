@@ -1,11 +1,12 @@
 /* How many defects --verify finds: plants mutants in kernels of every family, verifies each, and
  * reports which were caught.
  *
- *   mutation EQUIVALENT [SAMPLE [SEED [JOBS]]]
+ *   mutation EQUIVALENT [SAMPLE [SEED [JOBS [FAMILY]...]]]
  *
  * EQUIVALENT is the list of mutants known to compute the same; SAMPLE 0 (the default) takes all
- * mutants, another number that many, chosen by SEED. The report goes to standard output; the exit
- * status is 1 where less than 95 % of the mutants that change behaviour are caught.
+ * mutants, another number that many, chosen by SEED; where families are named, of theirs. The
+ * report goes to standard output; the exit status is 1 where less than 95 % of the mutants that
+ * change behaviour are caught.
  *
  * A mutant that the emulator can't load is no mutant of a kernel and is left out. One that passes
  * computes the same for certain where its line depends on thread and block numbers alone, whose
@@ -87,9 +88,20 @@ static void try_one(void *context, size_t i)
     arena_free(a);
 }
 
-static void plant_all(arena *a, const subject_list *subjects, planted_list *out)
+/* Whether one of these, or any where there are none. */
+static bool is_named(const family *f, char *const *names)
+{
+    bool any = !*names;
+    for (; *names && !any; names++)
+        any = strcmp(f->name, *names) == 0;
+    return any;
+}
+
+static void plant_all(arena *a, const subject_list *subjects, char *const *names, planted_list *out)
 {
     for (size_t s = 0; s < subjects->count; s++) {
+        if (!is_named(subjects->items[s].instance->family, names))
+            continue;
         mutant_list mutants = { 0 };
         plant_mutants(a, subjects->items[s].ptx, &mutants);
         for (size_t i = 0; i < mutants.count; i++)
@@ -197,10 +209,10 @@ int main(int argc, char **argv)
     arena *a = arena_new();
     subject_list subjects = { 0 };
     equivalence_list equivalent = { 0 };
-    const char *error = "usage: mutation EQUIVALENT [SAMPLE [SEED [JOBS]]]";
+    const char *error = "usage: mutation EQUIVALENT [SAMPLE [SEED [JOBS [FAMILY]...]]]";
     char *text;
     size_t size;
-    if (argc < 2 || argc > 5 || !os_read_file(a, argv[1], &text, &size, &error) ||
+    if (argc < 2 || !os_read_file(a, argv[1], &text, &size, &error) ||
         !read_equivalences(a, text, &equivalent, &error) || !make_subjects(a, &subjects, &error)) {
         fprintf(stderr, "mutation: %s\n", error);
         arena_free(a);
@@ -208,7 +220,7 @@ int main(int argc, char **argv)
     }
     size_t sample = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     mutation_run r = { .equivalent = &equivalent };
-    plant_all(a, &subjects, &r.list);
+    plant_all(a, &subjects, argv + (argc > 5 ? 5 : argc), &r.list);
     size_t possible = r.list.count;
     if (sample)
         keep_sample(&r.list, sample, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
