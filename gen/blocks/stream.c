@@ -101,12 +101,14 @@ stream stream_begin(ptx *p, const instance *in, val x, unsigned rows, val *facto
     }
     s.table = shared_dynamic(p, "activations", floats ? F32 : U32);
     s.tile = s.f->table_bytes ? add(p, s.table, s.f->table_bytes) : s.table;
-    if (s.f->table_bytes)
-        s.f->table(p, s.table);
     if (floats)
         stream_floats_stage(p, in, &source, s.tile);
     else
         stream_integers_stage(p, &s, &source);
+    if (s.f->table_bytes) {
+        phase(p, "unpack the tables");
+        s.f->table(p, s.table);
+    }
     if (in->options.norm) {
         phase(p, "sum the squares of x");
         *factors = norm_factors(p, in, &source);

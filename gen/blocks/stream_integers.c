@@ -445,20 +445,20 @@ static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const
     unsigned all = count * s->rows, at_once = loads_at_once(s), here;
     for (unsigned from = 0; from < all; from += here) {
         val words[MOST_AT_ONCE][STREAM_LOADED];
-        stream_weights w[MOST_AT_ONCE];
+        stream_weights w[STREAM_ROWS];
         here = all - from < at_once ? all - from : at_once;
         for (unsigned i = 0; i < here; i++) {
             const stream_row *row = &rows[(from + i) % s->rows];
             int64_t step = (int64_t)(first + (from + i) / s->rows) * step_bytes(s);
             s->f->load(p, row, row->offset + step, words[i]);
         }
-        for (unsigned i = 0; i < here; i++)
-            w[i] = s->f->decode(p, &s->lane, &rows[(from + i) % s->rows], words[i]);
         for (unsigned i = 0, of_step; i < here; i += of_step) {
             unsigned row = (from + i) % s->rows, step = first + (from + i) / s->rows;
             of_step = here - i < s->rows - row ? here - i : s->rows - row;
+            for (unsigned r = 0; r < of_step; r++)
+                w[r] = s->f->decode(p, &s->lane, &rows[row + r], words[i + r]);
             for (unsigned v = 0; v < s->vectors; v++)
-                add_products(p, s, &w[i], row, of_step, tile, step, v);
+                add_products(p, s, w, row, of_step, tile, step, v);
         }
     }
 }
