@@ -87,13 +87,14 @@ static void decode_nvfp4(const uint8_t *block, float *w)
 }
 
 /* Codes of about 2^-6, the smallest normal one, mostly: an octave has eight. Tiny ones are
- * subnormal and not much smaller, huge ones are the largest that there are. */
+ * subnormal and not much smaller, huge ones are the largest that there are, and the 0 above them.
+ */
 static void set_nvfp4_scales(uint8_t *block, fill_kind kind, random_source *r)
 {
     for (int j = 0; j < 4; j++) {
         uint64_t bits = random_next(r);
         uint64_t code = kind == FILL_TINY   ? bits & 7
-                        : kind == FILL_HUGE ? 0x6f + (bits & 15)
+                        : kind == FILL_HUGE ? 0x70 + (bits & 15)
                                             : 4 + (bits & 7);
         if (kind == FILL_OUTLIERS && (bits >> 16) % 50 == 0)
             code += 34;
