@@ -11,11 +11,12 @@
  * bytes, or the four two-bit values of each. In the tile a step has the activations in the order in
  * which lanes need them, so that every access is beside its neighbour's:
  *
- *   for each of the lane's segments  32 x 16 x s8     every lane's, turned as its weights are
- * (below) ONE_SCALE                        32 x 2 words     d; what the sum of x gives SCALES, two
- * segments             32 x 2 words     d of each, or 32 x 4        and behind them what their sums
- * give four segments            32 x 4 words     d of each 32 x 4 words     what their sums give,
- * where that is needed
+ *   for each of the lane's segments   32 x 16 x s8   every lane's, turned as its weights are
+ *   ONE_SCALE                         32 x 2 words   d; what the sum of x gives
+ *   SCALES, two segments              32 x 2 words   d of each, or
+ *                                     32 x 4 words   and behind them what their sums give
+ *   SCALES, four segments             32 x 4 words   d of each
+ *                                     32 x 4 words   what their sums give, where that is needed
  *
  * Crosswise, where a lane has a word of each of 16 segments, it is another order:
  *
@@ -35,6 +36,9 @@
  * A step is a multiple of 16 bytes, so that a lane's pieces are all turned alike, and so are the
  * activations in the tile; sums don't mind. Where rows are no multiple of 16 bytes, each row's
  * start adds to that: its pieces are turned back by as many bytes.
+ *
+ * What weights are looked up in (stream_grid.h) stands ahead of the tile. Pieces of indices are
+ * left in order, not turned.
  *
  * Weights that are floats (stream_floats.c): the tile has X as it is. A step is 32 16-byte loads of
  * weights, one a lane, and its activations are the first four of every lane, then the next four.
