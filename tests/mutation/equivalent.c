@@ -55,13 +55,13 @@ static bool fits(const char *pattern, const char *text)
     return *pattern == *text && (!*text || fits(pattern + 1, text + 1));
 }
 
-int find_equivalence(arena *a, const equivalence_list *list, const char *family, const mutant *m)
+int find_equivalence(arena *a, const equivalence_list *list, const instance *in, const mutant *m)
 {
     const char *before = without_numbers(a, m->before), *after = without_numbers(a, m->after);
     for (size_t i = 0; i < list->count; i++) {
         const equivalence *e = &list->items[i];
-        if (fits(e->family, family) && fits(e->kind, m->kind) && fits(e->before, before) &&
-            fits(e->after, after))
+        if ((fits(e->kernel, in->family->name) || fits(e->kernel, in->name)) &&
+            fits(e->kind, m->kind) && fits(e->before, before) && fits(e->after, after))
             return (int)i;
     }
     return -1;

@@ -80,8 +80,7 @@ static void try_one(void *context, size_t i)
         p->fate = CAUGHT;
     else if (computes_the_same(a, k, &p->mutant))
         p->fate = PROVEN;
-    else if ((p->reason =
-                  find_equivalence(a, r->equivalent, k->instance->family->name, &p->mutant)) >= 0)
+    else if ((p->reason = find_equivalence(a, r->equivalent, k->instance, &p->mutant)) >= 0)
         p->fate = LISTED;
     else
         p->fate = SURVIVED;
@@ -178,7 +177,7 @@ static void print_reasons(arena *a, const planted_list *list, const equivalence_
     for (size_t i = 0; i < equivalent->count; i++) {
         const equivalence *e = &equivalent->items[i];
         if (counts[i] || all)
-            printf("- %zu of %s, %s, `%s`: %s\n", counts[i], e->family, e->kind, e->before,
+            printf("- %zu of %s, %s, `%s`: %s\n", counts[i], e->kernel, e->kind, e->before,
                    e->reason);
     }
 }
