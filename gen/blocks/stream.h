@@ -150,6 +150,11 @@ typedef struct stream_format {
     unsigned table_bytes;
     void (*table)(ptx *p, val at);
 
+    /* What is loaded at once is loaded ahead of a barrier of the warp. ptxas would else put some
+     * loads off until what they load is used, to save registers. It keeps ordinary loads in front
+     * of a barrier, but not those of constant memory (ld_const). */
+    bool barrier;
+
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
     void (*row_new)(ptx *p, const stream_lane *lane, stream_row *row);

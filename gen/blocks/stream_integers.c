@@ -452,6 +452,8 @@ static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const
             int64_t step = (int64_t)(first + (from + i) / s->rows) * step_bytes(s);
             s->f->load(p, row, row->offset + step, words[i]);
         }
+        if (s->f->barrier)
+            warp_barrier(p);
         for (unsigned i = 0, of_step; i < here; i += of_step) {
             unsigned row = (from + i) % s->rows, step = first + (from + i) / s->rows;
             of_step = here - i < s->rows - row ? here - i : s->rows - row;

@@ -49,8 +49,8 @@ static void lane_xxs(ptx *p, stream_lane *lane)
 
 static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ2_XXS_D);
-    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
+    words[XXS_D] = ld_global(p, F16, row->block, offset + IQ2_XXS_D);
+    grid_load_lines(p, row, offset, words + XXS_LINES);
 }
 
 static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
@@ -85,6 +85,7 @@ const stream_format stream_IQ2_XXS = {
     .piece = piece,
     .table_bytes = XXS_BYTES,
     .table = table_xxs,
+    .barrier = true,
     .lane_new = lane_xxs,
     .load = load_xxs,
     .decode = decode_xxs,
@@ -111,9 +112,9 @@ static void row_xs(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[XS_D] = ld_const(p, F16, row->block, offset + IQ2_XS_D);
-    words[XS_SCALES] = ld_const(p, U16, row->at[XS_SCALES_AT], offset + IQ2_XS_SCALES);
-    stream_load_lines(p, row->lines, offset, 2, words + XS_LINES);
+    words[XS_D] = ld_global(p, F16, row->block, offset + IQ2_XS_D);
+    words[XS_SCALES] = ld_global(p, U16, row->at[XS_SCALES_AT], offset + IQ2_XS_SCALES);
+    grid_load_lines(p, row, offset, words + XS_LINES);
 }
 
 static stream_weights decode_xs(ptx *p, const stream_lane *lane, const stream_row *row,
@@ -145,6 +146,7 @@ const stream_format stream_IQ2_XS = {
     .piece = piece,
     .table_bytes = XS_BYTES,
     .table = table_xs,
+    .barrier = true,
     .lane_new = lane_xs,
     .row_new = row_xs,
     .load = load_xs,
@@ -173,9 +175,9 @@ static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[S_D] = ld_const(p, F16, row->block, offset + IQ2_S_D);
-    words[S_HIGH] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_INDICES_HIGH);
-    words[S_SCALES] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_SCALES);
+    words[S_D] = ld_global(p, F16, row->block, offset + IQ2_S_D);
+    words[S_HIGH] = ld_global(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_INDICES_HIGH);
+    words[S_SCALES] = ld_global(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_SCALES);
     grid_eight_load(p, row, offset, words + S_INDICES);
     grid_eight_load(p, row, offset + IQ2_S_SIGNS - IQ2_S_INDICES, words + S_SIGNS);
 }
@@ -208,6 +210,7 @@ const stream_format stream_IQ2_S = {
     .in_order = true,
     .table_bytes = S_BYTES,
     .table = table_s,
+    .barrier = true,
     .lane_new = lane_s,
     .row_new = row_s,
     .load = load_s,

@@ -41,9 +41,9 @@ static void row_xxs(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ3_XXS_D);
+    words[XXS_D] = ld_global(p, F16, row->block, offset + IQ3_XXS_D);
     grid_eight_load(p, row, offset, words + XXS_SIGNS);
-    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
+    grid_load_lines(p, row, offset, words + XXS_LINES);
 }
 
 static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
@@ -77,6 +77,7 @@ const stream_format stream_IQ3_XXS = {
     .piece = piece,
     .table_bytes = XXS_BYTES,
     .table = table_xxs,
+    .barrier = true,
     .row_new = row_xxs,
     .load = load_xxs,
     .decode = decode_xxs,
@@ -100,11 +101,11 @@ static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[S_D] = ld_const(p, F16, row->block, offset + IQ3_S_D);
-    words[S_HIGH] = ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ3_S_INDICES_HIGH);
-    words[S_SCALES] = ld_const(p, U8, row->at[S_SCALES_AT], offset + IQ3_S_SCALES);
+    words[S_D] = ld_global(p, F16, row->block, offset + IQ3_S_D);
+    words[S_HIGH] = ld_global(p, U16, row->at[S_HIGH_AT], offset + IQ3_S_INDICES_HIGH);
+    words[S_SCALES] = ld_global(p, U8, row->at[S_SCALES_AT], offset + IQ3_S_SCALES);
     grid_eight_load(p, row, offset, words + S_SIGNS);
-    stream_load_lines(p, row->lines, offset, 2, words + S_LINES);
+    grid_load_lines(p, row, offset, words + S_LINES);
 }
 
 static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,
@@ -138,6 +139,7 @@ const stream_format stream_IQ3_S = {
     .piece = piece,
     .table_bytes = S_BYTES,
     .table = table_s,
+    .barrier = true,
     .row_new = row_s,
     .load = load_s,
     .decode = decode_s,
