@@ -9,17 +9,20 @@ failed=0
 
 # phases NAME PHASE... : every kernel whose file is named so has these lines, one behind the other.
 phases() {
-    local files=("$out"/every.$1_*.ptx) file at phase
-    [ -e "${files[0]}" ] || { echo "FAILED: no $1"; failed=1; }
+    local files=("$out"/every.$1_*.ptx)
+    [ -e "${files[0]}" ] || { echo "FAILED: no $1"; failed=1; return; }
     shift
-    for file in "${files[@]}"; do
-        at=0
-        for phase; do
-            line=$(grep -n "^    // $phase" "$file" | cut -d : -f 1 | awk -v at=$at '$1 > at { print; exit }')
-            [ -n "$line" ] || { echo "FAILED: ${file##*/}: no '$phase' behind line $at"; failed=1; break; }
-            at=$line
-        done
-    done
+    awk -v phases="$(printf '|%s' "$@")" '
+        function ends() {
+            if (at && at <= count) {
+                print "FAILED: " file ": no \047" wanted[at] "\047"
+                bad = 1
+            }
+        }
+        BEGIN { count = split(substr(phases, 2), wanted, "|") }
+        FNR == 1 { ends(); file = FILENAME; at = 1 }
+        at <= count && index($0, "    // " wanted[at]) == 1 { at++ }
+        END { ends(); exit bad }' "${files[@]}" || failed=1
 }
 
 "$PTXGEN" --quiet --spec "$1/tests/every_family.ini" --out "$out" || exit 1

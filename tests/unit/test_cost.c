@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "test.h"
+#include "test_arena.h"
 #include "cost/cost.h"
 
 static const cost_figures counted = {
@@ -175,9 +175,8 @@ TEST(blocks_that_stay_wait_for_those_with_one_turn_more)
              2 * predict(&counted, &even, &gpu).times[BOUND_LATENCY]);
 }
 
-TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
+ARENA_TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
 {
-    arena *a = *state;
     const family *f = family_find(families, "incremental_attention");
     instance in = { .family = f };
     for (const key *k = f->keys; k->name; k++)
@@ -192,9 +191,8 @@ TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
     close_to(work.bytes, 2.0 * 4 * 100 * 64 * 2 + 2 * 12 * 64 * 4);
 }
 
-TEST(weights_are_counted_and_not_what_they_are_multiplied_by)
+ARENA_TEST(weights_are_counted_and_not_what_they_are_multiplied_by)
 {
-    arena *a = *state;
     instance plain = { .family = family_find(families, "f32_gemv"), .shape = { .k = 64, .n = 3 } };
     instance pair = default_instance("stream_gate_up", FORMAT_Q4_K);
     pair.shape = (problem_shape){ .k = 512, .n = 3, .m = 1 };
@@ -232,9 +230,8 @@ TEST(figures_between_counted_numbers_of_vectors_are_in_proportion)
     assert_int_equal(three.registers, eight.registers);
 }
 
-TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
+ARENA_TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
 {
-    arena *a = *state;
     for (size_t t = 0; t < target_count; t++) {
         strbuf out = strbuf_new(a);
         cost_list(&out, &targets[t]);
@@ -249,21 +246,4 @@ TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
         assert_null(strstr(out.text, "nan"));
         assert_null(strstr(out.text, "inf"));
     }
-}
-
-static int set_up(void **state)
-{
-    *state = arena_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
-int main(void)
-{
-    return test_run(set_up, tear_down);
 }

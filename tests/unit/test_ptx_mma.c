@@ -1,6 +1,6 @@
 /* A product on the tensor cores as a kernel generator writes it, from the builder to a result: the
  * text is what ptxas takes, and on the emulator it computes what three loops do. */
-#include "test.h"
+#include "test_arena.h"
 #include "check/ptxas.h"
 #include "emu/emu.h"
 #include "ptx/ptx.h"
@@ -64,21 +64,21 @@ static void fill(uint16_t *halves, float *values, size_t count, random_source *r
     }
 }
 
-TEST(the_emulator_computes_what_three_loops_do)
+ARENA_TEST(the_emulator_computes_what_three_loops_do)
 {
     static uint16_t a_halves[ROWS * DEPTH], b_halves[COLUMNS * DEPTH];
     static float a[ROWS * DEPTH], b[COLUMNS * DEPTH], d[ROWS * COLUMNS];
     random_source r = { 7 };
     fill(a_halves, a, ROWS * DEPTH, &r);
     fill(b_halves, b, COLUMNS * DEPTH, &r);
-    ptx_output text = built(*state);
+    ptx_output text = built(a);
     emu_report report;
     emu_memory *memory = emu_memory_new();
     uint64_t addresses[] = { emu_alloc(memory, sizeof d),
                              emu_map(memory, a_halves, sizeof a_halves, true),
                              emu_map(memory, b_halves, sizeof b_halves, true) };
     const void *params[] = { &addresses[0], &addresses[1], &addresses[2] };
-    const emu_module *module = emu_load(*state, text.text, text.length, &report);
+    const emu_module *module = emu_load(a, text.text, text.length, &report);
     if (!module)
         fail_msg("line %u: %s", report.line, report.message);
     emu_launch_config config = { .module = module,
@@ -102,35 +102,17 @@ TEST(the_emulator_computes_what_three_loops_do)
     emu_memory_free(memory);
 }
 
-TEST(ptxas_takes_it)
+ARENA_TEST(ptxas_takes_it)
 {
     ptxas assembler;
     ptxas_result result;
     const char *error;
-    ptx_output text = built(*state);
-    if (!ptxas_find(*state, NULL, &assembler, &error))
+    ptx_output text = built(a);
+    if (!ptxas_find(a, NULL, &assembler, &error))
         skip();
-    if (!ptxas_run(*state, &assembler, text.text, text.length, target_find("sm_80"), &result,
-                   &error))
+    if (!ptxas_run(a, &assembler, text.text, text.length, target_find("sm_80"), &result, &error))
         fail_msg("%s", error);
     if (!result.accepted)
         fail_msg("%s", result.message);
     assert_int_equal(result.spill_bytes, 0);
-}
-
-static int set_up(void **state)
-{
-    *state = arena_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
-int main(void)
-{
-    return test_run(set_up, tear_down);
 }
