@@ -64,8 +64,9 @@ unsigned stream_registers(const instance *in)
 static val norm_factors(ptx *p, const instance *in, const stream_source *source)
 {
     unsigned warps = ptx_block(p) / WARP, vectors = (unsigned)in->shape.m;
-    val parts = shared_array(p, "squares", F32, (warps + 1) * vectors);
-    val factors = add(p, parts, warps * vectors * F32_BYTES);
+    /* Factors first: their address is then the array's and takes no register through all rows. */
+    val factors = shared_array(p, "squares", F32, (warps + 1) * vectors);
+    val parts = add(p, factors, vectors * F32_BYTES);
     for (unsigned v = 0; v < vectors; v++) {
         val sum = warp_sum(p, get(p, source->squares[v]));
         val part = mad(p, warp_id(p), imm(U32, F32_BYTES), add(p, parts, v * warps * F32_BYTES));
