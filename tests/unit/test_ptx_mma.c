@@ -66,17 +66,17 @@ static void fill(uint16_t *halves, float *values, size_t count, random_source *r
 
 ARENA_TEST(the_emulator_computes_what_three_loops_do)
 {
-    static uint16_t a_halves[ROWS * DEPTH], b_halves[COLUMNS * DEPTH];
-    static float a[ROWS * DEPTH], b[COLUMNS * DEPTH], d[ROWS * COLUMNS];
+    static uint16_t left_halves[ROWS * DEPTH], right_halves[COLUMNS * DEPTH];
+    static float left[ROWS * DEPTH], right[COLUMNS * DEPTH], d[ROWS * COLUMNS];
     random_source r = { 7 };
-    fill(a_halves, a, ROWS * DEPTH, &r);
-    fill(b_halves, b, COLUMNS * DEPTH, &r);
+    fill(left_halves, left, ROWS * DEPTH, &r);
+    fill(right_halves, right, COLUMNS * DEPTH, &r);
     ptx_output text = built(a);
     emu_report report;
     emu_memory *memory = emu_memory_new();
     uint64_t addresses[] = { emu_alloc(memory, sizeof d),
-                             emu_map(memory, a_halves, sizeof a_halves, true),
-                             emu_map(memory, b_halves, sizeof b_halves, true) };
+                             emu_map(memory, left_halves, sizeof left_halves, true),
+                             emu_map(memory, right_halves, sizeof right_halves, true) };
     const void *params[] = { &addresses[0], &addresses[1], &addresses[2] };
     const emu_module *module = emu_load(a, text.text, text.length, &report);
     if (!module)
@@ -94,7 +94,7 @@ ARENA_TEST(the_emulator_computes_what_three_loops_do)
         for (int j = 0; j < COLUMNS; j++) {
             float sum = 0;
             for (int k = 0; k < DEPTH; k++)
-                sum += a[i * DEPTH + k] * b[j * DEPTH + k];
+                sum += left[i * DEPTH + k] * right[j * DEPTH + k];
             if (d[i * COLUMNS + j] != sum)
                 fail_msg("d[%d][%d] is %g, expected %g", i, j, (double)d[i * COLUMNS + j],
                          (double)sum);
