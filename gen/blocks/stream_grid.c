@@ -3,7 +3,7 @@
 
 enum { RUN_OF_EIGHT = 8, POSITIONS = 0x3210, NEGATIVE = 4 };
 
-/* The four bytes of levels that the selector's nibbles say. */
+/* Four levels from the first one on. */
 static uint32_t packed_levels(const weight_grid *g, unsigned first, int factor, int offset)
 {
     uint32_t word = 0;
@@ -31,15 +31,15 @@ static val eight_codes(ptx *p, val codes)
     return spread(p, apart, 2, 0x33333333);
 }
 
-/* Values of four codes of three bits. */
+/* Values of four codes of three bits, which become selectors of bytes. */
 static val four_values(ptx *p, const weight_grid *g, val codes)
 {
-    val apart = bit_and(p, bit_or(p, codes, shl(p, codes, 2)), 0x3f3f);
-    apart = bit_or(p, bit_and(p, codes, 0x003f), shl(p, bit_and(p, codes, 0x0fc0), 2));
+    val apart = bit_or(p, bit_and(p, codes, 0x003f), shl(p, bit_and(p, codes, 0x0fc0), 2));
     apart = bit_or(p, bit_and(p, apart, 0x0707), shl(p, bit_and(p, apart, 0x3838), 1));
     return prmt(p, imm(U32, packed_levels(g, 0, 1, 0)), imm(U32, packed_levels(g, 4, 1, 0)), apart);
 }
 
+/* Eight signs, of a code of seven or of all, one a nibble. */
 static val sign_word(ptx *p, const weight_grid *g, unsigned signs, val code)
 {
     val parity = code;
