@@ -55,8 +55,15 @@ val stream_warps(ptx *p)
 
 unsigned stream_registers(const instance *in)
 {
-    enum { OF_ONE_VECTOR = 80 };
-    return in->shape.m == 1 ? OF_ONE_VECTOR : in->family->launch.registers;
+    enum { OF_ONE_VECTOR = 80, CROWDED = 104 };
+    format weights = instance_weights(in);
+    bool of_one_matrix = family_key(in->family, "rows_per_warp");
+    unsigned rows = of_one_matrix ? (unsigned)in->rows_per_warp : STREAM_ROWS;
+    bool share_pointers = of_one_matrix && rows > 1 &&
+                          format_bytes(weights, (uint64_t)in->shape.k) % STREAM_LANE_BYTES == 0;
+    if (in->shape.m > 1)
+        return in->family->launch.registers;
+    return stream_formats[weights]->crowded == rows && !share_pointers ? CROWDED : OF_ONE_VECTOR;
 }
 
 /* The factor that the norm leaves for each vector, in shared memory: thread i adds up what the

@@ -155,6 +155,10 @@ typedef struct stream_format {
      * of a barrier, but not those of constant memory (ld_const). */
     bool barrier;
 
+    /* A warp that takes so many rows, each with pointers of its own, needs more registers than the
+     * 80 that two blocks of an SM leave it: 1 or 2. 0: not with any. */
+    unsigned crowded;
+
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
     void (*row_new)(ptx *p, const stream_lane *lane, stream_row *row);
@@ -235,7 +239,8 @@ void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 val stream_warp(ptx *p);
 val stream_warps(ptx *p);
 
-/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM. */
+/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, where the format is
+ * not crowded. */
 unsigned stream_registers(const instance *in);
 
 #endif

@@ -129,6 +129,7 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
 }
 
 const stream_format stream_IQ3_S = {
+    .crowded = 2,
     .scales = SCALES,
     .segments = 4,
     .factors = { 1, 1, 1, 1 },
