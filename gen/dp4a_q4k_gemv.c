@@ -22,6 +22,7 @@ static q4k_q8_product product_new(const instance *in, const gemv_operands *g, un
         .rows = rows,
         .vectors = vectors,
         .x = g->x,
+        .behind = g->behind,
         .quantized = in->family->activations == FORMAT_Q8_1,
         .blocks = g->blocks,
         .unroll = unroll,
@@ -74,9 +75,9 @@ static void build_row_a_block(ptx *p, const instance *in)
 
 static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(3), KEY_DIMS, KEY_END };
 static const key hw_keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END };
-static const key batched_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(2),
+static const key batched_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(2), KEY_ROWS,
                                     KEY_NUM_WARPS(4),   KEY_DIMS, KEY_END };
-static const key inline_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(1),
+static const key inline_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(1), KEY_ROWS,
                                    KEY_NUM_WARPS(4),   KEY_DIMS, KEY_END };
 static const key dp4a_keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
 static const param params[] = { OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(Q8_1, x, "k", 4),
@@ -142,8 +143,9 @@ const family batched_hw_dp4a_q4k_gemv = {
     .keys = batched_keys,
     .params = batched_params,
     .launch = { .block = "32*num_warps",
-                .grid = { "min(n, sm_count*16)" },
-                .shared = "2*m*" BLOCK_SUMS_SHARED,
+                .grid = { "min(n, sm_count*16)", GEMV_GRID_Y },
+                .shared = "2*vectors*" BLOCK_SUMS_SHARED,
+                .sizes = gemv_sizes,
                 .rows = "2",
                 .registers = 128 },
     .build = build_batched,
@@ -163,8 +165,9 @@ const family inline_q8_dp4a_q4k_gemv = {
     .keys = inline_keys,
     .params = inline_params,
     .launch = { .block = "32*num_warps",
-                .grid = { "min(n, sm_count*16)" },
-                .shared = "2*m*" BLOCK_SUMS_SHARED,
+                .grid = { "min(n, sm_count*16)", GEMV_GRID_Y },
+                .shared = "2*vectors*" BLOCK_SUMS_SHARED,
+                .sizes = gemv_sizes,
                 .rows = "2",
                 .registers = 128 },
     .build = build_batched,

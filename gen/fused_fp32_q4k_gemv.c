@@ -15,7 +15,8 @@ enum { ROWS = 2 };
 typedef struct lane_state {
     const q4k_lane *lane;
     unsigned vectors;
-    val blocks; /* super-blocks of a vector */
+    val blocks;        /* super-blocks of a vector */
+    const val *behind; /* of each vector: see gemv_operands */
     var values;
     var header[ROWS], quants[ROWS];
     var acc[ROWS * MAX_VECTORS];
@@ -34,7 +35,7 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
         w[r] = q4k_unpack(p, word, &h);
     }
     for (unsigned v = 0; v < s->vectors; v++) {
-        place at = place_behind(p, V(s->values), v, s->blocks, Q4K_F32_BYTES);
+        place at = place_of_vector(p, V(s->values), s->behind, v, s->blocks, Q4K_F32_BYTES);
         q4k_activations x = q4k_load_activations(p, at.base, at.offset + offset[ACTIVATIONS]);
         for (unsigned r = 0; r < ROWS; r++) {
             var acc = s->acc[ROWS * v + r];
@@ -52,7 +53,7 @@ static void multiply(ptx *p, const gemv_operands *g, const q4k_lane *lane, val r
     walk along = { .first = first, .end = g->blocks, .stride = warps };
     along.unroll = vectors == 1 ? 2 : 1;
     along.weights = ROWS * Q4_K_VALUES / 32;
-    lane_state s = { .lane = lane, .vectors = vectors, .blocks = g->blocks };
+    lane_state s = { .lane = lane, .vectors = vectors, .blocks = g->blocks, .behind = g->behind };
     val values = mad_wide(p, mad(p, first, Q4_K_VALUES, lane->value), 4, g->x);
     s.values = walk_along(p, &along, values, warps * Q4K_F32_BYTES);
     for (unsigned r = 0; r < ROWS; r++) {
@@ -83,9 +84,8 @@ static void build(ptx *p, const instance *in)
     }
 }
 
-static const key keys[] = {
-    KEY_K(Q4_K_VALUES), KEY_N, KEY_M(1), KEY_NUM_WARPS(4), KEY_DIMS, KEY_END
-};
+static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(1), KEY_ROWS,
+                            KEY_NUM_WARPS(4),   KEY_DIMS, KEY_END };
 static const param params[] = { OUT(F32, y, "m*n", 4), IN(Q4_K, w, "n*k", 16),
                                 IN(F32, x, "m*k", 16), PARAM_END };
 
@@ -100,8 +100,9 @@ const family fused_fp32_q4k_gemv = {
     .keys = keys,
     .params = params,
     .launch = { .block = "32*num_warps",
-                .grid = { "min(n, sm_count*16)" },
-                .shared = "2*m*" BLOCK_SUMS_SHARED,
+                .grid = { "min(n, sm_count*16)", GEMV_GRID_Y },
+                .shared = "2*vectors*" BLOCK_SUMS_SHARED,
+                .sizes = gemv_sizes,
                 .rows = "2",
                 .registers = 128 },
     .build = build,

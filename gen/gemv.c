@@ -37,7 +37,7 @@ static void build(ptx *p, const instance *in)
         if (in->options.norm)
             load_eight(p, add(p, gamma, offset), norm);
         for (unsigned v = 0; v < vectors; v++) {
-            place vector = place_behind(p, add(p, g.x, offset), v, columns, F32_BYTES);
+            place vector = place_of_vector(p, add(p, g.x, offset), g.behind, v, columns, F32_BYTES);
             load_eight(p, add(p, vector.base, vector.offset), x);
             for (int i = 0; i < UNPACKED; i++) {
                 if (in->options.norm) {
@@ -66,11 +66,14 @@ const family gemv = {
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     .op = OP_GEMV,
     .activations = FORMAT_F32,
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEYS_AROUND_PRODUCT,
-                           KEY_VARIANT, KEY_PRECISION, KEY_DIMS, KEY_END },
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
+                           KEYS_AROUND_PRODUCT, KEY_VARIANT, KEY_PRECISION, KEY_DIMS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
-    .launch = { .block = "32", .grid = { "n" }, .registers = 128 },
+    .launch = { .block = "32",
+                .grid = { "n", GEMV_GRID_Y },
+                .sizes = gemv_sizes,
+                .registers = 128 },
     .build = build,
     .reference = ref_gemv,
     .tolerance = 5e-7,

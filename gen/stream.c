@@ -34,7 +34,7 @@ static void build_gemv(ptx *p, const instance *in)
     gemv_operands g = gemv_parameters(p, in);
     unsigned rows = (unsigned)in->rows_per_warp, count = rows * (unsigned)in->shape.m;
     val first = mul(p, stream_warp(p), rows), stride = mul(p, stream_warps(p), rows);
-    stream s = stream_begin(p, in, g.x, rows, &g.factors);
+    stream s = stream_begin(p, in, &g, rows, &g.factors);
     PTX_FOR (p, row, first, g.n, stride) {
         place addresses[STREAM_ROWS];
         val sums[STREAM_ROWS * MAX_VECTORS];
@@ -57,7 +57,7 @@ static void build_gate_up(ptx *p, const instance *in)
     g[0] = gemv_of(p, in, "y", "wg", "x");
     g[1] = gemv_of(p, in, "y", "wu", "x");
     val first = stream_warp(p), stride = stream_warps(p), factors = { 0 };
-    stream s = stream_begin(p, in, g[0].x, MATRICES, &factors);
+    stream s = stream_begin(p, in, &g[0], MATRICES, &factors);
     PTX_FOR (p, row, first, g[0].n, stride) {
         place addresses[STREAM_ROWS];
         for (int i = 0; i < MATRICES; i++)
@@ -72,10 +72,13 @@ static void build_gate_up(ptx *p, const instance *in)
                 gate = mul(p, gate, factor);
                 up = mul(p, up, factor);
             }
-            val y = add(p, g[0].y, (long long)v * in->shape.n * F32_BYTES);
+            val vector_row = gemv_vector_row(p, &g[0], imm(U32, v));
+            val y = g[0].m.kind ? add(p, g[0].y, shl(p, mul_wide(p, vector_row, g[0].n), 2))
+                                : add(p, g[0].y, (long long)v * in->shape.n * F32_BYTES);
             PTX_IF (p, eq(p, lane_id(p), 0))
-                st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
-                          gated(p, in->options.activation, gate, up));
+                PTX_IF (p, gemv_vector_exists(p, &g[0], vector_row))
+                    st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
+                              gated(p, in->options.activation, gate, up));
         }
     }
 }
@@ -96,6 +99,7 @@ static int64_t table_bytes(const instance *in)
 }
 
 static const derived_size tile_sizes[] = {
+    GEMV_VECTORS,
     { "step_values", step_values,
       "1024 or 2048, or what 512 bytes of floats are: values staged together" },
     { "step_bytes", step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
@@ -104,12 +108,13 @@ static const derived_size tile_sizes[] = {
 };
 
 /* The sums of squares and the factors of a norm. */
-#define STREAM_LAUNCH(rows_of_turn)                                                            \
-    {                                                                                          \
-        .block = "32*num_warps", .grid = { "min(ceil_div(n, " rows_of_turn "), sm_count*2)" }, \
-        .shared = "norm*4*m*(num_warps+1)",                                                    \
-        .dynamic_shared = "table_bytes+m*ceil_div(k, step_values)*step_bytes",                 \
-        .sizes = tile_sizes, .rows = rows_of_turn, .registers = 160                            \
+#define STREAM_LAUNCH(rows_of_turn)                                                  \
+    {                                                                                \
+        .block = "32*num_warps",                                                     \
+        .grid = { "min(ceil_div(n, " rows_of_turn "), sm_count*2)", GEMV_GRID_Y },   \
+        .shared = "norm*4*vectors*(num_warps+1)",                                    \
+        .dynamic_shared = "table_bytes+vectors*ceil_div(k, step_values)*step_bytes", \
+        .sizes = tile_sizes, .rows = rows_of_turn, .registers = 160                  \
     }
 
 const family stream_gemv = {
@@ -120,8 +125,8 @@ const family stream_gemv = {
     .activations = FORMAT_F32,
     .quantizes = true,
     .preference = 20,
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_STREAM_WARPS,
-                           KEY_ROWS_PER_WARP, KEYS_AROUND_PRODUCT, KEY_END },
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
+                           KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     .launch = STREAM_LAUNCH("num_warps*rows_per_warp"),
@@ -138,8 +143,8 @@ const family stream_gate_up = {
     .activations = FORMAT_F32,
     .quantizes = true,
     .preference = 20,
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_STREAM_WARPS,
-                           KEY_ACTIVATION, KEYS_NORM, KEY_END },
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
+                           KEY_STREAM_WARPS, KEY_ACTIVATION, KEYS_NORM, KEY_END },
     .params =
         (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
                          IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), PARAM_END },

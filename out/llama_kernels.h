@@ -75,11 +75,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 4
+#if PTXGEN_ABI != 5
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 4
+#define PTXGEN_ABI 5
 
 #ifdef __cplusplus
 extern "C" {
@@ -168,7 +168,7 @@ typedef struct ptxgen_config {
 
 /* What the host knows at launch. A kernel needs some or none: 0 stands for not known. */
 typedef struct ptxgen_run {
-    int64_t k, n, m;  /* sizes, of kernels with dynamic dims */
+    int64_t k, n, m;  /* sizes, of kernels with dynamic dims; m also of those with rows at run time */
     int64_t sm_count; /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 } ptxgen_run;
 
@@ -196,10 +196,12 @@ typedef struct ptxgen_kernel {
     unsigned (*shared_at)(const ptxgen_run *run); /* NULL where shared_dynamic is fixed */
     size_t workspace;                       /* bytes of device memory beside the parameters */
 
-    /* The configuration; 0 where the family has no such key (m is 1 then). */
+    /* The configuration; 0 where the family has no such key (m is 1 then). With rows = run_time m is
+     * how many rows of X a block takes at once. */
     int64_t k, n, m;
     int64_t num_warps, head_dim, num_heads, num_kv_heads, max_seq_len;
-    int dynamic_dims;     /* 1: k, n and m are parameters, and other sizes than these run as well */
+    int dynamic_dims;     /* 1: those of k, n and m whose config says at_run_time are parameters, and
+                             other sizes than these run as well */
     int seq_len_indirect; /* 1: the sequence length is read from device memory */
     const ptxgen_config *config; /* all keys of the family */
     size_t config_count;
@@ -304,6 +306,23 @@ static inline unsigned ptxgen_extent(int64_t blocks, int64_t most)
     return blocks > 0 && blocks <= most ? (unsigned)blocks : 0;
 }
 
+static inline const ptxgen_config *ptxgen_key(const ptxgen_config *config, size_t count,
+                                              const char *name)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (strcmp(config[i].name, name) == 0)
+            return &config[i];
+    return NULL;
+}
+
+/* Whether a launch says how many rows X and Y have, and m is how many of them a block takes. */
+static inline int ptxgen_rows_at_run_time(const ptxgen_kernel *kernel)
+{
+    const ptxgen_config *rows = ptxgen_key(kernel->config, kernel->config_count, "rows");
+    return rows && rows->value != 0;
+}
+
 /* The run-time values of a kernel: its own sizes where they are built in, else the caller's. */
 static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen_run *run)
 {
@@ -311,8 +330,9 @@ static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen
     if (!kernel->dynamic_dims) {
         values.k = kernel->k;
         values.n = kernel->n;
-        values.m = kernel->m;
     }
+    if (!kernel->dynamic_dims && !ptxgen_rows_at_run_time(kernel))
+        values.m = kernel->m;
     return values;
 }
 
@@ -369,16 +389,6 @@ static inline unsigned ptxgen_shared(const ptxgen_kernel *kernel, const ptxgen_r
         return kernel->shared_dynamic;
     values = ptxgen_run_of(kernel, run);
     return kernel->shared_at(&values);
-}
-
-static inline const ptxgen_config *ptxgen_key(const ptxgen_config *config, size_t count,
-                                              const char *name)
-{
-    size_t i;
-    for (i = 0; i < count; i++)
-        if (strcmp(config[i].name, name) == 0)
-            return &config[i];
-    return NULL;
 }
 
 static inline int ptxgen_fits_size(const ptxgen_kernel *kernel, const char *name, int64_t wanted)
@@ -564,12 +574,32 @@ static inline int ptxgen_choice(const ptxgen_kernel *kernel, const ptxgen_query 
     return !kernel->chosen_by ? 0 : as_wanted ? 2 : 1;
 }
 
+/* Whether two kernels are of one family, or chosen by one. */
+static inline int ptxgen_have_one_origin(const ptxgen_kernel *a, const ptxgen_kernel *b)
+{
+    return strcmp(a->chosen_by ? a->chosen_by : a->family,
+                  b->chosen_by ? b->chosen_by : b->family) == 0;
+}
+
+/* How often weights are read for so many rows. */
+static inline int64_t ptxgen_passes(const ptxgen_kernel *kernel, int64_t rows)
+{
+    return kernel->m > 0 ? PTXGEN_CEIL_DIV(rows, kernel->m) : rows;
+}
+
 /* Whether a kernel is to be taken in place of one that stands before it in the table. */
 static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kernel *earlier,
                                    const ptxgen_query *query)
 {
     if (later->dynamic_dims != earlier->dynamic_dims)
         return earlier->dynamic_dims;
+    if (ptxgen_rows_at_run_time(later) != ptxgen_rows_at_run_time(earlier))
+        return ptxgen_rows_at_run_time(earlier);
+    if (ptxgen_rows_at_run_time(later) && query->m && later->m != earlier->m &&
+        ptxgen_have_one_origin(later, earlier))
+        return ptxgen_passes(later, query->m) != ptxgen_passes(earlier, query->m)
+                   ? ptxgen_passes(later, query->m) < ptxgen_passes(earlier, query->m)
+                   : later->m < earlier->m;
     if (ptxgen_choice(later, query) != ptxgen_choice(earlier, query))
         return ptxgen_choice(later, query) > ptxgen_choice(earlier, query);
     if (ptxgen_are_one(later, earlier))
@@ -577,10 +607,11 @@ static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kern
     return later->preference > earlier->preference;
 }
 
-/* The kernel for a query, or NULL: sizes that are built in before those given at run time, then what
- * variant = auto chose, then the family's preference, by which kernels that round x come first (say
- * .precision = PTXGEN_F32 for one that does not), then the order of the spec; of a kernel made or
- * chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
+/* The kernel for a query, or NULL: sizes that are built in before those given at run time (of one
+ * family's kernels with rows = run_time that which reads the weights least often for the m wanted),
+ * then what variant = auto chose, then the family's preference, by which kernels that round x come
+ * first (say .precision = PTXGEN_F32 for one that does not), then the order of the spec; of a kernel
+ * made or chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
 static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *kernels, size_t count,
                                                   const ptxgen_query *query)
 {
@@ -693,13 +724,13 @@ extern const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4;
 /* y[4096] = W[4096,4096] x[4096], weights q6_k, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
 extern const ptxgen_kernel llama_q6k_gemv_k4096_n4096;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2), 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
 extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2;
 
 /* y[4096] = W[4096,4096] x[4096], weights q8_0, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
 extern const ptxgen_kernel llama_q8_0_gemv_k4096_n4096;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2), 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
 extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2;
 
 /* q8[1,4096] = q8_1(x[1,4096]), activations f32, num_warps 4.  sm_75, block 128, grid 32. */
@@ -6106,6 +6137,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] 
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 4096, 0, NULL, 0, 0, 0, 1 },
     { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
     { "num_warps", 12, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
@@ -6124,7 +6156,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     4096, 4096, 1, /* k, n, m */
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config, 10,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config, 11,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -6719,6 +6751,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 4096, 0, NULL, 0, 0, 0, 1 },
     { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
     { "num_warps", 12, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
@@ -6737,7 +6770,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     4096, 4096, 1, /* k, n, m */
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 10,
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 11,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */

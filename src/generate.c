@@ -22,6 +22,12 @@ static const char *what_it_is(arena *a, const instance *in)
     return line.text;
 }
 
+/* Whether the grid's y is for rows of X that another configuration of the family may have. */
+static bool has_one_group(const instance *in)
+{
+    return family_key(in->family, "rows") && in->rows_mode == ROWS_FIXED;
+}
+
 /* "ptxgen 0.1.0  block 128  grid 4096" */
 static const char *how_to_launch(arena *a, const instance *in, unsigned block)
 {
@@ -30,7 +36,8 @@ static const char *how_to_launch(arena *a, const instance *in, unsigned block)
     strbuf_put(&line, "ptxgen " PTXGEN_VERSION "  block ");
     strbuf_unsigned(&line, block);
     strbuf_put(&line, "  grid ");
-    for (int d = 0; d < 3 && (d == 0 || l->grid[d]); d++) {
+    int axes = l->grid[2] ? 3 : l->grid[1] && !has_one_group(in) ? 2 : 1;
+    for (int d = 0; d < axes; d++) {
         int64_t size = formula_value(l->grid[d], in, NULL);
         if (d)
             strbuf_put(&line, ", ");

@@ -30,6 +30,19 @@ gemv_operands gemv_parameters(ptx *p, const instance *in)
     return g;
 }
 
+/* Rows from m_val on stand for the last one. */
+static void place_vectors(ptx *p, const instance *in, gemv_operands *g)
+{
+    const format_info *x = &formats[in->family->activations];
+    g->m = named(p, "m_val", parameter(p, "m_val"));
+    g->first = named(p, "first vector", mul(p, ctaid_y(p), (unsigned)in->shape.m));
+    val blocks = div(p, dim_k(p, in), x->block_values), last = sub(p, g->m, 1);
+    for (unsigned v = 0; v < in->shape.m; v++) {
+        val row = min(p, gemv_vector_row(p, g, imm(U32, v)), last);
+        g->behind[v] = mul(p, mul_wide(p, row, blocks), x->block_bytes);
+    }
+}
+
 gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x)
 {
     const format_info *weights = &formats[instance_weights(in)];
@@ -41,8 +54,17 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
         .blocks = div(p, dim_k(p, in), weights->block_values),
     };
     g.row_bytes = mul(p, g.blocks, weights->block_bytes);
+    if (in->rows_mode == ROWS_RUN_TIME)
+        place_vectors(p, in, &g);
     return g;
 }
+
+int64_t gemv_vectors(const instance *in)
+{
+    return in->shape.m;
+}
+
+const derived_size gemv_sizes[] = { GEMV_VECTORS, { NULL, NULL, NULL } };
 
 unsigned gemv_registers(const instance *in)
 {
@@ -61,6 +83,24 @@ place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
     if (count.kind == VAL_IMM && (step == 0 || count.bits <= INT32_MAX / 2 / step))
         return (place){ base, (int64_t)(count.bits * step) };
     return (place){ mad_wide(p, count, (long long)step, base), 0 };
+}
+
+place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
+                      unsigned bytes)
+{
+    if (behind && behind[number].kind)
+        return (place){ add(p, base, behind[number]), 0 };
+    return place_behind(p, base, number, count, bytes);
+}
+
+val gemv_vector_row(ptx *p, const gemv_operands *g, val number)
+{
+    return g->m.kind ? add(p, g->first, number) : number;
+}
+
+val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row)
+{
+    return g->m.kind ? lt(p, vector_row, g->m) : imm(PRED, 1);
 }
 
 bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows)
@@ -82,20 +122,23 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
         val own = add(p, row, vectors == 1 ? sums.number : rem(p, sums.number, rows));
         val inside = gemv_turns_are_whole(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
         val element = convert(p, U64, own);
-        if (vectors > 1)
-            element = mad_wide(p, div(p, sums.number, rows), g->n, element);
-        PTX_IF (p, inside) {
-            val offset = shl(p, element, 2), sum = sums.sum;
-            if (g->factors.kind) {
-                val vector = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
-                sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
+        val vector_row =
+            gemv_vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
+        if (vectors > 1 || g->m.kind)
+            element = mad_wide(p, vector_row, g->n, element);
+        PTX_IF (p, inside)
+            PTX_IF (p, gemv_vector_exists(p, g, vector_row)) {
+                val offset = shl(p, element, 2), sum = sums.sum;
+                if (g->factors.kind) {
+                    val of = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
+                    sum = mul(p, sum, ld_shared(p, F32, mad(p, of, 4, g->factors), 0));
+                }
+                if (g->bias.kind)
+                    sum = add(p, sum, ld_const(p, F32, mad_wide(p, own, 4, g->bias), 0));
+                if (g->residual.kind)
+                    sum = add(p, sum, ld_const(p, F32, add(p, g->residual, offset), 0));
+                st_global(p, F32, add(p, g->y, offset), 0, sum);
             }
-            if (g->bias.kind)
-                sum = add(p, sum, ld_const(p, F32, mad_wide(p, own, 4, g->bias), 0));
-            if (g->residual.kind)
-                sum = add(p, sum, ld_const(p, F32, add(p, g->residual, offset), 0));
-            st_global(p, F32, add(p, g->y, offset), 0, sum);
-        }
     }
 }
 

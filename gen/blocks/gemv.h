@@ -14,12 +14,24 @@ val dim_m(ptx *p, const instance *in);
 
 typedef struct gemv_operands {
     val y, w, x;
-    val bias, residual; /* added to the result, [n] and [m, n]; without a kind: none */
-    val factors;        /* of each vector's results, in shared memory; without a kind: none */
-    val n;              /* rows */
-    val blocks;         /* of the weights' format in a row */
-    val row_bytes;      /* of a row of W */
+    val bias, residual;      /* added to the result, [n] and [m, n]; without a kind: none */
+    val factors;             /* of each vector's results, in shared memory; without a kind: none */
+    val n;                   /* rows */
+    val blocks;              /* of the weights' format in a row */
+    val row_bytes;           /* of a row of W */
+    val m;                   /* rows of X and Y at run time; without a kind: those of the block */
+    val first;               /* of them the block's first */
+    val behind[MAX_VECTORS]; /* and how far behind x each of its rows is, in bytes */
 } gemv_operands;
+
+/* Rows of X and Y that a block takes: a size that a launch's formulas name. */
+int64_t gemv_vectors(const instance *in);
+#define GEMV_VECTORS                                                             \
+    {                                                                            \
+        "vectors", gemv_vectors, "the key m: rows of X and Y that a block takes" \
+    }
+#define GEMV_GRID_Y "ceil_div(m, vectors)" /* one, where rows are fixed */
+extern const derived_size gemv_sizes[];    /* that alone */
 
 /* Loads the parameters y, w and x, bias and residual where there are some, and sizes the rows by
  * the weights' format. */
@@ -44,6 +56,17 @@ typedef struct place {
 /* What lies number * count * bytes behind base: row or vector number of an array. Where the sizes
  * are baked in, that is an offset alone. */
 place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes);
+
+/* The same of a vector of X, where each may be so many bytes behind the base; NULL, or without a
+ * kind: count * bytes behind the one ahead of it. */
+place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
+                      unsigned bytes);
+
+/* With rows = run_time the last block in y may have fewer vectors than the others. For those that
+ * are missing the last vector is read again, and nothing is stored. The row of Y that the block's
+ * vector of that number is, and whether there is one: */
+val gemv_vector_row(ptx *p, const gemv_operands *g, val number);
+val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row);
 
 /* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for
  * what is missing the last row is read again, and nothing is stored.

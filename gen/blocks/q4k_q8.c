@@ -132,11 +132,11 @@ static q8_values activations(ptx *p, const lane_state *s, unsigned vector, int64
 {
     const q4k_q8_product *of = s->of;
     if (!of->quantized) {
-        place x = place_behind(p, V(s->x), vector, of->blocks, Q4K_F32_BYTES);
+        place x = place_of_vector(p, V(s->x), of->behind, vector, of->blocks, Q4K_F32_BYTES);
         return q8_quantize(p, x.base, x.offset + offset);
     }
-    place block = place_behind(p, V(s->x), vector, of->blocks, Q4K_Q8_BYTES);
-    place q8 = place_behind(p, V(s->q8), vector, of->blocks, Q4K_Q8_BYTES);
+    place block = place_of_vector(p, V(s->x), of->behind, vector, of->blocks, Q4K_Q8_BYTES);
+    place q8 = place_of_vector(p, V(s->q8), of->behind, vector, of->blocks, Q4K_Q8_BYTES);
     return q8_load(p, block.base, block.offset + offset, q8.base, q8.offset + offset);
 }
 

@@ -66,9 +66,10 @@ val q4k_dot_q8(ptx *p, const q4k_quants *w, const q8_values *x, val acc);
 typedef struct q4k_q8_product {
     val w[Q4K_Q8_ROWS]; /* where each row starts */
     unsigned rows, vectors;
-    val x;          /* vectors one behind the other, */
-    bool quantized; /* of q8_1 blocks, else of f32 */
-    val blocks;     /* super-blocks of a row and of a vector */
+    val x;             /* vectors one behind the other, or */
+    const val *behind; /* each so many bytes behind x (gemv_operands); NULL: the former, */
+    bool quantized;    /* of q8_1 blocks, else of f32 */
+    val blocks;        /* super-blocks of a row and of a vector */
     unsigned unroll;
 } q4k_q8_product;
 

@@ -29,6 +29,13 @@ int64_t stream_table_bytes(format weights)
     return stream_formats[weights]->table_bytes;
 }
 
+val stream_source_vector(ptx *p, const instance *in, const stream_source *s, unsigned vector)
+{
+    place at = place_of_vector(p, s->of->x, s->of->behind, vector, imm(U32, (uint32_t)in->shape.k),
+                               F32_BYTES);
+    return add(p, at.base, at.offset);
+}
+
 val4 stream_source_four(ptx *p, const stream_source *s, unsigned vector, val at, val gamma_at,
                         int64_t offset)
 {
@@ -94,14 +101,14 @@ static val norm_factors(ptx *p, const instance *in, const stream_source *source)
     return factors;
 }
 
-stream stream_begin(ptx *p, const instance *in, val x, unsigned rows, val *factors)
+stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows, val *factors)
 {
     stream s = { .in = in,
                  .f = stream_formats[instance_weights(in)],
                  .rows = rows,
                  .vectors = (unsigned)in->shape.m };
     bool floats = s.f->scales == NO_SCALE;
-    stream_source source = { .x = x };
+    stream_source source = { .of = g };
     if (in->options.norm) {
         source.gamma = parameter(p, "gamma");
         for (unsigned v = 0; v < s.vectors; v++)

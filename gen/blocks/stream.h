@@ -191,9 +191,13 @@ void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS])
 
 /* X on its way into the tile. */
 typedef struct stream_source {
-    val x, gamma;             /* gamma without a kind: no norm */
+    const gemv_operands *of;  /* x, and where its vectors are */
+    val gamma;                /* without a kind: no norm */
     var squares[MAX_VECTORS]; /* a thread's sum of squares of each vector */
 } stream_source;
+
+/* Where a vector starts. */
+val stream_source_vector(ptx *p, const instance *in, const stream_source *s, unsigned vector);
 
 /* Four values of a vector at an address, times those of gamma behind offset bytes of the vector;
  * their squares are added up. */
@@ -227,10 +231,11 @@ int64_t stream_step_bytes(format weights);
 int64_t stream_table_bytes(format weights);
 int64_t stream_integers_step_bytes(const stream_format *f);
 
-/* What a kernel begins with: the vectors at x into the tile, by all threads, and the lane's place
+/* What a kernel begins with: the vectors of x into the tile, by all threads, and the lane's place
  * for so many rows at once. factors gets the address of the norm's factors of the vectors, f32 in
  * shared memory, or no kind where there is no norm. */
-stream stream_begin(ptx *p, const instance *in, val x, unsigned rows, val *factors);
+stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                    val *factors);
 
 /* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);

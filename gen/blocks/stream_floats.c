@@ -42,7 +42,7 @@ void stream_floats_stage(ptx *p, const instance *in, const stream_source *source
     unsigned of_step = step_values(in) / PIECE_VALUES, planes = of_step / WARP;
     bool whole = in->shape.k % step_values(in) == 0;
     for (unsigned v = 0; v < in->shape.m; v++) {
-        val vector = add(p, source->x, (long long)v * in->shape.k * F32_BYTES);
+        val vector = stream_source_vector(p, in, source, v);
         val into = add(p, tile, v * step_count(in) * step_bytes(in));
         PTX_FOR (p, piece, tid_x(p), step_count(in) * of_step, ptx_block(p)) {
             val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);

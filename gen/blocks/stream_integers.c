@@ -270,7 +270,7 @@ void stream_integers_stage(ptx *p, const stream *s, const stream_source *source)
 {
     unsigned segments = step_count(s) * WARP * s->f->segments;
     for (unsigned v = 0; v < s->vectors; v++) {
-        val vector = add(p, source->x, (long long)v * s->in->shape.k * F32_BYTES);
+        val vector = stream_source_vector(p, s->in, source, v);
         val into = add(p, s->tile, v * step_count(s) * tile_bytes(s));
         PTX_FOR (p, first, mul(p, warp_id(p), WARP), segments, ptx_block(p)) {
             val segment = add(p, first, lane_id(p)), values[STREAM_SEGMENT];

@@ -4,6 +4,9 @@
  * whole grid leaves unwritten is wrong as well. Blocks that finish a common result are those of
  * one x and y, and run together.
  *
+ * A kernel for any number of rows of X is run with one, with a group's, and with several groups of
+ * which the last is not full.
+ *
  * A sequence length only ever shrinks from one trial to the next, over one set of buffers: the
  * positions that stop being valid are made NaN, so that a kernel that uses one shows.
  */
@@ -187,8 +190,10 @@ static block_choice choose_blocks(arena *a, const trial *t, selection which)
     choose_with_partners(&c, t, 0);
     if (t->setup.shape.n) {
         uint64_t last_turn = ((uint64_t)t->setup.shape.n - 1) / rows_a_turn(t->instance);
-        choose_with_partners(&c, t, last_turn % grid);
-        choose_with_partners(&c, t, (last_turn + 1) % grid);
+        uint64_t across = t->grid[0], last_group = grid - across;
+        choose_with_partners(&c, t, last_turn % across);
+        choose_with_partners(&c, t, (last_turn + 1) % across);
+        choose_with_partners(&c, t, last_group + last_turn % across);
     }
     random_source r = { t->setup.seed };
     uint64_t work_at_once = (work / grid + 1) * together;
@@ -583,6 +588,25 @@ static bool run_shape(verifier *v, const problem_shape *shape)
            run_spoiled(v, shape, usual);
 }
 
+/* With rows = run_time numbers of rows around that of a group: all that is asked of a kernel with
+ * one row in the last group, where most is missing. */
+static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
+{
+    int64_t group = v->kernel->instance->shape.m;
+    const int64_t rows[] = { 1, group - 1, group, 2 * group + 3 };
+    problem_shape other = *shape;
+    if (v->kernel->instance->rows_mode == ROWS_FIXED)
+        return run_shape(v, shape);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        trial_setup setup = { .shape = *shape, .sm_count = USUAL_SM_COUNT, .seed = v->seed };
+        setup.shape.m = rows[i];
+        if (rows[i] && !run_setup(v, &setup, run_alone))
+            return false;
+    }
+    other.m = group + 1;
+    return run_shape(v, &other);
+}
+
 static bool fixes_all_sizes(const instance *in)
 {
     for (const key *k = in->family->keys; k->name; k++)
@@ -609,7 +633,7 @@ static bool run_other_sizes(verifier *v)
             if (k->at_run_time)
                 *instance_field(&other, k) =
                     other_size(&other, k, key_multiple(&other, k) > 1 ? columns[i] : rows[i]);
-        if (!run_shape(v, &other.shape))
+        if (!run_shape_with_rows(v, &other.shape))
             return false;
     }
     return true;
@@ -656,7 +680,8 @@ verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)
 {
     const instance *in = k->instance;
     verifier v = verifier_new(a, k, seed);
-    if (load(&v) && (!fixes_all_sizes(in) || run_shape(&v, &in->shape)) && in->dims == DIMS_DYNAMIC)
+    if (load(&v) && (!fixes_all_sizes(in) || run_shape_with_rows(&v, &in->shape)) &&
+        in->dims == DIMS_DYNAMIC)
         run_other_sizes(&v);
     arena_free(v.scratch);
     return v.result;

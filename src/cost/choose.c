@@ -118,11 +118,12 @@ static void try_values(search *s, instance *candidate, size_t key_number)
         }
 }
 
-/* With sizes that the model can count with. */
+/* With sizes that the model can count with: of rows at run time one group. */
 static instance sized(const instance *asked)
 {
     instance made = *asked;
     made.dims = DIMS_STATIC;
+    made.rows_mode = ROWS_FIXED;
     made.shape.k = asked->shape.k ? asked->shape.k : USUAL_COLUMNS;
     made.shape.n = asked->shape.n ? asked->shape.n : USUAL_ROWS;
     return made;
@@ -155,6 +156,7 @@ instance cost_choose(const instance *asked, const target *t, cost_prediction *pr
     if (predicted)
         *predicted = s.prediction;
     s.best.dims = asked->dims;
+    s.best.rows_mode = asked->rows_mode;
     s.best.shape.k = asked->shape.k;
     s.best.shape.n = asked->shape.n;
     s.best.chosen_by = asked->family;

@@ -115,7 +115,7 @@ static void print_contents(strbuf *out, const described_set *d)
 
 static bool is_number(const instance *in, const key *k)
 {
-    return !k->choices && !(k->at_run_time && in->dims == DIMS_DYNAMIC);
+    return !k->choices && !key_is_passed(in, k);
 }
 
 /* The family's line of mathematics with the sizes that the configuration fixes: inside brackets

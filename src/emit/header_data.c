@@ -34,9 +34,9 @@ size_t print_config(strbuf *out, const char *id, const instance *in)
                       k->real ? 0 : instance_value(in, k),
                       k->real ? instance_value_text(out->arena, in, k) : "0", quote,
                       word ? word : "NULL", quote);
-        if (k->at_run_time && in->dims == DIMS_DYNAMIC)
-            strbuf_format(out, "1, %" PRId64 ", %" PRId64 ", %" PRId64 " },\n", k->min, k->max,
-                          key_multiple(in, k));
+        if (key_is_passed(in, k))
+            strbuf_format(out, "1, %" PRId64 ", %" PRId64 ", %" PRId64 " },\n", key_least(in, k),
+                          key_most(in, k), key_multiple(in, k));
         else
             strbuf_put(out, "0, 0, 0, 1 },\n");
     }

@@ -245,7 +245,8 @@ static json_t *conventions_json(void)
         { "config",
           "keys as the spec says them; those with words are strings; with dims dynamic k, n "
           "and m are what the kernel was made for, 0 where nothing is, and parameters say "
-          "them" },
+          "them; with rows run_time m is how many rows of X a block takes at once, and in "
+          "expressions m is m_val, any number up to 65535 times that" },
         { "params",
           "in the order of the entry's; pointers are 64 bits, u32 is the number that size "
           "names" },

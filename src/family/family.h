@@ -34,6 +34,7 @@ typedef struct operation_info {
 extern const operation_info operations[OP_COUNT];
 
 enum { DIMS_STATIC, DIMS_DYNAMIC };   /* dims: k, n, m baked in, or parameters of the kernel */
+enum { ROWS_FIXED, ROWS_RUN_TIME };   /* rows of X and Y: m of them, or any number */
 enum { VARIANT_PLAIN, VARIANT_AUTO }; /* variant: as named, or as cost/choose.h says */
 /* precision, of variant = auto: x stays f32, or may be rounded to 8 bits */
 enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
@@ -52,6 +53,7 @@ typedef struct instance {
     problem_shape shape;
     problem_options options;
     int64_t dims;         /* DIMS_ */
+    int64_t rows_mode;    /* ROWS_; with RUN_TIME shape.m is how many a block takes at once */
     int64_t seq_len_mode; /* SEQ_LEN_ */
     int64_t num_warps;
     int64_t outputs_per_block;
@@ -95,11 +97,13 @@ typedef struct key {
     int64_t def;         /* the default; 0 with required */
     size_t like;         /* field of the instance whose value is the default; 0: none */
     bool required;
-    bool at_run_time;       /* with dynamic dims: need not be given, and is passed as NAME_dim */
-    bool zero_is_none;      /* has no part in the name where it is 0 */
-    size_t only_with;       /* field of the instance without which it means nothing; 0: none */
-    const char *tag;        /* numbers: "k" makes "_k4096" of 4096 */
-    const choice *choices;  /* words: ends with { NULL, NULL }; the value is the index */
+    bool at_run_time;      /* with dynamic dims: need not be given, and is passed as NAME_dim */
+    size_t counted_with;   /* field of the instance with which the number is passed as NAME_val, and
+                              the key is how many of them a block takes at once; 0: none */
+    bool zero_is_none;     /* has no part in the name where it is 0 */
+    size_t only_with;      /* field of the instance without which it means nothing; 0: none */
+    const char *tag;       /* numbers: "k" makes "_k4096" of 4096 */
+    const choice *choices; /* words: ends with { NULL, NULL }; the value is the index */
     const real_range *real; /* real numbers: in place of min, max and def; the default has no part
                                in the name */
 } key;
@@ -141,11 +145,17 @@ typedef struct key {
         .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
         .max = 32, .def = (default_warps), .tag = "w"                                             \
     }
-/* Vectors multiplied at once: always baked in, since a kernel has a sum for each in registers. */
+/* Vectors multiplied at once: always baked in, since a kernel has a sum for each in registers. With
+ * rows = run_time there may be more, or fewer: the grid's y has a block for every m of them. */
 #define KEY_M(least)                                                                            \
     {                                                                                           \
         .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = (least), \
-        .max = MAX_VECTORS, .def = (least), .tag = "m"                                          \
+        .max = MAX_VECTORS, .def = (least), .counted_with = KEY_FIELD(rows_mode), .tag = "m"    \
+    }
+#define KEY_ROWS                                                                                   \
+    {                                                                                              \
+        .name = "rows", .summary = "of X and Y: m, or a parameter", .field = KEY_FIELD(rows_mode), \
+        .choices = rows_choices                                                                    \
     }
 enum { MAX_VECTORS = 8 };
 #define KEY_VARIANT                                                                  \
@@ -170,6 +180,7 @@ enum {
 #include "format.def"
 };
 extern const choice dims_choices[];
+extern const choice rows_choices[];
 extern const choice variant_choices[];
 extern const choice precision_choices[];
 extern const choice seq_len_choices[];
@@ -334,6 +345,11 @@ bool key_takes_choice(const key *k, const choice *c);
 /* What a number of the key has to be a multiple of: at least 1. */
 int64_t key_multiple(const instance *in, const key *k);
 
+/* Whether the caller says a size at each launch, and of such a size the least and the most. */
+bool key_is_passed(const instance *in, const key *k);
+int64_t key_least(const instance *in, const key *k);
+int64_t key_most(const instance *in, const key *k);
+
 /* The value of a key in an instance, by its field; a real number as its bits. */
 int64_t *instance_field(instance *in, const key *k);
 int64_t instance_value(const instance *in, const key *k);
@@ -376,7 +392,8 @@ const char *param_direction(const param *p);
 format kv_format(const instance *in);
 
 /* The parameters of an instance's kernel: those of its family's table, then with dynamic dims
- * k_dim, n_dim and m_dim for those sizes it has. Returns their number, at most MAX_PARAMS. */
+ * k_dim, n_dim and m_dim for those sizes it has, and m_val where m is counted at run time. Returns
+ * their number, at most MAX_PARAMS. */
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS]);
 
 #endif

@@ -228,7 +228,7 @@ static quantity name(parser *p)
             return value;
         }
     const key *k = family_key(p->in->family, text);
-    if (!k || (k->at_run_time && p->in->dims == DIMS_DYNAMIC))
+    if (!k || key_is_passed(p->in, k))
         return at_run_time(p, text);
     size_t start = printed(p);
     print(p, text);

@@ -2,9 +2,9 @@
  *
  * Whole numbers, names, + - * / ( ), min(a, b), max(a, b) and ceil_div(a, b). A name is a term, a
  * derived size (always printed as its number) or a key of the instance's family, or a run-time
- * value: sm_count, and with dynamic dims k, n and m, which the caller of the kernel knows. Every
- * number about a launch comes from such a formula: the tool evaluates it where the configuration
- * fixes all names, and the header prints it as C where it does not.
+ * value: sm_count, with dynamic dims k, n and m, and with rows = run_time m, which the caller of
+ * the kernel knows. Every number about a launch comes from such a formula: the tool evaluates it
+ * where the configuration fixes all names, and the header prints it as C where it does not.
  */
 #ifndef PTXGEN_FAMILY_FORMULA_H
 #define PTXGEN_FAMILY_FORMULA_H

@@ -25,6 +25,12 @@ const choice dims_choices[] = {
     { NULL, NULL },
 };
 
+const choice rows_choices[] = {
+    [ROWS_FIXED] = { "fixed", "" },
+    [ROWS_RUN_TIME] = { "run_time", "_rows" },
+    { NULL, NULL },
+};
+
 const choice variant_choices[] = {
     [VARIANT_PLAIN] = { "plain", "" },
     [VARIANT_AUTO] = { "auto", "_auto" },
@@ -117,6 +123,33 @@ int64_t key_multiple(const instance *in, const key *k)
     return k->multiple_of > 1 ? k->multiple_of : 1;
 }
 
+static bool is_set(const instance *in, size_t field)
+{
+    int64_t value;
+    memcpy(&value, (const char *)in + field, sizeof value);
+    return value != 0;
+}
+
+static bool is_counted(const instance *in, const key *k)
+{
+    return k->counted_with && is_set(in, k->counted_with);
+}
+
+bool key_is_passed(const instance *in, const key *k)
+{
+    return (k->at_run_time && in->dims == DIMS_DYNAMIC) || is_counted(in, k);
+}
+
+int64_t key_least(const instance *in, const key *k)
+{
+    return is_counted(in, k) ? 1 : k->min;
+}
+
+int64_t key_most(const instance *in, const key *k)
+{
+    return is_counted(in, k) ? TARGET_MOST_GRID_YZ * instance_value(in, k) : k->max;
+}
+
 int64_t *instance_field(instance *in, const key *k)
 {
     return (int64_t *)(void *)((char *)in + k->field);
@@ -202,13 +235,6 @@ static void put_weights_tag(strbuf *name, const key *k, const char *word)
     bool k_quant = length > 2 && strcmp(word + length - 2, "_k") == 0;
     strbuf_format(name, "_%s%.*s%s", k->tag ? k->tag : "", (int)(k_quant ? length - 2 : length),
                   word, k_quant ? "k" : "");
-}
-
-static bool is_set(const instance *in, size_t field)
-{
-    int64_t value;
-    memcpy(&value, (const char *)in + field, sizeof value);
-    return value != 0;
 }
 
 /* Whether the key means something beside the values of the others. */
@@ -358,6 +384,11 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
     for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
         if (k->at_run_time && count < MAX_PARAMS)
             params[count++] = (param){ .name = arena_format(a, "%s_dim", k->name),
+                                       .kind = PARAM_U32,
+                                       .size = k->name };
+    for (const key *k = in->family->keys; k->name; k++)
+        if (is_counted(in, k) && count < MAX_PARAMS)
+            params[count++] = (param){ .name = arena_format(a, "%s_val", k->name),
                                        .kind = PARAM_U32,
                                        .size = k->name };
     return count;

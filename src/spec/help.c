@@ -238,6 +238,14 @@ static void put_params(strbuf *out, const family *f)
         strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
         strbuf_put(out, "in  u32 when dims are dynamic\n");
     }
+    for (const key *k = f->keys; family_key(f, "rows") && k->name; k++) {
+        if (!k->counted_with)
+            continue;
+        size_t line = begin_row(out, "", false);
+        strbuf_format(out, "%s_val", k->name);
+        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        strbuf_put(out, "in  u32 when rows = run_time: rows of X and Y\n");
+    }
 }
 
 static void put_launch(strbuf *out, const launch *l)

@@ -156,6 +156,64 @@ static void is_right_for_sizes_given_at_run_time(arena *a, const subject *s)
     }
 }
 
+/* A kernel made for groups of vectors, given so many at once. */
+static void run_rows(arena *a, const subject *s, const char *built, int64_t rows)
+{
+    instance in;
+    if (!suite_instance(a, s->family, built, &in))
+        return;
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 3 };
+    setup.shape.m = rows;
+    trial t = trial_prepare(a, &in, &setup);
+    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+}
+
+/* One, and around whole groups: of a last group that is not full rows are missing. */
+static void is_right_for_any_number_of_rows(arena *a, const subject *s)
+{
+    static const char *const around[] = {
+        "", "dims=dynamic ", "norm=rms ", "bias=add residual=add ", "norm=rms residual=add ",
+    };
+    int64_t fewest = family_key(s->family, "m")->min;
+    for (int64_t m = fewest; m <= 8; m += m == fewest ? 4 - m : 4)
+        for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+            const char *built =
+                arena_format(a, "%sm=%d rows=run_time %s", sizes(a, s, 3, 5), (int)m, around[i]);
+            const int64_t rows[] = { 1, m - 1, m, m + 1, 2 * m + 3 };
+            for (size_t r = m == 1; r < sizeof rows / sizeof *rows; r++)
+                if (rows[r])
+                    run_rows(a, s, built, rows[r]);
+        }
+}
+
+/* A row's result is the same to the bit whichever others there are. */
+static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
+{
+    enum { GROUP = 3, ROWS = 7 };
+    instance in;
+    suite_instance(a, s->family, arena_format(a, "%sm=%d rows=run_time", sizes(a, s, 3, 5), GROUP),
+                   &in);
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 3 };
+    setup.shape.m = ROWS;
+    trial all = trial_prepare(a, &in, &setup);
+    setup.shape.m = 1;
+    trial one = trial_prepare(a, &in, &setup);
+    const void *y_all, *y_one;
+    size_t inputs = trial_input_count(&all);
+    for (size_t i = 0; i + 1 < inputs; i++)
+        put_input(&one, i, all.params[i + 1].content.bytes);
+    expect_right(suite_run(a, s->device, &k, &all, NULL, &y_all));
+    uint64_t vector = one.params[inputs].size;
+    for (uint64_t row = 0; row < ROWS; row++) {
+        put_input(&one, inputs - 1, (const char *)all.params[inputs].content.bytes + row * vector);
+        expect_right(suite_run(a, s->device, &k, &one, NULL, &y_one));
+        assert_memory_equal((const char *)y_all + row * one.params[0].size, y_one,
+                            one.params[0].size);
+    }
+}
+
 /* Quantized activations are held tightly to the result over the same activations; that it is the
  * right one of the f32 activations can only be asked loosely. */
 static void check_loosely(arena *a, const trial *t, const void *output, const double *expected)
@@ -364,6 +422,8 @@ int main(void)
         { "is_right_at_the_edges", is_right_at_the_edges, NULL, false },
         { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "is_right_for_any_number_of_rows", is_right_for_any_number_of_rows, "rows", false },
+        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, "rows", false },
         { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims",
           false },
     };

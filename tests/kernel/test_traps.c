@@ -41,7 +41,35 @@ static const char wide_head_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 ma
 static const char gemv_keys[] = "k=1024 n=50";
 static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
 
+static const char rows_keys[] = "k=1024 n=50 m=2 rows=run_time";
+static const char rows_of_weights_keys[] = "weights=q4_k k=1024 n=50 m=2 rows=run_time";
+
+/* What every kernel for any number of rows has to heed: the end of Y, the end of X, its group. */
+#define TRAPS_OF_ROWS(of, keys)                                                        \
+    { "rows_of_y_stored_past_the_last_one_by_" #of,                                    \
+      #of,                                                                             \
+      keys,                                                                            \
+      { { "setp.lt.u32", ", %r1;", 0, "setp.eq.u32 $1, $2, $2;" } },                   \
+      "out of bounds",                                                                 \
+      "st.global.f32" },                                                               \
+        { "rows_of_x_read_past_the_last_one_by_" #of,                                  \
+          #of,                                                                         \
+          keys,                                                                        \
+          { { "min.u32", "", 2, "mov.u32 $1, $2;" } },                                 \
+          "out of bounds",                                                             \
+          "ld.global.nc" },                                                            \
+    {                                                                                  \
+        "one_group_of_rows_taken_for_all_by_" #of, #of, keys,                          \
+            { { "mov.u32", ", %ctaid.y;", 1, "mov.u32 $1, 0;" } }, "", "st.global.f32" \
+    }
+
 static const trap traps[] = {
+    TRAPS_OF_ROWS(gemv, rows_of_weights_keys),
+    TRAPS_OF_ROWS(stream_gemv, rows_of_weights_keys),
+    TRAPS_OF_ROWS(stream_gate_up, rows_of_weights_keys),
+    TRAPS_OF_ROWS(batched_hw_dp4a_q4k_gemv, rows_keys),
+    TRAPS_OF_ROWS(inline_q8_dp4a_q4k_gemv, rows_keys),
+    TRAPS_OF_ROWS(fused_fp32_q4k_gemv, rows_keys),
     { "trap_1_the_new_maximum_taken_for_the_old_one",
       "incremental_attention",
       attention_keys,

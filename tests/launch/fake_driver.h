@@ -13,7 +13,7 @@ enum {
     SM_COUNT = 20,
     SHARED_BLOCK = 65536,
     MOST_ARGUMENTS = 8,
-    MOST_LOADS = 16,
+    MOST_LOADS = 32,
     MOST_LAUNCHES = 4
 };
 

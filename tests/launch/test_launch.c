@@ -54,6 +54,28 @@ TEST_WITH(a_grid_divides_by_run_time_sizes_and_is_refused_without_them, set_up_l
     assert_int_equal(thread.launches, 1);
 }
 
+/* Rows of X by fours, rows of W by 24. */
+TEST_WITH(a_number_of_rows_decides_the_grid_s_y, set_up_loaded, NULL)
+{
+    static const struct {
+        uint32_t rows;
+        unsigned groups;
+    } launches[] = { { 1, 1 }, { 4, 1 }, { 5, 2 }, { 262140, 65535 } };
+    for (unsigned i = 0; i < sizeof launches / sizeof *launches; i++) {
+        assert_int_equal(engine_stream_gemv_q8_0_k64_n50_m4_rows_w12_r2_launch(
+                             *state, STREAM, 0x104, 0x220, 0x330, launches[i].rows),
+                         CUDA_SUCCESS);
+        assert_memory_equal(thread.list[i].grid, ((unsigned[]){ 3, launches[i].groups, 1 }),
+                            sizeof thread.list[i].grid);
+        assert_arguments(i, 0x104, 0x220, 0x330, launches[i].rows, 0);
+    }
+    for (uint32_t rows = 0; rows <= 262141; rows += 262141)
+        assert_int_equal(engine_stream_gemv_q8_0_k64_n50_m4_rows_w12_r2_launch(
+                             *state, STREAM, 0x104, 0x220, 0x330, rows),
+                         CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(thread.launches, sizeof launches / sizeof *launches);
+}
+
 /* One warp a block of 32 values: 2^31 blocks are one too many. */
 TEST_WITH(a_grid_beyond_cudas_limits_is_refused, set_up_loaded, NULL)
 {

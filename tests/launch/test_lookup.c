@@ -22,7 +22,7 @@ TEST(a_miss_names_the_nearest_kernel_and_what_is_different)
     assert_says(&(ptxgen_query){ .op = PTXGEN_GEMV, .weights = PTXGEN_Q6_K, .k = 512, .n = 7 },
                 "no gemv with weights q6_k, k 512, n 7 was generated; nearest: "
                 "mwv_q4k_gemv_k512_n7_w4 (weights are q4_k)");
-    assert_says(&(ptxgen_query){ .op = PTXGEN_RMSNORM_GEMV, .epsilon = 1e-5 },
+    assert_says(&(ptxgen_query){ .op = PTXGEN_RMSNORM_GEMV, .epsilon = 1e-6 },
                 "no rmsnorm_gemv with that epsilon was generated; nearest: "
                 "mwv_q4k_gemv_k512_n7_w4 (computes gemv, epsilon is another)");
 }
@@ -76,6 +76,31 @@ TEST(a_text_is_cut_at_the_end_of_its_buffer)
     assert_int_equal(engine_explain_miss(&query, text, 1), length);
     assert_memory_equal(text, "\0wv_\0___", sizeof text);
     assert_int_equal(engine_explain_miss(&query, NULL, 0), length);
+}
+
+/* A kernel made for as many rows comes first, then one that reads the weights least often. */
+TEST(any_number_of_rows_finds_a_kernel)
+{
+    static const struct {
+        int64_t rows;
+        const ptxgen_kernel *found;
+    } queries[] = {
+        { 0, &engine_gemv_q8_0_k64_n8_m4 },           { 1, &engine_gemv_q8_0_k64_n8_m1_rows },
+        { 2, &engine_gemv_q8_0_k64_n8_m4_rows },      { 4, &engine_gemv_q8_0_k64_n8_m4 },
+        { 5, &engine_gemv_q8_0_k64_n8_m4_rows },      { 65536, &engine_gemv_q8_0_k64_n8_m4_rows },
+        { 262140, &engine_gemv_q8_0_k64_n8_m4_rows }, { 262141, NULL },
+    };
+    unsigned grid[3];
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        const ptxgen_query query = { .family = "gemv", .k = 64, .n = 8, .m = queries[i].rows };
+        assert_ptr_equal(engine_find(&query), queries[i].found);
+    }
+    assert_true(ptxgen_grid(&engine_gemv_q8_0_k64_n8_m4_rows, &(ptxgen_run){ .m = 9 }, grid));
+    assert_memory_equal(grid, ((unsigned[]){ 8, 3, 1 }), sizeof grid);
+    assert_false(ptxgen_grid(&engine_gemv_q8_0_k64_n8_m4_rows, &(ptxgen_run){ 0 }, grid));
+    assert_says(&(ptxgen_query){ .family = "gemv", .k = 64, .n = 8, .m = 262141 },
+                "no kernel of family gemv with k 64, n 8, m 262141 was generated; nearest: "
+                "gemv_q8_0_k64_n8_m1_rows (m is a multiple of 1 from 1 to 65535)");
 }
 
 TEST(every_kernel_is_found_by_its_name_and_its_query)

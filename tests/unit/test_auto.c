@@ -323,6 +323,23 @@ static const char *section_of(arena *a, const instance *in)
     return text.text;
 }
 
+/* As for one group of them, among families that take any number. */
+ARENA_TEST(a_kernel_for_any_number_of_rows_is_chosen)
+{
+    for (size_t t = 0; t < target_count; t++) {
+        const question asked = { "gemv", "weights=q4_k k=4096 n=14336 m=4 rows=run_time" };
+        instance of_any = asked_by(a, &asked);
+        instance of_group = of_any;
+        of_group.rows_mode = ROWS_FIXED;
+        cost_prediction predicted, of_four;
+        instance any = cost_choose(&of_any, &targets[t], &predicted);
+        cost_choose(&of_group, &targets[t], &of_four);
+        assert_int_equal(any.rows_mode, ROWS_RUN_TIME);
+        assert_non_null(family_key(any.family, "rows"));
+        assert_true(predicted.total >= of_four.total && predicted.total < 1);
+    }
+}
+
 ARENA_TEST(what_the_spec_names_as_well_is_made_once_with_a_note)
 {
     static const char asking[] = "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n";

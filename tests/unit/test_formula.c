@@ -8,6 +8,11 @@ static const family gemv = {
     .keys = (const key[]){ KEY_K(256), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END },
 };
 
+static const family rows_gemv = {
+    .name = "rows_gemv",
+    .keys = (const key[]){ KEY_N, KEY_M(1), KEY_ROWS, KEY_END },
+};
+
 static const instance fixed = { .family = &gemv,
                                 .shape = { .k = 4096, .n = 1000 },
                                 .num_warps = 4 };
@@ -31,6 +36,16 @@ TEST(functions_take_formulas)
     assert_int_equal(formula_value("ceil_div(n, 32*num_warps)", &fixed, NULL), 8);
     assert_int_equal(formula_value("ceil_div(1024, 128)", &fixed, NULL), 8);
     assert_int_equal(formula_value("min(max(1, 2), ceil_div(9, 2))", &fixed, NULL), 2);
+}
+
+TEST(rows_at_run_time_are_what_the_host_says_and_not_those_of_a_group)
+{
+    instance in = { .family = &rows_gemv, .shape = { .n = 9, .m = 4 } };
+    run_values run = { .m = 10 };
+    assert_int_equal(formula_value("m*n", &in, &run), 36);
+    in.rows_mode = ROWS_RUN_TIME;
+    assert_int_equal(formula_value("m*n", &in, &run), 90);
+    assert_int_equal(formula_value("m*n", &in, NULL), -1);
 }
 
 TEST(a_missing_formula_is_one)

@@ -167,6 +167,31 @@ ARENA_TEST(dynamic_dims_are_passed_behind_the_other_parameters)
     assert_string_equal(params[4].name, "n_dim");
 }
 
+ARENA_TEST(a_number_of_rows_is_passed_behind_all_other_parameters)
+{
+    param params[MAX_PARAMS];
+    instance in = { .family = family_find(families, "gemv"),
+                    .shape = { .k = 512, .n = 9, .m = 4 },
+                    .dims = DIMS_DYNAMIC };
+    assert_int_equal(instance_params(a, &in, params), 5);
+    in.rows_mode = ROWS_RUN_TIME;
+    assert_int_equal(instance_params(a, &in, params), 6);
+    assert_string_equal(params[5].name, "m_val");
+    assert_int_equal(params[5].kind, PARAM_U32);
+    assert_string_equal(params[5].size, "m");
+
+    const key *m = family_key(in.family, "m"), *n = family_key(in.family, "n");
+    assert_true(key_is_passed(&in, m) && key_is_passed(&in, n));
+    assert_int_equal(key_least(&in, m), 1);
+    assert_int_equal(key_most(&in, m), 4 * 65535);
+    assert_int_equal(key_most(&in, n), n->max);
+    in.dims = DIMS_STATIC;
+    assert_true(key_is_passed(&in, m) && !key_is_passed(&in, n));
+    in.rows_mode = ROWS_FIXED;
+    assert_false(key_is_passed(&in, m));
+    assert_int_equal(key_most(&in, m), MAX_VECTORS);
+}
+
 ARENA_TEST(a_sequence_length_is_a_number_or_a_pointer)
 {
     param params[MAX_PARAMS];
