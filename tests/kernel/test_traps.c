@@ -615,6 +615,40 @@ TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
     }
 }
 
+/* As many rows as a launch can have: more than 4 GiB of X, then of Y. */
+TEST(trap_10_rows_are_right_beyond_4_gib_and_offsets_that_wrap_are_found)
+{
+    static const struct {
+        const char *family, *weights;
+    } kernels[] = {
+        { "gemv", "weights=q4_k " },          { "stream_gemv", "weights=q4_k " },
+        { "stream_gemv", "weights=iq2_xs " }, { "stream_gate_up", "weights=q4_k " },
+        { "batched_hw_dp4a_q4k_gemv", "" },   { "inline_q8_dp4a_q4k_gemv", "" },
+        { "fused_fp32_q4k_gemv", "" },
+    };
+    static const char *const large[] = { "k=8192 n=3", "k=256 n=4096" };
+    const line_edit wrapped[MAX_EDITS] = { { "mul.wide.u32", "", 1,
+                                             "$0\nand.b64 $1, $1, 0x3FFFFFF;" } };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        for (size_t j = 0; j < sizeof large / sizeof *large; j++) {
+            arena *a = arena_new();
+            instance in;
+            kernel k = trap_kernel(
+                a, kernels[i].family,
+                arena_format(a, "%sm=8 rows=run_time %s", kernels[i].weights, large[j]), &in);
+            trial_setup setup = { .shape = in.shape, .sm_count = 132, .seed = 1 };
+            setup.shape.m = 65535 * 8;
+            verify_result r = verify_setup(a, &k, &setup);
+            expect_verified(&r);
+            if (j == 0) {
+                kernel faulty = edited(a, &k, wrapped);
+                r = verify_setup(a, &faulty, &setup);
+                expect_found(&r, " of its bound");
+            }
+            arena_free(a);
+        }
+}
+
 TEST(trap_11_a_k_that_is_not_whole_blocks_is_no_spec)
 {
     static const char *const quantized[] = { "q4k_gemv",
