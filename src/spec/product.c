@@ -351,8 +351,8 @@ static bool check_multiples(product *p, const instance *in, diags *d)
                        (long long)(below + unit));
         else if (where)
             diag_error(d, DIAG_NOT_A_MULTIPLE, *where,
-                       "%s = %lld is not a multiple of %lld, as %s needs", k->name,
-                       (long long)number, (long long)unit, words);
+                       "%s = %lld is not a multiple of %lld, as %s needs; the smallest is %lld",
+                       k->name, (long long)number, (long long)unit, words, (long long)unit);
         return false;
     }
     return true;

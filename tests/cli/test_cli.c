@@ -483,6 +483,34 @@ TEST_WITH(prune_removes_what_ptxgen_wrote_and_no_longer_does, enter_folder, leav
     assert_true(os_exists("build/llama.f32_gemv_k256_n3.sm_80.ptx"));
 }
 
+TEST_WITH(columns_suit_the_weights, enter_folder, leave_folder)
+{
+    static const struct {
+        const char *weights;
+        int k;
+        const char *said; /* NULL: it is right */
+    } cases[] = {
+        { "q5_k", 100, "100 is not a multiple of 256, as q5_k needs; the smallest is 256 [E014]" },
+        { "q5_k", 320,
+          "320 is not a multiple of 256, as q5_k needs; the nearest are 256 and 512 [E014]" },
+        { "mxfp4", 100,
+          "100 is not a multiple of 32, as mxfp4 needs; the nearest are 96 and 128 [E014]" },
+        { "nvfp4", 96,
+          "96 is not a multiple of 64, as nvfp4 needs; the nearest are 64 and 128 [E014]" },
+        { "mxfp4", 96, NULL },
+        { "nvfp4", 320, NULL },
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_text(f, "columns.ini",
+                   arena_format(f->arena, "[gemv]\nweights = %s\nn = 1\nk = %d\n", cases[i].weights,
+                                cases[i].k));
+        const char *err = ptxgen(f, "--spec columns.ini --out build").err;
+        if (cases[i].said ? !strstr(err, cases[i].said) : *err != '\0')
+            fail_msg("%s, k %d: %s", cases[i].weights, cases[i].k, err);
+    }
+}
+
 TEST_WITH(a_build_that_expects_another_header_fails, enter_folder, leave_folder)
 {
     static const invocation invocations[] = {
