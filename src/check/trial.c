@@ -354,12 +354,13 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         made->stored < made->size ? made->stored / info->block_bytes * info->block_values : 0;
 }
 
-size_t trial_input_count(const trial *t)
+size_t trial_input_count(arena *a, const instance *in)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < t->param_count; i++)
-        count += t->params[i].param.kind == PARAM_IN;
-    return count;
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, in, params), inputs = 0;
+    for (size_t i = 0; i < count; i++)
+        inputs += params[i].kind == PARAM_IN;
+    return inputs;
 }
 
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)

@@ -55,7 +55,7 @@ typedef struct trial {
 } trial;
 
 /* Inputs that a setup may spoil. */
-size_t trial_input_count(const trial *t);
+size_t trial_input_count(arena *a, const instance *in);
 
 /* Fills the inputs and works out the launch. Buffers are allocated from a. Positions of a cache
  * from its sequence's length on are NaN, so that using one shows. Of several sequences the first
