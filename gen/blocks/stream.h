@@ -82,7 +82,8 @@ typedef struct stream_lane {
     val piece;                       /* offset of its first piece in the block */
     val constants[STREAM_CONSTANTS]; /* what its format needs to know */
     val turned;                      /* bytes by which its pieces are turned in the tile */
-    val table;                       /* shared memory: the format's table */
+    val table;                       /* shared memory: the format's table, */
+    unsigned table_bytes;            /* of so many bytes */
     stream_shift shift;              /* where that is the same in all rows */
 } stream_lane;
 
@@ -171,6 +172,9 @@ typedef struct stream_format {
 
 #define FORMAT(id, ...) extern const stream_format stream_##id;
 #include "format.def"
+
+/* The piece of a format whose parts have 16 bytes each, one behind the other. */
+val stream_piece_of_sixteen(ptx *p, val part);
 
 /* The first of the lines around a piece: the second one is 16 bytes behind it. */
 val stream_first_line(ptx *p, const stream_format *f, val piece);

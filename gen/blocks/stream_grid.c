@@ -71,9 +71,10 @@ void grid_stage(ptx *p, const weight_grid *g, unsigned signs, val levels, val at
             st_shared(p, U32, at, (g->entries + signs) * GRID_WORD, levels);
 }
 
-val grid_staged_levels(ptx *p, const stream_lane *lane, unsigned table_bytes)
+void grid_lane_new(ptx *p, stream_lane *lane)
 {
-    return ld_shared(p, U32, lane->table, table_bytes - GRID_LEVELS);
+    lane->constants[GRID_LANE_LEVELS] =
+        ld_shared(p, U32, lane->table, lane->table_bytes - GRID_LEVELS);
 }
 
 /* Bytes by a permutation: one instruction. */

@@ -32,7 +32,15 @@ enum {
 enum { GRID_LEVELS = 16 };
 #define GRID_TABLE_BYTES(entries, signs) (((entries) + (signs)) * GRID_WORD + GRID_LEVELS)
 void grid_stage(ptx *p, const weight_grid *g, unsigned signs, val levels, val at);
-val grid_staged_levels(ptx *p, const stream_lane *lane, unsigned table_bytes);
+
+/* The lane's constant with that word, for a format that needs no others. */
+enum { GRID_LANE_LEVELS = 2 };
+void grid_lane_new(ptx *p, stream_lane *lane);
+
+/* What the formats have in common. */
+#define GRID_FORMAT                                                                    \
+    .scales = SCALES, .segments = 4, .factors = { 1, 1, 1, 1 }, .words = STREAM_WORDS, \
+    .in_order = true, .barrier = true
 
 /* The levels of a grid with runs of 8, times a factor, plus an offset. */
 val grid_levels(const weight_grid *g, int factor, int offset);

@@ -568,6 +568,7 @@ void stream_integers_begin(ptx *p, stream *s)
     val lane = lane_id(p);
     s->lane = lane_at(p, s, lane);
     s->lane.table = s->table;
+    s->lane.table_bytes = s->f->table_bytes;
     if (s->f->lane_new)
         s->f->lane_new(p, &s->lane);
     if (has_shift(s) && row_alignment(s) == STREAM_LANE_BYTES) {

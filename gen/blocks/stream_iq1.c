@@ -12,7 +12,6 @@
 
 enum { RUNS = 8, ENTRIES = 2048, BYTES = GRID_TABLE_BYTES(ENTRIES, 0) };
 enum { HIGH_BITS = 3, SCALE_BITS = 3, EIGHTHS = 3 };
-enum { MORE = 2 }; /* constants, behind those of eight bytes: levels and an eighth */
 
 static void table(ptx *p, val at)
 {
@@ -23,7 +22,7 @@ static void table(ptx *p, val at)
 static val levels_of(ptx *p, const stream_lane *lane, val word, unsigned bit)
 {
     return select(p, ne(p, bit_and(p, word, 1u << bit), 0), grid_levels(&grid_iq1, 8, -1),
-                  lane->constants[MORE]);
+                  lane->constants[GRID_LANE_LEVELS]);
 }
 
 /* Run r of the lane. */
@@ -35,11 +34,6 @@ static void look_up_run(ptx *p, const stream_lane *lane, val index, val levels, 
 
 enum { S_HIGH_AT = EIGHT_POINTERS };
 enum { S_D, S_HIGH, S_INDICES = S_HIGH + 2 };
-
-static void lane_s(ptx *p, stream_lane *lane)
-{
-    lane->constants[MORE] = grid_staged_levels(p, lane, BYTES);
-}
 
 static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
 {
@@ -77,16 +71,11 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
 }
 
 const stream_format stream_IQ1_S = {
-    .scales = SCALES,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
+    GRID_FORMAT,
     .twos = true,
-    .words = STREAM_WORDS,
-    .in_order = true,
     .table_bytes = BYTES,
     .table = table,
-    .barrier = true,
-    .lane_new = lane_s,
+    .lane_new = grid_lane_new,
     .row_new = row_s,
     .load = load_s,
     .decode = decode_s,
@@ -100,7 +89,7 @@ static void lane_m(ptx *p, stream_lane *lane)
 {
     lane->constants[M_UPPER_HALF] = ne(p, bit_and(p, lane->part, 2), 0);
     lane->constants[M_SHIFT] = mul(p, bit_and(p, lane->part, 1), 16);
-    lane->constants[MORE] = grid_staged_levels(p, lane, BYTES);
+    grid_lane_new(p, lane);
 }
 
 static void row_m(ptx *p, const stream_lane *lane, stream_row *row)
@@ -149,16 +138,6 @@ static stream_weights decode_m(ptx *p, const stream_lane *lane, const stream_row
 }
 
 const stream_format stream_IQ1_M = {
-    .scales = SCALES,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
-    .words = STREAM_WORDS,
-    .in_order = true,
-    .table_bytes = BYTES,
-    .table = table,
-    .barrier = true,
-    .lane_new = lane_m,
-    .row_new = row_m,
-    .load = load_m,
-    .decode = decode_m,
+    GRID_FORMAT,      .table_bytes = BYTES, .table = table,     .lane_new = lane_m,
+    .row_new = row_m, .load = load_m,       .decode = decode_m,
 };

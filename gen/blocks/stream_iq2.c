@@ -12,18 +12,12 @@
 #include "gen/blocks/stream_grid.h"
 
 enum { RUNS = 8, SCALE_BITS = 4, EIGHTHS = 3 };
-enum { LEVELS = 2 }; /* a constant, behind those of eight bytes */
-
-static val piece(ptx *p, val part)
-{
-    return mul(p, part, STREAM_LANE_BYTES);
-}
 
 /* Run r of the lane. The grids have the same levels. */
 static void select_run(ptx *p, const stream_lane *lane, val values, val signs, unsigned r,
                        stream_weights *w)
 {
-    grid_select(p, bit_or(p, values, signs), lane->constants[LEVELS],
+    grid_select(p, bit_or(p, values, signs), lane->constants[GRID_LANE_LEVELS],
                 grid_levels(&grid_iq2_xxs, -1, 0), w->q[r / 2] + 2 * (r % 2));
 }
 
@@ -40,11 +34,6 @@ enum { XXS_D, XXS_LINES };
 static void table_xxs(ptx *p, val at)
 {
     grid_stage(p, &grid_iq2_xxs, SIGN_CODES, grid_levels(&grid_iq2_xxs, 1, 0), at);
-}
-
-static void lane_xxs(ptx *p, stream_lane *lane)
-{
-    lane->constants[LEVELS] = grid_staged_levels(p, lane, XXS_BYTES);
 }
 
 static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -74,19 +63,14 @@ static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_r
 }
 
 const stream_format stream_IQ2_XXS = {
-    .scales = SCALES,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
+    GRID_FORMAT,
     .twos = true,
-    .words = STREAM_WORDS,
-    .in_order = true,
     .at_end = true,
     .quants = IQ2_XXS_GROUPS,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .table_bytes = XXS_BYTES,
     .table = table_xxs,
-    .barrier = true,
-    .lane_new = lane_xxs,
+    .lane_new = grid_lane_new,
     .load = load_xxs,
     .decode = decode_xxs,
 };
@@ -98,11 +82,6 @@ enum { XS_D, XS_SCALES, XS_LINES };
 static void table_xs(ptx *p, val at)
 {
     grid_stage(p, &grid_iq2_xs, SIGN_CODES, grid_levels(&grid_iq2_xs, 1, 0), at);
-}
-
-static void lane_xs(ptx *p, stream_lane *lane)
-{
-    lane->constants[LEVELS] = grid_staged_levels(p, lane, XS_BYTES);
 }
 
 static void row_xs(ptx *p, const stream_lane *lane, stream_row *row)
@@ -137,17 +116,12 @@ static stream_weights decode_xs(ptx *p, const stream_lane *lane, const stream_ro
 }
 
 const stream_format stream_IQ2_XS = {
-    .scales = SCALES,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
-    .words = STREAM_WORDS,
-    .in_order = true,
+    GRID_FORMAT,
     .quants = IQ2_XS_INDICES,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .table_bytes = XS_BYTES,
     .table = table_xs,
-    .barrier = true,
-    .lane_new = lane_xs,
+    .lane_new = grid_lane_new,
     .row_new = row_xs,
     .load = load_xs,
     .decode = decode_xs,
@@ -160,11 +134,6 @@ enum { S_D, S_HIGH, S_SCALES, S_INDICES, S_SIGNS = S_INDICES + EIGHT_LOADED };
 static void table_s(ptx *p, val at)
 {
     grid_stage(p, &grid_iq2_s, SIGN_BYTES, grid_levels(&grid_iq2_s, 1, 0), at);
-}
-
-static void lane_s(ptx *p, stream_lane *lane)
-{
-    lane->constants[LEVELS] = grid_staged_levels(p, lane, S_BYTES);
 }
 
 static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
@@ -203,16 +172,6 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
 }
 
 const stream_format stream_IQ2_S = {
-    .scales = SCALES,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
-    .words = STREAM_WORDS,
-    .in_order = true,
-    .table_bytes = S_BYTES,
-    .table = table_s,
-    .barrier = true,
-    .lane_new = lane_s,
-    .row_new = row_s,
-    .load = load_s,
-    .decode = decode_s,
+    GRID_FORMAT,      .table_bytes = S_BYTES, .table = table_s,   .lane_new = grid_lane_new,
+    .row_new = row_s, .load = load_s,         .decode = decode_s,
 };

@@ -12,11 +12,6 @@
 
 enum { PAIRS = 8 /* of runs */, SCALE_BITS = 4 };
 
-static val piece(ptx *p, val part)
-{
-    return mul(p, part, STREAM_LANE_BYTES);
-}
-
 /* Pair i of the lane's runs, and the sign word's number. */
 static void look_up_pair(ptx *p, const stream_lane *lane, const val runs[2], val code,
                          unsigned entries, unsigned i, stream_weights *w)
@@ -67,17 +62,12 @@ static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_r
 }
 
 const stream_format stream_IQ3_XXS = {
-    .scales = SCALES,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
+    GRID_FORMAT,
     .twos = true,
-    .words = STREAM_WORDS,
-    .in_order = true,
     .quants = IQ3_XXS_INDICES,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .table_bytes = XXS_BYTES,
     .table = table_xxs,
-    .barrier = true,
     .row_new = row_xxs,
     .load = load_xxs,
     .decode = decode_xxs,
@@ -130,17 +120,12 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
 
 const stream_format stream_IQ3_S = {
     .crowded = 2,
-    .scales = SCALES,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
+    GRID_FORMAT,
     .twos = true,
-    .words = STREAM_WORDS,
-    .in_order = true,
     .quants = IQ3_S_INDICES,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .table_bytes = S_BYTES,
     .table = table_s,
-    .barrier = true,
     .row_new = row_s,
     .load = load_s,
     .decode = decode_s,

@@ -4,6 +4,11 @@
 
 enum { LINE = STREAM_LANE_BYTES };
 
+val stream_piece_of_sixteen(ptx *p, val part)
+{
+    return mul(p, part, LINE);
+}
+
 val stream_first_line(ptx *p, const stream_format *f, val piece)
 {
     if (f->at_end)

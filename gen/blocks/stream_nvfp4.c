@@ -13,11 +13,6 @@ enum { LARGEST = 12, CODES = 16, HALF = CODES / 2 };
 enum { SCALES_AT, LINES_AT };          /* loaded words */
 enum { SELECTOR, POSITIVE, NEGATIVE }; /* constants */
 
-static val piece(ptx *p, val part)
-{
-    return mul(p, part, STREAM_LANE_BYTES);
-}
-
 /* Word 0 or 1 of half a table, by codes 0 to 7 or 8 to 15. */
 static uint32_t table_word(unsigned half, unsigned word)
 {
@@ -86,7 +81,7 @@ const stream_format stream_NVFP4 = {
     .words = STREAM_WORDS,
     .at_end = true,
     .quants = NVFP4_QUANTS,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .lane_new = lane_new,
     .load = load,
     .decode = decode,

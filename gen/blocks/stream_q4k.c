@@ -12,11 +12,6 @@
 enum { HEADER, QUANTS = STREAM_WORDS }; /* loaded words */
 enum { SELECTOR, SHIFT, MASK_SIX, MASK_LAST };
 
-static val piece(ptx *p, val part)
-{
-    return mul(p, part, STREAM_LANE_BYTES);
-}
-
 static void lane_new(ptx *p, stream_lane *lane)
 {
     q4k_chunk c = q4k_chunk_new(p, div(p, lane->part, 2));
@@ -59,7 +54,7 @@ const stream_format stream_Q4_K = {
     .index_bit = 1,
     .words = STREAM_WORDS,
     .quants = Q4_K_QUANTS,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .lane_new = lane_new,
     .load = load,
     .decode = decode,

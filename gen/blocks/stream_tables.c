@@ -68,11 +68,6 @@ static void lane_iq4_xs(ptx *p, stream_lane *lane)
     lane->constants[SHIFT_HIGH] = mad(p, lane->part, 2, imm(U32, 12));
 }
 
-static val piece_iq4_xs(ptx *p, val part)
-{
-    return mul(p, part, STREAM_LANE_BYTES);
-}
-
 static void load_iq4_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
     val2 header = ld_const_v2(p, U32, row->block, offset + IQ4_XS_D);
@@ -143,7 +138,7 @@ const stream_format stream_IQ4_XS = {
     .words = STREAM_FACTORS,
     .at_end = true,
     .quants = IQ4_XS_QUANTS,
-    .piece = piece_iq4_xs,
+    .piece = stream_piece_of_sixteen,
     .lane_new = lane_iq4_xs,
     .load = load_iq4_xs,
     .decode = decode_iq4_xs,

@@ -21,11 +21,6 @@ static val sixteen_of(ptx *p, val part)
     return bit_and(p, part, 1);
 }
 
-static val piece(ptx *p, val part)
-{
-    return mul(p, part, STREAM_LANE_BYTES);
-}
-
 static void two_bits(ptx *p, const val words[STREAM_WORDS], stream_weights *w)
 {
     for (unsigned i = 0; i < GROUPS; i++)
@@ -82,7 +77,7 @@ const stream_format stream_Q2_K = {
     .index_bit = 1,
     .words = STREAM_WORDS,
     .quants = Q2_K_QUANTS,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .lane_new = lane_q2_k,
     .row_new = row_q2_k,
     .load = load_q2_k,
@@ -182,7 +177,7 @@ const stream_format stream_Q3_K = {
     .index_bit = 1,
     .words = STREAM_WORDS,
     .quants = Q3_K_QUANTS,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .lane_new = lane_q3_k,
     .row_new = row_q3_k,
     .load = load_q3_k,
@@ -216,7 +211,7 @@ const stream_format stream_TQ2_0 = {
     .index_bit = 1,
     .words = STREAM_WORDS,
     .quants = TQ2_0_QUANTS,
-    .piece = piece,
+    .piece = stream_piece_of_sixteen,
     .load = load_tq2_0,
     .decode = decode_tq2_0,
 };
