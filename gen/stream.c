@@ -15,12 +15,11 @@
         .max = 12, .def = 12, .tag = "w"                                                          \
     }
 
-/* The rows of a turn. Rows that lie equally far from a multiple of 16 share the first one's
- * pointers. */
-static void rows_of_turn(ptx *p, const gemv_operands *g, val row, unsigned rows,
+/* The rows of a turn. */
+static void rows_of_turn(ptx *p, const instance *in, const gemv_operands *g, val row, unsigned rows,
                          place addresses[STREAM_ROWS])
 {
-    bool alike = gemv_turns_are_whole(g, rows) && g->row_bytes.bits % STREAM_LANE_BYTES == 0;
+    bool alike = stream_rows_share_pointers(in);
     addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
     for (unsigned r = 1; r < rows; r++)
         addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
@@ -38,7 +37,7 @@ static void build_gemv(ptx *p, const instance *in)
     PTX_FOR (p, row, first, g.n, stride) {
         place addresses[STREAM_ROWS];
         val sums[STREAM_ROWS * MAX_VECTORS];
-        rows_of_turn(p, &g, row, rows, addresses);
+        rows_of_turn(p, in, &g, row, rows, addresses);
         stream_add(p, &s, addresses);
         phase(p, "reduce and store");
         for (unsigned i = 0; i < count; i++)

@@ -60,17 +60,26 @@ val stream_warps(ptx *p)
     return mul(p, nctaid_x(p), ptx_block(p) / WARP);
 }
 
+static bool of_one_matrix(const instance *in)
+{
+    return family_key(in->family, "rows_per_warp");
+}
+
+bool stream_rows_share_pointers(const instance *in)
+{
+    uint64_t row_bytes = format_bytes(instance_weights(in), (uint64_t)in->shape.k);
+    return of_one_matrix(in) && in->rows_per_warp > 1 && in->shape.n % in->rows_per_warp == 0 &&
+           row_bytes % STREAM_LANE_BYTES == 0;
+}
+
 unsigned stream_registers(const instance *in)
 {
     enum { OF_ONE_VECTOR = 80, CROWDED = 104 };
-    format weights = instance_weights(in);
-    bool of_one_matrix = family_key(in->family, "rows_per_warp");
-    unsigned rows = of_one_matrix ? (unsigned)in->rows_per_warp : STREAM_ROWS;
-    bool share_pointers = of_one_matrix && rows > 1 &&
-                          format_bytes(weights, (uint64_t)in->shape.k) % STREAM_LANE_BYTES == 0;
+    const stream_format *f = stream_formats[instance_weights(in)];
+    unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1)
         return in->family->launch.registers;
-    return stream_formats[weights]->crowded == rows && !share_pointers ? CROWDED : OF_ONE_VECTOR;
+    return f->crowded == rows && !stream_rows_share_pointers(in) ? CROWDED : OF_ONE_VECTOR;
 }
 
 /* The factor that the norm leaves for each vector, in shared memory: thread i adds up what the

@@ -248,6 +248,10 @@ void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 val stream_warp(ptx *p);
 val stream_warps(ptx *p);
 
+/* Whether the rows that a warp takes at once are neighbours of one matrix that lie equally far from
+ * a multiple of 16, in every turn: pointers into the first serve the others. */
+bool stream_rows_share_pointers(const instance *in);
+
 /* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, where the format is
  * not crowded. */
 unsigned stream_registers(const instance *in);

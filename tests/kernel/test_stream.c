@@ -209,6 +209,30 @@ TEST(nan_in_a_scale_shows_in_its_row)
         }
 }
 
+/* Which ptxas would else spill: the second row of a turn has its own pointers where rows are odd
+ * many or start differently behind a multiple of 16. */
+ARENA_TEST(rows_that_share_no_pointers_of_a_crowded_format_have_more_registers)
+{
+    static const struct {
+        const char *keys;
+        bool more;
+    } cases[] = {
+        { "weights=iq3_s k=4096 n=34 rows_per_warp=2", false },
+        { "weights=iq3_s k=4096 n=33 rows_per_warp=2", true },
+        { "weights=iq3_s k=4352 n=34 rows_per_warp=2", true },
+        { "weights=iq3_s k=4096 n=34 rows_per_warp=1", false },
+        { "weights=q3_k k=4096 n=33 rows_per_warp=2", false },
+        { "weights=q3_k k=4096 n=34 rows_per_warp=1", true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        instance in;
+        suite_instance(a, family_find(families, "stream_gemv"), cases[i].keys, &in);
+        kernel k = suite_kernel(a, &in);
+        if (!strstr(k.ptx, cases[i].more ? ".maxnreg 104" : ".maxnreg 80"))
+            fail_msg("%s", cases[i].keys);
+    }
+}
+
 /* All lines moved on by one: of blocks that end with their quants, the last is behind the row. */
 ARENA_TEST(a_line_behind_a_row_is_found)
 {
