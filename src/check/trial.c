@@ -239,9 +239,10 @@ static void lengths_changed(trial *t)
         trial_param *p = &t->params[i];
         if (p->param.kind == PARAM_U32)
             p->number = size_named(&t->setup.shape, p->param.size);
-        if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32)
+        if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 && !p->param.fitted)
             memcpy(p->content.bytes, t->seq_lens, p->size);
-        if (p->param.kind == PARAM_IN && p->param.unit && t->instance->family->fit && !p->targets)
+        bool made_up = p->param.unit || p->param.fitted;
+        if (p->param.kind == PARAM_IN && made_up && t->instance->family->fit && !p->targets)
             t->instance->family->fit(&t->problem, input, p->content.bytes,
                                      p->content.stored / formats[p->param.format].block_bytes);
         input += p->param.kind == PARAM_IN;

@@ -36,10 +36,7 @@ extern const operation_info operations[OP_COUNT];
 enum { DIMS_STATIC, DIMS_DYNAMIC };   /* dims: k, n, m baked in, or parameters of the kernel */
 enum { ROWS_FIXED, ROWS_RUN_TIME };   /* rows of X and Y: m of them, or any number */
 enum { VARIANT_PLAIN, VARIANT_AUTO }; /* variant: as named, or as cost/choose.h says */
-/* precision, of variant = auto: x stays f32, or may be rounded to 8 bits */
-enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
-enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0 }; /* kv_type: elements of K and V */
 
 enum { MAX_MATRICES = 3 }; /* of a pipeline that may differ in format */
 
@@ -206,6 +203,7 @@ typedef struct param {
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
     bool weights;              /* of the format that the key weights says */
     size_t only_with;  /* field of the instance that must not be 0 for there to be one; 0: none */
+    bool fitted;       /* its values are made by the family's fit */
     bool zeroed;       /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;        /* K or V: elements of the instance's kv_type, positions from seq_len on are
                           not read */

@@ -23,18 +23,39 @@ typedef struct problem_shape {
     int64_t chunk_size;           /* positions that one chunk of a split sequence has */
 } problem_shape;
 
+/* Rotary position embedding: pairs of a head's first dims values turn by
+ * position base^(-2i / dims), divided by factor where they are scaled. */
+enum { ROPE_NORM, ROPE_NEOX, ROPE_NONE }; /* pairs (2i, 2i+1), (i, i + dims/2), or none */
+enum { ROPE_UNSCALED, ROPE_LINEAR, ROPE_YARN };
+typedef struct rope_options {
+    int64_t style; /* ROPE_ */
+    int64_t dims;  /* even, at most head_dim */
+    int64_t scaling;
+    int64_t factors; /* 1: angles are divided by an input [dims/2], too */
+    double base, factor;
+    double original_context, extension, beta_fast, beta_slow; /* of yarn */
+    double magnitude;                                         /* of cos and sin; 0: 1 */
+    double temperature_scale;  /* q is multiplied by 1 + scale ln(1 + floor(position / length)), */
+    double temperature_length; /* where there is a length */
+} rope_options;
+
 /* What else decides a result. 0: without it, or as usual. */
 typedef struct problem_options {
     int64_t bias, residual; /* 1: an input that is added to a product */
     int64_t norm;           /* NORM_ of x ahead of a product */
     int64_t activation;     /* ACTIVATION_ of a gate */
     int64_t window;         /* last positions that attention is over; 0: all */
-    double scale;           /* of q.k; 0: 1 / sqrt(head_dim) */
-    double softcap;         /* c of c tanh(score / c); 0: none */
+    double scale;           /* of q.k, 0: 1 / sqrt(head_dim); of a product or an embedding, 0: 1 */
+    double softcap;         /* c of c tanh(score / c), also of logits; 0: none */
     double epsilon;         /* added to the mean square by which an RMS norm divides */
+    int64_t qk_norm;        /* 1: heads of q and k are RMS-normed ahead of RoPE */
+    rope_options rope;
 } problem_options;
 enum { NORM_NONE, NORM_RMS };
 enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
+enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0 }; /* elements of K and V */
+/* Activations ahead of a product stay f32, or may be rounded to 8 bits. */
+enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
 
 /* inputs are the pointer parameters that a kernel reads, in the order of its parameters. */
 typedef struct problem {

@@ -1,0 +1,86 @@
+/* A model's step, as data: the architecture of a dense decoder with all that decides its logits. A
+ * [decoder] section says it, the plan of a step is made from it, and the reference computes it.
+ *
+ * A layer, of hidden states h [m, hidden]:
+ *
+ *   q, k, v = W h' + b,  h' = norm(h) attn_norm     one fused matrix where ATTN_QKV is there
+ *   q, k    = rope(head_norm(q), head_norm(k))      the norms where ATTN_Q_NORM is there
+ *   o       = W softmax(scale q k') v + b
+ *   h      += residual_scale o                      of norm(o) post_attention_norm where that is
+ * there f       = W (act(W_gate h'') (W_up h'')) + b,  h'' = norm(h) ffn_norm h      +=
+ * residual_scale f                      of norm(f) post_ffw_norm where that is there
+ *
+ * ahead of all h = embedding_scale token_embd[token], behind all
+ * logits = cap(logit_scale (W_output norm(h) output_norm + b)).
+ */
+#ifndef PTXGEN_REF_DECODER_H
+#define PTXGEN_REF_DECODER_H
+
+#include <stdbool.h>
+
+#include "ref/reference.h"
+
+enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_ROWS = 8 };
+
+typedef enum decoder_tensor {
+#define TENSOR(id, ...) TENSOR_##id,
+#include "ref/tensors.def"
+#undef TENSOR
+    TENSOR_COUNT
+} decoder_tensor;
+
+typedef enum tensor_kind { TENSOR_MATRIX, TENSOR_NORM, TENSOR_BIAS, TENSOR_FACTORS } tensor_kind;
+
+typedef struct tensor_info {
+    const char *name; /* in a GGUF, behind "blk.N." where by_layer */
+    bool by_layer;
+    tensor_kind kind;
+    unsigned rows, columns; /* SIZE_ */
+} tensor_info;
+extern const tensor_info tensor_infos[TENSOR_COUNT];
+
+typedef struct decoder {
+    const char *architecture; /* as in general.architecture; says nothing that the rest does not */
+    int64_t layers, hidden, ff, num_heads, num_kv_heads, head_dim, vocab;
+    double epsilon;     /* of every RMS norm */
+    int64_t activation; /* ACTIVATION_ of the gate */
+
+    /* Attention. rope[0] is that of layers over the whole context, rope[1] that of windowed ones.
+     */
+    rope_options rope[2];
+    int64_t window; /* positions, the query's own included; 0: no layer has one */
+    uint8_t windowed[DECODER_MOST_LAYERS];               /* 1: the layer has it */
+    double attention_scale;                              /* of q.k; 0: 1 / sqrt(head_dim) */
+    double attention_softcap, final_softcap;             /* 0: none */
+    double embedding_scale, residual_scale, logit_scale; /* 0: 1 */
+
+    /* The tensors: which there are, and of each its format, by layer. Of those of the model as a
+     * whole layer 0 counts. Without OUTPUT the embedding stands in; without ATTN_QKV there are Q, K
+     * and V, without FFN_GATE_UP gate and up. The short factors hold where ROPE_SHORT is there and
+     * not ROPE_LONG: the choice is made ahead of all this. */
+    uint8_t has[TENSOR_COUNT];
+    uint8_t formats[TENSOR_COUNT][DECODER_MOST_LAYERS]; /* format */
+
+    /* The step. */
+    int64_t kv_type; /* KV_ */
+    int64_t max_seq_len;
+    int64_t precision;            /* PRECISION_: Q8, or F32 with nothing rounded */
+    int64_t m[DECODER_MOST_ROWS]; /* tokens of a step, ascending: a step for each */
+    int64_t m_count;
+    int64_t sequences;  /* caches: at least 1 */
+    int64_t all_logits; /* 1: of every token of a step; 0: of the last one */
+} decoder;
+
+/* Rows and columns of a tensor. */
+uint64_t decoder_rows(const decoder *d, decoder_tensor t);
+uint64_t decoder_columns(const decoder *d, decoder_tensor t);
+
+/* The format of a tensor of a layer, and the bytes of all of it. */
+format decoder_format(const decoder *d, decoder_tensor t, int64_t layer);
+uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer);
+
+/* Its name in a GGUF, "blk.3.attn_q.weight": at most DECODER_NAME bytes with the NUL. */
+enum { DECODER_NAME = 64 };
+void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME]);
+
+#endif
