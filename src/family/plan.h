@@ -1,0 +1,108 @@
+/* The plan of a decoder's steps: which kernels one token, or m of them, takes, in their order, and
+ * where each of their arguments lies. It is data: header and manifest print it, and whoever runs it
+ * does nothing but launch.
+ *
+ * Device memory is in four pieces, whose sizes are known beforehand:
+ *
+ *   weights    the tensors, as they stand in the GGUF, each at a multiple of MEMORY_ALIGNMENT
+ *   cache      K and V of every layer and sequence, [num_kv_heads, max_seq_len, head_dim] each
+ *   state      what one step leaves for the next, zero at first: tokens, positions and lengths of
+ *              rows, how to sample, the addresses of the rows' caches, counters, logits
+ *   workspace  what the kernels of a step hand on; parts whose lives don't meet share memory
+ *
+ * Rows of a step are tokens of one sequence, of ascending positions, or of several sequences: the
+ * addresses of their caches and their positions say it. A row of position UINT32_MAX and length 0
+ * is none: nothing comes of it. A step with the logits of its last row alone samples one token,
+ * which becomes row 0 of the next step; one with all logits samples a token a row, its own next.
+ */
+#ifndef PTXGEN_FAMILY_PLAN_H
+#define PTXGEN_FAMILY_PLAN_H
+
+#include "base/diag.h"
+#include "family/family.h"
+#include "ref/decoder.h"
+
+typedef enum plan_memory {
+    PLAN_WEIGHTS,
+    PLAN_CACHE,
+    PLAN_STATE,
+    PLAN_WORKSPACE,
+    PLAN_MEMORIES
+} plan_memory;
+extern const char *const plan_memory_names[PLAN_MEMORIES];
+
+typedef struct plan_tensor {
+    const char *name; /* in the GGUF */
+    decoder_tensor tensor;
+    int64_t layer;
+    format format;
+    uint64_t rows, columns, bytes;
+    uint64_t offset; /* in the weights */
+} plan_tensor;
+
+/* An argument of a kernel: an address, or a number. */
+typedef struct plan_argument {
+    bool is_number;
+    uint32_t number;
+    plan_memory memory;
+    uint64_t offset;
+    const char *said; /* what lies there: the name of a tensor or of a buffer */
+} plan_argument;
+
+typedef struct plan_launch {
+    size_t kernel;                       /* number in plan.kernels */
+    int64_t layer;                       /* -1: ahead of the layers, layers: behind them */
+    plan_argument arguments[MAX_PARAMS]; /* in the order of the kernel's parameters */
+    size_t argument_count;
+    const char *said; /* what it does: "norm(h), attn_q k v -> qkv" */
+} plan_launch;
+
+/* A part of the workspace of a step, or of the state. */
+typedef struct plan_buffer {
+    const char *name;
+    uint64_t bytes, offset;
+} plan_buffer;
+
+typedef struct plan_step {
+    int64_t m;
+    plan_launch *launches;
+    size_t launch_count;
+    size_t layer_launches; /* of a layer, the most */
+    plan_buffer *buffers;  /* of the workspace */
+    size_t buffer_count;
+    int64_t logits_rows; /* 1: of the last row */
+} plan_step;
+
+/* Offsets in the state. Rows are those of the largest step. */
+typedef struct plan_state {
+    uint64_t tokens, positions, lengths; /* u32 [rows] */
+    uint64_t sampling;                   /* PLAN_SAMPLING_WORDS u32, as the family sample says */
+    uint64_t caches; /* u64 [layers, 2, rows]: addresses of K, then V, of each row */
+    uint64_t logits; /* f32 [rows or 1, vocab] */
+} plan_state;
+
+typedef struct plan {
+    const decoder *decoder;
+    int64_t rows;         /* of the largest step */
+    plan_tensor *tensors; /* in the order of use */
+    size_t tensor_count;
+    uint64_t bytes[PLAN_MEMORIES];
+    plan_state state;
+    uint64_t cache_bytes; /* of K or V of one layer and sequence, a multiple of MEMORY_ALIGNMENT:
+                             that of K of layer l and sequence s lies at 2 (s layers + l)
+                             cache_bytes, V behind */
+    plan_step *steps;     /* for each m of the decoder */
+    size_t step_count;
+    instance *kernels; /* each configuration once; all named */
+    size_t kernel_count;
+} plan;
+
+/* Makes the plan for a decoder on some targets, oldest first. NULL and an error at where, that says
+ * which tensor and size, where a kernel does not take what the decoder needs. */
+plan *plan_make(arena *a, const decoder *d, location where, const target *const *wanted,
+                size_t wanted_count, diags *diags);
+
+/* Offset in the cache of K of a layer and sequence; V is cache_bytes behind it. */
+uint64_t plan_cache_offset(const plan *p, int64_t sequence, int64_t layer);
+
+#endif
