@@ -127,7 +127,8 @@ reference ref_q8_1_quantize;
  * NaN where a token is not below n. Where the scale is 1 a result has to be exact. */
 reference ref_embed_rows;
 
-/* Makes random tokens such that are below n, but of several the last: that is n or far more. */
+/* Makes random tokens such that are below n, but n of the last of several, and the largest number
+ * of one of three and more. */
 void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* y = norm(x) gamma with norm(x) = x / sqrt(mean(x^2) + epsilon); by the problem's residual

@@ -50,7 +50,9 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
     for (uint64_t i = 0; i < values; i++)
         tokens[i] %= n;
     if (values > 1)
-        tokens[values - 1] = values % 2 ? UINT32_MAX : n;
+        tokens[values - 1] = n;
+    if (values > 2)
+        tokens[1] = UINT32_MAX;
 }
 
 /* The inputs of an RMS norm, by their numbers. */
