@@ -64,6 +64,7 @@ const choice seq_len_choices[] = {
 };
 
 const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
+const real_range factor_range = { .max = 1e6, .def_text = "1" };
 
 const family *family_find(const family *const *list, const char *name)
 {
@@ -123,11 +124,23 @@ int64_t key_multiple(const instance *in, const key *k)
     return k->multiple_of > 1 ? k->multiple_of : 1;
 }
 
-static bool is_set(const instance *in, size_t field)
+static int64_t value_of(const instance *in, size_t field)
 {
     int64_t value;
     memcpy(&value, (const char *)in + field, sizeof value);
-    return value != 0;
+    return value;
+}
+
+static bool is_set(const instance *in, size_t field)
+{
+    return value_of(in, field) != 0;
+}
+
+static bool has_param(const instance *in, const param *p)
+{
+    if (p->only_of)
+        return p->only_of >> value_of(in, p->only_with) & 1;
+    return !p->only_with || is_set(in, p->only_with);
 }
 
 static bool is_counted(const instance *in, const key *k)
@@ -370,7 +383,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;
     for (const param *p = in->family->params; p->name && count < MAX_PARAMS; p++) {
-        if (p->only_with && !is_set(in, p->only_with))
+        if (!has_param(in, p))
             continue;
         param *made = &params[count++];
         *made = p->kind == PARAM_SEQ_LEN ? sequence_length(in, p) : *p;

@@ -31,6 +31,10 @@ trial_setup suite_setup(const instance *in, const device *d);
 const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
                       const void **output);
 
+/* The same with an output where an input is, by their names. */
+const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial *t,
+                               const char *output, const char *input);
+
 /* Runs a grid without judging. output and written (one byte a block of its format) are those of the
  * first output; what is not written is 0xff. Returns NULL or what went wrong. */
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
