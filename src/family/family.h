@@ -37,6 +37,7 @@ enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or paramet
 enum { ROWS_FIXED, ROWS_RUN_TIME };        /* rows of X and Y: m of them, or any number */
 enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choose.h says */
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
+enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of chunk_size */
 
 enum { MAX_MATRICES = 3 }; /* of a pipeline that may differ in format */
 
@@ -62,6 +63,7 @@ typedef struct instance {
     int64_t rows_per_warp;
     int64_t kv_type;   /* KV_ */
     int64_t chunks;    /* a sequence is split into, at most */
+    int64_t chunking;  /* CHUNKING_ */
     int64_t variant;   /* VARIANT_; AUTO stands for other instances and is never generated */
     int64_t precision; /* PRECISION_ */
 
@@ -354,6 +356,9 @@ format instance_precision(const instance *in);
 
 /* Whether the key may be set to one of its choices. */
 bool key_takes_choice(const key *k, const choice *c);
+
+/* Whether the key means something beside the instance's other values. */
+bool key_matters(const instance *in, const key *k);
 
 /* What a number of the key has to be a multiple of: at least 1. */
 int64_t key_multiple(const instance *in, const key *k);

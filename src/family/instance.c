@@ -250,15 +250,14 @@ static void put_weights_tag(strbuf *name, const key *k, const char *word)
                   word, k_quant ? "k" : "");
 }
 
-/* Whether the key means something beside the values of the others. */
-static bool matters(const instance *in, const key *k)
+bool key_matters(const instance *in, const key *k)
 {
     return !k->only_with || is_set(in, k->only_with);
 }
 
 bool instance_leaves_out(const instance *in, const key *k)
 {
-    if (!matters(in, k))
+    if (!key_matters(in, k))
         return true;
     int64_t value = instance_value(in, k);
     if (k->real)
@@ -297,7 +296,7 @@ const char *instance_configuration(arena *a, const instance *in)
         int64_t value = instance_value(in, k);
         const char *tag = k->choices ? k->choices[value].tag : NULL;
         bool usual = k->choices ? tag && !*tag : value == 0;
-        if (usual || !matters(in, k))
+        if (usual || !key_matters(in, k))
             continue;
         if (text.length)
             strbuf_char(&text, ' ');

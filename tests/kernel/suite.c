@@ -74,6 +74,18 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     return true;
 }
 
+const char *suite_known_keys(arena *a, const family *f, const char *text)
+{
+    strbuf known = strbuf_new(a);
+    for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (family_key(f, arena_copy(a, at, strcspn(at, "="))))
+            strbuf_format(&known, "%.*s ", (int)length, at);
+        at += length;
+    }
+    return known.text;
+}
+
 kernel suite_kernel(arena *a, const instance *in)
 {
     kernel k;
@@ -151,8 +163,10 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
             return false;
         uint64_t *addresses = p->content.bytes;
         for (uint64_t j = 0; p->targets && j < p->values; j++)
-            if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].readable, true,
-                            &addresses[j], error))
+            if (j && p->targets[j].bytes == p->targets[j - 1].bytes)
+                addresses[j] = addresses[j - 1];
+            else if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].readable, true,
+                                 &addresses[j], error))
                 return false;
         if (p->param.kind == PARAM_IN &&
             !d->copy_in(d->state, p->content.bytes, p->content.readable,

@@ -12,6 +12,9 @@
  * has no such key; a value that the family refuses fails the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
+/* Of such a text what sets keys that the family has. */
+const char *suite_known_keys(arena *a, const family *f, const char *text);
+
 /* The text that sets a family's weights to number i of what it takes, "weights=q4_k ": "" at 0
  * where it has no such key, NULL behind the last. */
 const char *suite_weights(arena *a, const family *f, size_t i);
