@@ -143,7 +143,7 @@ static void read_window_layers(reader *r, const setting *s, const entry *e)
     if (!e || !d->layers)
         return;
     value_list layers = { 0 };
-    key k = { .name = s->key.name, .max = d->layers - 1 };
+    key k = { .name = "layer", .max = d->layers - 1 };
     values_read(r->arena, &k, e, &layers, r->diags);
     for (size_t i = 0; i < layers.count; i++)
         d->windowed[layers.items[i].numbers[0]] = 1;

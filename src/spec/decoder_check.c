@@ -31,7 +31,7 @@ static void check_rope(const reader *r)
     const decoder *d = r->out;
     static const char *const names[] = { "rope_dims", "rope_dims.window" };
     for (int i = 0; i < 2; i++)
-        if (d->rope[i].style != ROPE_NONE && d->rope[i].dims > d->head_dim && d->head_dim)
+        if (d->head_dim && d->rope[i].dims > d->head_dim && reader_entry(r, names[i]))
             diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, names[i]),
                        "%s = %lld is more than head_dim = %lld", names[i],
                        (long long)d->rope[i].dims, (long long)d->head_dim);

@@ -60,7 +60,7 @@ static bool read_format(const reader *r, const char *key_name, const item *i, si
 static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t known)
 {
     const reader *r = f->reader;
-    key k = { .name = f->entry->key, .max = r->out->layers - 1 };
+    key k = { .name = "layer", .max = r->out->layers - 1 };
     item numbers = { .text = i->text + offset,
                      .where = location_part(i->where, offset, strlen(i->text + offset)) };
     entry one = { .key = f->entry->key, .items = { .items = &numbers, .count = 1 } };

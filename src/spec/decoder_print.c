@@ -2,7 +2,7 @@
 #include "spec/decoder.h"
 #include "spec/decoder_keys.h"
 
-enum { NOTE_COLUMN = 40, LINE_WIDTH = 100, LEAST_RUN = 3, LEAST_STRIDE = 4 };
+enum { NOTE_COLUMN = 39, LINE_WIDTH = 100, LEAST_RUN = 3, LEAST_STRIDE = 4 };
 
 /* A line: key = item, item, ... */
 typedef struct line {
