@@ -256,6 +256,15 @@ static void add_tensors(decoder *d)
     d->has[TENSOR_FFN_GATE] = d->has[TENSOR_FFN_UP] = !d->has[TENSOR_FFN_GATE_UP];
 }
 
+/* Whether parts of the section could not be read, which was said then. */
+static bool is_damaged(const section *s)
+{
+    bool damaged = s->damaged;
+    for (size_t i = 0; i < s->entries.count; i++)
+        damaged |= !s->entries.items[i].items.count;
+    return damaged;
+}
+
 bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
 {
     size_t errors = d->errors;
@@ -265,9 +274,10 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     for (size_t i = 0; i < setting_count(); i++)
         read_setting(&r, &decoder_settings[i]);
     add_tensors(out);
-    if (d->errors == errors)
+    bool complete = d->errors == errors && !is_damaged(s);
+    if (complete)
         decoder_read_formats(&r);
-    if (d->errors == errors)
+    if (complete && d->errors == errors)
         decoder_check(&r);
-    return d->errors == errors;
+    return complete && d->errors == errors;
 }

@@ -154,8 +154,6 @@ void decoder_read_formats(reader *r)
 {
     const entry *all = reader_entry(r, "weights");
     uint8_t common = FORMAT_NONE;
-    if (!all->items.count) /* which was said while the file was read */
-        return;
     if (all->items.count > 1)
         diag_error(r->diags, DIAG_BAD_CHOICE, all->items.items[1].where,
                    "weights is one format; those of single tensors are weights.attn_v = ...");
