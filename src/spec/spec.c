@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spec/decoder.h"
 #include "spec/files.h"
 #include "base/name_map.h"
 #include "spec/limits.h"
@@ -215,6 +216,7 @@ static const family *find_family(parser *p, const section *s)
     VEC(const char *) names = { 0 };
     for (const family *const *f = p->families; *f; f++)
         *VEC_PUSH(p->arena, &names) = (*f)->name;
+    *VEC_PUSH(p->arena, &names) = DECODER_SECTION;
     const char *closest = closest_match(s->name, names.items, names.count);
     diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "there is no kernel family '%s'; %s",
                s->name,
@@ -330,7 +332,8 @@ static contents read_families(parser *p, const section_list *sections)
     uint64_t total = 0;
     for (size_t i = 0; i < sections->count; i++) {
         const section *s = sections->items[i];
-        const family *f = s->name && !section_is_global(s) ? find_family(p, s) : NULL;
+        bool is_family = s->name && !section_is_global(s) && !section_is_decoder(s);
+        const family *f = is_family ? find_family(p, s) : NULL;
         product lists;
         if (!f || !product_read(p->arena, s, f, p->has_dims ? &p->dims : NULL, &lists, p->diags))
             continue;
@@ -357,6 +360,23 @@ static contents read_families(parser *p, const section_list *sections)
     return all;
 }
 
+/* The section of the spec's decoder; NULL where it has none. */
+static const section *find_decoder(parser *p, const section_list *sections)
+{
+    const section *first = NULL;
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        if (!section_is_decoder(s))
+            continue;
+        if (first && (strcmp(first->title, s->title) != 0 || first->where.file != s->where.file))
+            diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
+                       "a spec has one decoder; the other is [%s] on %s", first->title,
+                       diag_line(p->arena, &first->where, &s->where));
+        first = first ? first : s;
+    }
+    return first;
+}
+
 static void make_spec(arena *a, const spec_files *files, const family *const *list,
                       const spec_overrides *overrides, spec *out, diags *d)
 {
@@ -367,7 +387,11 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
     report_duplicate_sections(&p, sections);
     contents all = read_families(&p, sections);
     pipeline_list connected = connect_pipelines(&p, &all);
-    if (!d->errors && !all.instances.count)
+    const section *said = find_decoder(&p, sections);
+    decoder *model = said ? arena_alloc(a, sizeof *model) : NULL;
+    if (said)
+        decoder_read(a, said, model, d);
+    if (!d->errors && !all.instances.count && !said)
         diag_error(d, DIAG_NO_KERNELS, (location){ .file = files->name },
                    "no section names a kernel family; ptxgen --init writes an example");
 
@@ -381,6 +405,8 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
                    .pipeline_count = connected.count,
                    .aliases = connect_aliases(&p, &all),
                    .alias_count = all.aliases.asked.count,
+                   .decoder = model,
+                   .decoder_where = said ? said->name_where : (location){ 0 },
                    .files = files->paths.items,
                    .file_count = files->paths.count };
 }
