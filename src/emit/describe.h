@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "family/kernel.h"
 
-enum { PTXGEN_HEADER_ABI = 5 };
+enum { PTXGEN_HEADER_ABI = 6 };
 
 /* Figures that run-time values decide are -1. */
 typedef struct description {

@@ -7,9 +7,11 @@
 #include "emit/header_cuda.h"
 #include "emit/header_data.h"
 #include "emit/header_pipelines.h"
+#include "emit/header_plan.h"
 #include "emit/header_ptx.h"
 #include "emit/header_query.h"
 #include "family/formula.h"
+#include "family/memory_plan.h"
 #include "templates/templates.h"
 
 static void print_prefix(strbuf *out, const described_set *d)
@@ -266,6 +268,33 @@ static void print_embedding(strbuf *out, const described_set *d)
     fill(out, texts[d->set->embed], d);
 }
 
+/* What only a header with a decoder has. */
+static void print_plan_types(strbuf *out, const described_set *d)
+{
+    if (d->set->plan) {
+        strbuf_char(out, '\n');
+        fill(out, template_header_plan_h_in, d);
+    }
+}
+
+static void print_decoder(strbuf *out, const described_set *d)
+{
+    if (d->set->plan)
+        fill(out, template_header_decoder_h_in, d);
+}
+
+static void print_most_rows(strbuf *out, const described_set *d)
+{
+    (void)d;
+    strbuf_unsigned(out, DECODER_MOST_ROWS);
+}
+
+static void print_piece_alignment(strbuf *out, const described_set *d)
+{
+    (void)d;
+    strbuf_unsigned(out, MEMORY_ALIGNMENT);
+}
+
 /* What stands in its place: what a function prints, or a text with placeholders of its own. */
 typedef struct placeholder {
     const char *name;
@@ -285,6 +314,12 @@ static const placeholder placeholders[] = {
     { "@DATA@", print_data, NULL },
     { "@TABLE@", print_table, NULL },
     { "@PIPELINES@", print_pipeline_table, NULL },
+    { "@PLAN_TYPES@", print_plan_types, NULL },
+    { "@PLAN_DECLARATIONS@", print_plan_declarations, NULL },
+    { "@PLAN_DATA@", print_plan_data, NULL },
+    { "@DECODER@", print_decoder, NULL },
+    { "@MOST_ROWS@", print_most_rows, NULL },
+    { "@PIECE_ALIGNMENT@", print_piece_alignment, NULL },
     { "@CUDA@", NULL, template_header_cuda_h_in },
     { "@EXPLAIN@", NULL, template_header_explain_h_in },
     { "@EMBED@", print_embedding, NULL },

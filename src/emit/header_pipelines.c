@@ -89,7 +89,7 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
     print_buffers(out, id, &buffers);
     for (size_t s = 0; s < p->step_count; s++)
         counts[s] = print_step_arguments(out, id, p, s, &buffers);
-    strbuf_format(out, "static const ptxgen_step %s_steps[] = {\n", id);
+    strbuf_format(out, "static const ptxgen_pipeline_step %s_steps[] = {\n", id);
     for (size_t s = 0; s < p->step_count; s++)
         strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", p->steps[s].kernel->name,
                       kernel_place(set, p->steps[s].kernel), id, s, counts[s]);

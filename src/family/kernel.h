@@ -3,6 +3,7 @@
 #define PTXGEN_FAMILY_KERNEL_H
 
 #include "family/pipeline.h"
+#include "family/plan.h"
 #include "version.h"
 
 /* What ptxas said of a kernel, for one target. */
@@ -56,6 +57,8 @@ typedef struct kernel_set {
     size_t pipeline_count;
     const alias *aliases;
     size_t alias_count;
+    const plan *plan; /* of the spec's [decoder]; its kernels are among these, by their names. NULL:
+                         the spec has none */
 } kernel_set;
 
 #endif

@@ -1,0 +1,131 @@
+/* Data are initialised by position, in the order of templates/header_plan.h.in, as kernels are. */
+#include "emit/header_plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The place in the table of kernels of the first of a kernel of the plan. */
+static size_t kernel_place(const kernel_set *set, size_t kernel)
+{
+    size_t at = 0;
+    while (strcmp(set->kernels[at].instance->name, set->plan->kernels[kernel].name) != 0)
+        at++;
+    return at;
+}
+
+void print_plan_declarations(strbuf *out, const described_set *d)
+{
+    const plan *p = d->set->plan;
+    if (!p)
+        return;
+    strbuf_format(out,
+                  "/* The model's step: %s, %" PRId64 " layers, %" PRId64 " wide, %" PRId64
+                  " positions.\n *\n",
+                  p->decoder->architecture, p->decoder->layers, p->decoder->hidden,
+                  p->decoder->max_seq_len);
+    for (size_t i = 0; i < p->step_count; i++)
+        strbuf_format(out, " * %12zu launches for m = %" PRId64 "\n", p->steps[i].launch_count,
+                      p->steps[i].m);
+    for (size_t i = 0; i < PLAN_MEMORIES; i++)
+        strbuf_format(out, " * %12" PRIu64 " bytes of %s\n", p->bytes[i], plan_memory_names[i]);
+    strbuf_format(out,
+                  " */\nextern const ptxgen_tensor %s_tensors[];\n"
+                  "extern const size_t %s_tensor_count;\n"
+                  "extern const ptxgen_decoder_plan %s_plan;\n\n",
+                  d->set->prefix, d->set->prefix, d->set->prefix);
+}
+
+static void print_tensors(strbuf *out, const kernel_set *set)
+{
+    const plan *p = set->plan;
+    strbuf_format(out, "const ptxgen_tensor %s_tensors[] = {\n", set->prefix);
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const plan_tensor *t = &p->tensors[i];
+        strbuf_format(out, "    { \"%s\", \"%s\", PTXGEN_", t->name, formats[t->format].name);
+        strbuf_upper(out, formats[t->format].name);
+        strbuf_format(out, ", %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " },\n",
+                      formats[t->format].gguf_type, t->rows, t->columns, t->bytes, t->offset);
+    }
+    strbuf_format(out,
+                  "};\nconst size_t %s_tensor_count = sizeof %s_tensors / sizeof *%s_tensors;\n\n",
+                  set->prefix, set->prefix, set->prefix);
+}
+
+static void print_place(strbuf *out, const plan_argument *argument)
+{
+    static const char *const pieces[PLAN_MEMORIES] = {
+        [PLAN_WEIGHTS] = "IN_WEIGHTS",
+        [PLAN_CACHE] = "IN_CACHE",
+        [PLAN_STATE] = "IN_STATE",
+        [PLAN_WORKSPACE] = "IN_WORKSPACE",
+    };
+    if (argument->is_number)
+        strbuf_format(out, "{ PTXGEN_NUMBER, %" PRIu32 " }", argument->number);
+    else
+        strbuf_format(out, "{ PTXGEN_%s, %" PRIu64 " }", pieces[argument->memory],
+                      argument->offset);
+}
+
+static void print_launch(strbuf *out, const kernel_set *set, const plan_launch *l, size_t number)
+{
+    strbuf_format(out, "    /* %zu: %s */\n    { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", number,
+                  set->plan->kernels[l->kernel].name, kernel_place(set, l->kernel), l->layer,
+                  l->said, l->argument_count);
+    for (size_t i = 0; i < l->argument_count; i++) {
+        strbuf_put(out, i ? ", " : "");
+        print_place(out, &l->arguments[i]);
+    }
+    strbuf_put(out, " } },\n");
+}
+
+/* Launches count from 1, as they do in what a failed one is reported with. */
+static void print_launches_of(strbuf *out, const kernel_set *set, const plan_step *step)
+{
+    strbuf_format(out, "static const ptxgen_plan_launch %s_plan_m%" PRId64 "[] = {\n", set->prefix,
+                  step->m);
+    for (size_t i = 0; i < step->launch_count; i++)
+        print_launch(out, set, &step->launches[i], i + 1);
+    strbuf_put(out, "};\n\n");
+}
+
+static void print_steps(strbuf *out, const kernel_set *set)
+{
+    const plan *p = set->plan;
+    for (size_t i = 0; i < p->step_count; i++)
+        print_launches_of(out, set, &p->steps[i]);
+    strbuf_format(out, "static const ptxgen_plan_step %s_plan_steps[] = {\n", set->prefix);
+    for (size_t i = 0; i < p->step_count; i++)
+        strbuf_format(out, "    { %" PRId64 ", %s_plan_m%" PRId64 ", %zu, %" PRId64 " },\n",
+                      p->steps[i].m, set->prefix, p->steps[i].m, p->steps[i].launch_count,
+                      p->steps[i].logits_rows);
+    strbuf_put(out, "};\n\n");
+}
+
+void print_plan_data(strbuf *out, const described_set *d)
+{
+    const kernel_set *set = d->set;
+    const plan *p = set->plan;
+    if (!p)
+        return;
+    const decoder *model = p->decoder;
+    const plan_state *s = &p->state;
+    print_tensors(out, set);
+    print_steps(out, set);
+    strbuf_format(out,
+                  "const ptxgen_decoder_plan %s_plan = {\n"
+                  "    \"%s\", \"%s\",\n"
+                  "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                  ", /* layers, hidden, vocab, max_seq_len */\n"
+                  "    %" PRId64 ", %" PRId64 ", /* rows, sequences */\n    { ",
+                  set->prefix, set->prefix, model->architecture, model->layers, model->hidden,
+                  model->vocab, model->max_seq_len, p->rows, model->sequences);
+    for (size_t i = 0; i < PLAN_MEMORIES; i++)
+        strbuf_format(out, "%s%" PRIu64, i ? ", " : "", p->bytes[i]);
+    strbuf_format(out,
+                  " }, /* bytes */\n    %" PRIu64 ", /* cache_bytes */\n"
+                  "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+                  ", /* tokens, positions, lengths, sampling, caches, logits */\n"
+                  "    %s_plan_steps, %zu, %s_tensors, %zu,\n};\n\n",
+                  p->cache_bytes, s->tokens, s->positions, s->lengths, s->sampling, s->caches,
+                  s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
+}
