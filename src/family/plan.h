@@ -12,8 +12,9 @@
  *
  * Rows of a step are tokens of one sequence, of ascending positions, or of several sequences: the
  * addresses of their caches and their positions say it. A row of position UINT32_MAX and length 0
- * is none: nothing comes of it. A step with the logits of its last row alone samples one token,
- * which becomes row 0 of the next step; one with all logits samples a token a row, its own next.
+ * is none: nothing comes of it. Where there is one sequence, or logits of the last row alone, a
+ * step samples one token of its last row, which becomes row 0 of the next step; else a token a row,
+ * its own next.
  */
 #ifndef PTXGEN_FAMILY_PLAN_H
 #define PTXGEN_FAMILY_PLAN_H
@@ -70,7 +71,8 @@ typedef struct plan_step {
     size_t layer_launches; /* of a layer, the most */
     plan_buffer *buffers;  /* of the workspace */
     size_t buffer_count;
-    int64_t logits_rows; /* 1: of the last row */
+    int64_t logits_rows;  /* 1: of the last row alone */
+    int64_t sampled_rows; /* the last of them */
 } plan_step;
 
 /* Offsets in the state. Rows are those of the largest step. */
@@ -99,8 +101,8 @@ typedef struct plan {
 
 /* Makes the plan for a decoder on some targets, oldest first. NULL and an error at where, that says
  * which tensor and size, where a kernel does not take what the decoder needs. */
-plan *plan_make(arena *a, const decoder *d, location where, const target *const *wanted,
-                size_t wanted_count, diags *diags);
+plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
+                size_t wanted_count, diags *d);
 
 /* Offset in the cache of K of a layer and sequence; V is cache_bytes behind it. */
 uint64_t plan_cache_offset(const plan *p, int64_t sequence, int64_t layer);

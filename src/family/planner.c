@@ -1,0 +1,250 @@
+#include "family/planner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "family/formula.h"
+#include "family/memory_plan.h"
+
+const struct buffer_life buffer_lives[BUFFERS] = {
+    [BUFFER_H] = { "h", PHASE_EMBED, PHASE_LOGITS },
+    [BUFFER_QKV] = { "qkv", PHASE_QKV, PHASE_ROPE },
+    [BUFFER_Q] = { "q", PHASE_ROPE, PHASE_ATTENTION },
+    [BUFFER_PARTIALS] = { "partials", PHASE_ATTENTION, PHASE_ATTENTION },
+    [BUFFER_O] = { "o", PHASE_ATTENTION, PHASE_OUTPUT },
+    [BUFFER_MIDDLE] = { "middle", PHASE_OUTPUT, PHASE_POST_FFW },
+    [BUFFER_F] = { "f", PHASE_GATE_UP, PHASE_DOWN },
+    [BUFFER_PRODUCT] = { "product", PHASE_OUTPUT, PHASE_POST_ATTENTION },
+    [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
+};
+
+/* Layers have the same tensors, so that one lies as many behind the first layer's as layers do. */
+const plan_tensor *planner_tensor(const planner *p, decoder_tensor t)
+{
+    size_t first = p->first_tensor[t];
+    if (tensor_infos[t].by_layer) {
+        size_t a_layer = 0;
+        for (int i = 0; i < TENSOR_COUNT; i++)
+            a_layer += p->d->has[i] && tensor_infos[i].by_layer;
+        first += a_layer * (size_t)p->layer;
+    }
+    return &p->tensors.items[first];
+}
+
+static void bind(bindings *b, const char *name, plan_argument argument)
+{
+    b->items[b->count++] = (bound){ name, argument, BUFFERS };
+}
+
+void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
+                       uint64_t row)
+{
+    const plan_tensor *tensor = planner_tensor(p, t);
+    bind(b, name,
+         (plan_argument){ .memory = PLAN_WEIGHTS,
+                          .offset =
+                              tensor->offset + row * format_bytes(tensor->format, tensor->columns),
+                          .said = tensor->name });
+}
+
+void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t)
+{
+    if (p->d->has[t])
+        planner_bind_rows(p, b, name, t, 0);
+}
+
+void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said)
+{
+    bind(b, name, (plan_argument){ .memory = PLAN_STATE, .offset = offset, .said = said });
+}
+
+void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset)
+{
+    bind(b, name,
+         (plan_argument){
+             .memory = PLAN_WORKSPACE, .offset = offset, .said = buffer_lives[buffer].name });
+    b->items[b->count - 1].buffer = buffer;
+}
+
+void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer)
+{
+    planner_bind_buffer_from(b, name, buffer, 0);
+}
+
+/* What a plan asks of a family is a matter between the two: a key that there is not is a defect. */
+_Noreturn static void wrong_plan(const char *asked, const char *wrong, const char *name)
+{
+    fprintf(stderr, "ptxgen: the plan of a step asks %s for %s %s\n", asked, wrong, name);
+    abort();
+}
+
+instance planner_kernel(const planner *p, const char *name)
+{
+    instance in = { .family = family_find(families, name), .where = p->where };
+    if (!in.family)
+        wrong_plan(name, "a kernel", "");
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, instance_default(&in, k));
+    return in;
+}
+
+static const key *key_of(const instance *in, const char *name)
+{
+    const key *k = family_key(in->family, name);
+    if (!k)
+        wrong_plan(in->family->name, "the key", name);
+    return k;
+}
+
+void planner_set(instance *in, const char *name, int64_t value)
+{
+    instance_set(in, key_of(in, name), value);
+}
+
+void planner_set_real(instance *in, const char *name, double value)
+{
+    if (value > 0 || value < 0)
+        planner_set(in, name, real_bits(value));
+}
+
+void planner_set_weights(instance *in, const char *name, format weights)
+{
+    planner_set(in, name, instance_weights_index(weights));
+}
+
+/* Whether a block finds the shared memory it needs on all targets. */
+static bool fits_targets(const planner *p, const instance *in)
+{
+    const launch *l = &in->family->launch;
+    int64_t fixed = l->shared ? formula_value(l->shared, in, NULL) : 0;
+    int64_t dynamic = l->dynamic_shared ? formula_value(l->dynamic_shared, in, NULL) : 0;
+    for (size_t i = 0; i < p->target_count; i++)
+        if (fixed + dynamic > (int64_t)p->targets[i]->shared_block)
+            return false;
+    return true;
+}
+
+void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
+{
+    planner_set(in, "m", rows);
+    if (fits_targets(p, in))
+        return;
+    planner_set(in, "rows", ROWS_RUN_TIME);
+    for (int64_t fewer = rows / 2; fewer; fewer /= 2) {
+        planner_set(in, "m", fewer);
+        if (fits_targets(p, in))
+            break;
+    }
+    bind(b, "m_val", (plan_argument){ .is_number = true, .number = (uint32_t)rows, .said = "m" });
+}
+
+/* The bytes of a parameter, or 0 where a launch decides them. */
+static int64_t bytes_of(const instance *in, const param *p)
+{
+    int64_t bytes = formula_value(p->bytes, in, NULL);
+    return bytes < 0 ? 0 : bytes;
+}
+
+static const char COUNTERS_SAID[] = "counters";
+
+/* The argument that a parameter gets; what a kernel needs for itself has places of its own. */
+static plan_argument argument_of(planner *p, const instance *in, const param *parameter,
+                                 const bindings *b, buffer_id *buffer)
+{
+    *buffer = BUFFERS;
+    for (size_t i = 0; i < b->count; i++)
+        if (strcmp(b->items[i].param, parameter->name) == 0) {
+            *buffer = b->items[i].buffer;
+            return b->items[i].argument;
+        }
+    if (parameter->kind != PARAM_SCRATCH)
+        wrong_plan(in->family->name, "nothing for the parameter", parameter->name);
+    int64_t bytes = bytes_of(in, parameter);
+    int64_t *most = parameter->zeroed ? &p->counters : &p->buffer_bytes[BUFFER_PARTIALS];
+    *most = bytes > *most ? bytes : *most;
+    if (parameter->zeroed)
+        return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
+    *buffer = BUFFER_PARTIALS;
+    return (plan_argument){ .memory = PLAN_WORKSPACE, .said = buffer_lives[BUFFER_PARTIALS].name };
+}
+
+/* A kernel takes what its family does: the check that a section of the spec goes through. */
+static void check_kernel(planner *p, const instance *in)
+{
+    const char *blamed = NULL;
+    const char *refusal = in->family->check ? in->family->check(in, p->arena, &blamed) : NULL;
+    if (refusal) {
+        diag_error(p->diags, DIAG_CONFLICT, p->where, "%s: %s", in->name, refusal);
+        return;
+    }
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k), multiple = key_multiple(in, k);
+        bool number = !k->choices && !k->real;
+        if (number && !(k->zero_is_none && !value) &&
+            (value < key_least(in, k) || value > key_most(in, k) || value % multiple))
+            diag_error(p->diags, DIAG_CONFLICT, p->where,
+                       "%s: %s takes %s from %lld to %lld in multiples of %lld, not %lld", in->name,
+                       in->family->name, k->name, (long long)key_least(in, k),
+                       (long long)key_most(in, k), (long long)multiple, (long long)value);
+    }
+}
+
+static size_t number_of(planner *p, instance *in)
+{
+    in->name = instance_make_name(p->arena, in);
+    size_t number = name_map_find_or_add(p->arena, &p->names, in->name, p->kernels.count);
+    if (number == p->kernels.count) {
+        check_kernel(p, in);
+        *VEC_PUSH(p->arena, &p->kernels) = *in;
+    }
+    return number;
+}
+
+void planner_add(planner *p, instance *in, const bindings *b, const char *said)
+{
+    placed_launch *made = VEC_PUSH(p->arena, &p->launches);
+    *made = (placed_launch){ .launch = {
+                                 .kernel = number_of(p, in), .layer = p->layer, .said = said } };
+    param params[MAX_PARAMS];
+    made->launch.argument_count = instance_params(p->arena, in, params);
+    for (size_t i = 0; i < made->launch.argument_count; i++)
+        made->launch.arguments[i] = argument_of(p, in, &params[i], b, &made->buffers[i]);
+}
+
+void planner_place_buffers(planner *p, plan_step *step)
+{
+    memory_part parts[BUFFERS];
+    for (int i = 0; i < BUFFERS; i++)
+        parts[i] =
+            (memory_part){ p->buffer_bytes[i], buffer_lives[i].first, buffer_lives[i].last, 0 };
+    uint64_t bytes = (uint64_t)memory_plan(p->arena, parts, BUFFERS);
+    if (bytes > p->plan->bytes[PLAN_WORKSPACE])
+        p->plan->bytes[PLAN_WORKSPACE] = bytes;
+    step->buffers = arena_alloc(p->arena, BUFFERS * sizeof *step->buffers);
+    for (int i = 0; i < BUFFERS; i++)
+        if (parts[i].bytes)
+            step->buffers[step->buffer_count++] =
+                (plan_buffer){ buffer_lives[i].name, (uint64_t)parts[i].bytes,
+                               (uint64_t)parts[i].offset };
+    step->launch_count = p->launches.count;
+    step->launches = arena_alloc(p->arena, p->launches.count * sizeof *step->launches);
+    for (size_t i = 0; i < p->launches.count; i++) {
+        placed_launch *made = &p->launches.items[i];
+        for (size_t j = 0; j < made->launch.argument_count; j++)
+            if (made->buffers[j] != BUFFERS)
+                made->launch.arguments[j].offset += (uint64_t)parts[made->buffers[j]].offset;
+        step->launches[i] = made->launch;
+    }
+}
+
+void planner_place_counters(planner *p, uint64_t at)
+{
+    for (size_t s = 0; s < p->plan->step_count; s++)
+        for (size_t i = 0; i < p->plan->steps[s].launch_count; i++) {
+            plan_launch *l = &p->plan->steps[s].launches[i];
+            for (size_t j = 0; j < l->argument_count; j++)
+                if (l->arguments[j].said == COUNTERS_SAID)
+                    l->arguments[j].offset = at;
+        }
+}

@@ -1,0 +1,115 @@
+/* A plan while it is made: launches of kernels, whose arguments are bound by the names of the
+ * parameters, and buffers, whose places are known when a step has all its launches.
+ */
+#ifndef PTXGEN_FAMILY_PLANNER_H
+#define PTXGEN_FAMILY_PLANNER_H
+
+#include "base/name_map.h"
+#include "family/plan.h"
+
+/* The launches of a layer, ahead of and behind which stand those of the model. */
+typedef enum phase {
+    PHASE_EMBED,
+    PHASE_QKV,
+    PHASE_ROPE,
+    PHASE_ATTENTION,
+    PHASE_OUTPUT,
+    PHASE_POST_ATTENTION,
+    PHASE_GATE_UP,
+    PHASE_DOWN,
+    PHASE_POST_FFW,
+    PHASE_LOGITS,
+} phase;
+
+typedef enum buffer_id {
+    BUFFER_H,
+    BUFFER_QKV,
+    BUFFER_Q,
+    BUFFER_PARTIALS,
+    BUFFER_O,
+    BUFFER_MIDDLE,
+    BUFFER_F,
+    BUFFER_PRODUCT, /* ahead of a norm behind it: of the attention's output, */
+    BUFFER_DOWN,    /* and of the feed-forward's */
+    BUFFERS
+} buffer_id;
+
+/* An argument while the plan is made: a buffer's place is known at the end of its step. */
+typedef struct bound {
+    const char *param;
+    plan_argument argument;
+    buffer_id buffer; /* of the workspace */
+} bound;
+
+enum { MOST_BOUND = MAX_PARAMS };
+typedef struct bindings {
+    bound items[MOST_BOUND];
+    size_t count;
+} bindings;
+
+typedef struct placed_launch {
+    plan_launch launch;
+    buffer_id buffers[MAX_PARAMS];
+} placed_launch;
+
+typedef struct planner {
+    arena *arena;
+    const decoder *d;
+    plan *plan;
+    const target *const *targets;
+    size_t target_count;
+    location where;
+    diags *diags;
+    size_t errors; /* before this plan */
+
+    size_t first_tensor[TENSOR_COUNT]; /* number of a tensor's, of its first layer */
+    VEC(plan_tensor) tensors;
+    VEC(instance) kernels;
+    name_map names;
+
+    /* The step that is being made. */
+    int64_t m, layer;
+    VEC(placed_launch) launches;
+    int64_t buffer_bytes[BUFFERS];
+    int64_t counters; /* bytes that one launch needs, at most */
+} planner;
+
+extern const struct buffer_life {
+    const char *name;
+    phase first, last;
+} buffer_lives[BUFFERS];
+
+/* A tensor of the present layer, or of the model. */
+const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
+
+/* What a parameter gets: rows of a tensor from one on; a tensor, or nothing where the model has
+ * none; what lies in the state; a buffer, or what lies so many bytes behind its start. */
+void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
+                       uint64_t row);
+void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t);
+void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said);
+void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer);
+void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
+
+/* An instance of a family with the defaults of all keys, and its keys by their names: numbers and
+ * words, real numbers (0: the default, what is usual) and formats. */
+instance planner_kernel(const planner *p, const char *family_name);
+void planner_set(instance *in, const char *key_name, int64_t value);
+void planner_set_real(instance *in, const char *key_name, double value);
+void planner_set_weights(instance *in, const char *key_name, format weights);
+
+/* Rows of a product: all of them at once, or where they take too much shared memory as many as fit,
+ * the grid having a block for each so many. */
+void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
+
+/* Adds a launch of the kernel to the step. What a kernel needs for itself gets a place. An error
+ * where its family does not take its keys. */
+void planner_add(planner *p, instance *in, const bindings *b, const char *said);
+
+/* Gives the buffers of a step their places, and the launches the addresses. */
+void planner_place_buffers(planner *p, plan_step *step);
+
+/* Gives all steps' counters one place in the state: each launch leaves them zero for the next. */
+void planner_place_counters(planner *p, uint64_t at);
+
+#endif
