@@ -114,6 +114,10 @@ reference ref_gemv_pair;
  * clamped and plus 1, but infinities as NaN; inputs as above, and gamma of a norm. */
 reference ref_gate_up_swiglu;
 
+/* a(g), and what it is multiplied by. */
+double ref_activation(int64_t activation, double g);
+double ref_gate_factor(int64_t activation, double u);
+
 /* The same of m vectors by a kernel that quantizes them itself, as ref_gemv_quantizing says. */
 reference ref_gate_up_swiglu_quantizing;
 
