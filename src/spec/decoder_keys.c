@@ -60,7 +60,7 @@ static const choice fused_words[] = {
 static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP };
 
 static const real_range base_range = { .min = 1, .max = 1e15, .def = 10000 };
-static const real_range factor_range = { .min = 1e-6, .max = 1e6, .def = 1 };
+static const real_range rope_factor_range = { .min = 1e-6, .max = 1e6, .def = 1 };
 static const real_range context_range = { .min = 1, .max = 1e9, .def = 0, .def_text = "required" };
 static const real_range extension_range = { .min = 0, .max = 1e6, .def = 1 };
 static const real_range beta_fast_range = { .min = 1e-6, .max = 1e6, .def = 32 };
@@ -157,7 +157,7 @@ static int64_t derive_head_dim(const decoder *d)
           .when = &with_rope[i] },                                                              \
         { .key = { ROPE_AT(i, "rope_scaling", suffix, scaling), .choices = rope_scalings },     \
           .when = &with_rope[i] },                                                              \
-        { .key = { ROPE_AT(i, "rope_factor", suffix, factor), .real = &factor_range,            \
+        { .key = { ROPE_AT(i, "rope_factor", suffix, factor), .real = &rope_factor_range,            \
                    .required = !(i), .summary = "that divides positions" },                     \
           .when = &when_scaled[i] },                                                            \
         { .key = { ROPE_AT(i, "rope_original_context", suffix, original_context),               \

@@ -4,7 +4,6 @@
 
 #include "base/diag.h"
 #include "family/kernel.h"
-#include "ref/decoder.h"
 
 /* All kernels of a run are in memory at once, 25 KB each. */
 enum { SPEC_MAX_INSTANCES = 10000, SPEC_MAX_BYTES = 64 << 20 };
@@ -20,8 +19,9 @@ typedef struct spec {
     size_t pipeline_count;
     const alias *aliases; /* of what is among the instances */
     size_t alias_count;
-    const decoder *decoder;   /* NULL: no section says one */
-    location decoder_where;   /* of its section */
+    const plan *plan;       /* of the decoder, its kernels among the instances by their names; NULL:
+                               no section says one */
+    location decoder_where; /* of its section */
     const char *const *files; /* that were read, without standard input: what a depfile lists */
     size_t file_count;
 } spec;
