@@ -119,9 +119,12 @@ static int64_t longest_span(const trial *t)
 static uint64_t estimated_work(const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
+    operation op = t->instance->family->op;
     /* Of an embedding a token's row alone is read. */
-    int64_t rows = t->instance->family->op == OP_EMBED_ROWS ? 1 : s->n;
+    int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n;
     double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
+    if (op == OP_SAMPLE)
+        work = 1e6 + 400.0 * (double)rows;
     if (s->max_seq_len)
         work = 12.0 * (double)at_least_one(s->num_heads) * (double)at_least_one(s->head_dim) *
                (double)at_least_one(longest_span(t));

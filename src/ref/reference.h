@@ -145,6 +145,38 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
  * whose squares no float can add up is NaN. */
 reference ref_rms_norm;
 
+/* The token that comes next in each of m sequences, its position, and how many positions attention
+ * to it is over: outputs token, next_position, length [m]; inputs logits [m,n], the positions [m]
+ * that the logits are of, and for each row how to choose, [m, SAMPLING_WORDS].
+ *
+ * A logit l counts as t = cap(scale l). Tokens stand in an order: the larger logit first, of equal
+ * ones the lower number. top_k takes the first k of them, top_p of these as few as have p of all
+ * their exp(t); min_p takes away what has less than min_p of the first one's exp(t). What is left
+ * is drawn by exp(t / temperature): the first token in the order up to and including which there is
+ * more than a fraction u of the sum, where u is the first word of Philox4x32-10, by 2^32, of the
+ * seed and the counter (position, 0, 0, 0).
+ *
+ * A temperature that is not above 0, and a logit of plus infinity, take the first token. There is
+ * no token, which is said by the largest number, where a logit is NaN or all are minus infinity. A
+ * row whose position is the largest number is not in use: token and position are the same number,
+ * and the length is 0. */
+enum {
+    SAMPLING_TEMPERATURE,
+    SAMPLING_TOP_K, /* u32, 0: all; the others f32 */
+    SAMPLING_TOP_P, /* 1: all */
+    SAMPLING_MIN_P, /* 0: all */
+    SAMPLING_SEED_LOW,
+    SAMPLING_SEED_HIGH,
+    SAMPLING_WORDS = 8
+};
+reference ref_sample;
+
+/* Makes positions and ways to choose possible ones. */
+void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+/* The first word of Philox4x32-10. */
+uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
+
 /* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
  * is clamped to max_seq_len. */
 typedef struct ref_positions {
