@@ -483,3 +483,36 @@ ARENA_TEST(models_beside_the_project_open)
     closedir(models);
     assert_true(opened);
 }
+
+/* Made by models/make_gguf.py: headers alone, which say where the data of the real files are. */
+ARENA_TEST(headers_of_real_models_open)
+{
+    static const struct {
+        const char *name;
+        size_t tensors;
+        uint64_t bytes; /* of the file, but for its tokenizer and chat template */
+        const char *tensor, *type;
+    } models[] = {
+        { "llama_3.1_8b", 292, 4912916480, "blk.4.ffn_down.weight", "q4_K" },
+        { "qwen2.5_7b", 339, 5438897792, "blk.5.attn_v.weight", "q6_K" },
+        { "qwen3_4b", 398, 4274472704, "token_embd.weight", "q8_0" },
+        { "gemma_3_12b", 626, 6880650528, "token_embd.weight", "q6_K" },
+        { "phi_4_mini", 196, 2483635840, "blk.31.attn_qkv.weight", "q5_K" },
+    };
+    const char *folder = getenv("PTXGEN_REAL_HEADERS");
+    if (!folder)
+        skip();
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        gguf_file file;
+        gguf_error error;
+        if (!gguf_open(arena_format(a, "%s/%s.gguf", folder, models[i].name), &file, &error))
+            fail_msg("%s", error.message);
+        const gguf_tensor *last = &file.tensors[file.tensor_count - 1];
+        uint64_t end = last->offset + last->bytes;
+        assert_int_equal(file.tensor_count, models[i].tensors);
+        assert_int_equal((end + 31) / 32 * 32, models[i].bytes);
+        assert_string_equal(gguf_find(&file, models[i].tensor)->type->name, models[i].type);
+        assert_false(gguf_check_data(&file, &error));
+        gguf_close(&file);
+    }
+}
