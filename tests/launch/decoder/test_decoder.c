@@ -9,9 +9,9 @@
 #define TOY_KERNELS_IMPLEMENTATION
 #define TOY_WITH_CUDA
 #include "toy_kernels.h"
-#define ALL_KERNELS_IMPLEMENTATION
-#define ALL_WITH_CUDA
-#include "all_kernels.h"
+#define PTXGEN_KERNELS_IMPLEMENTATION
+#define PTXGEN_WITH_CUDA
+#include "ptxgen_kernels.h"
 
 #define assert_success(call) assert_int_equal(call, CUDA_SUCCESS)
 
@@ -361,30 +361,30 @@ TEST_WITH(a_driver_that_cannot_copy_is_refused, make, drop)
 /* Where each row has a token sampled, the last one of a prompt is what row 0 goes on with. */
 TEST_WITH(steps_that_sample_all_rows_go_on_with_a_prompts_last, make, drop)
 {
-    static all_cuda of;
-    all_decoder rows;
+    static ptxgen_cuda of;
+    ptxgen_decoder rows;
     outcome want, have;
     uint32_t tokens[PTXGEN_MOST_ROWS];
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     assert_success(toy_step(&model, stream));
     want = look(&model);
-    assert_success(all_cuda_init(&of, dlsym, dlopen(NULL, RTLD_NOW)));
-    assert_success(all_create(&rows, &of, NULL));
+    assert_success(ptxgen_cuda_init(&of, dlsym, dlopen(NULL, RTLD_NOW)));
+    assert_success(ptxgen_create(&rows, &of, NULL));
     load_weights(&rows);
-    assert_success(all_prompt(&rows, stream, prompt, PROMPT));
-    assert_success(all_step(&rows, stream));
+    assert_success(ptxgen_prompt(&rows, stream, prompt, PROMPT));
+    assert_success(ptxgen_step(&rows, stream));
     have = look(&rows);
     assert_same(&have, &want);
 
-    assert_success(all_rows(&rows, stream, 4, prompt, (uint32_t[]){ 0, 1, 2, 3 }));
-    assert_success(all_step_of(&rows, 4, stream));
-    assert_success(all_tokens(&rows, stream, tokens, 4));
+    assert_success(ptxgen_rows(&rows, stream, 4, prompt, (uint32_t[]){ 0, 1, 2, 3 }));
+    assert_success(ptxgen_step_of(&rows, 4, stream));
+    assert_success(ptxgen_tokens(&rows, stream, tokens, 4));
     for (uint32_t i = 0; i < 4; i++) {
         outcome one = step_by_step(i + 1);
         assert_int_equal(tokens[i], one.token);
     }
-    assert_success(all_destroy(&rows));
-    assert_success(all_unload(&of));
+    assert_success(ptxgen_destroy(&rows));
+    assert_success(ptxgen_unload(&of));
 }
 
 TEST(a_plan_says_what_there_is)

@@ -7,10 +7,10 @@
  *   toy_sample   logits[n] = n * h of the last row, token = h % n, unless a temperature is set:
  *                then seed % n; position and length go on
  *
- *     toy FOLDER        writes toy_kernels.h and all_kernels.h there
+ *     toy FOLDER        writes toy_kernels.h and ptxgen_kernels.h there
  *
- * toy has two layers, steps of 1 and 4 tokens and two sequences; all the same, and samples a token
- * for every row.
+ * toy has two layers, steps of 1 and 4 tokens and two sequences; ptxgen, a prefix that names must
+ * not clash with, the same, and samples a token for every row.
  */
 #include <stdio.h>
 #include <string.h>
@@ -384,7 +384,7 @@ int main(int argc, char **argv)
 {
     arena *a = arena_new();
     bool written = argc == 2 && write_header(a, argv[1], "toy", false) &&
-                   write_header(a, argv[1], "all", true);
+                   write_header(a, argv[1], "ptxgen", true);
     arena_free(a);
     return written ? 0 : 1;
 }
