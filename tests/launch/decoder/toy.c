@@ -7,7 +7,7 @@
  *   toy_sample   logits[n] = n * h of the last row, token = h % n, unless a temperature is set:
  *                then seed % n; position and length go on
  *
- *     toy FOLDER        writes toy_kernels.h and ptxgen_kernels.h there
+ *     toy FOLDER        writes headers and manifests of toy and ptxgen there
  *
  * toy has two layers, steps of 1 and 4 tokens and two sequences; ptxgen, a prefix that names must
  * not clash with, the same, and samples a token for every row.
@@ -225,6 +225,7 @@ typedef struct toy {
     plan_tensor tensors[TENSORS];
     plan_launch launches[2][LAUNCHES];
     plan_step steps[2];
+    plan_buffer h;
     decoder decoder;
     plan plan;
 } toy;
@@ -246,7 +247,7 @@ static void make_kernels(toy *t)
                                   .target = target_find("sm_75"),
                                   .newest = target_find("sm_75"),
                                   .isa = 63,
-                                  .file = arena_format(t->arena, "%s.ptx", in->name),
+                                  .file = arena_format(t->arena, "toy.%s.sm_75.ptx", in->name),
                                   .ptx = text.text,
                                   .ptx_length = text.length };
     }
@@ -324,6 +325,8 @@ static void make_step(toy *t, size_t index, bool all)
                                    .launches = t->launches[index],
                                    .launch_count = LAUNCHES,
                                    .layer_launches = 2,
+                                   .buffers = &t->h,
+                                   .buffer_count = 1,
                                    .logits_rows = all ? m : 1,
                                    .sampled_rows = all ? m : 1 };
 }
@@ -355,11 +358,12 @@ static void make_plan(toy *t, bool all)
         .kernels = t->instances,
         .kernel_count = KERNELS,
     };
+    t->h = (plan_buffer){ .name = "h", .bytes = 4 * ROWS, .offset = 256 };
     make_step(t, 0, all);
     make_step(t, 1, all);
 }
 
-static bool write_header(arena *a, const char *folder, const char *prefix, bool all)
+static bool write_files(arena *a, const char *folder, const char *prefix, bool all)
 {
     toy t = { .arena = a };
     const target *const only[] = { target_find("sm_75") };
@@ -373,18 +377,20 @@ static bool write_header(arena *a, const char *folder, const char *prefix, bool 
                        .kernel_count = KERNELS,
                        .plan = &t.plan };
     described_set d = describe_set(a, &set);
-    strbuf header = strbuf_new(a);
+    strbuf header = strbuf_new(a), manifest = strbuf_new(a);
     emit_header(&header, &d);
-    const char *error;
-    return os_write_file(a, arena_format(a, "%s/%s_kernels.h", folder, prefix), header.text,
-                         header.length, &error);
+    emit_manifest(&manifest, &d);
+    const char *error, *stem = arena_format(a, "%s/%s_kernels", folder, prefix);
+    return os_write_file(a, arena_format(a, "%s.h", stem), header.text, header.length, &error) &&
+           os_write_file(a, arena_format(a, "%s.json", stem), manifest.text, manifest.length,
+                         &error);
 }
 
 int main(int argc, char **argv)
 {
     arena *a = arena_new();
-    bool written = argc == 2 && write_header(a, argv[1], "toy", false) &&
-                   write_header(a, argv[1], "ptxgen", true);
+    bool written = argc == 2 && write_files(a, argv[1], "toy", false) &&
+                   write_files(a, argv[1], "ptxgen", true);
     arena_free(a);
     return written ? 0 : 1;
 }
