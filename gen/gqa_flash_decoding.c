@@ -9,11 +9,18 @@
  * each and know nothing of each other until the end, where their partial rows are merged. What a
  * warp does is in blocks/gqa.h.
  *
- * The grid decides how many chunks there are, %nctaid.z: as many as two blocks on every SM take in
- * whole waves, at least 4 a sequence so that the last wave is 4/5 full or more. Chunks are of equal
- * length, which the block works out from the sequence's length; blocks that are left without
- * positions end at once. So a grid that was captured once suits every length. (An SM of sm_75 has
- * shared memory for one block of more than 5 heads, and takes the others after it.)
+ * With chunking = free the grid decides how many chunks there are, %nctaid.z: as many as two blocks
+ * on every SM take in whole waves, at least 4 a sequence so that the last wave is 4/5 full or more.
+ * Chunks are of equal length, which the block works out from the sequence's length; blocks that are
+ * left without positions end at once. So a grid that was captured once suits every length. (An SM
+ * of sm_75 has shared memory for one block of more than 5 heads, and takes the others after it.)
+ *
+ * With chunking = fixed every chunk has chunk_size positions, from the first that counts on, and a
+ * block takes chunks z, z + %nctaid.z, ... Which positions a warp adds up, and in which order
+ * partial rows are merged, then follows from the sequence's length alone: a result has the same
+ * bits with any grid, on any GPU, in a batch or not, and with any max_seq_len. Of 600 positions and
+ * chunk_size = 256, chunks 0, 1 and 2 have 256, 256 and 88 positions, whether three blocks take one
+ * each or one takes all. Partial rows are as many as max_seq_len (or a window) may have chunks.
  *
  * Blocks of a KV head count up a counter when their partial rows are stored. The last one, which
  * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
@@ -30,6 +37,7 @@ enum {
     SM_REGISTERS = 65536,
     SM_BLOCKS = 2,
     REGISTER_UNIT = 8,
+    END_COUNT = 1 << 30, /* more than there are chunks */
 };
 
 /* Heads a KV head, blocks that they are spread over, and of a block its heads and warps: the terms
@@ -60,6 +68,7 @@ typedef struct work {
     val heads;                                  /* that there are */
     positions own;
     val active; /* chunks that have positions, at least 1 */
+    val blocks; /* that have chunks */
     val rows;   /* shared memory: [heads, warps] partial rows */
 } work;
 
@@ -87,9 +96,49 @@ static void take_chunk(ptx *p, work *w)
     val equal = div(p, add(p, count, sub(p, w->chunks, 1)), w->chunks);
     val length = named(p, "chunk_length", max(p, equal, LEAST_CHUNK));
     val used = div(p, add(p, count, sub(p, length, 1)), length);
-    w->active = named(p, "active", max(p, used, 1));
+    w->blocks = w->active = named(p, "active", max(p, used, 1));
     w->own.first = mad(p, w->chunk, length, all.first);
     w->own.end = min(p, add(p, w->own.first, length), all.end);
+}
+
+static bool is_fixed(const instance *in)
+{
+    return in->chunking == CHUNKING_FIXED;
+}
+
+/* Chunks that a sequence may have: its partial rows. */
+static int64_t most_chunks(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    if (!is_fixed(in))
+        return in->chunks;
+    int64_t window = in->options.window, size = s->chunk_size;
+    int64_t most = window && window < s->max_seq_len ? window : s->max_seq_len;
+    return (most + size - 1) / size;
+}
+
+static int64_t most_blocks(const instance *in)
+{
+    int64_t size = is_fixed(in) ? in->shape.chunk_size : LEAST_CHUNK;
+    int64_t chunks = is_fixed(in) ? most_chunks(in) : (in->shape.max_seq_len + size - 1) / size;
+    return in->chunks < chunks ? in->chunks : chunks;
+}
+
+static void count_chunks(ptx *p, work *w)
+{
+    positions all = attention_positions(p, w->in, attention_sequence_length(p, w->sequence));
+    int64_t size = w->in->shape.chunk_size;
+    val used = div(p, add(p, sub(p, all.end, all.first), size - 1), size);
+    w->active = named(p, "active", max(p, used, 1));
+    w->blocks = min(p, w->active, w->chunks);
+}
+
+/* A chunk of chunk_size; of a sequence without positions the first, without any. */
+static void take_fixed_chunk(ptx *p, work *w, val chunk)
+{
+    positions all = attention_positions(p, w->in, attention_sequence_length(p, w->sequence));
+    w->own.first = mad(p, chunk, imm(U32, w->in->shape.chunk_size), all.first);
+    w->own.end = min(p, add(p, w->own.first, w->in->shape.chunk_size), all.end);
 }
 
 /* The warp's share of the chunk: stretches of equal length, whole turns. */
@@ -109,8 +158,9 @@ static val cache_of(ptx *p, const work *w, const char *name)
                attention_kv_head_offset(p, w->in, w->kv_head));
 }
 
-static void attend(ptx *p, work *w)
+static gqa stage_queries(ptx *p, work *w)
 {
+    phase(p, "stage q");
     unsigned row_bytes = partial_bytes(w->in), head_products = GQA_PRODUCTS * w->is.heads;
     val products = shared_array(p, "products", F32, w->is.warps * head_products);
     w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
@@ -119,8 +169,13 @@ static void attend(ptx *p, work *w)
                     mad(p, warp_id(p), imm(U32, head_products * 4), products),
                     mad(p, warp_id(p), imm(U32, row_bytes), w->rows), w->is.warps * row_bytes);
     gqa_stage_queries(p, &g, w->query, add(p, w->query, sub(p, w->heads, 1)));
+    return g;
+}
+
+static void attend(ptx *p, const work *w, gqa *g)
+{
     val k = cache_of(p, w, "k"), v = cache_of(p, w, "v");
-    gqa_attend(p, &g, k, v, take_stretch(p, w));
+    gqa_attend(p, g, k, v, take_stretch(p, w));
     barrier(p);
 }
 
@@ -132,7 +187,8 @@ static val head_rows(ptx *p, const work *w, val head, unsigned rows)
 /* The place of a query row's partial row of the first chunk. */
 static val partials_of(ptx *p, const work *w, val head)
 {
-    val row = mul_wide(p, add(p, w->query, head), w->chunks);
+    val chunks = is_fixed(w->in) ? imm(U32, most_chunks(w->in)) : w->chunks;
+    val row = mul_wide(p, add(p, w->query, head), chunks);
     return mad(p, row, imm(U64, partial_bytes(w->in)), parameter(p, "partials"));
 }
 
@@ -140,7 +196,7 @@ static val partials_of(ptx *p, const work *w, val head)
 static val is_last_block(ptx *p, const work *w)
 {
     val ticket = shared_array(p, "ticket", U32, 1);
-    val last = sub(p, w->active, 1);
+    val last = sub(p, w->blocks, 1);
     val column = mad(p, w->sequence, imm(U32, w->in->shape.num_kv_heads * w->is.parts), ctaid_x(p));
     val counter = mad_wide(p, column, 4, parameter(p, "counters"));
     barrier(p);
@@ -168,32 +224,103 @@ static void merge_chunks(ptx *p, const work *w)
                               add(p, w->query, merged));
 }
 
+/* Merges the warps' partial rows: of a sequence of one chunk into the result, and is done. */
+static void merge_warps(ptx *p, const work *w, val chunk)
+{
+    const instance *in = w->in;
+    val alone = eq(p, w->active, 1);
+    PTX_IF (p, alone)
+        PTX_FOR (p, own_head, warp_id(p), w->heads, w->is.warps)
+            partials_merge_shared(p, in, head_rows(p, w, own_head, w->is.warps), w->is.warps,
+                                  add(p, w->query, own_head));
+    ret_if(p, alone);
+    PTX_FOR (p, head, warp_id(p), w->heads, w->is.warps) {
+        val row = mad_wide(p, chunk, partial_bytes(in), partials_of(p, w, head));
+        partials_merge_to_global(p, in, head_rows(p, w, head, w->is.warps), w->is.warps, row);
+    }
+}
+
+static void add_free_chunk(ptx *p, work *w)
+{
+    take_chunk(p, w);
+    ret_if(p, ge(p, w->chunk, w->active));
+    gqa g = stage_queries(p, w);
+    attend(p, w, &g);
+    phase(p, "merge the warps");
+    take_chunk(p, w); /* anew, so that no register has it through the loops */
+    merge_warps(p, w, w->chunk);
+}
+
+/* The loop over a block's chunks counts up to a constant where a sequence's chunks end, so that the
+ * count is all that has a register through the loops inside. */
+static val counted_chunk(ptx *p, const work *w, val count)
+{
+    return sub(p, add(p, count, w->active), END_COUNT);
+}
+
+static void add_fixed_chunks(ptx *p, work *w)
+{
+    count_chunks(p, w);
+    ret_if(p, ge(p, w->chunk, w->active));
+    gqa g = stage_queries(p, w);
+    PTX_FOR (p, count, sub(p, add(p, w->chunk, END_COUNT), w->active), END_COUNT, w->chunks) {
+        take_fixed_chunk(p, w, counted_chunk(p, w, count));
+        attend(p, w, &g);
+        phase(p, "merge the warps");
+        count_chunks(p, w); /* anew, so that no register has it through the loops */
+        merge_warps(p, w, counted_chunk(p, w, count));
+        barrier(p); /* before a warp's rows become zero, all have been merged */
+        gqa_clear(p, &g);
+    }
+    count_chunks(p, w); /* anew, as well */
+}
+
 static void build(ptx *p, const instance *in)
 {
     work w = work_new(p, in);
     ptx_max_registers(p, SM_REGISTERS / (SM_BLOCKS * w.is.warps * WARP) / REGISTER_UNIT *
                              REGISTER_UNIT);
-    take_chunk(p, &w);
-    ret_if(p, ge(p, w.chunk, w.active));
-    phase(p, "stage q");
-    attend(p, &w);
-    phase(p, "merge the warps");
-    take_chunk(p, &w); /* anew, so that no register has it through the loops */
-    val alone = eq(p, w.active, 1);
-    PTX_IF (p, alone)
-        PTX_FOR (p, own_head, warp_id(p), w.heads, w.is.warps)
-            partials_merge_shared(p, in, head_rows(p, &w, own_head, w.is.warps), w.is.warps,
-                                  add(p, w.query, own_head));
-    ret_if(p, alone);
-    PTX_FOR (p, head, warp_id(p), w.heads, w.is.warps) {
-        val row = mad_wide(p, w.chunk, partial_bytes(in), partials_of(p, &w, head));
-        partials_merge_to_global(p, in, head_rows(p, &w, head, w.is.warps), w.is.warps, row);
-    }
+    if (is_fixed(in))
+        add_fixed_chunks(p, &w);
+    else
+        add_free_chunk(p, &w);
     phase(p, "whether this block is its KV head's last");
     ret_if(p, bit_not(p, is_last_block(p, &w)));
     phase(p, "merge the chunks");
     merge_chunks(p, &w);
 }
+
+static const choice chunking_choices[] = {
+    [CHUNKING_FREE] = { "free", "" },
+    [CHUNKING_FIXED] = { "fixed", "_fixed" },
+    { NULL, NULL },
+};
+
+/* The default of chunk_size weighs two costs. With fewer positions the merging grows: a chunk's
+ * partial rows, written and read once, are 16 / chunk_size of the bytes of its K and V (8 heads,
+ * f16), and a warp of the last block merges its quarter of a head's rows in turns of 8, of which
+ * the 512 rows of 131072 positions take 16. With more, a single sequence leaves SMs idle for
+ * longer: of 256, 8448 positions of 8 KV heads are two blocks for each of 132 SMs, which is all
+ * that fit and have 24 KiB of K or V in flight there. Each of 6 or 7 warps then has 48 or 40
+ * positions of a tile of 64 (head_dim = 128). */
+enum { USUAL_CHUNK = 256 };
+
+#define KEY_CHUNKING                                                                      \
+    { .name = "chunking",                                                                 \
+      .summary = "fixed: bits follow from seq_len",                                       \
+      .field = KEY_FIELD(chunking),                                                       \
+      .choices = chunking_choices },                                                      \
+    {                                                                                     \
+        .name = "chunk_size", .summary = "positions a fixed chunk",                       \
+        .field = KEY_FIELD(shape.chunk_size), .min = 32, .max = 4096, .def = USUAL_CHUNK, \
+        .only_with = KEY_FIELD(chunking), .tag = "cs"                                     \
+    }
+
+static const derived_size sizes[] = {
+    { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" },
+    { "most_blocks", most_blocks, "the same of a grid: at most chunks, of 128 positions or more" },
+    { NULL, NULL, NULL },
+};
 
 /* What a launch needs to know. Shared memory has a row of head_dim + 4 values and GQA_PRODUCTS
  * products for each warp and head, q, and the ticket. */
@@ -216,12 +343,12 @@ const family gqa_flash_decoding = {
     .op = OP_BATCHED_ATTENTION,
     .activations = FORMAT_F32,
     .preference = 10,
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, ATTENTION_OPTIONS, KEY_DIMS,
-                           KEY_END },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
+                           ATTENTION_OPTIONS, KEY_DIMS, KEY_END },
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
-            PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*chunks"),
+            PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),
             COUNTERS(counters, "m*num_heads"),
             IN(F32, q, "m*num_heads*head_dim", 16),
             KV_CACHES(k),
@@ -230,10 +357,10 @@ const family gqa_flash_decoding = {
             PARAM_END,
         },
     .launch = { .block = "32*warps",
-                .grid = { "num_kv_heads*parts", "m",
-                          "min(min(chunks, ceil_div(max_seq_len, 128)), waves*at_once/columns)" },
+                .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
                 .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 4",
                 .terms = terms,
+                .sizes = sizes,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
     .check = check_heads,
     .build = build,

@@ -33,6 +33,8 @@
     FAMILY(stream_gemv)                           \
     FAMILY(stream_gate_up)                        \
     FAMILY(q8_1_quantize)                         \
+    FAMILY(embed_rows)                            \
+    FAMILY(rms_norm)                              \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \
     FAMILY(batched_incremental_attention)         \

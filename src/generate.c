@@ -165,6 +165,7 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
         .embed = s->embed,
         .kernels = kernels.items,
         .kernel_count = kernels.count,
+        .plan = s->plan,
         .pipelines = s->pipelines,
         .pipeline_count = s->pipeline_count,
         .aliases = s->aliases,

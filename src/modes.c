@@ -6,6 +6,7 @@
 #include "base/mdoc.h"
 #include "base/os.h"
 #include "cost/cost.h"
+#include "spec/decoder.h"
 #include "templates/templates.h"
 
 static bool is_listed(const char *list, const char *name)
@@ -57,12 +58,17 @@ status mode_help_family(arena *a, const char *name, strbuf *out)
         spec_help_family(out, f);
         return EXIT_DONE;
     }
+    if (strcmp(name, DECODER_SECTION) == 0) {
+        spec_help_decoder(out);
+        return EXIT_DONE;
+    }
     size_t count = 0;
     while (all[count])
         count++;
-    const char **names = arena_alloc(a, count * sizeof *names);
+    const char **names = arena_alloc(a, (count + 1) * sizeof *names);
     for (size_t i = 0; i < count; i++)
         names[i] = all[i]->name;
+    names[count++] = DECODER_SECTION;
     const char *closest = closest_match(name, names, count);
     return closest
                ? wrong_usage("there is no kernel family '%s'; did you mean '%s'?", name, closest)

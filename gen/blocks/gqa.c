@@ -69,6 +69,13 @@ static void store_sums(ptx *p, const gqa *g, const head_set *s, val max, val sum
         partial_store_sums(p, g->in, row_of_head(p, g, s), true, max, sum);
 }
 
+static void make_results_zero(ptx *p, const gqa *g)
+{
+    for (unsigned h = 0; h < g->heads; h++)
+        for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
+            assign(p, g->results[h][j], imm(F32, 0));
+}
+
 static void make_rows_zero(ptx *p, const gqa *g)
 {
     PTX_IF (p, eq(p, g->row.group, 0))
@@ -77,6 +84,13 @@ static void make_rows_zero(ptx *p, const gqa *g)
                            NULL);
     for (unsigned i = 0; i < g->set_count; i++)
         store_sums(p, g, &g->sets[i], V(-FLT_MAX), V(0.0f));
+}
+
+void gqa_clear(ptx *p, const gqa *g)
+{
+    make_results_zero(p, g);
+    make_rows_zero(p, g);
+    warp_barrier(p);
 }
 
 gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val products, val rows,
@@ -286,9 +300,7 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
 {
     unsigned width = row_split_values(&g->row.split);
     val quad = quad_address(p, g);
-    for (unsigned h = 0; h < g->heads; h++)
-        for (unsigned j = 0; j < width; j++)
-            assign(p, g->results[h][j], imm(F32, 0));
+    make_results_zero(p, g);
     ptx_loop_work(p, GQA_QUAD * width * g->heads, "products");
     PTX_FOR (p, v_position, 0, count, g->step) {
         val at = mad(p, v_position, imm(U32, F32_BYTES), quad), turn = add(p, first, v_position);

@@ -74,11 +74,14 @@ unsigned gqa_step(const instance *in);
 gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val products, val rows,
             unsigned row_stride);
 
+/* Makes the warp's partial rows zero again. */
+void gqa_clear(ptx *p, const gqa *g);
+
 /* Puts q into shared memory, all warps of the block together, and waits for them: query row number
  * query and those behind it; in place of rows behind last_query, that one again. */
 void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query);
 
-/* Makes the partial rows those of some positions, maybe none, of the caches of a KV head. */
+/* Adds some positions, maybe none, of the caches of a KV head to the partial rows. */
 void gqa_attend(ptx *p, gqa *g, val k, val v, positions run);
 
 #endif

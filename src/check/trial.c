@@ -231,6 +231,12 @@ static uint32_t size_named(const problem_shape *s, const char *name)
     return (uint32_t)size;
 }
 
+/* Whether the family's fit makes an input's values. */
+static bool is_fitted(const trial *t, const param *p)
+{
+    return t->instance->family->fit && (p->unit || p->fitted);
+}
+
 /* What the sequences' lengths decide besides the caches. */
 static void lengths_changed(trial *t)
 {
@@ -241,8 +247,7 @@ static void lengths_changed(trial *t)
             p->number = size_named(&t->setup.shape, p->param.size);
         if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 && !p->param.fitted)
             memcpy(p->content.bytes, t->seq_lens, p->size);
-        bool made_up = p->param.unit || p->param.fitted;
-        if (p->param.kind == PARAM_IN && made_up && t->instance->family->fit && !p->targets)
+        if (p->param.kind == PARAM_IN && is_fitted(t, &p->param) && !p->targets)
             t->instance->family->fit(&t->problem, input, p->content.bytes,
                                      p->content.stored / formats[p->param.format].block_bytes);
         input += p->param.kind == PARAM_IN;
@@ -345,7 +350,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         t->problem.sequences[input] = contents;
     }
     const format_info *info = &formats[f];
-    if (t->setup.spoiled && input == t->setup.spoiled_input && !t->instance->family->fit)
+    if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param))
         t->spoiled =
             ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,
                       t->setup.spoiled == WITH_INFINITY, r);

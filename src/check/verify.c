@@ -119,7 +119,9 @@ static int64_t longest_span(const trial *t)
 static uint64_t estimated_work(const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
-    double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(s->n);
+    /* Of an embedding a token's row alone is read. */
+    int64_t rows = t->instance->family->op == OP_EMBED_ROWS ? 1 : s->n;
+    double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
     if (s->max_seq_len)
         work = 12.0 * (double)at_least_one(s->num_heads) * (double)at_least_one(s->head_dim) *
                (double)at_least_one(longest_span(t));

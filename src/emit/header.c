@@ -154,7 +154,8 @@ static void print_rest_of_config(strbuf *out, const instance *in, uint64_t said)
 {
     const key *keys = in->family->keys;
     for (size_t i = 0; keys[i].name; i++) {
-        bool shown = said >> i & 1 || instance_value(in, &keys[i]) == 0;
+        bool shown =
+            said >> i & 1 || instance_value(in, &keys[i]) == 0 || !key_matters(in, &keys[i]);
         if (is_number(in, &keys[i]) && !shown)
             strbuf_format(out, ", %s %s", keys[i].name,
                           instance_value_text(out->arena, in, &keys[i]));

@@ -33,10 +33,11 @@ typedef struct operation_info {
 } operation_info;
 extern const operation_info operations[OP_COUNT];
 
-enum { DIMS_STATIC, DIMS_DYNAMIC };   /* dims: k, n, m baked in, or parameters of the kernel */
-enum { ROWS_FIXED, ROWS_RUN_TIME };   /* rows of X and Y: m of them, or any number */
-enum { VARIANT_PLAIN, VARIANT_AUTO }; /* variant: as named, or as cost/choose.h says */
+enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
+enum { ROWS_FIXED, ROWS_RUN_TIME };        /* rows of X and Y: m of them, or any number */
+enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choose.h says */
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
+enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of chunk_size */
 
 enum { MAX_MATRICES = 3 }; /* of a pipeline that may differ in format */
 
@@ -62,6 +63,7 @@ typedef struct instance {
     int64_t rows_per_warp;
     int64_t kv_type;   /* KV_ */
     int64_t chunks;    /* a sequence is split into, at most */
+    int64_t chunking;  /* CHUNKING_ */
     int64_t variant;   /* VARIANT_; AUTO stands for other instances and is never generated */
     int64_t precision; /* PRECISION_ */
 
@@ -171,6 +173,13 @@ enum { MAX_VECTORS = 8 };
         .tag = "eps", .real = &epsilon_range                                                  \
     }
 extern const real_range epsilon_range;
+/* A factor that is 1 unless it is said. */
+#define KEY_SCALE(said)                                                                      \
+    {                                                                                        \
+        .name = "scale", .summary = said, .field = KEY_FIELD(options.scale), .tag = "scale", \
+        .real = &factor_range                                                                \
+    }
+extern const real_range factor_range;
 extern const choice weights_choices[]; /* the FORMAT rows of format.def */
 enum {
 #define FORMAT(id, ...) WEIGHTS_##id,
@@ -203,6 +212,8 @@ typedef struct param {
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
     bool weights;              /* of the format that the key weights says */
     size_t only_with;  /* field of the instance that must not be 0 for there to be one; 0: none */
+    uint64_t only_of;  /* of that field: the values with which there is one, a bit each; 0: all but
+                          0 */
     bool fitted;       /* its values are made by the family's fit */
     bool zeroed;       /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;        /* K or V: elements of the instance's kv_type, positions from seq_len on are
@@ -249,6 +260,12 @@ typedef struct param {
     {                                                                            \
         .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
         .align = alignment, .only_with = KEY_FIELD(options.field_name)           \
+    }
+/* Numbers of which few are possible: the family's fit makes them. */
+#define IN_FITTED(type, id, count, alignment)                                    \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment, .fitted = true                                       \
     }
 /* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
 #define KV_CACHE(id)                                                                            \
@@ -339,6 +356,9 @@ format instance_precision(const instance *in);
 
 /* Whether the key may be set to one of its choices. */
 bool key_takes_choice(const key *k, const choice *c);
+
+/* Whether the key means something beside the instance's other values. */
+bool key_matters(const instance *in, const key *k);
 
 /* What a number of the key has to be a multiple of: at least 1. */
 int64_t key_multiple(const instance *in, const key *k);

@@ -64,6 +64,7 @@ const choice seq_len_choices[] = {
 };
 
 const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
+const real_range factor_range = { .max = 1e6, .def_text = "1" };
 
 const family *family_find(const family *const *list, const char *name)
 {
@@ -123,11 +124,23 @@ int64_t key_multiple(const instance *in, const key *k)
     return k->multiple_of > 1 ? k->multiple_of : 1;
 }
 
-static bool is_set(const instance *in, size_t field)
+static int64_t value_of(const instance *in, size_t field)
 {
     int64_t value;
     memcpy(&value, (const char *)in + field, sizeof value);
-    return value != 0;
+    return value;
+}
+
+static bool is_set(const instance *in, size_t field)
+{
+    return value_of(in, field) != 0;
+}
+
+static bool has_param(const instance *in, const param *p)
+{
+    if (p->only_of)
+        return p->only_of >> value_of(in, p->only_with) & 1;
+    return !p->only_with || is_set(in, p->only_with);
 }
 
 static bool is_counted(const instance *in, const key *k)
@@ -237,15 +250,14 @@ static void put_weights_tag(strbuf *name, const key *k, const char *word)
                   word, k_quant ? "k" : "");
 }
 
-/* Whether the key means something beside the values of the others. */
-static bool matters(const instance *in, const key *k)
+bool key_matters(const instance *in, const key *k)
 {
     return !k->only_with || is_set(in, k->only_with);
 }
 
 bool instance_leaves_out(const instance *in, const key *k)
 {
-    if (!matters(in, k))
+    if (!key_matters(in, k))
         return true;
     int64_t value = instance_value(in, k);
     if (k->real)
@@ -284,7 +296,7 @@ const char *instance_configuration(arena *a, const instance *in)
         int64_t value = instance_value(in, k);
         const char *tag = k->choices ? k->choices[value].tag : NULL;
         bool usual = k->choices ? tag && !*tag : value == 0;
-        if (usual || !matters(in, k))
+        if (usual || !key_matters(in, k))
             continue;
         if (text.length)
             strbuf_char(&text, ' ');
@@ -370,7 +382,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;
     for (const param *p = in->family->params; p->name && count < MAX_PARAMS; p++) {
-        if (p->only_with && !is_set(in, p->only_with))
+        if (!has_param(in, p))
             continue;
         param *made = &params[count++];
         *made = p->kind == PARAM_SEQ_LEN ? sequence_length(in, p) : *p;

@@ -20,7 +20,7 @@
 
 #include "ref/reference.h"
 
-enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_ROWS = 8 };
+enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_ROWS = 8, DECODER_MOST_HEAD_DIM = 256 };
 
 typedef enum decoder_tensor {
 #define TENSOR(id, ...) TENSOR_##id,

@@ -47,15 +47,23 @@ static void read_x(const problem *p, unsigned vectors, uint64_t vector, uint64_t
 /* How far x / d may be off: roundings of amax / 127, 1 / d and their product, and of x gamma. */
 static const double QUANT_ERROR = Q8_1_LARGEST * 0x1p-21;
 
-static void add_quantized(const float *w, const double *x, ref_value *sum)
+double ref_round_to_8_bits(const double *x, double *q)
 {
     double largest = 1e-30;
     for (int i = 0; i < Q8_1_VALUES; i++)
         largest = fmax(largest, fabs(x[i]));
     double d = largest / Q8_1_LARGEST;
+    for (int i = 0; i < Q8_1_VALUES; i++)
+        q[i] = nearbyint(x[i] / d);
+    return d;
+}
+
+static void add_quantized(const float *w, const double *x, ref_value *sum)
+{
+    double q[Q8_1_VALUES], d = ref_round_to_8_bits(x, q);
     for (int i = 0; i < Q8_1_VALUES; i++) {
-        double exact = x[i] / d, q = nearbyint(exact), term = (double)w[i] * d * q;
-        bool tie = fabs(exact - q) > 0.5 - QUANT_ERROR;
+        double term = (double)w[i] * d * q[i];
+        bool tie = fabs(x[i] / d - q[i]) > 0.5 - QUANT_ERROR;
         sum->value += term;
         sum->magnitude +=
             fabs(term) + lost(term) + (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
@@ -155,9 +163,9 @@ void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t c
         values[i] = dot(p, output, first + i, VECTOR, 0);
 }
 
-static double activation(const problem *p, double g)
+double ref_activation(int64_t activation, double g)
 {
-    switch (p->options.activation) {
+    switch (activation) {
     case ACTIVATION_GELU:
         return 0.5 * g * (1 + tanh(sqrt(2 / acos(-1)) * (g + 0.044715 * g * g * g)));
     case ACTIVATION_SWIGLU_OAI:
@@ -168,10 +176,9 @@ static double activation(const problem *p, double g)
     }
 }
 
-/* What the activation is multiplied by. */
-static double gate_factor(const problem *p, double u)
+double ref_gate_factor(int64_t activation, double u)
 {
-    if (p->options.activation != ACTIVATION_SWIGLU_OAI)
+    if (activation != ACTIVATION_SWIGLU_OAI)
         return u;
     return (u > 7 ? 7 : u < -7 ? -7 : u) + 1;
 }
@@ -187,7 +194,8 @@ static ref_value gated(const problem *p, ref_value g, ref_value u)
 {
     static const double largest_error = 0x1p-19;
     double steepest = p->options.activation == ACTIVATION_GELU ? 1.13 : 1.0999;
-    double a = activation(p, g.value), factor = gate_factor(p, u.value);
+    double a = ref_activation(p->options.activation, g.value);
+    double factor = ref_gate_factor(p->options.activation, u.value);
     if (p->options.activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g.value) && isfinite(u.value)))
         return (ref_value){ NAN, NAN }; /* the limits would make numbers of infinities */
     return (ref_value){ a * factor,

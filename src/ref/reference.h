@@ -41,7 +41,7 @@ typedef struct rope_options {
 
 /* What else decides a result. 0: without it, or as usual. */
 typedef struct problem_options {
-    int64_t bias, residual; /* 1: an input that is added to a product */
+    int64_t bias, residual; /* 1: an input that is added to a product; of an RMS norm RESIDUAL_ */
     int64_t norm;           /* NORM_ of x ahead of a product */
     int64_t activation;     /* ACTIVATION_ of a gate */
     int64_t window;         /* last positions that attention is over; 0: all */
@@ -52,6 +52,9 @@ typedef struct problem_options {
     rope_options rope;
 } problem_options;
 enum { NORM_NONE, NORM_RMS };
+/* What an RMS norm adds to hidden states: x itself, norming the sum; the normed x; the normed x,
+ * norming the sum as well. */
+enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NORM };
 enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
 enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0 }; /* elements of K and V */
 /* Activations ahead of a product stay f32, or may be rounded to 8 bits. */
@@ -111,6 +114,10 @@ reference ref_gemv_pair;
  * clamped and plus 1, but infinities as NaN; inputs as above, and gamma of a norm. */
 reference ref_gate_up_swiglu;
 
+/* a(g), and what it is multiplied by. */
+double ref_activation(int64_t activation, double g);
+double ref_gate_factor(int64_t activation, double u);
+
 /* The same of m vectors by a kernel that quantizes them itself, as ref_gemv_quantizing says. */
 reference ref_gate_up_swiglu_quantizing;
 
@@ -119,6 +126,24 @@ reference ref_rmsnorm_gemv;
 
 /* The values that become q8_1 blocks: inputs x. */
 reference ref_q8_1_quantize;
+
+/* y[m,k] = scale W[token[m]], with the scale as an f32; inputs W [n,k] (any format), tokens [m].
+ * NaN where a token is not below n. Where the scale is 1 a result has to be exact. */
+reference ref_embed_rows;
+
+/* Makes random tokens such that are below n, but n of the last of several, and the largest number
+ * of one of three and more. */
+void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+/* y = norm(x) gamma with norm(x) = x / sqrt(mean(x^2) + epsilon); by the problem's residual
+ *
+ *   ADD                h_out = h + x, y = norm(h_out) gamma
+ *   POST_NORM          h_out = h + norm(x) gamma, and no y
+ *   POST_AND_PRE_NORM  h_out = h + norm(x) gamma, y = norm(h_out) next_gamma
+ *
+ * Outputs y and h_out [m,k], inputs gamma, next_gamma [k], x, h [m,k], those that there are. A row
+ * whose squares no float can add up is NaN. */
+reference ref_rms_norm;
 
 /* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
  * is clamped to max_seq_len. */

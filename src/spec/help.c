@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "family/formula.h"
+#include "spec/decoder.h"
+#include "spec/decoder_keys.h"
 
 enum { HEADING = 8, COLUMN_GAP = 2, RANGE_WIDTH = 26, DEFAULT_WIDTH = 10 };
 
@@ -123,13 +125,17 @@ static void put_range(strbuf *out, const key *k)
         strbuf_format(out, "%smultiple of %lld", bounded ? ", " : "", (long long)k->multiple_of);
 }
 
+static const char *range_text(arena *a, const key *k)
+{
+    strbuf text = strbuf_new(a);
+    put_range(&text, k);
+    return text.text;
+}
+
 /* A range in its column: one that is wider goes on below, behind a comma. Returns where the last
  * line starts. */
-static size_t put_wrapped_range(strbuf *out, const key *k, size_t line, size_t column)
+static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size_t column)
 {
-    strbuf text = strbuf_new(out->arena);
-    put_range(&text, k);
-    const char *word = text.text;
     while (*word) {
         const char *comma = strstr(word, ", ");
         size_t length = comma ? (size_t)(comma - word) + 1 : strlen(word);
@@ -147,21 +153,36 @@ static size_t put_wrapped_range(strbuf *out, const key *k, size_t line, size_t c
     return line;
 }
 
-static void put_default(strbuf *out, const key *k)
+static const char *default_text(arena *a, const key *k)
 {
     if (k->required)
-        strbuf_put(out, "required");
-    else if (k->real)
-        strbuf_put(out,
-                   k->real->def_text ? k->real->def_text : real_text(out->arena, k->real->def));
-    else if (k->like)
-        strbuf_put(out, "weights");
-    else if (k->choices)
-        strbuf_put(out, k->choices[k->def].word);
-    else if (k->zero_is_none && k->def == 0)
-        strbuf_put(out, "none");
-    else
-        strbuf_signed(out, k->def);
+        return "required";
+    if (k->real)
+        return k->real->def_text ? k->real->def_text : real_text(a, k->real->def);
+    if (k->like)
+        return "weights";
+    if (k->choices)
+        return k->choices[k->def].word;
+    if (k->zero_is_none && k->def == 0)
+        return "none";
+    return arena_format(a, "%lld", (long long)k->def);
+}
+
+/* A key's line: name, range, default and summary; the range starts at a column. */
+static void put_key(strbuf *out, const key *k, const char *range, const char *def, size_t line,
+                    size_t column)
+{
+    strbuf_put(out, k->name);
+    strbuf_pad(out, line, column);
+    line = put_wrapped_range(out, range, line, column);
+    strbuf_pad(out, line, column + RANGE_WIDTH);
+    strbuf_put(out, def);
+    if (k->summary) {
+        strbuf_pad(out, line, column + RANGE_WIDTH + DEFAULT_WIDTH - 1);
+        strbuf_char(out, ' ');
+        strbuf_put(out, k->summary);
+    }
+    strbuf_char(out, '\n');
 }
 
 static void put_keys(strbuf *out, const family *f)
@@ -169,20 +190,9 @@ static void put_keys(strbuf *out, const family *f)
     size_t width = 0;
     for (const key *k = f->keys; k->name; k++)
         width = wider(width, k->name);
-    size_t range = HEADING + width + COLUMN_GAP;
-    for (const key *k = f->keys; k->name; k++) {
-        size_t line = begin_row(out, "keys", k == f->keys);
-        strbuf_put(out, k->name);
-        strbuf_pad(out, line, range);
-        line = put_wrapped_range(out, k, line, range);
-        strbuf_pad(out, line, range + RANGE_WIDTH);
-        put_default(out, k);
-        if (k->summary) {
-            strbuf_pad(out, line, range + RANGE_WIDTH + DEFAULT_WIDTH);
-            strbuf_put(out, k->summary);
-        }
-        strbuf_char(out, '\n');
-    }
+    for (const key *k = f->keys; k->name; k++)
+        put_key(out, k, range_text(out->arena, k), default_text(out->arena, k),
+                begin_row(out, "keys", k == f->keys), HEADING + width + COLUMN_GAP);
 }
 
 static void put_param(strbuf *out, const param *p)
@@ -296,4 +306,20 @@ void spec_help_family(strbuf *out, const family *f)
     }
     put_params(out, f);
     put_launch(out, &f->launch);
+}
+
+void spec_help_decoder(strbuf *out)
+{
+    size_t width = 0;
+    const setting *const all = decoder_settings;
+    for (const setting *s = all; s->key.name; s++)
+        width = wider(width, s->key.name);
+    strbuf_format(out,
+                  "%s - a model's step: the kernels of one token or m of them, and their plan\n"
+                  "    a section of a spec of which there is one; --from-gguf writes it\n",
+                  DECODER_SECTION);
+    for (const setting *s = all; s->key.name; s++)
+        put_key(out, &s->key, s->range ? s->range : range_text(out->arena, &s->key),
+                setting_default_text(out->arena, s), begin_row(out, "keys", s == all),
+                HEADING + width + COLUMN_GAP);
 }

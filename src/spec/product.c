@@ -28,14 +28,6 @@ static bool has_shape(const family *f)
     return family_key(f, "k") && family_key(f, "n");
 }
 
-static bool is_global_key(const char *name)
-{
-    for (const char *const *k = global_keys; *k; k++)
-        if (strcmp(*k, name) == 0)
-            return true;
-    return false;
-}
-
 typedef VEC(const char *) key_names;
 
 static key_names names_of_keys(arena *a, const family *f)

@@ -45,6 +45,14 @@ location location_part(location where, size_t offset, size_t length)
 
 const char *const global_keys[] = { "prefix", "targets", "dims", "embed", "include", NULL };
 
+bool is_global_key(const char *name)
+{
+    for (const char *const *k = global_keys; *k; k++)
+        if (strcmp(*k, name) == 0)
+            return true;
+    return false;
+}
+
 bool section_is_global(const section *s)
 {
     return s->name && strcmp(s->name, "ptxgen") == 0;

@@ -40,6 +40,7 @@ void sections_read(arena *a, const char *file, const location *from, const char 
 /* [ptxgen], which is no family's, and its keys, NULL behind the last. */
 bool section_is_global(const section *s);
 extern const char *const global_keys[];
+bool is_global_key(const char *name);
 
 /* The place of length bytes at offset within a place on the same line. */
 location location_part(location where, size_t offset, size_t length);

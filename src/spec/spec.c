@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spec/decoder.h"
 #include "spec/files.h"
 #include "base/name_map.h"
 #include "spec/limits.h"
@@ -215,6 +216,7 @@ static const family *find_family(parser *p, const section *s)
     VEC(const char *) names = { 0 };
     for (const family *const *f = p->families; *f; f++)
         *VEC_PUSH(p->arena, &names) = (*f)->name;
+    *VEC_PUSH(p->arena, &names) = DECODER_SECTION;
     const char *closest = closest_match(s->name, names.items, names.count);
     diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "there is no kernel family '%s'; %s",
                s->name,
@@ -268,6 +270,17 @@ typedef struct contents {
     VEC(size_t) counts;    /* of each */
 } contents;
 
+/* The number of an instance, which is added where it is not there yet. */
+static size_t add_kernel(parser *p, const instance *made, name_map *names, instance_list *all)
+{
+    size_t at = name_map_find_or_add(p->arena, names, made->name, all->count);
+    if (at == all->count)
+        *VEC_PUSH(p->arena, all) = *made;
+    else
+        instance_merge(&all->items[at], made);
+    return at;
+}
+
 /* Adds the kernels of a pipeline that are not there yet. */
 static void add_steps(parser *p, const instance *in, name_map *names, contents *all)
 {
@@ -284,11 +297,7 @@ static void add_steps(parser *p, const instance *in, name_map *names, contents *
         const char *limit = refusal ? NULL : launch_problem(p->arena, &made, &blamed);
         if (limit)
             diag_error(p->diags, DIAG_LAUNCH_LIMIT, in->where, "%s: %s", in->name, limit);
-        size_t at = name_map_find_or_add(p->arena, names, made.name, all->instances.count);
-        if (at == all->instances.count)
-            *VEC_PUSH(p->arena, &all->instances) = made;
-        else
-            instance_merge(&all->instances.items[at], &made);
+        size_t at = add_kernel(p, &made, names, &all->instances);
         *VEC_PUSH(p->arena, &all->steps) = (taken_step){ taken[i], at };
     }
 }
@@ -324,13 +333,14 @@ static const alias *connect_aliases(parser *p, const contents *all)
 }
 
 /* Reads all sections before it makes any instance, so that a spec of too many costs nothing. */
-static contents read_families(parser *p, const section_list *sections)
+static contents read_families(parser *p, const section_list *sections, const plan *of_decoder)
 {
     VEC(product) products = { 0 };
     uint64_t total = 0;
     for (size_t i = 0; i < sections->count; i++) {
         const section *s = sections->items[i];
-        const family *f = s->name && !section_is_global(s) ? find_family(p, s) : NULL;
+        bool is_family = s->name && !section_is_global(s) && !section_is_decoder(s);
+        const family *f = is_family ? find_family(p, s) : NULL;
         product lists;
         if (!f || !product_read(p->arena, s, f, p->has_dims ? &p->dims : NULL, &lists, p->diags))
             continue;
@@ -354,7 +364,26 @@ static contents read_families(parser *p, const section_list *sections)
     }
     for (size_t i = 0; i < all.pipelines.count; i++)
         add_steps(p, &all.pipelines.items[i], &names, &all);
+    for (size_t i = 0; of_decoder && i < of_decoder->kernel_count; i++)
+        add_kernel(p, &of_decoder->kernels[i], &names, &all.instances);
     return all;
+}
+
+/* The section of the spec's decoder; NULL where it has none. */
+static const section *find_decoder(parser *p, const section_list *sections)
+{
+    const section *first = NULL;
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        if (!section_is_decoder(s))
+            continue;
+        if (first && (strcmp(first->title, s->title) != 0 || first->where.file != s->where.file))
+            diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
+                       "a spec has one decoder; the other is [%s] on %s", first->title,
+                       diag_line(p->arena, &first->where, &s->where));
+        first = first ? first : s;
+    }
+    return first;
 }
 
 static void make_spec(arena *a, const spec_files *files, const family *const *list,
@@ -365,7 +394,13 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
     read_globals(&p, sections);
     apply_overrides(&p, overrides);
     report_duplicate_sections(&p, sections);
-    contents all = read_families(&p, sections);
+    const section *said = find_decoder(&p, sections);
+    decoder *model = said ? arena_alloc(a, sizeof *model) : NULL;
+    const plan *steps =
+        said && decoder_read(a, said, model, d)
+            ? plan_make(a, model, said->name_where, p.targets.items, p.targets.count, d)
+            : NULL;
+    contents all = read_families(&p, sections, steps);
     pipeline_list connected = connect_pipelines(&p, &all);
     if (!d->errors && !all.instances.count)
         diag_error(d, DIAG_NO_KERNELS, (location){ .file = files->name },
@@ -381,6 +416,8 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
                    .pipeline_count = connected.count,
                    .aliases = connect_aliases(&p, &all),
                    .alias_count = all.aliases.asked.count,
+                   .plan = steps,
+                   .decoder_where = said ? said->name_where : (location){ 0 },
                    .files = files->paths.items,
                    .file_count = files->paths.count };
 }

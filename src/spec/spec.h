@@ -19,6 +19,9 @@ typedef struct spec {
     size_t pipeline_count;
     const alias *aliases; /* of what is among the instances */
     size_t alias_count;
+    const plan *plan;       /* of the decoder, its kernels among the instances by their names; NULL:
+                               no section says one */
+    location decoder_where; /* of its section */
     const char *const *files; /* that were read, without standard input: what a depfile lists */
     size_t file_count;
 } spec;
@@ -42,5 +45,8 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
 /* --list: every family with its line. --help-family: all that its struct says. */
 void spec_list_families(strbuf *out, const family *const *list);
 void spec_help_family(strbuf *out, const family *f);
+
+/* The same of the section [decoder], which is no family. */
+void spec_help_decoder(strbuf *out);
 
 #endif

@@ -74,6 +74,18 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     return true;
 }
 
+const char *suite_known_keys(arena *a, const family *f, const char *text)
+{
+    strbuf known = strbuf_new(a);
+    for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (family_key(f, arena_copy(a, at, strcspn(at, "="))))
+            strbuf_format(&known, "%.*s ", (int)length, at);
+        at += length;
+    }
+    return known.text;
+}
+
 kernel suite_kernel(arena *a, const instance *in)
 {
     kernel k;
@@ -96,6 +108,7 @@ trial_setup suite_setup(const instance *in, const device *d)
 typedef struct device_run {
     device *device;
     const trial *trial;
+    const char *output, *in_place_of; /* an output that lies where an input does; NULL: none */
     uint64_t addresses[MAX_PARAMS];
     uint8_t *outputs[MAX_PARAMS], *written[MAX_PARAMS];
 } device_run;
@@ -122,6 +135,22 @@ static bool check_zeroed(arena *a, device *d, const trial_param *p, uint64_t add
     return remains == p->size;
 }
 
+static bool is_named(const trial_param *p, const char *name)
+{
+    return name && strcmp(p->param.name, name) == 0;
+}
+
+static void share_address(device_run *r)
+{
+    size_t output = 0, input = 0;
+    for (size_t i = 0; i < r->trial->param_count; i++) {
+        output = is_named(&r->trial->params[i], r->output) ? i : output;
+        input = is_named(&r->trial->params[i], r->in_place_of) ? i : input;
+    }
+    if (r->output)
+        r->addresses[output] = r->addresses[input];
+}
+
 static bool run(arena *a, device_run *r, const kernel *k, const char **error)
 {
     const trial *t = r->trial;
@@ -134,16 +163,19 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
             return false;
         uint64_t *addresses = p->content.bytes;
         for (uint64_t j = 0; p->targets && j < p->values; j++)
-            if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].readable, true,
-                            &addresses[j], error))
+            if (j && p->targets[j].bytes == p->targets[j - 1].bytes)
+                addresses[j] = addresses[j - 1];
+            else if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].readable, true,
+                                 &addresses[j], error))
                 return false;
         if (p->param.kind == PARAM_IN &&
-            !d->copy_in(d->state, p->content.bytes, p->content.readable, true, &r->addresses[i],
-                        error))
+            !d->copy_in(d->state, p->content.bytes, p->content.readable,
+                        !is_named(p, r->in_place_of), &r->addresses[i], error))
             return false;
         if (p->param.kind == PARAM_SCRATCH && !make_scratch(a, d, p, &r->addresses[i], error))
             return false;
     }
+    share_address(r);
     device_launch l = {
         .entry = k->instance->name,
         .grid = { t->grid[0], t->grid[1], t->grid[2] },
@@ -197,22 +229,36 @@ static const char *judge(arena *a, const device_run *r, size_t index, const doub
                               j.output, (unsigned long long)j.element, j.got, j.expected, j.worst);
 }
 
+static const char *run_and_judge(arena *a, device_run *r, const kernel *k, const double *expected)
+{
+    const trial *t = r->trial;
+    const char *wrong = NULL;
+    if (run(a, r, k, &wrong))
+        for (size_t i = 0; !wrong && i < t->param_count; i++)
+            if (t->params[i].param.kind == PARAM_OUT)
+                wrong = judge(a, r, i, i == 0 ? expected : NULL);
+    if (wrong)
+        wrong = arena_format(a, "%s on the %s: %s (%s)", k->instance->name, r->device->name, wrong,
+                             trial_describe(a, t));
+    r->device->reset(r->device->state);
+    return wrong;
+}
+
 const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
                       const void **output)
 {
     device_run r = { .device = d, .trial = t };
-    const char *wrong = NULL;
-    if (run(a, &r, k, &wrong))
-        for (size_t i = 0; !wrong && i < t->param_count; i++)
-            if (t->params[i].param.kind == PARAM_OUT)
-                wrong = judge(a, &r, i, i == 0 ? expected : NULL);
-    if (wrong)
-        wrong = arena_format(a, "%s on the %s: %s (%s)", k->instance->name, d->name, wrong,
-                             trial_describe(a, t));
+    const char *wrong = run_and_judge(a, &r, k, expected);
     if (output)
         *output = r.outputs[0];
-    d->reset(d->state);
     return wrong;
+}
+
+const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial *t,
+                               const char *output, const char *input)
+{
+    device_run r = { .device = d, .trial = t, .output = output, .in_place_of = input };
+    return run_and_judge(a, &r, k, NULL);
 }
 
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,

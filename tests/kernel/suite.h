@@ -12,6 +12,9 @@
  * has no such key; a value that the family refuses fails the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
+/* Of such a text what sets keys that the family has. */
+const char *suite_known_keys(arena *a, const family *f, const char *text);
+
 /* The text that sets a family's weights to number i of what it takes, "weights=q4_k ": "" at 0
  * where it has no such key, NULL behind the last. */
 const char *suite_weights(arena *a, const family *f, size_t i);
@@ -30,6 +33,10 @@ trial_setup suite_setup(const instance *in, const device *d);
  * their tolerance is the family's. output (may be NULL) is set to the bytes of the first output. */
 const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
                       const void **output);
+
+/* The same with an output where an input is, by their names. */
+const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial *t,
+                               const char *output, const char *input);
 
 /* Runs a grid without judging. output and written (one byte a block of its format) are those of the
  * first output; what is not written is 0xff. Returns NULL or what went wrong. */

@@ -46,12 +46,7 @@ static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_hea
         strbuf_format(&text, "m=%d ", BATCH);
     if (has_key(f, "chunk_size") && !strstr(options, "chunk_size="))
         strbuf_put(&text, "chunk_size=32 ");
-    for (const char *at = options + strspn(options, " "); *at; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-        if (has_key(f, arena_copy(a, at, strcspn(at, "="))))
-            strbuf_format(&text, "%.*s ", (int)length, at);
-        at += length;
-    }
+    strbuf_put(&text, suite_known_keys(a, f, options));
     instance in;
     suite_instance(a, f, text.text, &in);
     return in;
@@ -149,7 +144,12 @@ static void is_right_for_options(arena *a, const subject *s)
                                            "chunks=2",
                                            "kv_type=q8_0 num_warps=32",
                                            "kv_type=q8_0 window=40 chunk_size=33",
-                                           "kv_type=q8_0 softcap=0.5 m=1" };
+                                           "kv_type=q8_0 softcap=0.5 m=1",
+                                           "chunking=fixed",
+                                           "chunking=fixed chunks=2 window=200",
+                                           "chunking=fixed chunk_size=64 softcap=0.5",
+                                           "chunking=fixed chunk_size=50 chunks=1 kv_type=bf16",
+                                           "chunking=fixed chunk_size=77 window=77 kv_type=q8_0" };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         instance in = make(a, s->family, 64, 1, 2, 300, options[i]);
         check(a, s, &in, FILL_NORMAL);
@@ -260,6 +260,7 @@ static void is_right_at_random(arena *a, const subject *s)
             strbuf_format(&text, "window=%d ", 1 + (int)random_below(&r, 250));
         if (random_below(&r, 2))
             strbuf_format(&text, "softcap=%d ", 1 + (int)random_below(&r, 60));
+        strbuf_format(&text, "chunking=%s ", random_below(&r, 2) ? "fixed" : "free");
         instance in = make(a, s->family, head_dim, kv_heads, ratio, longest, text.text);
         check(a, s, &in, random_below(&r, 2) ? FILL_NORMAL : FILL_OUTLIERS);
     }
@@ -278,13 +279,14 @@ static void is_right_for_batches_given_at_run_time(arena *a, const subject *s)
 }
 
 /* Lengths around the least one of a chunk, and grids of every number of chunks. */
-static void is_right_for_any_number_of_chunks(arena *a, const subject *s)
+static void check_chunks(arena *a, const subject *s, const char *chunking)
 {
     static const int64_t lengths[] = { 1100, 1025, 1024, 900, 300, 257, 256, 255, 129, 128, 1, 0 };
     for (int64_t chunks = 1; chunks <= 9; chunks += chunks < 5 ? 1 : 4) {
         int64_t ratio = 1 + chunks % 5 * 2;
-        instance in = make(a, s->family, 16, 2, ratio, 1100,
-                           arena_format(a, "kv_type=f16 m=2 chunks=%d", (int)chunks));
+        const char *text = arena_format(a, "kv_type=f16 m=2 chunks=%d chunk_size=128 chunking=%s",
+                                        (int)chunks, chunking);
+        instance in = make(a, s->family, 16, 2, ratio, 1100, text);
         kernel k = suite_kernel(a, &in);
         trial_setup setup = suite_setup(&in, s->device);
         setup.sm_count = 132;
@@ -295,6 +297,12 @@ static void is_right_for_any_number_of_chunks(arena *a, const subject *s)
             expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
         }
     }
+}
+
+static void is_right_for_any_number_of_chunks(arena *a, const subject *s)
+{
+    check_chunks(a, s, "free");
+    check_chunks(a, s, "fixed");
 }
 
 typedef struct golden_set {

@@ -66,6 +66,7 @@ static void is_right_at_the_edges(arena *a, const subject *s)
     static const char *const added[] = {
         "bias=add",
         "residual=add",
+        "scale=59.866518188 m=2",
         "bias=add residual=add",
         "rows_per_warp=1",
         "rows_per_warp=1 bias=add",
@@ -321,7 +322,7 @@ static void check_decoded(arena *a, const subject *s, unsigned blocks, const voi
 /* The family that rounds nothing has each weight as ggml decodes it, to the bit. */
 static void decodes_every_weight(arena *a, const subject *s)
 {
-    if (s->family->quantizes)
+    if (s->family->quantizes || s->family->op == OP_EMBED_ROWS)
         return;
     instance in;
     suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
@@ -406,7 +407,8 @@ static void equals_golden_data(arena *a, const subject *s)
         [OP_GATE_UP] = gemv_pair_of_golden_data, [OP_GATE_UP_SWIGLU] = swiglu_of_golden_data,
         [OP_KV] = gemv_pair_of_golden_data,      [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
     };
-    checks[s->family->op](a, s);
+    if (checks[s->family->op])
+        checks[s->family->op](a, s);
 }
 
 static bool is_no_attention(const family *f)

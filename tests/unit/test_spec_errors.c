@@ -3,6 +3,9 @@
 #include "spec_sample.h"
 
 #define SPEC(text) text, sizeof(text) - 1
+#define DECODER_KEYS                                         \
+    "layers = 4\nhidden = 256\nff = 512\nnum_heads = 4\n" \
+    "vocab = 8k\nweights = q4_k\n"
 
 typedef struct wrong_spec {
     const char *what;
@@ -154,6 +157,10 @@ static const wrong_spec wrong_specs[] = {
       "2:1-8: error: section [ptxgen] stands on line 1 already; there is one for all [E007]\n" },
     { "global section with label", SPEC("[ptxgen:a]\n[gemv]\nshape = 256x1\n"),
       "1:1-10: error: [ptxgen] takes no label [E004]\n" },
+    { "two decoders", SPEC("[decoder:a]\n" DECODER_KEYS "[decoder:b]\n" DECODER_KEYS "[gemv]\nshape = 256x1\n"),
+      "8:1-11: error: a spec has one decoder; the other is [decoder:a] on line 1 [E007]\n" },
+    { "misspelt decoder", SPEC("[decode]\n" DECODER_KEYS),
+      "1:2-7: error: there is no kernel family 'decode'; did you mean 'decoder'? [E006]\n" },
     { "empty label", SPEC("[gemv:]\nshape = 256x1\n"),
       "1:1-7: error: a label is made of one or more letters, digits, '_', '-' and '.' [E004]\n" },
     { "label with blanks", SPEC("[gemv:my own]\nshape = 256x1\n"),

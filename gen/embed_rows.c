@@ -1,0 +1,61 @@
+/* y[m] = scale W[token[m]]: the rows of an embedding that tokens name, decoded, with weights of any
+ * format. A thread decodes eight neighbouring weights as blocks/unpack.h does; a block has a part
+ * of a row, and the grid's y the tokens.
+ *
+ * Tokens are read from device memory. One that is not below n has no row: nothing of W is read, and
+ * its row of y is NaN.
+ */
+#include "gen/blocks/gemv.h"
+#include "gen/blocks/unpack.h"
+
+enum { THREADS = 128 };
+
+static void store_eight(ptx *p, val at, const val values[UNPACKED])
+{
+    for (int i = 0; i < UNPACKED; i += 4) {
+        val4 four = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
+        st_global_v4(p, F32, at, i * F32_BYTES, four);
+    }
+}
+
+static void build(ptx *p, const instance *in)
+{
+    const format_info *weights = &formats[instance_weights(in)];
+    const float scale = (float)in->options.scale;
+    val columns = dim_k(p, in), y = parameter(p, "y"), w = parameter(p, "w");
+    val row = named(p, "row", ctaid_y(p)), token_at = mad_wide(p, row, 4, parameter(p, "tokens"));
+    val piece = named(p, "piece", mad(p, ctaid_x(p), THREADS, tid_x(p)));
+    ret_if(p, ge(p, piece, div(p, columns, UNPACKED)));
+
+    val token = named(p, "token", ld_const(p, U32, token_at, 0));
+    val element = mad_wide(p, row, columns, mul_wide(p, piece, UNPACKED));
+    val out = add(p, y, shl(p, element, 2)), values[UNPACKED];
+    PTX_IF (p, lt(p, token, dim_n(p, in))) {
+        val row_bytes = mul(p, div(p, columns, weights->block_values), weights->block_bytes);
+        unpack_piece(p, instance_weights(in), mad_wide(p, token, row_bytes, w), piece, values);
+        for (int i = 0; i < UNPACKED && in->options.scale > 0; i++)
+            values[i] = mul(p, values[i], scale);
+        store_eight(p, out, values);
+    }
+    PTX_ELSE (p) {
+        for (int i = 0; i < UNPACKED; i++)
+            values[i] = bits_as(p, F32, imm(U32, 0x7fffffff));
+        store_eight(p, out, values);
+    }
+}
+
+const family embed_rows = {
+    .name = "embed_rows",
+    .summary = "rows of an embedding of any format by token, read from device memory",
+    .computes = "y[m,k] = scale W[token[m],k]",
+    .op = OP_EMBED_ROWS,
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_SCALE("of a row"),
+                           KEY_DIMS, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*k", 16), WEIGHTS(w, "n*k"),
+                               IN_FITTED(U32, tokens, "m", 4), PARAM_END },
+    .launch = { .block = "128", .grid = { "ceil_div(k, 1024)", "m" }, .registers = 64 },
+    .build = build,
+    .fit = ref_fit_tokens,
+    .reference = ref_embed_rows,
+    .tolerance = 6e-8,
+};

@@ -1,0 +1,290 @@
+/* RMS norm of rows, with the addition to the hidden states that stands ahead of it or behind it:
+ *
+ *   residual = none                y = norm(x) gamma
+ *   residual = add                 h_out = h + x, y = norm(h_out) gamma
+ *   residual = post_norm           h_out = h + norm(x) gamma
+ *   residual = post_and_pre_norm   h_out = h + norm(x) gamma, y = norm(h_out) next_gamma
+ *
+ * where norm(x) = x / sqrt(mean(x^2) + epsilon). A block has a row, a thread pieces of four
+ * columns, a block's width apart. It keeps them in registers from pass to pass where they are few,
+ * else reads them again. No thread reads what another one writes, and each reads an element before
+ * it writes there: h_out may be h, and y may be x.
+ *
+ * The order in which squares are added up depends on k alone. A mean square that is infinite, of an
+ * infinity in the row or of squares beyond the largest float, makes all of the row NaN.
+ */
+#include "gen/blocks/reduce.h"
+#include "family/family.h"
+#include "family/formula.h"
+
+enum { PIECE = 4, PIECE_BYTES = 16, MOST_KEPT = 4, WARP = 32 };
+
+typedef struct norm {
+    const instance *in;
+    unsigned warps, pieces; /* of the block, and of a thread */
+    val column;             /* the thread's first */
+    val y, h_out, x, h;     /* the row in each, where there is one; */
+    val gamma, next_gamma;  /* and the weights: all from the thread's first column on */
+    val factor;             /* of the last norm */
+    var squares;            /* sum of the thread's; */
+    val sums;               /* those of the warps in shared memory, [norms, warps] */
+    var kept[MOST_KEPT][PIECE];
+} norm;
+
+/* A piece of a thread: its number and so many bytes from the first one; or, where pieces are not
+ * kept, a number of bytes known at run time. */
+typedef struct piece {
+    unsigned number;
+    val behind;
+} piece;
+
+typedef void pass(ptx *p, const norm *n, piece at);
+
+static bool keeps(const norm *n)
+{
+    return n->pieces <= MOST_KEPT;
+}
+
+static unsigned piece_columns(const norm *n)
+{
+    return n->warps * WARP * PIECE;
+}
+
+static val address(ptx *p, const piece *at, val row)
+{
+    return at->behind.kind ? add(p, row, at->behind) : row;
+}
+
+static int64_t offset(const norm *n, const piece *at)
+{
+    return (int64_t)at->number * piece_columns(n) * F32_BYTES;
+}
+
+static val4 load(ptx *p, const norm *n, piece at, val row)
+{
+    return ld_global_v4(p, F32, address(p, &at, row), offset(n, &at));
+}
+
+static val4 load_weights(ptx *p, const norm *n, piece at, val row)
+{
+    return ld_const_v4(p, F32, address(p, &at, row), offset(n, &at));
+}
+
+static void store(ptx *p, const norm *n, piece at, val row, val4 values)
+{
+    st_global_v4(p, F32, address(p, &at, row), offset(n, &at), values);
+}
+
+/* Runs a pass over the thread's pieces. */
+static void over_pieces(ptx *p, const norm *n, const char *what, pass *take)
+{
+    unsigned k = (unsigned)n->in->shape.k, step = piece_columns(n);
+    phase(p, what);
+    if (!keeps(n)) {
+        PTX_FOR (p, columns, n->column, k, step)
+            take(p, n, (piece){ .behind = mul_wide(p, sub(p, columns, n->column), F32_BYTES) });
+        return;
+    }
+    for (unsigned i = 0; i < n->pieces; i++)
+        PTX_IF (p, (i + 1) * step <= k ? imm(PRED, 1) : lt(p, n->column, k - i * step))
+            take(p, n, (piece){ .number = i });
+}
+
+static void keep(ptx *p, const norm *n, piece at, val4 values)
+{
+    for (int i = 0; i < PIECE; i++) {
+        assign(p, n->squares, fma(p, values.v[i], values.v[i], n->squares));
+        if (keeps(n))
+            assign(p, n->kept[at.number][i], values.v[i]);
+    }
+}
+
+/* What a pass before this one kept, or has left in memory. */
+static val4 again(ptx *p, const norm *n, piece at, val row)
+{
+    val4 values;
+    if (!keeps(n))
+        return load(p, n, at, row);
+    for (int i = 0; i < PIECE; i++)
+        values.v[i] = get(p, n->kept[at.number][i]);
+    return values;
+}
+
+static void take_x(ptx *p, const norm *n, piece at)
+{
+    val4 values = load(p, n, at, n->x);
+    if (n->in->options.residual == RESIDUAL_ADD) {
+        val4 h = load(p, n, at, n->h);
+        for (int i = 0; i < PIECE; i++)
+            values.v[i] = add(p, h.v[i], values.v[i]);
+        store(p, n, at, n->h_out, values);
+    }
+    keep(p, n, at, values);
+}
+
+static void add_normed(ptx *p, const norm *n, piece at)
+{
+    val4 values = again(p, n, at, n->x), h = load(p, n, at, n->h);
+    val4 gamma = load_weights(p, n, at, n->gamma);
+    for (int i = 0; i < PIECE; i++)
+        values.v[i] = fma(p, mul(p, values.v[i], n->factor), gamma.v[i], h.v[i]);
+    store(p, n, at, n->h_out, values);
+    keep(p, n, at, values);
+}
+
+static void store_normed(ptx *p, const norm *n, piece at)
+{
+    bool second = n->in->options.residual == RESIDUAL_POST_AND_PRE_NORM;
+    val4 values = again(p, n, at, n->h_out.kind ? n->h_out : n->x);
+    val4 gamma = load_weights(p, n, at, second ? n->next_gamma : n->gamma);
+    for (int i = 0; i < PIECE; i++)
+        values.v[i] = mul(p, mul(p, values.v[i], n->factor), gamma.v[i]);
+    store(p, n, at, n->y, values);
+}
+
+/* Makes the factor of the sums of squares, and these zero. */
+static void finish_norm(ptx *p, norm *n, unsigned number)
+{
+    val sum = warp_sum(p, get(p, n->squares)), lane = lane_id(p);
+    if (n->warps > 1) {
+        int64_t sums = (int64_t)number * n->warps * F32_BYTES;
+        var of_warp = var_f32(p, 0.0f);
+        PTX_IF (p, eq(p, lane, 0))
+            st_shared(p, F32, mad(p, warp_id(p), F32_BYTES, n->sums), sums, sum);
+        barrier(p);
+        PTX_IF (p, lt(p, lane, n->warps))
+            assign(p, of_warp, ld_shared(p, F32, mad(p, lane, F32_BYTES, n->sums), sums));
+        sum = warp_sum(p, get(p, of_warp));
+    }
+    val mean = div(p, sum, (float)n->in->shape.k);
+    val factor = rsqrt(p, add(p, mean, (float)n->in->options.epsilon));
+    n->factor = named(p, "factor", fma(p, mean, imm(F32, 0), factor)); /* of infinity: NaN */
+    assign(p, n->squares, 0.0f);
+}
+
+/* Norms of a row. */
+static int64_t norm_count(const instance *in)
+{
+    return in->options.residual == RESIDUAL_POST_AND_PRE_NORM ? 2 : 1;
+}
+
+static norm norm_new(ptx *p, const instance *in)
+{
+    int64_t residual = in->options.residual;
+    norm n = { .in = in, .warps = (unsigned)formula_value("warps", in, NULL) };
+    unsigned k = (unsigned)in->shape.k;
+    n.pieces = (k + piece_columns(&n) - 1) / piece_columns(&n);
+    n.column = named(p, "column", mul(p, tid_x(p), PIECE));
+    val behind = mul_wide(p, tid_x(p), PIECE_BYTES);
+    val row = add(p, mul_wide(p, ctaid_x(p), k * F32_BYTES), behind);
+    n.x = add(p, parameter(p, "x"), row);
+    n.gamma = add(p, parameter(p, "gamma"), behind);
+    if (residual != RESIDUAL_POST_NORM)
+        n.y = add(p, parameter(p, "y"), row);
+    if (residual == RESIDUAL_POST_AND_PRE_NORM)
+        n.next_gamma = add(p, parameter(p, "next_gamma"), behind);
+    if (residual != RESIDUAL_NONE) {
+        n.h = add(p, parameter(p, "h"), row);
+        n.h_out = add(p, parameter(p, "h_out"), row);
+    }
+    n.squares = var_f32(p, 0.0f);
+    if (n.warps > 1)
+        n.sums = shared_array(p, "sums", F32, (unsigned)norm_count(in) * n.warps);
+    for (unsigned i = 0; i < n.pieces && keeps(&n); i++)
+        for (int j = 0; j < PIECE; j++)
+            n.kept[i][j] = var_f32(p, 0.0f);
+    return n;
+}
+
+static void build(ptx *p, const instance *in)
+{
+    norm n = norm_new(p, in);
+    over_pieces(p, &n, "squares", take_x);
+    finish_norm(p, &n, 0);
+    if (in->options.residual >= RESIDUAL_POST_NORM)
+        over_pieces(p, &n, "add to h", add_normed);
+    if (in->options.residual == RESIDUAL_POST_NORM)
+        return;
+    if (in->options.residual == RESIDUAL_POST_AND_PRE_NORM)
+        finish_norm(p, &n, 1);
+    over_pieces(p, &n, "store y", store_normed);
+}
+
+static const choice residual_forms[] = {
+    [RESIDUAL_NONE] = { "none", "" },
+    [RESIDUAL_ADD] = { "add", "_residual" },
+    [RESIDUAL_POST_NORM] = { "post_norm", "_post" },
+    [RESIDUAL_POST_AND_PRE_NORM] = { "post_and_pre_norm", "_post_pre" },
+    { NULL, NULL },
+};
+
+static const key keys[] = {
+    { .name = "k",
+      .summary = "columns of x",
+      .field = KEY_FIELD(shape.k),
+      .min = PIECE,
+      .max = 1 << 24,
+      .multiple_of = PIECE,
+      .required = true,
+      .tag = "k" },
+    KEY_M(1),
+    { .name = "residual",
+      .summary = "what becomes of h",
+      .field = KEY_FIELD(options.residual),
+      .choices = residual_forms },
+    KEY_EPSILON,
+    KEY_END,
+};
+
+#define OF_RESIDUALS(values) .only_with = KEY_FIELD(options.residual), .only_of = (values)
+#define BIT_OF(form)         (UINT64_C(1) << RESIDUAL_##form)
+
+static const param params[] = {
+    { .name = "y",
+      .kind = PARAM_OUT,
+      .format = FORMAT_F32,
+      .values = "m*k",
+      .align = 16,
+      OF_RESIDUALS(BIT_OF(NONE) | BIT_OF(ADD) | BIT_OF(POST_AND_PRE_NORM)) },
+    { .name = "h_out",
+      .kind = PARAM_OUT,
+      .format = FORMAT_F32,
+      .values = "m*k",
+      .align = 16,
+      .only_with = KEY_FIELD(options.residual) },
+    IN(F32, gamma, "k", 16),
+    { .name = "next_gamma",
+      .kind = PARAM_IN,
+      .format = FORMAT_F32,
+      .values = "k",
+      .align = 16,
+      OF_RESIDUALS(BIT_OF(POST_AND_PRE_NORM)) },
+    IN(F32, x, "m*k", 16),
+    IN_WHERE(residual, F32, h, "m*k", 16),
+    PARAM_END,
+};
+
+static const derived_size sizes[] = {
+    { "norms", norm_count, "2 with residual = post_and_pre_norm, else 1" },
+    { NULL, NULL, NULL },
+};
+static const term terms[] = { { "warps", "min(32, ceil_div(k, 128))" }, { NULL, NULL } };
+
+const family rms_norm = {
+    .name = "rms_norm",
+    .summary = "RMS norm of rows, with the addition to h ahead of it or behind it",
+    .computes = "y[m,k] = rmsnorm(x[m,k]) * gamma[k], with residual also h_out = h + ...",
+    .op = OP_RMS_NORM,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params = params,
+    .launch = { .block = "32*warps",
+                .grid = { "m" },
+                .shared = "4*norms*warps*min(1, warps - 1)",
+                .terms = terms,
+                .sizes = sizes,
+                .registers = 64 },
+    .build = build,
+    .reference = ref_rms_norm,
+    .tolerance = 2e-7,
+};

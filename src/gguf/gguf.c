@@ -1,0 +1,413 @@
+/* Maps a file, or all parts of a split one, and joins what their headers say. Names are found by
+ * binary search in sorted lists, which no choice of names makes slow. */
+#if !defined _WIN32 && !defined _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define _FILE_OFFSET_BITS 64 /* models of more than 2 GiB where long has 32 bits */
+
+#include "gguf.h"
+#include "gguf_parse.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#else
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+static const uint8_t NO_BYTES[1];
+
+/* Maps the file at part->path; a file of no bytes has none to map. Returns NULL or what is wrong.
+ */
+#ifdef _WIN32
+static const char *map(gguf_part *part)
+{
+    LARGE_INTEGER size;
+    HANDLE mapping;
+    HANDLE file = CreateFileA(part->path, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING,
+                              FILE_ATTRIBUTE_NORMAL, NULL);
+    if (file == INVALID_HANDLE_VALUE)
+        return "cannot be opened";
+    if (!GetFileSizeEx(file, &size)) {
+        CloseHandle(file);
+        return "has no size";
+    }
+    part->size = (uint64_t)size.QuadPart;
+    mapping = part->size ? CreateFileMappingA(file, NULL, PAGE_READONLY, 0, 0, NULL) : NULL;
+    if (mapping) {
+        part->bytes = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, 0);
+        part->is_mapped = part->bytes != NULL;
+        CloseHandle(mapping);
+    }
+    CloseHandle(file);
+    return part->size && !part->is_mapped ? "cannot be mapped" : NULL;
+}
+
+static void unmap(const gguf_part *part)
+{
+    UnmapViewOfFile(part->bytes);
+}
+#else
+static const char *map_open(gguf_part *part, int descriptor)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0)
+        return strerror(errno);
+    if (!S_ISREG(status.st_mode))
+        return "is no regular file";
+    if ((uint64_t)status.st_size > SIZE_MAX)
+        return "is too large to be mapped";
+    part->size = (uint64_t)status.st_size;
+    if (!part->size)
+        return NULL;
+    void *bytes = mmap(NULL, (size_t)part->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (bytes == MAP_FAILED)
+        return strerror(errno);
+    part->bytes = bytes;
+    part->is_mapped = true;
+    return NULL;
+}
+
+static const char *map(gguf_part *part)
+{
+    int descriptor = open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO has no end */
+    if (descriptor < 0)
+        return strerror(errno);
+    const char *problem = map_open(part, descriptor);
+    close(descriptor);
+    return problem;
+}
+
+static void unmap(const gguf_part *part)
+{
+    munmap((void *)part->bytes, (size_t)part->size);
+}
+#endif
+
+static bool fail_at_file(gguf_error *error, const char *path, const char *problem)
+{
+    snprintf(error->message, sizeof error->message, "%s: %s", path, problem);
+    return false;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const gguf_tensor *a = *(const gguf_tensor *const *)left;
+    const gguf_tensor *b = *(const gguf_tensor *const *)right;
+    int order = strcmp(a->name, b->name);
+    return order ? order : a < b ? -1 : a > b;
+}
+
+static bool sort_tensors(gguf_file *file, gguf_error *error)
+{
+    const gguf_tensor **sorted = malloc((file->tensor_count + 1) * sizeof *sorted);
+    file->tensors_by_name = sorted;
+    if (!sorted)
+        return fail_at_file(error, file->parts[0].path, "out of memory");
+    for (size_t i = 0; i < file->tensor_count; i++)
+        sorted[i] = &file->tensors[i];
+    qsort(sorted, file->tensor_count, sizeof *sorted, by_name);
+    for (size_t i = 1; i < file->tensor_count; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+            return gguf_fail(error, file->parts[sorted[i]->part].path, sorted[i]->info_offset,
+                             "tensor \"%s\" is there twice, first at byte %" PRIu64 " of %s",
+                             sorted[i]->name, sorted[i - 1]->info_offset,
+                             file->parts[sorted[i - 1]->part].path);
+    return true;
+}
+
+/* Adds what a part's header has to the file and leaves nothing in the header. */
+static bool join(gguf_file *file, gguf_part *part, gguf_header *header, gguf_error *error)
+{
+    size_t count = file->tensor_count + header->tensor_count;
+    gguf_tensor *tensors = realloc((void *)file->tensors, (count + 1) * sizeof *tensors);
+    if (!tensors)
+        return fail_at_file(error, part->path, "out of memory");
+    file->tensors = tensors;
+    for (size_t i = 0; i < header->tensor_count; i++) {
+        gguf_tensor *t = &tensors[file->tensor_count++];
+        *t = header->tensors[i];
+        t->part = (uint32_t)(part - file->parts);
+    }
+    part->data = header->data;
+    part->names = header->names;
+    header->names = NULL;
+    if (part == file->parts) {
+        file->version = header->version;
+        file->alignment = header->alignment;
+        file->keys = header->keys;
+        file->key_count = header->key_count;
+        file->keys_by_name = header->keys_by_name;
+        header->keys = NULL;
+        header->keys_by_name = NULL;
+    }
+    return true;
+}
+
+static const gguf_key *find_key(const gguf_key *const *sorted, size_t count, const char *name)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        int order = strcmp(name, sorted[middle]->name);
+        if (order == 0)
+            return sorted[middle];
+        if (order < 0)
+            count = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* What a part says of its place in the model must be what its name says. */
+static bool check_split_key(const gguf_part *part, const gguf_header *header, const char *name,
+                            uint64_t expected, gguf_error *error)
+{
+    uint64_t value;
+    const gguf_key *key = find_key(header->keys_by_name, header->key_count, name);
+    if (!key)
+        return gguf_fail(error, part->path, 24, "a part of a split model has no key %s", name);
+    if (!gguf_get_u64(key, 0, &value))
+        return gguf_fail(error, part->path, key->offset, "%s is no unsigned integer", name);
+    if (value != expected)
+        return gguf_fail(error, part->path, key->offset, "%s is %" PRIu64 ", %" PRIu64 " expected",
+                         name, value, expected);
+    return true;
+}
+
+enum { SPLIT_DIGITS = 5 };
+
+static bool read_digits(const char *text, uint64_t *value)
+{
+    *value = 0;
+    for (int i = 0; i < SPLIT_DIGITS; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        *value = 10 * *value + (uint64_t)(text[i] - '0');
+    }
+    return true;
+}
+
+static const char SPLIT_NAME[] = "-00001-of-00009.gguf";
+enum { SPLIT_NO = 1, SPLIT_OF = 6, SPLIT_COUNT = 10, SPLIT_END = 15 }; /* places in such a name */
+
+/* The end of a path that is such a name; NULL where it is none. */
+static char *find_split_name(char *path, uint64_t *count)
+{
+    size_t length = strlen(path), name_length = sizeof SPLIT_NAME - 1;
+    uint64_t number;
+    if (length < name_length)
+        return NULL;
+    char *name = path + length - name_length;
+    bool is_split = name[0] == '-' && read_digits(name + SPLIT_NO, &number) &&
+                    memcmp(name + SPLIT_OF, SPLIT_NAME + SPLIT_OF, SPLIT_COUNT - SPLIT_OF) == 0 &&
+                    read_digits(name + SPLIT_COUNT, count) &&
+                    strcmp(name + SPLIT_END, SPLIT_NAME + SPLIT_END) == 0;
+    return is_split && number >= 1 && number <= *count ? name : NULL;
+}
+
+static char *copy_text(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = malloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+static bool open_part(gguf_file *file, size_t index, const char *path, gguf_error *error)
+{
+    gguf_part *part = &file->parts[index];
+    gguf_header header;
+    char problem[GGUF_MESSAGE_SIZE / 2];
+    part->path = copy_text(path);
+    if (!part->path)
+        return fail_at_file(error, path, "out of memory");
+    part->bytes = NO_BYTES;
+    const char *unmapped = map(part);
+    if (unmapped) {
+        snprintf(problem, sizeof problem, "part %zu of %zu of the model: %s", index + 1,
+                 file->part_count, unmapped);
+        return fail_at_file(error, path, file->part_count > 1 ? problem : unmapped);
+    }
+    bool good = gguf_parse(path, part->bytes, part->size, &header, error) &&
+                (file->part_count == 1 ||
+                 (check_split_key(part, &header, "split.count", file->part_count, error) &&
+                  check_split_key(part, &header, "split.no", index, error))) &&
+                join(file, part, &header, error);
+    gguf_free_header(&header);
+    return good;
+}
+
+static bool check_tensor_total(const gguf_file *file, gguf_error *error)
+{
+    uint64_t total;
+    const gguf_key *key = gguf_find_key(file, "split.tensors.count");
+    if (gguf_get_u64(key, 0, &total) && total != file->tensor_count)
+        return gguf_fail(error, file->parts[0].path, key->offset,
+                         "split.tensors.count is %" PRIu64 ", but the parts have %zu tensors",
+                         total, file->tensor_count);
+    return true;
+}
+
+/* Opens count files as the parts of one model; the given path has each part's number in turn. */
+static bool open_parts(char *path, char *split_name, size_t count, gguf_file *file,
+                       gguf_error *error)
+{
+    memset(file, 0, sizeof *file);
+    file->parts = calloc(count, sizeof *file->parts);
+    if (!file->parts)
+        return fail_at_file(error, path, "out of memory");
+    file->part_count = count;
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++) {
+        if (split_name)
+            for (size_t digit = 0, rest = i + 1; digit < SPLIT_DIGITS; digit++, rest /= 10)
+                split_name[SPLIT_OF - 1 - digit] = (char)('0' + rest % 10);
+        good = open_part(file, i, path, error);
+    }
+    good = good && sort_tensors(file, error) && (count == 1 || check_tensor_total(file, error));
+    if (!good)
+        gguf_close(file);
+    return good;
+}
+
+/* Of a file that was opened alone: in how many parts it says its model is. */
+static bool find_part_count(const gguf_file *file, uint64_t *count, gguf_error *error)
+{
+    const gguf_key *key = gguf_find_key(file, "split.count");
+    *count = 1;
+    if (key && !gguf_get_u64(key, 0, count))
+        return gguf_fail(error, file->parts[0].path, key->offset,
+                         "split.count is no unsigned integer");
+    return true;
+}
+
+static bool open_split(char *path, uint64_t count, uint64_t at, gguf_file *file, gguf_error *error)
+{
+    uint64_t named;
+    char *split_name = find_split_name(path, &named);
+    if (!split_name)
+        return gguf_fail(error, path, at,
+                         "split.count is %" PRIu64 ", but the file's name does not "
+                         "end as %s does",
+                         count, SPLIT_NAME);
+    if (named != count)
+        return gguf_fail(error, path, at,
+                         "split.count is %" PRIu64 ", but the file's name says %" PRIu64, count,
+                         named);
+    return open_parts(path, split_name, (size_t)count, file, error);
+}
+
+bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
+{
+    uint64_t count = 1;
+    memset(file, 0, sizeof *file);
+    char *name = copy_text(path);
+    if (!name)
+        return fail_at_file(error, path, "out of memory");
+    bool good = open_parts(name, NULL, 1, file, error) && find_part_count(file, &count, error);
+    if (good && count > 1) {
+        uint64_t at = gguf_find_key(file, "split.count")->offset;
+        gguf_close(file);
+        good = open_split(name, count, at, file, error);
+    }
+    if (!good)
+        gguf_close(file);
+    free(name);
+    return good;
+}
+
+bool gguf_open_memory(const char *name, const void *bytes, size_t size, gguf_file *file,
+                      gguf_error *error)
+{
+    gguf_header header;
+    uint64_t count;
+    memset(file, 0, sizeof *file);
+    file->parts = calloc(1, sizeof *file->parts);
+    char *path = copy_text(name);
+    if (!file->parts || !path) {
+        free(path);
+        gguf_close(file);
+        return fail_at_file(error, name, "out of memory");
+    }
+    file->part_count = 1;
+    file->parts[0] = (gguf_part){ .path = path, .bytes = size ? bytes : NO_BYTES, .size = size };
+    bool good = gguf_parse(name, file->parts[0].bytes, size, &header, error) &&
+                join(file, file->parts, &header, error) && sort_tensors(file, error) &&
+                find_part_count(file, &count, error);
+    gguf_free_header(&header);
+    if (good && count > 1)
+        good = gguf_fail(error, name, gguf_find_key(file, "split.count")->offset,
+                         "split.count is %" PRIu64 ": parts are opened by path alone", count);
+    if (!good)
+        gguf_close(file);
+    return good;
+}
+
+void gguf_close(gguf_file *file)
+{
+    for (size_t i = 0; i < file->part_count; i++) {
+        gguf_part *part = &file->parts[i];
+        if (part->is_mapped)
+            unmap(part);
+        free(part->path);
+        free(part->names);
+    }
+    free(file->parts);
+    free((void *)file->keys);
+    free((void *)file->keys_by_name);
+    free((void *)file->tensors);
+    free((void *)file->tensors_by_name);
+    memset(file, 0, sizeof *file);
+}
+
+const gguf_key *gguf_find_key(const gguf_file *file, const char *name)
+{
+    return find_key(file->keys_by_name, file->key_count, name);
+}
+
+const gguf_tensor *gguf_find(const gguf_file *file, const char *name)
+{
+    size_t low = 0, high = file->tensor_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const gguf_tensor *tensor = file->tensors_by_name[middle];
+        int order = strcmp(name, tensor->name);
+        if (order == 0)
+            return tensor;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+const void *gguf_data(const gguf_file *file, const gguf_tensor *tensor)
+{
+    const gguf_part *part = &file->parts[tensor->part];
+    return tensor->offset + tensor->bytes <= part->size ? part->bytes + tensor->offset : NULL;
+}
+
+bool gguf_check_data(const gguf_file *file, gguf_error *error)
+{
+    for (size_t i = 0; i < file->tensor_count; i++) {
+        const gguf_tensor *t = &file->tensors[i];
+        const gguf_part *part = &file->parts[t->part];
+        if (!gguf_data(file, t))
+            return gguf_fail(error, part->path, part->size,
+                             "the file ends, but tensor \"%s\" has "
+                             "its data at bytes %" PRIu64 " to %" PRIu64,
+                             t->name, t->offset, t->offset + t->bytes - 1);
+    }
+    return true;
+}

@@ -1,0 +1,208 @@
+/* Values of keys and types of tensors: the tables of both, and getters. */
+#include "gguf.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes; /* 0: by its length */
+} VALUES[] = {
+    [GGUF_U8] = { "u8", 1 },       [GGUF_I8] = { "i8", 1 },     [GGUF_U16] = { "u16", 2 },
+    [GGUF_I16] = { "i16", 2 },     [GGUF_U32] = { "u32", 4 },   [GGUF_I32] = { "i32", 4 },
+    [GGUF_F32] = { "f32", 4 },     [GGUF_BOOL] = { "bool", 1 }, [GGUF_STRING] = { "string", 0 },
+    [GGUF_ARRAY] = { "array", 0 }, [GGUF_U64] = { "u64", 8 },   [GGUF_I64] = { "i64", 8 },
+    [GGUF_F64] = { "f64", 8 },
+};
+
+enum { VALUE_COUNT = sizeof VALUES / sizeof *VALUES };
+
+/* ggml_type. Numbers that are missing were given once and taken back. */
+static const gguf_type TYPES[] = {
+    { 0, "f32", 1, 4 },         { 1, "f16", 1, 2 },         { 2, "q4_0", 32, 18 },
+    { 3, "q4_1", 32, 20 },      { 6, "q5_0", 32, 22 },      { 7, "q5_1", 32, 24 },
+    { 8, "q8_0", 32, 34 },      { 9, "q8_1", 32, 36 },      { 10, "q2_K", 256, 84 },
+    { 11, "q3_K", 256, 110 },   { 12, "q4_K", 256, 144 },   { 13, "q5_K", 256, 176 },
+    { 14, "q6_K", 256, 210 },   { 15, "q8_K", 256, 292 },   { 16, "iq2_xxs", 256, 66 },
+    { 17, "iq2_xs", 256, 74 },  { 18, "iq3_xxs", 256, 98 }, { 19, "iq1_s", 256, 50 },
+    { 20, "iq4_nl", 32, 18 },   { 21, "iq3_s", 256, 110 },  { 22, "iq2_s", 256, 82 },
+    { 23, "iq4_xs", 256, 136 }, { 24, "i8", 1, 1 },         { 25, "i16", 1, 2 },
+    { 26, "i32", 1, 4 },        { 27, "i64", 1, 8 },        { 28, "f64", 1, 8 },
+    { 29, "iq1_m", 256, 56 },   { 30, "bf16", 1, 2 },       { 34, "tq1_0", 256, 54 },
+    { 35, "tq2_0", 256, 66 },   { 39, "mxfp4", 32, 17 },    { 40, "nvfp4", 64, 36 },
+    { 41, "q1_0", 128, 18 },    { 42, "q2_0", 64, 18 },
+};
+
+enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
+
+const gguf_type *gguf_list_types(size_t index)
+{
+    return index < TYPE_COUNT ? &TYPES[index] : NULL;
+}
+
+const gguf_type *gguf_find_type(uint32_t id)
+{
+    for (size_t i = 0; i < TYPE_COUNT; i++)
+        if (TYPES[i].id == id)
+            return &TYPES[i];
+    return NULL;
+}
+
+const char *gguf_value_name(gguf_value type)
+{
+    return (size_t)type < VALUE_COUNT ? VALUES[type].name : "unknown";
+}
+
+size_t gguf_value_bytes(gguf_value type)
+{
+    return VALUES[type].bytes;
+}
+
+uint64_t gguf_load(const uint8_t *bytes, size_t width)
+{
+    uint64_t value = 0;
+    while (width--)
+        value = value << 8 | bytes[width];
+    return value;
+}
+
+/* Where a value stands, and how it is stored; NULL where there is none. */
+static const uint8_t *find_value(const gguf_key *key, uint64_t index)
+{
+    if (!key || key->type == GGUF_STRING)
+        return NULL;
+    if (!key->is_array)
+        return key->bytes;
+    return index < key->count ? key->bytes + index * gguf_value_bytes(key->type) : NULL;
+}
+
+static int64_t to_signed(uint64_t bits)
+{
+    int64_t value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Any integer or bool, as 64 bits and whether they are less than 0. */
+static bool get_integer(const gguf_key *key, uint64_t index, uint64_t *bits, bool *is_negative)
+{
+    const uint8_t *bytes = find_value(key, index);
+    if (!bytes)
+        return false;
+    switch (key->type) {
+    case GGUF_U8:
+    case GGUF_U16:
+    case GGUF_U32:
+    case GGUF_U64:
+    case GGUF_BOOL:
+        *bits = gguf_load(bytes, gguf_value_bytes(key->type));
+        *is_negative = false;
+        return true;
+    case GGUF_I8:
+    case GGUF_I16:
+    case GGUF_I32:
+    case GGUF_I64: {
+        size_t width = gguf_value_bytes(key->type);
+        *bits = gguf_load(bytes, width);
+        *is_negative = *bits >> (8 * width - 1);
+        if (*is_negative && width < sizeof *bits)
+            *bits |= UINT64_MAX << (8 * width);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+bool gguf_get_u64(const gguf_key *key, uint64_t index, uint64_t *value)
+{
+    uint64_t bits;
+    bool is_negative;
+    if (!get_integer(key, index, &bits, &is_negative) || is_negative)
+        return false;
+    *value = bits;
+    return true;
+}
+
+bool gguf_get_i64(const gguf_key *key, uint64_t index, int64_t *value)
+{
+    uint64_t bits;
+    bool is_negative;
+    if (!get_integer(key, index, &bits, &is_negative) || (!is_negative && bits > INT64_MAX))
+        return false;
+    *value = to_signed(bits);
+    return true;
+}
+
+bool gguf_get_bool(const gguf_key *key, uint64_t index, bool *value)
+{
+    uint64_t number;
+    if (!gguf_get_u64(key, index, &number) || number > 1)
+        return false;
+    *value = number;
+    return true;
+}
+
+static double load_f32(const uint8_t *bytes)
+{
+    uint32_t bits = (uint32_t)gguf_load(bytes, sizeof bits);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static double load_f64(const uint8_t *bytes)
+{
+    uint64_t bits = gguf_load(bytes, sizeof bits);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+bool gguf_get_f64(const gguf_key *key, uint64_t index, double *value)
+{
+    uint64_t bits;
+    bool is_negative;
+    const uint8_t *bytes = find_value(key, index);
+    if (!bytes)
+        return false;
+    if (key->type == GGUF_F32)
+        *value = load_f32(bytes);
+    else if (key->type == GGUF_F64)
+        *value = load_f64(bytes);
+    else if (get_integer(key, index, &bits, &is_negative))
+        *value = is_negative ? (double)to_signed(bits) : (double)bits;
+    else
+        return false;
+    return true;
+}
+
+static gguf_string load_string(const uint8_t *bytes)
+{
+    return (gguf_string){ (const char *)bytes + sizeof(uint64_t),
+                          (size_t)gguf_load(bytes, sizeof(uint64_t)) };
+}
+
+bool gguf_get_string(const gguf_key *key, gguf_string *value)
+{
+    if (!key || key->type != GGUF_STRING || key->is_array)
+        return false;
+    *value = load_string(key->bytes);
+    return true;
+}
+
+bool gguf_get_strings(const gguf_key *key, gguf_string *values)
+{
+    if (!key || key->type != GGUF_STRING || !key->is_array)
+        return false;
+    const uint8_t *at = key->bytes;
+    for (uint64_t i = 0; i < key->count; i++) {
+        values[i] = load_string(at);
+        at = (const uint8_t *)values[i].bytes + values[i].length;
+    }
+    return true;
+}
+
+bool gguf_string_is(gguf_string string, const char *text)
+{
+    return string.length == strlen(text) && memcmp(string.bytes, text, string.length) == 0;
+}

@@ -1,0 +1,46 @@
+#include "ref/matrix.h"
+
+#include "ref/quant.h"
+
+/* Sums that do not wait for one another: the compiler makes vectors of them. */
+enum { LANES = 8 };
+
+static double dot(const double *w, const double *x, uint64_t count)
+{
+    double sums[LANES] = { 0 }, sum = 0;
+    uint64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int i = 0; i < LANES; i++)
+            sums[i] += w[at + (uint64_t)i] * x[at + (uint64_t)i];
+    for (; at < count; at++)
+        sum += w[at] * x[at];
+    for (int i = 0; i < LANES; i++)
+        sum += sums[i];
+    return sum;
+}
+
+void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
+{
+    enum { CHUNK = 256 }; /* whole blocks of every format */
+    float decoded[CHUNK];
+    const uint8_t *blocks = w->blocks;
+    blocks += row % w->repeat * format_bytes(w->format, w->columns);
+    for (uint64_t at = 0; at < w->columns; at += CHUNK) {
+        uint64_t count = w->columns - at < CHUNK ? w->columns - at : CHUNK;
+        ref_decode(w->format, blocks + format_bytes(w->format, at), count, decoded);
+        for (uint64_t i = 0; i < count; i++)
+            values[at + i] = (double)decoded[i];
+    }
+}
+
+void ref_matrix_times(const ref_matrix *w, const double *x, size_t count, double *y, size_t stride,
+                      double *room)
+{
+    for (uint64_t row = 0; row < w->rows; row++) {
+        if (row < w->repeat)
+            ref_matrix_row(w, row, room);
+        for (size_t v = 0; v < count; v++)
+            y[v * stride + row] = row < w->repeat ? dot(room, x + v * w->columns, w->columns)
+                                                  : y[v * stride + row - w->repeat];
+    }
+}

@@ -1,0 +1,25 @@
+/* Products of a matrix and several vectors in double precision, a row at a time. */
+#ifndef PTXGEN_REF_MATRIX_H
+#define PTXGEN_REF_MATRIX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format.h"
+
+typedef struct ref_matrix {
+    format format;
+    const void *blocks;
+    uint64_t rows, columns;
+    uint64_t repeat; /* rows that are there, which repeat */
+} ref_matrix;
+
+/* y[v][r] = sum over c of W[r][c] x[v][c], of count vectors [count, columns]. A row of y has stride
+ * values. room has place for a row. */
+void ref_matrix_times(const ref_matrix *w, const double *x, size_t count, double *y, size_t stride,
+                      double *room);
+
+/* A row, decoded. */
+void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values);
+
+#endif

@@ -1,0 +1,164 @@
+/* What is done to rows: those of an embedding are decoded, hidden states are normed. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "ref/reference.h"
+
+enum { BLOCK = 256 }; /* a multiple of a block of every format */
+
+static uint32_t token_of(const problem *p, uint64_t row)
+{
+    enum { TOKENS = 1 };
+    uint32_t token;
+    memcpy(&token, (const char *)p->inputs[TOKENS] + row * sizeof token, sizeof token);
+    return token;
+}
+
+/* A weight of the embedding. */
+static float embedded(const problem *p, uint64_t element)
+{
+    float values[BLOCK];
+    uint64_t block = formats[p->input_formats[0]].block_values;
+    problem_read(p, 0, element / block * block, block, values);
+    return values[element % block];
+}
+
+void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                    ref_value *values)
+{
+    (void)output;
+    uint64_t k = (uint64_t)p->shape.k;
+    double scale = (double)(float)p->options.scale;
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t token = token_of(p, (first + i) / k);
+        if (token >= p->shape.n) {
+            values[i] = (ref_value){ NAN, 0 };
+            continue;
+        }
+        double w = (double)embedded(p, token * k + (first + i) % k);
+        bool scaled = p->options.scale > 0;
+        double value = scaled ? w * scale : w;
+        values[i] = (ref_value){ value, scaled ? fabs(value) + FLT_MIN : 0 };
+    }
+}
+
+void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t values)
+{
+    (void)input;
+    uint32_t *tokens = bytes, n = (uint32_t)p->shape.n;
+    for (uint64_t i = 0; i < values; i++)
+        tokens[i] %= n;
+    if (values > 1)
+        tokens[values - 1] = n;
+    if (values > 2)
+        tokens[1] = UINT32_MAX;
+}
+
+/* The inputs of an RMS norm, by their numbers. */
+typedef struct norm_inputs {
+    unsigned gamma, next_gamma, x, h;
+} norm_inputs;
+
+static norm_inputs inputs_of(const problem *p)
+{
+    bool second = p->options.residual == RESIDUAL_POST_AND_PRE_NORM;
+    return (norm_inputs){ .gamma = 0, .next_gamma = 1, .x = 1 + second, .h = 2 + second };
+}
+
+static double read_one(const problem *p, unsigned input, uint64_t element)
+{
+    float value;
+    problem_read(p, input, element, 1, &value);
+    return (double)value;
+}
+
+/* 1 / sqrt(mean(x^2) + epsilon), and by how much more it is off, in relation to itself, than values
+ * are that are off by their magnitudes: of errors m_i of x_i, sum x_i m_i / sum x_i^2 is at most
+ * the root of sum m_i^2 / sum x_i^2. */
+typedef struct norm_factor {
+    double value, doubt;
+} norm_factor;
+
+static norm_factor factor_of(const problem *p, double squares, double magnitudes)
+{
+    double k = (double)p->shape.k, divisor = squares / k + p->options.epsilon;
+    if (!(squares <= (double)FLT_MAX))
+        return (norm_factor){ NAN, NAN };
+    return (norm_factor){ 1 / sqrt(divisor), sqrt(magnitudes / k / divisor) };
+}
+
+/* The roundings of a factor and of two multiplications by it. */
+enum { ROUNDINGS = 3 };
+
+static ref_value times(ref_value x, norm_factor f, double gamma)
+{
+    double scale = fabs(f.value * gamma);
+    return (ref_value){ x.value * f.value * gamma,
+                        scale * (x.magnitude + (ROUNDINGS + f.doubt) * fabs(x.value)) + FLT_MIN };
+}
+
+static ref_value x_of(const problem *p, uint64_t element)
+{
+    double x = read_one(p, inputs_of(p).x, element);
+    return (ref_value){ x, fabs(x) };
+}
+
+static norm_factor factor_of_x(const problem *p, uint64_t row)
+{
+    double squares = 0;
+    for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
+        double x = x_of(p, row * (uint64_t)p->shape.k + i).value;
+        squares += x * x;
+    }
+    return factor_of(p, squares, squares);
+}
+
+/* An element of h_out; of x where there is none. */
+static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
+{
+    ref_value x = x_of(p, element);
+    if (p->options.residual == RESIDUAL_NONE)
+        return x;
+    double h = read_one(p, inputs_of(p).h, element);
+    if (p->options.residual == RESIDUAL_ADD)
+        return (ref_value){ h + x.value, fabs(h + x.value) };
+    uint64_t column = element % (uint64_t)p->shape.k;
+    ref_value normed = times(x, of_x, read_one(p, inputs_of(p).gamma, column));
+    return (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
+}
+
+static norm_factor factor_of_hidden(const problem *p, norm_factor of_x, uint64_t row)
+{
+    double squares = 0, magnitudes = 0;
+    for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
+        ref_value h = hidden(p, of_x, row * (uint64_t)p->shape.k + i);
+        squares += h.value * h.value;
+        magnitudes += h.magnitude * h.magnitude;
+    }
+    return factor_of(p, squares, magnitudes);
+}
+
+/* Outputs are y and h_out; of POST_NORM h_out alone. */
+void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                  ref_value *values)
+{
+    int64_t residual = p->options.residual;
+    norm_inputs inputs = inputs_of(p);
+    bool is_h_out = output == 1 || residual == RESIDUAL_POST_NORM;
+    bool normed_first = residual >= RESIDUAL_POST_NORM;
+    uint64_t k = (uint64_t)p->shape.k, row = UINT64_MAX;
+    norm_factor of_x = { 1, 0 }, of_hidden = { 1, 0 };
+    for (uint64_t i = 0; i < count; i++) {
+        if ((first + i) / k != row) {
+            row = (first + i) / k;
+            of_x = normed_first ? factor_of_x(p, row) : of_x;
+            of_hidden = is_h_out ? of_hidden : factor_of_hidden(p, of_x, row);
+        }
+        values[i] = hidden(p, of_x, first + i);
+        if (!is_h_out)
+            values[i] = times(
+                values[i], of_hidden,
+                read_one(p, normed_first ? inputs.next_gamma : inputs.gamma, (first + i) % k));
+    }
+}

@@ -1,0 +1,58 @@
+/* A decoder's whole step in double precision: what tokens of some sequences give, layer by layer,
+ * with caches that grow. Nothing is rounded but what the decoder says:
+ *
+ *   K and V    as kv_type when they are written, K behind RoPE: f16 and bf16 to the nearest even;
+ *              q8_0 in blocks of 32 of a head's values, d = amax / 127, q = x / d rounded half away
+ *              from zero, d as f16. f32 stays as exact as it is.
+ *   precision  with Q8 what a matrix of integers is multiplied by, as ref_gemv_quantizing does it:
+ *              of a normed vector x gamma is rounded, and the norm's factor multiplies the product.
+ *
+ * It is as fast as plain loops are: a row of weights is decoded once for all tokens of a call.
+ */
+#ifndef PTXGEN_REF_STEP_H
+#define PTXGEN_REF_STEP_H
+
+#include "base/arena.h"
+#include "ref/decoder.h"
+
+/* The blocks of a tensor. Those of a matrix may be fewer than its rows: they repeat. */
+typedef struct ref_tensor {
+    const void *blocks;
+    uint64_t rows; /* that are there: at least 1 */
+} ref_tensor;
+typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
+
+/* A head's row of K (values: of V) that was there before the first token, as kv_type has it. */
+typedef struct ref_cached {
+    int64_t sequence, layer, kv_head;
+    uint64_t position;
+    bool values;
+} ref_cached;
+typedef void ref_earlier(void *user, const ref_cached *which, float *row);
+
+typedef struct ref_row {
+    int64_t sequence;
+    uint32_t token; /* one that is not in the vocabulary gives NaN */
+} ref_row;
+
+typedef struct ref_step ref_step;
+
+/* A decoder's caches, empty, for d->sequences sequences. d has to outlive it. It lives in the
+ * arena. */
+ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *user);
+
+/* Has a sequence start anew behind a number of positions whose rows another one tells. */
+void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earlier *earlier,
+                    void *user);
+
+/* Tokens at the next positions of their sequences, in one call: several of one sequence see each
+ * other as if they came one by one. Either of the two may be NULL:
+ *
+ *   logits [count, vocab]
+ *   hidden [count, layers + 1, hidden]  behind the embedding, then behind each layer */
+void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden);
+
+/* A row of the cache, at a position that there is: head_dim values. */
+void ref_step_cached(const ref_step *s, const ref_cached *which, double *row);
+
+#endif

@@ -1,0 +1,283 @@
+/* Reads a [decoder] section: its keys in the order of their table, each with the defaults that
+ * those ahead of it decide, then the formats of the tensors that there are. */
+#include "spec/decoder.h"
+
+#include <string.h>
+
+#include "spec/decoder_check.h"
+#include "spec/decoder_formats.h"
+#include "spec/decoder_keys.h"
+#include "spec/decoder_reader.h"
+#include "spec/values.h"
+
+const char DECODER_SECTION[] = "decoder";
+
+bool section_is_decoder(const section *s)
+{
+    return s->name && strcmp(s->name, DECODER_SECTION) == 0;
+}
+
+static size_t setting_count(void)
+{
+    size_t count = 0;
+    while (decoder_settings[count].key.name)
+        count++;
+    return count;
+}
+
+typedef VEC(const char *) name_list;
+
+/* All that may stand in front of '=': of tensors' formats, those of matrices. */
+static name_list names_of_keys(arena *a)
+{
+    name_list names = { 0 };
+    for (const setting *s = decoder_settings; s->key.name; s++)
+        if (s->kind != SETTING_FORMATS)
+            *VEC_PUSH(a, &names) = s->key.name;
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (tensor_infos[t].kind == TENSOR_MATRIX && t != TENSOR_FFN_GATE_UP)
+            *VEC_PUSH(a, &names) = arena_format(a, "%s%s", FORMATS_PREFIX, tensor_word(a, t));
+    return names;
+}
+
+static const setting *find_setting(arena *a, const char *name)
+{
+    name_list names = names_of_keys(a);
+    for (size_t i = 0; i < names.count; i++) {
+        if (strcmp(names.items[i], name) != 0)
+            continue;
+        const setting *s = decoder_settings;
+        while (strcmp(s->key.name, name) != 0 && s->kind != SETTING_FORMATS)
+            s++;
+        return s;
+    }
+    return NULL;
+}
+
+static void report_unknown_key(reader *r, const entry *e)
+{
+    if (is_global_key(e->key)) {
+        diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
+                   "decoder has no key '%s'; it belongs into [ptxgen]", e->key);
+        return;
+    }
+    name_list names = names_of_keys(r->arena);
+    const char *closest = closest_match(e->key, names.items, names.count);
+    if (closest)
+        diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
+                   "decoder has no key '%s'; did you mean '%s'?", e->key, closest);
+    else
+        diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
+                   "decoder has no key '%s'; ptxgen --help-family decoder shows them all", e->key);
+}
+
+/* Whether an unknown key was probably meant to be this one. */
+static bool is_misspelt(reader *r, const char *name)
+{
+    name_list names = names_of_keys(r->arena);
+    for (size_t i = 0; i < r->section->entries.count; i++) {
+        const char *written = r->section->entries.items[i].key;
+        const char *meant = closest_match(written, names.items, names.count);
+        if (meant && strcmp(meant, written) != 0 && strcmp(meant, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_keys(reader *r)
+{
+    for (size_t i = 0; i < r->section->entries.count; i++) {
+        const entry *e = &r->section->entries.items[i], *first = reader_entry(r, e->key);
+        if (!find_setting(r->arena, e->key))
+            report_unknown_key(r, e);
+        else if (first != e)
+            diag_error(r->diags, DIAG_DUPLICATE_KEY, e->where,
+                       "'%s' stands twice in this section; the first is on line %u", e->key,
+                       first->where.line);
+    }
+}
+
+/* The only value of a list; false where it has none that is right, which is said. */
+static bool read_one(reader *r, const setting *s, const entry *e, int64_t *out)
+{
+    value_list values = { 0 };
+    if (e->items.count > 1) {
+        diag_error(r->diags, DIAG_BAD_CHOICE, e->items.items[1].where,
+                   "%s is one value, not a list", s->key.name);
+        return false;
+    }
+    values_read(r->arena, &s->key, e, &values, r->diags);
+    if (values.count > 1)
+        diag_error(r->diags, DIAG_BAD_CHOICE, e->items.items[0].where,
+                   "%s is one value, not a range", s->key.name);
+    if (values.count != 1)
+        return false;
+    *out = values.items[0].numbers[0];
+    return true;
+}
+
+static void read_name(reader *r, const setting *s, const entry *e)
+{
+    static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789_-.";
+    enum { MOST = 64 };
+    r->out->architecture = s->said;
+    if (!e || !e->items.count)
+        return;
+    const item *first = &e->items.items[0];
+    r->out->architecture = first->text;
+    if (e->items.count > 1)
+        diag_error(r->diags, DIAG_BAD_CHOICE, e->items.items[1].where, "%s is one name, not a list",
+                   s->key.name);
+    else if (first->text[strspn(first->text, characters)] || strlen(first->text) > MOST)
+        diag_error(r->diags, DIAG_BAD_CHOICE, first->where,
+                   "'%s' is no name; up to %d letters, digits, '_', '-' and '.' are", first->text,
+                   MOST);
+}
+
+static void read_window_layers(reader *r, const setting *s, const entry *e)
+{
+    decoder *d = r->out;
+    if (!e)
+        memset(d->windowed, setting_matters(s, d), (size_t)d->layers);
+    if (!e || !d->layers)
+        return;
+    value_list layers = { 0 };
+    key k = { .name = "layer", .max = d->layers - 1 };
+    values_read(r->arena, &k, e, &layers, r->diags);
+    for (size_t i = 0; i < layers.count; i++)
+        d->windowed[layers.items[i].numbers[0]] = 1;
+}
+
+static void read_rows(reader *r, const setting *s, const entry *e)
+{
+    decoder *d = r->out;
+    bool there[DECODER_MOST_ROWS + 1] = { [1] = !e, [DECODER_MOST_ROWS] = !e };
+    value_list rows = { 0 };
+    if (e)
+        values_read(r->arena, &s->key, e, &rows, r->diags);
+    for (size_t i = 0; i < rows.count; i++)
+        there[rows.items[i].numbers[0]] = true;
+    for (int64_t m = 1; m <= DECODER_MOST_ROWS; m++)
+        if (there[m])
+            d->m[d->m_count++] = m;
+}
+
+static void read_tensors(reader *r, const setting *s, const entry *e)
+{
+    value_list words = { 0 };
+    if (e)
+        values_read(r->arena, &s->key, e, &words, r->diags);
+    for (size_t i = 0; i < words.count; i++)
+        r->out->has[s->words[words.items[i].numbers[0]]] = 1;
+}
+
+static void read_value(reader *r, const setting *s, const entry *e)
+{
+    int64_t number = setting_default(s, r->out);
+    bool right = !e || read_one(r, s, e, &number);
+    r->damaged |= !right;
+    setting_store(s, r->out, number);
+}
+
+/* A matrix of its own, or the embedding's. */
+static void read_output(reader *r, const setting *s, const entry *e)
+{
+    int64_t tied = 0;
+    if (e)
+        read_one(r, s, e, &tied);
+    r->out->has[TENSOR_OUTPUT] = !tied;
+}
+
+static void read_factors(reader *r, const setting *s, const entry *e)
+{
+    static const uint8_t tensors[] = { TENSOR_ROPE_FREQS, TENSOR_ROPE_LONG, TENSOR_ROPE_SHORT };
+    int64_t which = 0;
+    if (e)
+        read_one(r, s, e, &which);
+    r->out->rope[0].factors = which > 0;
+    if (which)
+        r->out->has[tensors[which - 1]] = 1;
+}
+
+static void read_setting(reader *r, const setting *s)
+{
+    const entry *e = reader_entry(r, s->key.name);
+    bool matters = setting_matters(s, r->out);
+    if (e && !matters) {
+        if (!r->damaged)
+            diag_error(r->diags, DIAG_CONFLICT, e->where, "'%s' goes with %s", s->key.name,
+                       s->when->said);
+        e = NULL;
+    }
+    bool required = s->key.required && matters && !(s->when && r->damaged);
+    if (!e && required && !r->section->damaged && !is_misspelt(r, s->key.name))
+        diag_error(r->diags, DIAG_MISSING_KEY, r->section->name_where,
+                   s->when ? "decoder requires the key '%s' with %s"
+                           : "decoder requires the key '%s'",
+                   s->key.name, s->when ? s->when->said : "");
+    switch (s->kind) {
+    case SETTING_VALUE:
+        read_value(r, s, e);
+        break;
+    case SETTING_NAME:
+        read_name(r, s, e);
+        break;
+    case SETTING_LAYERS:
+        read_window_layers(r, s, e);
+        break;
+    case SETTING_ROWS:
+        read_rows(r, s, e);
+        break;
+    case SETTING_TENSORS:
+        read_tensors(r, s, e);
+        break;
+    case SETTING_OUTPUT:
+        read_output(r, s, e);
+        break;
+    case SETTING_FACTORS:
+        read_factors(r, s, e);
+        break;
+    case SETTING_WEIGHTS:
+    case SETTING_FORMATS:
+        break; /* of tensors, when all is known of which there are */
+    }
+}
+
+/* Those that every decoder has, and those in whose place fused ones may be. */
+static void add_tensors(decoder *d)
+{
+    static const uint8_t always[] = { TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT,
+                                      TENSOR_FFN_NORM,   TENSOR_FFN_DOWN,  TENSOR_OUTPUT_NORM };
+    for (size_t i = 0; i < sizeof always; i++)
+        d->has[always[i]] = 1;
+    d->has[TENSOR_ATTN_Q] = d->has[TENSOR_ATTN_K] = d->has[TENSOR_ATTN_V] =
+        !d->has[TENSOR_ATTN_QKV];
+    d->has[TENSOR_FFN_GATE] = d->has[TENSOR_FFN_UP] = !d->has[TENSOR_FFN_GATE_UP];
+}
+
+/* Whether parts of the section could not be read, which was said then. */
+static bool is_damaged(const section *s)
+{
+    bool damaged = s->damaged;
+    for (size_t i = 0; i < s->entries.count; i++)
+        damaged |= !s->entries.items[i].items.count;
+    return damaged;
+}
+
+bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
+{
+    size_t errors = d->errors;
+    reader r = { .arena = a, .diags = d, .section = s, .out = out };
+    *out = (decoder){ 0 };
+    check_keys(&r);
+    for (size_t i = 0; i < setting_count(); i++)
+        read_setting(&r, &decoder_settings[i]);
+    add_tensors(out);
+    bool complete = d->errors == errors && !is_damaged(s);
+    if (complete)
+        decoder_read_formats(&r);
+    if (complete && d->errors == errors)
+        decoder_check(&r);
+    return complete && d->errors == errors;
+}

@@ -1,0 +1,26 @@
+/* [decoder]: the section of a spec that says a model's step, and struct decoder. */
+#ifndef PTXGEN_SPEC_DECODER_H
+#define PTXGEN_SPEC_DECODER_H
+
+#include "ref/decoder.h"
+#include "spec/section.h"
+
+extern const char DECODER_SECTION[]; /* "decoder" */
+
+/* Whether the section is one. */
+bool section_is_decoder(const section *s);
+
+/* Reads it. All that is wrong goes to d; false where something is. What means nothing beside other
+ * keys, as all of rope[1] without a window, is as its defaults are. */
+bool decoder_read(arena *a, const section *s, decoder *out, diags *d);
+
+/* A comment behind the line of a key. */
+typedef struct decoder_note {
+    const char *key, *text;
+} decoder_note;
+
+/* Prints the section, so that reading it gives the decoder again: what differs from the defaults,
+ * and what a user may want to change. notes end with { NULL, NULL }. */
+void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes);
+
+#endif

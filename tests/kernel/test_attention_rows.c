@@ -1,0 +1,208 @@
+/* Rows of attention that are tokens of one sequence, and what bits they have.
+ *
+ * A prompt is read several tokens at a time: row i of a batch is a token with a length of its own,
+ * and the caches of all rows are one. What a token's attention gives must not depend on how many
+ * tokens were read with it, nor on the grid, which is another on every GPU: only then does a model
+ * say the same however its prompt was split. Every family here keeps to that; gqa_flash_decoding
+ * does with chunking = fixed.
+ */
+#include <string.h>
+
+#include "test.h"
+#include "kernel/suite.h"
+
+enum { ROWS = 8, PADDING = 2, LONGEST = 600, ROOM = 700, KV_TYPES = 4 };
+
+static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
+
+static bool is_attention(const family *f)
+{
+    return family_key(f, "head_dim") && family_key(f, "max_seq_len") && f->build;
+}
+
+static bool is_whole(const family *f)
+{
+    return f->op == OP_ATTENTION || f->op == OP_BATCHED_ATTENTION;
+}
+
+/* One KV head, so that a cache with more room begins with the same bytes. */
+static instance make(arena *a, const family *f, int rows, int max_seq_len, const char *options)
+{
+    const char *text = arena_format(a, "num_kv_heads=1 max_seq_len=%d m=%d chunk_size=64 %s",
+                                    max_seq_len, rows, options);
+    instance in;
+    suite_instance(a, f, suite_known_keys(a, f, text), &in);
+    return in;
+}
+
+static trial prepare(arena *a, const subject *s, const instance *in, int64_t sm_count,
+                     const uint32_t *lengths)
+{
+    trial_setup setup = suite_setup(in, s->device);
+    setup.sm_count = sm_count;
+    trial t = trial_prepare(a, in, &setup);
+    if (t.sequence_count == 1)
+        trial_shorten(&t, lengths[0]);
+    else
+        memcpy(t.seq_lens, lengths, t.sequence_count * sizeof *lengths);
+    trial_shorten_each(&t, lengths);
+    return t;
+}
+
+/* Gives all rows the caches of the first, whose length is that of the cache's content. */
+static void share_caches(arena *a, trial *t)
+{
+    unsigned input = 0;
+    for (size_t i = 0; i < t->param_count; i++) {
+        trial_param *p = &t->params[i];
+        if (p->targets) {
+            const void **contents = arena_alloc(a, p->values * sizeof *contents);
+            for (uint64_t j = 0; j < p->values; j++) {
+                p->targets[j] = p->targets[0];
+                contents[j] = p->targets[0].bytes;
+            }
+            t->problem.sequences[input] = contents;
+        }
+        input += p->param.kind == PARAM_IN;
+    }
+}
+
+static trial prompt(arena *a, const subject *s, const instance *in, int64_t sm_count,
+                    const uint32_t *lengths)
+{
+    trial t = prepare(a, s, in, sm_count, lengths);
+    share_caches(a, &t);
+    return t;
+}
+
+/* Makes a trial's only row that one of another trial, which may have less room. */
+static void take_row(trial *one, const trial *all, uint64_t row)
+{
+    for (size_t i = 0; i < one->param_count; i++) {
+        trial_param *to = &one->params[i];
+        const trial_param *from = &all->params[i];
+        uint64_t valid = (uint64_t)trial_valid_positions(one, 0);
+        uint64_t position =
+            format_bytes(kv_format(one->instance), (uint64_t)one->instance->shape.head_dim);
+        if (to->param.cache)
+            memcpy(trial_cache(to, 0).bytes, trial_cache(from, to->targets ? row : 0).bytes,
+                   valid * position);
+        else if (to->param.kind == PARAM_IN && to->param.format == FORMAT_F32)
+            memcpy(to->content.bytes,
+                   (const char *)from->content.bytes +
+                       (from->values == to->values ? 0 : row) * to->size,
+                   to->size);
+    }
+}
+
+static const void *output_of(arena *a, const subject *s, const instance *in, const trial *t)
+{
+    kernel k = suite_kernel(a, in);
+    const void *output;
+    expect_right(suite_run(a, s->device, &k, t, NULL, &output));
+    return output;
+}
+
+static void expect_same(const instance *in, const char *what, uint32_t length, const void *got,
+                        const void *expected, size_t size)
+{
+    if (memcmp(got, expected, size) != 0)
+        fail_msg("%s: other bits %s, at length %u", in->name, what, length);
+}
+
+/* Lengths that follow on each other behind rows without a token; the longest one first where a
+ * cache's content is to be kept. */
+static void lengths_from(uint32_t first, uint32_t lengths[ROWS])
+{
+    for (uint32_t i = 0; i < ROWS; i++)
+        lengths[i] = i < PADDING ? 0 : first + i - PADDING;
+}
+
+/* All positions of the first row's cache have content: it is behind a row's length, not NaN, that
+ * kernels must stop. */
+static void is_right_for_tokens_of_one_sequence(arena *a, const subject *s)
+{
+    static const uint32_t firsts[] = { 1, 60, 595 };
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts * KV_TYPES * 2; i++) {
+        arena *run = arena_new();
+        const char *options =
+            arena_format(run, "head_dim=64 num_heads=3 kv_type=%s %s", kv_types[i / 2 % KV_TYPES],
+                         i % 2 ? "window=100 chunking=fixed" : "");
+        instance in = make(run, s->family, ROWS, LONGEST, options);
+        uint32_t lengths[ROWS];
+        lengths_from(firsts[i / 2 / KV_TYPES], lengths);
+        trial t = prompt(run, s, &in, 132, lengths);
+        output_of(run, s, &in, &t);
+        arena_free(run);
+    }
+    (void)a;
+}
+
+/* A batch of tokens on GPUs of several sizes, and its rows each alone, with more room. */
+static void check_batch(arena *a, const subject *s, const char *options, uint32_t first)
+{
+    static const int64_t sm_counts[] = { 1, 7, 20, 132 };
+    instance in = make(a, s->family, ROWS, LONGEST, options);
+    instance alone = make(a, s->family, 1, is_whole(s->family) ? ROOM : LONGEST, options);
+    uint32_t lengths[ROWS];
+    lengths_from(first, lengths);
+    const char *rows = NULL;
+    trial t = { 0 };
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof sm_counts / sizeof *sm_counts; i++) {
+        t = prompt(a, s, &in, sm_counts[i], lengths);
+        size = t.params[0].size;
+        const void *output = output_of(a, s, &in, &t);
+        if (rows)
+            expect_same(&in, "on another GPU", first, output, rows, size);
+        rows = output;
+    }
+    for (uint64_t i = 0; i < ROWS; i++) {
+        trial one = prepare(a, s, &alone, 1, &lengths[i]);
+        take_row(&one, &t, i);
+        expect_same(&in, "alone", lengths[i], output_of(a, s, &alone, &one),
+                    rows + i * (size / ROWS), size / ROWS);
+    }
+}
+
+/* The same without batches: with more room. */
+static void check_room(arena *a, const subject *s, const char *options, uint32_t first)
+{
+    instance in = make(a, s->family, 1, LONGEST, options);
+    instance roomy = make(a, s->family, 1, ROOM, options);
+    for (uint32_t length = first; length < first + ROWS - PADDING; length++) {
+        trial t = prepare(a, s, &in, 132, &length), more = prepare(a, s, &roomy, 1, &length);
+        take_row(&more, &t, 0);
+        expect_same(&in, "with more room", length, output_of(a, s, &roomy, &more),
+                    output_of(a, s, &in, &t), t.params[0].size);
+    }
+}
+
+static void bits_follow_from_the_length(arena *a, const subject *s)
+{
+    static const char *const options[] = { "head_dim=64 num_heads=3",
+                                           "head_dim=96 num_heads=8 window=200 softcap=20",
+                                           "head_dim=128 num_heads=7 chunk_size=128 window=131" };
+    static const uint32_t firsts[] = { 1, 60, 125, 189, 595 };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        for (size_t j = 0; j < sizeof firsts / sizeof *firsts; j++) {
+            arena *run = arena_new();
+            const char *kv_type = kv_types[(i + j) % KV_TYPES];
+            const char *text = strcmp(kv_type, "q8_0") == 0 && i == 1
+                                   ? arena_format(run, "head_dim=64 num_heads=8 kv_type=q8_0")
+                                   : arena_format(run, "%s kv_type=%s", options[i], kv_type);
+            text = arena_format(run, "%s chunking=fixed", text);
+            (family_key(s->family, "m") ? check_batch : check_room)(run, s, text, firsts[j]);
+            arena_free(run);
+        }
+    (void)a;
+}
+
+int main(void)
+{
+    static const suite_check checks[] = {
+        { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false },
+        { "bits_follow_from_the_length", bits_follow_from_the_length, NULL, false },
+    };
+    return suite_main(is_attention, checks, sizeof checks / sizeof *checks);
+}

@@ -1,0 +1,176 @@
+/* Rows of an embedding and RMS norms: tokens that have no row, what no float can hold, rows alone
+ * and beside others, results in place of what they are made of.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "test_arena.h"
+#include "check/verify.h"
+#include "kernel/mutate.h"
+#include "kernel/suite.h"
+
+static device emulator(arena *a)
+{
+    device d;
+    const char *why = "";
+    if (!device_open_emulator(a, &d, &why))
+        fail_msg("%s", why);
+    return d;
+}
+
+static trial prepare(arena *a, const char *name, const char *text, instance *in, kernel *k)
+{
+    suite_instance(a, family_find(families, name), text, in);
+    *k = suite_kernel(a, in);
+    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 1 };
+    return trial_prepare(a, in, &setup);
+}
+
+ARENA_TEST(a_token_that_has_no_row_reads_nothing_and_gives_nan)
+{
+    static const uint32_t tokens[] = { 7, 8, 1u << 31, UINT32_MAX };
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        instance in;
+        kernel k;
+        trial t = prepare(a, "embed_rows", "weights=q6_k k=512 n=7 scale=3", &in, &k);
+        put_input(&t, 1, &tokens[i]);
+        const void *output;
+        suite_count(a, &k, &t, &output);
+        for (int c = 0; c < 512; c++)
+            assert_true(isnan(((const float *)output)[c]));
+    }
+}
+
+ARENA_TEST(the_last_row_of_an_embedding_is_read)
+{
+    const uint32_t last = 6;
+    instance in;
+    kernel k;
+    trial t = prepare(a, "embed_rows", "weights=q4_0 k=96 n=7", &in, &k);
+    device d = emulator(a);
+    put_input(&t, 1, &last);
+    expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+    d.close(d.state);
+}
+
+static const char *const norms[] = {
+    "residual=none ",
+    "residual=add ",
+    "residual=post_norm ",
+    "residual=post_and_pre_norm ",
+};
+enum { NORMS = sizeof norms / sizeof *norms };
+
+/* Whatever thread, warp or way the columns fall on. */
+ARENA_TEST(rows_of_every_length_are_normed)
+{
+    static const int lengths[] = { 4,    8,    124,  128,   132,   252,   256,  260,
+                                   4092, 4096, 4100, 16384, 16388, 20480, 65536 };
+    device d = emulator(a);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t form = 0; form < NORMS; form++) {
+            instance in;
+            kernel k;
+            trial t = prepare(a, "rms_norm", arena_format(a, "%sk=%d m=2", norms[form], lengths[i]),
+                              &in, &k);
+            expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+        }
+    d.close(d.state);
+}
+
+ARENA_TEST(norms_work_in_place)
+{
+    static const int lengths[] = { 256, 20480 };
+    device d = emulator(a);
+    for (size_t i = 0; i < 2; i++)
+        for (size_t form = 0; form < NORMS; form++) {
+            instance in;
+            kernel k;
+            trial t = prepare(a, "rms_norm", arena_format(a, "%sk=%d m=2", norms[form], lengths[i]),
+                              &in, &k);
+            if (form != RESIDUAL_NONE)
+                expect_right(suite_run_in_place(a, &d, &k, &t, "h_out", "h"));
+            if (form != RESIDUAL_POST_NORM)
+                expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
+        }
+    d.close(d.state);
+}
+
+/* The same bits of a row alone and as one of several. */
+ARENA_TEST(a_row_does_not_depend_on_the_others)
+{
+    enum { K = 1028, ROWS = 3 };
+    for (size_t form = 0; form < NORMS; form++) {
+        instance in, in_one;
+        kernel k, k_one;
+        const void *all, *alone;
+        trial t =
+            prepare(a, "rms_norm", arena_format(a, "%sk=%d m=%d", norms[form], K, ROWS), &in, &k);
+        trial one =
+            prepare(a, "rms_norm", arena_format(a, "%sk=%d", norms[form], K), &in_one, &k_one);
+        suite_count(a, &k, &t, &all);
+        all = memcpy(arena_alloc(a, ROWS * K * sizeof(float)), all, ROWS * K * sizeof(float));
+        for (size_t row = 0; row < ROWS; row++) {
+            for (size_t i = 0, input = 0; i < t.param_count; i++)
+                if (t.params[i].param.kind == PARAM_IN) {
+                    bool by_row = t.params[i].values > K;
+                    put_input(&one, input++,
+                              (const float *)t.params[i].content.bytes + (by_row ? row * K : 0));
+                }
+            suite_count(a, &k_one, &one, &alone);
+            assert_memory_equal((const float *)all + row * K, alone, K * sizeof(float));
+        }
+    }
+}
+
+/* An infinity, and squares that are one, in the row's last column. */
+ARENA_TEST(what_no_float_can_hold_makes_a_row_nan)
+{
+    enum { K = 132 };
+    static const float values[] = { INFINITY, -INFINITY, 1e20f, NAN };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        instance in;
+        kernel k;
+        const void *output;
+        float x[2 * K] = { 0 };
+        trial t = prepare(a, "rms_norm", arena_format(a, "k=%d m=2", K), &in, &k);
+        x[K - 1] = values[i];
+        x[K] = 1;
+        put_input(&t, 1, x);
+        suite_count(a, &k, &t, &output);
+        for (int c = 0; c < 2 * K; c++)
+            assert_true(isnan(((const float *)output)[c]) == (c < K));
+    }
+}
+
+/* Faults that verification has to find. */
+ARENA_TEST(faults_in_rows_are_found)
+{
+    static const struct {
+        const char *family, *text;
+        line_edit edit;
+    } faults[] = {
+        { "embed_rows",
+          "weights=f32 k=64 n=5 m=3",
+          { "setp.lt.u32", "", 1, "setp.le.u32 $1, $2, $3;" } },
+        { "embed_rows",
+          "weights=q8_0 k=64 n=5 m=2 scale=2",
+          { "mul.f32", "", 9, "mov.f32 $1, $2;" } },
+        { "rms_norm", "k=260", { "bar.sync", "", 1, "" } },
+        { "rms_norm", "k=260", { "setp.lt.u32", "", 1, "setp.le.u32 $1, $2, $3;" } },
+        { "rms_norm", "k=64 residual=add", { "st.global.v4.f32", "", 1, "" } },
+        { "rms_norm", "k=64 residual=post_norm", { "fma.rn.f32", "", 0, "mul.f32 $1, $2, $3;" } },
+        { "rms_norm", "k=256 residual=post_and_pre_norm", { "bar.sync", "", 2, "" } },
+        { "rms_norm", "k=256", { "add.f32", "0f3727C5AC;", 1, "mov.f32 $1, $2;" } },
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        instance in;
+        suite_instance(a, family_find(families, faults[i].family), faults[i].text, &in);
+        kernel k = suite_kernel(a, &in);
+        assert_true(verify_kernel(a, &k, 1).right);
+        k.ptx = edit_lines(a, k.ptx, &faults[i].edit);
+        k.ptx_length = strlen(k.ptx);
+        if (verify_kernel(a, &k, 1).right)
+            fail_msg("fault %zu in %s is not found", i, in.name);
+    }
+}

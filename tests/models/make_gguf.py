@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Writes the header of a GGUF file of a real model: its keys, tensor names, sizes and types, without data.
+
+    make_gguf.py [--sparse] MODEL FILE   llama_3.1_8b, qwen2.5_7b, qwen3_4b, gemma_3_12b or phi_4_mini
+    make_gguf.py [--sparse] --all FOLDER all of them, as FOLDER/MODEL.gguf
+
+Types are those that llama.cpp's quantizer gives each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 without an importance matrix).
+Of the tokenizer only what makes a model's step different is there: no tokens. --sparse makes the file as long as the real
+one; the data are a hole, which takes no room on the disk and reads as zeros.
+"""
+import os
+import struct
+import sys
+
+ALIGNMENT = 32
+U32, F32, BOOL, STRING = 4, 6, 7, 8
+# Number in the file, values and bytes of a block.
+TYPES = {
+    "F32": (0, 1, 4),
+    "Q4_0": (2, 32, 18),
+    "Q8_0": (8, 32, 34),
+    "Q4_K": (12, 256, 144),
+    "Q5_K": (13, 256, 176),
+    "Q6_K": (14, 256, 210),
+}
+FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17}
+
+
+def string(text):
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def key(name, value):
+    kinds = {bool: (BOOL, "<?"), int: (U32, "<I"), float: (F32, "<f")}
+    if isinstance(value, str):
+        return string(name) + struct.pack("<I", STRING) + string(value)
+    kind, form = kinds[type(value)]
+    return string(name) + struct.pack("<I", kind) + struct.pack(form, value)
+
+
+def gets_more(layer, layers):
+    """Which layers' attn_v and ffn_down the _M mixes store as Q6_K."""
+    return layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+
+
+class Model:
+    """Keys and tensors in the order of the file."""
+
+    def __init__(self, architecture, mix, **keys):
+        self.architecture, self.mix, self.tensors = architecture, mix, []
+        self.base = {"Q4_K_M": "Q4_K", "Q5_K_M": "Q5_K"}.get(mix, mix)
+        self.keys = {"general.architecture": architecture, "general.type": "model"}
+        for name, value in keys.items():
+            name = name.replace("__", ".")
+            self.keys[name if name.startswith(("general.", "tokenizer.")) else f"{architecture}.{name}"] = value
+        self.keys |= {"general.file_type": FILE_TYPES[mix], "general.quantization_version": 2}
+
+    def get(self, name):
+        return self.keys[f"{self.architecture}.{name}"]
+
+    def type_of(self, name, columns):
+        """The quantizer's choice, for columns that are whole blocks of every type."""
+        part = name.split(".")[-2]
+        is_mixed = self.mix.endswith("_M")
+        if len(columns) == 1:
+            return "F32"
+        if name == "output.weight" or (name == "token_embd.weight" and self.is_tied):
+            return "Q8_0" if self.mix == "Q8_0" else "Q6_K"
+        if is_mixed and part == "attn_qkv":
+            return {"Q4_K": "Q5_K", "Q5_K": "Q6_K"}[self.base]
+        if is_mixed and part in ("attn_v", "ffn_down") and gets_more(int(name.split(".")[1]), self.get("block_count")):
+            return "Q6_K"
+        return self.base
+
+    def add(self, name, *ne):
+        self.tensors.append((name, ne))
+
+    def add_all(self, vocab, head, layer, tied, extra=()):
+        """The tensors outside of the layers, and in each layer those of head, n_embd columns unless they are named."""
+        self.is_tied = tied
+        self.add("token_embd.weight", self.get("embedding_length"), vocab)
+        for name, ne in extra:
+            self.add(name, *ne)
+        for i in range(self.get("block_count")):
+            for name, *ne in layer(self, head):
+                self.add(f"blk.{i}.{name}", *ne)
+        self.add("output_norm.weight", self.get("embedding_length"))
+        if not tied:
+            self.add("output.weight", self.get("embedding_length"), vocab)
+        return self
+
+    def header(self):
+        """The header, padded to where the data start, and how many bytes they have."""
+        offset, infos = 0, b""
+        for name, ne in self.tensors:
+            number, values, size = TYPES[self.type_of(name, ne)]
+            assert ne[0] % values == 0, name
+            infos += string(name) + struct.pack(f"<I{len(ne)}Q", len(ne), *ne) + struct.pack("<IQ", number, offset)
+            count = 1
+            for n in ne:
+                count *= n
+            offset += -(-count // values * size // ALIGNMENT) * ALIGNMENT
+        data = b"GGUF" + struct.pack("<IQQ", 3, len(self.tensors), len(self.keys))
+        data += b"".join(key(name, value) for name, value in self.keys.items()) + infos
+        return data + bytes(-len(data) % ALIGNMENT), offset
+
+
+def dense_layer(model, head, bias=(), head_norm=False, post_norm=False):
+    """llama's layer, and what others add to it."""
+    n, ff = model.get("embedding_length"), model.get("feed_forward_length")
+    q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
+    yield "attn_norm.weight", n
+    for name, rows in ("q", q), ("k", kv), ("v", kv):
+        yield f"attn_{name}.weight", n, rows
+        if name in bias:
+            yield f"attn_{name}.bias", rows
+        if head_norm and name != "v":
+            yield f"attn_{name}_norm.weight", head
+    yield "attn_output.weight", q, n
+    if post_norm:
+        yield "post_attention_norm.weight", n
+    yield "ffn_norm.weight", n
+    yield "ffn_gate.weight", n, ff
+    yield "ffn_up.weight", n, ff
+    yield "ffn_down.weight", ff, n
+    if post_norm:
+        yield "post_ffw_norm.weight", n
+
+
+def fused_layer(model, head):
+    """phi3's: q, k and v are one tensor, gate and up another."""
+    n, ff = model.get("embedding_length"), model.get("feed_forward_length")
+    q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
+    yield "attn_norm.weight", n
+    yield "attn_qkv.weight", n, q + 2 * kv
+    yield "attn_output.weight", q, n
+    yield "ffn_norm.weight", n
+    yield "ffn_up.weight", n, 2 * ff
+    yield "ffn_down.weight", ff, n
+
+
+def llama_3_1_8b():
+    return Model(
+        "llama", "Q4_K_M", general__name="Llama 3.1 8B Instruct", block_count=32, context_length=131072,
+        embedding_length=4096, feed_forward_length=14336, attention__head_count=32, attention__head_count_kv=8,
+        rope__freq_base=500000.0, attention__layer_norm_rms_epsilon=1e-5, vocab_size=128256, rope__dimension_count=128,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="llama-bpe", tokenizer__ggml__bos_token_id=128000,
+        tokenizer__ggml__eos_token_id=128009,
+    ).add_all(128256, 128, dense_layer, tied=False, extra=[("rope_freqs.weight", (64,))])
+
+
+def qwen2_5_7b():
+    return Model(
+        "qwen2", "Q5_K_M", general__name="Qwen2.5 7B Instruct", block_count=28, context_length=32768,
+        embedding_length=3584, feed_forward_length=18944, attention__head_count=28, attention__head_count_kv=4,
+        rope__freq_base=1000000.0, attention__layer_norm_rms_epsilon=1e-6, tokenizer__ggml__model="gpt2",
+        tokenizer__ggml__pre="qwen2", tokenizer__ggml__bos_token_id=151643, tokenizer__ggml__eos_token_id=151645,
+        tokenizer__ggml__add_bos_token=False,
+    ).add_all(152064, 128, lambda model, head: dense_layer(model, head, bias="qkv"), tied=False)
+
+
+def qwen3_4b():
+    return Model(
+        "qwen3", "Q8_0", general__name="Qwen3 4B", block_count=36, context_length=40960, embedding_length=2560,
+        feed_forward_length=9728, attention__head_count=32, attention__head_count_kv=8, rope__freq_base=1000000.0,
+        attention__layer_norm_rms_epsilon=1e-6, attention__key_length=128, attention__value_length=128,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="qwen2", tokenizer__ggml__bos_token_id=151643,
+        tokenizer__ggml__eos_token_id=151645, tokenizer__ggml__add_bos_token=False,
+    ).add_all(151936, 128, lambda model, head: dense_layer(model, head, head_norm=True), tied=True)
+
+
+def gemma_3_12b():
+    return Model(
+        "gemma3", "Q4_0", general__name="Gemma 3 12b It", context_length=131072, embedding_length=3840, block_count=48,
+        feed_forward_length=15360, attention__head_count=16, attention__layer_norm_rms_epsilon=1e-6,
+        attention__key_length=256, attention__value_length=256, rope__freq_base=1000000.0,
+        attention__sliding_window=1024, attention__head_count_kv=8, rope__scaling__type="linear",
+        rope__scaling__factor=8.0, tokenizer__ggml__model="llama", tokenizer__ggml__pre="default",
+        tokenizer__ggml__bos_token_id=2, tokenizer__ggml__eos_token_id=1, tokenizer__ggml__add_bos_token=True,
+        tokenizer__ggml__add_space_prefix=False,
+    ).add_all(262208, 256, lambda model, head: dense_layer(model, head, head_norm=True, post_norm=True), tied=True)
+
+
+def phi_4_mini():
+    return Model(
+        "phi3", "Q4_K_M", rope__scaling__attn_factor=1.190238, general__name="Phi 4 Mini Instruct",
+        context_length=131072, rope__scaling__original_context_length=4096, embedding_length=3072,
+        feed_forward_length=8192, block_count=32, attention__head_count=24, attention__head_count_kv=8,
+        attention__layer_norm_rms_epsilon=1e-5, rope__dimension_count=96, rope__freq_base=10000.0,
+        attention__sliding_window=262144, tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="gpt-4o",
+        tokenizer__ggml__bos_token_id=199999, tokenizer__ggml__eos_token_id=199999,
+    ).add_all(200064, 128, fused_layer, tied=True,
+              extra=[("rope_factors_long.weight", (48,)), ("rope_factors_short.weight", (48,))])
+
+
+MODELS = {
+    "llama_3.1_8b": llama_3_1_8b,
+    "qwen2.5_7b": qwen2_5_7b,
+    "qwen3_4b": qwen3_4b,
+    "gemma_3_12b": gemma_3_12b,
+    "phi_4_mini": phi_4_mini,
+}
+
+
+def write(name, path, is_sparse):
+    header, data = MODELS[name]().header()
+    with open(path, "wb") as file:
+        file.write(header)
+    if is_sparse:
+        os.truncate(path, len(header) + data)
+
+
+def main(words):
+    is_sparse = "--sparse" in words
+    words = [word for word in words if word != "--sparse"]
+    if len(words) == 2 and words[0] == "--all":
+        for name in MODELS:
+            write(name, os.path.join(words[1], name + ".gguf"), is_sparse)
+    elif len(words) == 2 and words[0] in MODELS:
+        write(*words, is_sparse)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,42 @@
+/* Decoders for the tests of the section [decoder] and of what is made of it. */
+#ifndef PTXGEN_TESTS_DECODER_SAMPLE_H
+#define PTXGEN_TESTS_DECODER_SAMPLE_H
+
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "spec/decoder.h"
+#include "spec/decoder_keys.h"
+
+/* Reads the first section of a text. */
+static inline bool parse_decoder(arena *a, const char *text, decoder *out, diags *d)
+{
+    section_list sections = { 0 };
+    sections_read(a, "spec.ini", NULL, text, strlen(text), &sections, d);
+    return sections.count && decoder_read(a, sections.items[0], out, d);
+}
+
+/* The first thing in which two decoders differ; NULL: they are the same. */
+static inline const char *decoder_difference(arena *a, const decoder *x, const decoder *y)
+{
+    for (const setting *s = decoder_settings; s->key.name; s++) {
+        bool is_value = s->kind == SETTING_VALUE || s->kind == SETTING_FACTORS;
+        if (is_value && setting_value(s, x) != setting_value(s, y))
+            return s->key.name;
+    }
+    if (strcmp(x->architecture, y->architecture) != 0)
+        return "architecture";
+    if (memcmp(x->windowed, y->windowed, sizeof x->windowed) != 0)
+        return "window_layers";
+    if (x->m_count != y->m_count || memcmp(x->m, y->m, sizeof x->m) != 0)
+        return "m";
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) {
+        if (x->has[t] != y->has[t])
+            return arena_format(a, "has %s", tensor_infos[t].name);
+        if (memcmp(x->formats[t], y->formats[t], sizeof x->formats[t]) != 0)
+            return arena_format(a, "formats of %s", tensor_infos[t].name);
+    }
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,381 @@
+/* The section [decoder]: what it says with few keys and with all of them, and that printing and
+ * reading are each other's inverse. */
+#include "test_arena.h"
+#include "base/explain.h"
+#include "decoder_sample.h"
+#include "ref/random.h"
+
+#define SMALL                                                                  \
+    "[decoder]\nlayers = 4\nhidden = 256\nff = 512\nnum_heads = 4\nvocab = 8k" \
+    "\nweights = q4_k\n"
+
+static decoder read_right(arena *a, const char *text)
+{
+    diags d = diags_new(a);
+    decoder out;
+    if (!parse_decoder(a, text, &out, &d)) {
+        strbuf messages = strbuf_new(a);
+        diags_render(&d, &messages, false);
+        fail_msg("%s", messages.text);
+    }
+    return out;
+}
+
+static bool is_near(double value, double expected)
+{
+    return value > expected * (1 - 1e-15) && value < expected * (1 + 1e-15);
+}
+
+ARENA_TEST(a_short_section_has_defaults)
+{
+    decoder d = read_right(a, SMALL);
+    assert_string_equal(d.architecture, "custom");
+    assert_int_equal(d.num_kv_heads, 4);
+    assert_int_equal(d.head_dim, 64);
+    assert_int_equal(d.vocab, 8192);
+    assert_true(is_near(d.epsilon, 1e-5));
+    assert_int_equal(d.activation, ACTIVATION_SILU);
+    assert_int_equal(d.window, 0);
+    assert_int_equal(d.rope[0].style, ROPE_NORM);
+    assert_int_equal(d.rope[0].dims, 64);
+    assert_true(is_near(d.rope[0].base, 10000));
+    assert_int_equal(d.rope[0].factors, 0);
+    assert_int_equal(d.max_seq_len, 8192);
+    assert_int_equal(d.kv_type, KV_F16);
+    assert_int_equal(d.precision, PRECISION_Q8);
+    assert_int_equal(d.m_count, 2);
+    assert_int_equal(d.m[0], 1);
+    assert_int_equal(d.m[1], 8);
+    assert_int_equal(d.sequences, 1);
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) {
+        static const uint8_t absent[] = { TENSOR_ATTN_QKV,           TENSOR_FFN_GATE_UP,
+                                          TENSOR_ROPE_FREQS,         TENSOR_ROPE_LONG,
+                                          TENSOR_ROPE_SHORT,         TENSOR_POST_FFW_NORM,
+                                          TENSOR_ATTN_Q_NORM,        TENSOR_ATTN_K_NORM,
+                                          TENSOR_POST_ATTENTION_NORM };
+        bool optional =
+            memchr(absent, (int)t, sizeof absent) || tensor_infos[t].kind == TENSOR_BIAS;
+        assert_int_equal(d.has[t], !optional);
+        if (decoder_has_matrix(&d, t))
+            assert_int_equal(decoder_format(&d, t, tensor_infos[t].by_layer ? 3 : 0), FORMAT_Q4_K);
+    }
+}
+
+ARENA_TEST(a_tensor_has_formats_by_layer)
+{
+    decoder d = read_right(a, SMALL "weights.attn_v = q6_k: 0..1, 3\n"
+                                    "weights.ffn_down = q5_k,\n  q6_k: 0 .. 2 : 2, q8_0:1\n"
+                                    "weights.output = q6_k\n");
+    static const uint8_t attn_v[] = { FORMAT_Q6_K, FORMAT_Q6_K, FORMAT_Q4_K, FORMAT_Q6_K },
+                         ffn_down[] = { FORMAT_Q6_K, FORMAT_Q8_0, FORMAT_Q6_K, FORMAT_Q5_K };
+    assert_memory_equal(d.formats[TENSOR_ATTN_V], attn_v, 4);
+    assert_memory_equal(d.formats[TENSOR_FFN_DOWN], ffn_down, 4);
+    assert_int_equal(d.formats[TENSOR_OUTPUT][0], FORMAT_Q6_K);
+    assert_int_equal(d.formats[TENSOR_TOKEN_EMBD][0], FORMAT_Q4_K);
+}
+
+ARENA_TEST(windowed_layers_have_a_rope_of_their_own_where_it_is_given)
+{
+    decoder d = read_right(a, SMALL "rope = neox\nrope_base = 1e6\nrope_scaling = linear\n"
+                                    "rope_factor = 8\nwindow = 512\nwindow_layers = 0..2\n"
+                                    "rope_base.window = 10000\nrope_scaling.window = none\n");
+    static const uint8_t windowed[] = { 1, 1, 1, 0 };
+    assert_int_equal(d.window, 512);
+    assert_memory_equal(d.windowed, windowed, sizeof windowed);
+    assert_int_equal(d.rope[0].scaling, ROPE_LINEAR);
+    assert_true(is_near(d.rope[0].factor, 8) && is_near(d.rope[0].base, 1e6));
+    assert_int_equal(d.rope[1].style, ROPE_NEOX);
+    assert_int_equal(d.rope[1].scaling, ROPE_UNSCALED);
+    assert_true(is_near(d.rope[1].base, 1e4));
+}
+
+ARENA_TEST(fused_tensors_take_the_place_of_others)
+{
+    decoder d = read_right(a, SMALL "fused = attn_qkv, ffn_gate_up\nweights.ffn_up = q5_k\n"
+                                    "biases = attn_qkv\noutput = tied\n");
+    assert_true(d.has[TENSOR_ATTN_QKV] && d.has[TENSOR_FFN_GATE_UP] && d.has[TENSOR_ATTN_QKV_BIAS]);
+    assert_false(d.has[TENSOR_ATTN_Q] || d.has[TENSOR_FFN_UP] || d.has[TENSOR_OUTPUT]);
+    assert_int_equal(d.formats[TENSOR_FFN_GATE_UP][0], FORMAT_Q5_K);
+    assert_int_equal(d.formats[TENSOR_FFN_UP][0], FORMAT_NONE);
+}
+
+typedef struct wrong_section {
+    const char *text, *messages; /* behind SMALL, from line 8 on; "line:first-last: …" each */
+} wrong_section;
+
+/* clang-format off */
+static const wrong_section wrong_sections[] = {
+    { "rope_bas = 1e6\n", "8:1-8: decoder has no key 'rope_bas'; did you mean 'rope_base'? [E008]\n" },
+    { "weights.attn_w = q6_k\n",
+      "8:1-14: decoder has no key 'weights.attn_w'; did you mean 'weights.attn_q'? [E008]\n" },
+    { "softmax_of_all = 1\n",
+      "8:1-14: decoder has no key 'softmax_of_all'; ptxgen --help-family decoder shows them all [E008]\n" },
+    { "targets = sm_80\n", "8:1-7: decoder has no key 'targets'; it belongs into [ptxgen] [E008]\n" },
+    { "layers = 5\n", "8:1-6: 'layers' stands twice in this section; the first is on line 2 [E009]\n" },
+    { "num_kv_heads = 3\n",
+      "8:16-16: num_heads = 4 is not a multiple of num_kv_heads = 3 [E022]\n" },
+    { "head_dim = 20\n",
+      "8:12-13: head_dim = 20 is not a multiple of 8; the nearest are 16 and 24 [E014]\n" },
+    { "rope_dims = 63\n",
+      "8:13-14: rope_dims = 63 is not a multiple of 2; the nearest are 62 and 64 [E014]\n" },
+    { "rope_dims = 66\n", "8:13-14: rope_dims = 66 is more than head_dim = 64 [E022]\n" },
+    { "rope = yes\n", "8:8-10: rope has no choice 'yes'; the choices are norm, neox, none [E016]\n" },
+    { "rope_base = big\n", "8:13-15: rope_base = 'big' is not a number; write 1e-5 or 0.00001 [E012]\n" },
+    { "rope_factor = 8\n", "8:1-11: 'rope_factor' goes with rope_scaling = linear or yarn [E022]\n" },
+    { "rope_scaling = linear\n",
+      "1:2-8: decoder requires the key 'rope_factor' with rope_scaling = linear or yarn [E010]\n" },
+    { "rope_scaling = yarn\nrope_factor = 4\n",
+      "1:2-8: decoder requires the key 'rope_original_context' with rope_scaling = yarn [E010]\n" },
+    { "rope_scaling = linar\nrope_factor = 4\n",
+      "8:16-20: rope_scaling has no choice 'linar'; did you mean 'linear'? [E016]\n" },
+    { "temperature_scale = 0.1\n",
+      "1:2-8: decoder requires the key 'temperature_length' with temperature_scale [E010]\n" },
+    { "window_layers = 0\n", "8:1-13: 'window_layers' goes with window [E022]\n" },
+    { "rope_base.window = 10\n", "8:1-16: 'rope_base.window' goes with rope.window = norm or neox [E022]\n" },
+    { "window = 9\nwindow_layers = 0..4\n",
+      "9:20-20: layer = 4 is too large; the largest is 3 [E013]\n" },
+    { "window = 9\nrope_factors.window = tensor\n",
+      "9:23-28: rope_factors.window = tensor goes with rope_factors [E022]\n" },
+    { "window = 9\nrope_factors = tensor\nrope_dims.window = 32\n",
+      "10:20-21: the tensor of rope_factors has rope_dims/2 = 32 values; with another rope_dims.window "
+      "say rope_factors.window = none [E022]\n" },
+    { "m = 1, 9\n", "8:8-8: m = 9 is too large; the largest is 8 [E013]\n" },
+    { "max_seq_len = 1k, 2k\n", "8:19-20: max_seq_len is one value, not a list [E016]\n" },
+    { "max_seq_len = 1..4\n", "8:15-18: max_seq_len is one value, not a range [E016]\n" },
+    { "architecture = llama, qwen\n", "8:23-26: architecture is one name, not a list [E016]\n" },
+    { "architecture = my model\n",
+      "8:16-23: 'my model' is no name; up to 64 letters, digits, '_', '-' and '.' are [E016]\n" },
+    { "kv_type = q8_0\nhead_dim = 8\nrope_dims = 8\n",
+      "8:11-14: a cache of q8_0 has blocks of 32 values; head_dim = 8 is no multiple of that, take f16 [E022]\n"
+      "7:11-14: attn_output has 32 columns, not a multiple of 256, as q4_k needs; give weights.attn_output "
+      "another format [E014]\n" },
+    { "biases = attn_q\nfused = attn_qkv\n",
+      "8:10-15: attn_q.bias goes with attn_q.weight, which is not there [E022]\n" },
+    { "biases = attn_qkv\n",
+      "8:10-17: attn_qkv.bias goes with attn_qkv.weight, which is not there [E022]\n" },
+    { "norms = attn_q_norm\n",
+      "8:9-19: attn_q_norm.weight goes with attn_k_norm.weight, which is not there [E022]\n" },
+    { "norms = attn_norm\n", "8:9-17: norms has no choice 'attn_norm'; did you mean 'attn_q_norm'? [E016]\n" },
+    { "weights.attn_q = q9_k\n", "8:18-21: weights.attn_q has no choice 'q9_k'; did you mean 'q4_k'? [E016]\n" },
+    { "weights.attn_q = q9_k: 0, 2\n", "8:18-21: weights.attn_q has no choice 'q9_k'; did you mean 'q4_k'? [E016]\n" },
+    { "weights.attn_q = q6_k: 4\n", "8:24-24: layer = 4 is too large; the largest is 3 [E013]\n" },
+    { "weights.attn_q = q6_k: 0..2, q5_k: 2\n",
+      "8:36-36: layer 2 stands twice in 'weights.attn_q'; it has one format [E022]\n" },
+    { "weights.attn_q = q6_k, q5_k\n",
+      "8:24-27: 'weights.attn_q' has two formats for all layers; write q5_k: 0..3 for some of them [E022]\n" },
+    { "weights.attn_q = q6_k, 2\n",
+      "8:24-24: '2' is no format; layers stand behind one and a colon: q6_k: 0..3, 7 [E016]\n" },
+    { "weights.attn_q = 2\n",
+      "8:18-18: '2' is no format; layers stand behind one and a colon: q6_k: 0..3, 7 [E016]\n" },
+    { "weights.attn_q = q6_k:\n",
+      "8:18-22: no layer behind 'q6_k:'; write q6_k: 0..3, 7, or leave the colon out [E012]\n" },
+    { "weights.output = q6_k: 0\n",
+      "8:18-24: output is one tensor, not one a layer; write q6_k alone [E022]\n" },
+    { "weights.output = q6_k\noutput = tied\n",
+      "8:1-14: the decoder has no tensor output, by its keys 'fused' and 'output'; it has token_embd, "
+      "attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down [E022]\n" },
+    { "weights.ffn_down = iq4_xs: 1\nweights.attn_k = q8_0, q4_k:0\nff = 96\n",
+      "10:1-2: 'ff' stands twice in this section; the first is on line 4 [E009]\n" },
+};
+/* clang-format on */
+
+/* "8:1-8: message [E008]", a line each, in the order in which they were found. */
+static const char *messages_of(arena *a, const char *text)
+{
+    diags d = diags_new(a);
+    decoder out;
+    strbuf messages = strbuf_new(a);
+    bool right = parse_decoder(a, text, &out, &d);
+    assert_int_equal(right, d.errors == 0);
+    for (size_t i = 0; i < d.list.count; i++) {
+        const diagnostic *m = &d.list.items[i];
+        strbuf_format(&messages, "%u:%u-%u: %s [%s]\n", m->where.line, m->where.column,
+                      m->where.column + m->where.length - 1, m->message, diag_number(m->code));
+    }
+    return messages.text;
+}
+
+ARENA_TEST(every_wrong_section_is_refused_with_its_messages)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof wrong_sections / sizeof *wrong_sections; i++) {
+        const wrong_section *w = &wrong_sections[i];
+        const char *messages = messages_of(a, arena_format(a, SMALL "%s", w->text));
+        if (strcmp(messages, w->messages) == 0)
+            continue;
+        print_error("%s:\n%sinstead of\n%s", w->text, messages, w->messages);
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+ARENA_TEST(missing_and_misspelt_keys_are_named_once)
+{
+    assert_string_equal(messages_of(a, "[decoder]\nlayer = 4\nhidden = 256\n"),
+                        "2:1-5: decoder has no key 'layer'; did you mean 'layers'? [E008]\n"
+                        "1:2-8: decoder requires the key 'ff' [E010]\n"
+                        "1:2-8: decoder requires the key 'num_heads' [E010]\n"
+                        "1:2-8: decoder requires the key 'vocab' [E010]\n"
+                        "1:2-8: decoder requires the key 'weights' [E010]\n");
+    assert_string_equal(messages_of(a, "[decoder]\nlayers = 513\nhidden = 100\nff = 3\n"
+                                       "num_heads = 7\nvocab = 9\nweights = f32\n"),
+                        "2:10-12: layers = 513 is too large; the largest is 512 [E013]\n");
+    assert_string_equal(messages_of(a, "[decoder]\nlayers = 1\nhidden = 100\nff = 3\n"
+                                       "num_heads = 7\nvocab = 9\nweights = f32\n"),
+                        "5:13-13: num_heads = 7 does not divide hidden = 100; decoder requires the "
+                        "key 'head_dim' [E010]\n");
+}
+
+ARENA_TEST(notes_and_long_lists_are_printed_for_a_person)
+{
+    strbuf layers = strbuf_new(a), out = strbuf_new(a);
+    for (int l = 0; l < 62; l++)
+        strbuf_format(&layers, "%s%d", l ? ", " : "", l);
+    decoder d = read_right(
+        a, "[decoder]\nlayers = 62\nhidden = 256\nff = 512\nnum_heads = 4\nvocab = 8k\n"
+           "weights = q4_k\nweights.attn_v = q6_k: 0..6, 9, 12..42:3, 43, 44, 50, 52, 54, 56\n");
+    decoder_print(&out, &d, (const decoder_note[]){ { "m", "tokens a step" }, { NULL, NULL } });
+    assert_string_equal(out.text, "[decoder]\n"
+                                  "architecture = custom\n"
+                                  "layers       = 62\n"
+                                  "hidden       = 256\n"
+                                  "ff           = 512\n"
+                                  "num_heads    = 4\n"
+                                  "num_kv_heads = 4\n"
+                                  "head_dim     = 64\n"
+                                  "vocab        = 8192\n"
+                                  "norm_epsilon = 1e-5\n"
+                                  "activation   = silu\n"
+                                  "rope         = norm\n"
+                                  "rope_base    = 10000\n"
+                                  "max_seq_len  = 8k\n"
+                                  "kv_type      = f16\n"
+                                  "m            = 1, 8                     ; tokens a step\n"
+                                  "weights        = q4_k\n"
+                                  "weights.attn_v = q6_k: 0..6, 9..39:3, 42..44, 50..56:2\n");
+}
+
+static bool by_chance(random_source *r)
+{
+    return random_below(r, 2);
+}
+
+static int64_t random_value(const setting *s, random_source *r)
+{
+    const key *k = &s->key;
+    if (k->real) {
+        double top = k->real->max < 1000 ? k->real->max : 1000;
+        return real_bits(k->real->min +
+                         (top - k->real->min) * (double)random_below(r, 1000) / 1000);
+    }
+    size_t choices = 0;
+    while (k->choices && k->choices[choices].word)
+        choices++;
+    if (choices)
+        return (int64_t)random_below(r, choices);
+    int64_t unit = k->multiple_of ? k->multiple_of : 1;
+    return k->min + unit * (int64_t)random_below(r, (uint64_t)((k->max - k->min) / unit) + 1);
+}
+
+/* Sizes that go together with everything else. */
+static void random_sizes(decoder *d, random_source *r)
+{
+    d->layers = 1 + (int64_t)random_below(r, by_chance(r) ? 8 : DECODER_MOST_LAYERS);
+    d->num_kv_heads = 1 + (int64_t)random_below(r, 8);
+    d->num_heads = d->num_kv_heads * 8;
+    d->head_dim = 32 * (1 + (int64_t)random_below(r, 8));
+    d->hidden = 256 * (1 + (int64_t)random_below(r, 50));
+    d->ff = 256 * (1 + (int64_t)random_below(r, 50));
+}
+
+static void random_formats(decoder *d, random_source *r)
+{
+    static const uint8_t some[] = { FORMAT_F32, FORMAT_Q4_K, FORMAT_Q6_K, FORMAT_IQ4_XS };
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) {
+        bool mixed = by_chance(r);
+        uint8_t most = some[random_below(r, sizeof some)];
+        for (int64_t l = 0; decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++)
+            d->formats[t][l] = mixed ? some[random_below(r, sizeof some)] : most;
+    }
+}
+
+static void random_lists(decoder *d, random_source *r)
+{
+    for (int64_t m = 1; m <= DECODER_MOST_ROWS; m++)
+        if (by_chance(r) || m == DECODER_MOST_ROWS)
+            d->m[d->m_count++] = m;
+    uint64_t period = 1 + random_below(r, 6), offset = random_below(r, period);
+    for (int64_t l = 0; d->window && l < d->layers; l++)
+        d->windowed[l] = ((uint64_t)l % period != offset) == by_chance(r) || l == 0;
+}
+
+static void random_tensors(decoder *d, random_source *r)
+{
+    static const uint8_t always[] = { TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT,
+                                      TENSOR_FFN_NORM,   TENSOR_FFN_DOWN,  TENSOR_OUTPUT_NORM };
+    for (size_t i = 0; i < sizeof always; i++)
+        d->has[always[i]] = 1;
+    bool fused = by_chance(r), gate_up = by_chance(r);
+    d->has[TENSOR_ATTN_QKV] = fused;
+    d->has[TENSOR_ATTN_Q] = d->has[TENSOR_ATTN_K] = d->has[TENSOR_ATTN_V] = !fused;
+    d->has[TENSOR_FFN_GATE_UP] = gate_up;
+    d->has[TENSOR_FFN_GATE] = d->has[TENSOR_FFN_UP] = !gate_up;
+    d->has[fused ? TENSOR_ATTN_QKV_BIAS : TENSOR_ATTN_V_BIAS] = by_chance(r);
+    d->has[TENSOR_FFN_DOWN_BIAS] = by_chance(r);
+    d->has[TENSOR_ATTN_Q_NORM] = d->has[TENSOR_ATTN_K_NORM] = by_chance(r);
+    d->has[TENSOR_POST_FFW_NORM] = by_chance(r);
+    d->has[TENSOR_OUTPUT] = by_chance(r);
+    if (d->rope[0].factors)
+        d->has[TENSOR_ROPE_FREQS + random_below(r, 3)] = 1;
+}
+
+static decoder random_decoder(random_source *r)
+{
+    decoder d = { .architecture = by_chance(r) ? "custom" : "llama-4.x" };
+    random_sizes(&d, r);
+    for (const setting *s = decoder_settings; s->key.name; s++) {
+        bool is_size = strcmp(s->key.name, "norm_epsilon") != 0 && s < decoder_settings + 8;
+        if (is_size && strcmp(s->key.name, "vocab") != 0)
+            continue;
+        if (s->kind == SETTING_FACTORS)
+            d.rope[0].factors = setting_matters(s, &d) && by_chance(r);
+        if (s->kind != SETTING_VALUE)
+            continue;
+        bool takes = setting_matters(s, &d) && (s->key.required || by_chance(r));
+        setting_store(s, &d, takes ? random_value(s, r) : setting_default(s, &d));
+    }
+    for (int i = 0; i < 2; i++)
+        if (d.rope[i].dims > d.head_dim || d.rope[1].factors)
+            d.rope[i].dims = d.head_dim;
+    if (d.rope[0].style == ROPE_NONE)
+        d.rope[0].dims = d.head_dim;
+    if (d.window == 0 || d.rope[1].style == ROPE_NONE)
+        d.rope[1].dims = d.rope[0].dims;
+    d.rope[1].factors = d.rope[0].factors && d.rope[1].factors && d.rope[1].dims == d.rope[0].dims;
+    if (d.window == 0 || d.rope[1].style == ROPE_NONE)
+        d.rope[1].factors = d.rope[0].factors;
+    random_lists(&d, r);
+    random_tensors(&d, r);
+    random_formats(&d, r);
+    return d;
+}
+
+ARENA_TEST(what_is_printed_reads_as_what_was_printed)
+{
+    enum { DECODERS = 2000 };
+    for (uint64_t seed = 1; seed <= DECODERS; seed++) {
+        arena *scratch = arena_new_in(a);
+        random_source r = { seed };
+        decoder d = random_decoder(&r), back;
+        strbuf text = strbuf_new(scratch);
+        decoder_print(&text, &d, NULL);
+        diags problems = diags_new(scratch);
+        bool right = parse_decoder(scratch, text.text, &back, &problems);
+        const char *difference = right ? decoder_difference(scratch, &d, &back) : "errors";
+        if (difference || problems.list.count) {
+            diags_render(&problems, &text, false);
+            fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, difference, text.text);
+        }
+        arena_free(scratch);
+    }
+}
