@@ -27,6 +27,7 @@ enum {
     OPTION_EMIT_NINJA,
     OPTION_REPORT,
     OPTION_PRINT_OUTPUTS,
+    OPTION_PLAN,
     OPTION_DUMP,
     OPTION_LIST,
     OPTION_HELP_FAMILY,
@@ -77,6 +78,9 @@ static const option_row option_table[] = {
       "write a page about all kernels: FILE.html" },
     { OPTION_PRINT_OUTPUTS, "print-outputs", no_argument, NULL,
       "print what --out would write, write nothing" },
+    { OPTION_PLAN, "plan", no_argument, NULL,
+      "print the launches of the decoder's steps and their\n"
+      "                              predicted times, write nothing" },
     { OPTION_DUMP, "dump", required_argument, "STAGES",
       "print kernels after build, fold or print, write nothing" },
     { OPTION_LIST, "list", no_argument, NULL,
@@ -285,6 +289,9 @@ static status take_option(arena *a, command_line *o, int id, const char *argumen
     case OPTION_PRINT_OUTPUTS:
         o->run.print_outputs = true;
         break;
+    case OPTION_PLAN:
+        o->run.plan = true;
+        break;
     case OPTION_DUMP:
         return take_stages(o, argument);
     case OPTION_LIST:
@@ -402,13 +409,18 @@ static status check_options(const command_line *o)
     if (o->from_gguf && o->run.out)
         return wrong_usage("--from-gguf prints a spec; --out is for what --spec makes of it");
     if (o->run.spec && !o->run.out && !o->run.validate && !o->run.verify && !o->run.print_outputs &&
-        !o->run.dump && !o->run.report && !o->run.emit_ninja)
+        !o->run.plan && !o->run.dump && !o->run.report && !o->run.emit_ninja)
         return wrong_usage("nothing to do; give --out DIR, --validate, --verify or "
                            "--print-outputs");
     if (o->run.dump &&
         (o->run.out || o->run.validate || o->run.verify || o->run.print_outputs || o->run.report))
         return wrong_usage("--dump prints kernels and does nothing else: it goes without --out, "
                            "--validate, --verify, --print-outputs and --report");
+    if (o->run.plan && (o->run.out || o->run.validate || o->run.verify || o->run.print_outputs ||
+                        o->run.dump || o->run.report))
+        return wrong_usage("--plan prints the decoder's steps and does nothing else: it goes "
+                           "without --out, --validate, --verify, --print-outputs, --dump and "
+                           "--report");
     if ((o->run.shard.count || o->run.only) &&
         (o->run.out || o->run.report || o->run.print_outputs))
         return wrong_usage("--shard and --only take part of the instances, for --validate and "

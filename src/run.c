@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "cost/plan_cost.h"
 #include "emit/depfile.h"
 #include "emit/report.h"
 #include "summary.h"
@@ -154,6 +155,18 @@ static void print_outputs(run *r)
     generate_files(r->arena, &d, r->request->out, &files);
     for (size_t i = 0; i < files.count; i++)
         strbuf_format(r->out, "%s\n", files.items[i].path);
+}
+
+static bool print_plan(run *r)
+{
+    const kernel_set *set = &r->set;
+    if (!set->plan) {
+        diag_error(r->diags, DIAG_NO_DECODER, (location){ .file = r->request->spec },
+                   "has no [decoder], whose plan --plan prints");
+        return false;
+    }
+    cost_plan(r->out, set->plan, set->targets[set->target_count - 1]);
+    return true;
 }
 
 /* The files of the output folder but for those that somebody edited and the header does not embed.
@@ -319,6 +332,8 @@ bool run_request(arena *a, const request *q, const progress *show, strbuf *out, 
         generate_dump(&r.spec, q->dump, out);
         return true;
     }
+    if (q->plan)
+        return print_plan(&r);
     if (q->print_outputs) {
         print_outputs(&r);
         return true;

@@ -16,7 +16,7 @@ typedef struct request {
     const char *const *arguments;
     size_t argument_count;
     unsigned dump; /* stages of generate_stage */
-    bool validate, verify, prune, print_outputs;
+    bool validate, verify, prune, print_outputs, plan;
     bool quiet, verbose; /* what is said of a run that went well */
 } request;
 

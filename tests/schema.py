@@ -2,7 +2,9 @@
 """Manifests are as templates/manifest.schema.json says, and the schema says enough: it refuses a manifest
 that lacks something, has something more, or something else.
 
-    schema.py SOURCE_ROOT        with PTXGEN set
+    schema.py SOURCE_ROOT MANIFEST...        with PTXGEN set
+
+The manifests are checked beside those of some specs.
 
 Knows the part of JSON Schema that our schema uses, and fails where it uses more; jsonschema, where it is
 installed, has to agree.
@@ -74,8 +76,8 @@ def changes(value):
 
 
 # What may be missing, by the way to it: an object whose keys are free, or an optional key.
-FREE = re.compile(r"(config|bind): (without|with something more)|"
-                  r"without (grid_expr|dynamic_expr|precision|chosen_by|chosen_for|chosen_with|element|bytes|align|"
+FREE = re.compile(r"(config|bind|arguments): (without|with something more)|"
+                  r"without (decoder|grid_expr|dynamic_expr|precision|chosen_by|chosen_for|chosen_with|element|bytes|align|"
                   r"target|layout)$|conventions: with something more")
 
 
@@ -91,9 +93,18 @@ def check(schema, path, failures):
     return manifest
 
 
-def main(root):
+def main(root, manifests):
     schema = json.loads((root / "templates/manifest.schema.json").read_text())
     failures, tried = [], 0
+    for path in manifests:
+        manifest = check(schema, path, failures)
+        if "decoder" not in manifest:
+            failures.append(f"{path.name} has no decoder")
+        small = {**manifest, "kernels": [], "pipelines": [], "aliases": []}
+        for how, changed in changes(small):
+            tried += 1
+            if not FREE.search(how) and not any(problems(schema, changed, schema)):
+                failures.append(f"{path.name}: the schema takes a manifest {how}")
     with tempfile.TemporaryDirectory() as folder:
         for spec in ["tests/every_family.ini", "tests/launch/alias/alias.ini", "templates/kernels.ini"]:
             out = pathlib.Path(folder) / pathlib.Path(spec).stem
@@ -122,4 +133,4 @@ def main(root):
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1])))
+    sys.exit(main(pathlib.Path(sys.argv[1]), [pathlib.Path(path) for path in sys.argv[2:]]))

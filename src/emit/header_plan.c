@@ -5,10 +5,10 @@
 #include <string.h>
 
 /* The place in the table of kernels of the first of a kernel of the plan. */
-static size_t kernel_place(const kernel_set *set, size_t kernel)
+static size_t kernel_place(const kernel_set *set, size_t number)
 {
     size_t at = 0;
-    while (strcmp(set->kernels[at].instance->name, set->plan->kernels[kernel].name) != 0)
+    while (strcmp(set->kernels[at].instance->name, set->plan->kernels[number].name) != 0)
         at++;
     return at;
 }
@@ -95,9 +95,10 @@ static void print_steps(strbuf *out, const kernel_set *set)
         print_launches_of(out, set, &p->steps[i]);
     strbuf_format(out, "static const ptxgen_plan_step %s_plan_steps[] = {\n", set->prefix);
     for (size_t i = 0; i < p->step_count; i++)
-        strbuf_format(out, "    { %" PRId64 ", %s_plan_m%" PRId64 ", %zu, %" PRId64 " },\n",
+        strbuf_format(out,
+                      "    { %" PRId64 ", %s_plan_m%" PRId64 ", %zu, %" PRId64 ", %" PRId64 " },\n",
                       p->steps[i].m, set->prefix, p->steps[i].m, p->steps[i].launch_count,
-                      p->steps[i].logits_rows);
+                      p->steps[i].logits_rows, p->steps[i].sampled_rows);
     strbuf_put(out, "};\n\n");
 }
 

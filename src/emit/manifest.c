@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/os.h"
 #include "emit/json.h"
+#include "emit/manifest_plan.h"
 #include "family/formula.h"
 
 /* Run-time values decide: null. */
@@ -234,8 +235,23 @@ static json_t *alias_json(const kernel_set *set, const alias *of)
 }
 
 /* What a program must know that launches by this file alone, and no number says. */
-static json_t *conventions_json(void)
+static json_t *conventions_json(bool with_decoder)
 {
+    static const char of_decoder[] =
+        "four pieces of device memory of so many bytes; an argument is a piece and an offset in "
+        "it, "
+        "or a number. The state is zero before the first step but for what the host writes: "
+        "tokens, "
+        "positions, lengths: u32 [rows], length = position + 1, token and position 4294967295 "
+        "where "
+        "a row is none; sampling: f32 temperature (0: the likeliest token), u32 top_k (0: all), "
+        "f32 "
+        "top_p (1: all), f32 min_p (0: all), u64 seed; caches: addresses, u64 [layers, 2, rows], "
+        "of "
+        "K, then V, of each row's sequence. K of layer l and sequence s lies in the cache at 2 (s "
+        "layers + l) cache_bytes, V cache_bytes behind it. logits: f32 [logits_rows, vocab]. A "
+        "step "
+        "writes the last sampled_rows' tokens, positions and lengths to the first rows";
     static const struct {
         const char *of, *said;
     } conventions[] = {
@@ -269,6 +285,8 @@ static json_t *conventions_json(void)
     json_t *object = json_made(json_object());
     for (size_t i = 0; i < sizeof conventions / sizeof *conventions; i++)
         json_put_string(object, conventions[i].of, conventions[i].said);
+    if (with_decoder)
+        json_put_string(object, "decoder", of_decoder);
     return object;
 }
 
@@ -292,7 +310,9 @@ json_t *manifest_json(arena *a, const described_set *d)
     for (size_t i = 0; i < set->alias_count; i++)
         json_add(aliases, alias_json(set, &set->aliases[i]));
     json_put(manifest, "aliases", aliases);
-    json_put(manifest, "conventions", conventions_json());
+    if (set->plan)
+        json_put(manifest, "decoder", plan_json(a, set->plan));
+    json_put(manifest, "conventions", conventions_json(set->plan));
     return manifest;
 }
 

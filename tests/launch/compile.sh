@@ -3,8 +3,9 @@
 # for cuda.h before them or behind, without any, and, where CUDA is installed, with the real one. The
 # program needs no libcuda, and nothing in it exits or prints.
 #
-#     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/compile.ini
+#     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/compile.ini [HEADER]
 #
+# HEADER is the toy_kernels.h of a decoder (see decoder/toy.c), which then is compiled with them.
 # Exits with 77 (skipped) where there is no compiler.
 set -eu
 
@@ -16,6 +17,11 @@ for prefix in engine Engine ptxgen; do
     "$PTXGEN" -q --spec "$spec" --out "$work" --prefix $prefix
 done
 cp "$here/user.c" "$work/user.cc"
+decoder=-DNO_DECODER
+if [ $# -gt 1 ]; then
+    cp "$2" "$work"
+    decoder=-DDECODER
+fi
 
 # The folder of the real cuda.h; nothing where there is none.
 cuda_include() {
@@ -39,7 +45,7 @@ try() {
     shift 3
     command -v "$compiler" >/dev/null || return 0
     "$compiler" -std="$standard" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
-        -DWANTED_LAUNCH='"cuLaunchKernel"' -I"$here" -I"$work" "$@" "$source"
+        -DWANTED_LAUNCH='"cuLaunchKernel"' $decoder -I"$here" -I"$work" "$@" "$source"
     compiled=$((compiled + 1))
 }
 run() {
@@ -69,7 +75,7 @@ for language in 'gcc clang c99 c11 c17 c2x user.c' 'g++ clang++ c++11 c++17 c++2
 done
 [ "$compiled" -gt 0 ] || exit 77
 
-cc -std=c11 -I"$here" -I"$work" -DWANTED_LAUNCH='""' -c "$here/user.c" -o "$work/user.o"
+cc -std=c11 -I"$here" -I"$work" -DWANTED_LAUNCH='""' $decoder -c "$here/user.c" -o "$work/user.o"
 if command -v nm >/dev/null && nm -u "$work/user.o" | grep -E 'exit|print|puts|abort|assert|[^a-z]cu[A-Z]'; then
     echo "FAILED: what a header must not call"
     exit 1
@@ -81,7 +87,7 @@ fi
 
 # Per-thread default streams: another entry point, by cuda.h and without it.
 for types in -DNONE ${real:+-isystem"$real"}; do
-    cc -std=c11 -I"$here" -I"$work" -DWANTED_LAUNCH='"cuLaunchKernel_ptsz"' "$types" \
+    cc -std=c11 -I"$here" -I"$work" -DWANTED_LAUNCH='"cuLaunchKernel_ptsz"' $decoder "$types" \
         -DCUDA_API_PER_THREAD_DEFAULT_STREAM "$here/user.c" -o "$work/user" -ldl
     "$work/user" || { echo "FAILED: per-thread default streams, $types: exit status $?"; exit 1; }
 done

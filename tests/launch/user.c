@@ -20,6 +20,12 @@
 #define PTXGEN_KERNELS_IMPLEMENTATION
 #define PTXGEN_WITH_CUDA
 #include "ptxgen_kernels.h"
+#ifdef DECODER
+#include "toy_kernels.h"
+#define TOY_KERNELS_IMPLEMENTATION
+#define TOY_WITH_CUDA
+#include "toy_kernels.h"
+#endif
 
 #ifdef BEHIND
 #ifdef CUDA_VERSION
@@ -57,6 +63,45 @@ SAME(attribute_size, sizeof(ptxgen_device_attribute), sizeof(CUdevice_attribute)
 SAME(option_size, sizeof(ptxgen_jit_option), sizeof(CUjit_option));
 #endif
 
+#ifdef DECODER
+static ptxgen_deviceptr no_memory(void *user, uint64_t bytes, ptxgen_piece piece)
+{
+    *(uint64_t *)user += bytes + piece;
+    return 0;
+}
+
+/* Every function that a decoder has, of one that is not made, as there is no driver. */
+static int use_decoder(void *program)
+{
+    static toy_cuda cuda;
+    static toy_decoder model;
+    const ptxgen_tensor *tensor = toy_find_tensor("token_embd.weight");
+    uint64_t asked = 0;
+    uint32_t token = 0, position = 0;
+    ptxgen_memory memory = { no_memory, NULL, NULL };
+    ptxgen_stream stream = NULL;
+    memory.user = &asked;
+    if (toy_cuda_init(&cuda, dlsym, program) != PTXGEN_CUDA_ERROR_NOT_FOUND ||
+        toy_create(&model, &cuda, &memory) != PTXGEN_CUDA_ERROR_NOT_INITIALIZED || asked)
+        return 1;
+    if (!tensor || tensor != &toy_tensors[0] || tensor->bytes != 64 || toy_tensor_count != 5 ||
+        toy_plan.bytes[PTXGEN_IN_WEIGHTS] != 1280)
+        return 2;
+    if (toy_load_tensor(&model, tensor, &token, 4) == PTXGEN_CUDA_SUCCESS ||
+        toy_prompt(&model, stream, &token, 1) == PTXGEN_CUDA_SUCCESS ||
+        toy_step(&model, stream) == PTXGEN_CUDA_SUCCESS ||
+        toy_step_of(&model, 4, stream) == PTXGEN_CUDA_SUCCESS ||
+        toy_rows(&model, stream, 1, &token, &position) == PTXGEN_CUDA_SUCCESS ||
+        toy_seek(&model, stream, 0) == PTXGEN_CUDA_SUCCESS ||
+        toy_sampling(&model, stream, 0, 0, 1, 0, 1) == PTXGEN_CUDA_SUCCESS ||
+        toy_token(&model, stream, &token) == PTXGEN_CUDA_SUCCESS ||
+        toy_tokens(&model, stream, &token, 1) == PTXGEN_CUDA_SUCCESS ||
+        toy_assign(&model, stream, 0, 0) == PTXGEN_CUDA_SUCCESS || toy_logits(&model) != 0)
+        return 3;
+    return toy_destroy(&model) != PTXGEN_CUDA_SUCCESS;
+}
+#endif
+
 int main(void)
 {
     static engine_cuda engine;
@@ -72,6 +117,10 @@ int main(void)
     ptxgen_result result = engine_cuda_init(&engine, dlsym, program);
     ptxgen_deviceptr *address = &y;
     ptxgen_stream stream = NULL;
+#endif
+#ifdef DECODER
+    if (use_decoder(program))
+        return 10;
 #endif
     memset(&query, 0, sizeof query);
     query.k = 999;

@@ -1,0 +1,271 @@
+/* A launch takes what cost.h predicts for its kernel; where that was not counted, or touches a part
+ * of its buffers alone, it takes what its bytes take at the speed of a copy. What launches
+ * themselves take, and what one kernel could do while the one ahead ends, is left out.
+ */
+#include "cost/plan_cost.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "family/formula.h"
+
+enum { USUAL_POSITIONS = 4096 };
+
+static const double MICROSECONDS = 1e6, MILLISECONDS = 1e3, GIGA = 1e9;
+
+typedef struct launch_cost {
+    double seconds, bytes;
+    const char *bound; /* "" where bytes alone say the time */
+} launch_cost;
+
+typedef struct shown_plan {
+    strbuf *out;
+    const plan *plan;
+    cost_gpu gpu;
+    launch_cost *costs; /* by kernel */
+    size_t kind_width, said_width;
+} shown_plan;
+
+/* "stream_qkv q4_k q6_k": the family and its formats of weights, each once. */
+static const char *kind_of(arena *a, const instance *in)
+{
+    strbuf kind = strbuf_new(a);
+    uint64_t said = 0;
+    strbuf_put(&kind, in->family->name);
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        if (k->choices != weights_choices || value < 0 || said >> value & 1)
+            continue;
+        said |= UINT64_C(1) << value;
+        strbuf_format(&kind, " %s", k->choices[value].word);
+    }
+    return kind.text;
+}
+
+/* Whether a launch touches a part of its largest buffer: rows by their tokens, positions. */
+static bool touches_a_part(const instance *in)
+{
+    return in->family->op == OP_EMBED_ROWS || in->family->op == OP_ROPE_KV_WRITE;
+}
+
+static double bytes_of(format f, double values)
+{
+    return values * formats[f].block_bytes / formats[f].block_values;
+}
+
+/* Values of a parameter that a launch reads or writes. Rows of one sequence share its caches. */
+static double touched_values(const instance *in, const param *p)
+{
+    const problem_shape *s = &in->shape;
+    if (p->target_values && p->kind == PARAM_OUT)
+        return (double)(s->m * s->num_kv_heads * s->head_dim);
+    if (p->target_values)
+        return (double)formula_value(p->target_values, in, NULL);
+    if (in->family->op == OP_EMBED_ROWS && p->weights)
+        return (double)(s->m * s->k);
+    return (double)formula_value(p->values, in, NULL);
+}
+
+static double touched_bytes(arena *a, const instance *in)
+{
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, in, params);
+    double bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        if (params[i].kind == PARAM_OUT || params[i].kind == PARAM_IN)
+            bytes += bytes_of(params[i].target_values ? params[i].target : params[i].format,
+                              touched_values(in, &params[i]));
+    return bytes;
+}
+
+static launch_cost cost_of(arena *a, const instance *planned, const cost_gpu *gpu)
+{
+    instance in = *planned;
+    cost_figures figures;
+    if (in.shape.max_seq_len > USUAL_POSITIONS)
+        in.shape.max_seq_len = USUAL_POSITIONS;
+    launch_cost cost = { .bytes = touched_bytes(a, &in), .bound = "" };
+    cost.seconds = cost.bytes / gpu->bandwidth;
+    if (touches_a_part(&in) || !cost_find(&in, gpu->target->sm, &figures))
+        return cost;
+    cost_work work = cost_work_of(a, &in);
+    work.bytes = cost.bytes;
+    cost_prediction p = cost_predict(&figures, &in, &work, gpu);
+    cost.seconds = p.total;
+    cost.bound = cost_bound_names[p.bound];
+    return cost;
+}
+
+static bool same_launch(const plan_launch *a, const plan_launch *b)
+{
+    return a->kernel == b->kernel && strcmp(a->said, b->said) == 0;
+}
+
+/* A layer's launches. */
+typedef struct layer_part {
+    size_t first, count;
+} layer_part;
+
+static layer_part layer_of(const plan_step *step, int64_t layer)
+{
+    layer_part part = { 0 };
+    while (part.first < step->launch_count && step->launches[part.first].layer < layer)
+        part.first++;
+    while (part.first + part.count < step->launch_count &&
+           step->launches[part.first + part.count].layer == layer)
+        part.count++;
+    return part;
+}
+
+static bool same_layers(const plan_step *step, int64_t a, int64_t b)
+{
+    layer_part of_a = layer_of(step, a), of_b = layer_of(step, b);
+    bool same = of_a.count == of_b.count;
+    for (size_t i = 0; same && i < of_a.count; i++)
+        same = same_launch(&step->launches[of_a.first + i], &step->launches[of_b.first + i]);
+    return same;
+}
+
+/* "layer 0..3, 7, 10:", those that are like one of them; false where one ahead of it is. */
+static bool print_layers(const shown_plan *p, const plan_step *step, int64_t of)
+{
+    int64_t layers = p->plan->decoder->layers;
+    for (int64_t l = 0; l < of; l++)
+        if (same_layers(step, l, of))
+            return false;
+    strbuf_put(p->out, "      layer ");
+    for (int64_t l = of; l < layers;) {
+        int64_t last = l;
+        while (last + 1 < layers && same_layers(step, last + 1, of))
+            last++;
+        strbuf_format(p->out, "%s%" PRId64, l > of ? ", " : "", l);
+        if (last > l)
+            strbuf_format(p->out, "%s%" PRId64, last == l + 1 ? ", " : "..", last);
+        for (l = last + 1; l < layers && !same_layers(step, l, of);)
+            l++;
+    }
+    strbuf_put(p->out, ":\n");
+    return true;
+}
+
+static void print_launch(const shown_plan *p, const plan_step *step, size_t number)
+{
+    const plan_launch *l = &step->launches[number];
+    const launch_cost *cost = &p->costs[l->kernel];
+    bool guessed = !*cost->bound;
+    strbuf_format(p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
+                  kind_of(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width, l->said,
+                  arena_format(p->out->arena, "%s%.1f", guessed ? "~" : "",
+                               cost->seconds * MICROSECONDS),
+                  guessed ? "" : "  ", cost->bound);
+}
+
+static void print_step(const shown_plan *p, const plan_step *step)
+{
+    double seconds = 0, bytes = 0;
+    for (size_t i = 0; i < step->launch_count; i++) {
+        seconds += p->costs[step->launches[i].kernel].seconds;
+        bytes += p->costs[step->launches[i].kernel].bytes;
+    }
+    strbuf_format(p->out,
+                  "step of %" PRId64 " token%s, %zu launches, %.2f GB read and written: %.2f ms on "
+                  "%s (memory alone %.2f ms)\n",
+                  step->m, step->m == 1 ? "" : "s", step->launch_count, bytes / GIGA,
+                  seconds * MILLISECONDS, p->gpu.target->name,
+                  bytes / p->gpu.bandwidth * MILLISECONDS);
+    for (size_t i = 0; i < step->launch_count;) {
+        int64_t layer = step->launches[i].layer;
+        layer_part part = { i, 1 };
+        bool shown = true;
+        if (layer >= 0 && layer < p->plan->decoder->layers) {
+            part = layer_of(step, layer);
+            shown = print_layers(p, step, layer);
+        }
+        for (size_t l = 0; shown && l < part.count; l++)
+            print_launch(p, step, part.first + l);
+        i += part.count;
+    }
+}
+
+/* "4.58 GiB", "1.2 MiB", "576 bytes". */
+static void print_bytes(strbuf *out, uint64_t bytes)
+{
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+    enum { UNITS = sizeof units / sizeof *units, KIB = 1024 };
+    double number = (double)bytes / KIB;
+    size_t unit = 0;
+    if (bytes < KIB) {
+        strbuf_format(out, "%" PRIu64 " bytes", bytes);
+        return;
+    }
+    for (; number >= KIB && unit + 1 < UNITS; unit++)
+        number /= KIB;
+    strbuf_format(out, "%.*f %s", unit > 1 ? 2 : 1, number, units[unit]);
+}
+
+/* Of the step with the most: its buffers, and in how many places they are. */
+static void print_buffers(strbuf *out, const plan_step *step)
+{
+    size_t places = 0;
+    for (size_t i = 0; i < step->buffer_count; i++) {
+        size_t earlier = 0;
+        while (step->buffers[earlier].offset != step->buffers[i].offset)
+            earlier++;
+        places += earlier == i;
+    }
+    strbuf_format(out, " (%zu buffer%s in %zu place%s)", step->buffer_count,
+                  step->buffer_count == 1 ? "" : "s", places, places == 1 ? "" : "s");
+}
+
+static void print_memory(strbuf *out, const plan *p)
+{
+    static const char *const kv_types[] = {
+        [KV_F32] = "f32", [KV_F16] = "f16", [KV_BF16] = "bf16", [KV_Q8_0] = "q8_0"
+    };
+    const decoder *d = p->decoder;
+    strbuf_put(out, "memory  weights ");
+    print_bytes(out, p->bytes[PLAN_WEIGHTS]);
+    strbuf_put(out, ", cache ");
+    print_bytes(out, p->bytes[PLAN_CACHE]);
+    strbuf_format(out, " (%" PRId64 " positions", d->max_seq_len);
+    if (d->sequences > 1)
+        strbuf_format(out, " of %" PRId64 " sequences", d->sequences);
+    strbuf_format(out, ", %s), state ", kv_types[d->kv_type]);
+    print_bytes(out, p->bytes[PLAN_STATE]);
+    strbuf_put(out, ", workspace ");
+    print_bytes(out, p->bytes[PLAN_WORKSPACE]);
+    print_buffers(out, &p->steps[p->step_count - 1]);
+    strbuf_char(out, '\n');
+}
+
+static size_t wider(size_t width, const char *text)
+{
+    return strlen(text) > width ? strlen(text) : width;
+}
+
+void cost_plan(strbuf *out, const plan *p, const target *t)
+{
+    arena *a = out->arena;
+    shown_plan shown = { .out = out,
+                         .plan = p,
+                         .gpu = cost_gpu_of(t),
+                         .costs = arena_alloc(a, p->kernel_count * sizeof *shown.costs) };
+    for (size_t i = 0; i < p->kernel_count; i++) {
+        shown.costs[i] = cost_of(a, &p->kernels[i], &shown.gpu);
+        shown.kind_width = wider(shown.kind_width, kind_of(a, &p->kernels[i]));
+    }
+    for (size_t s = 0; s < p->step_count; s++)
+        for (size_t i = 0; i < p->steps[s].launch_count; i++)
+            shown.said_width = wider(shown.said_width, p->steps[s].launches[i].said);
+    for (size_t s = 0; s < p->step_count; s++) {
+        print_step(&shown, &p->steps[s]);
+        strbuf_char(out, '\n');
+    }
+    print_memory(out, p);
+    int64_t positions =
+        p->decoder->max_seq_len < USUAL_POSITIONS ? p->decoder->max_seq_len : USUAL_POSITIONS;
+    strbuf_format(out,
+                  "model   times are predicted, not measured; attention to %" PRId64 " positions; "
+                  "~ by its bytes alone\n",
+                  positions);
+}
