@@ -79,6 +79,10 @@ void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t cou
 void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
                            uint64_t count, float *values);
 
+/* An activation a(g), and what a(g) is multiplied by. */
+double ref_activation(int64_t activation, double g);
+double ref_gate_factor(int64_t activation, double u);
+
 typedef struct ref_value {
     double value;
     double magnitude; /* sum of the absolute terms */
@@ -110,10 +114,6 @@ reference ref_gemv_pair;
 /* y = a(g) u with g = W_0 x, u = W_1 x and the problem's activation a, which for swiglu_oai takes u
  * clamped and plus 1, but infinities as NaN; inputs as above, and gamma of a norm. */
 reference ref_gate_up_swiglu;
-
-/* a(g), and what it is multiplied by. */
-double ref_activation(int64_t activation, double g);
-double ref_gate_factor(int64_t activation, double u);
 
 /* The same of m vectors by a kernel that quantizes them itself, as ref_gemv_quantizing says. */
 reference ref_gate_up_swiglu_quantizing;
