@@ -10,8 +10,6 @@ const char *const plan_memory_names[PLAN_MEMORIES] = {
     [PLAN_WORKSPACE] = "workspace",
 };
 
-
-
 /* Places a part behind all others of its memory. */
 static uint64_t take(plan *p, plan_memory memory, uint64_t bytes)
 {
@@ -109,7 +107,7 @@ static void place_state(planner *p)
     s->tokens = take(made, PLAN_STATE, words);
     s->positions = take(made, PLAN_STATE, words);
     s->lengths = take(made, PLAN_STATE, words);
-    s->sampling = take(made, PLAN_STATE, SAMPLING_WORDS * sizeof(uint32_t));
+    s->sampling = take(made, PLAN_STATE, rows * SAMPLING_WORDS * sizeof(uint32_t));
     s->caches = take(made, PLAN_STATE, 2 * rows * (uint64_t)d->layers * sizeof(uint64_t));
     s->logits =
         take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));

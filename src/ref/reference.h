@@ -83,6 +83,10 @@ void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t cou
 void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
                            uint64_t count, float *values);
 
+/* An activation a(g), and what a(g) is multiplied by. */
+double ref_activation(int64_t activation, double g);
+double ref_gate_factor(int64_t activation, double u);
+
 typedef struct ref_value {
     double value;
     double magnitude; /* sum of the absolute terms */
