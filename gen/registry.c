@@ -35,6 +35,7 @@
     FAMILY(q8_1_quantize)                         \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
+    FAMILY(rope_kv_write)                         \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \
     FAMILY(batched_incremental_attention)         \
