@@ -253,7 +253,7 @@ TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
           "ptxgen: --dump prints kernels and does nothing else: it goes without --out, --validate, "
           "--verify, --print-outputs and --report" TRY },
         { "--spec right.ini --list", 2, "",
-          "ptxgen: --spec, --list, --help-family, --explain, --init and --man exclude each "
+          "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
           "other" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
           "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },
