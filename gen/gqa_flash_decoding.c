@@ -69,6 +69,7 @@ typedef struct work {
     positions own;
     val active; /* chunks that have positions, at least 1 */
     val blocks; /* that have chunks */
+    val ticket; /* shared memory: see put_query_aside */
     val rows;   /* shared memory: [heads, warps] partial rows */
 } work;
 
@@ -195,7 +196,7 @@ static val partials_of(ptx *p, const work *w, val head)
 /* Whether all other blocks of the KV head have stored their partial rows. */
 static val is_last_block(ptx *p, const work *w)
 {
-    val ticket = shared_array(p, "ticket", U32, 1);
+    val ticket = is_fixed(w->in) ? w->ticket : shared_array(p, "ticket", U32, 1);
     val last = sub(p, w->blocks, 1);
     val column = mad(p, w->sequence, imm(U32, w->in->shape.num_kv_heads * w->is.parts), ctaid_x(p));
     val counter = mad_wide(p, column, 4, parameter(p, "counters"));
@@ -258,21 +259,33 @@ static val counted_chunk(ptx *p, const work *w, val count)
     return sub(p, add(p, count, w->active), END_COUNT);
 }
 
+/* The number of the first query row waits in shared memory, where the ticket comes later: 8 heads
+ * leave no register for it. Loads have a barrier between them and the store, attend's. */
+static void put_query_aside(ptx *p, work *w)
+{
+    w->ticket = shared_array(p, "ticket", U32, 1);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared(p, U32, w->ticket, 0, w->query);
+}
+
 static void add_fixed_chunks(ptx *p, work *w)
 {
     count_chunks(p, w);
     ret_if(p, ge(p, w->chunk, w->active));
     gqa g = stage_queries(p, w);
+    put_query_aside(p, w);
     PTX_FOR (p, count, sub(p, add(p, w->chunk, END_COUNT), w->active), END_COUNT, w->chunks) {
         take_fixed_chunk(p, w, counted_chunk(p, w, count));
         attend(p, w, &g);
         phase(p, "merge the warps");
+        w->query = ld_shared(p, U32, w->ticket, 0);
         count_chunks(p, w); /* anew, so that no register has it through the loops */
         merge_warps(p, w, counted_chunk(p, w, count));
         barrier(p); /* before a warp's rows become zero, all have been merged */
         gqa_clear(p, &g);
     }
     count_chunks(p, w); /* anew, as well */
+    w->query = ld_shared(p, U32, w->ticket, 0);
 }
 
 static void build(ptx *p, const instance *in)

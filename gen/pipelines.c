@@ -1,6 +1,7 @@
 /* The pipelines: which kernels belong together, and what goes from one to the next. */
 #include "family/pipeline.h"
 #include "gen/attention_keys.h"
+#include "gen/product_keys.h"
 
 #define K_QUANTS UINT64_C(1) << WEIGHTS_Q4_K | UINT64_C(1) << WEIGHTS_Q6_K
 #define KEY_DP4A_WEIGHTS                                                          \
@@ -8,18 +9,7 @@
         .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
         .choices = weights_choices, .def = WEIGHTS_Q4_K, .allowed = K_QUANTS      \
     }
-/* One matrix of several, by its number among them. */
-#define KEY_WEIGHTS_OF(id, number)                                                               \
-    {                                                                                            \
-        .name = "weights_" #id, .summary = "format of W" #id,                                    \
-        .field = KEY_FIELD(weights_of[number]), .choices = weights_choices, .def = WEIGHTS_Q4_K, \
-        .like = KEY_FIELD(weights), .allowed = K_QUANTS, .tag = #id                              \
-    }
-#define KEY_N_KV                                                                               \
-    {                                                                                          \
-        .name = "n_kv", .summary = "rows of Wk and of Wv", .field = KEY_FIELD(n_kv), .min = 1, \
-        .max = INT32_MAX, .required = true, .tag = "kv"                                        \
-    }
+#define KEY_DP4A_WEIGHTS_OF(id, number) KEY_WEIGHTS_OF_FORMATS(id, number, K_QUANTS)
 #define KEY_STEP_WARPS                                                                       \
     {                                                                                        \
         .name = "num_warps", .summary = "warps a block; none: each step's own",              \
@@ -86,9 +76,9 @@ static const family qkv = {
                            KEY_N,
                            KEY_N_KV,
                            KEY_DP4A_WEIGHTS,
-                           KEY_WEIGHTS_OF(q, 0),
-                           KEY_WEIGHTS_OF(k, 1),
-                           KEY_WEIGHTS_OF(v, 2),
+                           KEY_DP4A_WEIGHTS_OF(q, 0),
+                           KEY_DP4A_WEIGHTS_OF(k, 1),
+                           KEY_DP4A_WEIGHTS_OF(v, 2),
                            { .name = "kv",
                              .summary = "of q4_k both: K and V by one kernel",
                              .field = KEY_FIELD(apart),
@@ -117,9 +107,9 @@ static const family batched_gate_up = {
     .name = "batched_gate_up",
     .summary = "pipeline: m vectors to q8_1 once, then gate and up",
     .computes = "G[m,n] = X[m,k] Wg[n,k]^T, U[m,n] = X[m,k] Wu[n,k]^T",
-    .keys =
-        (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_M(2), KEY_DP4A_WEIGHTS, KEY_WEIGHTS_OF(g, 0),
-                       KEY_WEIGHTS_OF(u, 1), KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_M(2), KEY_DP4A_WEIGHTS,
+                           KEY_DP4A_WEIGHTS_OF(g, 0), KEY_DP4A_WEIGHTS_OF(u, 1), KEY_STEP_WARPS,
+                           KEY_ACTIVATIONS, KEY_END },
     .steps = (const pipeline_step[]){ QUANTIZE,
                                       BATCHED_GEMVS("n", "g", "wg", "weights_g"),
                                       BATCHED_GEMVS("n", "u", "wu", "weights_u"),
@@ -131,8 +121,8 @@ static const family batched_qkv = {
     .summary = "pipeline: m vectors to q8_1 once, then Q, K and V",
     .computes = "Q[m,n] = X[m,k] Wq[n,k]^T, K[m,n_kv] = X[m,k] Wk[n_kv,k]^T, V likewise",
     .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_M(2), KEY_DP4A_WEIGHTS,
-                           KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF(v, 2),
-                           KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
+                           KEY_DP4A_WEIGHTS_OF(q, 0), KEY_DP4A_WEIGHTS_OF(k, 1),
+                           KEY_DP4A_WEIGHTS_OF(v, 2), KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
     .steps = (const pipeline_step[]){ QUANTIZE,
                                       BATCHED_GEMVS("n", "q", "wq", "weights_q"),
                                       BATCHED_GEMVS("n_kv", "k", "wk", "weights_k"),

@@ -16,14 +16,70 @@
     }
 #define KEY_ACTIVATION KEY_OPTION(activation, "of the gate")
 
-/* What a product may have ahead of it and behind it. */
-#define KEYS_AROUND_PRODUCT                                                                       \
-    KEY_OPTION(bias, "a vector [n] added to y"), KEY_OPTION(residual, "values [m,n] added to y"), \
-        KEYS_NORM
+/* The format of one matrix of several, by its number among them. */
+#define KEY_WEIGHTS_OF_FORMATS(id, number, formats)                                              \
+    {                                                                                            \
+        .name = "weights_" #id, .summary = "format of W" #id,                                    \
+        .field = KEY_FIELD(weights_of[number]), .choices = weights_choices, .def = WEIGHTS_Q4_K, \
+        .like = KEY_FIELD(weights), .allowed = formats, .tag = #id                               \
+    }
+#define KEY_WEIGHTS_OF(id, number) KEY_WEIGHTS_OF_FORMATS(id, number, 0)
+#define KEY_N_KV                                                                           \
+    {                                                                                      \
+        .name = "n_kv", .summary = "rows of Wk and of Wv", .field = KEY_FIELD(shape.n_kv), \
+        .min = 1, .max = INT32_MAX, .required = true, .tag = "kv"                          \
+    }
+/* Such a matrix. */
+#define WEIGHTS_OF(id, number, count)                                               \
+    {                                                                               \
+        .name = "w" #id, .kind = PARAM_IN, .weights = true, .matrix = (number) + 1, \
+        .values = count, .align = 16                                                \
+    }
+
+/* What a product may have ahead of it and behind it: y = cap(scale (W x + bias) + residual). */
+#define KEYS_AROUND_PRODUCT                                                                    \
+    KEY_OPTION(bias, "a vector [n] added to W x"),                                             \
+        { .name = "scale",                                                                     \
+          .summary = "of W x + bias",                                                          \
+          .field = KEY_FIELD(options.scale),                                                   \
+          .tag = "scale",                                                                      \
+          .real = &product_scale_range },                                                      \
+        KEY_OPTION(residual, "values [m,n] added to that"), KEYS_NORM,                         \
+    {                                                                                          \
+        .name = "softcap", .summary = "c of c tanh(y/c)", .field = KEY_FIELD(options.softcap), \
+        .tag = "cap", .real = &product_softcap_range                                           \
+    }
+/* Refuses a softcap that f32 can't divide by. */
+const char *check_product(const instance *in, arena *a, const char **blamed);
+extern const real_range product_scale_range, product_softcap_range;
 
 /* Their parameters, behind x. */
 #define PARAMS_AROUND_PRODUCT                                               \
     IN_WHERE(norm, F32, gamma, "k", 16), IN_WHERE(bias, F32, bias, "n", 4), \
         IN_WHERE(residual, F32, residual, "m*n", 4)
+
+/* Q, K and V of one X: rows of Y are those of Q, of K, of V. */
+#define QKV_COMPUTES "y[m,n+2*n_kv] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_kv,k])^T"
+#define KEYS_OF_QKV                                                                \
+    KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF(v, 2), \
+        KEY_K_OF_WEIGHTS, KEY_N, KEY_N_KV, KEY_M(1), KEY_ROWS
+#define KEYS_AROUND_QKV KEY_OPTION(bias, "vectors [n], [n_kv], [n_kv] added"), KEYS_NORM
+#define PARAMS_OF_QKV                                                                           \
+    OUT(F32, y, "m*(n+2*n_kv)", 4), WEIGHTS_OF(q, 0, "n*k"), WEIGHTS_OF(k, 1, "n_kv*k"),        \
+        WEIGHTS_OF(v, 2, "n_kv*k"), IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), \
+        IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),                    \
+        IN_WHERE(bias, F32, bv, "n_kv", 4)
+
+/* Gate and up. Wg and Wu may be the halves of one tensor of 2 n rows, where n rows are a multiple
+ * of 16 bytes: of every format they are if n is a multiple of 16. */
+#define GATE_UP_COMPUTES "y[m,n] = activation(x[m,k] Wg[n,k]^T) * (x[m,k] Wu[n,k]^T)"
+#define KEYS_OF_GATE_UP                                                                         \
+    KEY_WEIGHTS, KEY_WEIGHTS_OF(g, 0), KEY_WEIGHTS_OF(u, 1), KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), \
+        KEY_ROWS
+#define KEYS_AROUND_GATE_UP KEY_OPTION(bias, "vectors [n] added to both"), KEY_ACTIVATION, KEYS_NORM
+#define PARAMS_OF_GATE_UP                                                    \
+    OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"), WEIGHTS_OF(u, 1, "n*k"), \
+        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),          \
+        IN_WHERE(bias, F32, bg, "n", 4), IN_WHERE(bias, F32, bu, "n", 4)
 
 #endif

@@ -30,11 +30,15 @@
     FAMILY(dp4a_q6k_gemv)                         \
     FAMILY(hw_dp4a_q6k_gemv)                      \
     FAMILY(gemv)                                  \
+    FAMILY(exact_qkv)                             \
+    FAMILY(exact_gate_up)                         \
     FAMILY(stream_gemv)                           \
+    FAMILY(stream_qkv)                            \
     FAMILY(stream_gate_up)                        \
     FAMILY(q8_1_quantize)                         \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
+    FAMILY(sample)                                \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \
     FAMILY(batched_incremental_attention)         \

@@ -1,4 +1,5 @@
-/* Streaming products: see blocks/stream.h. */
+/* Streaming products: see blocks/stream.h. Several matrices may differ in format: a block of
+ * stream_qkv takes rows of one of them, and stages x as that one needs it. */
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/stream.h"
 #include "gen/product_keys.h"
@@ -15,6 +16,13 @@
         .max = 12, .def = 12, .tag = "w"                                                          \
     }
 
+enum { GATE_AND_UP = 2 };
+
+static bool is_qkv(const instance *in)
+{
+    return in->shape.n_kv > 0;
+}
+
 /* The rows of a turn. */
 static void rows_of_turn(ptx *p, const instance *in, const gemv_operands *g, val row, unsigned rows,
                          place addresses[STREAM_ROWS])
@@ -26,58 +34,169 @@ static void rows_of_turn(ptx *p, const instance *in, const gemv_operands *g, val
                              : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
 }
 
-static void build_gemv(ptx *p, const instance *in)
+static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
 {
-    ptx_max_registers(p, stream_registers(in));
-    phase(p, "stage x");
-    gemv_operands g = gemv_parameters(p, in);
+    int64_t most = 0;
+    for (unsigned i = 0; i < (is_qkv(in) ? MAX_MATRICES : GATE_AND_UP); i++) {
+        instance one = instance_matrix(in, i);
+        most = of(&one) > most ? of(&one) : most;
+    }
+    return most;
+}
+
+static int64_t most_chunks(const instance *in)
+{
+    return most_of(in, stream_chunks);
+}
+
+/* All rows of a matrix, by so many blocks, of which this one has a number. */
+static void multiply(ptx *p, const instance *in, gemv_operands *g, const stream_memory *memory,
+                     val block, val blocks)
+{
     unsigned rows = (unsigned)in->rows_per_warp, count = rows * (unsigned)in->shape.m;
-    val first = mul(p, stream_warp(p), rows), stride = mul(p, stream_warps(p), rows);
-    stream s = stream_begin(p, in, &g, rows, &g.factors);
-    PTX_FOR (p, row, first, g.n, stride) {
+    val first = mul(p, stream_warp(p, block), rows), stride = mul(p, stream_warps(p, blocks), rows);
+    stream s = stream_begin(p, in, g, rows, memory);
+    g->factors = memory->factors;
+    PTX_FOR (p, row, first, g->n, stride) {
         place addresses[STREAM_ROWS];
         val sums[STREAM_ROWS * MAX_VECTORS];
-        rows_of_turn(p, in, &g, row, rows, addresses);
+        rows_of_turn(p, in, g, row, rows, addresses);
         stream_add(p, &s, addresses);
         phase(p, "reduce and store");
         for (unsigned i = 0; i < count; i++)
             sums[i] = get(p, s.sums[i]);
         spread_sums spread = block_sum_spread(p, sums, count, 1);
-        gemv_store_turn(p, &g, row, rows, s.vectors, spread);
+        gemv_store_turn(p, g, row, rows, s.vectors, spread);
     }
 }
 
-static void build_gate_up(ptx *p, const instance *in)
+static void build_gemv(ptx *p, const instance *in)
 {
-    enum { MATRICES = 2 };
     ptx_max_registers(p, stream_registers(in));
     phase(p, "stage x");
-    gemv_operands g[MATRICES];
-    g[0] = gemv_of(p, in, "y", "wg", "x");
-    g[1] = gemv_of(p, in, "y", "wu", "x");
-    val first = stream_warp(p), stride = stream_warps(p), factors = { 0 };
-    stream s = stream_begin(p, in, &g[0], MATRICES, &factors);
+    gemv_operands g = gemv_parameters(p, in);
+    stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
+    multiply(p, in, &g, &memory, ctaid_x(p), nctaid_x(p));
+}
+
+/* Of the blocks each matrix gets as many as let its warps take all rows in one turn, or where there
+ * are not so many a share as large as its share of the bytes, in parts of SHARES, but no more than
+ * a third; Q the rest, which then is a block at least. */
+enum { SHARES = 4096 };
+
+typedef struct block_shares {
+    int64_t wanted;                /* blocks in all */
+    int64_t whole[MAX_MATRICES];   /* of each matrix, where there are so many */
+    int64_t of_part[MAX_MATRICES]; /* its SHARES */
+} block_shares;
+
+static block_shares shares_of(const instance *in)
+{
+    block_shares s = { 0 };
+    double bytes[MAX_MATRICES], all = 0;
+    int64_t rows = in->num_warps * in->rows_per_warp;
+    for (unsigned i = 0; i < MAX_MATRICES; i++) {
+        instance one = instance_matrix(in, i);
+        bytes[i] = (double)one.shape.n *
+                   (double)format_bytes(instance_weights(&one), (uint64_t)in->shape.k);
+        all += bytes[i];
+        s.whole[i] = (one.shape.n + rows - 1) / rows;
+        s.wanted += s.whole[i];
+    }
+    for (unsigned i = 0; i < MAX_MATRICES; i++) {
+        int64_t share = (int64_t)(bytes[i] / all * SHARES), most = SHARES / MAX_MATRICES;
+        s.of_part[i] = share < most ? share : most;
+    }
+    return s;
+}
+
+static void share_blocks(ptx *p, const instance *in, val blocks[MAX_MATRICES])
+{
+    block_shares s = shares_of(in);
+    val all = nctaid_x(p), enough = ge(p, all, s.wanted);
+    blocks[0] = all;
+    for (unsigned i = 1; i < MAX_MATRICES; i++) {
+        val part = max(p, div(p, mul(p, all, s.of_part[i]), SHARES), 1);
+        blocks[i] = select(p, enough, imm(U32, s.whole[i]), part);
+        blocks[0] = sub(p, blocks[0], blocks[i]);
+    }
+}
+
+/* The same, ahead of a launch. */
+static int64_t block_of_row(const instance *in, int64_t row, int64_t all)
+{
+    block_shares s = shares_of(in);
+    int64_t blocks[MAX_MATRICES] = { all }, first = 0, rows = in->num_warps * in->rows_per_warp;
+    unsigned matrix = 0;
+    for (unsigned i = 1; i < MAX_MATRICES; i++) {
+        int64_t part = all * s.of_part[i] / SHARES;
+        blocks[i] = all >= s.wanted ? s.whole[i] : part > 1 ? part : 1;
+        blocks[0] -= blocks[i];
+    }
+    for (int64_t of = in->shape.n; row >= of; of = in->shape.n_kv) {
+        row -= of;
+        first += blocks[matrix++];
+    }
+    return first + row / rows % blocks[matrix];
+}
+
+static void build_qkv(ptx *p, const instance *in)
+{
+    instance matrices[MAX_MATRICES];
+    val blocks[MAX_MATRICES], block = ctaid_x(p);
+    unsigned registers = 0;
+    for (unsigned i = 0; i < MAX_MATRICES; i++) {
+        matrices[i] = instance_matrix(in, i);
+        unsigned needed = stream_registers(&matrices[i]);
+        registers = needed > registers ? needed : registers;
+    }
+    ptx_max_registers(p, registers);
+    stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
+    share_blocks(p, in, blocks);
+    for (unsigned i = 0; i < MAX_MATRICES; i++) {
+        PTX_IF (p, lt(p, block, blocks[i])) {
+            phase(p, "stage x");
+            gemv_operands g = gemv_of_qkv(p, in, &matrices[i], i);
+            multiply(p, &matrices[i], &g, &memory, block, blocks[i]);
+        }
+        block = sub(p, block, blocks[i]);
+    }
+}
+
+/* Both rows by one stream, where their formats are the same; else each has one, and X stands in
+ * shared memory twice. */
+static void build_gate_up(ptx *p, const instance *in)
+{
+    bool alike = in->weights_of[0] == in->weights_of[1];
+    unsigned streams = alike ? 1 : GATE_AND_UP, rows = GATE_AND_UP / streams;
+    instance matrices[GATE_AND_UP] = { instance_matrix(in, 0), instance_matrix(in, 1) };
+    unsigned gate_registers = stream_registers(&matrices[0]);
+    unsigned up_registers = stream_registers(&matrices[1]);
+    ptx_max_registers(p, gate_registers > up_registers ? gate_registers : up_registers);
+    phase(p, "stage x");
+    gemv_operands g[GATE_AND_UP];
+    stream s[GATE_AND_UP];
+    g[0] = gemv_of(p, &matrices[0], "y", "wg", "x");
+    g[1] = gemv_of(p, &matrices[1], "y", "wu", "x");
+    val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p, nctaid_x(p));
+    stream_memory memory = stream_memory_new(p, &matrices[0], (unsigned)most_chunks(in));
+    g[0].factors = memory.factors;
+    for (unsigned i = 0; i < streams; i++) {
+        s[i] = stream_begin(p, &matrices[i], &g[i], rows, &memory);
+        memory.staged = add(p, memory.staged, stream_staged_bytes(&matrices[i]));
+    }
     PTX_FOR (p, row, first, g[0].n, stride) {
-        place addresses[STREAM_ROWS];
-        for (int i = 0; i < MATRICES; i++)
-            addresses[i] = (place){ gemv_row(p, &g[i], row), 0 };
-        stream_add(p, &s, addresses);
+        place addresses[GATE_AND_UP][STREAM_ROWS];
+        for (unsigned i = 0; i < GATE_AND_UP; i++)
+            addresses[i / rows][i % rows] = (place){ gemv_row(p, &g[i], row), 0 };
+        for (unsigned i = 0; i < streams; i++)
+            stream_add(p, &s[i], addresses[i]);
         phase(p, "reduce, activate and store");
-        for (unsigned v = 0; v < s.vectors; v++) {
-            val gate = warp_sum(p, get(p, s.sums[MATRICES * v]));
-            val up = warp_sum(p, get(p, s.sums[MATRICES * v + 1]));
-            if (factors.kind) {
-                val factor = ld_shared(p, F32, factors, v * F32_BYTES);
-                gate = mul(p, gate, factor);
-                up = mul(p, up, factor);
-            }
-            val vector_row = gemv_vector_row(p, &g[0], imm(U32, v));
-            val y = g[0].m.kind ? add(p, g[0].y, shl(p, mul_wide(p, vector_row, g[0].n), 2))
-                                : add(p, g[0].y, (long long)v * in->shape.n * F32_BYTES);
-            PTX_IF (p, eq(p, lane_id(p), 0))
-                PTX_IF (p, gemv_vector_exists(p, &g[0], vector_row))
-                    st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
-                              gated(p, in->options.activation, gate, up));
+        gemv_biases biases = gemv_biases_of_row(p, in, row);
+        for (unsigned v = 0; v < in->shape.m; v++) {
+            val gate = warp_sum(p, get(p, s[0].sums[rows * v]));
+            val up = warp_sum(p, get(p, s[streams - 1].sums[rows * v + rows - 1]));
+            gemv_store_gated(p, in, &g[0], row, v, gate, up, &biases);
         }
     }
 }
@@ -97,24 +216,32 @@ static int64_t table_bytes(const instance *in)
     return stream_table_bytes(instance_weights(in));
 }
 
+static int64_t staged_bytes(const instance *in)
+{
+    if (is_qkv(in) || in->weights_of[0] == in->weights_of[1])
+        return most_of(in, stream_staged_bytes);
+    instance gate = instance_matrix(in, 0), up = instance_matrix(in, 1);
+    return stream_staged_bytes(&gate) + stream_staged_bytes(&up);
+}
+
 static const derived_size tile_sizes[] = {
     GEMV_VECTORS,
     { "step_values", step_values,
       "1024 or 2048, or what 512 bytes of floats are: values staged together" },
     { "step_bytes", step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
     { "table_bytes", table_bytes, "of formats with a grid: bytes of the tables ahead of them" },
+    { "chunks", stream_chunks, "partial sums of squares of a vector" },
     { NULL, NULL, NULL },
 };
 
-/* The sums of squares and the factors of a norm. */
-#define STREAM_LAUNCH(rows_of_turn)                                                  \
-    {                                                                                \
-        .block = "32*num_warps",                                                     \
-        .grid = { "min(ceil_div(n, " rows_of_turn "), sm_count*2)", GEMV_GRID_Y },   \
-        .shared = "norm*4*vectors*(num_warps+1)",                                    \
-        .dynamic_shared = "table_bytes+vectors*ceil_div(k, step_values)*step_bytes", \
-        .sizes = tile_sizes, .rows = rows_of_turn, .registers = 160                  \
-    }
+static const derived_size sizes_of_several[] = {
+    GEMV_VECTORS,
+    { "chunks", most_chunks, "partial sums of squares of a vector" },
+    { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
+    { NULL, NULL, NULL },
+};
+
+#define NORM_SHARED "norm*4*vectors*(chunks+1)" /* partial sums of squares, and factors */
 
 const family stream_gemv = {
     .name = "stream_gemv",
@@ -123,31 +250,70 @@ const family stream_gemv = {
     .op = OP_GEMV,
     .activations = FORMAT_F32,
     .quantizes = true,
+    .same_bits = true,
     .preference = 20,
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
                            KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
-    .launch = STREAM_LAUNCH("num_warps*rows_per_warp"),
+    .launch = { .block = "32*num_warps",
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)", GEMV_GRID_Y },
+                .shared = NORM_SHARED,
+                .dynamic_shared = "table_bytes+vectors*ceil_div(k, step_values)*step_bytes",
+                .sizes = tile_sizes,
+                .rows = "num_warps*rows_per_warp",
+                .registers = 160 },
+    .check = check_product,
     .build = build_gemv,
     .reference = ref_gemv_quantizing,
+    .tolerance = REF_QUANTIZING_TOLERANCE,
+};
+
+const family stream_qkv = {
+    .name = "stream_qkv",
+    .summary = "streaming Q, K and V of one f32 x, by one kernel: x rounded as by stream_gemv",
+    .computes = QKV_COMPUTES,
+    .op = OP_QKV,
+    .activations = FORMAT_F32,
+    .quantizes = true,
+    .same_bits = true,
+    .preference = 20,
+    .keys =
+        (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_QKV, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
+    .launch = { .block = "32*num_warps",
+                .grid = { "max(3, min(ceil_div(n, num_warps*rows_per_warp)"
+                          "+2*ceil_div(n_kv, num_warps*rows_per_warp), sm_count*2))",
+                          GEMV_GRID_Y },
+                .shared = NORM_SHARED,
+                .dynamic_shared = "staged",
+                .sizes = sizes_of_several,
+                .rows = "num_warps*rows_per_warp",
+                .block_of_row = block_of_row,
+                .registers = 160 },
+    .build = build_qkv,
+    .reference = ref_qkv_quantizing,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
 const family stream_gate_up = {
     .name = "stream_gate_up",
     .summary = "streaming gate and up of f32 x, with the activation: x rounded as by stream_gemv",
-    .computes = "y[m,n] = activation(x[m,k] Wg[n,k]^T) * (x[m,k] Wu[n,k]^T)",
+    .computes = GATE_UP_COMPUTES,
     .op = OP_GATE_UP_SWIGLU,
     .activations = FORMAT_F32,
     .quantizes = true,
+    .same_bits = true,
     .preference = 20,
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
-                           KEY_STREAM_WARPS, KEY_ACTIVATION, KEYS_NORM, KEY_END },
-    .params =
-        (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
-                         IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), PARAM_END },
-    .launch = STREAM_LAUNCH("num_warps"),
+    .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS, KEYS_AROUND_GATE_UP, KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP, PARAM_END },
+    .launch = { .block = "32*num_warps",
+                .grid = { "min(ceil_div(n, num_warps), sm_count*2)", GEMV_GRID_Y },
+                .shared = NORM_SHARED,
+                .dynamic_shared = "staged",
+                .sizes = sizes_of_several,
+                .rows = "num_warps",
+                .registers = 160 },
     .build = build_gate_up,
     .reference = ref_gate_up_swiglu_quantizing,
     .tolerance = REF_QUANTIZING_TOLERANCE,

@@ -52,6 +52,8 @@ static status run_command(arena *a, const command_line *o, strbuf *out, bool *wr
         return mode_man(o->man, out);
     else if (o->init)
         mode_init(a, o, out, d);
+    else if (o->from_gguf)
+        mode_from_gguf(a, o, out, d);
     else
         run_request(a, &o->run, !o->run.quiet && is_capable_terminal() ? &terminal : NULL, out,
                     wrote, d);
@@ -84,7 +86,7 @@ int main(int argc, char **argv)
     arena *a = arena_new();
     if (argc > 1 && strcmp(argv[1], "run") == 0)
         return (int)run_emulated(a, argv + 2);
-    command_line o = { .run.seed = 1 };
+    command_line o = { .run.seed = 1, .model.kv_type = -1 };
     diags d = diags_new(a);
     strbuf out = strbuf_new(a);
     bool wrote = false;

@@ -1,11 +1,13 @@
 #include "modes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/explain.h"
 #include "base/mdoc.h"
 #include "base/os.h"
 #include "cost/cost.h"
+#include "from_gguf.h"
 #include "spec/decoder.h"
 #include "templates/templates.h"
 
@@ -138,4 +140,11 @@ void mode_init(arena *a, const command_line *o, strbuf *out, diags *d)
         diag_error(d, DIAG_UNWRITABLE, (location){ .file = path }, "cannot write: %s", error);
     else if (is_file && !o->run.quiet)
         strbuf_format(out, "ptxgen: wrote %s; next: ptxgen --spec %s --out build/\n", path, path);
+}
+
+void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d)
+{
+    strbuf said = strbuf_new(a);
+    if (from_gguf(a, o->from_gguf, &o->run.overrides, &o->model, out, &said, d) && !o->run.quiet)
+        fputs(said.text, stderr);
 }

@@ -1,5 +1,5 @@
 /* What ptxgen does without a spec: it shows families, predicted times and codes, and writes a spec
- * to start from. */
+ * to start from, or that of a model. */
 #ifndef PTXGEN_MODES_H
 #define PTXGEN_MODES_H
 
@@ -13,5 +13,8 @@ status mode_man(const char *name, strbuf *out);
 
 /* Writes the starter spec to a path, "-" being standard output; a file that exists is an error. */
 void mode_init(arena *a, const command_line *o, strbuf *out, diags *d);
+
+/* The spec of a model's step. What it is in one line goes to standard error. */
+void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d);
 
 #endif

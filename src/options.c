@@ -33,6 +33,9 @@ enum {
     OPTION_HELP_FAMILY,
     OPTION_EXPLAIN,
     OPTION_INIT,
+    OPTION_FROM_GGUF,
+    OPTION_MAX_SEQ_LEN,
+    OPTION_KV_TYPE,
     OPTION_MAN,
     OPTION_COLOR,
     OPTION_VERSION
@@ -88,6 +91,12 @@ static const option_row option_table[] = {
       "explain a message's code, E014; without: list all" },
     { OPTION_INIT, "init", optional_argument, "FILE",
       "write a starter spec (default kernels.ini)" },
+    { OPTION_FROM_GGUF, "from-gguf", required_argument, "FILE",
+      "print the spec of a model's step, with its [decoder]" },
+    { OPTION_MAX_SEQ_LEN, "max-seq-len", required_argument, "N",
+      "positions of it, 8192 or 8k, instead of the usual" },
+    { OPTION_KV_TYPE, "kv-type", required_argument, "TYPE",
+      "elements of its caches: f32, f16, bf16 or q8_0" },
     { OPTION_MAN, "man", optional_argument, "PAGE",
       "show a manual page: ptxgen, spec, header, libcuda" },
     { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)" },
@@ -137,6 +146,7 @@ void options_help(strbuf *out)
                "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
                "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE] |\n"
                "              --man[=PAGE]\n"
+               "       ptxgen --from-gguf FILE [--target LIST] [--prefix NAME]\n"
                "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         size_t line = out->length;
@@ -166,6 +176,32 @@ static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64
     }
     *out = number;
     return *text && number >= least && number <= most;
+}
+
+/* "8192" or "8k" */
+static status take_positions(arena *a, command_line *o, const char *text)
+{
+    enum { KIBI = 1024, MOST = 1 << 24 };
+    uint64_t number = 0;
+    size_t length = strlen(text);
+    bool kibi = length && text[length - 1] == 'k';
+    if (!parse_number(arena_copy(a, text, length - kibi), 1, kibi ? MOST / KIBI : MOST, &number))
+        return wrong_usage("--max-seq-len takes a number from 1 to %d, not '%s'", MOST, text);
+    o->model.max_seq_len = (int64_t)(kibi ? number * KIBI : number);
+    return EXIT_DONE;
+}
+
+static status take_kv_type(command_line *o, const char *text)
+{
+    static const char *const types[] = {
+        [KV_F32] = "f32", [KV_F16] = "f16", [KV_BF16] = "bf16", [KV_Q8_0] = "q8_0"
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i], text) == 0) {
+            o->model.kv_type = (int64_t)i;
+            return EXIT_DONE;
+        }
+    return wrong_usage("--kv-type takes f32, f16, bf16 or q8_0, not '%s'", text);
 }
 
 /* "build,print" */
@@ -270,6 +306,13 @@ static status take_option(arena *a, command_line *o, int id, const char *argumen
     case OPTION_INIT:
         o->init = argument ? argument : "kernels.ini";
         break;
+    case OPTION_FROM_GGUF:
+        o->from_gguf = argument;
+        break;
+    case OPTION_MAX_SEQ_LEN:
+        return take_positions(a, o, argument);
+    case OPTION_KV_TYPE:
+        return take_kv_type(o, argument);
     case OPTION_MAN:
         o->man = argument ? argument : "ptxgen";
         break;
@@ -353,12 +396,18 @@ static status check_files(const command_line *o)
 static status check_options(const command_line *o)
 {
     int modes = (o->run.spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
-                (o->init != NULL) + (o->man != NULL);
+                (o->init != NULL) + (o->man != NULL) + (o->from_gguf != NULL);
     if (modes == 0)
         return wrong_usage("no spec; give --spec FILE, or --init to start with an example");
     if (modes > 1)
         return wrong_usage(
-            "--spec, --list, --help-family, --explain, --init and --man exclude each other");
+            "--spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
+            "other");
+    if (!o->from_gguf && (o->model.max_seq_len || o->model.kv_type >= 0))
+        return wrong_usage("--max-seq-len and --kv-type go with --from-gguf; a spec says them "
+                           "itself");
+    if (o->from_gguf && o->run.out)
+        return wrong_usage("--from-gguf prints a spec; --out is for what --spec makes of it");
     if (o->run.spec && !o->run.out && !o->run.validate && !o->run.verify && !o->run.print_outputs &&
         !o->run.plan && !o->run.dump && !o->run.report && !o->run.emit_ninja)
         return wrong_usage("nothing to do; give --out DIR, --validate, --verify or "

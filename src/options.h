@@ -2,6 +2,7 @@
 #ifndef PTXGEN_OPTIONS_H
 #define PTXGEN_OPTIONS_H
 
+#include "model/model.h"
 #include "run.h"
 
 /* EXIT_SPEC: the spec is wrong or a kernel failed a check. EXIT_FILE: a file could not be read or
@@ -10,7 +11,8 @@ typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
 typedef struct command_line {
     request run; /* what to do with a spec */
-    const char *help_family, *explain, *init, *man, *color;
+    const char *help_family, *explain, *init, *man, *from_gguf, *color;
+    model_options model; /* of --from-gguf */
     bool list, help, version;
 } command_line;
 

@@ -1,5 +1,20 @@
 #include "gen/blocks/gemv.h"
 
+#include "gen/blocks/tanh.h"
+#include "gen/product_keys.h"
+
+const real_range product_scale_range = { .max = 1e6, .def_text = "1" };
+const real_range product_softcap_range = { .max = 1e6, .def_text = "none" };
+
+const char *check_product(const instance *in, arena *a, const char **blamed)
+{
+    static const double least = 1e-3;
+    if (!(in->options.softcap > 0) || in->options.softcap >= least)
+        return NULL;
+    *blamed = "softcap";
+    return arena_format(a, "softcap = %g is less than %g; 0 is none", in->options.softcap, least);
+}
+
 static val dim(ptx *p, const instance *in, const char *name, int64_t built)
 {
     return in->dims == DIMS_DYNAMIC ? named(p, name, parameter(p, name)) : imm(U32, built);
@@ -27,6 +42,8 @@ gemv_operands gemv_parameters(ptx *p, const instance *in)
         g.bias = parameter(p, "bias");
     if (in->options.residual)
         g.residual = parameter(p, "residual");
+    g.scale = in->options.scale;
+    g.softcap = in->options.softcap;
     return g;
 }
 
@@ -56,6 +73,23 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
     g.row_bytes = mul(p, g.blocks, weights->block_bytes);
     if (in->rows_mode == ROWS_RUN_TIME)
         place_vectors(p, in, &g);
+    return g;
+}
+
+int64_t gemv_first_of_qkv(const instance *in, unsigned matrix)
+{
+    return matrix ? in->shape.n + (matrix - 1) * in->shape.n_kv : 0;
+}
+
+gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix)
+{
+    static const char *const weights[MAX_MATRICES] = { "wq", "wk", "wv" };
+    static const char *const biases[MAX_MATRICES] = { "bq", "bk", "bv" };
+    gemv_operands g = gemv_of(p, one, "y", weights[matrix], "x");
+    g.before = gemv_first_of_qkv(in, matrix);
+    g.stride = imm(U32, in->shape.n + 2 * in->shape.n_kv);
+    if (in->options.bias)
+        g.bias = parameter(p, biases[matrix]);
     return g;
 }
 
@@ -115,28 +149,40 @@ val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, u
                     gemv_turns_are_whole(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
 }
 
+/* What becomes of the sum of a row's products with vector number vector of the block: see
+ * gemv_store_turn. Y's element is offset bytes behind its start. */
+static val finished(ptx *p, const gemv_operands *g, val sum, val row, val vector, val offset)
+{
+    if (g->factors.kind)
+        sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
+    if (g->bias.kind)
+        sum = add(p, sum, ld_const(p, F32, mad_wide(p, row, 4, g->bias), 0));
+    if (g->scale > 0)
+        sum = mul(p, sum, (float)g->scale);
+    if (g->residual.kind)
+        sum = add(p, sum, ld_const(p, F32, add(p, g->residual, offset), 0));
+    if (g->softcap > 0)
+        sum =
+            mul(p, hyperbolic_tangent(p, mul(p, sum, (float)(1 / g->softcap))), (float)g->softcap);
+    return sum;
+}
+
 void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums)
 {
     PTX_IF (p, lt(p, sums.number, rows * vectors)) {
         val own = add(p, row, vectors == 1 ? sums.number : rem(p, sums.number, rows));
         val inside = gemv_turns_are_whole(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
-        val element = convert(p, U64, own);
+        val element = convert(p, U64, g->before ? add(p, own, g->before) : own);
         val vector_row =
             gemv_vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
         if (vectors > 1 || g->m.kind)
-            element = mad_wide(p, vector_row, g->n, element);
+            element = mad_wide(p, vector_row, g->stride.kind ? g->stride : g->n, element);
         PTX_IF (p, inside)
             PTX_IF (p, gemv_vector_exists(p, g, vector_row)) {
-                val offset = shl(p, element, 2), sum = sums.sum;
-                if (g->factors.kind) {
-                    val of = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
-                    sum = mul(p, sum, ld_shared(p, F32, mad(p, of, 4, g->factors), 0));
-                }
-                if (g->bias.kind)
-                    sum = add(p, sum, ld_const(p, F32, mad_wide(p, own, 4, g->bias), 0));
-                if (g->residual.kind)
-                    sum = add(p, sum, ld_const(p, F32, add(p, g->residual, offset), 0));
+                val offset = shl(p, element, 2);
+                val vector = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
+                val sum = finished(p, g, sums.sum, own, vector, offset);
                 st_global(p, F32, add(p, g->y, offset), 0, sum);
             }
     }
@@ -167,6 +213,37 @@ val gated(ptx *p, int64_t activation, val gate, val up)
     default:
         return mul(p, by_sigmoid(p, gate, gate), up);
     }
+}
+
+gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row)
+{
+    gemv_biases b = { 0 };
+    if (in->options.bias) {
+        b.gate = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bg")), 0);
+        b.up = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bu")), 0);
+    }
+    return b;
+}
+
+void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, unsigned vector,
+                      val gate, val up, const gemv_biases *biases)
+{
+    if (g->factors.kind) {
+        val factor = ld_shared(p, F32, g->factors, vector * F32_BYTES);
+        gate = mul(p, gate, factor);
+        up = mul(p, up, factor);
+    }
+    if (biases->gate.kind) {
+        gate = add(p, gate, biases->gate);
+        up = add(p, up, biases->up);
+    }
+    val vector_row = gemv_vector_row(p, g, imm(U32, vector));
+    val y = g->m.kind ? add(p, g->y, shl(p, mul_wide(p, vector_row, g->n), 2))
+                      : add(p, g->y, (long long)vector * in->shape.n * F32_BYTES);
+    PTX_IF (p, eq(p, lane_id(p), 0))
+        PTX_IF (p, gemv_vector_exists(p, g, vector_row))
+            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
+                      gated(p, in->options.activation, gate, up));
 }
 
 void gemv_store(ptx *p, const gemv_operands *g, val row, val sum)

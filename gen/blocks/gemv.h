@@ -15,8 +15,11 @@ val dim_m(ptx *p, const instance *in);
 typedef struct gemv_operands {
     val y, w, x;
     val bias, residual;      /* added to the result, [n] and [m, n]; without a kind: none */
+    double scale, softcap;   /* of the result, see gemv_store_turn; 0: none */
     val factors;             /* of each vector's results, in shared memory; without a kind: none */
-    val n;                   /* rows */
+    val n;                   /* rows, */
+    int64_t before;          /* and how many of other matrices are ahead of them in Y */
+    val stride;              /* values from a row of Y to the next; without a kind: n */
     val blocks;              /* of the weights' format in a row */
     val row_bytes;           /* of a row of W */
     val m;                   /* rows of X and Y at run time; without a kind: those of the block */
@@ -34,8 +37,13 @@ int64_t gemv_vectors(const instance *in);
 extern const derived_size gemv_sizes[];    /* that alone */
 
 /* Loads the parameters y, w and x, bias and residual where there are some, and sizes the rows by
- * the weights' format. */
+ * the weights' format. scale and softcap are the options'. */
 gemv_operands gemv_parameters(ptx *p, const instance *in);
+
+/* The same of one matrix of Q, K and V, which is what one says: its W and bias, and its rows in Y,
+ * the first of which is this one. */
+gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix);
+int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
 
 /* The same for kernels of several matrices or outputs, with the names of these parameters. */
 gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
@@ -77,7 +85,8 @@ bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
 /* &W[row + number], number below rows: */
 val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
-/* Y[vector][row + r] = sum number rows * vector + r: */
+/* Y[vector][row + r] = cap(scale (sum number rows * vector + r + bias) + residual), with what of
+ * these there is; cap(y) = softcap tanh(y / softcap): */
 void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums);
 
@@ -86,6 +95,16 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
  * g / (1 + exp(-1.702 g)) (up + 1) with g at most 7 and up clamped to [-7, 7]. Far below 0 exp is
  * infinite and the result 0. */
 val gated(ptx *p, int64_t activation, val gate, val up);
+
+/* What is added to a row's sums of gate and up: f32, or no kind. */
+typedef struct gemv_biases {
+    val gate, up;
+} gemv_biases;
+gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row);
+
+/* Y[vector][row] = activation(gate + its bias) * (up + its bias), by lane 0 of a warp. */
+void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, unsigned vector,
+                      val gate, val up, const gemv_biases *biases);
 
 /* y[row] = sum, by thread 0 of the block alone. */
 void gemv_store(ptx *p, const gemv_operands *g, val row, val sum);

@@ -36,28 +36,68 @@ val stream_source_vector(ptx *p, const instance *in, const stream_source *s, uns
     return add(p, at.base, at.offset);
 }
 
-val4 stream_source_four(ptx *p, const stream_source *s, unsigned vector, val at, val gamma_at,
-                        int64_t offset)
+val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset)
 {
     val4 x = ld_const_v4(p, F32, at, offset);
     if (!s->gamma.kind)
         return x;
     val4 gamma = ld_const_v4(p, F32, gamma_at, offset);
     for (int i = 0; i < 4; i++) {
-        assign(p, s->squares[vector], fma(p, x.v[i], x.v[i], s->squares[vector]));
+        assign(p, s->squares, fma(p, x.v[i], x.v[i], s->squares));
         x.v[i] = mul(p, x.v[i], gamma.v[i]);
     }
     return x;
 }
 
-val stream_warp(ptx *p)
+void stream_source_begin_chunk(ptx *p, stream_source *s)
 {
-    return mad(p, ctaid_x(p), imm(U32, ptx_block(p) / WARP), warp_id(p));
+    if (s->gamma.kind)
+        s->squares = var_f32(p, 0.0f);
 }
 
-val stream_warps(ptx *p)
+void stream_source_end_chunk(ptx *p, const stream_source *s, unsigned vector, val chunk)
 {
-    return mul(p, nctaid_x(p), ptx_block(p) / WARP);
+    if (!s->gamma.kind)
+        return;
+    val sum = warp_sum(p, get(p, s->squares));
+    val of_vector = add(p, s->partial, vector * s->chunks * F32_BYTES);
+    PTX_IF (p, eq(p, lane_id(p), 0))
+        st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), of_vector), 0, sum);
+}
+
+val stream_warp(ptx *p, val block)
+{
+    return mad(p, block, imm(U32, ptx_block(p) / WARP), warp_id(p));
+}
+
+val stream_warps(ptx *p, val blocks)
+{
+    return mul(p, blocks, ptx_block(p) / WARP);
+}
+
+int64_t stream_chunks(const instance *in)
+{
+    format weights = instance_weights(in);
+    bool floats = stream_formats[weights]->scales == NO_SCALE;
+    int64_t step = stream_step_values(weights), steps = (in->shape.k + step - 1) / step;
+    return steps * step / (WARP * (floats ? STREAM_PIECE : STREAM_SEGMENT));
+}
+
+int64_t stream_staged_bytes(const instance *in)
+{
+    format weights = instance_weights(in);
+    int64_t step = stream_step_values(weights), steps = (in->shape.k + step - 1) / step;
+    return stream_table_bytes(weights) + in->shape.m * steps * stream_step_bytes(weights);
+}
+
+stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
+{
+    bool floats = stream_formats[instance_weights(in)]->scales == NO_SCALE;
+    stream_memory memory = { .staged = shared_dynamic(p, "activations", floats ? F32 : U32) };
+    /* Factors first: their address is then the array's and takes no register through all rows. */
+    if (in->options.norm)
+        memory.factors = shared_array(p, "squares", F32, (chunks + 1) * (unsigned)in->shape.m);
+    return memory;
 }
 
 static bool of_one_matrix(const instance *in)
@@ -82,35 +122,28 @@ unsigned stream_registers(const instance *in)
     return f->crowded == rows && !stream_rows_share_pointers(in) ? CROWDED : OF_ONE_VECTOR;
 }
 
-/* The factor that the norm leaves for each vector, in shared memory: thread i adds up what the
- * warps have of vector i. The barriers are those of the tile, too. */
-static val norm_factors(ptx *p, const instance *in, const stream_source *source)
+/* The factor that the norm leaves for each vector, of which a warp takes one at a time: a lane adds
+ * up every 32nd chunk. */
+static void norm_factors(ptx *p, const instance *in, const stream_source *source, val factors)
 {
-    unsigned warps = ptx_block(p) / WARP, vectors = (unsigned)in->shape.m;
-    /* Factors first: their address is then the array's and takes no register through all rows. */
-    val factors = shared_array(p, "squares", F32, (warps + 1) * vectors);
-    val parts = add(p, factors, vectors * F32_BYTES);
-    for (unsigned v = 0; v < vectors; v++) {
-        val sum = warp_sum(p, get(p, source->squares[v]));
-        val part = mad(p, warp_id(p), imm(U32, F32_BYTES), add(p, parts, v * warps * F32_BYTES));
+    unsigned vectors = (unsigned)in->shape.m;
+    barrier(p);
+    PTX_FOR (p, vector, warp_id(p), vectors, ptx_block(p) / WARP) {
+        var sum = var_f32(p, 0.0f);
+        val of_vector = mad(p, vector, imm(U32, source->chunks * F32_BYTES), source->partial);
+        PTX_FOR (p, chunk, lane_id(p), source->chunks, WARP)
+            assign(
+                p, sum,
+                add(p, sum, ld_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), of_vector), 0)));
+        val mean = mul(p, warp_sum(p, get(p, sum)), (float)(1.0 / (double)in->shape.k));
         PTX_IF (p, eq(p, lane_id(p), 0))
-            st_shared(p, F32, part, 0, sum);
+            st_shared(p, F32, mad(p, vector, imm(U32, F32_BYTES), factors), 0,
+                      rsqrt(p, add(p, mean, (float)in->options.epsilon)));
     }
-    barrier(p);
-    PTX_IF (p, lt(p, tid_x(p), vectors)) {
-        val of_vector = mad(p, tid_x(p), imm(U32, warps * F32_BYTES), parts);
-        val sum = ld_shared(p, F32, of_vector, 0);
-        for (unsigned w = 1; w < warps; w++)
-            sum = add(p, sum, ld_shared(p, F32, of_vector, w * F32_BYTES));
-        val mean = mul(p, sum, (float)(1.0 / (double)in->shape.k));
-        st_shared(p, F32, mad(p, tid_x(p), imm(U32, F32_BYTES), factors), 0,
-                  rsqrt(p, add(p, mean, (float)in->options.epsilon)));
-    }
-    barrier(p);
-    return factors;
 }
 
-stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows, val *factors)
+stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                    const stream_memory *memory)
 {
     stream s = { .in = in,
                  .f = stream_formats[instance_weights(in)],
@@ -120,10 +153,10 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     stream_source source = { .of = g };
     if (in->options.norm) {
         source.gamma = parameter(p, "gamma");
-        for (unsigned v = 0; v < s.vectors; v++)
-            source.squares[v] = var_f32(p, 0.0f);
+        source.partial = add(p, memory->factors, s.vectors * F32_BYTES);
+        source.chunks = (unsigned)stream_chunks(in);
     }
-    s.table = shared_dynamic(p, "activations", floats ? F32 : U32);
+    s.table = memory->staged;
     s.tile = s.f->table_bytes ? add(p, s.table, s.f->table_bytes) : s.table;
     if (floats)
         stream_floats_stage(p, in, &source, s.tile);
@@ -135,10 +168,9 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     }
     if (in->options.norm) {
         phase(p, "sum the squares of x");
-        *factors = norm_factors(p, in, &source);
-    } else {
-        barrier(p);
+        norm_factors(p, in, &source, memory->factors);
     }
+    barrier(p);
     phase(p, "stream weights");
     if (floats)
         s.tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s.tile);

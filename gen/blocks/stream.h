@@ -56,6 +56,7 @@
 
 enum {
     STREAM_SEGMENT = 16,
+    STREAM_PIECE = 4,    /* floats that a lane stages at once */
     STREAM_SEGMENTS = 4, /* of a lane, at most */
     STREAM_WORDS = 4,    /* of a segment's activations, and of a piece */
     STREAM_FACTORS = 8,  /* words that they are multiplied with, at most */
@@ -195,9 +196,11 @@ void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS])
 
 /* X on its way into the tile. */
 typedef struct stream_source {
-    const gemv_operands *of;  /* x, and where its vectors are */
-    val gamma;                /* without a kind: no norm */
-    var squares[MAX_VECTORS]; /* a thread's sum of squares of each vector */
+    const gemv_operands *of; /* x, and where its vectors are */
+    val gamma;               /* without a kind: no norm */
+    var squares;             /* a lane's sum of squares of the present chunk */
+    val partial;             /* shared memory: the sums of chunks, vector by vector, */
+    unsigned chunks;         /* so many of each */
 } stream_source;
 
 /* Where a vector starts. */
@@ -205,8 +208,12 @@ val stream_source_vector(ptx *p, const instance *in, const stream_source *s, uns
 
 /* Four values of a vector at an address, times those of gamma behind offset bytes of the vector;
  * their squares are added up. */
-val4 stream_source_four(ptx *p, const stream_source *s, unsigned vector, val at, val gamma_at,
-                        int64_t offset);
+val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset);
+
+/* The squares of a vector are added up by chunks, what a warp takes at once, so that the order of
+ * additions does not depend on the number of warps. Around a chunk, where there is a norm: */
+void stream_source_begin_chunk(ptx *p, stream_source *s);
+void stream_source_end_chunk(ptx *p, const stream_source *s, unsigned vector, val chunk);
 
 typedef struct stream {
     const instance *in;
@@ -221,10 +228,10 @@ typedef struct stream {
 
 /* The two kinds: all vectors into the tile, by all threads of the block; what the lanes know ahead
  * of all rows; all weights of the rows at these addresses into sums. */
-void stream_integers_stage(ptx *p, const stream *s, const stream_source *source);
+void stream_integers_stage(ptx *p, const stream *s, stream_source *source);
 void stream_integers_begin(ptx *p, stream *s);
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
-void stream_floats_stage(ptx *p, const instance *in, const stream_source *source, val tile);
+void stream_floats_stage(ptx *p, const instance *in, stream_source *source, val tile);
 void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 
 /* Values of a step, and the bytes that they take in the tile. */
@@ -235,18 +242,32 @@ int64_t stream_step_bytes(format weights);
 int64_t stream_table_bytes(format weights);
 int64_t stream_integers_step_bytes(const stream_format *f);
 
-/* What a kernel begins with: the vectors of x into the tile, by all threads, and the lane's place
- * for so many rows at once. factors gets the address of the norm's factors of the vectors, f32 in
- * shared memory, or no kind where there is no norm. */
+/* Of a norm: the partial sums of squares that a vector has. */
+int64_t stream_chunks(const instance *in);
+
+/* Bytes of shared memory that an instance's tables and tile take: a multiple of 16. */
+int64_t stream_staged_bytes(const instance *in);
+
+/* The shared memory of a kernel: for what is staged, and with a norm for the vectors' factors, f32,
+ * behind which there are the partial sums that they are made of. Several streams may use it one
+ * after the other. */
+typedef struct stream_memory {
+    val staged, factors;
+} stream_memory;
+stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
+
+/* What a stream begins with: the vectors of x into the tile, by all threads, the factors of a norm,
+ * and the lane's place for so many rows at once. */
 stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
-                    val *factors);
+                    const stream_memory *memory);
 
 /* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 
-/* The warp's number in the grid, and how many there are. */
-val stream_warp(ptx *p);
-val stream_warps(ptx *p);
+/* The warp's number among those of some blocks, of which its own has this number, and how many
+ * there are. */
+val stream_warp(ptx *p, val block);
+val stream_warps(ptx *p, val blocks);
 
 /* Whether the rows that a warp takes at once are neighbours of one matrix that lie equally far from
  * a multiple of 16, in every turn: pointers into the first serve the others. */

@@ -3,7 +3,7 @@
 
 enum {
     WARP = 32,
-    PIECE_VALUES = 4, /* of activations: 16 bytes */
+    PIECE_VALUES = STREAM_PIECE, /* of activations: 16 bytes */
     PIECE_BYTES = 16,
     PLANE_BYTES = WARP * PIECE_BYTES, /* of a step: a piece of every lane */
     TURN_STEPS = 4,
@@ -37,24 +37,27 @@ static unsigned step_count(const instance *in)
 
 /* A thread takes a piece at once. Lanes of half the pieces have them in one plane, others in the
  * next. */
-void stream_floats_stage(ptx *p, const instance *in, const stream_source *source, val tile)
+void stream_floats_stage(ptx *p, const instance *in, stream_source *source, val tile)
 {
     unsigned of_step = step_values(in) / PIECE_VALUES, planes = of_step / WARP;
     bool whole = in->shape.k % step_values(in) == 0;
     for (unsigned v = 0; v < in->shape.m; v++) {
         val vector = stream_source_vector(p, in, source, v);
         val into = add(p, tile, v * step_count(in) * step_bytes(in));
-        PTX_FOR (p, piece, tid_x(p), step_count(in) * of_step, ptx_block(p)) {
-            val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
+        val first = in->options.norm ? mul(p, warp_id(p), WARP) : tid_x(p);
+        PTX_FOR (p, piece, first, step_count(in) * of_step, ptx_block(p)) {
+            stream_source_begin_chunk(p, source);
+            val own = in->options.norm ? add(p, piece, lane_id(p)) : piece;
+            val within = bit_and(p, own, of_step - 1), step = div(p, own, of_step);
             val at = mad(p, step, imm(U32, step_bytes(in)),
                          mad(p, bit_and(p, within, planes - 1), imm(U32, PLANE_BYTES),
                              mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), into)));
-            val exists = whole ? imm(PRED, 1) : lt(p, piece, in->shape.k / PIECE_VALUES);
+            val exists = whole ? imm(PRED, 1) : lt(p, own, in->shape.k / PIECE_VALUES);
             PTX_IF (p, exists) {
                 val gamma =
-                    source->gamma.kind ? mad_wide(p, piece, PIECE_BYTES, source->gamma) : vector;
-                val4 four = stream_source_four(p, source, v,
-                                               mad_wide(p, piece, PIECE_BYTES, vector), gamma, 0);
+                    source->gamma.kind ? mad_wide(p, own, PIECE_BYTES, source->gamma) : vector;
+                val4 four =
+                    stream_source_four(p, source, mad_wide(p, own, PIECE_BYTES, vector), gamma, 0);
                 st_shared_v4(p, F32, at, 0, four);
             }
             if (exists.kind == VAL_REG)
@@ -62,6 +65,7 @@ void stream_floats_stage(ptx *p, const instance *in, const stream_source *source
                     val4 zeros = { { imm(F32, 0), imm(F32, 0), imm(F32, 0), imm(F32, 0) } };
                     st_shared_v4(p, F32, at, 0, zeros);
                 }
+            stream_source_end_chunk(p, source, v, div(p, piece, WARP));
         }
     }
 }

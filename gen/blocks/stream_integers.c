@@ -111,8 +111,8 @@ static bool has_shift(const stream *s)
 }
 
 /* Sixteen values of a vector, of lanes whose segment exists; zeros for the others. */
-static void load_segment(ptx *p, const stream *s, const stream_source *source, unsigned number,
-                         val vector, val segment, val x[STREAM_SEGMENT])
+static void load_segment(ptx *p, const stream *s, const stream_source *source, val vector,
+                         val segment, val x[STREAM_SEGMENT])
 {
     bool whole = s->in->shape.k % step_values(s->f) == 0;
     var loaded[STREAM_SEGMENT];
@@ -123,7 +123,7 @@ static void load_segment(ptx *p, const stream *s, const stream_source *source, u
         gamma = mad_wide(p, segment, STREAM_SEGMENT * F32_BYTES, source->gamma);
     PTX_IF (p, whole ? imm(PRED, 1) : lt(p, segment, s->in->shape.k / STREAM_SEGMENT))
         for (int i = 0; i < STREAM_SEGMENT; i += 4) {
-            val4 four = stream_source_four(p, source, number, at, gamma, i * F32_BYTES);
+            val4 four = stream_source_four(p, source, at, gamma, i * F32_BYTES);
             for (int j = 0; j < 4; j++) {
                 x[i + j] = four.v[j];
                 if (!whole)
@@ -266,7 +266,7 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
 }
 
 /* A warp takes 32 segments at once. */
-void stream_integers_stage(ptx *p, const stream *s, const stream_source *source)
+void stream_integers_stage(ptx *p, const stream *s, stream_source *source)
 {
     unsigned segments = step_count(s) * WARP * s->f->segments;
     for (unsigned v = 0; v < s->vectors; v++) {
@@ -274,8 +274,10 @@ void stream_integers_stage(ptx *p, const stream *s, const stream_source *source)
         val into = add(p, s->tile, v * step_count(s) * tile_bytes(s));
         PTX_FOR (p, first, mul(p, warp_id(p), WARP), segments, ptx_block(p)) {
             val segment = add(p, first, lane_id(p)), values[STREAM_SEGMENT];
-            load_segment(p, s, source, v, vector, segment, values);
+            stream_source_begin_chunk(p, source);
+            load_segment(p, s, source, vector, segment, values);
             stage_segment(p, s, values, into, segment);
+            stream_source_end_chunk(p, source, v, div(p, first, WARP));
         }
     }
 }

@@ -1,4 +1,5 @@
 /* Floating-point outputs are held to the family's tolerance, relative to the magnitude of the sum.
+ * Whole numbers have to be equal.
  *
  * Quantized outputs are judged by what quantization may do to exact values x. For a q8_1 block with
  * D = amax / 127: the stored d is D rounded to fp16; every q is within half a step of x / D, a
@@ -69,6 +70,19 @@ static void judge_floats(const param *p, const void *bytes, const ref_value *exp
     }
 }
 
+/* Whole numbers are right or wrong; where a choice lies within rounding, the reference says so by
+ * a magnitude that is infinite. */
+static void judge_numbers(const param *p, const void *bytes, const ref_value *expected,
+                          uint64_t first, uint64_t count, judgement *j)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t got;
+        memcpy(&got, (const char *)bytes + i * sizeof got, sizeof got);
+        note(j, p, "", first + i, got, expected[i].value,
+             got == expected[i].value || isinf(expected[i].magnitude) ? 0 : HUGE_VAL);
+    }
+}
+
 static void judge_half(const param *p, const char *field, uint64_t element, double got,
                        double exact, judgement *j)
 {
@@ -108,6 +122,10 @@ void judge_values(const param *p, const void *bytes, const ref_value *expected, 
                   uint64_t count, double tolerance, judgement *j)
 {
     j->judged += count;
+    if (p->format == FORMAT_U32) {
+        judge_numbers(p, bytes, expected, first, count, j);
+        return;
+    }
     if (p->format != FORMAT_Q8_1) {
         judge_floats(p, bytes, expected, first, count, tolerance, j);
         return;

@@ -119,9 +119,12 @@ static int64_t longest_span(const trial *t)
 static uint64_t estimated_work(const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
+    operation op = t->instance->family->op;
     /* Of an embedding a token's row alone is read. */
-    int64_t rows = t->instance->family->op == OP_EMBED_ROWS ? 1 : s->n;
+    int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + 2 * s->n_kv;
     double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
+    if (op == OP_SAMPLE)
+        work = 1e6 + 400.0 * (double)rows;
     if (s->max_seq_len)
         work = 12.0 * (double)at_least_one(s->num_heads) * (double)at_least_one(s->head_dim) *
                (double)at_least_one(longest_span(t));
@@ -179,6 +182,20 @@ static uint64_t rows_a_turn(const instance *in)
  * a buffer at its end. */
 typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
 
+/* Of Q, K and V the first and the last rows, and of the last group in y the last. */
+static void choose_at_matrix_ends(block_choice *c, const trial *t)
+{
+    const problem_shape *s = &t->setup.shape;
+    const int64_t all = s->n + 2 * s->n_kv;
+    const int64_t rows[] = { s->n - 1, s->n, s->n + s->n_kv - 1, s->n + s->n_kv, all - 1 };
+    int64_t block = 0, across = t->grid[0];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        block = t->instance->family->launch.block_of_row(t->instance, rows[i], across);
+        choose_with_partners(c, t, (uint64_t)block);
+    }
+    choose_with_partners(c, t, grid_size(t) - (uint64_t)(across - block));
+}
+
 static block_choice choose_blocks(arena *a, const trial *t, selection which)
 {
     block_choice c = { .count = 0 };
@@ -190,7 +207,9 @@ static block_choice choose_blocks(arena *a, const trial *t, selection which)
     if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;
     choose_with_partners(&c, t, 0);
-    if (t->setup.shape.n) {
+    if (t->instance->family->launch.block_of_row) {
+        choose_at_matrix_ends(&c, t);
+    } else if (t->setup.shape.n) {
         uint64_t last_turn = ((uint64_t)t->setup.shape.n - 1) / rows_a_turn(t->instance);
         uint64_t across = t->grid[0], last_group = grid - across;
         choose_with_partners(&c, t, last_turn % across);

@@ -66,6 +66,9 @@ static instance made_of(const family *f, const instance *asked)
             instance_set(&made, k, key_default(k));
     if (family_key(f, "weights"))
         made.weights = instance_weights_index(instance_weights(asked));
+    for (const key *k = f->keys; k->name; k++)
+        if (k->like && !family_key(asked->family, k->name))
+            instance_set(&made, k, instance_default(&made, k));
     made.variant = VARIANT_PLAIN;
     made.precision = PRECISION_F32;
     return made;

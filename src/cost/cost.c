@@ -107,7 +107,7 @@ cost_work cost_work_of(arena *a, const instance *in)
         /* Each query head goes over its head's cache on its own. */
         if (p->cache)
             work.units += values * (double)s->num_heads / (double)s->num_kv_heads;
-        else if (p->kind == PARAM_IN && f == weights && f != FORMAT_NONE && !may_be_x)
+        else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE && !may_be_x)
             work.units += values;
         if (work.units > 0 && work.unit_bytes <= 0)
             work.unit_bytes = value_bytes(f);

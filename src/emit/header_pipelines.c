@@ -104,7 +104,7 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
                   "    %s_config, %zu,\n"
                   "    PTXGEN_",
                   id, in->name, in->family->name, id, buffers.count, id, p->step_count,
-                  buffers.workspace, in->shape.k, in->shape.n, in->n_kv,
+                  buffers.workspace, in->shape.k, in->shape.n, in->shape.n_kv,
                   family_key(in->family, "m") ? in->shape.m : 1, id, config_count);
     strbuf_upper(out, formats[pipeline_weights(p)].name);
     strbuf_put(out, ", /* weights */\n};\n\n");

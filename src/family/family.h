@@ -39,7 +39,7 @@ enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choo
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
 enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of chunk_size */
 
-enum { MAX_MATRICES = 3 }; /* of a pipeline that may differ in format */
+enum { MAX_MATRICES = 3 }; /* of an instance that may differ in format */
 
 /* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
  * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes
@@ -55,9 +55,8 @@ typedef struct instance {
     int64_t seq_len_mode; /* SEQ_LEN_ */
     int64_t num_warps;
     int64_t outputs_per_block;
-    int64_t n_kv;                     /* rows of K and V, of pipelines; */
-    int64_t weights_of[MAX_MATRICES]; /* of each of their matrices, as weights; */
-    int64_t apart;                    /* kernels that might be one, */
+    int64_t weights_of[MAX_MATRICES]; /* of several matrices each one's, as weights */
+    int64_t apart;                    /* of pipelines: kernels that might be one, */
     int64_t quantized;                /* x given as q8_1 */
     int64_t weights;                  /* index in weights_choices */
     int64_t rows_per_warp;
@@ -210,7 +209,8 @@ typedef struct param {
     format target;             /* of FORMAT_ADDRESS: of what each address points to, */
     const char *target_values; /* and how many of them */
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
-    bool weights;              /* of the format that the key weights says */
+    bool weights;              /* of the format that the key weights says, */
+    unsigned matrix;           /* or weights_of[matrix - 1]; 0: weights */
     size_t only_with;  /* field of the instance that must not be 0 for there to be one; 0: none */
     uint64_t only_of;  /* of that field: the values with which there is one, a bit each; 0: all but
                           0 */
@@ -307,6 +307,8 @@ typedef struct launch {
     const char
         *roomier;     /* the family to take where a GPU has too little shared memory; NULL: none */
     const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
+    int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks); /* of several
+        matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
 
@@ -319,6 +321,8 @@ struct family {
                                     where a key says the weights */
     bool quantizes;  /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
                         are  floats */
+    bool same_bits;  /* a row's results are the same to the bit whatever the grid, the number of SMs
+                        and of warps, and whether alone or as one of m */
     int preference;  /* among families that fit a query the highest is found */
     const key *keys; /* ends with KEY_END */
     const param *params; /* outputs, weights, inputs, numbers; ends with PARAM_END */
@@ -347,6 +351,13 @@ const key *family_key(const family *f, const char *name);
 
 /* The format of W: the family's, or what its key weights says. FORMAT_NONE: there is no W. */
 format instance_weights(const instance *in);
+
+/* Of several matrices one alone: its format as the weights, its rows as n. */
+instance instance_matrix(const instance *in, unsigned matrix);
+
+/* The format whose rows are multiples of most values: all have sizes of which one is a multiple of
+ * the other. */
+format instance_strictest_weights(const instance *in);
 
 /* Where a format stands in weights_choices; -1: it is none. */
 int64_t instance_weights_index(format weights);

@@ -103,9 +103,39 @@ format instance_weights(const instance *in)
     return weight_formats[in->weights];
 }
 
+instance instance_matrix(const instance *in, unsigned matrix)
+{
+    instance one = *in;
+    one.weights = in->weights_of[matrix];
+    if (matrix && in->shape.n_kv)
+        one.shape.n = in->shape.n_kv;
+    return one;
+}
+
+/* Values that a row is a multiple of: a block, or of floats 16 bytes. */
+static int64_t row_multiple(format f)
+{
+    enum { LINE = 16 };
+    const format_info *info = &formats[f];
+    return info->block_values > 1 ? info->block_values : LINE / info->block_bytes;
+}
+
+format instance_strictest_weights(const instance *in)
+{
+    format strictest = FORMAT_NONE;
+    for (const key *k = in->family->keys; k->name; k++) {
+        if (k->choices != weights_choices || !k->like)
+            continue;
+        format f = weight_formats[instance_value(in, k)];
+        if (strictest == FORMAT_NONE || row_multiple(f) > row_multiple(strictest))
+            strictest = f;
+    }
+    return strictest == FORMAT_NONE ? instance_weights(in) : strictest;
+}
+
 format instance_precision(const instance *in)
 {
-    bool rounds = in->family->quantizes && formats[instance_weights(in)].block_values > 1;
+    bool rounds = in->family->quantizes && formats[instance_strictest_weights(in)].block_values > 1;
     return rounds ? FORMAT_Q8_1 : in->family->activations;
 }
 
@@ -116,11 +146,8 @@ bool key_takes_choice(const key *k, const choice *c)
 
 int64_t key_multiple(const instance *in, const key *k)
 {
-    enum { FLOATS = 8 }; /* 16 bytes of the narrow ones */
-    if (k->of_weights) {
-        int64_t block = formats[instance_weights(in)].block_values;
-        return block > 1 ? block : FLOATS;
-    }
+    if (k->of_weights)
+        return row_multiple(instance_strictest_weights(in));
     return k->multiple_of > 1 ? k->multiple_of : 1;
 }
 
@@ -295,7 +322,9 @@ const char *instance_configuration(arena *a, const instance *in)
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t value = instance_value(in, k);
         const char *tag = k->choices ? k->choices[value].tag : NULL;
-        bool usual = k->choices ? tag && !*tag : value == 0;
+        bool usual = k->like      ? value == instance_default(in, k)
+                     : k->choices ? tag && !*tag
+                                  : value == 0;
         if (usual || !key_matters(in, k))
             continue;
         if (text.length)
@@ -387,7 +416,8 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
         param *made = &params[count++];
         *made = p->kind == PARAM_SEQ_LEN ? sequence_length(in, p) : *p;
         if (made->weights)
-            made->format = instance_weights(in);
+            made->format = made->matrix ? weight_formats[in->weights_of[made->matrix - 1]]
+                                        : instance_weights(in);
         if (made->cache)
             *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)

@@ -10,7 +10,7 @@ const char *const plan_memory_names[PLAN_MEMORIES] = {
     [PLAN_WORKSPACE] = "workspace",
 };
 
-enum { SAMPLING_WORDS = 8 };
+
 
 /* Places a part behind all others of its memory. */
 static uint64_t take(plan *p, plan_memory memory, uint64_t bytes)

@@ -141,6 +141,12 @@ val atomic_inc(ptx *p, val base, val most)
     return ptx_add_result(p, access(p, INST_ATOM_INC, U32, 1, operands, 1, base, 0), U32);
 }
 
+val ptx_atomic_add_shared(ptx *p, val base, val number)
+{
+    val operands[2] = { ptx_fit(p, INST_ATOM_ADD_SHARED, U32, number) };
+    return ptx_add_result(p, access(p, INST_ATOM_ADD_SHARED, U32, 1, operands, 1, base, 0), U32);
+}
+
 val shared_array(ptx *p, const char *name, type t, unsigned count)
 {
     *VEC_PUSH(p->arena, &p->shared) = (ptx_shared){ ptx_name(p, name), t, count };
@@ -174,4 +180,10 @@ void warp_barrier(ptx *p)
 void barrier(ptx *p)
 {
     ptx_append(p, INST_BAR_SYNC, NO_TYPE, (val[]){ imm(U32, 0) }, 1);
+}
+
+val barrier_count(ptx *p, val condition)
+{
+    val operands[] = { imm(U32, 0), condition };
+    return ptx_emit(p, INST_BAR_COUNT, U32, NO_TYPE, operands);
 }

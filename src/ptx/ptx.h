@@ -192,6 +192,9 @@ val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 #define prmt(p, a, b, selector) ptx_ternary(p, INST_PRMT, V(a), V(b), V(selector))
 #define lop3(p, a, b, c, table) ptx_lop3(p, V(a), V(b), V(c), table)
 
+/* A product that ptxas rounds by itself, also where a sum follows: the same bits everywhere. */
+#define mul_rn(p, a, b) ptx_binary(p, INST_MUL_RN, V(a), V(b))
+
 /* Functions of f32. rcp_approx, rsqrt and ex2 are the hardware's approximations; rcp_approx and ex2
  * flush subnormals. */
 #define rcp(p, a)        ptx_unary(p, INST_RCP_RN, V(a))
@@ -288,6 +291,11 @@ void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 value
  * it is seen by the threads of a block that gets a later number, behind its next barrier. */
 val atomic_inc(ptx *p, val base, val most);
 
+/* Adds a number to a u32 of shared memory and gives what was there before: a statement of its own.
+ */
+val ptx_atomic_add_shared(ptx *p, val base, val number);
+#define atomic_add_shared(p, base, number) ptx_atomic_add_shared(p, V(base), V(number))
+
 /* Declares a shared array of count values and gives its address. */
 val shared_array(ptx *p, const char *name, type t, unsigned count);
 
@@ -332,6 +340,9 @@ val4 ptx_ldmatrix_x4(ptx *p, val base, int64_t offset);
  * is seen after. */
 void barrier(ptx *p);
 void warp_barrier(ptx *p);
+
+/* A barrier that tells all threads for how many of the block a condition holds. */
+val barrier_count(ptx *p, val condition);
 
 /* Ends the thread, or does so where the condition holds. A kernel's end needs none. */
 void ret(ptx *p);

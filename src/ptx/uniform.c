@@ -47,6 +47,8 @@ uint8_t ptx_spread_by_rule(const ptx *p, const inst *i, uint8_t operands)
         return i->target == SPECIAL_TID_X || i->target == SPECIAL_LANEID ? BY_LANE : BLOCK_UNIFORM;
     case INST_SHR:
         return is_warp_number(p, i) ? by_warp(p) : operands;
+    case INST_BAR_COUNT:
+        return BLOCK_UNIFORM;
     case INST_SHFL_IDX:
         return operands == BY_LANE && is_broadcast(p, i) ? by_warp(p) : operands;
     default:

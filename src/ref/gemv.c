@@ -122,15 +122,36 @@ static void add_value(const problem *p, unsigned input, uint64_t element, ref_va
     sum->magnitude += fabs((double)value);
 }
 
-/* The inputs behind W, x and gamma. */
-static void add_bias_and_residual(const problem *p, uint64_t element, ref_value *sum)
+/* c tanh(y / c). Its slope is 1 - tanh^2, and the slope's own at most 0.77 / c: with an error of e
+ * in y, of a magnitude M = e / t, the result is wrong by t times
+ *
+ *   (1 - tanh^2) M + 0.385 / c t M^2
+ *
+ * at most, for t <= 2^-19, and by the errors of tanh and of y / c. */
+static ref_value capped(ref_value y, double c)
+{
+    static const double largest_error = 0x1p-19, of_tanh = 2;
+    double t = tanh(y.value / c);
+    return (ref_value){ c * t, (1 - t * t) * y.magnitude +
+                                   0.385 / c * largest_error * y.magnitude * y.magnitude +
+                                   of_tanh * fabs(c * t) + lost(c * t) };
+}
+
+/* What follows the product: the inputs behind W, x and gamma, and the options. */
+static void finish(const problem *p, uint64_t element, ref_value *sum)
 {
     enum { FIRST_ADDED = 2 };
     unsigned input = FIRST_ADDED + (p->options.norm != NORM_NONE);
     if (p->options.bias)
         add_value(p, input++, element % (uint64_t)p->shape.n, sum);
+    if (p->options.scale > 0) {
+        sum->value *= p->options.scale;
+        sum->magnitude = sum->magnitude * p->options.scale + lost(sum->value);
+    }
     if (p->options.residual)
         add_value(p, input, element, sum);
+    if (p->options.softcap > 0)
+        *sum = capped(*sum, p->options.softcap);
 }
 
 void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
@@ -139,7 +160,7 @@ void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
         values[i] = dot(p, 0, (first + i) % n, 1, (first + i) / n);
-        add_bias_and_residual(p, first + i, &values[i]);
+        finish(p, first + i, &values[i]);
     }
 }
 
@@ -150,8 +171,39 @@ void ref_gemv_quantizing(const problem *p, unsigned output, uint64_t first, uint
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
         values[i] = dot_quantizing(p, 0, (first + i) % n, 1, (first + i) / n);
-        add_bias_and_residual(p, first + i, &values[i]);
+        finish(p, first + i, &values[i]);
     }
+}
+
+enum { Q, K, V, QKV_VECTOR }; /* inputs of Q, K and V */
+
+/* A value of Y, whose rows are those of Q, of K, of V. */
+static ref_value value_of_qkv(const problem *p, uint64_t element, bool quantizing)
+{
+    uint64_t n = (uint64_t)p->shape.n, n_kv = (uint64_t)p->shape.n_kv, all = n + 2 * n_kv;
+    uint64_t row = element % all, vector = element / all;
+    unsigned matrix = row < n ? Q : row < n + n_kv ? K : V;
+    row -= matrix == Q ? 0 : matrix == K ? n : n + n_kv;
+    ref_value sum = quantizing ? dot_quantizing(p, matrix, row, QKV_VECTOR, vector)
+                               : dot(p, matrix, row, QKV_VECTOR, vector);
+    if (p->options.bias)
+        add_value(p, QKV_VECTOR + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
+    return sum;
+}
+
+void ref_qkv(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
+{
+    (void)output;
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = value_of_qkv(p, first + i, false);
+}
+
+void ref_qkv_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                        ref_value *values)
+{
+    (void)output;
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = value_of_qkv(p, first + i, true);
 }
 
 enum { FIRST, SECOND, VECTOR }; /* inputs of what has two matrices */
@@ -212,16 +264,34 @@ void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint6
             gated(p, dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
 }
 
+/* The same of a value of m vectors, with what is added to both sums: inputs behind gamma. */
+static ref_value gated_of_batch(const problem *p, uint64_t element, bool quantizing)
+{
+    uint64_t row = element % (uint64_t)p->shape.n, vector = element / (uint64_t)p->shape.n;
+    ref_value sums[VECTOR];
+    for (unsigned i = FIRST; i < VECTOR; i++) {
+        sums[i] =
+            quantizing ? dot_quantizing(p, i, row, VECTOR, vector) : dot(p, i, row, VECTOR, vector);
+        if (p->options.bias)
+            add_value(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
+    }
+    return gated(p, sums[FIRST], sums[SECOND]);
+}
+
+void ref_gate_up_swiglu_batch(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                              ref_value *values)
+{
+    (void)output;
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = gated_of_batch(p, first + i, false);
+}
+
 void ref_gate_up_swiglu_quantizing(const problem *p, unsigned output, uint64_t first,
                                    uint64_t count, ref_value *values)
 {
     (void)output;
-    uint64_t n = (uint64_t)p->shape.n;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t row = (first + i) % n, vector = (first + i) / n;
-        values[i] = gated(p, dot_quantizing(p, FIRST, row, VECTOR, vector),
-                          dot_quantizing(p, SECOND, row, VECTOR, vector));
-    }
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = gated_of_batch(p, first + i, true);
 }
 
 void ref_rmsnorm_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,

@@ -18,6 +18,7 @@ enum { MAX_PARAMS = 12 };
 /* The sizes of what is computed. A size that an operation does not have is 0. */
 typedef struct problem_shape {
     int64_t k, n, m; /* W is [n,k], X is [m,k], Y is [m,n] */
+    int64_t n_kv;    /* rows of K and of V, where Q has n */
     int64_t head_dim, num_heads, num_kv_heads;
     int64_t max_seq_len, seq_len; /* positions that the cache holds, and that are valid */
     int64_t chunk_size;           /* positions that one chunk of a split sequence has */
@@ -95,16 +96,24 @@ typedef void reference(const problem *p, unsigned output, uint64_t first, uint64
 
 /* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1), and where the
  * problem says so gamma [k] of a norm, by which x becomes x / sqrt(mean(x^2) + epsilon) * gamma
- * first, and what is added to the sum: a bias [n], a residual [m,n]. */
+ * first, a bias [n] that is added to the sum, a scale of both, a residual [m,n] that is added to
+ * that, and a softcap c, by which it becomes c tanh(y / c). */
 reference ref_gemv;
 
 /* The same by a kernel that quantizes f32 activations itself, 32 by 32: x becomes d q, where d is
  * amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so close to a
  * tie that float arithmetic may take either side, the magnitude leaves room for the other one:
  * |w| d at the tolerance below. With
- * weights that are floats x stays as it is. Norm, bias and residual as above. */
+ * weights that are floats x stays as it is. All else as above. */
 reference ref_gemv_quantizing;
 #define REF_QUANTIZING_TOLERANCE 3e-7
+
+/* Three products of m vectors: y[m, n + 2 n_kv] has the rows of Q, of K, of V; inputs Wq [n,k], Wk,
+ * Wv [n_kv,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_kv]. */
+reference ref_qkv;
+
+/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
+reference ref_qkv_quantizing;
 
 /* Two products of one vector: output i is W_i x; inputs W_0, W_1 [n,k] (any format), x (f32 or
  * q8_1). */
@@ -118,7 +127,10 @@ reference ref_gate_up_swiglu;
 double ref_activation(int64_t activation, double g);
 double ref_gate_factor(int64_t activation, double u);
 
-/* The same of m vectors by a kernel that quantizes them itself, as ref_gemv_quantizing says. */
+/* The same of m vectors, with biases [n] of gate and up behind gamma. */
+reference ref_gate_up_swiglu_batch;
+
+/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
 reference ref_gate_up_swiglu_quantizing;
 
 /* ref_gemv of kernels that always norm. */
@@ -144,6 +156,38 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
  * Outputs y and h_out [m,k], inputs gamma, next_gamma [k], x, h [m,k], those that there are. A row
  * whose squares no float can add up is NaN. */
 reference ref_rms_norm;
+
+/* The token that comes next in each of m sequences, its position, and how many positions attention
+ * to it is over: outputs token, next_position, length [m]; inputs logits [m,n], the positions [m]
+ * that the logits are of, and for each row how to choose, [m, SAMPLING_WORDS].
+ *
+ * A logit l counts as t = cap(scale l). Tokens stand in an order: the larger logit first, of equal
+ * ones the lower number. top_k takes the first k of them, top_p of these as few as have p of all
+ * their exp(t); min_p takes away what has less than min_p of the first one's exp(t). What is left
+ * is drawn by exp(t / temperature): the first token in the order up to and including which there is
+ * more than a fraction u of the sum, where u is the first word of Philox4x32-10, by 2^32, of the
+ * seed and the counter (position, 0, 0, 0).
+ *
+ * A temperature that is not above 0, and a logit of plus infinity, take the first token. There is
+ * no token, which is said by the largest number, where a logit is NaN or all are minus infinity. A
+ * row whose position is the largest number is not in use: token and position are the same number,
+ * and the length is 0. */
+enum {
+    SAMPLING_TEMPERATURE,
+    SAMPLING_TOP_K, /* u32, 0: all; the others f32 */
+    SAMPLING_TOP_P, /* 1: all */
+    SAMPLING_MIN_P, /* 0: all */
+    SAMPLING_SEED_LOW,
+    SAMPLING_SEED_HIGH,
+    SAMPLING_WORDS = 8
+};
+reference ref_sample;
+
+/* Makes positions and ways to choose possible ones. */
+void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+/* The first word of Philox4x32-10. */
+uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
 
 /* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
  * is clamped to max_seq_len. */

@@ -86,6 +86,8 @@ static void add_value(printer *p, const setting *s)
     int64_t value = setting_value(s, p->decoder);
     if (!k->required && !s->shown && value == setting_default(s, p->decoder))
         return;
+    if (s->one_is_zero && value == real_bits(0))
+        value = real_bits(1);
     add_line(p, k->name,
              k->real      ? real_text(p->arena, real_of_bits(value))
              : k->choices ? k->choices[value].word

@@ -334,7 +334,7 @@ static bool check_multiples(product *p, const instance *in, diags *d)
         if (number == below)
             continue;
         const location *where = blame(p, k->name);
-        const char *words = formats[instance_weights(in)].name;
+        const char *words = formats[instance_strictest_weights(in)].name;
         if (where && below)
             diag_error(d, DIAG_NOT_A_MULTIPLE, *where,
                        "%s = %lld is not a multiple of %lld, as %s needs; the nearest are %lld and "

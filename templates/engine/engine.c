@@ -46,8 +46,10 @@ typedef struct driver {
 
 typedef struct options {
     const char *model, *prompt;
-    unsigned tokens; /* to print at most; 0: as many as there is room for */
-    model_sampling sampling;
+    unsigned tokens; /* to print at most */
+    float temperature, top_p, min_p;
+    uint32_t top_k;
+    uint64_t seed;
 } options;
 
 typedef struct engine {
@@ -116,5 +118,87 @@ static int open_driver(engine *e)
         !done(e, "no driver", model_cuda_init(&e->cuda, dlsym, library)))
         return 0;
     e->cuda.driver.report = report;
+    return 1;
+}
+
+/* Copies every tensor that the step reads to its place. The header was made for one model: a file
+ * of another has other tensors, formats or sizes. */
+static int load_model(engine *e)
+{
+    double start = seconds();
+    size_t i;
+    if (!done(e, "no memory for the model", model_create(&e->decoder, &e->cuda, NULL)))
+        return 0;
+    for (i = 0; i < model_plan.tensor_count; i++) {
+        const ptxgen_tensor *wanted = &model_tensors[i];
+        const gguf_tensor *found = gguf_find(&e->file, wanted->name);
+        if (!found)
+            return fail("%s has no %s: it is not the model of this header", e->options.model,
+                        wanted->name);
+        if (found->type->id != wanted->gguf_type || found->bytes != wanted->bytes)
+            return fail("%s: the header wants %s, %llu bytes, %s has %s, %llu bytes", wanted->name,
+                        wanted->format_name, (unsigned long long)wanted->bytes, e->options.model,
+                        found->type->name, (unsigned long long)found->bytes);
+        if (!done(e, wanted->name,
+                  model_load_tensor(&e->decoder, wanted, gguf_data(&e->file, found),
+                                    found->bytes)))
+            return 0;
+    }
+    fprintf(stderr, "loaded %.2f GiB in %.1f s, %.2f GiB of cache for %lld positions, %zu launches "
+                    "a token\n",
+            gibibytes(model_plan.bytes[PTXGEN_IN_WEIGHTS]), seconds() - start,
+            gibibytes(model_plan.bytes[PTXGEN_IN_CACHE]), (long long)model_plan.max_seq_len,
+            model_plan.steps[0].launch_count);
+    return 1;
+}
+
+/* A step as a graph: it is launched for every token and never changed, since token, position and
+ * length are in device memory. */
+static int record_step(engine *e, void **graph)
+{
+    void *recorded;
+    return done(e, "capture", e->driver.begin_capture(e->stream, CAPTURE_THREAD_LOCAL)) &&
+           done(e, "step", model_step(&e->decoder, e->stream)) &&
+           done(e, "capture", e->driver.end_capture(e->stream, &recorded)) &&
+           done(e, "graph", e->driver.instantiate(graph, recorded, 0));
+}
+
+/* Prints a token's text. What is no whole character yet waits in the stream for the next one. */
+static void print_token(engine *e, uint32_t token)
+{
+    char text[TOKENIZER_MOST_BYTES];
+    fwrite(text, 1, tokenizer_decode(&e->tokenizer, token, text), stdout);
+    fflush(stdout);
+}
+
+/* Prompt in steps of several tokens, then a token at a time. */
+static int generate(engine *e, const uint32_t *prompt, size_t count)
+{
+    const options *o = &e->options;
+    void *graph;
+    uint32_t token;
+    size_t room = (size_t)model_plan.max_seq_len - count, printed = 0;
+    double start = seconds(), begun;
+    if (!done(e, "sampling", model_sampling(&e->decoder, e->stream, o->temperature, o->top_k,
+                                            o->top_p, o->min_p, o->seed)) ||
+        !done(e, "prompt", model_prompt(&e->decoder, e->stream, prompt, count)) ||
+        !record_step(e, &graph) || !done(e, "prompt", e->driver.stream_wait(e->stream)))
+        return 0;
+    begun = seconds();
+    for (;;) {
+        if (!done(e, "step", model_token(&e->decoder, e->stream, &token)))
+            return 0;
+        if (token >= (uint32_t)model_plan.vocab)
+            return fail("the model's logits are no numbers");
+        if (tokenizer_is_end(&e->tokenizer, token))
+            break;
+        print_token(e, token);
+        if (++printed == o->tokens || printed > room)
+            break;
+        if (!done(e, "step", e->driver.launch_graph(graph, e->stream)))
+            return 0;
+    }
+    fprintf(stderr, "\nprompt %zu tokens in %.2f s, %zu tokens at %.1f tokens/s\n", count,
+            begun - start, printed, (double)printed / (seconds() - begun));
     return 1;
 }

@@ -2,6 +2,7 @@
 # Words for a fuzzer, one in quotes a line.
 #     dictionary.sh ptx FILE...   those in the emulator's tables: instructions, modifiers, directives
 #     dictionary.sh spec PTXGEN   families, keys and their words, as the tool names them
+#     dictionary.sh gguf FILE...  keys that the reader itself looks for
 set -eu
 what=$1
 shift
@@ -24,4 +25,5 @@ spec_words() {
 case $what in
 ptx) table_words "$@" ;;
 spec) spec_words "$@" ;;
+gguf) grep -oh '"[a-z]*\.[a-z.]*"' "$@" | tr -d '"' ;;
 esac | LC_ALL=C sort -u | sed '/./s/.*/"&"/'

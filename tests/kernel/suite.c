@@ -39,19 +39,26 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
 {
     instance in = { .family = f };
     for (const key *each = f->keys; each->name; each++)
+        instance_set(&in, each, key_default(each));
+    for (const key *each = f->keys; each->name; each++)
         if (each->choices && strncmp(weights, each->name, strlen(each->name)) == 0)
             instance_set(
                 &in, each,
                 word_index(each, arena_copy(a, strchr(weights, '=') + 1,
                                             strcspn(weights, " ") - strlen(each->name) - 1)));
+    for (const key *each = f->keys; each->name; each++)
+        if (each->like)
+            instance_set(&in, each, instance_default(&in, each));
     return key_multiple(&in, k);
 }
 
 bool suite_instance(arena *a, const family *f, const char *text, instance *in)
 {
+    uint64_t given = 0;
     *in = (instance){ .family = f };
     for (const key *k = f->keys; k->name; k++)
         instance_set(in, k, key_default(k));
+    in->shape.n_kv = family_key(f, "n_kv") ? 2 : 0;
     for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
         size_t name_length = strcspn(at, "="), length = strcspn(at, " ");
         const char *name = arena_copy(a, at, name_length);
@@ -63,8 +70,12 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
                      k->choices ? word_index(k, value)
                      : k->real  ? real_bits(atof(value))
                                 : atoll(value));
+        given |= UINT64_C(1) << (k - f->keys);
         at += length;
     }
+    for (const key *k = f->keys; k->name; k++)
+        if (k->like && !(given >> (k - f->keys) & 1))
+            instance_set(in, k, instance_default(in, k));
     for (const key *k = f->keys; k->name; k++)
         check_range(in, k);
     const char *blamed, *refusal = f->check ? f->check(in, a, &blamed) : NULL;

@@ -2,6 +2,7 @@
  * edges, sizes given at run time, inputs of every kind. A new family in gen/registry.c is tested
  * without a line here: its keys say what can vary, its formats which golden data is its own.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,8 @@ static const char *scaled(arena *a, const subject *s, const char *name, int64_t 
 /* "weights=… k=… n=… " in multiples of what the family takes: a text for GEMVs and quantizers. */
 static const char *sizes(arena *a, const subject *s, int64_t k, int64_t n)
 {
-    return arena_format(a, "%s%s%s", s->weights, scaled(a, s, "k", k), scaled(a, s, "n", n));
+    return arena_format(a, "%s%s%s%s", s->weights, scaled(a, s, "k", k), scaled(a, s, "n", n),
+                        scaled(a, s, "n_kv", n / 2 + 1));
 }
 
 static void is_right_at_the_edges(arena *a, const subject *s)
@@ -76,6 +78,12 @@ static void is_right_at_the_edges(arena *a, const subject *s)
         "activation=gelu",
         "activation=swiglu_oai",
         "activation=swiglu_oai norm=rms m=2",
+        "activation=gelu norm=rms bias=add m=3",
+        "norm=rms bias=add m=8",
+        "scale=0.22",
+        "scale=0.22 bias=add residual=add norm=rms m=3",
+        "softcap=30",
+        "softcap=0.25 bias=add scale=2 residual=add",
     };
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         for (int64_t k = 1; k <= 40; k += 13)
@@ -90,6 +98,31 @@ static void is_right_at_the_edges(arena *a, const subject *s)
     for (size_t i = 0; i < sizeof epsilons / sizeof *epsilons; i++)
         check_text(a, s, arena_format(a, "%sepsilon=%s", sizes(a, s, 5, 3), epsilons[i]),
                    FILL_TINY);
+}
+
+/* Q, K and V, or gate and up, that have formats of their own: each once beside two others. */
+static void is_right_with_formats_side_by_side(arena *a, const subject *s)
+{
+    enum { STRIDES = 3 };
+    static const int64_t strides[STRIDES] = { 1, 5, 9 };
+    bool third = has_key(s->family, "weights_v");
+    if (!third && !has_key(s->family, "weights_u"))
+        return;
+    instance in;
+    suite_instance(a, s->family, arena_format(a, "%sk=768 n=1", s->weights), &in);
+    int64_t own = instance_weights_index(instance_weights(&in)), all = 0;
+    while (weights_choices[all].word)
+        all++;
+    for (int i = 0; i < STRIDES; i++) {
+        const char *second = weights_choices[(own + strides[i]) % all].word;
+        const char *last = weights_choices[(own + 2 * strides[i]) % all].word;
+        const char *formats_of =
+            arena_format(a, "%sweights_%s=%s %s", s->weights, third ? "k" : "u", second,
+                         third ? arena_format(a, "weights_v=%s ", last) : "");
+        check_text(a, s, arena_format(a, "%sk=768 n=5", formats_of), FILL_NORMAL);
+        check_text(a, s, arena_format(a, "%sk=1280 n=33 norm=rms bias=add m=3", formats_of),
+                   FILL_OUTLIERS);
+    }
 }
 
 static int one_to(random_source *r, uint64_t most)
@@ -233,7 +266,8 @@ static void check_loosely(arena *a, const trial *t, const void *output, const do
 /* Golden inputs and the result that belongs to them: matrices first, then x, then with_gamma. */
 typedef struct golden_gemv {
     unsigned rows;
-    const void *matrices[2];
+    const char *keys; /* beside k, n and m; NULL: none */
+    const void *matrices[MAX_MATRICES];
     bool with_gamma;
     const double *y, *y_q8; /* of the first output, of x.f32 and x.q8_1.bin */
 } golden_gemv;
@@ -245,7 +279,10 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     int32_t at_once = has_key(f, "m") ? d->m : 1;
     const char *m = has_key(f, "m") ? arena_format(a, "m=%d", d->m) : "";
     instance in;
-    suite_instance(a, f, arena_format(a, "%sk=%d n=%u %s", s->weights, d->k, data->rows, m), &in);
+    suite_instance(a, f,
+                   arena_format(a, "%sk=%d n=%u %s %s", s->weights, d->k, data->rows, m,
+                                data->keys ? data->keys : ""),
+                   &in);
     kernel k = suite_kernel(a, &in);
 
     bool quantized = f->activations == FORMAT_Q8_1;
@@ -257,7 +294,7 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     trial_setup setup = suite_setup(&in, s->device);
     trial t = trial_prepare(a, &in, &setup);
     size_t inputs = 0;
-    for (; inputs < 2 && data->matrices[inputs]; inputs++)
+    for (; inputs < MAX_MATRICES && data->matrices[inputs]; inputs++)
         put_input(&t, inputs, data->matrices[inputs]);
     if (data->with_gamma)
         put_input(&t, inputs + 1, golden(a, "rmsnorm.gamma.f32", 0));
@@ -282,6 +319,32 @@ static void gemv_of_golden_data(arena *a, const subject *s)
             a, s,
             &(golden_gemv){ .rows = g.rows, .matrices = { g.weights }, .y = g.y, .y_q8 = g.y_q8 });
     }
+}
+
+/* Q of weights quantized by ggml, K of blocks of random bytes, V as Q. */
+static void qkv_of_golden_data(arena *a, const subject *s)
+{
+    const golden_dims *d = golden(a, "dims.i32", sizeof *d);
+    instance in;
+    suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
+    format weights = instance_weights(&in);
+    golden_matrix g[MAX_MATRICES];
+    unsigned rows = UINT_MAX;
+    golden_gemv data = { 0 };
+    for (int i = 0; i < MAX_MATRICES; i++) {
+        g[i] = golden_matrix_of(a, weights, i == 1 && weights != FORMAT_F32);
+        data.matrices[i] = g[i].weights;
+        rows = g[i].rows < rows ? g[i].rows : rows;
+    }
+    double *y = arena_alloc(a, (size_t)d->m * MAX_MATRICES * rows * sizeof *y);
+    for (size_t v = 0, at = 0; v < (size_t)d->m; v++)
+        for (int i = 0; i < MAX_MATRICES; i++)
+            for (unsigned row = 0; row < rows; row++)
+                y[at++] = g[i].y[v * g[i].rows + row];
+    data.rows = rows;
+    data.keys = arena_format(a, "n_kv=%u", rows);
+    data.y = y;
+    check_golden_gemv(a, s, &data);
 }
 
 /* A product with a vector that has a single 1 is a weight. blocks of 256 weights; NULL: random ones
@@ -322,7 +385,7 @@ static void check_decoded(arena *a, const subject *s, unsigned blocks, const voi
 /* The family that rounds nothing has each weight as ggml decodes it, to the bit. */
 static void decodes_every_weight(arena *a, const subject *s)
 {
-    if (s->family->quantizes || s->family->op == OP_EMBED_ROWS)
+    if (s->family->quantizes || s->family->op != OP_GEMV)
         return;
     instance in;
     suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
@@ -406,6 +469,7 @@ static void equals_golden_data(arena *a, const subject *s)
         [OP_GEMV] = gemv_of_golden_data,         [OP_QUANTIZE] = quantize_golden_data,
         [OP_GATE_UP] = gemv_pair_of_golden_data, [OP_GATE_UP_SWIGLU] = swiglu_of_golden_data,
         [OP_KV] = gemv_pair_of_golden_data,      [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
+        [OP_QKV] = qkv_of_golden_data,
     };
     if (checks[s->family->op])
         checks[s->family->op](a, s);
@@ -422,6 +486,7 @@ int main(void)
         { "equals_golden_data", equals_golden_data, NULL, false },
         { "decodes_every_weight", decodes_every_weight, "weights", false },
         { "is_right_at_the_edges", is_right_at_the_edges, NULL, false },
+        { "is_right_with_formats_side_by_side", is_right_with_formats_side_by_side, NULL, false },
         { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
         { "is_right_for_any_number_of_rows", is_right_for_any_number_of_rows, "rows", false },

@@ -57,7 +57,7 @@ static instance first_of(const family *f)
     }
     in.shape.k = 512;
     in.shape.n = 8;
-    in.n_kv = 4;
+    in.shape.n_kv = 4;
     return in;
 }
 

@@ -1,0 +1,179 @@
+#include "from_gguf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "family/family.h"
+#include "spec/decoder.h"
+
+enum { MOST_PREFIX = 64, KIBI = 1024 };
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "Llama-3.1-8B" becomes "llama_3_1_8b": a C identifier that '_' may follow. */
+static const char *make_prefix(arena *a, const char *text, size_t length)
+{
+    strbuf prefix = strbuf_new(a);
+    for (size_t i = 0; i < length && prefix.length < MOST_PREFIX; i++) {
+        char c = text[i];
+        bool is_upper = c >= 'A' && c <= 'Z', is_digit = c >= '0' && c <= '9';
+        if (is_digit && !prefix.length)
+            strbuf_put(&prefix, "m");
+        if (is_upper || is_digit || (c >= 'a' && c <= 'z'))
+            strbuf_char(&prefix, is_upper ? (char)(c - 'A' + 'a') : c);
+        else if (prefix.length && prefix.text[prefix.length - 1] != '_')
+            strbuf_char(&prefix, '_');
+    }
+    while (prefix.length && prefix.text[prefix.length - 1] == '_')
+        prefix.text[--prefix.length] = '\0';
+    return prefix.length ? prefix.text : NULL;
+}
+
+static const char *prefix_of(arena *a, const char *path, const gguf_file *file)
+{
+    gguf_string name = { 0 };
+    const char *file_name = base_name(path), *end = strstr(file_name, ".gguf"), *prefix = NULL;
+    if (gguf_get_string(gguf_find_key(file, "general.name"), &name))
+        prefix = make_prefix(a, name.bytes, name.length);
+    if (!prefix)
+        prefix = make_prefix(a, file_name, end ? (size_t)(end - file_name) : strlen(file_name));
+    return prefix ? prefix : "model";
+}
+
+/* Text of a file as a comment has it: whatever is not printable ASCII is a '?'. */
+static void put_printable(strbuf *out, const char *text)
+{
+    for (; *text; text++)
+        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
+}
+
+/* "sm_80,sm_90" as a list. */
+static void put_targets(strbuf *out, const char *list)
+{
+    for (; *list; list++) {
+        strbuf_char(out, *list);
+        if (*list == ',' && list[1] != ' ')
+            strbuf_char(out, ' ');
+    }
+}
+
+static const char *positions_text(arena *a, int64_t positions)
+{
+    bool kibi = positions % KIBI == 0;
+    return arena_format(a, kibi ? "%lldk" : "%lld",
+                        (long long)(kibi ? positions / KIBI : positions));
+}
+
+static void put_spec(strbuf *out, const char *path, const gguf_file *file, const model *m,
+                     const spec_overrides *overrides)
+{
+    arena *a = out->arena;
+    bool has_freqs = m->decoder.has[TENSOR_ROPE_FREQS];
+    decoder_note notes[] = {
+        { "max_seq_len",
+          arena_format(a, "the model was trained for %s", positions_text(a, m->context_length)) },
+        { "m", "tokens a step" },
+        { "rope_factors", has_freqs ? tensor_infos[TENSOR_ROPE_FREQS].name
+                                    : arena_format(a, "short up to max_seq_len = %s, else long",
+                                                   positions_text(a, m->original_context)) },
+        { NULL, NULL },
+    };
+    strbuf_put(out, "; Written by ptxgen --from-gguf from ");
+    put_printable(out, base_name(path));
+    strbuf_put(out, ". Edit it: it is the source from here on.\n");
+    if (m->ignored_window)
+        strbuf_format(out, "; The file's sliding window of %lld is not applied, as in llama.cpp.\n",
+                      (long long)m->ignored_window);
+    strbuf_format(out, "[ptxgen]\nprefix  = %s\ntargets = ",
+                  overrides->prefix ? overrides->prefix : prefix_of(a, path, file));
+    put_targets(out, overrides->targets ? overrides->targets : "sm_80");
+    strbuf_put(out, "\n\n");
+    decoder_print(out, &m->decoder, notes);
+}
+
+typedef struct type_count {
+    const gguf_type *type;
+    size_t count;
+} type_count;
+
+/* Those that most tensors have first, f32 behind all others. */
+static int by_count(const void *left, const void *right)
+{
+    const type_count *a = left, *b = right;
+    if ((a->type->id == 0) != (b->type->id == 0))
+        return a->type->id == 0 ? 1 : -1;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return a->type->id < b->type->id ? -1 : 1;
+}
+
+static void put_lower(strbuf *out, const char *text)
+{
+    for (; *text; text++)
+        strbuf_char(out, *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text);
+}
+
+static void put_types(strbuf *out, const gguf_file *file)
+{
+    VEC(type_count) counts = { 0 };
+    for (size_t i = 0; i < file->tensor_count; i++) {
+        size_t at = 0;
+        while (at < counts.count && counts.items[at].type != file->tensors[i].type)
+            at++;
+        if (at == counts.count)
+            *VEC_PUSH(out->arena, &counts) = (type_count){ file->tensors[i].type, 0 };
+        counts.items[at].count++;
+    }
+    qsort(counts.items, counts.count, sizeof *counts.items, by_count);
+    for (size_t i = 0; i < counts.count; i++) {
+        strbuf_put(out, i ? ", " : "");
+        put_lower(out, counts.items[i].type->name);
+        strbuf_format(out, " %zu", counts.items[i].count);
+    }
+}
+
+static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
+{
+    strbuf_format(out, "ptxgen: %s, %lld layers, %lld wide, %lld/%lld heads of %lld, %zu tensors (",
+                  d->architecture, (long long)d->layers, (long long)d->hidden,
+                  (long long)d->num_heads, (long long)d->num_kv_heads, (long long)d->head_dim,
+                  file->tensor_count);
+    put_types(out, file);
+    strbuf_put(out, ")\n");
+}
+
+static bool open_file(const char *path, gguf_file *file, diags *d)
+{
+    gguf_error error;
+    if (gguf_open(path, file, &error))
+        return true;
+    size_t length = strlen(path);
+    bool names_path = strncmp(error.message, path, length) == 0 && error.message[length] == ':';
+    const char *message = error.message + (names_path ? length + 1 : 0);
+    diag_error(d, os_exists(path) ? DIAG_BAD_GGUF : DIAG_UNREADABLE, (location){ .file = path },
+               "%s", message + strspn(message, " "));
+    return false;
+}
+
+bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
+               const model_options *options, strbuf *out, strbuf *said, diags *d)
+{
+    gguf_file file;
+    model m;
+    spec back;
+    bool right = open_file(path, &file, d) && model_read(a, path, &file, options, &m, d);
+    if (right) {
+        put_spec(out, path, &file, &m, overrides);
+        put_summary(said, &file, &m.decoder);
+        /* What the sizes of the file may break, a rule of the spec says. */
+        right = spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), out->text,
+                           out->length, families, NULL, &back, d);
+    }
+    gguf_close(&file);
+    return right;
+}

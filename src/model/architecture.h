@@ -1,0 +1,59 @@
+/* What an architecture is to the reader of models, and what its file may use. */
+#ifndef PTXGEN_MODEL_ARCHITECTURE_H
+#define PTXGEN_MODEL_ARCHITECTURE_H
+
+#include "model/model.h"
+
+typedef struct model_reader {
+    arena *arena;
+    diags *diags;
+    const gguf_file *file;
+    location where; /* the file */
+    const struct architecture *architecture;
+    bool *known_keys, *known_tensors; /* of the file's: those that were read, or say nothing */
+    model *out;
+} model_reader;
+
+/* The style and activation hold for all layers. Tensors are those besides what every decoder has;
+ * each list ends with TENSOR_COUNT. Fused q, k and v may stand in place of three in all. */
+typedef struct architecture {
+    const char *name; /* general.architecture */
+    int64_t rope_style, activation;
+    const uint8_t *required, *optional;
+    bool may_fuse_gate_up, has_long_factors;
+    void (*adapt)(model_reader *r); /* what is read besides the keys of all; NULL: nothing */
+} architecture;
+
+extern const architecture model_llama, model_mistral3, model_qwen2, model_qwen3, model_gemma2,
+    model_gemma3, model_phi3, model_granite;
+
+/* Biases of the products of attention and ffn. */
+extern const uint8_t model_biases[];
+
+/* Keys by their names behind "ARCHITECTURE."; a key that is a list by layer has to have one value
+ * for all. A problem is reported and the fallback returned. */
+bool model_has_key(const model_reader *r, const char *name);
+int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback);
+int64_t model_required_number(model_reader *r, const char *name);
+double model_real(model_reader *r, const char *name, double fallback);
+double model_required_real(model_reader *r, const char *name);
+bool model_flag(model_reader *r, const char *name, bool fallback);
+
+/* The text of a key; fallback where it has none. */
+const char *model_text(model_reader *r, const char *name, const char *fallback);
+
+/* Marks a key as known that means nothing here. */
+void model_ignore_key(model_reader *r, const char *name);
+
+/* Gives all layers a window but each last of period. A pattern in the file stands above that. */
+void model_windows(model_reader *r, int64_t window, int64_t period);
+
+/* RoPE without scaling and factors. */
+rope_options model_plain_rope(int64_t style, int64_t dims);
+
+/* Marks a tensor as known that the decoder leaves out. */
+void model_ignore_tensor(model_reader *r, decoder_tensor t);
+
+void model_error(model_reader *r, diag_code code, const char *format, ...) PRINTF_LIKE(3, 4);
+
+#endif

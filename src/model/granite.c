@@ -1,0 +1,21 @@
+/* Granite 3: a llama whose embeddings, branches and logits are scaled. */
+#include "model/architecture.h"
+
+static void adapt(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    double divisor = model_real(r, "logit_scale", 0);
+    d->logit_scale = divisor > 0 && (divisor < 1 || divisor > 1) ? 1 / divisor : 0;
+    d->residual_scale = model_real(r, "residual_scale", 0);
+    d->embedding_scale = model_real(r, "embedding_scale", 0);
+    if (!model_flag(r, "rope.scaling.finetuned", true))
+        d->rope[0] = d->rope[1] = model_plain_rope(ROPE_NONE, d->head_dim);
+}
+
+const architecture model_granite = {
+    .name = "granite",
+    .rope_style = ROPE_NORM,
+    .activation = ACTIVATION_SILU,
+    .optional = model_biases,
+    .adapt = adapt,
+};

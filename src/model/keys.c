@@ -1,0 +1,341 @@
+/* Keys of a GGUF file, by the names and with the defaults that llama.cpp gives them. */
+#include "model/keys.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const gguf_key *find_key(const model_reader *r, const char *name)
+{
+    return gguf_find_key(r->file, arena_format(r->arena, "%s.%s", r->architecture->name, name));
+}
+
+bool model_has_key(const model_reader *r, const char *name)
+{
+    return find_key(r, name);
+}
+
+void model_ignore_key(model_reader *r, const char *name)
+{
+    const gguf_key *key = find_key(r, name);
+    if (key)
+        r->known_keys[key - r->file->keys] = true;
+}
+
+/* A key that is about to be read; NULL where there is none. */
+static const gguf_key *use_key(model_reader *r, const char *name)
+{
+    model_ignore_key(r, name);
+    return find_key(r, name);
+}
+
+static void report_missing(model_reader *r, const char *name)
+{
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s is missing", r->architecture->name, name);
+}
+
+static void report_type(model_reader *r, const gguf_key *key, const char *wanted)
+{
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s is %s %s, not %s", key->name,
+                key->is_array ? "an array of" : "of type", gguf_value_name(key->type), wanted);
+}
+
+int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback)
+{
+    const gguf_key *key = use_key(r, name);
+    int64_t first = 0, other;
+    if (!key)
+        return fallback;
+    if (!gguf_get_i64(key, 0, &first)) {
+        report_type(r, key, "a whole number");
+        return fallback;
+    }
+    for (uint64_t l = 1; key->is_array && l < key->count; l++)
+        if (gguf_get_i64(key, l, &other) && other != first) {
+            model_error(r, DIAG_BAD_MODEL_KEY,
+                        "%s is %lld in layer 0 and %lld in layer %llu; a decoder here has one "
+                        "value for all layers",
+                        key->name, (long long)first, (long long)other, (unsigned long long)l);
+            return fallback;
+        }
+    if (first >= least && first <= INT32_MAX)
+        return first;
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s = %lld is not from %lld to %d", key->name,
+                (long long)first, (long long)least, INT32_MAX);
+    return fallback;
+}
+
+int64_t model_required_number(model_reader *r, const char *name)
+{
+    if (!model_has_key(r, name))
+        report_missing(r, name);
+    return model_number(r, name, 1, 1);
+}
+
+/* The decimal of fewest digits that is the same f32: what was meant by 9.99999974737875e-06 is
+ * 1e-5. */
+static double shortest(double number)
+{
+    enum { EXACT_DIGITS = 9 };
+    char text[32];
+    for (int digits = 1; digits <= EXACT_DIGITS; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        float back = strtof(text, NULL);
+        if (!(back < number || back > number))
+            return strtod(text, NULL);
+    }
+    return number;
+}
+
+double model_real(model_reader *r, const char *name, double fallback)
+{
+    const gguf_key *key = use_key(r, name);
+    double number;
+    if (!key)
+        return fallback;
+    if (key->is_array || !gguf_get_f64(key, 0, &number)) {
+        report_type(r, key, "a number");
+        return fallback;
+    }
+    if (isfinite(number) && number >= 0)
+        return key->type == GGUF_F32 ? shortest(number) : number;
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s = %s is no number of 0 or more", key->name,
+                isfinite(number) ? "a negative one" : "NaN or infinity");
+    return fallback;
+}
+
+double model_required_real(model_reader *r, const char *name)
+{
+    if (!model_has_key(r, name))
+        report_missing(r, name);
+    return model_real(r, name, 1);
+}
+
+bool model_flag(model_reader *r, const char *name, bool fallback)
+{
+    const gguf_key *key = use_key(r, name);
+    bool flag = fallback;
+    if (key && !gguf_get_bool(key, 0, &flag))
+        report_type(r, key, "a bool");
+    return flag;
+}
+
+const char *model_text(model_reader *r, const char *name, const char *fallback)
+{
+    const gguf_key *key = use_key(r, name);
+    gguf_string text;
+    if (!key)
+        return fallback;
+    if (gguf_get_string(key, &text))
+        return arena_copy(r->arena, text.bytes, text.length);
+    report_type(r, key, "a text");
+    return fallback;
+}
+
+/* A size that may only be what another one is. */
+static void require_same(model_reader *r, const char *name, int64_t number)
+{
+    int64_t found = model_number(r, name, 0, number);
+    if (found != number)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s.%s = %lld is not %lld; heads of k and v, and of all layers, have one size "
+                    "here",
+                    r->architecture->name, name, (long long)found, (long long)number);
+}
+
+static void read_sizes(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    d->layers = model_required_number(r, "block_count");
+    d->hidden = model_required_number(r, "embedding_length");
+    d->ff = model_required_number(r, "feed_forward_length");
+    d->num_heads = model_required_number(r, "attention.head_count");
+    d->num_kv_heads = model_number(r, "attention.head_count_kv", 1, d->num_heads);
+    d->head_dim = model_number(r, "attention.key_length", 1, d->hidden / d->num_heads);
+    require_same(r, "attention.value_length", d->head_dim);
+    require_same(r, "attention.key_length_swa", d->head_dim);
+    require_same(r, "attention.value_length_swa", d->head_dim);
+    if (d->layers > DECODER_MOST_LAYERS)
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s.block_count = %lld is more than %d",
+                    r->architecture->name, (long long)d->layers, DECODER_MOST_LAYERS);
+}
+
+/* What YaRN multiplies cos and sin by, where it is not told: 1 + 0.1 ln factor. Models with a
+ * multiplier of the logarithm scale their scores instead. */
+static double yarn_magnitude(model_reader *r, double factor)
+{
+    double multiplier = model_real(r, "rope.scaling.yarn_log_multiplier", 0);
+    double growth = factor > 1 ? 0.1 * log(factor) : 0;
+    return (1 + growth) / (1 + multiplier * growth);
+}
+
+static void read_yarn(model_reader *r, rope_options *rope, double factor, double *magnitude)
+{
+    rope->scaling = ROPE_YARN;
+    rope->factor = factor > 0 ? factor : 1;
+    rope->original_context =
+        (double)model_number(r, "rope.scaling.original_context_length", 1, r->out->context_length);
+    rope->extension = model_real(r, "rope.scaling.yarn_ext_factor", 1);
+    rope->beta_fast = model_real(r, "rope.scaling.yarn_beta_fast", 32);
+    rope->beta_slow = model_real(r, "rope.scaling.yarn_beta_slow", 1);
+    *magnitude *= rope->extension > 0 ? yarn_magnitude(r, rope->factor)
+                                      : model_real(r, "rope.scaling.yarn_attn_factor", 1);
+    model_ignore_key(r, "rope.scaling.yarn_attn_factor");
+}
+
+static void read_scaling(model_reader *r, rope_options *rope)
+{
+    const char *type = model_text(r, "rope.scaling.type", "linear");
+    double old = model_real(r, "rope.scale_linear", 0);
+    double factor = model_real(r, "rope.scaling.factor", old);
+    double magnitude = model_real(r, "rope.scaling.attn_factor", 1);
+    bool is_linear = strcmp(type, "linear") == 0;
+    if (is_linear && factor > 0 && (factor < 1 || factor > 1)) {
+        rope->scaling = ROPE_LINEAR;
+        rope->factor = factor;
+    } else if (strcmp(type, "yarn") == 0) {
+        read_yarn(r, rope, factor, &magnitude);
+    } else if (!is_linear && strcmp(type, "none") != 0 &&
+               !(r->architecture->has_long_factors && strcmp(type, "longrope") == 0)) {
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s.rope.scaling.type = '%s' is unknown; there are %s",
+                    r->architecture->name, type,
+                    r->architecture->has_long_factors ? "none, linear, yarn and longrope"
+                                                      : "none, linear and yarn");
+    }
+    rope->magnitude = magnitude < 1 || magnitude > 1 ? magnitude : 0;
+    model_ignore_key(r, "rope.scaling.original_context_length");
+}
+
+rope_options model_plain_rope(int64_t style, int64_t dims)
+{
+    return (rope_options){ .style = style,
+                           .dims = dims,
+                           .base = 10000,
+                           .factor = 1,
+                           .extension = 1,
+                           .beta_fast = 32,
+                           .beta_slow = 1 };
+}
+
+static void read_rope(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    int64_t dims = model_number(r, "rope.dimension_count", 2, d->head_dim);
+    d->rope[0] = model_plain_rope(r->architecture->rope_style, dims);
+    d->rope[0].base = model_real(r, "rope.freq_base", d->rope[0].base);
+    require_same(r, "rope.dimension_count_swa", d->rope[0].dims);
+    read_scaling(r, &d->rope[0]);
+    d->rope[1] = d->rope[0];
+}
+
+static void read_step(decoder *d, int64_t context_length, const model_options *options)
+{
+    int64_t usual = context_length < MODEL_USUAL_POSITIONS ? context_length : MODEL_USUAL_POSITIONS;
+    d->max_seq_len = options->max_seq_len ? options->max_seq_len : usual;
+    d->kv_type = options->kv_type < 0 ? KV_F16 : options->kv_type;
+    d->precision = PRECISION_Q8;
+    d->m[d->m_count++] = 1;
+    d->m[d->m_count++] = DECODER_MOST_ROWS;
+    d->sequences = 1;
+}
+
+void model_read_keys(model_reader *r, const model_options *options)
+{
+    decoder *d = &r->out->decoder;
+    d->architecture = r->architecture->name;
+    d->activation = r->architecture->activation;
+    const char *key, *feature = model_missing_feature(r, &key);
+    if (feature) {
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s says that the model needs %s, which has no decoder "
+                    "here",
+                    key, feature);
+        return;
+    }
+    r->out->context_length = model_required_number(r, "context_length");
+    read_sizes(r);
+    read_rope(r);
+    read_step(d, r->out->context_length, options);
+    d->epsilon = model_required_real(r, "attention.layer_norm_rms_epsilon");
+    d->attention_scale = model_real(r, "attention.scale", 0);
+}
+
+void model_windows(model_reader *r, int64_t window, int64_t period)
+{
+    static const char pattern[] = "attention.sliding_window_pattern";
+    decoder *d = &r->out->decoder;
+    const gguf_key *key = use_key(r, pattern);
+    bool by_layer = key && key->is_array, any = false;
+    if (key && !by_layer)
+        period = model_number(r, pattern, 1, period);
+    for (int64_t l = 0; window && l < d->layers; l++) {
+        bool windowed = l % period < period - 1;
+        if (by_layer && !gguf_get_bool(key, (uint64_t)l, &windowed))
+            model_error(r, DIAG_BAD_MODEL_KEY, "%s says nothing of layer %lld", key->name,
+                        (long long)l);
+        d->windowed[l] = windowed;
+        any |= windowed;
+    }
+    d->window = any ? window : 0;
+}
+
+/* What says nothing of how a token is computed. */
+static void ignore_keys(model_reader *r)
+{
+    static const char *const names[] = { "vocab_size", "tensor_data_layout",
+                                         "rope.scaling.finetuned" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        model_ignore_key(r, names[i]);
+}
+
+/* A window that no layer of the architecture has: nothing where it is not shorter than what there
+ * is room for. */
+static void ignore_wide_window(model_reader *r)
+{
+    static const char name[] = "attention.sliding_window";
+    const gguf_key *key = find_key(r, name);
+    int64_t window;
+    if (key && gguf_get_i64(key, 0, &window) &&
+        (window <= 0 || window >= r->out->decoder.max_seq_len))
+        model_ignore_key(r, name);
+}
+
+void model_check_keys(model_reader *r)
+{
+    const char *prefix = arena_format(r->arena, "%s.", r->architecture->name);
+    ignore_keys(r);
+    ignore_wide_window(r);
+    for (size_t i = 0; i < r->file->key_count; i++) {
+        const char *name = r->file->keys[i].name;
+        if (!r->known_keys[i] && strncmp(name, prefix, strlen(prefix)) == 0)
+            model_error(r, DIAG_BAD_MODEL_KEY,
+                        "%s has no meaning here; what it changes would be left out", name);
+    }
+}
+
+const char *model_missing_feature(model_reader *r, const char **key)
+{
+    static const struct {
+        const char *name, *feature;
+    } features[] = {
+        { "ssm.conv_kernel", "layers with a recurrent state (delta net or SSM)" },
+        { "attention.kv_lora_rank", "multi-head latent attention" },
+        { "attention.q_lora_rank", "multi-head latent attention" },
+        { "expert_count", "a mixture of experts" },
+        { "expert_used_count", "a mixture of experts" },
+        { "expert_feed_forward_length", "a mixture of experts" },
+        { "expert_shared_count", "a mixture of experts" },
+        { "leading_dense_block_count", "a mixture of experts" },
+        { "nextn_predict_layers", "layers that predict further tokens" },
+    };
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+        const gguf_key *found = use_key(r, features[i].name);
+        int64_t number;
+        if (!found || (gguf_get_i64(found, 0, &number) && number == 0))
+            continue;
+        *key = found->name;
+        return features[i].feature;
+    }
+    return NULL;
+}

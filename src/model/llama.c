@@ -1,0 +1,15 @@
+/* Llama 2 and 3, Mistral, SmolLM and all that call themselves llama. */
+#include "model/architecture.h"
+
+static const uint8_t optional[] = {
+    TENSOR_ATTN_Q_BIAS,      TENSOR_ATTN_K_BIAS,   TENSOR_ATTN_V_BIAS, TENSOR_ATTN_QKV_BIAS,
+    TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, TENSOR_FFN_DOWN_BIAS,
+    TENSOR_ROPE_FREQS,       TENSOR_COUNT,
+};
+
+const architecture model_llama = {
+    .name = "llama",
+    .rope_style = ROPE_NORM,
+    .activation = ACTIVATION_SILU,
+    .optional = optional,
+};

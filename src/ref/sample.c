@@ -1,0 +1,213 @@
+/* Sampling in double, by sorting all tokens. What decides is whether one sum is below another:
+ * where float arithmetic may see that in another way, the magnitude is infinite, and nothing is
+ * known. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref/reference.h"
+
+enum { LOGITS, POSITIONS, SAMPLING }; /* inputs */
+
+static const double DOUBT = 2e-5; /* of a sum: by exp of a capped logit's rounding */
+
+uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high)
+{
+    enum { ROUNDS = 10 };
+    uint32_t c[4] = { counter, 0, 0, 0 };
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t first = UINT64_C(0xd2511f53) * c[0], second = UINT64_C(0xcd9e8d57) * c[2];
+        c[0] = (uint32_t)(second >> 32) ^ c[1] ^ key_low;
+        c[1] = (uint32_t)second;
+        c[2] = (uint32_t)(first >> 32) ^ c[3] ^ key_high;
+        c[3] = (uint32_t)first;
+        key_low += 0x9e3779b9;
+        key_high += 0xbb67ae85;
+    }
+    return c[0];
+}
+
+typedef struct candidate {
+    float logit;
+    uint32_t token;
+    double weight;
+} candidate;
+
+typedef struct way {
+    float temperature, top_p, min_p;
+    uint32_t top_k, seed_low, seed_high;
+} way;
+
+static uint32_t word_of(const problem *p, unsigned input, uint64_t number)
+{
+    uint32_t word;
+    memcpy(&word, (const char *)p->inputs[input] + number * sizeof word, sizeof word);
+    return word;
+}
+
+static float float_word(const problem *p, uint64_t number)
+{
+    uint32_t word = word_of(p, SAMPLING, number);
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+static way way_of(const problem *p, uint64_t row)
+{
+    uint64_t at = row * SAMPLING_WORDS;
+    return (way){
+        .temperature = float_word(p, at + SAMPLING_TEMPERATURE),
+        .top_p = float_word(p, at + SAMPLING_TOP_P),
+        .min_p = float_word(p, at + SAMPLING_MIN_P),
+        .top_k = word_of(p, SAMPLING, at + SAMPLING_TOP_K),
+        .seed_low = word_of(p, SAMPLING, at + SAMPLING_SEED_LOW),
+        .seed_high = word_of(p, SAMPLING, at + SAMPLING_SEED_HIGH),
+    };
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->logit > y->logit || x->logit < y->logit)
+        return x->logit > y->logit ? -1 : 1;
+    return x->token < y->token ? -1 : 1;
+}
+
+static double counts_as(const problem *p, float logit)
+{
+    double t = (double)logit * (p->options.scale > 0 ? p->options.scale : 1);
+    double cap = p->options.softcap;
+    return cap > 0 ? cap * tanh(t / cap) : t;
+}
+
+/* Weighs the first count ones, and gives the sum. */
+static double weigh(const problem *p, candidate *c, uint64_t count, double temperature)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        c[i].weight = exp((counts_as(p, c[i].logit) - counts_as(p, c[0].logit)) / temperature);
+        sum += c[i].weight;
+    }
+    return sum;
+}
+
+/* How many there are up to the one that reaches a part of a sum. */
+static uint64_t reaching(const candidate *c, uint64_t count, double goal, double sum, bool *doubt)
+{
+    double before = 0;
+    uint64_t i = 0;
+    for (; i < count && (i == 0 || before < goal); i++) {
+        *doubt |= i > 0 && fabs(before - goal) <= DOUBT * sum;
+        before += c[i].weight;
+    }
+    *doubt |= i < count && fabs(before - goal) <= DOUBT * sum;
+    return i;
+}
+
+static uint64_t above(const candidate *c, uint64_t count, double least, bool *doubt)
+{
+    uint64_t left = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        *doubt |= least > 0 && fabs(c[i].weight - least) <= DOUBT * least;
+        left += c[i].weight >= fmin(least, 1);
+    }
+    return left;
+}
+
+static ref_value draw(const problem *p, const way *w, uint32_t position, candidate *c, uint64_t n)
+{
+    bool doubt = false;
+    uint64_t count = w->top_k && w->top_k < n ? w->top_k : n;
+    double sum = weigh(p, c, count, 1);
+    if (w->top_p < 1)
+        count = reaching(c, count, (double)w->top_p * sum, sum, &doubt);
+    count = above(c, count, (double)w->min_p, &doubt);
+    sum = weigh(p, c, count, (double)w->temperature);
+    double u = ref_philox(position, w->seed_low, w->seed_high) * 0x1p-32, upto = 0;
+    uint64_t i = 0;
+    for (; i + 1 < count; i++) {
+        upto += c[i].weight;
+        doubt |= fabs(upto - u * sum) <= DOUBT * sum;
+        if (upto > u * sum)
+            break;
+    }
+    return (ref_value){ c[i].token, doubt ? HUGE_VAL : 0 };
+}
+
+static ref_value token_of_row(const problem *p, uint64_t row, uint32_t position)
+{
+    uint64_t n = (uint64_t)p->shape.n;
+    candidate *c = malloc(n * sizeof *c);
+    ref_value none = { UINT32_MAX, 0 }, token = none;
+    bool any_nan = !c;
+    for (uint64_t i = 0; i < n && c; i++) {
+        problem_read(p, LOGITS, row * n + i, 1, &c[i].logit);
+        c[i].token = (uint32_t)i;
+        any_nan |= isnan(c[i].logit);
+    }
+    if (!any_nan) {
+        way w = way_of(p, row);
+        qsort(c, n, sizeof *c, by_order);
+        if (!(w.temperature > 0) || isinf(c[0].logit))
+            token = c[0].logit < -FLT_MAX ? none : (ref_value){ c[0].token, 0 };
+        else
+            token = draw(p, &w, position, c, n);
+    }
+    free(c);
+    return token;
+}
+
+void ref_sample(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                ref_value *values)
+{
+    enum { TOKEN, NEXT_POSITION };
+    for (uint64_t row = first; row < first + count; row++) {
+        uint32_t position = word_of(p, POSITIONS, row);
+        ref_value *v = &values[row - first];
+        if (position == UINT32_MAX)
+            *v = (ref_value){ output <= NEXT_POSITION ? UINT32_MAX : 0, 0 };
+        else if (output == TOKEN)
+            *v = token_of_row(p, row, position);
+        else
+            *v = (ref_value){ position + (uint32_t)output, 0 };
+    }
+}
+
+static void fit_positions(uint32_t *positions, uint64_t count)
+{
+    static const uint32_t special[] = { 0, UINT32_MAX, 1 << 20, UINT32_MAX - 3 };
+    for (uint64_t i = 0; i < count; i++)
+        positions[i] =
+            i && i <= sizeof special / sizeof *special ? special[i - 1] : positions[i] % (1 << 20);
+}
+
+/* All tokens of many are weighed by few: it takes long. */
+static void fit_ways(const problem *p, uint32_t *words, uint64_t rows)
+{
+    enum { MANY = 8192 };
+    static const way ways[] = {
+        { .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f },
+        { .temperature = 1.3f, .top_k = 200, .top_p = 0.7f },
+        { .temperature = 0, .top_p = 1 },
+        { .temperature = 1, .top_p = 1 },
+        { .temperature = 0.5f, .top_p = 0.9f, .min_p = 0.1f },
+    };
+    uint64_t choices = p->shape.n > MANY ? 3 : sizeof ways / sizeof *ways;
+    for (uint64_t row = 0; row < rows; row++, words += SAMPLING_WORDS) {
+        const way *w = &ways[(row + words[SAMPLING_SEED_LOW]) % choices];
+        memcpy(&words[SAMPLING_TEMPERATURE], &w->temperature, sizeof *words);
+        memcpy(&words[SAMPLING_TOP_P], &w->top_p, sizeof *words);
+        memcpy(&words[SAMPLING_MIN_P], &w->min_p, sizeof *words);
+        words[SAMPLING_TOP_K] = w->top_k;
+    }
+}
+
+void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values)
+{
+    if (input == POSITIONS)
+        fit_positions(bytes, values);
+    else
+        fit_ways(p, bytes, values / SAMPLING_WORDS);
+}
