@@ -153,11 +153,11 @@ static void print_launch(const shown_plan *p, const plan_step *step, size_t numb
     const plan_launch *l = &step->launches[number];
     const launch_cost *cost = &p->costs[l->kernel];
     bool guessed = !*cost->bound;
-    strbuf_format(p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
-                  kind_of(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width, l->said,
-                  arena_format(p->out->arena, "%s%.1f", guessed ? "~" : "",
-                               cost->seconds * MICROSECONDS),
-                  guessed ? "" : "  ", cost->bound);
+    strbuf_format(
+        p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
+        kind_of(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width, l->said,
+        arena_format(p->out->arena, "%s%.1f", guessed ? "~" : "", cost->seconds * MICROSECONDS),
+        guessed ? "" : "  ", cost->bound);
 }
 
 static void print_step(const shown_plan *p, const plan_step *step)

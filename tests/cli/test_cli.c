@@ -252,6 +252,11 @@ TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
         { "--spec right.ini --dump print --verify", 2, "",
           "ptxgen: --dump prints kernels and does nothing else: it goes without --out, --validate, "
           "--verify, --print-outputs and --report" TRY },
+        { "--spec right.ini --plan --verify", 2, "",
+          "ptxgen: --plan prints the decoder's steps and does nothing else: it goes without --out, "
+          "--validate, --verify, --print-outputs, --dump and --report" TRY },
+        { "--spec right.ini --plan", 1, "",
+          "right.ini: error: has no [decoder], whose plan --plan prints [E038]\n" NOTHING_WRITTEN },
         { "--spec right.ini --list", 2, "",
           "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
           "other" TRY },

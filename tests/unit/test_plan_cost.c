@@ -1,0 +1,132 @@
+/* The plan as --plan prints it: a model of five layers, of which two have another format. */
+#include <string.h>
+
+#include "cost/plan_cost.h"
+#include "test_arena.h"
+
+enum { LAYERS = 5, A_LAYER = 2, LAUNCHES = 1 + LAYERS * A_LAYER + 1, HIDDEN = 4096, VOCAB = 32000 };
+enum { EMBED, GEMV_Q4, GEMV_Q6, ATTENTION, KERNELS };
+
+typedef struct sample {
+    instance kernels[KERNELS];
+    plan_launch launches[LAUNCHES];
+    plan_step steps[1];
+    plan_buffer buffers[3];
+    decoder decoder;
+    plan plan;
+} sample;
+
+static instance kernel_of(arena *a, const char *name, int64_t weights)
+{
+    instance in = { .family = family_find(families, name) };
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, key_default(k));
+    in.weights = weights;
+    in.shape.k = HIDDEN;
+    in.shape.m = 1;
+    in.shape.n = HIDDEN;
+    in.name = instance_make_name(a, &in);
+    return in;
+}
+
+static void add(sample *s, int64_t layer, size_t kernel, const char *said)
+{
+    s->launches[s->steps[0].launch_count++] =
+        (plan_launch){ .kernel = kernel, .layer = layer, .said = said };
+}
+
+static bool is_better(int64_t layer)
+{
+    return layer == 1 || layer == 4;
+}
+
+static sample *make(arena *a)
+{
+    sample *s = arena_zalloc(a, sizeof *s);
+    s->kernels[EMBED] = kernel_of(a, "embed_rows", WEIGHTS_Q4_K);
+    s->kernels[EMBED].shape.n = VOCAB;
+    s->kernels[GEMV_Q4] = kernel_of(a, "stream_gemv", WEIGHTS_Q4_K);
+    s->kernels[GEMV_Q6] = kernel_of(a, "stream_gemv", WEIGHTS_Q6_K);
+    s->kernels[ATTENTION] = (instance){ .family = family_find(families, "gqa_flash_decoding") };
+    for (const key *k = s->kernels[ATTENTION].family->keys; k->name; k++)
+        instance_set(&s->kernels[ATTENTION], k, key_default(k));
+    s->kernels[ATTENTION].shape = (problem_shape){
+        .head_dim = 128, .num_heads = 32, .num_kv_heads = 8, .max_seq_len = 8192, .m = 1
+    };
+    s->kernels[ATTENTION].kv_type = KV_F16;
+    s->steps[0] = (plan_step){ .m = 1, .launches = s->launches, .buffers = s->buffers };
+    add(s, -1, EMBED, "token_embd.weight[token] -> h");
+    for (int64_t layer = 0; layer < LAYERS; layer++) {
+        add(s, layer, ATTENTION, "q, cache[0..length) -> o");
+        add(s, layer, is_better(layer) ? GEMV_Q6 : GEMV_Q4, "attn_output o + h -> h");
+    }
+    add(s, LAYERS, GEMV_Q6, "norm(h), output -> logits");
+    s->buffers[0] = (plan_buffer){ .bytes = 4096, .offset = 0 };
+    s->buffers[1] = (plan_buffer){ .bytes = 4096, .offset = 4096 };
+    s->buffers[2] = (plan_buffer){ .bytes = 1024, .offset = 0 };
+    s->steps[0].buffer_count = 3;
+    s->decoder =
+        (decoder){ .layers = LAYERS, .max_seq_len = 8192, .sequences = 2, .kv_type = KV_F16 };
+    s->plan = (plan){ .decoder = &s->decoder,
+                      .bytes = { UINT64_C(4917800000), 1 << 20, 1000, 8192 },
+                      .steps = s->steps,
+                      .step_count = 1,
+                      .kernels = s->kernels,
+                      .kernel_count = KERNELS };
+    return s;
+}
+
+static const char *printed(arena *a)
+{
+    strbuf out = strbuf_new(a);
+    cost_plan(&out, &make(a)->plan, target_find("sm_90"));
+    return out.text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("not in the plan: %s\n%s", part, text);
+}
+
+ARENA_TEST(layers_that_are_alike_are_shown_once)
+{
+    const char *text = printed(a);
+    assert_has(text, "      layer 0, 2, 3:\n    2 gqa_flash_decoding ");
+    assert_has(text, "    3 stream_gemv q4_k    attn_output o + h -> h ");
+    assert_has(text, "      layer 1, 4:\n    4 gqa_flash_decoding ");
+    assert_has(text, "    5 stream_gemv q6_k    attn_output o + h -> h ");
+    assert_has(text, "   12 stream_gemv q6_k    norm(h), output -> logits ");
+    assert_null(strstr(text, "\n    6 "));
+}
+
+/* Of attention 4096 of 8192 positions; of the embedding one row. */
+ARENA_TEST(a_step_takes_what_its_launches_take)
+{
+    instance attention = make(a)->kernels[ATTENTION];
+    double launches = 0, bytes = HIDDEN * 144.0 / 256 + HIDDEN * 4 + 4;
+    attention.shape.max_seq_len = 4096;
+    cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
+    const instance used[] = { make(a)->kernels[GEMV_Q4], make(a)->kernels[GEMV_Q6], attention };
+    const double times[] = { 3, 3, 5 };
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
+        cost_figures figures;
+        cost_work work = cost_work_of(a, &used[i]);
+        assert_true(cost_find(&used[i], 90, &figures));
+        launches += times[i] * cost_predict(&figures, &used[i], &work, &gpu).total;
+        bytes += times[i] * work.bytes;
+    }
+    launches += (HIDDEN * 144.0 / 256 + HIDDEN * 4 + 4) / gpu.bandwidth;
+    assert_has(printed(a), arena_format(a,
+                                        "step of 1 token, 12 launches, %.2f GB read and written: "
+                                        "%.2f ms on sm_90 (memory alone %.2f ms)\n",
+                                        bytes / 1e9, launches * 1e3, bytes / gpu.bandwidth * 1e3));
+    assert_has(printed(a), "token_embd.weight[token] -> h      ~0.0 us\n");
+}
+
+ARENA_TEST(memory_is_said_in_units_of_its_size)
+{
+    assert_has(printed(a),
+               "memory  weights 4.58 GiB, cache 1.0 MiB (8192 positions of 2 sequences, f16), "
+               "state 1000 bytes, workspace 8.0 KiB (3 buffers in 2 places)\n");
+}
