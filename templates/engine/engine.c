@@ -2,7 +2,7 @@
  *
  *     ptxgen --from-gguf model.gguf > model.ini
  *     ptxgen --spec model.ini --out .
- *     cc -O2 -o engine *.c -lpcre2-8 -lm -ldl
+ *     cc -O2 -o engine *.c -lpcre2-8 -ldl
  *     ./engine model.gguf "Once upon a time"
  *
  * Needs no CUDA to build, and of a CUDA installation only the driver, libcuda.so.1, to run. It runs
@@ -23,19 +23,20 @@
 #include "gguf.h"
 #include "tokenizer.h"
 
-/* What this program calls of the driver beside what the header does: X(name, symbol, parameters). */
-#define DRIVER_CALLS(X)                                                                     \
-    X(init, "cuInit", (unsigned flags))                                                     \
-    X(device_get, "cuDeviceGet", (ptxgen_device * device, int number))                      \
-    X(retain_context, "cuDevicePrimaryCtxRetain", (void **context, ptxgen_device device))   \
-    X(set_context, "cuCtxSetCurrent", (void *context))                                      \
-    X(stream_create, "cuStreamCreate", (ptxgen_stream * stream, unsigned flags))            \
-    X(stream_wait, "cuStreamSynchronize", (ptxgen_stream stream))                           \
-    X(begin_capture, "cuStreamBeginCapture_v2", (ptxgen_stream stream, unsigned mode))      \
-    X(end_capture, "cuStreamEndCapture", (ptxgen_stream stream, void **graph))              \
-    X(instantiate, "cuGraphInstantiateWithFlags",                                           \
-      (void **executable, void *graph, unsigned long long flags))                           \
-    X(launch_graph, "cuGraphLaunch", (void *executable, ptxgen_stream stream))              \
+/* What this program calls of the driver beside what the header does: X(name, symbol, parameters).
+ */
+#define DRIVER_CALLS(X)                                                                   \
+    X(init, "cuInit", (unsigned flags))                                                   \
+    X(device_get, "cuDeviceGet", (ptxgen_device * device, int number))                    \
+    X(retain_context, "cuDevicePrimaryCtxRetain", (void **context, ptxgen_device device)) \
+    X(set_context, "cuCtxSetCurrent", (void *context))                                    \
+    X(stream_create, "cuStreamCreate", (ptxgen_stream * stream, unsigned flags))          \
+    X(stream_wait, "cuStreamSynchronize", (ptxgen_stream stream))                         \
+    X(begin_capture, "cuStreamBeginCapture_v2", (ptxgen_stream stream, unsigned mode))    \
+    X(end_capture, "cuStreamEndCapture", (ptxgen_stream stream, void **graph))            \
+    X(instantiate, "cuGraphInstantiateWithFlags",                                         \
+      (void **executable, void *graph, unsigned long long flags))                         \
+    X(launch_graph, "cuGraphLaunch", (void *executable, ptxgen_stream stream))            \
     X(error_name, "cuGetErrorName", (ptxgen_result result, const char **name))
 
 typedef struct driver {
@@ -44,9 +45,14 @@ typedef struct driver {
 #undef MEMBER
 } driver;
 
+enum {
+    CAPTURE_THREAD_LOCAL = 1, /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL */
+    MOST_WAITING = 1024       /* bytes of a token, and of a character that is not whole yet */
+};
+
 typedef struct options {
     const char *model, *prompt;
-    unsigned tokens; /* to print at most */
+    unsigned long tokens; /* to print at most */
     float temperature, top_p, min_p;
     uint32_t top_k;
     uint64_t seed;
@@ -59,7 +65,7 @@ typedef struct engine {
     model_decoder decoder;
     ptxgen_stream stream;
     gguf_file file;
-    tokenizer tokenizer;
+    tokenizer *tokenizer;
 } engine;
 
 static int fail(const char *format, ...)
@@ -71,6 +77,11 @@ static int fail(const char *format, ...)
     fputc('\n', stderr);
     va_end(arguments);
     return 0;
+}
+
+static double gibibytes(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * 1024.0 * 1024.0);
 }
 
 static double seconds(void)
@@ -104,9 +115,9 @@ static int open_driver(engine *e)
     ptxgen_device device;
     if (!library)
         return fail("%s: a GPU's driver, or ptxgen's emulated one, has it", dlerror());
-#define LOOK_UP(name, symbol, parameters)                          \
-    ptxgen_look_up(dlsym, library, symbol, &e->driver.name);       \
-    if (!e->driver.name)                                           \
+#define LOOK_UP(name, symbol, parameters)                    \
+    ptxgen_look_up(dlsym, library, symbol, &e->driver.name); \
+    if (!e->driver.name)                                     \
         return fail("libcuda.so.1 is too old: it lacks " symbol);
     DRIVER_CALLS(LOOK_UP)
 #undef LOOK_UP
@@ -140,15 +151,15 @@ static int load_model(engine *e)
                         wanted->format_name, (unsigned long long)wanted->bytes, e->options.model,
                         found->type->name, (unsigned long long)found->bytes);
         if (!done(e, wanted->name,
-                  model_load_tensor(&e->decoder, wanted, gguf_data(&e->file, found),
-                                    found->bytes)))
+                  model_load_tensor(&e->decoder, wanted, gguf_data(&e->file, found), found->bytes)))
             return 0;
     }
-    fprintf(stderr, "loaded %.2f GiB in %.1f s, %.2f GiB of cache for %lld positions, %zu launches "
-                    "a token\n",
+    fprintf(stderr,
+            "loaded %.2f GiB in %.1f s, %.2f GiB of cache for %lld positions, %lu launches "
+            "a token\n",
             gibibytes(model_plan.bytes[PTXGEN_IN_WEIGHTS]), seconds() - start,
             gibibytes(model_plan.bytes[PTXGEN_IN_CACHE]), (long long)model_plan.max_seq_len,
-            model_plan.steps[0].launch_count);
+            (unsigned long)model_plan.steps[0].launch_count);
     return 1;
 }
 
@@ -163,42 +174,155 @@ static int record_step(engine *e, void **graph)
            done(e, "graph", e->driver.instantiate(graph, recorded, 0));
 }
 
-/* Prints a token's text. What is no whole character yet waits in the stream for the next one. */
-static void print_token(engine *e, uint32_t token)
+/* Prints what is whole of the text so far: the bytes of a character may come in several tokens. */
+static void print_token(const engine *e, uint32_t token, char *waiting, size_t *count)
 {
-    char text[TOKENIZER_MOST_BYTES];
-    fwrite(text, 1, tokenizer_decode(&e->tokenizer, token, text), stdout);
+    gguf_string piece = tokenizer_piece(e->tokenizer, token);
+    size_t taken = piece.length < MOST_WAITING - *count ? piece.length : MOST_WAITING - *count;
+    size_t whole;
+    memcpy(waiting + *count, piece.bytes, taken);
+    *count += taken;
+    whole = tokenizer_whole_bytes(waiting, *count);
+    fwrite(waiting, 1, whole, stdout);
     fflush(stdout);
+    *count -= whole;
+    memmove(waiting, waiting + whole, *count);
 }
 
-/* Prompt in steps of several tokens, then a token at a time. */
-static int generate(engine *e, const uint32_t *prompt, size_t count)
+/* Tokens one by one, each by launching the graph, until the model ends its answer. The number of
+ * tokens, or a negative one where something failed. */
+static long print_answer(const engine *e, void *graph, size_t room)
+{
+    const options *o = &e->options;
+    char waiting[MOST_WAITING];
+    size_t waiting_count = 0, printed = 0;
+    uint32_t token;
+    for (;;) {
+        if (!done(e, "step", model_token(&e->decoder, e->stream, &token)))
+            return -1;
+        if (token >= (uint64_t)model_plan.vocab) {
+            fail("no token: a logit is not a number");
+            return -1;
+        }
+        if (tokenizer_is_end(e->tokenizer, token))
+            return (long)printed;
+        print_token(e, token, waiting, &waiting_count);
+        if (++printed == o->tokens || printed > room)
+            return (long)printed;
+        if (!done(e, "step", e->driver.launch_graph(graph, e->stream)))
+            return -1;
+    }
+}
+
+/* The prompt in steps of several tokens, then the answer. */
+static int generate(engine *e, const token_list *prompt)
 {
     const options *o = &e->options;
     void *graph;
-    uint32_t token;
-    size_t room = (size_t)model_plan.max_seq_len - count, printed = 0;
     double start = seconds(), begun;
-    if (!done(e, "sampling", model_sampling(&e->decoder, e->stream, o->temperature, o->top_k,
-                                            o->top_p, o->min_p, o->seed)) ||
-        !done(e, "prompt", model_prompt(&e->decoder, e->stream, prompt, count)) ||
-        !record_step(e, &graph) || !done(e, "prompt", e->driver.stream_wait(e->stream)))
+    long printed;
+    if (!done(e, "sampling",
+              model_sampling(&e->decoder, e->stream, o->temperature, o->top_k, o->top_p, o->min_p,
+                             o->seed)) ||
+        !done(e, "prompt", model_prompt(&e->decoder, e->stream, prompt->items, prompt->count)) ||
+        !done(e, "prompt", e->driver.stream_wait(e->stream)))
         return 0;
     begun = seconds();
-    for (;;) {
-        if (!done(e, "step", model_token(&e->decoder, e->stream, &token)))
-            return 0;
-        if (token >= (uint32_t)model_plan.vocab)
-            return fail("the model's logits are no numbers");
-        if (tokenizer_is_end(&e->tokenizer, token))
-            break;
-        print_token(e, token);
-        if (++printed == o->tokens || printed > room)
-            break;
-        if (!done(e, "step", e->driver.launch_graph(graph, e->stream)))
-            return 0;
-    }
-    fprintf(stderr, "\nprompt %zu tokens in %.2f s, %zu tokens at %.1f tokens/s\n", count,
-            begun - start, printed, (double)printed / (seconds() - begun));
+    if (!record_step(e, &graph))
+        return 0;
+    fputs(o->prompt, stdout);
+    printed = print_answer(e, graph, (size_t)model_plan.max_seq_len - prompt->count);
+    if (printed < 0)
+        return 0;
+    putchar('\n');
+    fprintf(stderr, "prompt %lu tokens in %.2f s, %ld tokens at %.1f tokens/s\n",
+            (unsigned long)prompt->count, begun - start, printed,
+            (double)printed / (seconds() - begun));
     return 1;
+}
+
+static int run(engine *e)
+{
+    gguf_error error;
+    token_list prompt = { NULL, 0, 0 };
+    int made;
+    if (!gguf_open(e->options.model, &e->file, &error) || !gguf_check_data(&e->file, &error))
+        return fail("%s", error.message);
+    e->tokenizer = tokenizer_open(&e->file, &error);
+    if (!e->tokenizer)
+        return fail("%s", error.message);
+    if (!tokenizer_encode(e->tokenizer, e->options.prompt, strlen(e->options.prompt),
+                          TOKENIZE_START | TOKENIZE_SPECIAL, &prompt))
+        return fail("no memory for the prompt");
+    if (prompt.count == 0)
+        return fail("the prompt is empty, and the model has no token to start with");
+    made = open_driver(e) && load_model(e) && generate(e, &prompt);
+    free(prompt.items);
+    return made;
+}
+
+static int usage(void)
+{
+    fputs(
+        "usage: engine MODEL.gguf PROMPT [-n TOKENS] [--temp T] [--top-k K] [--top-p P]\n"
+        "              [--min-p P] [--seed N]\n"
+        "Prints what the model says after the prompt: the likeliest tokens, or with --temp above\n"
+        "0 tokens by chance, the same for the same seed.\n",
+        stderr);
+    return 2;
+}
+
+/* Whether the value of an option is a number, of whose type the option is. */
+static int read_option(options *o, const char *name, const char *value)
+{
+    char *end;
+    double number = strtod(value, &end);
+    if (end == value || *end || !(number >= 0) || number > 1e15)
+        return fail("%s %s: a number from 0 on is wanted", name, value);
+    if (strcmp(name, "-n") == 0)
+        o->tokens = (unsigned long)number;
+    else if (strcmp(name, "--temp") == 0)
+        o->temperature = (float)number;
+    else if (strcmp(name, "--top-k") == 0)
+        o->top_k = number < 1e9 ? (uint32_t)number : 0;
+    else if (strcmp(name, "--top-p") == 0)
+        o->top_p = (float)number;
+    else if (strcmp(name, "--min-p") == 0)
+        o->min_p = (float)number;
+    else if (strcmp(name, "--seed") == 0)
+        o->seed = (uint64_t)number;
+    else
+        return fail("there is no option %s", name);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static engine e; /* zeroed: nothing is open, loaded or allocated */
+    int i, made;
+    e.options.tokens = 256;
+    e.options.top_k = 40;
+    e.options.top_p = 0.95f;
+    e.options.min_p = 0.05f;
+    for (i = 1; i < argc; i++) {
+        if (argv[i][0] == '-' && argv[i][1]) {
+            if (i + 1 == argc || !read_option(&e.options, argv[i], argv[i + 1]))
+                return usage();
+            i++;
+        } else if (!e.options.model) {
+            e.options.model = argv[i];
+        } else if (!e.options.prompt) {
+            e.options.prompt = argv[i];
+        } else {
+            return usage();
+        }
+    }
+    if (!e.options.prompt)
+        return usage();
+    made = run(&e);
+    model_destroy(&e.decoder);
+    model_unload(&e.cuda);
+    tokenizer_close(e.tokenizer);
+    gguf_close(&e.file);
+    return made ? 0 : 1;
 }
