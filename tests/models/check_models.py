@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Runs models through the generated header and the emulated driver, and compares logits.
+
+    check_models.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS NAME [CASE ...]
+
+MODELS has NAME.gguf with logits in double (see its README). CASES: f32, f16, bf16, q8_0 (the cache's
+type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named. Exits with 77
+(skipped) where MODELS is not there.
+
+For each case the largest difference of a logit and the root of the mean square are printed beside
+their bounds; logits of tokens fed one by one and eight by eight have to be the same to the bit.
+"""
+import array
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# Largest and root mean square, on logits whose standard deviation is 2 to 4: of what the f32
+# arithmetic of all layers does, and of K and V that round to the other side.
+BOUNDS = {"f32": (2e-4, 2e-5), "f16": (1e-2, 1e-3), "bf16": (1e-2, 1e-3), "q8_0": (6e-2, 5e-3)}
+# With 8-bit activations: the root mean square of llama.cpp's own kernels, from the models' README.
+OWN_KERNELS = {"llama": 0.14, "llama_bias": 0.14, "llama_types": 0.22, "qwen2": 0.12, "qwen3": 0.16,
+               "gemma2": 0.11, "gemma3": 0.23, "phi3": 0.27, "granite": 0.07, "mistral3": 0.20}
+KV_CASES = ("f16", "bf16", "q8_0")
+
+
+def run(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit("FAILED: %s\n%s%s" % (" ".join(command), done.stdout, done.stderr))
+    return done.stdout
+
+
+def numbers(path, kind):
+    values = array.array(kind)
+    with open(path, "rb") as file:
+        values.frombytes(file.read())
+    return values
+
+
+class Model:
+    """One model, generated for one case: a folder with its header and program."""
+
+    def __init__(self, tools, name, case, context):
+        self.tools, self.name = tools, name
+        self.folder = tempfile.mkdtemp(prefix="ptxgen_model_")
+        self.gguf = os.path.join(tools.models, name + ".gguf")
+        spec = run([tools.ptxgen, "--from-gguf", self.gguf])
+        spec = re.sub(r"(?m)^(prefix *=).*", r"\1 model", spec)
+        spec = re.sub(r"(?m)^(max_seq_len *=).*", r"\1 %d" % context, spec)
+        spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if case == "q8" else case), spec)
+        spec += "logits = all\nprecision = %s\n" % ("q8" if case == "q8" else "f32")
+        self.spec = self.path("model.ini")
+        with open(self.spec, "w") as file:
+            file.write(spec)
+        run([tools.ptxgen, "-q", "--spec", self.spec, "--out", self.folder])
+        # Not optimized: the header is large, and the time goes to the emulator.
+        run(["cc", "-O0", "-I" + self.folder, "-I" + tools.source + "/src",
+             "-I" + tools.source + "/src/gguf", "-o", self.path("run"),
+             tools.source + "/tests/models/run_model.c"] +
+            [tools.source + "/src/gguf/" + file for file in os.listdir(tools.source + "/src/gguf")
+             if file.endswith(".c")] +
+            ["-L" + tools.libcuda, "-l:libcuda.so.1", "-ldl"])
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def logits(self, tokens, most, greedy=0):
+        with open(self.path("tokens"), "w") as file:
+            file.write(" ".join(map(str, tokens)))
+        said = run([self.path("run"), self.gguf, self.path("tokens"), self.path("logits"),
+                    str(most), str(greedy)],
+                   env=dict(os.environ, LD_LIBRARY_PATH=self.tools.libcuda))
+        return numbers(self.path("logits"), "f"), [int(token) for token in said.split()]
+
+
+def difference(got, expected):
+    errors = [abs(a - b) for a, b in zip(got, expected)]
+    worst = math.inf if any(math.isnan(e) for e in errors) else max(errors)
+    return worst, math.sqrt(sum(e * e for e in errors) / len(errors))
+
+
+class Tools:
+    def __init__(self, ptxgen, libcuda, source, models):
+        self.ptxgen, self.libcuda = os.path.abspath(ptxgen), os.path.abspath(libcuda)
+        self.source, self.models = os.path.abspath(source), os.path.abspath(models)
+        self.failed = False
+
+    def judge(self, said, right):
+        self.failed |= not right
+        print("%s  %s" % ("ok    " if right else "WRONG ", said))
+
+
+def check(tools, name, case):
+    """The golden logits of every position, or of those with a rounded cache."""
+    with open(os.path.join(tools.models, name + ".json")) as file:
+        facts = json.load(file)
+    vocab, tokens = facts["vocab"], facts["tokens"]
+    golden = numbers(os.path.join(tools.models, name + ".logits.f64"), "d")
+    model = Model(tools, name, case, facts["context"])
+    got, greedy = model.logits(tokens, 1, len(facts["greedy"]))
+    eight, greedy_of_eight = model.logits(tokens, 8, len(facts["greedy"]))
+    tools.judge("%s %s: alone and as one of eight the same bits" % (name, case), got == eight)
+    if case in KV_CASES:
+        index = facts["kv_types"].index(case)
+        rounded = numbers(os.path.join(tools.models, name + ".kv.f64"), "d")
+        rows = facts["kv_positions"]
+        golden = rounded[index * len(rows) * vocab:(index + 1) * len(rows) * vocab]
+        got = array.array("f", [x for row in rows for x in got[row * vocab:(row + 1) * vocab]])
+    worst, rms = difference(got, golden)
+    if case == "q8":
+        bound, rms_bound = math.inf, OWN_KERNELS[name]
+    else:
+        bound, rms_bound = BOUNDS[case]
+    tools.judge("%s %s: worst %.2g of %.2g, rms %.2g of %.2g" %
+                (name, case, worst, bound, rms, rms_bound), worst <= bound and rms <= rms_bound)
+    if case == "f32":
+        tools.judge("%s %s: greedy tokens" % (name, case),
+                    greedy == facts["greedy"] and greedy_of_eight == facts["greedy"])
+
+
+def main():
+    tools = Tools(*sys.argv[1:5])
+    name, cases = sys.argv[5], sys.argv[6:] or list(BOUNDS) + ["q8"]
+    if not os.path.exists(os.path.join(tools.models, name + ".gguf")):
+        print("no %s.gguf in %s: skipped" % (name, tools.models))
+        sys.exit(77)
+    for case in cases:
+        check(tools, name, case)
+    sys.exit(tools.failed)
+
+
+if __name__ == "__main__":
+    main()

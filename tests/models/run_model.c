@@ -1,0 +1,135 @@
+/* Runs a model by the header that was generated for it, and leaves its logits.
+ *
+ *     run_model MODEL.gguf TOKENS LOGITS MOST [GREEDY]
+ *
+ * TOKENS is a file of numbers, MOST how many of them go into a step. LOGITS gets those of every
+ * token, f32 [tokens, vocab]; with GREEDY so many tokens that follow are printed, one a line, each
+ * by the launch of a graph.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libcuda/api.h"
+
+#define MODEL_WITH_CUDA
+#define MODEL_KERNELS_IMPLEMENTATION
+#include "model_kernels.h"
+
+#include "gguf.h"
+
+enum { MOST_TOKENS = 4096 };
+
+static void report(void *context, const char *why)
+{
+    (void)context;
+    fprintf(stderr, "run_model: %s\n", why);
+}
+
+static void check(const char *what, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        return;
+    fprintf(stderr, "run_model: %s: error %d\n", what, (int)result);
+    exit(1);
+}
+
+static void load(const model_decoder *model, const gguf_file *file)
+{
+    for (size_t i = 0; i < model_plan.tensor_count; i++) {
+        const gguf_tensor *t = gguf_find(file, model_tensors[i].name);
+        if (!t || t->type->id != model_tensors[i].gguf_type) {
+            fprintf(stderr, "run_model: %s is missing or of another type\n", model_tensors[i].name);
+            exit(1);
+        }
+        check(t->name, model_load_tensor(model, &model_tensors[i], gguf_data(file, t), t->bytes));
+    }
+}
+
+static size_t read_tokens(const char *path, uint32_t tokens[MOST_TOKENS])
+{
+    FILE *file = fopen(path, "r");
+    size_t count = 0;
+    while (file && count < MOST_TOKENS && fscanf(file, "%u", &tokens[count]) == 1)
+        count++;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/* Feeds the tokens, and writes the logits that each step leaves of them. */
+static void feed(const model_decoder *model, const uint32_t *tokens, size_t count, size_t most,
+                 FILE *out)
+{
+    size_t row_bytes = (size_t)model_plan.vocab * sizeof(float);
+    float *logits = malloc(most * row_bytes);
+    for (size_t at = 0; logits && at < count; at += most) {
+        size_t taken = count - at < most ? count - at : most;
+        const ptxgen_plan_step *step = &model_plan.steps[0];
+        while (step->m < taken)
+            step++;
+        check("prompt", model_prompt(model, NULL, tokens + at, taken));
+        check("wait", cuStreamSynchronize(NULL));
+        size_t rows = step->logits_rows < taken ? step->logits_rows : taken;
+        CUdeviceptr last = model_logits(model) + (step->logits_rows - rows) * row_bytes;
+        check("logits", cuMemcpyDtoH_v2(logits, last, rows * row_bytes));
+        fwrite(logits, row_bytes, rows, out);
+    }
+    free(logits);
+}
+
+static void print_greedy(const model_decoder *model, size_t count)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec executable;
+    check("stream", cuStreamCreate(&stream, 0));
+    check("capture", cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    check("step", model_step(model, stream));
+    check("capture", cuStreamEndCapture(stream, &graph));
+    check("graph", cuGraphInstantiateWithFlags(&executable, graph, 0));
+    for (size_t i = 0; i < count; i++) {
+        uint32_t token;
+        check("token", model_token(model, stream, &token));
+        printf("%u\n", token);
+        check("launch", cuGraphLaunch(executable, stream));
+    }
+    check("wait", cuStreamSynchronize(stream));
+}
+
+int main(int argc, char **argv)
+{
+    static uint32_t tokens[MOST_TOKENS];
+    if (argc < 5)
+        return 2;
+    gguf_file file;
+    gguf_error error;
+    if (!gguf_open(argv[1], &file, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    CUdevice device;
+    CUcontext context;
+    model_cuda cuda;
+    model_decoder model;
+    check("init", cuInit(0));
+    check("device", cuDeviceGet(&device, 0));
+    check("context", cuDevicePrimaryCtxRetain(&context, device));
+    check("context", cuCtxSetCurrent(context));
+    check("driver", model_cuda_init(&cuda, dlsym, dlopen("libcuda.so.1", RTLD_NOW)));
+    cuda.driver.report = report;
+    check("create", model_create(&model, &cuda, NULL));
+    load(&model, &file);
+    FILE *out = fopen(argv[3], "wb");
+    if (!out)
+        return 1;
+    feed(&model, tokens, read_tokens(argv[2], tokens), (size_t)atoi(argv[4]), out);
+    fclose(out);
+    if (argc > 5)
+        print_greedy(&model, (size_t)atoi(argv[5]));
+    check("destroy", model_destroy(&model));
+    gguf_close(&file);
+    return 0;
+}
