@@ -160,19 +160,29 @@ static bool open_file(const char *path, gguf_file *file, diags *d)
     return false;
 }
 
+/* Whether ptxgen takes the spec that it writes: sizes of the file may break a rule of the spec, and
+ * what the command line names be none. */
+static bool check_spec(arena *a, const char *path, const gguf_file *file, const model *m,
+                       const spec_overrides *overrides, diags *d)
+{
+    static const spec_overrides none = { 0 };
+    strbuf text = strbuf_new(a);
+    spec back;
+    put_spec(&text, path, file, m, &none);
+    return spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), text.text, text.length,
+                      families, overrides, &back, d);
+}
+
 bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
                const model_options *options, strbuf *out, strbuf *said, diags *d)
 {
     gguf_file file;
     model m;
-    spec back;
-    bool right = open_file(path, &file, d) && model_read(a, path, &file, options, &m, d);
+    bool right = open_file(path, &file, d) && model_read(a, path, &file, options, &m, d) &&
+                 check_spec(a, path, &file, &m, overrides, d);
     if (right) {
         put_spec(out, path, &file, &m, overrides);
         put_summary(said, &file, &m.decoder);
-        /* What the sizes of the file may break, a rule of the spec says. */
-        right = spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), out->text,
-                           out->length, families, NULL, &back, d);
     }
     gguf_close(&file);
     return right;

@@ -43,6 +43,7 @@ static void report_type(model_reader *r, const gguf_key *key, const char *wanted
 
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback)
 {
+    enum { MOST = 1 << 30 }; /* three products of two fit an int64_t */
     const gguf_key *key = use_key(r, name);
     int64_t first = 0, other;
     if (!key)
@@ -59,10 +60,10 @@ int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t f
                         key->name, (long long)first, (long long)other, (unsigned long long)l);
             return fallback;
         }
-    if (first >= least && first <= INT32_MAX)
+    if (first >= least && first <= MOST)
         return first;
     model_error(r, DIAG_BAD_MODEL_KEY, "%s = %lld is not from %lld to %d", key->name,
-                (long long)first, (long long)least, INT32_MAX);
+                (long long)first, (long long)least, MOST);
     return fallback;
 }
 
@@ -100,8 +101,7 @@ double model_real(model_reader *r, const char *name, double fallback)
     }
     if (isfinite(number) && number >= 0)
         return key->type == GGUF_F32 ? shortest(number) : number;
-    model_error(r, DIAG_BAD_MODEL_KEY, "%s = %s is no number of 0 or more", key->name,
-                isfinite(number) ? "a negative one" : "NaN or infinity");
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s is negative, or no finite number", key->name);
     return fallback;
 }
 

@@ -150,6 +150,8 @@ void model_read_tensors(model_reader *r)
         int64_t copies = tensor_infos[t].by_layer ? d->layers : 1;
         for (int64_t l = 0; d->has[t] && l < copies && check_tensor(r, t, l); l++)
             ; /* the first layer that is wrong speaks for all */
+        if (!d->vocab)
+            return; /* other tensors have rows as the embedding has */
     }
     if (r->diags->errors == errors)
         report_unknown(r);

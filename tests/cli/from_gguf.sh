@@ -1,0 +1,90 @@
+#!/bin/sh
+# --from-gguf: the spec on standard output and one line beside it; split and cut files; what the options change; and that
+# an error leaves standard output empty.
+#
+#   from_gguf.sh SOURCE_ROOT     with PTXGEN and PTXGEN_REAL_HEADERS set
+set -u
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+llama=$PTXGEN_REAL_HEADERS/llama_3.1_8b.gguf
+failed=0
+
+fail() {
+    echo "FAILED: $1"
+    failed=1
+}
+
+# wanted STATUS ARGUMENT...: runs ptxgen, which has to end so.
+wanted() {
+    status=$1
+    shift
+    "$PTXGEN" "$@" >"$scratch/out" 2>"$scratch/err"
+    found=$?
+    [ $found -eq "$status" ] || { cat "$scratch/err"; fail "$*: status $found, not $status"; }
+    [ "$status" -eq 0 ] || [ ! -s "$scratch/out" ] || fail "$*: something on standard output"
+}
+
+# line TEXT: a line of the spec is this one.
+line() {
+    grep -qxF -- "$1" "$scratch/out" || { cat "$scratch/out"; fail "no line '$1'"; }
+}
+
+# said TEXT: standard error is this line.
+said() {
+    [ "$(cat "$scratch/err")" = "$1" ] || { cat "$scratch/err"; fail "not said: $1"; }
+}
+
+wanted 0 --from-gguf "$llama"
+said "ptxgen: llama, 32 layers, 4096 wide, 32/8 heads of 128, 292 tensors (q4_k 193, q6_k 33, f32 66)"
+[ "$(head -n 1 "$scratch/out")" = "; Written by ptxgen --from-gguf from llama_3.1_8b.gguf. Edit it: it is the source \
+from here on." ] || fail "the first line"
+line "prefix  = llama_3_1_8b_instruct"
+line "targets = sm_80"
+line "max_seq_len  = 8k                       ; the model was trained for 128k"
+line "rope_factors = tensor                   ; rope_freqs.weight"
+line "weights.attn_v   = q6_k: 0..3, 6..24:3, 27..31"
+cp "$scratch/out" "$scratch/spec.ini"
+
+wanted 0 --from-gguf "$llama" --quiet
+said ""
+cmp "$scratch/out" "$scratch/spec.ini" || fail "the same file gives another spec"
+
+# What was made of the spec's own keys is not tried here: only that they are read.
+"$PTXGEN" --spec "$scratch/spec.ini" --list >/dev/null 2>&1 && fail "--spec and --list go together"
+sed 's/^hidden .*/hidden = 4000/' "$scratch/spec.ini" >"$scratch/edited.ini"
+wanted 1 --spec "$scratch/edited.ini" --print-outputs
+grep -q 'E014' "$scratch/err" || fail "4000 columns of q4_k"
+
+wanted 0 --from-gguf "$llama" --targets sm_90,sm_100 --prefix mine --max-seq-len 32k --kv-type q8_0
+line "prefix  = mine"
+line "targets = sm_90, sm_100"
+line "max_seq_len  = 32k                      ; the model was trained for 128k"
+line "kv_type      = q8_0"
+wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/phi_4_mini.gguf" --max-seq-len=4096
+line "rope_factors   = short                  ; short up to max_seq_len = 4k, else long"
+
+# A download that broke off behind the header, and one within it.
+header=$(wc -c <"$llama")
+head -c "$header" "$llama" >"$scratch/cut.gguf"
+wanted 0 --from-gguf "$scratch/cut.gguf"
+head -c 2000 "$llama" >"$scratch/cut.gguf"
+wanted 1 --from-gguf "$scratch/cut.gguf"
+grep -q "^$scratch/cut.gguf: error: .*E070" "$scratch/err" || { cat "$scratch/err"; fail "a cut header"; }
+
+wanted 1 --from-gguf "$scratch/spec.ini"
+wanted 3 --from-gguf "$scratch/none.gguf"
+wanted 2 --from-gguf "$llama" --target sm_1
+wanted 2 --from-gguf "$llama" --prefix 3x
+wanted 2 --from-gguf "$llama" --out "$scratch"
+said "ptxgen: --from-gguf prints a spec; --out is for what --spec makes of it
+Try 'ptxgen --help'."
+wanted 2 --from-gguf "$llama" --kv-type q4_0
+said "ptxgen: --kv-type takes f32, f16, bf16 or q8_0, not 'q4_0'
+Try 'ptxgen --help'."
+for number in 0 k -1 16385k 9999999999999999999999 ''; do
+    wanted 2 --from-gguf "$llama" "--max-seq-len=$number"
+done
+wanted 2 --list --kv-type f16
+said "ptxgen: --max-seq-len and --kv-type go with --from-gguf; a spec says them itself
+Try 'ptxgen --help'."
+exit $failed
