@@ -6,6 +6,7 @@
 #include "base/explain.h"
 #include "base/os.h"
 #include "decoder_sample.h"
+#include "from_gguf.h"
 #include "gguf_writer.h"
 #include "model/model.h"
 #include "test_arena.h"
@@ -271,6 +272,10 @@ static const right_model right_models[] = {
       SECTION("architecture = llama\nrope_scaling = yarn\nrope_factor = 4\n"
               "rope_original_context = 32768\nrope_beta_fast = 16\n"
               "rope_magnitude = 1.138629436111989\n" OWN_OUTPUT) },
+    { "a linear scale, and the context ahead of it", "llama",
+      "ARCH.rope.scaling.type = linear\nARCH.rope.scaling.factor = 2.5\n"
+      "ARCH.rope.scaling.original_context_length = 4096\n",
+      SECTION("architecture = llama\nrope_scaling = linear\nrope_factor = 2.5\n" OWN_OUTPUT) },
     { "no experts", "llama", "ARCH.expert_count = 0\nARCH.expert_used_count = 0\n",
       SECTION("architecture = llama\n" OWN_OUTPUT) },
     { "a window wider than the caches", "qwen2",
@@ -388,6 +393,45 @@ ARENA_TEST(options_set_room_and_kind_of_the_caches)
     assert_true(o.model.decoder.has[TENSOR_ROPE_LONG]);
     o = read_edited(a, "llama", "ARCH.context_length = 2048\n", &usual);
     assert_int_equal(o.model.decoder.max_seq_len, 2048);
+}
+
+/* A file of a name and with a general.name as given; NULL: none. */
+static const char *prefix_made_of(arena *a, const char *file_name, const char *model_name)
+{
+    const char *folder, *error;
+    file_text text = base_text(a, "llama");
+    strbuf out = strbuf_new(a), said = strbuf_new(a);
+    diags d = diags_new(a);
+    if (model_name)
+        edit(a, &text, "llama", arena_format(a, "general.name = %s\n", model_name));
+    gguf_writer w = write_file(a, &text);
+    assert_true(os_temporary_directory(a, &folder, &error));
+    const char *path = arena_format(a, "%s/%s", folder, file_name);
+    assert_true(os_write_file(a, path, w.out.text, w.out.length, &error));
+    assert_true(from_gguf(a, path, &(spec_overrides){ 0 }, &usual, &out, &said, &d));
+    os_remove_directory(a, folder);
+    const char *prefix = strstr(out.text, "prefix  = ") + strlen("prefix  = ");
+    return arena_copy(a, prefix, strcspn(prefix, "\n"));
+}
+
+ARENA_TEST(a_prefix_is_made_of_the_models_name_or_the_files)
+{
+    static const struct {
+        const char *file, *model, *prefix;
+    } cases[] = {
+        { "x.gguf", "Meta Llama-3.1--8B Instruct_", "meta_llama_3_1_8b_instruct" },
+        { "x.gguf",
+          "7B Gr\xc3\xb6\xc3\x9f"
+          "e",
+          "m7b_gr_e" },
+        { "Qwen3-4B-Q4_K_M-00001.gguf", NULL, "qwen3_4b_q4_k_m_00001" },
+        { "Qwen3.gguf", "\xe6\xa8\xa1\xe5\x9e\x8b", "qwen3" },
+        { "---.gguf", NULL, "model" },
+        { "long.gguf", "a12345678901234567890123456789012345678901234567890123456789012 tail",
+          "a12345678901234567890123456789012345678901234567890123456789012" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(prefix_made_of(a, cases[i].file, cases[i].model), cases[i].prefix);
 }
 
 typedef struct wrong_model {

@@ -89,6 +89,15 @@ ARENA_TEST(windowed_layers_have_a_rope_of_their_own_where_it_is_given)
     assert_true(is_near(d.rope[1].base, 1e4));
 }
 
+ARENA_TEST(a_factor_of_one_is_none)
+{
+    decoder d = read_right(a, SMALL),
+            ones = read_right(a, SMALL "embedding_scale = 1\n"
+                                       "residual_scale = 1.0\nlogit_scale = "
+                                       "1e0\nrope_magnitude = 1\n");
+    assert_null(decoder_difference(a, &d, &ones));
+}
+
 ARENA_TEST(fused_tensors_take_the_place_of_others)
 {
     decoder d = read_right(a, SMALL "fused = attn_qkv, ffn_gate_up\nweights.ffn_up = q5_k\n"
