@@ -289,6 +289,12 @@ static void print_most_rows(strbuf *out, const described_set *d)
     strbuf_unsigned(out, DECODER_MOST_ROWS);
 }
 
+static void print_sampling_words(strbuf *out, const described_set *d)
+{
+    (void)d;
+    strbuf_unsigned(out, SAMPLING_WORDS);
+}
+
 static void print_piece_alignment(strbuf *out, const described_set *d)
 {
     (void)d;
@@ -319,6 +325,7 @@ static const placeholder placeholders[] = {
     { "@PLAN_DATA@", print_plan_data, NULL },
     { "@DECODER@", print_decoder, NULL },
     { "@MOST_ROWS@", print_most_rows, NULL },
+    { "@SAMPLING_WORDS@", print_sampling_words, NULL },
     { "@PIECE_ALIGNMENT@", print_piece_alignment, NULL },
     { "@CUDA@", NULL, template_header_cuda_h_in },
     { "@EXPLAIN@", NULL, template_header_explain_h_in },

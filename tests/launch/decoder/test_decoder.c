@@ -263,6 +263,8 @@ TEST_WITH(what_there_is_not_is_refused_in_words, make, drop)
     rows[1] = 99;
     assert_refused(toy_rows(&model, stream, 2, rows, (uint32_t[]){ 0, 1 }),
                    "toy: token 99 is none: the vocabulary has 16");
+    assert_refused(toy_sampling_of(&model, stream, 1, 1, 0, 1, 0, 4),
+                   "toy: row 1 has no token sampled: there are 1 that have");
     assert_refused(toy_assign(&model, stream, 4, 0), "toy: row 4 is none: there are 4");
     assert_refused(toy_assign(&model, stream, 0, 2),
                    "toy: sequence 2 is none: there are caches for 2");
@@ -383,6 +385,14 @@ TEST_WITH(steps_that_sample_all_rows_go_on_with_a_prompts_last, make, drop)
         outcome one = step_by_step(i + 1);
         assert_int_equal(tokens[i], one.token);
     }
+    assert_success(ptxgen_sampling(&rows, stream, 1, 0, 1, 0, 9));
+    assert_success(ptxgen_sampling_of(&rows, stream, 2, 1, 0, 1, 0, 4));
+    assert_success(ptxgen_rows(&rows, stream, 4, prompt, (uint32_t[]){ 0, 1, 2, 3 }));
+    assert_success(ptxgen_step_of(&rows, 4, stream));
+    assert_success(ptxgen_tokens(&rows, stream, tokens, 4));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(tokens[i], i == 2 ? 4 : 9);
+    assert_int_equal(ptxgen_sampling_of(&rows, stream, 4, 1, 0, 1, 0, 4), CUDA_ERROR_INVALID_VALUE);
     assert_success(ptxgen_destroy(&rows));
     assert_success(ptxgen_unload(&of));
 }

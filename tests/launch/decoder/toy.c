@@ -19,7 +19,7 @@
 #include "emit/header.h"
 #include "emit/manifest.h"
 
-enum { VOCAB = 16, LAYERS = 2, POSITIONS = 24, SEQUENCES = 2, ROWS = 4, SAMPLING_WORDS = 8 };
+enum { VOCAB = 16, LAYERS = 2, POSITIONS = 24, SEQUENCES = 2, ROWS = 4 };
 
 #define PTX_HEAD(name) ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry " name "("
 #define PTX_BODY                                                      \
@@ -120,6 +120,7 @@ static const char sample_ptx[] = PTX_HEAD(
                                                 "    setp.lt.u32 %%p2, %%r3, 16;\n"
                                                 "    @%%p2 bra $logit;\n"
                                                 "    ld.param.u64 %%rd4, [sampling];\n"
+                                                "    mad.wide.u32 %%rd4, %%r0, 32, %%rd4;\n"
                                                 "    ld.global.u32 %%r5, [%%rd4];\n"
                                                 "    ld.global.u32 %%r6, [%%rd4+16];\n"
                                                 "    setp.ne.u32 %%p3, %%r5, 0;\n"
@@ -211,7 +212,7 @@ static const family toys[FAMILIES] = {
                    IN(U32, w, "4", 4), IN(U32, lengths, "m", 4)),
     [SAMPLE] = TOY(sample, OUT(U32, tokens, "m", 4), OUT(U32, next_positions, "m", 4),
                    OUT(U32, lengths, "m", 4), OUT(U32, logits, "m*16", 4), IN(U32, h, "m", 4),
-                   IN(U32, positions, "m", 4), IN(U32, sampling, "8", 4)),
+                   IN(U32, positions, "m", 4), IN(U32, sampling, "m*8", 4)),
 };
 static const char *const texts[FAMILIES] = { embed_ptx, write_ptx, attend_ptx, sample_ptx };
 
