@@ -8,16 +8,6 @@
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/reduce.h"
 
-/* PTX rounds half to even. The distance to the truncated number is exact and decides. */
-static val round_half_away(ptx *p, val x)
-{
-    val whole = convert(p, S32, x);
-    val rest = sub(p, x, convert(p, F32, whole));
-    val up = select(p, ge(p, rest, 0.5f), imm(S32, 1), imm(S32, 0));
-    val down = select(p, le(p, rest, -0.5f), imm(S32, -1), imm(S32, 0));
-    return add(p, add(p, whole, up), down);
-}
-
 static void build(ptx *p, const instance *in)
 {
     val q8 = parameter(p, "q8"), x = parameter(p, "x");
@@ -28,16 +18,13 @@ static void build(ptx *p, const instance *in)
 
     val value = add(p, mul_wide(p, block, Q8_1_VALUES), convert(p, U64, lane));
     val v = ld_const(p, F32, add(p, x, shl(p, value, 2)), 0);
-    val size = q8_largest(p, imm(U32, 0), &v, 1);
-    val d = div(p, bits_as(p, F32, warp_max(p, size)), 127.0f);
-    val inverse = select(p, eq(p, d, 0.0f), imm(F32, 0), rcp(p, d));
-    val q = round_half_away(p, mul(p, v, inverse));
-    val sum = mul(p, convert(p, F32, warp_sum(p, q)), d);
+    q8_lane quantized = q8_quantize_lane(p, v);
+    val sum = mul(p, convert(p, F32, warp_sum(p, quantized.q)), quantized.d);
 
     val out = mad_wide(p, block, Q8_1_BYTES, q8);
-    st_global(p, S8, add(p, out, convert(p, U64, lane)), Q8_1_QUANTS, q);
+    st_global(p, S8, add(p, out, convert(p, U64, lane)), Q8_1_QUANTS, quantized.q);
     PTX_IF (p, eq(p, lane, 0)) {
-        st_global(p, F16, out, Q8_1_D, convert(p, F16, d));
+        st_global(p, F16, out, Q8_1_D, convert(p, F16, quantized.d));
         st_global(p, F16, out, Q8_1_S, convert(p, F16, sum));
     }
 }

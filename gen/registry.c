@@ -38,6 +38,7 @@
     FAMILY(q8_1_quantize)                         \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
+    FAMILY(rope_kv_write)                         \
     FAMILY(sample)                                \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \

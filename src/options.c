@@ -456,11 +456,13 @@ static bool is_word(const char *argument)
 
 status options_parse(arena *a, int argc, char **argv, command_line *o)
 {
-    struct option long_options[TABLE_SIZE + 1] = { 0 };
+    struct option long_options[TABLE_SIZE + 2] = { 0 };
     for (size_t i = 0; i < TABLE_SIZE; i++)
         long_options[i] = (struct option){ .name = option_table[i].name,
                                            .has_arg = option_table[i].has_argument,
                                            .val = option_table[i].id };
+    /* As the key is called. */
+    long_options[TABLE_SIZE] = (struct option){ "targets", required_argument, NULL, OPTION_TARGET };
     for (int i = 1; i < argc; i++)
         if (argv[i][0] == '-' && option_named(argv[i] + 1))
             return unknown_option(a, argv[i]);

@@ -1,5 +1,7 @@
 #include "gen/blocks/q8_1.h"
 
+#include "gen/blocks/reduce.h"
+
 val dp4a_sum_as_f32(ptx *p, val sum)
 {
     return sub(p, bits_as(p, F32, sum), imm(F32, DP4A_START));
@@ -26,4 +28,22 @@ val q8_pack(ptx *p, const val x[4], val inverse)
         q[i] = bits_as(p, U32, fma(p, x[i], inverse, imm(F32, DP4A_START)));
     val low = prmt(p, q[0], q[1], LOWEST_BYTES), high = prmt(p, q[2], q[3], LOWEST_BYTES);
     return as(p, S32, prmt(p, low, high, LOW_HALVES));
+}
+
+/* PTX rounds half to even. The distance to the truncated number is exact and decides. */
+static val round_half_away(ptx *p, val x)
+{
+    val whole = convert(p, S32, x);
+    val rest = sub(p, x, convert(p, F32, whole));
+    val up = select(p, ge(p, rest, 0.5f), imm(S32, 1), imm(S32, 0));
+    val down = select(p, le(p, rest, -0.5f), imm(S32, -1), imm(S32, 0));
+    return add(p, add(p, whole, up), down);
+}
+
+q8_lane q8_quantize_lane(ptx *p, val x)
+{
+    val size = warp_max(p, q8_largest(p, imm(U32, 0), &x, 1));
+    val d = div(p, bits_as(p, F32, size), 127.0f);
+    val inverse = select(p, eq(p, d, 0.0f), imm(F32, 0), rcp(p, d));
+    return (q8_lane){ .d = d, .q = round_half_away(p, mul(p, x, inverse)) };
 }

@@ -22,6 +22,14 @@ val q8_largest(ptx *p, val largest, const val *x, unsigned count);
 val q8_scale(ptx *p, val largest);
 val q8_pack(ptx *p, const val x[4], val inverse);
 
+/* A block of the warp's 32 values, one a lane, to the bit as ggml's quantize_row_q8_0_ref and
+ * quantize_row_q8_1_ref: d = amax / 127 before it is rounded to f16, q = x * (1 / d) rounded half
+ * away from zero. All lanes take part. */
+typedef struct q8_lane {
+    val d, q;
+} q8_lane;
+q8_lane q8_quantize_lane(ptx *p, val x);
+
 /* Integers below 2^22 become floats without a conversion: a sum that starts at the bits of
  * 1.5 * 2^23 ends as the bits of 1.5 * 2^23 + sum. */
 enum { DP4A_START = 0x4b400000 };

@@ -1,10 +1,12 @@
-/* Floating-point outputs are held to the family's tolerance, relative to the magnitude of the sum.
- * Whole numbers have to be equal.
+/* Floating-point outputs are held to the family's tolerance, relative to the magnitude of the sum;
+ * where they are narrower than f32, half a unit in their last place is added. Whole numbers have to
+ * be equal.
  *
- * Quantized outputs are judged by what quantization may do to exact values x. For a q8_1 block with
- * D = amax / 127: the stored d is D rounded to fp16; every q is within half a step of x / D, a
- * little more where x / D is so close to a tie that float arithmetic may take either side; the
- * stored s is D * sum(q) rounded to fp16, of the q that are there.
+ * Quantized outputs are judged by what quantization may do to values x, which themselves may be off
+ * by the tolerance where they have a magnitude. For a q8_0 or q8_1 block with D = amax / 127: the
+ * stored d is D rounded to fp16; every q is within half a step of x / D, a little more where x / D
+ * is so close to a tie that float arithmetic may take either side; the stored s of q8_1 is D *
+ * sum(q) rounded to fp16, of the q that are there.
  */
 #include "check/trial.h"
 
@@ -59,14 +61,38 @@ static double error_of(double got, double expected, double bound)
     return isfinite(got) ? fabs(got - expected) / bound : HUGE_VAL;
 }
 
+format trial_output_format(const param *p)
+{
+    return p->target_values ? p->target : p->format;
+}
+
+/* What rounding to a format adds to an error. */
+static double rounding_of(format f, double exact)
+{
+    return f == FORMAT_F16    ? half_rounding(exact)
+           : f == FORMAT_BF16 ? fabs(exact) * (0x1p-8 + 0x1p-20)
+                              : 0;
+}
+
+/* Beyond what f16 holds. */
+static bool overflows(format f, double exact)
+{
+    return f == FORMAT_F16 && isinf(half_to_float(half_from_float((float)exact)));
+}
+
 static void judge_floats(const param *p, const void *bytes, const ref_value *expected,
                          uint64_t first, uint64_t count, double tolerance, judgement *j)
 {
+    format f = trial_output_format(p);
     for (uint64_t i = 0; i < count; i++) {
         float got;
-        ref_decode(p->format, (const char *)bytes + format_bytes(p->format, i), 1, &got);
-        note(j, p, "", first + i, (double)got, expected[i].value,
-             error_of((double)got, expected[i].value, tolerance * expected[i].magnitude));
+        double exact = expected[i].value;
+        ref_decode(f, (const char *)bytes + format_bytes(f, i), 1, &got);
+        if (isinf(got) && isfinite(exact) && overflows(f, exact))
+            continue;
+        note(j, p, "", first + i, (double)got, exact,
+             error_of((double)got, exact,
+                      tolerance * expected[i].magnitude + rounding_of(f, exact)));
     }
 }
 
@@ -84,55 +110,76 @@ static void judge_numbers(const param *p, const void *bytes, const ref_value *ex
 }
 
 static void judge_half(const param *p, const char *field, uint64_t element, double got,
-                       double exact, judgement *j)
+                       double exact, double error, judgement *j)
 {
     double expected = (double)half_to_float(half_from_float((float)exact));
     note(j, p, field, element, got, expected,
-         got == expected ? 0 : error_of(got, exact, half_rounding(exact)));
+         got == expected ? 0 : error_of(got, exact, half_rounding(exact) + error));
 }
 
-static void judge_q8_1_block(const param *p, const void *bytes, const ref_value *x, uint64_t first,
-                             judgement *j)
+/* Of a q8_0 block, which has no s, d and q stand as in q8_1_block. */
+static q8_1_block load_q8(format f, const uint8_t *bytes)
 {
-    q8_1_block block = q8_1_load(bytes);
+    q8_1_block block = { 0 };
+    if (f == FORMAT_Q8_1)
+        return q8_1_load(bytes);
+    uint16_t d;
+    memcpy(&d, bytes + Q8_0_D, sizeof d);
+    block.d = half_to_float(d);
+    memcpy(block.q, bytes + Q8_0_QUANTS, sizeof block.q);
+    return block;
+}
+
+static void judge_q8_block(const param *p, const void *bytes, const ref_value *x, uint64_t first,
+                           double tolerance, judgement *j)
+{
+    format f = trial_output_format(p);
+    q8_1_block block = load_q8(f, bytes);
     for (int i = 0; i < Q8_1_VALUES; i++)
         if (!isfinite(x[i].value)) { /* in d it shows in every product of the block */
             note(j, p, "d of ", first, (double)block.d, x[i].value,
                  error_of((double)block.d, x[i].value, 0));
             return;
         }
-    double largest = 0;
+    double largest = 0, off = 0;
     int sum = 0;
     for (int i = 0; i < Q8_1_VALUES; i++) {
         largest = fmax(largest, fabs(x[i].value));
+        off = fmax(off, tolerance * x[i].magnitude);
         sum += block.q[i];
     }
+    if (f == FORMAT_Q8_1)
+        off = 0; /* its values are inputs */
     double d = largest / Q8_1_LARGEST;
-    judge_half(p, "d of ", first, (double)block.d, d, j);
-    judge_half(p, "s of ", first, (double)block.s, d * sum, j);
+    judge_half(p, "d of ", first, (double)block.d, d, off / Q8_1_LARGEST, j);
+    if (f == FORMAT_Q8_1)
+        judge_half(p, "s of ", first, (double)block.s, d * sum, 0, j);
+    if (overflows(FORMAT_F16, d))
+        return;
     for (int i = 0; i < Q8_1_VALUES; i++) {
         double exact = d > 0 ? x[i].value / d : 0;
         double beyond = fabs(block.q[i] - exact) - 0.5;
         note(j, p, "q of ", first + (uint64_t)i, block.q[i], exact,
-             beyond > 0 ? beyond / TIE_TOLERANCE : 0);
+             beyond > 0 ? beyond / (TIE_TOLERANCE + (d > 0 ? 2 * off / d : 0)) : 0);
     }
 }
 
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
                   uint64_t count, double tolerance, judgement *j)
 {
+    format f = trial_output_format(p);
     j->judged += count;
-    if (p->format == FORMAT_U32) {
+    if (f == FORMAT_U32) {
         judge_numbers(p, bytes, expected, first, count, j);
         return;
     }
-    if (p->format != FORMAT_Q8_1) {
+    if (f != FORMAT_Q8_1 && f != FORMAT_Q8_0) {
         judge_floats(p, bytes, expected, first, count, tolerance, j);
         return;
     }
     for (uint64_t i = 0; i < count; i += Q8_1_VALUES)
-        judge_q8_1_block(p, (const char *)bytes + format_bytes(p->format, i), expected + i,
-                         first + i, j);
+        judge_q8_block(p, (const char *)bytes + format_bytes(f, i), expected + i, first + i,
+                       tolerance, j);
 }
 
 /* The end of the run of blocks that starts at a block and are all written, or all not. */
@@ -153,33 +200,68 @@ static void expect(const trial *t, size_t index, uint64_t first, uint64_t count,
     t->instance->family->reference(&t->problem, output, first, count, values);
 }
 
+uint64_t trial_target_blocks(const trial_param *p)
+{
+    uint64_t bytes = p->targets ? p->targets->size : p->size;
+    return bytes / formats[trial_output_format(&p->param)].block_bytes;
+}
+
 uint64_t trial_output_blocks(const trial_param *p)
 {
-    return p->values / formats[p->param.format].block_values;
+    return trial_target_blocks(p) * (p->targets ? p->target_count : 1);
+}
+
+/* Whether the reference has no value for an element. */
+static bool is_free(const ref_value *v)
+{
+    return isinf(v->magnitude) && isfinite(v->value);
+}
+
+/* The first block that is written, or not, though the reference says otherwise. */
+static uint64_t wrong_block(const trial *t, size_t index, const trial_output *o, bool written)
+{
+    ref_value expected[JUDGED_AT_ONCE];
+    uint64_t block_values = formats[trial_output_format(&t->params[index].param)].block_values;
+    uint64_t at_once = JUDGED_AT_ONCE / block_values, end = o->written ? o->count : 0;
+    for (uint64_t at = 0, last; at < end; at = last) {
+        last = run_end(o->written, at, end - at < at_once ? end : at + at_once);
+        if (!o->written[at] == written)
+            continue;
+        expect(t, index, (o->first + at) * block_values, (last - at) * block_values, expected);
+        for (uint64_t i = at; i < last; i++)
+            if (is_free(&expected[(i - at) * block_values]) == written)
+                return o->first + i;
+    }
+    return o->first + o->count;
 }
 
 uint64_t trial_missing_block(const trial *t, size_t index, const trial_output *o)
 {
-    ref_value expected[JUDGED_AT_ONCE];
-    uint64_t block_values = formats[t->params[index].param.format].block_values;
-    uint64_t at_once = JUDGED_AT_ONCE / block_values, end = o->written ? o->count : 0;
-    for (uint64_t at = 0, last; at < end; at = last) {
-        last = run_end(o->written, at, end - at < at_once ? end : at + at_once);
-        if (o->written[at])
-            continue;
-        expect(t, index, (o->first + at) * block_values, (last - at) * block_values, expected);
-        for (uint64_t i = at; i < last; i++)
-            if (isfinite(expected[(i - at) * block_values].magnitude))
-                return o->first + i;
-    }
-    return o->first + o->count;
+    return wrong_block(t, index, o, false);
+}
+
+uint64_t trial_stray_block(const trial *t, size_t index, const trial_output *o)
+{
+    return t->params[index].param.cache ? wrong_block(t, index, o, true) : o->first + o->count;
+}
+
+trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, int64_t kv_head)
+{
+    const problem_shape *s = &t->setup.shape;
+    uint64_t head = p->target_count == 1 ? 0 : row;
+    head = head * (uint64_t)s->num_kv_heads + (uint64_t)kv_head;
+    uint64_t position = t->seq_lens[row] - 1u, longest = (uint64_t)s->max_seq_len;
+    uint64_t count = (uint64_t)s->head_dim / formats[p->param.target].block_values;
+    return (trial_blocks){ (head * longest + position) * count,
+                           t->seq_lens[row] && position < longest ? count : 0 };
 }
 
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)
 {
     const param *p = &t->params[index].param;
     ref_value expected[JUDGED_AT_ONCE];
-    uint64_t block_values = formats[p->format].block_values;
+    const format_info *f = &formats[trial_output_format(p)];
+    uint64_t block_values = f->block_values;
     uint64_t at_once = JUDGED_AT_ONCE / block_values;
     for (uint64_t at = 0, end; at < o->count; at = end) {
         end = o->count - at < at_once ? o->count : at + at_once;
@@ -189,8 +271,8 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
             continue;
         uint64_t first = (o->first + at) * block_values, count = (end - at) * block_values;
         expect(t, index, first, count, expected);
-        judge_values(p, (const char *)o->bytes + at * formats[p->format].block_bytes, expected,
-                     first, count, t->instance->family->tolerance, j);
+        judge_values(p, (const char *)o->bytes + at * f->block_bytes, expected, first, count,
+                     t->instance->family->tolerance, j);
     }
 }
 
@@ -204,7 +286,7 @@ uint64_t trial_first_remains(const trial_param *p, const void *bytes)
 
 size_t trial_cache_count(const trial_param *p)
 {
-    return !p->param.cache ? 0 : p->targets ? (size_t)p->values : 1;
+    return !p->param.cache || p->param.kind != PARAM_IN ? 0 : p->targets ? (size_t)p->values : 1;
 }
 
 trial_buffer trial_cache(const trial_param *p, size_t sequence)
@@ -252,7 +334,7 @@ static uint32_t size_named(const problem_shape *s, const char *name)
 /* Whether the family's fit makes an input's values. */
 static bool is_fitted(const trial *t, const param *p)
 {
-    return t->instance->family->fit && (p->unit || p->fitted);
+    return t->instance->family->fit && (p->unit || p->fitted) && !p->target_values;
 }
 
 /* What the sequences' lengths decide besides the caches. */
@@ -265,7 +347,7 @@ static void lengths_changed(trial *t)
             p->number = size_named(&t->setup.shape, p->param.size);
         if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 && !p->param.fitted)
             memcpy(p->content.bytes, t->seq_lens, p->size);
-        if (p->param.kind == PARAM_IN && is_fitted(t, &p->param) && !p->targets)
+        if (p->param.kind == PARAM_IN && is_fitted(t, &p->param))
             t->instance->family->fit(&t->problem, input, p->content.bytes,
                                      p->content.stored / formats[p->param.format].block_bytes);
         input += p->param.kind == PARAM_IN;
@@ -279,7 +361,10 @@ static void set_seq_len(trial *t, int64_t seq_len)
     for (size_t i = 0; i < t->sequence_count; i++) {
         int64_t valid = seq_len < t->setup.shape.max_seq_len ? seq_len : t->setup.shape.max_seq_len;
         int64_t lengths[] = { seq_len, 0, valid - valid / 2, valid - valid / 4 };
+        int64_t ahead = (int64_t)(t->sequence_count - 1 - i);
         t->seq_lens[i] = (uint32_t)lengths[i % (sizeof lengths / sizeof *lengths)];
+        if (t->setup.one_cache)
+            t->seq_lens[i] = (uint32_t)(seq_len > ahead ? seq_len - ahead : 0);
     }
 }
 
@@ -350,6 +435,24 @@ static uint64_t size_of(const trial *t, const char *formula)
     return (uint64_t)formula_value(formula, t->instance, &run);
 }
 
+static void set_targets(arena *a, trial_param *p, trial_buffer *made, uint64_t count)
+{
+    p->targets = made;
+    p->target_count = count;
+    p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
+}
+
+/* Caches that are written to. */
+static void make_targets(arena *a, const trial *t, trial_param *p)
+{
+    uint64_t count = t->setup.one_cache ? 1 : p->values;
+    uint64_t size = format_bytes(p->param.target, size_of(t, p->param.target_values));
+    trial_buffer *made = arena_zalloc(a, p->values * sizeof *made);
+    for (uint64_t i = 0; i < p->values; i++)
+        made[i] = (trial_buffer){ .size = size, .readable = size };
+    set_targets(a, p, made, count);
+}
+
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
 {
     bool addresses = p->param.format == FORMAT_ADDRESS;
@@ -363,8 +466,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     for (uint64_t i = 0; i < count; i++)
         contents[i] = made[i].bytes;
     if (addresses) {
-        p->targets = made;
-        p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
+        set_targets(a, p, made, count);
         t->problem.sequences[input] = contents;
     }
     const format_info *info = &formats[f];
@@ -389,11 +491,13 @@ size_t trial_input_count(arena *a, const instance *in)
 
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
 {
-    trial t = { .arena = a,
-                .instance = in,
-                .setup = *setup,
-                .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
-                .problem = { .shape = setup->shape, .options = in->options } };
+    trial t = {
+        .arena = a,
+        .instance = in,
+        .setup = *setup,
+        .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
+        .problem = { .shape = setup->shape, .options = in->options, .one_cache = setup->one_cache }
+    };
     t.seq_lens = arena_zalloc(a, t.sequence_count * sizeof *t.seq_lens);
     t.problem.seq_lens = t.seq_lens;
     param params[MAX_PARAMS];
@@ -409,6 +513,8 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
                                              : format_bytes(p->param.format, p->values);
         if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);
+        if (p->param.kind == PARAM_OUT && p->param.target_values)
+            make_targets(a, &t, p);
     }
     set_seq_len(&t, setup->shape.seq_len);
     for (size_t i = 0; i < t.sequence_count; i++)
@@ -443,6 +549,8 @@ const char *trial_describe(arena *a, const trial *t)
             strbuf_format(&text, "%s %lld, ", parts[i].name, (long long)parts[i].value);
     strbuf_format(&text, "%s inputs, seed %llu", fill_kind_names[t->setup.kind],
                   (unsigned long long)t->setup.seed);
+    if (t->setup.one_cache)
+        strbuf_put(&text, ", one cache");
     if (t->spoiled)
         strbuf_format(&text, ", %s in input %u",
                       t->setup.spoiled == WITH_NAN ? "a NaN" : "an infinity",

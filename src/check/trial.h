@@ -19,6 +19,7 @@ typedef struct trial_setup {
     uint64_t seed;
     enum { ALL_FINITE, WITH_NAN, WITH_INFINITY } spoiled; /* one value, or scale, */
     unsigned spoiled_input;                               /* of this one of the inputs */
+    bool one_cache; /* rows that write to caches are the last positions of one sequence */
 } trial_setup;
 
 /* An input's content. */
@@ -36,7 +37,9 @@ typedef struct trial_param {
     uint64_t values;       /* pointers: of the whole buffer; numbers: 1 */
     uint64_t size;         /* the same in bytes */
     trial_buffer content;  /* of inputs. Arrays of addresses: to be filled by who knows them */
-    trial_buffer *targets; /* of an array of addresses: what they point to; NULL: it is none */
+    trial_buffer *targets; /* of an array of addresses: what they point to, without bytes where that
+                              is an output; NULL: it is none */
+    uint64_t target_count; /* of them: values, or 1 that all addresses are the same of */
     uint32_t number;       /* of PARAM_U32 */
 } trial_param;
 
@@ -59,7 +62,8 @@ size_t trial_input_count(arena *a, const instance *in);
 
 /* Fills the inputs and works out the launch. Buffers are allocated from a. Positions of a cache
  * from its sequence's length on are NaN, so that using one shows. Of several sequences the first
- * has shape.seq_len, the second none, the others parts of it. */
+ * has shape.seq_len, the second none, the others parts of it; rows of one cache have one position
+ * more each, the last one shape.seq_len. What writes to a cache writes the last position. */
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
 
 /* Changes seq_len, and the sequences' lengths with it or to given ones; not to such that make more
@@ -73,7 +77,8 @@ uint64_t trial_first_remains(const trial_param *p, const void *bytes);
 /* Positions of a sequence's cache that are valid. */
 int64_t trial_valid_positions(const trial *t, size_t sequence);
 
-/* The caches that an input holds or points to, one a sequence: 0 where it is none. */
+/* The caches that an input holds or points to, one a sequence: 0 where it is none, as what is
+ * written to. */
 size_t trial_cache_count(const trial_param *p);
 trial_buffer trial_cache(const trial_param *p, size_t sequence);
 
@@ -90,20 +95,34 @@ typedef struct judgement {
     double got, expected; /* and its values */
 } judgement;
 
-/* Some of the blocks of an output, of its format, from the first one on. written has one byte a
- * block, not zero where the kernel wrote it; NULL: everywhere. */
+/* Some of the blocks of an output, of its format, from the first one on; those that an array of
+ * addresses points to count as one behind the other. written has one byte a block, not zero where
+ * the kernel wrote it; NULL: everywhere. */
 typedef struct trial_output {
     const void *bytes;
     const uint8_t *written;
     uint64_t first, count;
 } trial_output;
 
-/* How many there are of the output that is params[index]. */
+/* The format of an output's values, and how many blocks there are of it and of each of its targets
+ * (or of itself). */
+format trial_output_format(const param *p);
 uint64_t trial_output_blocks(const trial_param *p);
+uint64_t trial_target_blocks(const trial_param *p);
 
 /* The first of these blocks of params[index] that is not written though it has to be, or the one
  * behind the last. */
 uint64_t trial_missing_block(const trial *t, size_t index, const trial_output *o);
+
+/* The first of them that is written though a cache keeps its content there, or the one behind the
+ * last. */
+uint64_t trial_stray_block(const trial *t, size_t index, const trial_output *o);
+
+/* The blocks of a cache that a row writes for one of its heads: count is 0 where it writes none. */
+typedef struct trial_blocks {
+    uint64_t first, count;
+} trial_blocks;
+trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, int64_t kv_head);
 
 /* Judges these blocks of params[index]. Keeps in j what is worse, and adds to judged. */
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j);

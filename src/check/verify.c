@@ -108,9 +108,14 @@ static uint64_t at_least_one(int64_t size)
     return size > 0 ? (uint64_t)size : 1;
 }
 
-/* Positions that the longest sequence of a trial is over. */
+/* Positions that the longest sequence of a trial is over: 1 where no cache is read. */
 static int64_t longest_span(const trial *t)
 {
+    size_t caches = 0;
+    for (size_t i = 0; i < t->param_count; i++)
+        caches += trial_cache_count(&t->params[i]);
+    if (!caches)
+        return 1;
     int64_t longest = trial_valid_positions(t, 0), window = t->problem.options.window;
     return window && window < longest ? window : longest;
 }
@@ -229,11 +234,26 @@ static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
                               : emu_map_pattern(memory, b.readable, b.bytes, b.stored);
 }
 
+static uint64_t room_for_output(emu_memory *memory, uint64_t size)
+{
+    return size > LARGE_OUTPUT ? emu_alloc_sparse(memory, size) : emu_alloc(memory, size);
+}
+
 /* What is read of scratch memory has to have been written there. */
 static uint64_t room_for(emu_memory *memory, const trial_param *p)
 {
-    return p->param.kind == PARAM_OUT && p->size > LARGE_OUTPUT ? emu_alloc_sparse(memory, p->size)
-                                                                : emu_alloc(memory, p->size);
+    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->size)
+                                      : emu_alloc(memory, p->size);
+}
+
+/* What an array of addresses points to. */
+static uint64_t map_target(emu_memory *memory, const trial_param *p, uint64_t number)
+{
+    const uint64_t *addresses = p->content.bytes;
+    if (number >= p->target_count)
+        return addresses[0];
+    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->targets[number].size)
+                                      : map_buffer(memory, p->targets[number]);
 }
 
 static device_params map_params(emu_memory *memory, const trial *t)
@@ -243,12 +263,12 @@ static device_params map_params(emu_memory *memory, const trial *t)
         const trial_param *p = &t->params[i];
         uint64_t *addresses = p->content.bytes;
         for (uint64_t j = 0; p->targets && j < p->values; j++)
-            addresses[j] = map_buffer(memory, p->targets[j]);
-        if (p->param.kind == PARAM_OUT || p->param.kind == PARAM_SCRATCH)
+            addresses[j] = map_target(memory, p, j);
+        if ((p->param.kind == PARAM_OUT && !p->targets) || p->param.kind == PARAM_SCRATCH)
             d.addresses[i] = room_for(memory, p);
         if (p->param.zeroed)
             emu_write(memory, d.addresses[i], arena_zalloc(t->arena, p->size), p->size);
-        if (p->param.kind == PARAM_IN)
+        if (p->param.kind == PARAM_IN || p->targets)
             d.addresses[i] = map_buffer(memory, p->content);
     }
     return d;
@@ -314,15 +334,42 @@ static const char *find_store(verifier *v, const trial *t, const device_params *
                         text_line(v->scratch, v->kernel->ptx, stats.watched_line));
 }
 
+/* Where a block of an output lies. */
+static uint64_t block_address(const device_params *d, const trial_param *p, size_t index,
+                              uint64_t block)
+{
+    uint64_t blocks = trial_target_blocks(p), within = p->targets ? block % blocks : block;
+    const uint64_t *starts = p->targets ? p->content.bytes : &d->addresses[index];
+    uint64_t start = starts[p->targets ? block / blocks : 0];
+    return start + within * formats[trial_output_format(&p->param)].block_bytes;
+}
+
+/* The first block from one on near which something may have been written, or the one behind the
+ * last. */
+static uint64_t next_written(const device_params *d, const trial_param *p, size_t index,
+                             uint64_t block)
+{
+    uint64_t blocks = trial_target_blocks(p), end = trial_output_blocks(p);
+    uint64_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
+    while (block < end) {
+        uint64_t within = block % blocks, start = block_address(d, p, index, block - within);
+        uint64_t found = emu_next_written(d->memory, start, within * block_bytes) / block_bytes;
+        block += found - within;
+        if (found < blocks)
+            break;
+    }
+    return block;
+}
+
 /* Blocks of an output from the first one on, with which of them are written. */
 static trial_output read_output(arena *a, const device_params *d, const trial_param *p,
                                 size_t index, uint64_t first, uint64_t count)
 {
-    uint64_t block_bytes = formats[p->param.format].block_bytes;
+    uint64_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
     uint8_t *bytes = arena_zalloc(a, count * block_bytes);
     uint8_t *written = arena_alloc(a, count);
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t address = d->addresses[index] + (first + i) * block_bytes;
+        uint64_t address = block_address(d, p, index, first + i);
         written[i] = emu_written(d->memory, address, block_bytes);
         if (written[i])
             emu_read(d->memory, address, bytes + i * block_bytes, block_bytes);
@@ -334,18 +381,49 @@ static bool reject_missing(verifier *v, const trial *t, const device_params *d, 
                            const block_choice *c, uint64_t missing)
 {
     const trial_param *p = &t->params[index];
-    uint64_t block_bytes = formats[p->param.format].block_bytes;
-    uint64_t block_values = formats[p->param.format].block_values, offset = 0;
+    const format_info *f = &formats[trial_output_format(&p->param)];
     const char *words = arena_format(v->scratch, "%s[%llu] is never written", p->param.name,
-                                     (unsigned long long)(missing * block_values));
-    while ((offset = emu_next_written(d->memory, d->addresses[index], offset)) < p->size &&
-           !emu_written(d->memory, d->addresses[index] + offset, block_bytes))
-        offset += block_bytes - offset % block_bytes;
-    if (offset < p->size)
+                                     (unsigned long long)(missing * f->block_values));
+    uint64_t block = 0, end = trial_output_blocks(p);
+    while ((block = next_written(d, p, index, block)) < end &&
+           !emu_written(d->memory, block_address(d, p, index, block), f->block_bytes))
+        block++;
+    if (block < end)
         words = arena_format(
             v->scratch, "%s; %s", words,
-            find_store(v, t, d, c, "what is, is stored by", d->addresses[index] + offset));
+            find_store(v, t, d, c, "what is, is stored by", block_address(d, p, index, block)));
     return reject(v, t, words);
+}
+
+/* The first byte of a block that is written, or its size. */
+static uint64_t first_written_byte(const device_params *d, uint64_t address, uint64_t size)
+{
+    uint64_t at = 0;
+    while (at < size && !emu_written(d->memory, address + at, 1))
+        at++;
+    return at;
+}
+
+/* The rest of a cache keeps its content: nothing is written there, not even a part of a block. */
+static bool judge_strays(verifier *v, const trial *t, const device_params *d, size_t index,
+                         const block_choice *c, const trial_output *o)
+{
+    const trial_param *p = &t->params[index];
+    const format_info *f = &formats[trial_output_format(&p->param)];
+    uint64_t stray = trial_stray_block(t, index, o), end = o->first + o->count;
+    for (uint64_t i = 0; p->targets && stray == end && i < o->count; i++)
+        if (!o->written[i] && first_written_byte(d, block_address(d, p, index, o->first + i),
+                                                 f->block_bytes) < f->block_bytes)
+            stray = o->first + i;
+    if (stray == end)
+        return true;
+    uint64_t address = block_address(d, p, index, stray);
+    return reject(
+        v, t,
+        arena_format(v->scratch, "%s[%llu] is none of this launch, %s", p->param.name,
+                     (unsigned long long)(stray * f->block_values),
+                     find_store(v, t, d, c, "stored by",
+                                address + first_written_byte(d, address, f->block_bytes))));
 }
 
 /* Of a grid that is run whole everything has to be written, of chosen blocks the first and the last
@@ -358,46 +436,71 @@ static bool judge_missing(verifier *v, const trial *t, const device_params *d, s
     return missing == first + count || reject_missing(v, t, d, index, c, missing);
 }
 
-/* Some blocks at a time, and of a grid of which a part has run those near what is written. */
+/* What rows have to write to their caches, by a grid that is run whole. */
+static bool judge_rows(verifier *v, const trial *t, const device_params *d, size_t index,
+                       const block_choice *c)
+{
+    for (size_t row = 0; !c->count && row < t->sequence_count; row++)
+        for (int64_t head = 0; head < t->setup.shape.num_kv_heads; head++) {
+            trial_blocks b = trial_row_blocks(t, &t->params[index], row, head);
+            if (b.count && !judge_missing(v, t, d, index, c, b.first, b.count))
+                return false;
+        }
+    return true;
+}
+
+/* The first and the last element of an output, by the blocks of the grid that have them. */
+static bool judge_ends(verifier *v, const trial *t, const device_params *d, size_t index,
+                       const block_choice *c)
+{
+    uint64_t blocks = trial_output_blocks(&t->params[index]), grid = grid_size(t);
+    if (!c->count || !blocks)
+        return true;
+    return (!chosen(c, 0) || judge_missing(v, t, d, index, c, 0, 1)) &&
+           (!chosen(c, grid - 1) || judge_missing(v, t, d, index, c, blocks - 1, 1));
+}
+
+/* Some blocks at a time; of a grid of which a part has run, and of caches, those near what is
+ * written. */
 static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
                          const block_choice *c, judgement *j)
 {
     const trial_param *p = &t->params[index];
-    uint64_t block_bytes = formats[p->param.format].block_bytes;
-    uint64_t blocks = trial_output_blocks(p), grid = grid_size(t);
-    if (c->count && blocks &&
-        ((chosen(c, 0) && !judge_missing(v, t, d, index, c, 0, 1)) ||
-         (chosen(c, grid - 1) && !judge_missing(v, t, d, index, c, blocks - 1, 1))))
+    uint64_t blocks = trial_output_blocks(p);
+    bool parts = c->count || p->targets;
+    if (p->targets ? !judge_rows(v, t, d, index, c) : !judge_ends(v, t, d, index, c))
         return false;
     arena *a = arena_new();
     uint64_t at = 0, missing = 0;
-    while (at < blocks && missing == at) {
-        if (c->count)
-            at = emu_next_written(d->memory, d->addresses[index], at * block_bytes) / block_bytes;
+    bool right = true;
+    while (right && at < blocks && missing == at) {
+        if (parts)
+            at = next_written(d, p, index, at);
         uint64_t count = blocks - at < JUDGED_BLOCKS ? blocks - at : JUDGED_BLOCKS;
         arena_reset(a);
         const trial_output o = read_output(a, d, p, index, at, count);
         at += count;
-        missing = c->count ? at : trial_missing_block(t, index, &o);
+        missing = parts ? at : trial_missing_block(t, index, &o);
         if (missing == at)
             trial_judge(t, index, &o, j);
+        right = judge_strays(v, t, d, index, c, &o);
     }
     arena_free(a);
-    return missing == at || reject_missing(v, t, d, index, c, missing);
+    return right && (missing == at || reject_missing(v, t, d, index, c, missing));
 }
 
-/* Where the element lies in its output. */
-static uint64_t element_offset(const trial_param *p, const judgement *j)
+/* Where the element lies in its block. */
+static uint64_t offset_in_block(const trial_param *p, const judgement *j)
 {
-    uint64_t within = j->element % formats[p->param.format].block_values;
-    uint64_t block = format_bytes(p->param.format, j->element - within);
-    switch (*j->field) { /* a q8_1 block is d, s, and one byte a value */
+    format f = trial_output_format(&p->param);
+    uint64_t within = j->element % formats[f].block_values;
+    switch (*j->field) { /* a block is d, s where it is q8_1, and one byte a value */
     case 's':
-        return block + sizeof(uint16_t);
+        return sizeof(uint16_t);
     case 'q':
-        return block + 2 * sizeof(uint16_t) + within;
+        return (f == FORMAT_Q8_1 ? 2 : 1) * sizeof(uint16_t) + within;
     default:
-        return block;
+        return 0;
     }
 }
 
@@ -405,9 +508,13 @@ static const char *find_element(verifier *v, const trial *t, const device_params
                                 const block_choice *c, const judgement *j)
 {
     for (size_t i = 0; i < t->param_count; i++)
-        if (t->params[i].param.kind == PARAM_OUT && t->params[i].param.name == j->output)
+        if (t->params[i].param.kind == PARAM_OUT && t->params[i].param.name == j->output) {
+            const trial_param *p = &t->params[i];
+            uint64_t block_values = formats[trial_output_format(&p->param)].block_values;
             return find_store(v, t, d, c, "stored by",
-                              d->addresses[i] + element_offset(&t->params[i], j));
+                              block_address(d, p, i, j->element / block_values) +
+                                  offset_in_block(p, j));
+        }
     return "";
 }
 
@@ -451,8 +558,10 @@ static void clear(device_params *d, const trial *t)
 {
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        if (p->param.kind == PARAM_OUT)
-            emu_clear_written(d->memory, d->addresses[i]);
+        const uint64_t *starts = p->targets ? p->content.bytes : &d->addresses[i];
+        for (uint64_t j = 0; p->param.kind == PARAM_OUT && j < (p->targets ? p->target_count : 1);
+             j++)
+            emu_clear_written(d->memory, starts[j]);
         if (p->param.kind == PARAM_SCRATCH && !p->param.zeroed) {
             emu_free(d->memory, d->addresses[i]);
             d->addresses[i] = emu_alloc(d->memory, p->size);
@@ -564,7 +673,16 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* With ordinary inputs, then with zeros, tiny and huge ones, which divide by zero, lose bits or
+static bool writes_caches(const instance *in)
+{
+    for (const param *p = in->family->params; p->name; p++)
+        if (p->kind == PARAM_OUT && p->cache)
+            return true;
+    return false;
+}
+
+/* With ordinary inputs, and again where the rows may share a cache; then with zeros, tiny and huge
+ * ones, which divide by zero, lose bits or
  * overflow where a kernel does not take care; of these, a grid that is large runs one block. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
@@ -572,6 +690,10 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
+    setup.one_cache = writes_caches(v->kernel->instance);
+    if (right && setup.one_cache)
+        right = run_setup(v, &setup, run_lengths);
+    setup.one_cache = false;
     if (setup.shape.seq_len > LONG_SEQ_LEN)
         setup.shape.seq_len = LONG_SEQ_LEN;
     for (size_t i = 0; right && i < sizeof others / sizeof *others; i++) {

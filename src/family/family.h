@@ -217,7 +217,7 @@ typedef struct param {
     bool fitted;       /* its values are made by the family's fit */
     bool zeroed;       /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;        /* K or V: elements of the instance's kv_type, positions from seq_len on are
-                          not read */
+                          not read, and those that are not a row's not written */
     bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
                           two zeros; max is the largest score s in units of log 2 */
     const char *values; /* pointers: formula of the number of values, "n*k" */
@@ -276,6 +276,14 @@ typedef struct param {
 #define KV_CACHES(id)                                                                              \
     {                                                                                              \
         .name = #id, .kind = PARAM_IN, .format = FORMAT_ADDRESS, .values = "m", .align = 8,        \
+        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
+        .unit = "head_dim"                                                                         \
+    }
+/* The same that a kernel writes positions of: the addresses are an input, what they point to is the
+ * output. */
+#define KV_CACHES_OUT(id)                                                                          \
+    {                                                                                              \
+        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8,       \
         .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
         .unit = "head_dim"                                                                         \
     }

@@ -289,6 +289,8 @@ bool instance_leaves_out(const instance *in, const key *k)
     int64_t value = instance_value(in, k);
     if (k->real)
         return value == key_default(k);
+    if (k->like)
+        return value == instance_default(in, k);
     return value == 0 && (k->at_run_time || k->zero_is_none);
 }
 

@@ -76,18 +76,12 @@ static void size_buffers(planner *p)
         p->buffer_bytes[i] = values[i] * p->m * (int64_t)sizeof(float);
 }
 
-/* Of a step of m tokens. */
-static int64_t sampled_rows(const decoder *d, int64_t m)
-{
-    return d->sequences > 1 && d->all_logits ? m : 1;
-}
-
 static void make_step(planner *p, int64_t m, plan_step *step)
 {
     const decoder *d = p->d;
     *step = (plan_step){ .m = m,
                          .logits_rows = d->all_logits ? m : 1,
-                         .sampled_rows = sampled_rows(d, m) };
+                         .sampled_rows = d->sequences > 1 && d->all_logits ? m : 1 };
     p->m = m;
     p->launches.count = 0;
     size_buffers(p);
@@ -113,8 +107,7 @@ static void place_state(planner *p)
     s->tokens = take(made, PLAN_STATE, words);
     s->positions = take(made, PLAN_STATE, words);
     s->lengths = take(made, PLAN_STATE, words);
-    s->sampling = take(made, PLAN_STATE,
-                       (uint64_t)sampled_rows(d, made->rows) * SAMPLING_WORDS * sizeof(uint32_t));
+    s->sampling = take(made, PLAN_STATE, rows * SAMPLING_WORDS * sizeof(uint32_t));
     s->caches = take(made, PLAN_STATE, 2 * rows * (uint64_t)d->layers * sizeof(uint64_t));
     s->logits =
         take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));

@@ -78,7 +78,7 @@ typedef struct plan_step {
 /* Offsets in the state. Rows are those of the largest step. */
 typedef struct plan_state {
     uint64_t tokens, positions, lengths; /* u32 [rows] */
-    uint64_t sampling;                   /* u32 [1 or rows, SAMPLING_WORDS]: see ref_sample */
+    uint64_t sampling;                   /* u32 [rows, SAMPLING_WORDS]: see ref/reference.h */
     uint64_t caches; /* u64 [layers, 2, rows]: addresses of K, then V, of each row */
     uint64_t logits; /* f32 [rows or 1, vocab] */
 } plan_state;

@@ -93,8 +93,9 @@ static void add_fused_qkv(planner *p)
 static void add_qkv(planner *p)
 {
     const decoder *d = p->d;
-    instance in = planner_kernel(p, quantizes(p) ? "stream_qkv" : "qkv");
+    instance in = planner_kernel(p, quantizes(p) ? "stream_qkv" : "exact_qkv");
     bindings b = { 0 };
+    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_ATTN_Q, p->layer));
     planner_set_weights(&in, "weights_q", decoder_format(d, TENSOR_ATTN_Q, p->layer));
     planner_set_weights(&in, "weights_k", decoder_format(d, TENSOR_ATTN_K, p->layer));
     planner_set_weights(&in, "weights_v", decoder_format(d, TENSOR_ATTN_V, p->layer));
@@ -257,11 +258,11 @@ static void add_gate_up(planner *p)
     bool fused = d->has[TENSOR_FFN_GATE_UP];
     decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_GATE;
     decoder_tensor up = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_UP;
-    instance in = planner_kernel(p, quantizes(p) ? "stream_gate_up" : "gate_up");
+    instance in = planner_kernel(p, quantizes(p) ? "stream_gate_up" : "exact_gate_up");
     bindings b = { 0 };
     planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
-    if (decoder_format(d, gate, p->layer) != decoder_format(d, up, p->layer))
-        planner_set_weights(&in, "weights_up", decoder_format(d, up, p->layer));
+    planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
+    planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "n", d->ff);
     planner_set(&in, "bias", d->has[TENSOR_FFN_GATE_BIAS]);
@@ -339,9 +340,9 @@ void plan_sample(planner *p, int64_t rows, int64_t logits_rows)
     bindings b = { 0 };
     planner_set(&in, "n", p->d->vocab);
     planner_set(&in, "m", rows);
-    planner_bind_state(&b, "tokens", s->tokens, "tokens");
-    planner_bind_state(&b, "next_positions", s->positions, "positions");
-    planner_bind_state(&b, "lengths", s->lengths, "lengths");
+    planner_bind_state(&b, "token", s->tokens, "tokens");
+    planner_bind_state(&b, "next_position", s->positions, "positions");
+    planner_bind_state(&b, "length", s->lengths, "lengths");
     planner_bind_state(&b, "logits", s->logits + ahead, "logits");
     planner_bind_state(&b, "positions", s->positions + (uint64_t)(p->m - rows) * sizeof(uint32_t),
                        rows < p->m ? "positions of the last row" : "positions");

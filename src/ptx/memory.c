@@ -162,13 +162,17 @@ val global_array(ptx *p, const char *name, const char *const *comment, const uin
                  unsigned count)
 {
     for (size_t n = 0; n < p->globals.count; n++)
-        if (p->globals.items[n].words == words)
+        if (p->globals.items[n].count == count &&
+            memcmp(p->globals.items[n].words, words, count * sizeof *words) == 0)
             return p->globals.items[n].address;
     inst *i = ptx_append_ahead(p, INST_MOV_GLOBAL, U64, NULL, 0);
     i->target = (uint32_t)p->globals.count;
     val address = ptx_add_result(p, i, U64);
     *VEC_PUSH(p->arena, &p->globals) =
-        (ptx_global){ ptx_name(p, name), comment, words, count, address };
+        (ptx_global){ ptx_name(p, name), comment,
+                      memcpy(arena_alloc(p->arena, count * sizeof *words), words,
+                             count * sizeof *words),
+                      count, address };
     return address;
 }
 

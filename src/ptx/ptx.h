@@ -305,7 +305,8 @@ val shared_dynamic(ptx *p, const char *name, type t);
 
 /* Declares an array of words in global memory that is part of the module, which nothing may write,
  * and gives its address, aligned to 16 bytes. In memory the first word is the lowest. The lines of
- * a comment, up to NULL, stand ahead of it. The same words again are the same array. */
+ * a comment, up to NULL, stand ahead of it. The words are copied; the same again are the same
+ * array. */
 val global_array(ptx *p, const char *name, const char *const *comment, const uint64_t *words,
                  unsigned count);
 

@@ -62,6 +62,43 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
             c->fill((uint8_t *)bytes + i * block_bytes, kind, r);
 }
 
+/* The factor, or what is the same with the other sign, so that blocks whose values are all of one
+ * sign don't add up to more than others do. */
+static float either(float factor, random_source *r)
+{
+    return random_below(r, 2) ? factor : -factor;
+}
+
+void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r)
+{
+    const codec *c = codecs[f];
+    uint8_t *block = bytes;
+    float x;
+    for (uint64_t i = 0; i < values; i += formats[f].block_values) {
+        float by = either(factor, r);
+        switch (f) {
+        case FORMAT_F32:
+            memcpy(&x, block, sizeof x);
+            x *= by;
+            memcpy(block, &x, sizeof x);
+            break;
+        case FORMAT_F16:
+            store_half(block, half_from_float(load_half(block) * by));
+            break;
+        case FORMAT_BF16:
+            x = bfloat_to_float((uint16_t)load_u16(block)) * by;
+            store_half(block, bfloat_from_float(x));
+            break;
+        default:
+            for (const scale_field *s = c->scales; s < c->scales + MAX_SCALE_FIELDS; s++)
+                if (s->size > 0)
+                    store_half(block + s->offset,
+                               half_from_float(load_half(block + s->offset) * by));
+        }
+        block += formats[f].block_bytes;
+    }
+}
+
 bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_source *r)
 {
     enum { AMONG = 4096, HALF_NAN = 0x7e00, HALF_INFINITY = 0x7c00 };

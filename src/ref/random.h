@@ -34,6 +34,10 @@ extern const char *const fill_kind_names[FILL_KINDS];
  * blocks take all their values; q8_1 blocks are quantized floats. */
 void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
 
+/* Multiplies values that are there by a factor, each block by its negative as likely. Formats whose
+ * scales are no fp16 stay as they are. */
+void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r);
+
 /* Makes one of the values, or an fp16 scale of one of the blocks, a NaN or an infinity, somewhere
  * among the first thousands. False where no bits of the format are either. */
 bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_source *r);

@@ -74,6 +74,7 @@ typedef struct problem {
      * inputs; their formats and periods are those of what the addresses point to. */
     const void *const *sequences[MAX_PARAMS];
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
+    bool one_cache;           /* m rows write to one cache, as positions of one sequence */
 } problem;
 
 /* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
@@ -82,6 +83,10 @@ void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t cou
 /* The same of what a sequence's address points to. */
 void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
                            uint64_t count, float *values);
+
+/* An activation a(g), and what a(g) is multiplied by. */
+double ref_activation(int64_t activation, double g);
+double ref_gate_factor(int64_t activation, double u);
 
 typedef struct ref_value {
     double value;
@@ -218,5 +223,29 @@ reference ref_merge_chunks;
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 enum { PARTIAL_EXTRA = 4 }; /* values of a partial row besides head_dim */
+
+/* By how much a pair of values turns: the angle, of [-pi, pi], and its cos and sin times the
+ * magnitude. NaN where the divisor is infinite or a NaN. */
+typedef struct rope_angle {
+    double angle, cos, sin;
+} rope_angle;
+
+/* The angle of pair i at a position; divisor is element i of the factors, 1 where there are none.
+ */
+rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, uint64_t position);
+
+/* What q is multiplied by: 1 where there is no temperature. */
+double ref_rope_temperature(const rope_options *o, uint64_t position);
+
+/* Outputs q [m, num_heads, head_dim], and caches of K and V of m rows or of one sequence [.,
+ * num_kv_heads, max_seq_len, head_dim]; inputs qkv [m, num_heads + 2 num_kv_heads, head_dim],
+ * positions [m], the weights of the norms of q and k where there are, the factors where there are.
+ * What a kernel must not write (other positions than the rows', and of a row at UINT32_MAX nothing
+ * counts) has an infinite magnitude. */
+reference ref_rope_kv_write;
+
+/* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), and random
+ * factors such that divide. */
+void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 #endif

@@ -37,6 +37,8 @@ static const purpose purposes[] = {
     { "Attention",
       "gqa_flash_decoding for long sequences and batches; multi_warp_attention needs no scratch",
       false, OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) },
+    { "Around the products", "what a step of a decoder does besides, for all its rows at once",
+      false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(SAMPLE) },
     { "Other kernels", NULL, false, UINT64_MAX },
 };
 enum { PURPOSES = sizeof purposes / sizeof *purposes };
@@ -153,14 +155,23 @@ static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size
     return line;
 }
 
-static const char *default_text(arena *a, const key *k)
+/* The key that a default is the value of. */
+static const char *liked_key(const family *f, const key *k)
+{
+    const key *liked = f->keys;
+    while (liked->field != k->like)
+        liked++;
+    return liked->name;
+}
+
+static const char *default_text(arena *a, const family *f, const key *k)
 {
     if (k->required)
         return "required";
     if (k->real)
         return k->real->def_text ? k->real->def_text : real_text(a, k->real->def);
     if (k->like)
-        return "weights";
+        return liked_key(f, k);
     if (k->choices)
         return k->choices[k->def].word;
     if (k->zero_is_none && k->def == 0)
@@ -191,7 +202,7 @@ static void put_keys(strbuf *out, const family *f)
     for (const key *k = f->keys; k->name; k++)
         width = wider(width, k->name);
     for (const key *k = f->keys; k->name; k++)
-        put_key(out, k, range_text(out->arena, k), default_text(out->arena, k),
+        put_key(out, k, range_text(out->arena, k), default_text(out->arena, f, k),
                 begin_row(out, "keys", k == f->keys), HEADING + width + COLUMN_GAP);
 }
 

@@ -18,15 +18,16 @@ _ptxgen()
     case $option in
     -s | --spec) kind=spec ;;
     -o | --out) kind=folder ;;
-    --validate | --init | --expect | --depfile | --stamp | --emit-ninja | --report) kind=file ;;
+    --validate | --init | --from-gguf | --expect | --depfile | --stamp | --emit-ninja | --report) kind=file ;;
     --target) kind=list words=$'sm_75\nsm_80\nsm_86\nsm_87\nsm_89\nsm_90\nsm_100\nsm_103\nsm_110\nsm_120\nsm_121' ;;
     --dump) kind=list words=$'build\nfold\nprint' ;;
     --embed) kind=word words=$'string\nc23\nincbin' ;;
     --color) kind=word words=$'auto\nalways\nnever' ;;
     --help-family) kind=word words=$("$tool" --list | sed -n 's/^  \([^ ]*\) .*/\1/p') ;;
+    --kv-type) kind=word words=$'f32\nf16\nbf16\nq8_0' ;;
     --explain) kind=word words=$("$tool" --explain | cut -d ' ' -f 1) ;;
     --man) kind=word words=$'ptxgen\nspec\nheader\nlibcuda' ;;
-    --prefix | --only | --shard | --seed | -j | --jobs) return ;;
+    --prefix | --max-seq-len | --only | --shard | --seed | -j | --jobs) return ;;
     esac
     if [[ -z $kind || $word == -* ]]; then
         kind=word words=$(_ptxgen_options "$tool")

@@ -258,7 +258,7 @@ TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
         { "--spec right.ini --plan", 1, "",
           "right.ini: error: has no [decoder], whose plan --plan prints [E038]\n" NOTHING_WRITTEN },
         { "--spec right.ini --list", 2, "",
-          "ptxgen: --spec, --list, --help-family, --explain, --init and --man exclude each "
+          "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
           "other" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
           "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },

@@ -76,8 +76,9 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     for (const key *k = f->keys; k->name; k++)
         if (k->like && !(given >> (k - f->keys) & 1))
             instance_set(in, k, instance_default(in, k));
-    for (const key *k = f->keys; k->name; k++)
+    for (const key *k = f->keys; k->name; k++) {
         check_range(in, k);
+    }
     const char *blamed, *refusal = f->check ? f->check(in, a, &blamed) : NULL;
     if (refusal)
         fail_msg("%s refuses '%s': %s", f->name, text, refusal);
@@ -162,6 +163,40 @@ static void share_address(device_run *r)
         r->addresses[output] = r->addresses[input];
 }
 
+/* What an array of addresses points to: one may be that of several. */
+static bool make_targets(device *d, const trial_param *p, const char **error)
+{
+    uint64_t *addresses = p->content.bytes;
+    for (uint64_t j = 0; j < p->values; j++) {
+        const trial_buffer *one = &p->targets[j];
+        bool same = p->param.kind == PARAM_IN && j && one->bytes == p->targets[j - 1].bytes;
+        if (j >= p->target_count || same)
+            addresses[j] = addresses[same ? j - 1 : 0];
+        else if (p->param.kind == PARAM_OUT
+                     ? !d->alloc(d->state, one->size, &addresses[j], error)
+                     : !d->copy_in(d->state, one->bytes, one->readable, true, &addresses[j], error))
+            return false;
+    }
+    return true;
+}
+
+/* The blocks of an output, those of its targets one behind the other. */
+static bool copy_output(arena *a, device_run *r, size_t index, const char **error)
+{
+    device *d = r->device;
+    const trial_param *p = &r->trial->params[index];
+    size_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
+    uint64_t blocks = trial_output_blocks(p), at_once = trial_target_blocks(p);
+    const uint64_t *addresses = p->targets ? p->content.bytes : &r->addresses[index];
+    r->outputs[index] = memset(arena_alloc(a, blocks * block_bytes), 0xff, blocks * block_bytes);
+    r->written[index] = arena_alloc(a, blocks);
+    for (uint64_t at = 0; at < blocks; at += at_once)
+        if (!d->copy_out(d->state, *addresses++, r->outputs[index] + at * block_bytes, at_once,
+                         block_bytes, r->written[index] + at, error))
+            return false;
+    return true;
+}
+
 static bool run(arena *a, device_run *r, const kernel *k, const char **error)
 {
     const trial *t = r->trial;
@@ -170,16 +205,12 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &r->addresses[i];
-        if (p->param.kind == PARAM_OUT && !d->alloc(d->state, p->size, &r->addresses[i], error))
+        bool out = p->param.kind == PARAM_OUT && !p->targets;
+        if (out && !d->alloc(d->state, p->size, &r->addresses[i], error))
             return false;
-        uint64_t *addresses = p->content.bytes;
-        for (uint64_t j = 0; p->targets && j < p->values; j++)
-            if (j && p->targets[j].bytes == p->targets[j - 1].bytes)
-                addresses[j] = addresses[j - 1];
-            else if (!d->copy_in(d->state, p->targets[j].bytes, p->targets[j].readable, true,
-                                 &addresses[j], error))
-                return false;
-        if (p->param.kind == PARAM_IN &&
+        if (p->targets && !make_targets(d, p, error))
+            return false;
+        if ((p->param.kind == PARAM_IN || p->targets) &&
             !d->copy_in(d->state, p->content.bytes, p->content.readable,
                         !is_named(p, r->in_place_of), &r->addresses[i], error))
             return false;
@@ -199,15 +230,9 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
         return false;
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        size_t block_bytes = formats[p->param.format].block_bytes;
         if (p->param.zeroed && !check_zeroed(a, d, p, r->addresses[i], error))
             return false;
-        if (p->param.kind != PARAM_OUT)
-            continue;
-        r->outputs[i] = memset(arena_alloc(a, p->size), 0xff, p->size);
-        r->written[i] = arena_alloc(a, p->size / block_bytes);
-        if (!d->copy_out(d->state, r->addresses[i], r->outputs[i], p->size / block_bytes,
-                         block_bytes, r->written[i], error))
+        if (p->param.kind == PARAM_OUT && !copy_output(a, r, i, error))
             return false;
     }
     return true;
@@ -216,12 +241,16 @@ static bool run(arena *a, device_run *r, const kernel *k, const char **error)
 static const char *judge(arena *a, const device_run *r, size_t index, const double *expected)
 {
     const trial_param *p = &r->trial->params[index];
-    unsigned block_values = formats[p->param.format].block_values;
+    unsigned block_values = formats[trial_output_format(&p->param)].block_values;
     const trial_output all = { r->outputs[index], r->written[index], 0, trial_output_blocks(p) };
     uint64_t missing = trial_missing_block(r->trial, index, &all);
     if (missing < all.count)
         return arena_format(a, "%s[%llu] is never written", p->param.name,
                             (unsigned long long)(missing * block_values));
+    uint64_t stray = trial_stray_block(r->trial, index, &all);
+    if (stray < all.count)
+        return arena_format(a, "%s[%llu] is none of this launch", p->param.name,
+                            (unsigned long long)(stray * block_values));
 
     judgement j = { 0 };
     const family *f = r->trial->instance->family;
@@ -270,6 +299,18 @@ const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial
 {
     device_run r = { .device = d, .trial = t, .output = output, .in_place_of = input };
     return run_and_judge(a, &r, k, NULL);
+}
+
+const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *t,
+                             const void *outputs[MAX_PARAMS])
+{
+    device_run r = { .device = d, .trial = t };
+    const char *wrong = NULL;
+    run(a, &r, k, &wrong);
+    for (size_t i = 0; i < MAX_PARAMS; i++)
+        outputs[i] = r.outputs[i];
+    d->reset(d->state);
+    return wrong;
 }
 
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,

@@ -43,6 +43,11 @@ const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
                          const uint8_t **written);
 
+/* The same, with the bytes of all outputs by the number of their parameter; those that addresses
+ * point to one behind the other. */
+const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *t,
+                             const void *outputs[MAX_PARAMS]);
+
 /* What running a grid on the emulator takes, without judging. output (may be NULL) is set to the
  * bytes of the first output. A fault fails the test. */
 emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output);

@@ -72,6 +72,17 @@ static int64_t small_value(const instance *in, const key *k)
     return k->required ? k->min : key_default(k);
 }
 
+/* RoPE of a part of a head, so that some values stay, with all that an option can add. */
+static void turn(rope_options *o)
+{
+    o->dims = 72;
+    o->factor = 4;
+    o->original_context = 64;
+    o->magnitude = 1.25;
+    o->temperature_length = 100;
+    o->temperature_scale = 0.5;
+}
+
 static instance small_instance(const family *f)
 {
     instance in = { .family = f };
@@ -80,6 +91,8 @@ static instance small_instance(const family *f)
     const key *k = family_key(f, "k");
     if (k)
         instance_set(&in, k, columns(&in, k->multiple_of));
+    if (family_key(f, "n_rot"))
+        turn(&in.options.rope);
     if (strides(f))
         instance_set(&in, family_key(f, "n"), strided_rows(&in));
     return in;

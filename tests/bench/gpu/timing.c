@@ -55,11 +55,12 @@ static bool put_content(bench *b, trial_buffer content, gpu_address *address)
 static bool put_param(bench *b, trial_param *p, gpu_address *address)
 {
     uint64_t *addresses = p->content.bytes;
-    if (p->param.kind == PARAM_OUT || p->param.kind == PARAM_SCRATCH)
+    if ((p->param.kind == PARAM_OUT && !p->targets) || p->param.kind == PARAM_SCRATCH)
         return allocate(b, p->size, address) &&
                gpu_fill(b->gpu, *address, p->param.zeroed ? 0 : UNWRITTEN, p->size);
     for (uint64_t i = 0; p->targets && i < p->values; i++)
-        if (!put_content(b, p->targets[i], &addresses[i]))
+        if (p->param.kind == PARAM_IN ? !put_content(b, p->targets[i], &addresses[i])
+                                      : !allocate(b, p->targets[i].size, &addresses[i]))
             return false;
     return put_content(b, p->content, address);
 }
@@ -102,7 +103,7 @@ static void fill_sequences(bench *b)
     unsigned input = 0;
     for (size_t i = 0; i < t->param_count; i++) {
         trial_param *p = &t->params[i];
-        if (p->targets) {
+        if (p->targets && p->param.kind == PARAM_IN) {
             const void **contents = arena_alloc(b->arena, p->values * sizeof *contents);
             for (uint64_t j = 0; j < p->values; j++) {
                 p->targets[j] = p->targets[0];
@@ -149,7 +150,7 @@ static bool judge(bench *b, timing *out)
     out->written = true;
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
-        if (p->param.kind != PARAM_OUT)
+        if (p->param.kind != PARAM_OUT || p->targets) /* caches are judged by tests alone */
             continue;
         uint64_t blocks = p->size / formats[p->param.format].block_bytes;
         unsigned char *bytes = arena_alloc(b->arena, p->size);

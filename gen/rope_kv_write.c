@@ -1,0 +1,331 @@
+/* What becomes of q, k and v between their product and attention: the RMS norm of each head of q
+ * and k where the model has one, RoPE, and the rows of the caches, in one launch.
+ *
+ * Layouts: qkv [m, num_heads + 2 num_kv_heads, head_dim], of a row first the heads of q, then those
+ * of K, then those of V; q [m, num_heads, head_dim]; k and v arrays of m addresses of caches
+ * [num_kv_heads, max_seq_len, head_dim], where rows of one sequence have the same address and
+ * different positions. K is rounded behind RoPE, V as it is.
+ *
+ * A row whose position is max_seq_len or more leaves the caches as they are: it is of a full
+ * sequence, or, at 2^32 - 1, of none.
+ *
+ * A block is a warp and has a head of a row. A lane has every 32nd value and loads the partner of
+ * each, too: pairs lie apart by 1 or by any distance (NEOX with a part of a head), and what a
+ * second load takes is less than the shuffles.
+ *
+ * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
+ */
+#include <math.h>
+
+#include "gen/attention_keys.h"
+#include "gen/blocks/attention.h"
+#include "gen/blocks/reduce.h"
+#include "gen/blocks/rope.h"
+
+enum { ADDRESS_BYTES = 8, MOST_DIM = 256 };
+
+typedef struct head_work {
+    const instance *in;
+    unsigned parts;
+    val row, head; /* of qkv */
+    val position;
+    val source; /* the head's values */
+    val is_q, is_k;
+} head_work;
+
+static head_work work_new(ptx *p, const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    head_work w = { .in = in, .parts = head_parts(in) };
+    w.head = named(p, "head", ctaid_x(p));
+    w.row = named(p, "row", ctaid_y(p));
+    w.position = ld_const(p, U32, mad_wide(p, w.row, 4, parameter(p, "positions")), 0);
+    w.is_q = lt(p, w.head, s->num_heads);
+    w.is_k = lt(p, w.head, s->num_heads + s->num_kv_heads);
+    val number = mad(p, w.row, imm(U32, s->num_heads + 2 * s->num_kv_heads), w.head);
+    w.source = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "qkv"));
+    return w;
+}
+
+static val load_at(ptx *p, val base, val place)
+{
+    return ld_const(p, F32, mad_wide(p, place, F32_BYTES, base), 0);
+}
+
+/* What the head's values are multiplied by, besides their weights. */
+static val inverse_root(ptx *p, const head_work *w, const val *x)
+{
+    val squares = imm(F32, 0);
+    for (unsigned i = 0; i < w->parts; i++) {
+        val own = select(p, head_has(p, w->in, i), x[i], imm(F32, 0));
+        squares = i ? fma(p, own, own, squares) : mul(p, own, own);
+    }
+    val mean = mul(p, warp_sum(p, squares), 1.0f / (float)w->in->shape.head_dim);
+    return rsqrt(p, add(p, mean, (float)w->in->options.epsilon));
+}
+
+/* The lane's values of the head by its norm, and their partners. */
+static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x, val *partners)
+{
+    val weights = select(p, w->is_q, parameter(p, "q_norm"), parameter(p, "k_norm"));
+    val factor = inverse_root(p, w, x);
+    for (unsigned i = 0; i < w->parts; i++) {
+        val own = load_at(p, weights, head_place(p, w->in, i));
+        val other = load_at(p, weights, pairs[i].partner);
+        x[i] = mul(p, mul(p, x[i], factor), own);
+        partners[i] = mul(p, mul(p, partners[i], factor), other);
+    }
+}
+
+static val turned(ptx *p, const head_work *w, const rope_pair *r, val x, val partner)
+{
+    rope_turn by = rope_turn_at(p, w->in, r->pair, w->position);
+    val sin = select(p, r->first, neg(p, by.sin), by.sin);
+    return select(p, r->turns, fma(p, x, by.cos, mul(p, partner, sin)), x);
+}
+
+static bool has_turns(const instance *in, unsigned part)
+{
+    const rope_options *o = &in->options.rope;
+    return o->style != ROPE_NONE && (int64_t)part * HEAD_PART < o->dims;
+}
+
+static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *values)
+{
+    val x[MOST_HEAD_PARTS], partners[MOST_HEAD_PARTS];
+    rope_pair pairs[MOST_HEAD_PARTS];
+    for (unsigned i = 0; i < w->parts; i++) {
+        x[i] = partners[i] = loaded[i];
+        pairs[i].partner = head_place(p, w->in, i);
+        if (has_turns(w->in, i)) {
+            pairs[i] = rope_pair_of(p, w->in, i);
+            partners[i] = load_at(p, w->source, pairs[i].partner);
+        }
+    }
+    if (w->in->options.qk_norm)
+        norm_head(p, w, pairs, x, partners);
+    for (unsigned i = 0; i < w->parts; i++)
+        assign(p, values[i],
+               has_turns(w->in, i) ? turned(p, w, &pairs[i], x[i], partners[i]) : x[i]);
+}
+
+static void store_q(ptx *p, const head_work *w, const var *values)
+{
+    const problem_shape *s = &w->in->shape;
+    val number = mad(p, w->row, imm(U32, s->num_heads), w->head);
+    val q = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "q"));
+    bool warm = w->in->options.rope.temperature_length > 0;
+    val temperature = warm ? rope_temperature(p, w->in, w->position) : imm(F32, 0);
+    for (unsigned i = 0; i < w->parts; i++) {
+        val value = get(p, values[i]);
+        val at = mad_wide(p, head_place(p, w->in, i), F32_BYTES, q);
+        PTX_IF (p, head_has(p, w->in, i))
+            st_global(p, F32, at, 0, warm ? mul(p, value, temperature) : value);
+    }
+}
+
+static void store_kv(ptx *p, const head_work *w, const var *values)
+{
+    const problem_shape *s = &w->in->shape;
+    val first =
+        select(p, w->is_k, imm(U32, s->num_heads), imm(U32, s->num_heads + s->num_kv_heads));
+    val array = select(p, w->is_k, parameter(p, "k"), parameter(p, "v"));
+    val cache = ld_const(p, U64, mad_wide(p, w->row, ADDRESS_BYTES, array), 0);
+    val offset = attention_kv_head_offset(p, w->in, sub(p, w->head, first));
+    val row = mad_wide(p, w->position, cache_row_bytes(w->in), add(p, cache, offset));
+    val has_room = lt(p, w->position, s->max_seq_len);
+    for (unsigned i = 0; i < w->parts; i++)
+        cache_store(p, w->in, row, i, get(p, values[i]), has_room);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    phase(p, "load a head");
+    head_work w = work_new(p, in);
+    val loaded[MOST_HEAD_PARTS];
+    var values[MOST_HEAD_PARTS];
+    for (unsigned i = 0; i < w.parts; i++) {
+        loaded[i] = load_at(p, w.source, head_place(p, in, i));
+        values[i] = var_like(p, loaded[i]);
+    }
+    phase(p, "norm and turn q and k");
+    PTX_IF (p, w.is_k)
+        turn_head(p, &w, loaded, values);
+    phase(p, "store");
+    PTX_IF (p, w.is_q)
+        store_q(p, &w, values);
+    PTX_ELSE (p)
+        store_kv(p, &w, values);
+}
+
+static const choice style_choices[] = {
+    [ROPE_NORM] = { "norm", "_norm" },
+    [ROPE_NEOX] = { "neox", "_neox" },
+    [ROPE_NONE] = { "none", "" },
+    { NULL, NULL },
+};
+static const choice scaling_choices[] = {
+    [ROPE_UNSCALED] = { "none", "" },
+    [ROPE_LINEAR] = { "linear", "_linear" },
+    [ROPE_YARN] = { "yarn", "_yarn" },
+    { NULL, NULL },
+};
+static const choice factors_choices[] = { { "none", "" },
+                                          { "divide", "_factors" },
+                                          { NULL, NULL } };
+static const choice qk_norm_choices[] = { { "none", "" }, { "rms", "_qknorm" }, { NULL, NULL } };
+
+static const real_range base_range = { .min = 1.0001, .max = 1e12, .def = 1e4 };
+static const real_range divisor_range = { .min = 1e-3, .max = 1e6, .def = 1 };
+static const real_range context_range = { .max = UINT32_MAX, .def_text = "none" };
+static const real_range extension_range = { .max = 1, .def = 1 };
+static const real_range beta_fast_range = { .min = 1e-3, .max = 1e6, .def = 32 };
+static const real_range beta_slow_range = { .min = 1e-3, .max = 1e6, .def = 1 };
+static const real_range magnitude_range = { .min = 1e-3, .max = 1e3, .def = 1 };
+static const real_range temperature_range = { .max = 1e3 };
+static const real_range length_range = { .max = UINT32_MAX, .def_text = "none" };
+
+#define ROPE_REAL(key_name, what, member, range, word)                              \
+    {                                                                               \
+        .name = key_name, .summary = what, .field = KEY_FIELD(options.rope.member), \
+        .only_with = KEY_FIELD(options.rope.scaling), .tag = word, .real = &(range) \
+    }
+
+static const char *refuse(arena *a, const char **blamed, const char *name, const char *why)
+{
+    *blamed = name;
+    return arena_format(a, "%s", why);
+}
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    const rope_options *o = &in->options.rope;
+    if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_VALUES)
+        return refuse(a, blamed, "head_dim",
+                      arena_format(a,
+                                   "head_dim = %lld is not a multiple of 32, as kv_type = q8_0 "
+                                   "needs",
+                                   (long long)in->shape.head_dim));
+    if (o->dims > in->shape.head_dim)
+        return refuse(a, blamed, "n_rot",
+                      arena_format(a, "n_rot = %lld is more than head_dim = %lld",
+                                   (long long)o->dims, (long long)in->shape.head_dim));
+    if (o->scaling == ROPE_YARN && !(o->original_context >= 1))
+        return refuse(a, blamed, "rope_original_context",
+                      "rope_scaling = yarn needs rope_original_context, the positions that the "
+                      "model was trained for");
+    if (o->temperature_length > floor(o->temperature_length))
+        return refuse(a, blamed, "temperature_length",
+                      "temperature_length is a number of positions, so a whole one");
+    return NULL;
+}
+
+const family rope_kv_write = {
+    .name = "rope_kv_write",
+    .summary = "head norms and RoPE of q and k, K and V into their caches, one warp a head and row",
+    .computes = "q[m,h] = rope(norm(qkv[m,h])), K[m][h,pos] = rope(norm(..)), V[m][h,pos] = ..",
+    .op = OP_ROPE_KV_WRITE,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            ATTENTION_SHAPE,
+            { .name = "m",
+              .summary = "rows",
+              .field = KEY_FIELD(shape.m),
+              .min = 1,
+              .max = 65535,
+              .def = 1,
+              .at_run_time = true,
+              .tag = "m" },
+            { .name = "kv_type",
+              .summary = "elements of the cache; q8_0: head_dim in 32s",
+              .field = KEY_FIELD(kv_type),
+              .choices = kv_type_choices },
+            { .name = "qk_norm",
+              .summary = "of each head of q and k, ahead of RoPE",
+              .field = KEY_FIELD(options.qk_norm),
+              .choices = qk_norm_choices },
+            { .name = "epsilon",
+              .summary = "of that norm",
+              .field = KEY_FIELD(options.epsilon),
+              .only_with = KEY_FIELD(options.qk_norm),
+              .tag = "eps",
+              .real = &epsilon_range },
+            { .name = "rope",
+              .summary = "pairs: (2i, 2i+1), or (i, i+n_rot/2)",
+              .field = KEY_FIELD(options.rope.style),
+              .choices = style_choices },
+            { .name = "n_rot",
+              .summary = "first values of a head that turn",
+              .field = KEY_FIELD(options.rope.dims),
+              .min = 2,
+              .max = MOST_DIM,
+              .multiple_of = 2,
+              .like = KEY_FIELD(shape.head_dim),
+              .tag = "rot" },
+            { .name = "rope_base",
+              .summary = "of pair i's base^(-2i/n_rot)",
+              .field = KEY_FIELD(options.rope.base),
+              .tag = "base",
+              .real = &base_range },
+            { .name = "rope_factors",
+              .summary = "angles by an input, too",
+              .field = KEY_FIELD(options.rope.factors),
+              .choices = factors_choices },
+            { .name = "rope_scaling",
+              .summary = "of angles",
+              .field = KEY_FIELD(options.rope.scaling),
+              .choices = scaling_choices },
+            ROPE_REAL("rope_factor", "by which they are divided", factor, divisor_range, "by"),
+            ROPE_REAL("rope_original_context", "yarn: positions trained", original_context,
+                      context_range, "of"),
+            ROPE_REAL("rope_extension", "yarn: share of the mix", extension, extension_range,
+                      "ext"),
+            ROPE_REAL("rope_beta_fast", "yarn: turns of what stays", beta_fast, beta_fast_range,
+                      "fast"),
+            ROPE_REAL("rope_beta_slow", "yarn: turns of what is divided", beta_slow,
+                      beta_slow_range, "slow"),
+            { .name = "rope_magnitude",
+              .summary = "of cos and sin",
+              .field = KEY_FIELD(options.rope.magnitude),
+              .tag = "mag",
+              .real = &magnitude_range },
+            { .name = "temperature_length",
+              .summary = "q by 1 + scale ln(1 + floor(pos/length))",
+              .field = KEY_FIELD(options.rope.temperature_length),
+              .tag = "every",
+              .real = &length_range },
+            { .name = "temperature_scale",
+              .summary = "of that",
+              .field = KEY_FIELD(options.rope.temperature_scale),
+              .only_with = KEY_FIELD(options.rope.temperature_length),
+              .tag = "temp",
+              .real = &temperature_range },
+            KEY_DIMS,
+            KEY_END,
+        },
+    .params =
+        (const param[]){
+            OUT(F32, q, "m*num_heads*head_dim", 16),
+            KV_CACHES_OUT(k),
+            KV_CACHES_OUT(v),
+            IN(F32, qkv, "m*(num_heads+2*num_kv_heads)*head_dim", 16),
+            IN_FITTED(U32, positions, "m", 4),
+            IN_WHERE(qk_norm, F32, q_norm, "head_dim", 4),
+            IN_WHERE(qk_norm, F32, k_norm, "head_dim", 4),
+            { .name = "factors",
+              .kind = PARAM_IN,
+              .format = FORMAT_F32,
+              .values = "n_rot/2",
+              .align = 4,
+              .only_with = KEY_FIELD(options.rope.factors),
+              .fitted = true },
+            PARAM_END,
+        },
+    .launch = { .block = "32", .grid = { "num_heads+2*num_kv_heads", "m" }, .registers = 64 },
+    .check = check,
+    .build = build,
+    .fit = ref_fit_rope,
+    .reference = ref_rope_kv_write,
+    .tolerance = 6e-7,
+};

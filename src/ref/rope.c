@@ -1,0 +1,197 @@
+/* RoPE, ahead of it the norm of a head where there is one, and the cache rows that K and V become.
+ *
+ * Angles are counted in turns, of which only the fraction matters, in long double: where that has
+ * 64 bits, position 2^32 is right to 2^-32 of a turn. Source of YaRN's mix: Peng et al., "YaRN:
+ * Efficient Context Window Extension of Large Language Models", as llama.cpp computes it.
+ *
+ * Error bounds. An angle that is off by e moves a pair (a, b) by e (|a| + |b|) at most, and so much
+ * is the magnitude, times that of cos and sin and the temperature. A kernel's frequencies are
+ * doubles, or have 47 bits where they are divided by factors: from positions 2^28 and 2^24 on e
+ * grows with the position. V is copied: its magnitude is 0.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "ref/reference.h"
+
+enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, MAX_HEAD_DIM = 256 };
+enum { QKV, POSITIONS, FIRST_OPTIONAL };
+static const long double TWO_PI = 6.283185307179586476925286766559005768L;
+static const double LEAST_RAMP = 0.001;
+static const double EXACT_POSITIONS = 0x1p28, EXACT_DIVIDED_POSITIONS = 0x1p24;
+static const float LARGEST_FACTOR = 64;
+
+/* The pair that turns b times over the original context. */
+static double pair_of_turns(const rope_options *o, double b)
+{
+    return (double)o->dims * log(o->original_context / ((double)TWO_PI * b)) / (2 * log(o->base));
+}
+
+/* What a pair's frequency is multiplied by. */
+static double scaling_of(const rope_options *o, uint64_t pair)
+{
+    if (o->scaling == ROPE_UNSCALED)
+        return 1;
+    if (o->scaling == ROPE_LINEAR)
+        return 1 / o->factor;
+    double low = fmax(0, floor(pair_of_turns(o, o->beta_fast)));
+    double high = fmin((double)o->dims - 1, ceil(pair_of_turns(o, o->beta_slow)));
+    double ramp = ((double)pair - low) / fmax(LEAST_RAMP, high - low);
+    double mix = (1 - fmin(fmax(ramp, 0), 1)) * o->extension;
+    return (1 - mix) / o->factor + mix;
+}
+
+rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, uint64_t position)
+{
+    long double turns = powl((long double)o->base, -2 * (long double)pair / (long double)o->dims);
+    turns *= (long double)scaling_of(o, pair) / TWO_PI / (long double)divisor;
+    turns *= (long double)position;
+    turns -= roundl(turns);
+    double magnitude = o->magnitude > 0 ? o->magnitude : 1;
+    if (!isfinite(divisor))
+        return (rope_angle){ NAN, NAN, NAN };
+    return (rope_angle){ (double)(turns * TWO_PI), magnitude * (double)cosl(turns * TWO_PI),
+                         magnitude * (double)sinl(turns * TWO_PI) };
+}
+
+double ref_rope_temperature(const rope_options *o, uint64_t position)
+{
+    if (!(o->temperature_length > 0))
+        return 1;
+    return 1 + o->temperature_scale * log(1 + floor((double)position / o->temperature_length));
+}
+
+static uint32_t position_of(const problem *p, uint64_t row)
+{
+    return ((const uint32_t *)p->inputs[POSITIONS])[row];
+}
+
+/* A head by its RMS norm, in place. */
+static void norm_head(const problem *p, unsigned weights, double *x)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim;
+    float w[MAX_HEAD_DIM];
+    double squares = 0;
+    problem_read(p, weights, 0, dim, w);
+    for (uint64_t d = 0; d < dim; d++)
+        squares += x[d] * x[d];
+    double root = sqrt(squares / (double)dim + p->options.epsilon);
+    for (uint64_t d = 0; d < dim; d++)
+        x[d] = x[d] / root * (double)w[d];
+}
+
+static double divisor_of(const problem *p, uint64_t pair)
+{
+    float divisor = 1;
+    if (p->options.rope.factors)
+        problem_read(p, FIRST_OPTIONAL + (p->options.qk_norm ? 2 : 0), pair, 1, &divisor);
+    return (double)divisor;
+}
+
+static void turn_pair(const problem *p, uint64_t pair, uint64_t position, const double *x,
+                      ref_value *values)
+{
+    const rope_options *o = &p->options.rope;
+    bool norm = o->style == ROPE_NORM;
+    uint64_t a = norm ? 2 * pair : pair, b = norm ? a + 1 : pair + (uint64_t)o->dims / 2;
+    rope_angle by = ref_rope_angle(o, pair, divisor_of(p, pair), position);
+    double exact = o->factors ? EXACT_DIVIDED_POSITIONS : EXACT_POSITIONS;
+    double error = fmax(1, (double)position / exact) * hypot(by.cos, by.sin);
+    double size = (fabs(x[a]) + fabs(x[b])) * error;
+    values[a] = (ref_value){ x[a] * by.cos - x[b] * by.sin, size };
+    values[b] = (ref_value){ x[a] * by.sin + x[b] * by.cos, size };
+}
+
+/* A head of q (output 0) or k, as it leaves the kernel. */
+static void turn_head(const problem *p, unsigned output, uint64_t position, double *x,
+                      ref_value *values)
+{
+    const rope_options *o = &p->options.rope;
+    if (p->options.qk_norm)
+        norm_head(p, output == OUTPUT_Q ? FIRST_OPTIONAL : FIRST_OPTIONAL + 1, x);
+    for (int64_t d = 0; d < p->shape.head_dim; d++)
+        values[d] = (ref_value){ x[d], fabs(x[d]) };
+    for (uint64_t pair = 0; o->style != ROPE_NONE && pair < (uint64_t)o->dims / 2; pair++)
+        turn_pair(p, pair, position, x, values);
+    double temperature = output == OUTPUT_Q ? ref_rope_temperature(o, position) : 1;
+    for (int64_t d = 0; d < p->shape.head_dim; d++) {
+        values[d].value *= temperature;
+        values[d].magnitude *= temperature;
+    }
+}
+
+/* A row of head_dim values of an output: whose it is. */
+typedef struct head_place {
+    bool written;
+    uint64_t row, head; /* of QKV */
+} head_place;
+
+static head_place place_in_q(const problem *p, uint64_t number)
+{
+    uint64_t heads = (uint64_t)p->shape.num_heads;
+    head_place at = { true, number / heads, number % heads };
+    at.written = position_of(p, at.row) != UINT32_MAX;
+    return at;
+}
+
+static head_place place_in_cache(const problem *p, unsigned output, uint64_t number)
+{
+    uint64_t heads = (uint64_t)p->shape.num_heads, kv_heads = (uint64_t)p->shape.num_kv_heads;
+    uint64_t longest = (uint64_t)p->shape.max_seq_len, position = number % longest;
+    uint64_t kv_head = number / longest % kv_heads, cache = number / longest / kv_heads;
+    head_place at = { .head = heads + (output == OUTPUT_V ? kv_heads : 0) + kv_head };
+    uint64_t end = p->one_cache ? (uint64_t)p->shape.m : cache + 1;
+    for (at.row = p->one_cache ? 0 : cache; at.row < end; at.row++)
+        if (position_of(p, at.row) == position) {
+            at.written = true;
+            break;
+        }
+    return at;
+}
+
+static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim;
+    uint64_t heads = (uint64_t)(p->shape.num_heads + 2 * p->shape.num_kv_heads);
+    head_place at = output == OUTPUT_Q ? place_in_q(p, number) : place_in_cache(p, output, number);
+    float read[MAX_HEAD_DIM];
+    double x[MAX_HEAD_DIM];
+    for (uint64_t d = 0; d < dim; d++)
+        values[d] = (ref_value){ 0, HUGE_VAL };
+    if (!at.written)
+        return;
+    problem_read(p, QKV, (at.row * heads + at.head) * dim, dim, read);
+    for (uint64_t d = 0; d < dim; d++) {
+        x[d] = (double)read[d];
+        values[d] = (ref_value){ x[d], 0 };
+    }
+    if (output != OUTPUT_V)
+        turn_head(p, output, position_of(p, at.row), x, values);
+}
+
+void ref_rope_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                       ref_value *values)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim, end = first + count;
+    ref_value head[MAX_HEAD_DIM];
+    while (first < end) {
+        uint64_t number = first / dim, left = (number + 1) * dim - first;
+        uint64_t run = left < end - first ? left : end - first;
+        head_values(p, output, number, head);
+        memcpy(values, head + first % dim, run * sizeof *values);
+        first += run;
+        values += run;
+    }
+}
+
+void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values)
+{
+    uint32_t *positions = bytes;
+    float *factors = bytes;
+    for (uint64_t i = 0; i < values; i++)
+        if (p->input_formats[input] == FORMAT_U32)
+            positions[i] = p->seq_lens[i] - 1;
+        else if (!(factors[i] >= 1 && factors[i] < LARGEST_FACTOR))
+            factors[i] = 1 + fmodf(fabsf(factors[i]), LARGEST_FACTOR - 1);
+}

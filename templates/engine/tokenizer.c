@@ -1,0 +1,327 @@
+/* Both kinds merge pairs of neighbours, the best pair first, until no pair is left that makes a
+ * token. SentencePiece starts from the characters of the whole text, with U+2581 for each space,
+ * and the best pair is the one whose token has the highest score; characters that end up in no
+ * token become byte tokens. Byte-level BPE starts from the bytes of a word (split.h), and the best
+ * pair is the one that comes first in the list of merges.
+ *
+ * Pairs wait in a heap. One whose symbols have changed since is passed over when it comes up.
+ */
+#include "tokenizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vocabulary.h"
+
+#define NO_SYMBOL SIZE_MAX
+
+/* A part of the text; one without bytes has become part of its left neighbour. */
+typedef struct symbol {
+    const char *text;
+    size_t length;
+    size_t previous, next;
+    uint32_t token;
+} symbol;
+
+typedef struct pair {
+    double cost;
+    size_t left, right;
+    size_t length; /* of both when the pair was found */
+    uint32_t token;
+} pair;
+
+/* What one call of encode works with. */
+typedef struct encoder {
+    const tokenizer *t;
+    token_list *tokens;
+    symbol *symbols;
+    size_t symbol_count, symbol_capacity;
+    pair *heap; /* the best one first, each no worse than those at twice its index + 1 and + 2 */
+    size_t heap_count, heap_capacity;
+} encoder;
+
+/* Makes room for one more item. */
+static bool grow(void **items, size_t count, size_t *capacity, size_t bytes)
+{
+    if (count < *capacity)
+        return true;
+    size_t larger = *capacity ? 2 * *capacity : 64;
+    void *moved = realloc(*items, larger * bytes);
+    if (!moved)
+        return false;
+    *items = moved;
+    *capacity = larger;
+    return true;
+}
+
+static bool put_token(token_list *tokens, uint32_t token)
+{
+    void *items = tokens->items;
+    bool good = grow(&items, tokens->count, &tokens->capacity, sizeof *tokens->items);
+    tokens->items = items;
+    if (good)
+        tokens->items[tokens->count++] = token;
+    return good;
+}
+
+static bool is_better(const pair *a, const pair *b)
+{
+    return a->cost < b->cost || (a->cost == b->cost && a->left < b->left);
+}
+
+static bool put_pair(encoder *e, pair new)
+{
+    void *heap = e->heap;
+    bool good = grow(&heap, e->heap_count, &e->heap_capacity, sizeof *e->heap);
+    e->heap = heap;
+    if (!good)
+        return false;
+    size_t at = e->heap_count++;
+    for (; at && is_better(&new, &e->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        e->heap[at] = e->heap[(at - 1) / 2];
+    e->heap[at] = new;
+    return true;
+}
+
+static pair take_pair(encoder *e)
+{
+    pair best = e->heap[0], last = e->heap[--e->heap_count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < e->heap_count; at = child) {
+        if (child + 1 < e->heap_count && is_better(&e->heap[child + 1], &e->heap[child]))
+            child++;
+        if (!is_better(&e->heap[child], &last))
+            break;
+        e->heap[at] = e->heap[child];
+    }
+    e->heap[at] = last;
+    return best;
+}
+
+/* Puts two neighbours on the heap if they make a token. */
+static bool offer_pair(encoder *e, size_t left, size_t right)
+{
+    if (left == NO_SYMBOL || right == NO_SYMBOL)
+        return true;
+    const symbol *a = &e->symbols[left], *b = &e->symbols[right];
+    pair new = { .left = left, .right = right, .length = a->length + b->length };
+    if (e->t->is_bpe) {
+        const merge *found = vocabulary_find_merge(e->t, a->token, b->token);
+        new.token = found->token;
+        new.cost = found->rank;
+    } else {
+        new.token = vocabulary_find(e->t, a->text, new.length);
+        new.cost = new.token == NO_TOKEN ? 0 : -e->t->tokens[new.token].score;
+    }
+    return new.token == NO_TOKEN || put_pair(e, new);
+}
+
+static bool merge_pair(encoder *e, const pair *best)
+{
+    symbol *left = &e->symbols[best->left], *right = &e->symbols[best->right];
+    if (!left->length || !right->length || left->length + right->length != best->length)
+        return true;
+    left->length = best->length;
+    left->token = best->token;
+    left->next = right->next;
+    right->length = 0;
+    if (left->next != NO_SYMBOL)
+        e->symbols[left->next].previous = best->left;
+    return offer_pair(e, left->previous, best->left) && offer_pair(e, best->left, left->next);
+}
+
+static bool put_symbol(encoder *e, const symbol *s)
+{
+    bool good = true;
+    if (s->token != NO_TOKEN)
+        return put_token(e->tokens, s->token);
+    for (size_t i = 0; good && i < s->length; i++) {
+        uint32_t byte = e->t->byte_tokens[(uint8_t)s->text[i]];
+        uint32_t token = byte == NO_TOKEN ? e->t->unknown : byte;
+        good = token == NO_TOKEN || put_token(e->tokens, token);
+    }
+    return good;
+}
+
+/* Bytes of the character at the start of a text, going by its first byte. */
+static size_t character_bytes(const char *text, size_t length)
+{
+    static const uint8_t BYTES[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4 };
+    size_t bytes = BYTES[(uint8_t)*text >> 4];
+    return bytes < length ? bytes : length;
+}
+
+static bool make_symbols(encoder *e, const char *text, size_t length)
+{
+    e->symbol_count = 0;
+    for (size_t at = 0, bytes; at < length; at += bytes) {
+        void *symbols = e->symbols;
+        bool good = grow(&symbols, e->symbol_count, &e->symbol_capacity, sizeof *e->symbols);
+        e->symbols = symbols;
+        if (!good)
+            return false;
+        bytes = e->t->is_bpe ? 1 : character_bytes(text + at, length - at);
+        size_t index = e->symbol_count++;
+        e->symbols[index] = (symbol){
+            .text = text + at,
+            .length = bytes,
+            .previous = index ? index - 1 : NO_SYMBOL,
+            .next = at + bytes < length ? index + 1 : NO_SYMBOL,
+            .token = e->t->is_bpe ? e->t->byte_tokens[(uint8_t)text[at]]
+                                  : vocabulary_find(e->t, text + at, bytes),
+        };
+    }
+    return true;
+}
+
+static bool encode_symbols(encoder *e, const char *text, size_t length)
+{
+    bool good = make_symbols(e, text, length);
+    e->heap_count = 0;
+    for (size_t i = 1; good && i < e->symbol_count; i++)
+        good = offer_pair(e, i - 1, i);
+    while (good && e->heap_count) {
+        pair best = take_pair(e);
+        good = merge_pair(e, &best);
+    }
+    for (size_t i = 0; good && i < e->symbol_count; i++)
+        if (e->symbols[i].length)
+            good = put_symbol(e, &e->symbols[i]);
+    return good;
+}
+
+static bool encode_word(void *user, const char *word, size_t length)
+{
+    encoder *e = user;
+    uint32_t token = e->t->split.keeps_words ? vocabulary_find(e->t, word, length) : NO_TOKEN;
+    return token == NO_TOKEN ? encode_symbols(e, word, length) : put_token(e->tokens, token);
+}
+
+static bool encode_sentence(encoder *e, const char *text, size_t length)
+{
+    char *escaped = malloc(length * SPACE_BYTES + 1);
+    size_t count = 0;
+    if (!escaped)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == ' ') {
+            memcpy(escaped + count, SPACE, SPACE_BYTES);
+            count += SPACE_BYTES;
+        } else {
+            escaped[count++] = text[i];
+        }
+    }
+    bool good = encode_symbols(e, escaped, count);
+    free(escaped);
+    return good;
+}
+
+/* Text without special tokens, which comes first or behind one. */
+static bool encode_plain(encoder *e, const char *text, size_t length)
+{
+    if (!length)
+        return true;
+    char *spaced = NULL;
+    if (e->t->adds_space) {
+        spaced = malloc(length + 1);
+        if (!spaced)
+            return false;
+        spaced[0] = ' ';
+        memcpy(spaced + 1, text, length++);
+        text = spaced;
+    }
+    bool good = e->t->is_bpe ? split_text(&e->t->split, text, length, encode_word, e)
+                             : encode_sentence(e, text, length);
+    free(spaced);
+    return good;
+}
+
+/* The longest special token that a text starts with. */
+static uint32_t find_special(const tokenizer *t, const char *text, size_t length, int flags)
+{
+    uint8_t first = (uint8_t)*text;
+    for (size_t i = t->first[first]; i < t->first[first + 1]; i++) {
+        const token_info *token = &t->tokens[t->specials[i]];
+        if (token->text.length <= length &&
+            memcmp(token->text.bytes, text, token->text.length) == 0 &&
+            (token->kind == USER_DEFINED || flags & TOKENIZE_SPECIAL))
+            return t->specials[i];
+    }
+    return NO_TOKEN;
+}
+
+bool tokenizer_encode(const tokenizer *t, const char *text, size_t length, int flags,
+                      token_list *tokens)
+{
+    encoder e = { .t = t, .tokens = tokens };
+    size_t start = 0, at = 0;
+    bool good = !(flags & TOKENIZE_START && t->adds_bos) || put_token(tokens, t->bos);
+    while (good && at < length) {
+        uint32_t special = find_special(t, text + at, length - at, flags);
+        if (special == NO_TOKEN) {
+            at++;
+            continue;
+        }
+        good = encode_plain(&e, text + start, at - start) && put_token(tokens, special);
+        start = at += t->tokens[special].text.length;
+    }
+    good = good && encode_plain(&e, text + start, length - start);
+    free(e.symbols);
+    free(e.heap);
+    return good;
+}
+
+tokenizer *tokenizer_open(const gguf_file *file, gguf_error *error)
+{
+    tokenizer *t = calloc(1, sizeof *t);
+    if (!t) {
+        snprintf(error->message, sizeof error->message, "out of memory");
+        return NULL;
+    }
+    if (vocabulary_read(t, file, error))
+        return t;
+    tokenizer_close(t);
+    return NULL;
+}
+
+void tokenizer_close(tokenizer *t)
+{
+    if (!t)
+        return;
+    vocabulary_free(t);
+    free(t);
+}
+
+uint32_t tokenizer_size(const tokenizer *t)
+{
+    return t->count;
+}
+
+gguf_string tokenizer_piece(const tokenizer *t, uint32_t token)
+{
+    return token < t->count ? t->tokens[token].piece : (gguf_string){ "", 0 };
+}
+
+size_t tokenizer_whole_bytes(const char *bytes, size_t count)
+{
+    for (size_t back = 1; back <= 3 && back <= count; back++) {
+        const char *first = bytes + count - back;
+        if ((uint8_t)*first >> 6 == 3) /* it starts a character */
+            return character_bytes(first, SIZE_MAX) > back ? count - back : count;
+    }
+    return count;
+}
+
+bool tokenizer_is_end(const tokenizer *t, uint32_t token)
+{
+    for (size_t i = 0; i < t->end_count; i++)
+        if (t->ends[i] == token)
+            return true;
+    return false;
+}
+
+bool tokenizer_adds_space(const tokenizer *t)
+{
+    return t->adds_space;
+}

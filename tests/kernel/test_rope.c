@@ -1,0 +1,336 @@
+/* RoPE and the writing of caches, on every device.
+ *
+ * Errors are judged relative to |a| + |b| of a pair, at 6e-7: angles within 1e-6 and more. Rows
+ * that must stay as they are show by what was there before: on the emulator by every byte written.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+#include "kernel/suite.h"
+#include "ref/half.h"
+#include "ref/quant.h"
+
+enum { OUT_Q, OUT_K, OUT_V, IN_QKV, IN_POSITIONS, ROWS = 4, LONGEST = 40 };
+
+static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
+enum { KV_TYPES = 4 };
+
+static instance make(arena *a, const subject *s, const char *text)
+{
+    instance in;
+    assert_true(suite_instance(a, s->family, text, &in));
+    return in;
+}
+
+static void run(arena *a, const subject *s, const instance *in, const trial *t)
+{
+    kernel k = suite_kernel(a, in);
+    expect_right(suite_run(a, s->device, &k, t, NULL, NULL));
+}
+
+/* At several positions, in caches of their own and in one. */
+static void check(const subject *s, const char *text)
+{
+    for (int one_cache = 0; one_cache < 2; one_cache++) {
+        arena *a = arena_new();
+        instance in = make(a, s, text);
+        const int64_t lengths[] = { in.shape.max_seq_len, in.shape.max_seq_len + 1, 1, 0 };
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.one_cache = one_cache;
+        trial t = trial_prepare(a, &in, &setup);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            trial_shorten(&t, lengths[i]);
+            run(a, s, &in, &t);
+        }
+        arena_free(a);
+    }
+}
+
+static void is_right_for_head_dims(arena *a, const subject *s)
+{
+    static const char *const styles[] = { "norm", "neox", "none" };
+    for (int head_dim = 8; head_dim <= 256; head_dim += 8) {
+        const char *type = kv_types[head_dim / 8 % (head_dim % 32 ? KV_TYPES - 1 : KV_TYPES)];
+        check(s, arena_format(a,
+                              "head_dim=%d num_heads=3 num_kv_heads=1 max_seq_len=%d m=%d rope=%s "
+                              "kv_type=%s qk_norm=%s",
+                              head_dim, LONGEST, ROWS, styles[head_dim / 8 % 3], type,
+                              head_dim % 16 ? "rms" : "none"));
+    }
+}
+
+static void is_right_for_parts_of_heads(arena *a, const subject *s)
+{
+    static const int dims[] = { 2, 16, 40, 64, 66, 96, 128 };
+    for (size_t i = 0; i < 4 * sizeof dims / sizeof *dims; i++)
+        check(s, arena_format(a,
+                              "head_dim=128 num_heads=2 num_kv_heads=2 max_seq_len=%d m=%d "
+                              "rope=%s n_rot=%d kv_type=%s qk_norm=%s rope_factors=%s",
+                              LONGEST, ROWS, i / 7 % 2 ? "norm" : "neox", dims[i % 7],
+                              kv_types[i % KV_TYPES], i % 3 ? "rms" : "none",
+                              i / 14 ? "divide" : "none"));
+}
+
+static const char *const scalings[] = {
+    "",
+    "rope_scaling=linear rope_factor=8",
+    "rope_scaling=linear rope_factor=0.01",
+    "rope_scaling=yarn rope_factor=4 rope_original_context=16",
+    "rope_scaling=yarn rope_factor=32 rope_original_context=4096 rope_base=150000",
+    "rope_scaling=yarn rope_factor=40 rope_original_context=4096 rope_extension=0.5",
+    "rope_scaling=yarn rope_factor=16 rope_original_context=8192 rope_beta_fast=8 rope_beta_slow=2",
+    "rope_factors=divide rope_base=500000",
+    "rope_factors=divide rope_scaling=yarn rope_factor=4 rope_original_context=32 "
+    "rope_magnitude=1.19",
+    "rope_magnitude=1.3465735902799727 temperature_length=16 temperature_scale=0.1",
+    "temperature_length=8192 temperature_scale=0.25",
+};
+enum { SCALINGS = sizeof scalings / sizeof *scalings };
+
+static void is_right_for_scalings(arena *a, const subject *s)
+{
+    for (int i = 0; i < SCALINGS; i++)
+        check(s, arena_format(a,
+                              "head_dim=64 num_heads=2 num_kv_heads=1 max_seq_len=%d m=%d rope=%s "
+                              "kv_type=f32 %s",
+                              LONGEST, ROWS, i % 2 ? "norm" : "neox", scalings[i]));
+}
+
+static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
+{
+    for (int type = 0; type < KV_TYPES; type++)
+        for (fill_kind kind = 0; kind < FILL_KINDS; kind++) {
+            instance in = make(a, s,
+                               arena_format(a,
+                                            "head_dim=96 num_heads=2 num_kv_heads=2 max_seq_len=9 "
+                                            "m=3 kv_type=%s qk_norm=%s",
+                                            kv_types[type], kind % 2 ? "rms" : "none"));
+            trial_setup setup = suite_setup(&in, s->device);
+            setup.kind = kind;
+            trial t = trial_prepare(a, &in, &setup);
+            run(a, s, &in, &t);
+        }
+}
+
+/* cos and sin by a kernel that turns (1, 0): what x of a first value and 0 of a second become. */
+static double worst_turn(arena *a, const subject *s, const char *text, const uint32_t *positions,
+                         float *factors)
+{
+    instance in = make(a, s,
+                       arena_format(a,
+                                    "head_dim=128 num_heads=1 num_kv_heads=1 max_seq_len=1 m=5 "
+                                    "rope=neox %s",
+                                    text));
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = suite_setup(&in, s->device);
+    trial t = trial_prepare(a, &in, &setup);
+    enum { DIM = 128, PAIRS = DIM / 2, POSITIONS = 5 };
+    float *qkv = arena_zalloc(a, sizeof *qkv * POSITIONS * 3 * DIM);
+    for (int i = 0; i < POSITIONS * 3 * DIM; i++)
+        qkv[i] = i % DIM < PAIRS ? 1 : 0;
+    put_input(&t, 0, qkv);
+    put_input(&t, 1, positions);
+    if (factors)
+        put_input(&t, 2, factors);
+    const void *output;
+    const uint8_t *written;
+    expect_right(suite_launch(a, s->device, &k, &t, &output, &written));
+    const float *q = output;
+    double worst = 0;
+    for (int i = 0; i < POSITIONS * PAIRS; i++) {
+        uint64_t pair = (uint64_t)(i % PAIRS);
+        rope_angle by = ref_rope_angle(&in.options.rope, pair, factors ? (double)factors[pair] : 1,
+                                       positions[i / PAIRS]);
+        worst = fmax(worst, fabs((double)q[i / PAIRS * DIM + i % PAIRS] - by.cos));
+        worst = fmax(worst, fabs((double)q[i / PAIRS * DIM + PAIRS + i % PAIRS] - by.sin));
+    }
+    return worst;
+}
+
+static void angles_are_right_to_a_millionth(arena *a, const subject *s)
+{
+    static const uint32_t positions[][5] = { { 0, 1, 4095, 131071, 1 << 20 },
+                                             { 2, 1000003, 524287, 99999, 1048575 } };
+    static const char *const options[] = {
+        "rope_base=10000",
+        "rope_base=500000",
+        "rope_base=1e6",
+        "rope_base=150000 rope_scaling=yarn rope_factor=32 rope_original_context=4096",
+        "rope_scaling=linear rope_factor=8",
+        "rope_base=10000 rope_factors=divide",
+        "rope_base=500000 rope_factors=divide",
+        "rope_base=1e6 rope_factors=divide rope_scaling=yarn rope_factor=4 "
+        "rope_original_context=4096",
+    };
+    float factors[64];
+    double worst = 0;
+    for (int i = 0; i < 64; i++)
+        factors[i] = i < 20 ? 1 : i < 40 ? 1 + 0.37f * (float)(i - 20) : 8;
+    for (size_t i = 0; i < 2 * sizeof options / sizeof *options; i++)
+        worst = fmax(worst, worst_turn(a, s, options[i / 2], positions[i % 2],
+                                       strstr(options[i / 2], "factors") ? factors : NULL));
+    print_message("# cos and sin are within %.2g on the %s\n", worst, s->device->name);
+    assert_true(worst > 0 && worst <= 3e-7);
+}
+
+/* The inputs of another trial with as many weights, of qkv and positions those of one row. */
+static void take_row(trial *t, const trial *all, size_t row)
+{
+    for (size_t i = IN_QKV; i < t->param_count; i++) {
+        uint64_t size = t->params[i].size;
+        memcpy(t->params[i].content.bytes,
+               (const char *)all->params[i].content.bytes + (i <= IN_POSITIONS ? row * size : 0),
+               size);
+    }
+}
+
+static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
+{
+    enum { MANY = 8 };
+    const char *text = "head_dim=96 num_heads=3 num_kv_heads=1 max_seq_len=40 qk_norm=rms "
+                       "rope_base=500000 temperature_length=3 temperature_scale=0.1";
+    for (int type = 0; type < KV_TYPES; type++) {
+        const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
+        const char *options = arena_format(a, "%s kv_type=%s", text, kv_types[type]);
+        instance many = make(a, s, arena_format(a, "%s m=%d", options, MANY));
+        instance one = make(a, s, arena_format(a, "%s m=1", options));
+        kernel many_kernel = suite_kernel(a, &many), one_kernel = suite_kernel(a, &one);
+        trial_setup many_setup = suite_setup(&many, s->device);
+        trial_setup one_setup = suite_setup(&one, s->device);
+        trial t = trial_prepare(a, &many, &many_setup);
+        expect_right(suite_launch_all(a, s->device, &many_kernel, &t, all));
+        for (size_t row = 0; row < MANY; row++) {
+            trial single = trial_prepare(a, &one, &one_setup);
+            take_row(&single, &t, row);
+            expect_right(suite_launch_all(a, s->device, &one_kernel, &single, alone));
+            for (int i = OUT_Q; i <= OUT_V; i++) {
+                const trial_param *p = &single.params[i];
+                uint64_t bytes = p->targets ? p->targets->size : p->size;
+                assert_memory_equal((const char *)all[i] + row * bytes, alone[i], bytes);
+            }
+        }
+    }
+}
+
+/* V of values chosen is rounded as on the host, to the bit. */
+static void rounds_as_the_host_does(arena *a, const subject *s)
+{
+    enum { DIM = 256 };
+    float x[3 * DIM];
+    random_source r = { 11 };
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 3 * DIM; i++) {
+            uint32_t bits = (uint32_t)random_next(&r);
+            if (round == 0) /* ties of f16 and of bf16 */
+                bits = (bits & 0xbfffe000) | (i % 2 ? 0x1000 : 0);
+            if (round == 1)
+                bits = (bits & 0xffff0000) | 0x8000;
+            memcpy(&x[i], &bits, sizeof bits);
+            if (i % 37 == 0)
+                x[i] = i % 2 ? INFINITY : NAN;
+        }
+        for (int type = 0; type < KV_TYPES - 1; type++) {
+            instance in = make(a, s,
+                               arena_format(a,
+                                            "head_dim=%d num_heads=1 num_kv_heads=1 max_seq_len=1 "
+                                            "kv_type=%s",
+                                            DIM, kv_types[type]));
+            kernel k = suite_kernel(a, &in);
+            trial_setup setup = suite_setup(&in, s->device);
+            trial t = trial_prepare(a, &in, &setup);
+            put_input(&t, 0, x);
+            const void *outputs[MAX_PARAMS];
+            expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
+            float got[DIM];
+            ref_decode(kv_format(&in), outputs[OUT_V], DIM, got);
+            for (int i = 0; i < DIM; i++) {
+                float v = x[2 * DIM + i];
+                float expected = type == 0   ? v
+                                 : type == 1 ? half_to_float(half_from_float(v))
+                                             : bfloat_to_float(bfloat_from_float(v));
+                if (isnan(expected) ? !isnan(got[i]) : memcmp(&got[i], &expected, sizeof v) != 0)
+                    fail_msg("%s of %.9g is %.9g, not %.9g", kv_types[type], (double)v,
+                             (double)got[i], (double)expected);
+            }
+        }
+    }
+}
+
+static void quantizes_as_ggml_does(arena *a, const subject *s)
+{
+    enum { DIM = 64 };
+    instance in = make(a, s,
+                       arena_format(a,
+                                    "head_dim=%d num_heads=1 num_kv_heads=1 max_seq_len=1 "
+                                    "kv_type=q8_0",
+                                    DIM));
+    kernel k = suite_kernel(a, &in);
+    trial_setup setup = suite_setup(&in, s->device);
+    trial t = trial_prepare(a, &in, &setup);
+    float x[3 * DIM] = { 0 };
+    uint8_t blocks[2 * 36];
+    for (int i = 0; i < DIM; i++)
+        x[2 * DIM + i] = i % 32 ? (i % 2 ? 0.5f : -0.5f) + (float)(i * 3 % 120 - 60) : 127;
+    put_input(&t, 0, x);
+    const void *outputs[MAX_PARAMS];
+    expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
+    const uint8_t *got = outputs[OUT_V];
+    ref_encode_q8_1(x + 2 * DIM, DIM, blocks);
+    for (int b = 0; b < 2; b++) {
+        assert_memory_equal(got + b * 34, blocks + b * 36, 2);
+        assert_memory_equal(got + b * 34 + 2, blocks + b * 36 + 4, 32);
+    }
+}
+
+/* Values that are none show in all that depends on them, and in nothing else; also those of the
+ * factors. */
+static void what_is_no_number_shows(arena *a, const subject *s)
+{
+    for (int i = 0; i < 2 * KV_TYPES; i++) {
+        instance in =
+            make(a, s,
+                 arena_format(a,
+                              "head_dim=64 num_heads=2 num_kv_heads=1 max_seq_len=9 m=2 "
+                              "n_rot=32 rope=%s rope_factors=divide kv_type=%s qk_norm=%s",
+                              i % 2 ? "norm" : "neox", kv_types[i / 2], i % 3 ? "rms" : "none"));
+        for (unsigned spoiled = 0; spoiled < 4; spoiled++)
+            for (int kind = WITH_NAN; kind <= WITH_INFINITY; kind++) {
+                trial_setup setup = suite_setup(&in, s->device);
+                setup.spoiled = kind;
+                setup.spoiled_input = spoiled;
+                trial t = trial_prepare(a, &in, &setup);
+                run(a, s, &in, &t);
+            }
+        static const float none[] = { NAN, INFINITY, -INFINITY };
+        for (size_t j = 0; j < 3; j++) {
+            trial_setup setup = suite_setup(&in, s->device);
+            trial t = trial_prepare(a, &in, &setup);
+            float *factors = t.params[t.param_count - 1].content.bytes;
+            factors[5] = none[j];
+            run(a, s, &in, &t);
+        }
+    }
+}
+
+static bool is_rope(const family *f)
+{
+    return f->op == OP_ROPE_KV_WRITE;
+}
+
+int main(void)
+{
+    static const suite_check checks[] = {
+        { "is_right_for_head_dims", is_right_for_head_dims, NULL, false },
+        { "is_right_for_parts_of_heads", is_right_for_parts_of_heads, NULL, false },
+        { "is_right_for_scalings", is_right_for_scalings, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "angles_are_right_to_a_millionth", angles_are_right_to_a_millionth, NULL, false },
+        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false },
+        { "rounds_as_the_host_does", rounds_as_the_host_does, NULL, false },
+        { "quantizes_as_ggml_does", quantizes_as_ggml_does, NULL, false },
+        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
+    };
+    return suite_main(is_rope, checks, sizeof checks / sizeof *checks);
+}

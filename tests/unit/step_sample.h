@@ -1,0 +1,96 @@
+/* Small random models for the reference of a step. */
+#ifndef PTXGEN_TESTS_STEP_SAMPLE_H
+#define PTXGEN_TESTS_STEP_SAMPLE_H
+
+#include <string.h>
+
+#include "ref/quant.h"
+#include "ref/random.h"
+#include "ref/step.h"
+
+enum { SAMPLE_LAYERS = 3, SAMPLE_VOCAB = 40 };
+
+typedef struct sample_model {
+    decoder d;
+    void *blocks[TENSOR_COUNT][SAMPLE_LAYERS];
+} sample_model;
+
+static inline ref_tensor sample_weights(void *user, decoder_tensor t, int64_t layer)
+{
+    const sample_model *m = user;
+    return (ref_tensor){ m->blocks[t][tensor_infos[t].by_layer ? layer : 0],
+                         decoder_rows(&m->d, t) };
+}
+
+/* What a dense model has at least, of float matrices, and nothing rounded. */
+static inline decoder sample_decoder(int64_t layers)
+{
+    static const uint8_t has[] = { TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM,   TENSOR_ATTN_Q,
+                                   TENSOR_ATTN_K,     TENSOR_ATTN_V,      TENSOR_ATTN_OUTPUT,
+                                   TENSOR_FFN_NORM,   TENSOR_FFN_GATE,    TENSOR_FFN_UP,
+                                   TENSOR_FFN_DOWN,   TENSOR_OUTPUT_NORM, TENSOR_OUTPUT };
+    const rope_options rope = { .style = ROPE_NEOX, .dims = 16, .base = 1000 };
+    decoder d = { .layers = layers,
+                  .hidden = 64,
+                  .ff = 96,
+                  .num_heads = 4,
+                  .num_kv_heads = 2,
+                  .head_dim = 16,
+                  .vocab = SAMPLE_VOCAB,
+                  .epsilon = 1e-5,
+                  .rope = { rope, rope },
+                  .kv_type = KV_F32,
+                  .max_seq_len = 64,
+                  .precision = PRECISION_F32,
+                  .m = { 1 },
+                  .m_count = 1,
+                  .sequences = 2 };
+    for (size_t i = 0; i < sizeof has; i++)
+        d.has[has[i]] = 1;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        for (int64_t layer = 0; layer < layers; layer++)
+            d.formats[t][layer] = FORMAT_F32;
+    return d;
+}
+
+/* Random tensors, the same for the same seed: also those that the decoder says nothing of. */
+static inline sample_model *sample_fill(arena *a, const decoder *d, uint64_t seed)
+{
+    sample_model *m = arena_zalloc(a, sizeof *m);
+    m->d = *d;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        for (int64_t layer = 0; layer < SAMPLE_LAYERS; layer++) {
+            random_source r = { seed + (uint64_t)(t * SAMPLE_LAYERS + layer) };
+            format f = tensor_infos[t].kind == TENSOR_MATRIX && d->formats[t][layer]
+                           ? (format)d->formats[t][layer]
+                           : FORMAT_F32;
+            uint64_t values =
+                decoder_rows(d, (decoder_tensor)t) * decoder_columns(d, (decoder_tensor)t);
+            m->blocks[t][layer] = arena_alloc(a, format_bytes(f, values));
+            ref_fill(f, m->blocks[t][layer], values, FILL_NORMAL, &r);
+            float *numbers = m->blocks[t][layer];
+            for (uint64_t i = 0; f == FORMAT_F32 && i < values; i++)
+                numbers[i] = tensor_infos[t].kind == TENSOR_MATRIX    ? 0.15f * numbers[i]
+                             : tensor_infos[t].kind == TENSOR_FACTORS ? 1 + numbers[i] * numbers[i]
+                                                                      : numbers[i];
+        }
+    return m;
+}
+
+/* The logits of tokens of sequence 0, [count, vocab], fed so many at once. */
+static inline double *sample_logits(arena *a, sample_model *m, const uint32_t *tokens, size_t count,
+                                    size_t at_once)
+{
+    ref_step *s = ref_step_new(a, &m->d, sample_weights, m);
+    double *logits = arena_alloc(a, count * (size_t)m->d.vocab * sizeof *logits);
+    for (size_t at = 0; at < count; at += at_once) {
+        ref_row rows[64];
+        size_t some = count - at < at_once ? count - at : at_once;
+        for (size_t i = 0; i < some; i++)
+            rows[i] = (ref_row){ 0, tokens[at + i] };
+        ref_step_feed(s, rows, some, logits + at * (size_t)m->d.vocab, NULL);
+    }
+    return logits;
+}
+
+#endif

@@ -1,0 +1,576 @@
+/* The starter engine's tokenizer: on small vocabularies of its own, and on those of the models
+ * beside the project where there are any. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gguf_writer.h"
+#include "templates/engine/split.h"
+#include "templates/engine/tokenizer.h"
+#include "test_arena.h"
+
+/* How a text is cut into words. */
+
+static bool list_word(void *user, const char *word, size_t length)
+{
+    strbuf *out = user;
+    if (out->length)
+        strbuf_char(out, '|');
+    strbuf_bytes(out, word, length);
+    return true;
+}
+
+static void assert_words(arena *a, const char *name, const char *text, const char *expected)
+{
+    splitter s;
+    gguf_error error;
+    strbuf words = strbuf_new(a);
+    if (!splitter_open((gguf_string){ name, strlen(name) }, &s, &error))
+        fail_msg("%s", error.message);
+    assert_true(split_text(&s, text, strlen(text), list_word, &words));
+    assert_string_equal(words.text, expected);
+    splitter_close(&s);
+}
+
+ARENA_TEST(words_are_cut_as_each_kind_of_model_was_trained)
+{
+    static const char text[] =
+        "I'LL say it's 12345 x\n\n  Y!!\n HTTPServer's caf\u00e9 \u4f60\u597d";
+    static const struct {
+        const char *name, *words;
+    } cases[] = {
+        { "gpt-2",
+          "I|'|LL| say| it|'s| 12345| x|\n\n | Y|!!|\n| HTTPServer|'s| caf\u00e9| \u4f60\u597d" },
+        { "smollm", "I|'|LL| say| it|'s| |1|2|3|4|5| x|\n\n | Y|!!|\n| HTTPServer|'s| caf\u00e9| "
+                    "\u4f60\u597d" },
+        { "llama-bpe", "I|'LL| say| it|'s| |123|45| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| "
+                       "\u4f60\u597d" },
+        { "qwen2", "I|'LL| say| it|'s| |1|2|3|4|5| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| "
+                   "\u4f60\u597d" },
+        { "gpt-4o", "I'LL| say| it's| |123|45| x|\n\n| | Y|!!\n| HTTPServer's| caf\u00e9| "
+                    "\u4f60\u597d" },
+        { "tekken", "I|'LL| say| it|'s| |1|2|3|4|5| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| "
+                    "\u4f60\u597d" },
+        { "deepseek-v3", "I|'LL| say| it|'s| |123|45| x|\n\n| | Y|!!\n| HTTPServer|'s| caf\u00e9| |"
+                         "\u4f60\u597d" },
+        { "default", "I|'|LL| say| it|'|s| |123|45| x|\n\n | Y|!!|\n| HTTPServer|'|s| caf\u00e9| "
+                     "\u4f60\u597d" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_words(a, cases[i].name, text, cases[i].words);
+}
+
+ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
+{
+    static const char *const names[] = { "gpt-2", "llama-bpe", "gpt-4o", "deepseek-v3", "falcon" };
+    static const char text[] = "a\xFF\xC3 b\x80\xE2\x82 12\xF0\x9F\x98";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        splitter s;
+        gguf_error error;
+        strbuf words = strbuf_new(a), without = strbuf_new(a);
+        assert_true(splitter_open((gguf_string){ names[i], strlen(names[i]) }, &s, &error));
+        assert_true(split_text(&s, text, sizeof text - 1, list_word, &words));
+        for (const char *c = words.text; *c; c++)
+            if (*c != '|')
+                strbuf_char(&without, *c);
+        assert_string_equal(without.text, text);
+        splitter_close(&s);
+    }
+}
+
+TEST(an_unknown_way_to_cut_words_is_named_with_those_there_are)
+{
+    splitter s;
+    gguf_error error;
+    assert_false(splitter_open((gguf_string){ "quen", 4 }, &s, &error));
+    static const char start[] = "tokenizer.ggml.pre is \"quen\"; those known are: default ";
+    assert_memory_equal(error.message, start, sizeof start - 1);
+    assert_non_null(strstr(error.message, " qwen2 "));
+    assert_non_null(strstr(error.message, " trillion"));
+}
+
+/* Vocabularies. */
+
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6, MAX_TOKENS = 400 };
+
+typedef struct vocabulary {
+    const char *model, *pre;
+    const char *tokens[MAX_TOKENS];
+    float scores[MAX_TOKENS];
+    int kinds[MAX_TOKENS];
+    uint32_t count;
+    const char *merges[8];
+    int bos, eos;             /* -1: not in the file */
+    int adds_bos, adds_space; /* -1: not in the file */
+} vocabulary;
+
+static uint32_t add_token(vocabulary *v, const char *text, float score, int kind)
+{
+    v->tokens[v->count] = text;
+    v->scores[v->count] = score;
+    v->kinds[v->count] = kind;
+    return v->count++;
+}
+
+static tokenizer *open_vocabulary(arena *a, const vocabulary *v, gguf_file *file, gguf_error *error)
+{
+    uint64_t merges = 0;
+    while (v->merges[merges])
+        merges++;
+    uint64_t keys = 6u + (v->bos >= 0) + (v->eos >= 0) + (v->adds_bos >= 0) + (v->adds_space >= 0);
+    gguf_writer w = gguf_start(a, 3, 0, keys);
+    gguf_put_text(&w, "tokenizer.ggml.model", v->model);
+    gguf_put_text(&w, "tokenizer.ggml.pre", v->pre);
+    gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, v->count);
+    for (uint32_t i = 0; i < v->count; i++)
+        gguf_put_string(&w, v->tokens[i]);
+    gguf_put_array(&w, "tokenizer.ggml.scores", GGUF_F32, v->count);
+    strbuf_bytes(&w.out, (const char *)v->scores, v->count * sizeof *v->scores);
+    gguf_put_array(&w, "tokenizer.ggml.token_type", GGUF_I32, v->count);
+    for (uint32_t i = 0; i < v->count; i++)
+        gguf_put(&w, (uint64_t)v->kinds[i], 4);
+    gguf_put_array(&w, "tokenizer.ggml.merges", GGUF_STRING, merges);
+    for (uint64_t i = 0; i < merges; i++)
+        gguf_put_string(&w, v->merges[i]);
+    if (v->bos >= 0)
+        gguf_put_number(&w, "tokenizer.ggml.bos_token_id", GGUF_U32, (uint64_t)v->bos);
+    if (v->eos >= 0)
+        gguf_put_number(&w, "tokenizer.ggml.eos_token_id", GGUF_U32, (uint64_t)v->eos);
+    if (v->adds_bos >= 0)
+        gguf_put_number(&w, "tokenizer.ggml.add_bos_token", GGUF_BOOL, (uint64_t)v->adds_bos);
+    if (v->adds_space >= 0)
+        gguf_put_number(&w, "tokenizer.ggml.add_space_prefix", GGUF_BOOL, (uint64_t)v->adds_space);
+    if (!gguf_open_memory("m", w.out.text, w.out.length, file, error))
+        fail_msg("%s", error->message);
+    return tokenizer_open(file, error);
+}
+
+/* "<s>" 1, "</s>" 2, the bytes from 3 on, and a few pieces from 259 on. */
+static vocabulary sentencepiece(arena *a)
+{
+    vocabulary v = {
+        .model = "llama", .pre = "default", .bos = 1, .eos = 2, .adds_bos = -1, .adds_space = -1
+    };
+    static const char *const pieces[] = { "\u2581", "h",   "e",    "l",        "o",          "he",
+                                          "ll",     "llo", "hell", "\u2581he", "\u2581hello" };
+    static const float scores[] = { -20, -21, -22, -23, -24, -1, -2, -3, -9, -8, -7 };
+    add_token(&v, "<unk>", 0, UNKNOWN);
+    add_token(&v, "<s>", 0, CONTROL);
+    add_token(&v, "</s>", 0, CONTROL);
+    for (unsigned i = 0; i < 256; i++)
+        add_token(&v, arena_format(a, "<0x%02X>", i), 0, BYTE);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        add_token(&v, pieces[i], scores[i], NORMAL);
+    add_token(&v, "  ", 0, USER_DEFINED);
+    return v;
+}
+
+/* How GPT-2 writes a byte. */
+static const char *byte_text(arena *a, unsigned byte)
+{
+    unsigned code = byte, next = 256;
+    for (unsigned b = 0; b <= byte; b++) {
+        bool is_itself = (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
+        if (!is_itself && b == byte)
+            code = next;
+        next += !is_itself;
+    }
+    return code < 128
+               ? arena_format(a, "%c", (char)code)
+               : arena_format(a, "%c%c", (char)(0xC0 | code >> 6), (char)(0x80 | (code & 63)));
+}
+
+/* The bytes from 0 on, and a few pieces from 256 on. "\u0120" is the space. */
+static vocabulary byte_level(arena *a, const char *pre)
+{
+    vocabulary v = { .model = "gpt2",
+                     .pre = pre,
+                     .bos = 263,
+                     .eos = 264,
+                     .adds_bos = -1,
+                     .adds_space = -1,
+                     .merges = { "h e", "l l", "he ll", "hell o", "\u0120 hello", "a b" } };
+    static const char *const pieces[] = { "he",          "ll",  "hell",        "hello",
+                                          "\u0120hello", "abc", "\u010a\u010a" };
+    for (unsigned i = 0; i < 256; i++)
+        add_token(&v, byte_text(a, i), 0, NORMAL);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        add_token(&v, pieces[i], 0, NORMAL);
+    add_token(&v, "<|start|>", 0, CONTROL);
+    add_token(&v, "<|im_end|>", 0, CONTROL);
+    add_token(&v, "<tool>", 0, USER_DEFINED);
+    add_token(&v, "<tool>s", 0, USER_DEFINED);
+    return v;
+}
+
+static void assert_tokens(arena *a, const tokenizer *t, const char *text, int flags,
+                          const char *expected)
+{
+    token_list tokens = { 0 };
+    strbuf shown = strbuf_new(a);
+    assert_true(tokenizer_encode(t, text, strlen(text), flags, &tokens));
+    for (size_t i = 0; i < tokens.count; i++)
+        strbuf_format(&shown, "%s%u", i ? " " : "", (unsigned)tokens.items[i]);
+    assert_string_equal(shown.text, expected);
+    free(tokens.items);
+}
+
+ARENA_TEST(sentencepiece_merges_the_pair_of_the_highest_score_first)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = sentencepiece(a);
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_true(tokenizer_adds_space(t));
+    assert_int_equal(tokenizer_size(t), v.count);
+    assert_tokens(a, t, "", TOKENIZE_START, "1");
+    assert_tokens(a, t, "", 0, "");
+    /* he, ll, llo, \u2581he; and \u2581hello of the last two */
+    assert_tokens(a, t, "hello", TOKENIZE_START, "1 269");
+    assert_tokens(a, t, "hello", 0, "269");
+    assert_tokens(a, t, "hell", 0, "268 265");
+    assert_tokens(a, t, "hello hello", 0, "269 269");
+    assert_tokens(a, t, "x\n", 0, "259 123 13");
+    assert_tokens(a, t, "\u00e9", 0, "259 198 172");
+    assert_tokens(a, t, "\xC3", 0, "259 198");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(control_tokens_in_a_text_count_where_they_are_asked_for)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = sentencepiece(a);
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "hello</s>hello", TOKENIZE_SPECIAL, "269 2 269");
+    assert_tokens(a, t, "<s>", TOKENIZE_SPECIAL, "1");
+    assert_tokens(a, t, "<s>", 0, "259 63 118 65");
+    assert_tokens(a, t, "hello  hello", 0, "269 270 269"); /* user-defined: two spaces */
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = sentencepiece(a);
+    v.adds_bos = 0;
+    v.adds_space = 0;
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_false(tokenizer_adds_space(t));
+    assert_tokens(a, t, "hello", TOKENIZE_START, "264 266");
+    tokenizer_close(t);
+    gguf_close(&file);
+    v = byte_level(a, "gpt-2");
+    v.adds_bos = 1;
+    v.adds_space = 1;
+    t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "hello", TOKENIZE_START, "263 260");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(byte_level_bpe_merges_the_pair_that_is_listed_first)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = byte_level(a, "gpt-2");
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "hello", TOKENIZE_START, "259");
+    assert_tokens(a, t, "hello hello", 0, "259 260");
+    assert_tokens(a, t, "hhell", 0, "104 258");
+    assert_tokens(a, t, "elll", 0, "101 257 108");
+    assert_tokens(a, t, "abc", 0, "97 98 99"); /* "ab" is no token */
+    assert_tokens(a, t, "\n\n", 0, "10 10");
+    assert_tokens(a, t, "\xFF\u00e9", 0, "255 195 169");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(some_models_keep_a_word_that_is_a_token)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = byte_level(a, "llama-bpe");
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "abc\n\n", TOKENIZE_START, "263 261 262");
+    assert_tokens(a, t, "abcd", 0, "97 98 99 100");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(the_longest_special_token_counts)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = byte_level(a, "qwen2");
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "<tool>s<tool><|im_end|>\n", TOKENIZE_SPECIAL, "266 265 264 10");
+    assert_tokens(a, t, "<tool>s<tool>", 0, "266 265");
+    assert_tokens(a, t, "<too", TOKENIZE_SPECIAL, "60 116 111 111");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+static void assert_piece(const tokenizer *t, uint32_t token, const char *bytes, size_t length)
+{
+    gguf_string piece = tokenizer_piece(t, token);
+    assert_int_equal(piece.length, length);
+    assert_memory_equal(piece.bytes, bytes, length);
+}
+
+ARENA_TEST(pieces_are_the_bytes_of_tokens)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = sentencepiece(a);
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_piece(t, 0, "", 0);
+    assert_piece(t, 1, "", 0);
+    assert_piece(t, 3, "\0", 1);
+    assert_piece(t, 258, "\xFF", 1);
+    assert_piece(t, 269, " hello", 6);
+    assert_piece(t, 270, "  ", 2);
+    assert_piece(t, v.count, "", 0);
+    assert_piece(t, UINT32_MAX, "", 0);
+    tokenizer_close(t);
+    gguf_close(&file);
+    v = byte_level(a, "gpt-2");
+    t = open_vocabulary(a, &v, &file, &error);
+    for (unsigned i = 0; i < 256; i++)
+        assert_piece(t, i, &(char){ (char)i }, 1);
+    assert_piece(t, 260, " hello", 6);
+    assert_piece(t, 262, "\n\n", 2);
+    assert_piece(t, 264, "", 0);
+    assert_piece(t, 265, "<tool>", 6);
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(ends_are_known_by_key_and_by_name)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = byte_level(a, "gpt-2");
+    v.eos = 5;
+    uint32_t end = add_token(&v, "<|end|>", 0, CONTROL);
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_true(tokenizer_is_end(t, 5));
+    assert_true(tokenizer_is_end(t, 264));
+    assert_true(tokenizer_is_end(t, end));
+    assert_false(tokenizer_is_end(t, 263));
+    assert_false(tokenizer_is_end(t, UINT32_MAX));
+    tokenizer_close(t);
+    gguf_close(&file);
+    /* gpt-oss ends each message of an answer with <|end|>, and the answer with <|return|>. */
+    uint32_t answer = add_token(&v, "<|return|>", 0, CONTROL);
+    t = open_vocabulary(a, &v, &file, &error);
+    assert_true(tokenizer_is_end(t, answer));
+    assert_false(tokenizer_is_end(t, end));
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+TEST(text_is_shown_by_whole_characters)
+{
+    assert_int_equal(tokenizer_whole_bytes("", 0), 0);
+    assert_int_equal(tokenizer_whole_bytes("abc", 3), 3);
+    assert_int_equal(tokenizer_whole_bytes("ab\xC3", 3), 2);
+    assert_int_equal(tokenizer_whole_bytes("ab\xC3\xA9", 4), 4);
+    assert_int_equal(tokenizer_whole_bytes("\xE2\x82", 2), 0);
+    assert_int_equal(tokenizer_whole_bytes("a\xF0\x9F\x98", 4), 1);
+    assert_int_equal(tokenizer_whole_bytes("a\xF0\x9F\x98\x80", 5), 5);
+    assert_int_equal(tokenizer_whole_bytes("\x80\x80\x80\x80", 4), 4); /* never a character */
+}
+
+/* What a file must have. */
+
+static void refuse(arena *a, const vocabulary *v, const char *message)
+{
+    gguf_file file;
+    gguf_error error;
+    assert_null(open_vocabulary(a, v, &file, &error));
+    assert_string_equal(error.message, message);
+    gguf_close(&file);
+}
+
+ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
+{
+    vocabulary v = sentencepiece(a);
+    v.model = "bert";
+    refuse(a, &v, "tokenizer.ggml.model is \"bert\"; those known are: llama gpt2");
+    v = sentencepiece(a);
+    v.count = 0;
+    refuse(a, &v, "the file has no tokenizer.ggml.tokens");
+    v = byte_level(a, "gpt-2");
+    v.bos = -1;
+    v.adds_bos = 1;
+    refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
+    v.bos = 100000;
+    refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
+    gguf_file file;
+    gguf_error error;
+    gguf_writer w = gguf_start(a, 3, 0, 0);
+    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    assert_null(tokenizer_open(&file, &error));
+    assert_string_equal(error.message, "the file has no tokenizer.ggml.model");
+    gguf_close(&file);
+    w = gguf_start(a, 3, 0, 2);
+    gguf_put_text(&w, "tokenizer.ggml.model", "llama");
+    gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, 1);
+    gguf_put_string(&w, "a");
+    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    assert_null(tokenizer_open(&file, &error));
+    assert_string_equal(error.message, "tokenizer.ggml.scores has no number for token 0");
+    gguf_close(&file);
+}
+
+/* Round trips. */
+
+static uint32_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
+}
+
+static void put_character(strbuf *s, uint32_t code)
+{
+    if (code < 0x80) {
+        strbuf_char(s, (char)code);
+    } else if (code < 0x800) {
+        strbuf_char(s, (char)(0xC0 | code >> 6));
+        strbuf_char(s, (char)(0x80 | (code & 63)));
+    } else if (code < 0x10000) {
+        strbuf_char(s, (char)(0xE0 | code >> 12));
+        strbuf_char(s, (char)(0x80 | (code >> 6 & 63)));
+        strbuf_char(s, (char)(0x80 | (code & 63)));
+    } else {
+        strbuf_char(s, (char)(0xF0 | code >> 18));
+        strbuf_char(s, (char)(0x80 | (code >> 12 & 63)));
+        strbuf_char(s, (char)(0x80 | (code >> 6 & 63)));
+        strbuf_char(s, (char)(0x80 | (code & 63)));
+    }
+}
+
+/* Mostly what models write, and some of everything else. U+2581 is a space to SentencePiece. */
+static strbuf random_text(arena *a, uint64_t *state)
+{
+    static const char common[] = "hello theree   aabcn in on\n\n't 12309.!?<|>s/";
+    strbuf s = strbuf_new(a);
+    for (uint32_t n = next_random(state) % 120; n; n--) {
+        uint32_t code = next_random(state) % 0x11000, kind = next_random(state) % 8;
+        bool is_none = code == 0x2581 || (code >= 0xD800 && code <= 0xDFFF);
+        if (kind < 6 || is_none)
+            strbuf_char(&s, common[next_random(state) % (sizeof common - 1)]);
+        else if (kind == 6)
+            put_character(&s, code % 0x250);
+        else
+            put_character(&s, code);
+    }
+    return s;
+}
+
+static strbuf pieces_of(arena *a, const tokenizer *t, const token_list *tokens)
+{
+    strbuf s = strbuf_new(a);
+    for (size_t i = 0; i < tokens->count; i++) {
+        gguf_string piece = tokenizer_piece(t, tokens->items[i]);
+        strbuf_bytes(&s, piece.bytes, piece.length);
+    }
+    return s;
+}
+
+static void assert_round_trips(arena *a, const tokenizer *t, unsigned count)
+{
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        uint64_t state = seed;
+        token_list tokens = { 0 };
+        strbuf text = random_text(a, &state);
+        assert_true(tokenizer_encode(t, text.text, text.length, TOKENIZE_START, &tokens));
+        strbuf back = pieces_of(a, t, &tokens);
+        size_t added = tokenizer_adds_space(t) && back.length > text.length;
+        if (back.length - added != text.length ||
+            memcmp(back.text + added, text.text, text.length) != 0)
+            fail_msg("seed %u: \"%s\" became \"%s\"", (unsigned)seed, text.text, back.text);
+        free(tokens.items);
+    }
+}
+
+ARENA_TEST(random_texts_come_back)
+{
+    static const char *const names[] = { "default",        "gpt-2",  "llama-bpe", "qwen2",
+                                         "qwen35",         "gpt-4o", "tekken",    "deepseek-v3",
+                                         "deepseek-coder", "falcon", "smollm",    "bailingmoe" };
+    gguf_file file;
+    gguf_error error;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        vocabulary v = byte_level(a, names[i]);
+        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        assert_round_trips(a, t, 300);
+        tokenizer_close(t);
+        gguf_close(&file);
+    }
+    vocabulary v = sentencepiece(a);
+    v.kinds[v.count - 1] = CONTROL; /* behind a user-defined token a space is added once more */
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_round_trips(a, t, 300);
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+static const char *model_path(arena *a, const char *name)
+{
+    const char *folder = getenv("PTXGEN_MODELS");
+    const char *path = arena_format(a, "%s/%s", folder ? folder : "/nowhere", name);
+    FILE *found = fopen(path, "rb");
+    if (!found)
+        skip();
+    fclose(found);
+    return path;
+}
+
+ARENA_TEST(vocabularies_of_the_models_beside_the_project_round_trip)
+{
+    static const char *const names[] = { "llama",   "qwen2",   "gemma3",    "mistral3",
+                                         "gpt_oss", "granite", "deepseek2", "stories260K" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        gguf_file file;
+        gguf_error error;
+        const char *path = model_path(a, arena_format(a, "%s.gguf", names[i]));
+        assert_true(gguf_open(path, &file, &error));
+        tokenizer *t = tokenizer_open(&file, &error);
+        if (!t)
+            fail_msg("%s: %s", names[i], error.message);
+        assert_round_trips(a, t, 100);
+        tokenizer_close(t);
+        gguf_close(&file);
+    }
+}
+
+/* What a trained model wrote is text that encodes to the very tokens it wrote. */
+ARENA_TEST(the_trained_models_story_encodes_to_its_tokens)
+{
+    gguf_file file;
+    gguf_error error;
+    assert_true(gguf_open(model_path(a, "stories260K.gguf"), &file, &error));
+    FILE *lines = fopen(model_path(a, "stories260K.greedy_tokens.txt"), "r");
+    tokenizer *t = tokenizer_open(&file, &error);
+    token_list written = { 0 }, encoded = { 0 };
+    unsigned token;
+    written.items = arena_alloc(a, 300 * sizeof *written.items);
+    while (written.count < 300 && fscanf(lines, "%*u %u %*f %*f", &token) == 1)
+        written.items[written.count++] = token;
+    fclose(lines);
+    assert_true(written.count >= 200);
+    strbuf text = pieces_of(a, t, &written);
+    assert_memory_equal(text.text, " Once upon a time, there was a little girl named Lily.", 54);
+    assert_true(tokenizer_encode(t, text.text + 1, text.length - 1, TOKENIZE_START, &encoded));
+    assert_int_equal(encoded.items[0], 1);
+    assert_int_equal(encoded.count, written.count + 1);
+    assert_memory_equal(encoded.items + 1, written.items, written.count * sizeof *written.items);
+    assert_true(tokenizer_is_end(t, 2));
+    free(encoded.items);
+    tokenizer_close(t);
+    gguf_close(&file);
+}
