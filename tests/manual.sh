@@ -98,6 +98,15 @@ done
     cat <<'C'
 static void log_error(const char *text) { puts(text); }
 static void allocate(const ptxgen_param *param) { (void)param; }
+static int pool, *my_pool = &pool;
+static ptxgen_deviceptr my_allocate(void *user, uint64_t bytes, ptxgen_piece piece)
+{
+    return user == my_pool && bytes > (uint64_t)piece;
+}
+static const void *find_in_gguf(const char *name, unsigned type, uint64_t bytes)
+{
+    return type < 40 && bytes > 0 ? name : NULL;
+}
 void example(ptxgen_stream stream, ptxgen_deviceptr y, ptxgen_deviceptr w, ptxgen_deviceptr x, ptxgen_deviceptr q,
              ptxgen_deviceptr k, ptxgen_deviceptr v, ptxgen_deviceptr wq, ptxgen_deviceptr wk, ptxgen_deviceptr wv,
              ptxgen_deviceptr workspace);

@@ -53,7 +53,8 @@ rope_pair rope_pair_of(ptx *p, const instance *in, unsigned part)
         r.pair = select(p, r.first, place, sub(p, place, half));
         r.partner = select(p, r.first, add(p, place, half), sub(p, place, half));
     }
-    r.pair = min(p, r.pair, half - 1);
+    if (end > dims)
+        r.pair = min(p, r.pair, half - 1);
     r.partner = select(p, r.turns, r.partner, place);
     return r;
 }

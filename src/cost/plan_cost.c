@@ -11,7 +11,7 @@
 
 enum { USUAL_POSITIONS = 4096 };
 
-static const double MICROSECONDS = 1e6, MILLISECONDS = 1e3, GIGA = 1e9;
+static const double MICROSECONDS = 1e6, MILLISECONDS = 1e3, MEGA = 1e6, GIGA = 1e9;
 
 typedef struct launch_cost {
     double seconds, bytes;
@@ -160,6 +160,14 @@ static void print_launch(const shown_plan *p, const plan_step *step, size_t numb
         guessed ? "" : "  ", cost->bound);
 }
 
+/* "1.55 ms", "23.4 us". */
+static void print_time(strbuf *out, double seconds)
+{
+    bool is_long = seconds >= 1 / MILLISECONDS;
+    strbuf_format(out, "%.*f %s", is_long ? 2 : 1,
+                  seconds * (is_long ? MILLISECONDS : MICROSECONDS), is_long ? "ms" : "us");
+}
+
 static void print_step(const shown_plan *p, const plan_step *step)
 {
     double seconds = 0, bytes = 0;
@@ -167,12 +175,15 @@ static void print_step(const shown_plan *p, const plan_step *step)
         seconds += p->costs[step->launches[i].kernel].seconds;
         bytes += p->costs[step->launches[i].kernel].bytes;
     }
+    bool large = bytes >= GIGA;
     strbuf_format(p->out,
-                  "step of %" PRId64 " token%s, %zu launches, %.2f GB read and written: %.2f ms on "
-                  "%s (memory alone %.2f ms)\n",
-                  step->m, step->m == 1 ? "" : "s", step->launch_count, bytes / GIGA,
-                  seconds * MILLISECONDS, p->gpu.target->name,
-                  bytes / p->gpu.bandwidth * MILLISECONDS);
+                  "step of %" PRId64 " token%s, %zu launches, %.*f %s read and written: ", step->m,
+                  step->m == 1 ? "" : "s", step->launch_count, large ? 2 : 1,
+                  bytes / (large ? GIGA : MEGA), large ? "GB" : "MB");
+    print_time(p->out, seconds);
+    strbuf_format(p->out, " on %s (memory alone ", p->gpu.target->name);
+    print_time(p->out, bytes / p->gpu.bandwidth);
+    strbuf_put(p->out, ")\n");
     for (size_t i = 0; i < step->launch_count;) {
         int64_t layer = step->launches[i].layer;
         layer_part part = { i, 1 };

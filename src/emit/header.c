@@ -277,6 +277,24 @@ static void print_plan_types(strbuf *out, const described_set *d)
     }
 }
 
+static void print_plan_head(strbuf *out, const described_set *d)
+{
+    static const char text[] =
+        " * All kernels of a model's step, with one call:\n"
+        " *\n"
+        " *     static @PREFIX@_decoder model;                     its memory: "
+        "@PREFIX@_plan.bytes\n"
+        " *     r = @PREFIX@_create(&model, &cuda, NULL);\n"
+        " *     r = @PREFIX@_load_tensor(&model, &@PREFIX@_tensors[i], data, bytes);     each of "
+        "them\n"
+        " *     r = @PREFIX@_prompt(&model, stream, tokens, count);\n"
+        " *     r = @PREFIX@_step(&model, stream);                 for each token, or as a graph\n"
+        " *     r = @PREFIX@_token(&model, stream, &token);\n"
+        " *\n";
+    if (d->set->plan)
+        fill(out, text, d);
+}
+
 static void print_decoder(strbuf *out, const described_set *d)
 {
     if (d->set->plan)
@@ -287,6 +305,12 @@ static void print_most_rows(strbuf *out, const described_set *d)
 {
     (void)d;
     strbuf_unsigned(out, DECODER_MOST_ROWS);
+}
+
+static void print_sampling_words(strbuf *out, const described_set *d)
+{
+    (void)d;
+    strbuf_unsigned(out, SAMPLING_WORDS);
 }
 
 static void print_piece_alignment(strbuf *out, const described_set *d)
@@ -314,11 +338,13 @@ static const placeholder placeholders[] = {
     { "@DATA@", print_data, NULL },
     { "@TABLE@", print_table, NULL },
     { "@PIPELINES@", print_pipeline_table, NULL },
+    { "@PLAN_HEAD@", print_plan_head, NULL },
     { "@PLAN_TYPES@", print_plan_types, NULL },
     { "@PLAN_DECLARATIONS@", print_plan_declarations, NULL },
     { "@PLAN_DATA@", print_plan_data, NULL },
     { "@DECODER@", print_decoder, NULL },
     { "@MOST_ROWS@", print_most_rows, NULL },
+    { "@SAMPLING_WORDS@", print_sampling_words, NULL },
     { "@PIECE_ALIGNMENT@", print_piece_alignment, NULL },
     { "@CUDA@", NULL, template_header_cuda_h_in },
     { "@EXPLAIN@", NULL, template_header_explain_h_in },

@@ -238,20 +238,16 @@ static json_t *alias_json(const kernel_set *set, const alias *of)
 static json_t *conventions_json(bool with_decoder)
 {
     static const char of_decoder[] =
-        "four pieces of device memory of so many bytes; an argument is a piece and an offset in "
-        "it, "
-        "or a number. The state is zero before the first step but for what the host writes: "
-        "tokens, "
-        "positions, lengths: u32 [rows], length = position + 1, token and position 4294967295 "
-        "where "
-        "a row is none; sampling: f32 temperature (0: the likeliest token), u32 top_k (0: all), "
-        "f32 "
-        "top_p (1: all), f32 min_p (0: all), u64 seed; caches: addresses, u64 [layers, 2, rows], "
-        "of "
-        "K, then V, of each row's sequence. K of layer l and sequence s lies in the cache at 2 (s "
-        "layers + l) cache_bytes, V cache_bytes behind it. logits: f32 [logits_rows, vocab]. A "
-        "step "
-        "writes the last sampled_rows' tokens, positions and lengths to the first rows";
+        "bytes are of four pieces of device memory; an argument is a piece and an offset in "
+        "it, or a number. The state is zero before the first step but for what the host "
+        "writes. tokens, positions, lengths: u32 [rows], length = position + 1; token and "
+        "position 4294967295 and length 0 where a row is none. sampling: for each row that "
+        "has a token sampled 8 words: f32 temperature (0: the likeliest token), u32 top_k "
+        "(0: all), f32 top_p (1: all), f32 min_p (0: all), u64 seed. caches: addresses, u64 "
+        "[layers, 2, rows], of K, then V, of each row's sequence; K of layer l and sequence "
+        "s lies in the cache at 2 (s layers + l) cache_bytes, V cache_bytes behind it. "
+        "logits: f32 [logits_rows, vocab]. A step writes token, position and length of its "
+        "last sampled_rows to the first rows";
     static const struct {
         const char *of, *said;
     } conventions[] = {

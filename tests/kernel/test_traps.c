@@ -44,6 +44,11 @@ static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
 static const char rows_keys[] = "k=1024 n=50 m=2 rows=run_time";
 static const char rows_of_weights_keys[] = "weights=q4_k k=1024 n=50 m=2 rows=run_time";
 
+static const char rope_keys[] =
+    "head_dim=64 num_heads=2 num_kv_heads=2 max_seq_len=40 m=3 rope=neox kv_type=f16";
+static const char long_rope_keys[] =
+    "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=1048576 kv_type=f16";
+
 /* What every kernel for any number of rows has to heed: the end of Y, the end of X, its group. */
 #define TRAPS_OF_ROWS(of, keys)                                                        \
     { "rows_of_y_stored_past_the_last_one_by_" #of,                                    \
@@ -64,6 +69,36 @@ static const char rows_of_weights_keys[] = "weights=q4_k k=1024 n=50 m=2 rows=ru
     }
 
 static const trap traps[] = {
+    { "a_full_cache_written_at_its_last_position",
+      "rope_kv_write",
+      rope_keys,
+      { { "ld.global.nc.u32", "", 1, "$0\nmin.u32 $1, $1, 39;" } },
+      "is none of this launch",
+      "st.global.b16" },
+    { "a_position_written_for_an_inactive_row",
+      "rope_kv_write",
+      rope_keys,
+      { { "setp.lt.u32", ", 40;", 1, "setp.ne.u32 $1, $2, 40;" } },
+      "out of bounds",
+      "st.global.b16" },
+    { "kv_heads_of_a_cache_too_close_together",
+      "rope_kv_write",
+      rope_keys,
+      { { "mul.wide.u32", ", 40;", 1, "mul.wide.u32 $1, $2, 39;" } },
+      "is never written",
+      "st.global.b16" },
+    { "k_and_v_cut_off_in_place_of_rounded",
+      "rope_kv_write",
+      rope_keys,
+      { { "cvt.rn.f16.f32", "", 0, "cvt.rz.f16.f32 $1, $2;" } },
+      "of its bound",
+      "st.global.b16" },
+    { "frequencies_of_24_bits",
+      "rope_kv_write",
+      long_rope_keys,
+      { { "mul.lo.u64", "", 1, "and.b64 $2, $2, 0xffffff0000000000;\n$0" } },
+      "of its bound",
+      "st.global.f32" },
     TRAPS_OF_ROWS(gemv, rows_of_weights_keys),
     TRAPS_OF_ROWS(stream_gemv, rows_of_weights_keys),
     TRAPS_OF_ROWS(stream_gate_up, rows_of_weights_keys),

@@ -94,6 +94,7 @@ static int use_decoder(void *program)
         toy_rows(&model, stream, 1, &token, &position) == PTXGEN_CUDA_SUCCESS ||
         toy_seek(&model, stream, 0) == PTXGEN_CUDA_SUCCESS ||
         toy_sampling(&model, stream, 0, 0, 1, 0, 1) == PTXGEN_CUDA_SUCCESS ||
+        toy_sampling_of(&model, stream, 0, 0, 0, 1, 0, 1) == PTXGEN_CUDA_SUCCESS ||
         toy_token(&model, stream, &token) == PTXGEN_CUDA_SUCCESS ||
         toy_tokens(&model, stream, &token, 1) == PTXGEN_CUDA_SUCCESS ||
         toy_assign(&model, stream, 0, 0) == PTXGEN_CUDA_SUCCESS || toy_logits(&model) != 0)

@@ -118,9 +118,9 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
     }
     launches += (HIDDEN * 144.0 / 256 + HIDDEN * 4 + 4) / gpu.bandwidth;
     assert_has(printed(a), arena_format(a,
-                                        "step of 1 token, 12 launches, %.2f GB read and written: "
-                                        "%.2f ms on sm_90 (memory alone %.2f ms)\n",
-                                        bytes / 1e9, launches * 1e3, bytes / gpu.bandwidth * 1e3));
+                                        "step of 1 token, 12 launches, %.1f MB read and written: "
+                                        "%.1f us on sm_90 (memory alone %.1f us)\n",
+                                        bytes / 1e6, launches * 1e6, bytes / gpu.bandwidth * 1e6));
     assert_has(printed(a), "token_embd.weight[token] -> h      ~0.0 us\n");
 }
 

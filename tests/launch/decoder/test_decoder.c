@@ -30,13 +30,18 @@ static void keep(void *to, const char *said)
     strncpy(why, said, sizeof why - 1);
 }
 
+static uint32_t weight(size_t tensor, uint32_t index)
+{
+    return (uint32_t)(tensor + 1) * 2654435761u + index * 40503u;
+}
+
 static void load_weights(toy_decoder *of)
 {
     for (size_t i = 0; i < toy_tensor_count; i++) {
         const ptxgen_tensor *t = &toy_tensors[i];
         uint32_t words[VOCAB];
         for (uint32_t w = 0; w < VOCAB; w++)
-            words[w] = (uint32_t)(i + 1) * 2654435761u + w * 40503u;
+            words[w] = weight(i, w);
         assert_success(toy_load_tensor(of, t, words, t->bytes));
     }
 }
@@ -67,6 +72,27 @@ typedef struct outcome {
     uint32_t logits[VOCAB], token, position, length;
 } outcome;
 
+/* What toys compute, of a sequence's tokens one by one: see toy.c. */
+static outcome reference(const uint32_t *tokens, uint32_t count)
+{
+    uint32_t k[2][POSITIONS], v[2][POSITIONS], h = 0;
+    outcome o = { .position = count, .length = count + 1 };
+    for (uint32_t i = 0; i < count; i++) {
+        h = weight(0, tokens[i]);
+        for (size_t layer = 0; layer < 2; layer++) {
+            k[layer][i] = h;
+            v[layer][i] = h ^ weight(1 + 2 * layer, 0);
+            h = weight(2 + 2 * layer, (i + 1) % 4) * v[layer][0];
+            for (uint32_t p = 0; p <= i; p++)
+                h += (p + 1) * k[layer][p];
+        }
+    }
+    for (uint32_t n = 0; n < VOCAB; n++)
+        o.logits[n] = n * h;
+    o.token = h % VOCAB;
+    return o;
+}
+
 static outcome look(const toy_decoder *of)
 {
     outcome o;
@@ -83,32 +109,46 @@ static void assert_same(const outcome *a, const outcome *b)
     assert_memory_equal(a, b, sizeof *a);
 }
 
-/* Token by token, by hand. */
-static outcome step_by_step(size_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        assert_success(toy_rows(&model, stream, 1, &prompt[i], &i));
-        assert_success(toy_step(&model, stream));
-    }
-    return look(&model);
-}
-
 TEST_WITH(a_prompt_gives_what_its_tokens_give_one_by_one, make, drop)
 {
     for (size_t count = 1; count <= PROMPT; count++) {
-        outcome want = step_by_step(count), have;
-        assert_int_equal(want.position, count);
-        assert_int_equal(want.length, count + 1);
+        outcome want = reference(prompt, (uint32_t)count), have;
         assert_success(toy_seek(&model, stream, 0));
         assert_success(toy_prompt(&model, stream, prompt, count));
+        have = look(&model);
+        assert_same(&have, &want);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_success(toy_rows(&model, stream, 1, &prompt[i], &i));
+            assert_success(toy_step(&model, stream));
+        }
         have = look(&model);
         assert_same(&have, &want);
     }
 }
 
+TEST_WITH(rows_ahead_of_the_last_tokens_of_a_prompt_are_none, make, drop)
+{
+    uint32_t tokens[4], positions[4], lengths[4];
+    assert_success(toy_prompt(&model, stream, prompt, 2));
+    assert_success(toy_tokens(&model, stream, tokens, 4));
+    assert_success(cuMemcpyDtoH_v2(positions, model.state + toy_plan.positions, 16));
+    assert_success(cuMemcpyDtoH_v2(lengths, model.state + toy_plan.lengths, 16));
+    assert_memory_equal(tokens + 1, ((uint32_t[]){ UINT32_MAX, prompt[0], prompt[1] }), 12);
+    assert_memory_equal(positions + 1, ((uint32_t[]){ UINT32_MAX, 0, 1 }), 12);
+    assert_memory_equal(lengths + 1, ((uint32_t[]){ 0, 1, 2 }), 12);
+}
+
+TEST_WITH(a_decoder_begins_with_token_0_of_an_empty_sequence, make, drop)
+{
+    outcome want = reference((uint32_t[]){ 0 }, 1), have;
+    assert_success(toy_step(&model, stream));
+    have = look(&model);
+    assert_same(&have, &want);
+}
+
 TEST_WITH(a_prompt_goes_on_where_the_last_one_ended, make, drop)
 {
-    outcome want = step_by_step(PROMPT), have;
+    outcome want = reference(prompt, PROMPT), have;
     for (size_t first = 1; first < PROMPT; first++) {
         assert_success(toy_seek(&model, stream, 0));
         assert_success(toy_prompt(&model, stream, prompt, first));
@@ -169,29 +209,55 @@ TEST_WITH(a_captured_step_gives_every_token, make, drop)
     assert_success(cuGraphDestroy(graph));
 }
 
+/* Two sequences, put in one after the other, then continued side by side. */
 TEST_WITH(rows_have_the_caches_of_the_sequences_that_they_were_assigned, make, drop)
 {
-    uint32_t other[PROMPT];
-    outcome first, second, have;
-    for (size_t i = 0; i < PROMPT; i++)
-        other[i] = VOCAB - 1 - prompt[i];
-    assert_success(toy_prompt(&model, stream, prompt, PROMPT));
-    for (unsigned row = 0; row < toy_plan.rows; row++)
-        assert_success(toy_assign(&model, stream, row, 1));
-    assert_success(toy_seek(&model, stream, 0));
-    assert_success(toy_prompt(&model, stream, other, PROMPT));
-    assert_success(toy_step(&model, stream));
-    second = look(&model);
-    for (unsigned row = 0; row < toy_plan.rows; row++)
-        assert_success(toy_assign(&model, stream, row, 0));
-    assert_success(toy_seek(&model, stream, PROMPT - 1));
-    assert_success(toy_prompt(&model, stream, prompt + PROMPT - 1, 1));
-    first = look(&model);
-    assert_memory_not_equal(first.logits, second.logits, sizeof first.logits);
-    assert_success(toy_seek(&model, stream, 0));
-    assert_success(toy_prompt(&model, stream, prompt, PROMPT));
-    have = look(&model);
-    assert_same(&have, &first);
+    static ptxgen_cuda of;
+    ptxgen_decoder rows;
+    uint32_t text[2][PROMPT + 2], next[2];
+    assert_success(ptxgen_cuda_init(&of, dlsym, dlopen(NULL, RTLD_NOW)));
+    assert_success(ptxgen_create(&rows, &of, NULL));
+    load_weights(&rows);
+    for (unsigned s = 0; s < 2; s++) {
+        for (size_t i = 0; i < PROMPT; i++)
+            text[s][i] = s ? VOCAB - 1 - prompt[i] : prompt[i];
+        for (unsigned row = 0; row < ptxgen_plan.rows; row++)
+            assert_success(ptxgen_assign(&rows, stream, row, s));
+        assert_success(ptxgen_seek(&rows, stream, 0));
+        assert_success(ptxgen_prompt(&rows, stream, text[s], PROMPT));
+        assert_success(ptxgen_token(&rows, stream, &next[s]));
+        text[s][PROMPT] = next[s];
+    }
+    for (unsigned row = 0; row < ptxgen_plan.rows; row++)
+        assert_success(ptxgen_assign(&rows, stream, row, row % 2));
+    assert_success(ptxgen_rows(&rows, stream, 4,
+                               (uint32_t[]){ next[0], next[1], UINT32_MAX, UINT32_MAX },
+                               (uint32_t[]){ PROMPT, PROMPT, UINT32_MAX, UINT32_MAX }));
+    for (unsigned step = 1; step < 3; step++) {
+        assert_success(ptxgen_step_of(&rows, 4, stream));
+        assert_success(ptxgen_tokens(&rows, stream, next, 2));
+        for (unsigned s = 0; s < 2; s++) {
+            assert_int_equal(next[s], reference(text[s], PROMPT + step).token);
+            if (step == 1)
+                text[s][PROMPT + 1] = next[s];
+        }
+    }
+    assert_success(ptxgen_destroy(&rows));
+    assert_success(ptxgen_unload(&of));
+}
+
+TEST_WITH(the_state_has_the_addresses_of_all_rows_caches, make, drop)
+{
+    uint64_t table[70][2][4];
+    assert_success(toy_assign(&model, stream, 2, 1));
+    assert_success(cuStreamSynchronize(stream));
+    assert_success(cuMemcpyDtoH_v2(table, model.state + toy_plan.caches, sizeof table));
+    for (uint64_t layer = 0; layer < 70; layer++)
+        for (uint64_t row = 0; row < 4; row++) {
+            uint64_t k = 2 * ((row == 2 ? 70u : 0) + layer) * toy_plan.cache_bytes;
+            assert_int_equal(table[layer][0][row], model.cache + k);
+            assert_int_equal(table[layer][1][row], model.cache + k + toy_plan.cache_bytes);
+        }
 }
 
 TEST_WITH(sampling_is_set_on_the_stream, make, drop)
@@ -221,12 +287,12 @@ static void assert_refused(CUresult result, const char *said)
 TEST_WITH(a_tensor_is_refused_with_its_name_and_bytes, make, drop)
 {
     static const char bytes[64];
-    const ptxgen_tensor *v = toy_find_tensor("blk.1.v.weight");
+    const ptxgen_tensor *v = toy_find_tensor("blk.69.v.weight");
     assert_ptr_equal(v, &toy_tensors[3]);
     assert_refused(toy_load_tensor(&model, v, bytes, 15),
-                   "toy: blk.1.v.weight: 16 bytes of f32 are wanted, and 15 given");
-    assert_refused(toy_load_tensor(&model, v, NULL, 16), "toy: blk.1.v.weight is given no bytes");
-    assert_refused(toy_load_tensor(&model, toy_find_tensor("blk.2.v.weight"), bytes, 16),
+                   "toy: blk.69.v.weight: 16 bytes of f32 are wanted, and 15 given");
+    assert_refused(toy_load_tensor(&model, v, NULL, 16), "toy: blk.69.v.weight is given no bytes");
+    assert_refused(toy_load_tensor(&model, toy_find_tensor("blk.70.v.weight"), bytes, 16),
                    "toy: a tensor that it does not have");
 }
 
@@ -242,9 +308,9 @@ TEST_WITH(a_prompt_is_refused_before_it_changes_anything, make, drop)
     assert_refused(toy_prompt(&model, stream, text, 3),
                    "toy: token 16 of the prompt is none: the vocabulary has 16");
     assert_refused(toy_prompt(&model, stream, NULL, 3), "toy: a prompt without tokens");
-    assert_success(toy_assign(&model, stream, 2, 1));
+    assert_success(toy_assign(&model, stream, 3, 1));
     assert_refused(toy_prompt(&model, stream, prompt, 3),
-                   "toy: a prompt takes rows of one sequence, and row 2 has that of sequence 1");
+                   "toy: a prompt takes rows of one sequence, and row 3 has that of sequence 1");
     after = look(&model);
     assert_same(&after, &before);
     assert_success(toy_prompt(&model, stream, prompt, 1));
@@ -263,6 +329,8 @@ TEST_WITH(what_there_is_not_is_refused_in_words, make, drop)
     rows[1] = 99;
     assert_refused(toy_rows(&model, stream, 2, rows, (uint32_t[]){ 0, 1 }),
                    "toy: token 99 is none: the vocabulary has 16");
+    assert_refused(toy_sampling_of(&model, stream, 1, 1, 0, 1, 0, 4),
+                   "toy: row 1 has no token sampled: there are 1 that have");
     assert_refused(toy_assign(&model, stream, 4, 0), "toy: row 4 is none: there are 4");
     assert_refused(toy_assign(&model, stream, 0, 2),
                    "toy: sequence 2 is none: there are caches for 2");
@@ -380,9 +448,17 @@ TEST_WITH(steps_that_sample_all_rows_go_on_with_a_prompts_last, make, drop)
     assert_success(ptxgen_step_of(&rows, 4, stream));
     assert_success(ptxgen_tokens(&rows, stream, tokens, 4));
     for (uint32_t i = 0; i < 4; i++) {
-        outcome one = step_by_step(i + 1);
+        outcome one = reference(prompt, i + 1);
         assert_int_equal(tokens[i], one.token);
     }
+    assert_success(ptxgen_sampling(&rows, stream, 1, 0, 1, 0, 9));
+    assert_success(ptxgen_sampling_of(&rows, stream, 2, 1, 0, 1, 0, 4));
+    assert_success(ptxgen_rows(&rows, stream, 4, prompt, (uint32_t[]){ 0, 1, 2, 3 }));
+    assert_success(ptxgen_step_of(&rows, 4, stream));
+    assert_success(ptxgen_tokens(&rows, stream, tokens, 4));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(tokens[i], i == 2 ? 4 : 9);
+    assert_int_equal(ptxgen_sampling_of(&rows, stream, 4, 1, 0, 1, 0, 4), CUDA_ERROR_INVALID_VALUE);
     assert_success(ptxgen_destroy(&rows));
     assert_success(ptxgen_unload(&of));
 }

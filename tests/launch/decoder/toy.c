@@ -9,8 +9,9 @@
  *
  *     toy FOLDER        writes headers and manifests of toy and ptxgen there
  *
- * toy has two layers, steps of 1 and 4 tokens and two sequences; ptxgen, a prefix that names must
- * not clash with, the same, and samples a token for every row.
+ * toy has 70 layers, of which the first and the last do something, steps of 1 and 4 tokens and two
+ * sequences; ptxgen, a prefix that names must not clash with, the same, and samples a token for
+ * every row.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,8 @@
 #include "emit/header.h"
 #include "emit/manifest.h"
 
-enum { VOCAB = 16, LAYERS = 2, POSITIONS = 24, SEQUENCES = 2, ROWS = 4, SAMPLING_WORDS = 8 };
+enum { VOCAB = 16, LAYERS = 70, POSITIONS = 24, SEQUENCES = 2, ROWS = 4 };
+enum { USED = 2 }; /* layers that there are launches of: the first and the last */
 
 #define PTX_HEAD(name) ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry " name "("
 #define PTX_BODY                                                      \
@@ -120,6 +122,7 @@ static const char sample_ptx[] = PTX_HEAD(
                                                 "    setp.lt.u32 %%p2, %%r3, 16;\n"
                                                 "    @%%p2 bra $logit;\n"
                                                 "    ld.param.u64 %%rd4, [sampling];\n"
+                                                "    mad.wide.u32 %%rd4, %%r0, 32, %%rd4;\n"
                                                 "    ld.global.u32 %%r5, [%%rd4];\n"
                                                 "    ld.global.u32 %%r6, [%%rd4+16];\n"
                                                 "    setp.ne.u32 %%p3, %%r5, 0;\n"
@@ -211,12 +214,12 @@ static const family toys[FAMILIES] = {
                    IN(U32, w, "4", 4), IN(U32, lengths, "m", 4)),
     [SAMPLE] = TOY(sample, OUT(U32, tokens, "m", 4), OUT(U32, next_positions, "m", 4),
                    OUT(U32, lengths, "m", 4), OUT(U32, logits, "m*16", 4), IN(U32, h, "m", 4),
-                   IN(U32, positions, "m", 4), IN(U32, sampling, "8", 4)),
+                   IN(U32, positions, "m", 4), IN(U32, sampling, "m*8", 4)),
 };
 static const char *const texts[FAMILIES] = { embed_ptx, write_ptx, attend_ptx, sample_ptx };
 
 /* Of each family a kernel for 1 row and for all. */
-enum { KERNELS = 2 * FAMILIES, LAUNCHES = 2 + 2 * LAYERS, TENSORS = 1 + 2 * LAYERS };
+enum { KERNELS = 2 * FAMILIES, LAUNCHES = 2 + 2 * USED, TENSORS = 1 + 2 * USED };
 
 typedef struct toy {
     arena *arena;
@@ -257,14 +260,15 @@ static void make_tensors(toy *t)
 {
     for (size_t i = 0; i < TENSORS; i++) {
         plan_tensor *made = &t->tensors[i];
+        size_t layer = i > 2 ? LAYERS - 1 : 0;
         *made = (plan_tensor){ .format = FORMAT_F32,
                                .rows = 1,
                                .columns = i == 0 ? VOCAB : 4,
                                .bytes = i == 0 ? VOCAB * 4 : 16,
                                .offset = 256 * i };
         made->name = i == 0       ? "token_embd.weight"
-                     : i % 2 == 1 ? arena_format(t->arena, "blk.%zu.v.weight", (i - 1) / 2)
-                                  : arena_format(t->arena, "blk.%zu.o.weight", (i - 1) / 2);
+                     : i % 2 == 1 ? arena_format(t->arena, "blk.%zu.v.weight", layer)
+                                  : arena_format(t->arena, "blk.%zu.o.weight", layer);
     }
 }
 
@@ -293,18 +297,19 @@ static void make_step(toy *t, size_t index, bool all)
                                          { .is_number = true, .number = VOCAB } },
                           .argument_count = 4,
                           .said = "token_embd.weight[token] -> h" };
-    for (size_t layer = 0; layer < LAYERS; layer++) {
+    for (size_t used = 0; used < USED; used++) {
+        size_t layer = used ? LAYERS - 1 : 0;
         uint64_t row = s->caches + 2 * layer * ROWS * 8;
         plan_argument k = at(PLAN_STATE, row, "K"), v = at(PLAN_STATE, row + ROWS * 8, "V");
         *l++ = (plan_launch){ .kernel = 2 * WRITE + index,
                               .layer = (int64_t)layer,
-                              .arguments = { k, v, weight(t, 1 + 2 * layer), h,
+                              .arguments = { k, v, weight(t, 1 + 2 * used), h,
                                              at(PLAN_STATE, s->positions, "positions") },
                               .argument_count = 5,
                               .said = "h -> cache" };
         *l++ = (plan_launch){ .kernel = 2 * ATTEND + index,
                               .layer = (int64_t)layer,
-                              .arguments = { h, k, v, weight(t, 2 + 2 * layer),
+                              .arguments = { h, k, v, weight(t, 2 + 2 * used),
                                              at(PLAN_STATE, s->lengths, "lengths") },
                               .argument_count = 5,
                               .said = "cache[0..length) -> h" };
@@ -345,13 +350,13 @@ static void make_plan(toy *t, bool all)
         .rows = ROWS,
         .tensors = t->tensors,
         .tensor_count = TENSORS,
-        .bytes = { 256 * TENSORS, 2 * LAYERS * SEQUENCES * 256, 2048, 512 },
+        .bytes = { 256 * TENSORS, 2 * LAYERS * SEQUENCES * 256, 6144, 512 },
         .state = { .tokens = 0,
                    .positions = 256,
                    .lengths = 512,
                    .sampling = 768,
                    .caches = 1024,
-                   .logits = 1536 },
+                   .logits = 5632 },
         .cache_bytes = 256,
         .steps = t->steps,
         .step_count = 2,
