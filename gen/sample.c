@@ -195,8 +195,6 @@ static val least_weight(ptx *p, const sampler *s)
     return convert(p, U32, min(p, mul_rn(p, s->min_p, WEIGHT_ONE), WEIGHT_ONE));
 }
 
-/* ---- */
-
 typedef struct gathering {
     val bound;
 } gathering;
@@ -317,11 +315,12 @@ static void draw_candidate(ptx *p, const sampler *s, val count)
         st_global(p, U32, s->token, 0, c.number);
 }
 
-/* ---- */
+/* Filters, and the choice, in their order: each is about a sum over tokens. */
+enum { TOP_K, TOP_P, DRAW, STAGES };
 
-/* What is summed up over the row: ones, or weights. */
+/* What is summed up over a prefix of the order: ones, or weights. */
 typedef struct measure {
-    val inverse; /* of the temperature; without a kind: ones */
+    val ones, inverse; /* whether it is ones; of the temperature */
     val height, end;
     var sum;
 } measure;
@@ -330,7 +329,8 @@ static void add_measure(ptx *p, const sampler *s, void *context, val height, val
 {
     const measure *m = context;
     PTX_IF (p, is_ahead(p, height, number, m->height, m->end)) {
-        val weight = m->inverse.kind ? weight_of_height(p, s, height, m->inverse) : imm(U32, 1);
+        val weight = weight_of_height(p, s, height, m->inverse);
+        weight = select(p, m->ones, imm(U32, 1), weight);
         assign(p, m->sum, add(p, m->sum, convert(p, U64, weight)));
     }
 }
@@ -345,10 +345,14 @@ static val warp_sum_u64(ptx *p, val v)
     return v;
 }
 
-/* The sum over a prefix of the order, told to all. */
-static val measure_prefix(ptx *p, const sampler *s, val inverse, val height, val end)
+/* The sum that a stage is about, over a prefix of the order, told to all. */
+static val measure_prefix(ptx *p, const sampler *s, val stage, val height, val end)
 {
-    measure m = { inverse, height, end, var_u64(p, 0) };
+    measure m = { .ones = eq(p, stage, TOP_K),
+                  .inverse = select(p, eq(p, stage, DRAW), s->inverse, val_of_f32(1.0f)),
+                  .height = height,
+                  .end = end,
+                  .sum = var_u64(p, 0) };
     val lane = lane_id(p);
     over_row(p, s, 1, add_measure, &m);
     val sum = warp_sum_u64(p, get(p, m.sum));
@@ -375,26 +379,42 @@ static unsigned bits_of(unsigned n)
     return bits;
 }
 
-/* Makes a prefix the shortest one whose sum reaches a goal: its last token has its height, and the
- * number that is returned. */
-static val reach(ptx *p, const sampler *s, val inverse, val goal, const prefix *at)
+/* What the shortest prefix that a stage leaves has to reach, of the sum over all that there is. */
+static val goal_of_stage(ptx *p, const sampler *s, val stage, val sum)
+{
+    val drawn = add(p, fraction_of_sum(p, sum, s->chance), 1);
+    val goal = select(p, eq(p, stage, DRAW), drawn, goal_of(p, s, sum));
+    return select(p, eq(p, stage, TOP_K), convert(p, U64, s->top_k), goal);
+}
+
+/* Makes a prefix the shortest one whose sum reaches the stage's goal: its last token has its
+ * height, and the number ahead of its end. The first step sums up what is there, the next ones find
+ * the largest height from which on tokens reach the goal, from its highest bit on, and then the
+ * largest end with which tokens of that height do not. */
+static void reach(ptx *p, const sampler *s, val stage, const prefix *at)
 {
     unsigned bits = bits_of(s->n);
+    val height = get(p, at->height), end = get(p, at->end);
+    var goal = var_u64(p, 0);
     assign(p, at->height, imm(U32, 0));
     assign(p, at->end, imm(U32, 0));
-    PTX_FOR (p, height_bit, 0, HEIGHT_BITS, 1) {
-        val higher = bit_or(p, at->height, shr(p, imm(U32, 0x80000000), height_bit));
-        val sum = measure_prefix(p, s, inverse, sub(p, higher, 1), imm(U32, 0));
-        assign(p, at->height, select(p, ge(p, sum, goal), higher, at->height));
+    PTX_FOR (p, step, 0, 1 + HEIGHT_BITS + bits, 1) {
+        val is_first = eq(p, step, 0), of_end = gt(p, step, HEIGHT_BITS);
+        val height_bit = shr(p, imm(U32, 0x80000000), sub(p, step, 1)); /* of the first step: 0 */
+        val end_bit = shr(p, imm(U32, 1 << bits), sub(p, step, HEIGHT_BITS));
+        val higher = bit_or(p, at->height, height_bit), farther = bit_or(p, at->end, end_bit);
+        val below = select(p, of_end, at->height, sub(p, higher, 1));
+        val sum = measure_prefix(p, s, stage, select(p, is_first, height, below),
+                                 select(p, is_first, end, select(p, of_end, farther, imm(U32, 0))));
+        PTX_IF (p, is_first)
+            assign(p, goal, goal_of_stage(p, s, stage, sum));
+        val reached = ge(p, sum, goal);
+        val raised = bit_and(p, reached, bit_not(p, of_end));
+        assign(p, at->height, select(p, raised, higher, at->height));
+        val moved = bit_and(p, of_end, bit_not(p, reached));
+        assign(p, at->end, select(p, moved, farther, at->end));
     }
-    PTX_FOR (p, number_bit, 0, bits, 1) {
-        val higher = bit_or(p, at->end, shr(p, imm(U32, 1u << (bits - 1)), number_bit));
-        val sum = measure_prefix(p, s, inverse, get(p, at->height), higher);
-        assign(p, at->end, select(p, lt(p, sum, goal), higher, at->end));
-    }
-    val number = get(p, at->end);
-    assign(p, at->end, add(p, number, 1));
-    return number;
+    assign(p, at->end, add(p, at->end, 1));
 }
 
 /* Shortens a prefix to the tokens that min_p lets pass: behind the largest height that it does not.
@@ -416,27 +436,18 @@ static void shorten(ptx *p, const sampler *s, const prefix *at)
 
 static void draw_of_all(ptx *p, const sampler *s)
 {
-    const val one = val_of_f32(1.0f), ones = { 0 };
     prefix at = { var_u32(p, 0), var_u32(p, 0) };
-    phase(p, "top_k of many");
-    PTX_IF (p, lt(p, s->top_k, s->n))
-        reach(p, s, ones, convert(p, U64, s->top_k), &at);
-    phase(p, "top_p of many");
-    PTX_IF (p, lt(p, s->top_p, 1.0f)) {
-        val sum = measure_prefix(p, s, one, get(p, at.height), get(p, at.end));
-        reach(p, s, one, goal_of(p, s, sum), &at);
+    PTX_FOR (p, stage, TOP_K, STAGES, 1) {
+        val all_k = bit_and(p, eq(p, stage, TOP_K), ge(p, s->top_k, s->n));
+        val all_p = bit_and(p, eq(p, stage, TOP_P), bit_not(p, lt(p, s->top_p, 1.0f)));
+        PTX_IF (p, eq(p, stage, DRAW))
+            shorten(p, s, &at);
+        PTX_IF (p, bit_not(p, bit_or(p, all_k, all_p)))
+            reach(p, s, stage, &at);
     }
-    phase(p, "min_p of many");
-    shorten(p, s, &at);
-    phase(p, "draw of many");
-    val sum = measure_prefix(p, s, s->inverse, get(p, at.height), get(p, at.end));
-    val goal = add(p, fraction_of_sum(p, sum, s->chance), 1);
-    val number = reach(p, s, s->inverse, goal, &at);
     PTX_IF (p, eq(p, tid_x(p), 0))
-        st_global(p, U32, s->token, 0, number);
+        st_global(p, U32, s->token, 0, sub(p, at.end, 1));
 }
-
-/* ---- */
 
 static val at_row(ptx *p, const sampler *s, const char *name)
 {
@@ -505,8 +516,10 @@ static void build(ptx *p, const instance *in)
         bool all_fit = s.n <= most_candidates(&s);
         PTX_IF (p, all_fit ? imm(PRED, 1) : le(p, count, most_candidates(&s)))
             draw_candidate(p, &s, count);
-        PTX_ELSE (p)
+        PTX_ELSE (p) {
+            phase(p, "the same of more candidates");
             draw_of_all(p, &s);
+        }
     }
     PTX_ELSE (p) {
         val none =
