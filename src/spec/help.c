@@ -32,7 +32,7 @@ static const purpose purposes[] = {
       true, OF(GEMV) },
     { "Several products of one vector",
       "stream_gate_up for gate and up; a norm, bias or residual alone: stream_gemv", false,
-      OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) },
+      OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
     { "Vectors to q8_1", "ahead of products with quantized vectors", false, OF(QUANTIZE) },
     { "Attention",
       "gqa_flash_decoding for long sequences and batches; multi_warp_attention needs no scratch",

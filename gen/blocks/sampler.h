@@ -1,0 +1,61 @@
+/* What choosing a token from a row of logits is made of: see gen/sample.c. A block has a row.
+ *
+ * Tokens stand in an order: the larger logit first, of equal ones the lower number. A logit is
+ * compared by its height (see sampling.h).
+ */
+#ifndef PTXGEN_GEN_BLOCKS_SAMPLER_H
+#define PTXGEN_GEN_BLOCKS_SAMPLER_H
+
+#include "gen/blocks/sampling.h"
+#include "family/family.h"
+
+enum { WORD = 4, WARP = 32, AT_ONCE = 4 }; /* bytes; lanes; loads in flight */
+
+/* The row, how its token is chosen, and where the block keeps what it finds. */
+typedef struct sampler {
+    const instance *in;
+    unsigned n, warps;
+    val row, logits, token; /* the row's logits; where its token goes */
+    val temperature, top_k, top_p, min_p, chance;
+    val inverse;      /* of the temperature */
+    val best, number; /* height and number of the first token, and what that counts as */
+    val most;
+    val heights, numbers, weights; /* shared memory: candidates; [warps] for what warps find, */
+    val parts;
+    val found; /* and what is told to all */
+} sampler;
+
+enum { FOUND_WORDS = 4, FOUND_COUNT = 8 }; /* two words, or a u64; a number of candidates */
+
+unsigned sampler_threads(const sampler *s);
+
+/* There is room for. */
+unsigned sampler_most_candidates(const sampler *s);
+
+/* Has each token of the row visited: by each thread some of them, in ascending order, with so many
+ * loads in flight, 1 or AT_ONCE. */
+typedef void visit(ptx *p, const sampler *s, void *context, val height, val number);
+void over_row(ptx *p, const sampler *s, unsigned at_once, visit *take, void *context);
+
+/* Whether a token stands ahead of another one in the order. */
+val is_ahead(ptx *p, val height, val number, val other_height, val other_number);
+
+/* What a logit counts as, and exp of it in relation to the first token's, by an inverse of the
+ * temperature. */
+val counts_as(ptx *p, const sampler *s, val height);
+val weight_of_height(ptx *p, const sampler *s, val height, val inverse);
+
+/* The part of a sum of weights that top_p asks for, at least 1; the weight that min_p lets pass. */
+val top_p_goal(ptx *p, const sampler *s, val sum);
+val least_weight(ptx *p, const sampler *s);
+
+/* Gathers the first top_k tokens and some more, and gives their number, told to all: more than
+ * there is room for where they don't fit. own is the largest height of those the thread visits. */
+val gather_candidates(ptx *p, const sampler *s, val own);
+
+/* Draws one of so many candidates that were gathered, or of all tokens of the row, and stores it.
+ * Both give the same token. */
+void draw_candidate(ptx *p, const sampler *s, val count);
+void draw_of_all(ptx *p, const sampler *s);
+
+#endif
