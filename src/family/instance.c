@@ -290,7 +290,7 @@ bool instance_leaves_out(const instance *in, const key *k)
     if (k->real)
         return value == key_default(k);
     if (k->like)
-        return value == instance_default(in, k);
+        return value == 0 || value == instance_default(in, k);
     return value == 0 && (k->at_run_time || k->zero_is_none);
 }
 

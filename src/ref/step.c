@@ -254,7 +254,7 @@ static void turn_and_write(const call *c, double *qkv)
     int64_t q_size = d->num_heads * d->head_dim;
     for (size_t token = 0; token < c->count; token++) {
         double *q = qkv + (int64_t)token * qkv_size(d), *k = q + q_size;
-        double temperature = ref_temperature(o, c->positions[token]);
+        double temperature = ref_rope_temperature(o, c->positions[token]);
         ref_turns(o, factors, c->positions[token], turns);
         turn_heads(c, q, d->num_heads, q_gains, turns);
         turn_heads(c, k, d->num_kv_heads, k_gains, turns);

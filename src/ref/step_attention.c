@@ -36,36 +36,12 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim)
         }
 }
 
-/* The pair at which YaRN has an angle turn so many times over the original context. */
-static double yarn_pair(const rope_options *o, double turns)
-{
-    const double two_pi = 2 * acos(-1);
-    return (double)o->dims * log(o->original_context / (turns * two_pi)) / (2 * log(o->base));
-}
-
-/* How much of an angle stays unscaled: all of the fast ones, nothing of the slow ones. */
-static double yarn_mix(const rope_options *o, int64_t pair)
-{
-    double low = fmax(0, floor(yarn_pair(o, o->beta_fast)));
-    double high = fmin((double)(o->dims - 1), ceil(yarn_pair(o, o->beta_slow)));
-    double along = ((double)pair - low) / fmax(0.001, high - low);
-    return (1 - fmin(1, fmax(0, along))) * o->extension;
-}
-
-static double angle_of(const rope_options *o, double factor, int64_t pair, uint64_t position)
-{
-    double angle = (double)position * pow(o->base, -2 * (double)pair / (double)o->dims) / factor;
-    double mix = o->scaling == ROPE_YARN ? yarn_mix(o, pair) : 0;
-    return o->scaling == ROPE_UNSCALED ? angle : angle / o->factor * (1 - mix) + angle * mix;
-}
-
 void ref_turns(const rope_options *o, const double *factors, uint64_t position, double *turns)
 {
-    double magnitude = o->magnitude != 0 ? o->magnitude : 1;
     for (int64_t i = 0; i < o->dims / 2; i++) {
-        double angle = angle_of(o, factors ? factors[i] : 1, i, position);
-        turns[2 * i] = magnitude * cos(angle);
-        turns[2 * i + 1] = magnitude * sin(angle);
+        rope_angle by = ref_rope_angle(o, (uint64_t)i, factors ? factors[i] : 1, position);
+        turns[2 * i] = by.cos;
+        turns[2 * i + 1] = by.sin;
     }
 }
 
@@ -78,13 +54,6 @@ void ref_rotate(const rope_options *o, const double *turns, double *head)
         *y = *x * sine + *y * cosine;
         *x = turned;
     }
-}
-
-double ref_temperature(const rope_options *o, uint64_t position)
-{
-    if (!(o->temperature_length > 0))
-        return 1;
-    return 1 + o->temperature_scale * log1p(floor((double)position / o->temperature_length));
 }
 
 static double score_of(const ref_query *query, const double *q, const double *k)

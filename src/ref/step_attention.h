@@ -13,9 +13,6 @@ void ref_turns(const rope_options *o, const double *factors, uint64_t position, 
 /* A head's values, turned. */
 void ref_rotate(const rope_options *o, const double *turns, double *head);
 
-/* What q is multiplied by at a position. */
-double ref_temperature(const rope_options *o, uint64_t position);
-
 /* o[head_dim] of one query over positions [begin, end) of what a head's row is read by. */
 typedef void ref_read_row(const void *user, bool values, uint64_t position, double *row);
 typedef struct ref_query {
