@@ -27,7 +27,7 @@
 #define KEY_N_KV                                                                           \
     {                                                                                      \
         .name = "n_kv", .summary = "rows of Wk and of Wv", .field = KEY_FIELD(shape.n_kv), \
-        .min = 1, .max = INT32_MAX, .required = true, .tag = "kv"                          \
+        .min = 1, .max = 1 << 28, .required = true, .tag = "kv"                            \
     }
 /* Such a matrix. */
 #define WEIGHTS_OF(id, number, count)                                               \

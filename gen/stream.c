@@ -1,5 +1,4 @@
-/* Streaming products: see blocks/stream.h. Several matrices may differ in format: a block of
- * stream_qkv takes rows of one of them, and stages x as that one needs it. */
+/* Streaming products: see blocks/stream.h. */
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/stream.h"
 #include "gen/product_keys.h"
@@ -49,117 +48,101 @@ static int64_t most_chunks(const instance *in)
     return most_of(in, stream_chunks);
 }
 
-/* All rows of a matrix, by so many blocks, of which this one has a number. */
-static void multiply(ptx *p, const instance *in, gemv_operands *g, const stream_memory *memory,
-                     val block, val blocks)
+/* A matrix's rows from one on: what its warp takes of those of the block, turn by turn. */
+static void multiply(ptx *p, const instance *in, const gemv_operands *g, stream *s, val first,
+                     val stride)
 {
-    unsigned rows = (unsigned)in->rows_per_warp, count = rows * (unsigned)in->shape.m;
-    val first = mul(p, stream_warp(p, block), rows), stride = mul(p, stream_warps(p, blocks), rows);
-    stream s = stream_begin(p, in, g, rows, memory);
-    g->factors = memory->factors;
+    unsigned rows = s->rows, count = rows * s->vectors;
     PTX_FOR (p, row, first, g->n, stride) {
         place addresses[STREAM_ROWS];
         val sums[STREAM_ROWS * MAX_VECTORS];
         rows_of_turn(p, in, g, row, rows, addresses);
-        stream_add(p, &s, addresses);
+        stream_add(p, s, addresses);
         phase(p, "reduce and store");
         for (unsigned i = 0; i < count; i++)
-            sums[i] = get(p, s.sums[i]);
+            sums[i] = get(p, s->sums[i]);
         spread_sums spread = block_sum_spread(p, sums, count, 1);
-        gemv_store_turn(p, g, row, rows, s.vectors, spread);
+        gemv_store_turn(p, g, row, rows, s->vectors, spread);
     }
 }
 
 static void build_gemv(ptx *p, const instance *in)
 {
+    unsigned rows = (unsigned)in->rows_per_warp;
     ptx_max_registers(p, stream_registers(in));
     phase(p, "stage x");
     gemv_operands g = gemv_parameters(p, in);
+    val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
-    multiply(p, in, &g, &memory, ctaid_x(p), nctaid_x(p));
+    stream s = stream_begin(p, in, &g, rows, &memory);
+    g.factors = memory.factors;
+    multiply(p, in, &g, &s, first, stride);
 }
 
-/* Of the blocks each matrix gets as many as let its warps take all rows in one turn, or where there
- * are not so many a share as large as its share of the bytes, in parts of SHARES, but no more than
- * a third; Q the rest, which then is a block at least. */
-enum { SHARES = 4096 };
-
-typedef struct block_shares {
-    int64_t wanted;                /* blocks in all */
-    int64_t whole[MAX_MATRICES];   /* of each matrix, where there are so many */
-    int64_t of_part[MAX_MATRICES]; /* its SHARES */
-} block_shares;
-
-static block_shares shares_of(const instance *in)
+/* The rows of Q, K and V stand one behind the other in groups of what a block takes at once, and
+ * the blocks take groups in turn. So a block mostly has rows of one matrix alone: only for those
+ * that it has it stages X.
+ *
+ * The groups of a matrix, and those ahead of them: */
+static int64_t groups_of(const instance *in, unsigned matrix)
 {
-    block_shares s = { 0 };
-    double bytes[MAX_MATRICES], all = 0;
+    instance one = instance_matrix(in, matrix);
     int64_t rows = in->num_warps * in->rows_per_warp;
-    for (unsigned i = 0; i < MAX_MATRICES; i++) {
-        instance one = instance_matrix(in, i);
-        bytes[i] = (double)one.shape.n *
-                   (double)format_bytes(instance_weights(&one), (uint64_t)in->shape.k);
-        all += bytes[i];
-        s.whole[i] = (one.shape.n + rows - 1) / rows;
-        s.wanted += s.whole[i];
-    }
-    for (unsigned i = 0; i < MAX_MATRICES; i++) {
-        int64_t share = (int64_t)(bytes[i] / all * SHARES), most = SHARES / MAX_MATRICES;
-        s.of_part[i] = share < most ? share : most;
-    }
-    return s;
+    return (one.shape.n + rows - 1) / rows;
 }
 
-static void share_blocks(ptx *p, const instance *in, val blocks[MAX_MATRICES])
+static int64_t groups_ahead(const instance *in, unsigned matrix)
 {
-    block_shares s = shares_of(in);
-    val all = nctaid_x(p), enough = ge(p, all, s.wanted);
-    blocks[0] = all;
-    for (unsigned i = 1; i < MAX_MATRICES; i++) {
-        val part = max(p, div(p, mul(p, all, s.of_part[i]), SHARES), 1);
-        blocks[i] = select(p, enough, imm(U32, s.whole[i]), part);
-        blocks[0] = sub(p, blocks[0], blocks[i]);
-    }
+    return matrix ? groups_ahead(in, matrix - 1) + groups_of(in, matrix - 1) : 0;
 }
 
-/* The same, ahead of a launch. */
-static int64_t block_of_row(const instance *in, int64_t row, int64_t all)
+/* The block's first group behind so many others, counted from there. */
+static val first_group(ptx *p, int64_t ahead)
 {
-    block_shares s = shares_of(in);
-    int64_t blocks[MAX_MATRICES] = { all }, first = 0, rows = in->num_warps * in->rows_per_warp;
+    val blocks = nctaid_x(p), block = ctaid_x(p);
+    if (!ahead)
+        return block;
+    val into_turn = rem(p, imm(U32, ahead), blocks);
+    return rem(p, add(p, block, sub(p, blocks, into_turn)), blocks);
+}
+
+static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
+{
     unsigned matrix = 0;
-    for (unsigned i = 1; i < MAX_MATRICES; i++) {
-        int64_t part = all * s.of_part[i] / SHARES;
-        blocks[i] = all >= s.wanted ? s.whole[i] : part > 1 ? part : 1;
-        blocks[0] -= blocks[i];
-    }
-    for (int64_t of = in->shape.n; row >= of; of = in->shape.n_kv) {
-        row -= of;
-        first += blocks[matrix++];
-    }
-    return first + row / rows % blocks[matrix];
+    for (int64_t n = in->shape.n; row >= n; n = in->shape.n_kv, matrix++)
+        row -= n;
+    return (groups_ahead(in, matrix) + row / (in->num_warps * in->rows_per_warp)) % blocks;
 }
 
 static void build_qkv(ptx *p, const instance *in)
 {
     instance matrices[MAX_MATRICES];
-    val blocks[MAX_MATRICES], block = ctaid_x(p);
-    unsigned registers = 0;
+    unsigned rows = (unsigned)in->rows_per_warp, registers = 0;
     for (unsigned i = 0; i < MAX_MATRICES; i++) {
         matrices[i] = instance_matrix(in, i);
         unsigned needed = stream_registers(&matrices[i]);
         registers = needed > registers ? needed : registers;
     }
     ptx_max_registers(p, registers);
+    val stride = mul(p, stream_warps(p), rows);
     stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
-    share_blocks(p, in, blocks);
-    for (unsigned i = 0; i < MAX_MATRICES; i++) {
-        PTX_IF (p, lt(p, block, blocks[i])) {
+    for (unsigned from = 0, to; from < MAX_MATRICES; from = to) { /* neighbours of one format */
+        for (to = from + 1; to < MAX_MATRICES && in->weights_of[to] == in->weights_of[from];)
+            to++;
+        int64_t ahead = groups_ahead(in, from), groups = groups_ahead(in, to) - ahead;
+        PTX_IF (p, lt(p, first_group(p, ahead), groups)) {
             phase(p, "stage x");
-            gemv_operands g = gemv_of_qkv(p, in, &matrices[i], i);
-            multiply(p, &matrices[i], &g, &memory, block, blocks[i]);
+            if (from)
+                barrier(p); /* behind the last use of what is staged */
+            gemv_operands x = gemv_of_qkv(p, in, &matrices[from], from);
+            stream s = stream_begin(p, &matrices[from], &x, rows, &memory);
+            for (unsigned i = from; i < to; i++) {
+                gemv_operands g = gemv_of_qkv(p, in, &matrices[i], i);
+                val group = first_group(p, groups_ahead(in, i));
+                g.factors = memory.factors;
+                multiply(p, &matrices[i], &g, &s, mul(p, stream_warp(p, group), rows), stride);
+            }
         }
-        block = sub(p, block, blocks[i]);
     }
 }
 
@@ -178,7 +161,7 @@ static void build_gate_up(ptx *p, const instance *in)
     stream s[GATE_AND_UP];
     g[0] = gemv_of(p, &matrices[0], "y", "wg", "x");
     g[1] = gemv_of(p, &matrices[1], "y", "wu", "x");
-    val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p, nctaid_x(p));
+    val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
     stream_memory memory = stream_memory_new(p, &matrices[0], (unsigned)most_chunks(in));
     g[0].factors = memory.factors;
     for (unsigned i = 0; i < streams; i++) {
@@ -282,8 +265,8 @@ const family stream_qkv = {
         (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_QKV, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
     .launch = { .block = "32*num_warps",
-                .grid = { "max(3, min(ceil_div(n, num_warps*rows_per_warp)"
-                          "+2*ceil_div(n_kv, num_warps*rows_per_warp), sm_count*2))",
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp)"
+                          "+2*ceil_div(n_kv, num_warps*rows_per_warp), sm_count*2)",
                           GEMV_GRID_Y },
                 .shared = NORM_SHARED,
                 .dynamic_shared = "staged",

@@ -70,9 +70,9 @@ val stream_warp(ptx *p, val block)
     return mad(p, block, imm(U32, ptx_block(p) / WARP), warp_id(p));
 }
 
-val stream_warps(ptx *p, val blocks)
+val stream_warps(ptx *p)
 {
-    return mul(p, blocks, ptx_block(p) / WARP);
+    return mul(p, nctaid_x(p), ptx_block(p) / WARP);
 }
 
 int64_t stream_chunks(const instance *in)

@@ -264,10 +264,9 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
 /* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 
-/* The warp's number among those of some blocks, of which its own has this number, and how many
- * there are. */
+/* The warp's number in the grid, where its block has this number, and how many there are. */
 val stream_warp(ptx *p, val block);
-val stream_warps(ptx *p, val blocks);
+val stream_warps(ptx *p);
 
 /* Whether the rows that a warp takes at once are neighbours of one matrix that lie equally far from
  * a multiple of 16, in every turn: pointers into the first serve the others. */

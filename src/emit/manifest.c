@@ -169,6 +169,8 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
         json_put_string(item, "edited_fnv1a64", fnv1a64_text(a, d->checksum));
     if (in->family->activations != FORMAT_NONE)
         json_put_string(item, "precision", formats[instance_precision(in)].name);
+    if (in->family->same_bits)
+        json_put(item, "same_bits", json_true());
     return item;
 }
 

@@ -317,6 +317,9 @@ void spec_help_family(strbuf *out, const family *f)
     }
     put_params(out, f);
     put_launch(out, &f->launch);
+    if (f->same_bits)
+        strbuf_put(out, "bits    a row's results are the same for any grid, SM count and num_warps, "
+                        "alone or as one of m\n");
 }
 
 void spec_help_decoder(strbuf *out)

@@ -70,3 +70,37 @@ const char *launch_problem(arena *a, const instance *in, const char **blamed)
                         (long long)extent_of(in, which), extents[which].what,
                         (long long)extents[which].most, way_out);
 }
+
+int64_t launch_shared_bytes(const char *formula, const instance *in)
+{
+    int64_t bytes = formula ? formula_value(formula, in, NULL) : 0;
+    return bytes > 0 ? bytes : 0;
+}
+
+shared_need launch_shared_need(const instance *in, const target *t)
+{
+    const launch *how = &in->family->launch;
+    int64_t fixed = launch_shared_bytes(how->shared, in);
+    int64_t dynamic = launch_shared_bytes(how->dynamic_shared, in);
+    if (fixed > t->shared_static)
+        return (shared_need){ fixed, t->shared_static, "static shared memory", how->shared };
+    return (shared_need){ fixed + dynamic, t->shared_block, "shared memory",
+                          dynamic > fixed ? how->dynamic_shared : how->shared };
+}
+
+int64_t launch_most_vectors(const instance *in, const target *const *wanted, size_t count)
+{
+    instance fewer = *in;
+    const key *m = family_key(in->family, "m");
+    for (fewer.shape.m = m ? m->max : 1; fewer.shape.m; fewer.shape.m /= 2) {
+        size_t fits = 0;
+        for (; fits < count; fits++) {
+            shared_need need = launch_shared_need(&fewer, wanted[fits]);
+            if (need.bytes > need.limit)
+                break;
+        }
+        if (fits == count)
+            break;
+    }
+    return fewer.shape.m;
+}

@@ -373,24 +373,17 @@ static bool check_launch(arena *a, product *p, const instance *in, diags *d)
     return !message;
 }
 
-/* Bytes of shared memory by a formula; 0 where there is none or only the run decides. */
-static int64_t shared_bytes(const char *formula, const instance *in)
-{
-    int64_t bytes = formula ? formula_value(formula, in, NULL) : 0;
-    return bytes > 0 ? bytes : 0;
-}
-
 /* The given key whose least value would save most of what a formula asks for. */
 static const char *largest_consumer(const product *p, const instance *in, const char *formula)
 {
-    int64_t least = shared_bytes(formula, in);
+    int64_t least = launch_shared_bytes(formula, in);
     const char *consumer = NULL;
     for (const key *k = p->family->keys; k->name; k++) {
         if (k->choices || k->real || !is_given(p, k))
             continue;
         instance smaller = *in;
         instance_set(&smaller, k, k->min);
-        int64_t bytes = shared_bytes(formula, &smaller);
+        int64_t bytes = launch_shared_bytes(formula, &smaller);
         if (bytes < least) {
             least = bytes;
             consumer = k->name;
@@ -402,24 +395,16 @@ static const char *largest_consumer(const product *p, const instance *in, const 
 static bool check_shared_memory(product *p, const instance *in, const target *t, diags *d)
 {
     const launch *how = &in->family->launch;
-    int64_t fixed = shared_bytes(how->shared, in);
-    int64_t dynamic = shared_bytes(how->dynamic_shared, in);
-    int64_t needed = fixed, limit = t->shared_static;
-    const char *kind = "static shared memory", *formula = how->shared;
-    if (fixed <= limit) {
-        needed = fixed + dynamic;
-        limit = t->shared_block;
-        kind = "shared memory";
-        formula = dynamic > fixed ? how->dynamic_shared : how->shared;
-    }
-    if (needed <= limit)
+    shared_need need = launch_shared_need(in, t);
+    if (need.bytes <= need.limit)
         return true;
-    const location *where = blame(p, largest_consumer(p, in, formula));
+    const location *where = blame(p, largest_consumer(p, in, need.formula));
     if (where)
         diag_error(d, DIAG_SHARED_MEMORY, *where,
                    "%s needs %lld bytes of %s a block; %s has %lld%s%s%s", in->name,
-                   (long long)needed, kind, t->name, (long long)limit, how->roomier ? "; " : "",
-                   how->roomier ? how->roomier : "", how->roomier ? " takes any size" : "");
+                   (long long)need.bytes, need.kind, t->name, (long long)need.limit,
+                   how->roomier ? "; " : "", how->roomier ? how->roomier : "",
+                   how->roomier ? " takes any size" : "");
     return false;
 }
 

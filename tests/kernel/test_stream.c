@@ -100,8 +100,9 @@ static const int64_t strange_places[] = { 0, 37, 255, 767 };
 /* Values of y: those of the vector with the strange value are none, others are numbers. */
 static void expect_strange(const instance *in, const float *y, int64_t vector, float value)
 {
-    for (int64_t i = 0; i < in->shape.m * in->shape.n; i++)
-        if (!isfinite(y[i]) != (i / in->shape.n == vector))
+    int64_t rows = in->shape.n + 2 * in->shape.n_kv;
+    for (int64_t i = 0; i < in->shape.m * rows; i++)
+        if (!isfinite(y[i]) != (i / rows == vector))
             fail_msg("%s: with %g in vector %lld, y[%lld] is %g", in->name, (double)value,
                      (long long)vector, (long long)i, (double)y[i]);
 }
@@ -188,8 +189,9 @@ static void check_strange_weights(arena *a, const family *f, const char *keys)
     ref_decode(weights, block, formats[weights].block_values, decoded);
     suite_count(a, &k, &t, &output);
     const float *y = output;
-    for (int64_t i = 0; i < in.shape.m * in.shape.n; i++)
-        if (isfinite(y[i]) != (i % in.shape.n != ROW || isfinite(decoded[0])))
+    int64_t rows = in.shape.n + 2 * in.shape.n_kv;
+    for (int64_t i = 0; i < in.shape.m * rows; i++)
+        if (isfinite(y[i]) != (i % rows != ROW || isfinite(decoded[0])))
             fail_msg("%s: with %g in row %d, y[%lld] is %g", in.name, (double)decoded[0], ROW,
                      (long long)i, (double)y[i]);
 }

@@ -103,10 +103,13 @@ TEST(families_round_x_where_their_reference_does)
 {
     for (const family *const *f = families; *f; f++) {
         bool rounds = (*f)->reference == ref_gemv_quantizing ||
+                      (*f)->reference == ref_qkv_quantizing ||
                       (*f)->reference == ref_gate_up_swiglu_quantizing;
         if ((*f)->quantizes != rounds)
             fail_msg("%s", (*f)->name);
-        instance in = { .family = *f, .weights = WEIGHTS_Q4_K };
+        instance in = { .family = *f,
+                        .weights = WEIGHTS_Q4_K,
+                        .weights_of = { WEIGHTS_F32, WEIGHTS_Q4_K, WEIGHTS_F32 } };
         assert_int_equal(instance_precision(&in), rounds ? FORMAT_Q8_1 : (*f)->activations);
     }
 }
@@ -126,6 +129,27 @@ ARENA_TEST(a_weights_key_says_format_precision_and_columns)
     in.weights = WEIGHTS_BF16;
     assert_int_equal(instance_precision(&in), FORMAT_F32);
     assert_int_equal(key_multiple(&in, k), 8);
+    in.weights = WEIGHTS_F32;
+    assert_int_equal(key_multiple(&in, k), 4);
+}
+
+ARENA_TEST(matrices_side_by_side_have_formats_and_rows_of_their_own)
+{
+    const family *f = family_find(families, "stream_qkv");
+    instance in = { .family = f,
+                    .weights = WEIGHTS_Q4_K,
+                    .weights_of = { WEIGHTS_F32, WEIGHTS_IQ4_XS, WEIGHTS_Q5_0 },
+                    .shape = { .k = 256, .n = 8, .n_kv = 4, .m = 1 } };
+    param params[MAX_PARAMS];
+    instance_params(a, &in, params);
+    assert_string_equal(params[1].bytes, "n*k*4");
+    assert_string_equal(params[2].bytes, "n_kv*k/256*136");
+    assert_string_equal(params[3].bytes, "n_kv*k/32*22");
+    assert_int_equal(instance_strictest_weights(&in), FORMAT_IQ4_XS);
+    assert_int_equal(key_multiple(&in, family_key(f, "k")), 256);
+    instance v = instance_matrix(&in, 2);
+    assert_int_equal(instance_weights(&v), FORMAT_Q5_0);
+    assert_int_equal(v.shape.n, 4);
 }
 
 /* Of all that a query's rows and ptxgen_query's own members name. */

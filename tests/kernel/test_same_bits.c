@@ -1,0 +1,139 @@
+/* Families that promise the same bits keep it: a row's results don't depend on the grid, on the
+ * number of SMs, of warps or of rows a warp takes, nor on the rows of X beside it. And Q, K and V
+ * of one launch are those of three.
+ */
+#include <string.h>
+
+#include "test.h"
+#include "kernel/suite.h"
+
+enum { ROWS = 8, SM_COUNT = 3 };
+
+static bool promises_same_bits(const family *f)
+{
+    return f->same_bits;
+}
+
+/* All rows of X in one launch of a block of each number of SMs: what the others are compared with.
+ */
+typedef struct whole {
+    trial trial;
+    const char *y;
+    size_t row; /* bytes of Y */
+} whole;
+
+static kernel kernel_of(arena *a, const family *f, const char *text, instance *in)
+{
+    if (!suite_instance(a, f, text, in))
+        fail_msg("%s: no instance '%s'", f->name, text);
+    return suite_kernel(a, in);
+}
+
+static size_t param_named(const trial *t, const char *name)
+{
+    size_t i = 0;
+    while (i < t->param_count && strcmp(t->params[i].param.name, name) != 0)
+        i++;
+    return i;
+}
+
+static whole run_whole(arena *a, const subject *s, const char *text, instance *in)
+{
+    kernel k = kernel_of(a, s->family, arena_format(a, "%s m=%d", text, ROWS), in);
+    trial_setup setup = { .shape = in->shape, .sm_count = SM_COUNT, .seed = 5 };
+    whole w = { .trial = trial_prepare(a, in, &setup) };
+    const void *y;
+    expect_right(suite_run(a, s->device, &k, &w.trial, NULL, &y));
+    w.y = memcpy(arena_alloc(a, w.trial.params[0].size), y, w.trial.params[0].size);
+    w.row = w.trial.params[0].size / ROWS;
+    return w;
+}
+
+/* The same inputs, of X the rows from one on. */
+static void take_inputs(trial *t, const whole *w, int64_t first)
+{
+    size_t x = param_named(t, "x");
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.kind == PARAM_IN)
+            memcpy(t->params[i].content.bytes,
+                   (const char *)w->trial.params[i].content.bytes +
+                       (i == x ? (uint64_t)first * w->trial.params[i].size / ROWS : 0),
+                   t->params[i].size);
+}
+
+/* Rows from one on, by a kernel of these keys. */
+static void compare(arena *a, const subject *s, const whole *w, const char *keys, int64_t first,
+                    int64_t rows, int64_t sm_count)
+{
+    instance in;
+    kernel k = kernel_of(a, s->family, keys, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = sm_count, .seed = 6 };
+    setup.shape.m = rows;
+    trial t = trial_prepare(a, &in, &setup);
+    const void *y;
+    const uint8_t *written;
+    take_inputs(&t, w, first);
+    expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
+    if (memcmp(y, w->y + (size_t)first * w->row, (size_t)rows * w->row) != 0)
+        fail_msg("%s, %lld rows from %lld on, %lld SMs: other bits than of all rows at once",
+                 in.name, (long long)rows, (long long)first, (long long)sm_count);
+}
+
+static void rows_have_the_same_bits(arena *a, const subject *s)
+{
+    const char *text = arena_format(a, "%sk=2304 n=29 norm=rms bias=add", s->weights);
+    instance in;
+    whole w = run_whole(a, s, text, &in);
+    for (int64_t m = 1; m <= ROWS; m++) {
+        const char *of_m = arena_format(a, "%s m=%d", text, (int)m);
+        compare(a, s, &w, of_m, ROWS - m, m, 1);
+        if (m % 3)
+            compare(a, s, &w, arena_format(a, "%s rows=run_time", of_m), 1, ROWS - 1, 1);
+    }
+    if (!family_key(s->family, "num_warps"))
+        return;
+    for (int64_t warps = 1; warps <= 12; warps += warps == 1 ? 4 : 2)
+        compare(a, s, &w, arena_format(a, "%s m=2 num_warps=%d", text, (int)warps), 3, 2, SM_COUNT);
+    if (family_key(s->family, "rows_per_warp"))
+        compare(a, s, &w, arena_format(a, "%s m=1 rows_per_warp=1", text), 4, 1, SM_COUNT);
+}
+
+/* Each matrix alone by the family that has one. */
+static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
+{
+    static const char *const weights[] = { "wq", "wk", "wv" }, *const biases[] = { "bq", "bk",
+                                                                                   "bv" };
+    const char *sizes = arena_format(a, "%sk=2304 norm=rms bias=add", s->weights);
+    bool streams = s->family->quantizes;
+    instance in, one;
+    whole w = run_whole(a, s, arena_format(a, "%s n=29 n_kv=7", sizes), &in);
+    size_t before = 0;
+    for (int i = 0; i < MAX_MATRICES; i++) {
+        int n = i ? 7 : 29;
+        kernel k = kernel_of(a, family_find(families, streams ? "stream_gemv" : "gemv"),
+                             arena_format(a, "%s n=%d m=%d", sizes, n, ROWS), &one);
+        trial_setup setup = { .shape = one.shape, .sm_count = SM_COUNT, .seed = 7 };
+        trial t = trial_prepare(a, &one, &setup);
+        const char *const names[] = { weights[i], "x", "gamma", biases[i] };
+        for (size_t input = 0; input < sizeof names / sizeof *names; input++)
+            put_input(&t, input, w.trial.params[param_named(&w.trial, names[input])].content.bytes);
+        const void *y;
+        const uint8_t *written;
+        expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
+        size_t bytes = (size_t)n * F32_BYTES;
+        for (size_t v = 0; v < ROWS; v++)
+            if (memcmp(w.y + v * w.row + before, (const char *)y + v * bytes, bytes) != 0)
+                fail_msg("%s: row %zu of %s has other bits alone", in.name, v, weights[i]);
+        before += bytes;
+    }
+}
+
+int main(void)
+{
+    static const suite_check checks[] = {
+        { "rows_have_the_same_bits", rows_have_the_same_bits, NULL, false },
+        { "launches_of_their_own_give_the_same_bits", launches_of_their_own_give_the_same_bits,
+          "n_kv", false },
+    };
+    return suite_main(promises_same_bits, checks, sizeof checks / sizeof *checks);
+}
