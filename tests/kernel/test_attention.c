@@ -32,13 +32,13 @@ static bool is_q8_0(const char *options)
 }
 
 /* The keys of a shape, and of those in options (may be "") that the family has. With q8_0 head_dim
- * is the next multiple of 64. */
+ * is the next multiple of 32. */
 static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_heads, int64_t ratio,
                      int64_t max_seq_len, const char *options)
 {
     strbuf text = strbuf_new(a);
     if (is_q8_0(options))
-        head_dim = (head_dim + 63) / 64 * 64;
+        head_dim = (head_dim + 31) / 32 * 32;
     strbuf_format(&text, "head_dim=%lld num_heads=%lld num_kv_heads=%lld max_seq_len=%lld ",
                   (long long)head_dim, (long long)(kv_heads * ratio), (long long)kv_heads,
                   (long long)max_seq_len);
@@ -104,7 +104,7 @@ static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
     for (int head_dim = 8; head_dim <= 256; head_dim += 8) {
         const char *kv_type = kv_types[head_dim / 8 % SINGLE_VALUE_TYPES];
         check_head_dim(a, s, head_dim, arena_format(a, "kv_type=%s", kv_type));
-        if (head_dim % 64 == 0)
+        if (head_dim % 32 == 0)
             check_head_dim(a, s, head_dim, "kv_type=q8_0");
     }
     static const struct {
