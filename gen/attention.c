@@ -32,12 +32,12 @@ const char *check_heads(const instance *in, arena *a, const char **blamed)
         return arena_format(a, "softcap = %g is less than %g, where scores leave f32; 0 is none",
                             in->options.softcap, LEAST_SOFTCAP);
     }
-    if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_HEAD_DIM_MULTIPLE) {
+    if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_VALUES) {
         *blamed = "head_dim";
         return arena_format(a,
                             "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; "
-                            "64, 128, 192 and 256 are",
-                            (long long)in->shape.head_dim, Q8_0_HEAD_DIM_MULTIPLE);
+                            "32, 64, 96, 128, 160, 192, 224 and 256 are",
+                            (long long)in->shape.head_dim, Q8_0_VALUES);
     }
     if (in->shape.num_heads % in->shape.num_kv_heads == 0)
         return NULL;

@@ -36,7 +36,7 @@
 #define ATTENTION_OPTIONS                      \
     { .name = "kv_type",                       \
       .summary = "elements of the cache; "     \
-                 "q8_0: head_dim in 64s",      \
+                 "q8_0: head_dim in 32s",      \
       .field = KEY_FIELD(kv_type),             \
       .choices = kv_type_choices },            \
         { .name = "scale",                     \

@@ -4,6 +4,7 @@
 enum {
     WARP = 32,
     WORD_BYTES = 4,
+    PAIR_BYTES = 2,
     WIDE_PIECE = 16, /* bytes */
     NARROW_PIECE = 8,
 };
@@ -29,6 +30,7 @@ static row_split split_into(const instance *in, unsigned lane_values, unsigned l
         s.group *= 2;
     s.pieces = (pieces + s.group - 1) / s.group;
     s.ragged = pieces % s.group != 0;
+    s.in_pairs = s.format == FORMAT_Q8_0 && in->shape.head_dim / Q8_0_VALUES % 2;
     return s;
 }
 
@@ -65,7 +67,8 @@ static bool is_ragged_piece(const row_split *s, unsigned piece)
     return s->ragged && piece + 1 == s->pieces;
 }
 
-/* The lane's words begin with the two bytes ahead of its quants, or with the four. */
+/* The lane's words begin with the two bytes ahead of its quants, or with the four; its pairs are
+ * the quants. */
 static void find_words(ptx *p, row_lane *l)
 {
     enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
@@ -73,6 +76,11 @@ static void find_words(ptx *p, row_lane *l)
     val block = named(p, "block", div(p, l->first_piece, pieces)), d = mul(p, block, Q8_0_BYTES);
     val piece = rem(p, l->first_piece, pieces);
     val two_ahead = mad(p, piece, imm(U32, l->split.piece), d);
+    if (l->split.in_pairs) {
+        l->words_offset = convert(p, U64, add(p, two_ahead, F16_BYTES));
+        l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
+        return;
+    }
     l->words_offset = convert(p, U64, bit_and(p, two_ahead, imm(U32, -WORD_BYTES)));
     l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
     val even = eq(p, bit_and(p, block, 1), 0);
@@ -172,17 +180,18 @@ static type word_type(const row_split *s)
     return s->format == FORMAT_F32 ? F32 : U32;
 }
 
-/* Words of quants, and one more. */
+/* Pairs of quants, or words of them and one more. */
 static unsigned block_words(const row_split *s)
 {
-    return s->piece / WORD_BYTES + 1;
+    return s->in_pairs ? s->piece / PAIR_BYTES : s->piece / WORD_BYTES + 1;
 }
 
 static raw_row load_words(ptx *p, const row_split *s, val words, val d, int64_t offset)
 {
     raw_row row = { { { 0 } } };
     for (unsigned i = 0; i < block_words(s); i++)
-        row.words[i] = ld_const(p, U32, words, offset + i * WORD_BYTES);
+        row.words[i] = s->in_pairs ? ld_const(p, U16, words, offset + i * PAIR_BYTES)
+                                   : ld_const(p, U32, words, offset + i * WORD_BYTES);
     row.words[block_words(s)] = ld_const(p, U16, d, offset);
     return row;
 }
@@ -230,13 +239,16 @@ static val if_last(ptx *p, const row_lane *l, val word)
 
 static void unpack_words(ptx *p, const row_lane *l, const raw_row *row, val *values)
 {
-    unsigned count = block_words(&l->split);
+    enum { LOW_HALVES = 0x5410 };
+    unsigned count = block_words(&l->split), quant_words = l->split.piece / WORD_BYTES;
     val quants[MAX_LANE_VALUES / WORD_BYTES];
-    for (unsigned i = 0; i + 1 < count; i++)
-        quants[i] = prmt(p, row->words[i], row->words[i + 1], l->selector);
+    for (unsigned i = 0; i < quant_words; i++)
+        quants[i] = l->split.in_pairs
+                        ? prmt(p, row->words[2 * i], row->words[2 * i + 1], imm(U32, LOW_HALVES))
+                        : prmt(p, row->words[i], row->words[i + 1], l->selector);
     val word = l->split.ragged ? if_last(p, l, row->words[count]) : row->words[count];
     val d = convert(p, F32, halves(p, word).v[0]);
-    scaled_signed_bytes(p, quants, count - 1, d, values);
+    scaled_signed_bytes(p, quants, quant_words, d, values);
 }
 
 static val value_of(ptx *p, format f, val word, unsigned i)

@@ -17,6 +17,10 @@
  * one word more than it has words of quants: from the two bytes ahead of them on, or from the four.
  * Both are the same row's, and with the same selector for all rows, each two neighbouring words
  * make a word of quants.
+ *
+ * Rows of an odd number of blocks (head_dim = 32, 96, 160, 224) are 2-byte aligned themselves: of
+ * head_dim = 96, rows begin at 0, 102, 204. A lane then loads its quants two by two, so that it
+ * needs nothing to say how a row lies, nor bytes of another row.
  */
 #ifndef PTXGEN_GEN_BLOCKS_CACHE_ROW_H
 #define PTXGEN_GEN_BLOCKS_CACHE_ROW_H
@@ -24,7 +28,7 @@
 #include "family/family.h"
 #include "ptx/ptx.h"
 
-enum { MAX_LANE_VALUES = 16, Q8_0_HEAD_DIM_MULTIPLE = 64 };
+enum { MAX_LANE_VALUES = 16 };
 
 /* Bytes of a position's row of the cache. */
 unsigned cache_row_bytes(const instance *in);
@@ -36,6 +40,7 @@ typedef struct row_split {
     unsigned group;  /* lanes a position, a power of two */
     unsigned pieces; /* a lane has at most */
     bool ragged;     /* some lanes have no last piece */
+    bool in_pairs;   /* q8_0: quants are loaded two by two */
 } row_split;
 
 /* lane_values: at most this many a lane, where a warp is enough for that. */
@@ -51,7 +56,7 @@ typedef struct row_lane {
     val first_piece;     /* number in the row; 0 where the lane has none */
     val has_last;        /* predicate: the lane's last piece exists */
     val last_offset;     /* u64, of the cache: from the first of its two addresses to the second */
-    val words_offset;    /* q8_0: u64, from the row to the lane's words */
+    val words_offset;    /* q8_0: u64, from the row to the lane's words or pairs */
     val selector;        /* q8_0: of prmt, for a word of quants of two neighbouring words */
 } row_lane;
 row_lane row_lane_new(ptx *p, const instance *in, row_split split);
@@ -74,8 +79,8 @@ void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *v
 void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values);
 
 /* The lane's share of a row of the cache, as loaded: f32 values, words of two values, or q8_0's
- * words and behind them d. first and last are the lane's two addresses, less the offset: those of
- * its first and its last piece; with q8_0, of its words and of d. */
+ * words or pairs and behind them d. first and last are the lane's two addresses, less the offset:
+ * those of its first and its last piece; with q8_0, of its words or pairs and of d. */
 typedef struct raw_row {
     val words[MAX_LANE_VALUES];
 } raw_row;

@@ -6,7 +6,8 @@ enum {
     WARP = 32,
     VALUES = 8,           /* of a row, a lane */
     LEAST_GROUP = 4,      /* lanes a position */
-    BYTES_IN_FLIGHT = 64, /* a lane */
+    WORDS_IN_FLIGHT = 20, /* a lane: registers, */
+    LEFT_BY_SEVEN = 16,   /* of which seven heads, with eight's products, leave so many */
     QUAD_BYTES = GQA_QUAD * F32_BYTES,
     PASS_BYTES = 128, /* of shared memory that a warp reaches without a conflict */
 };
@@ -103,8 +104,10 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val product
               .rows = rows,
               .row_stride = row_stride };
     row_split split = split_of(in);
-    unsigned lane_bytes = raw_row_words(&split) * F32_BYTES;
-    g.depth = lane_bytes * GQA_QUAD > BYTES_IN_FLIGHT ? BYTES_IN_FLIGHT / lane_bytes : GQA_QUAD;
+    unsigned words = heads == GQA_HEADS - 1 ? LEFT_BY_SEVEN : WORDS_IN_FLIGHT;
+    g.depth = GQA_QUAD;
+    while (g.depth * raw_row_words(&split) > words)
+        g.depth /= 2;
     g.row = row_lane_new(p, in, split);
     g.queries = mad(p, g.row.lane, imm(U32, QUAD_BYTES), queries);
     g.lane_rows = row_lane_at(p, &g.row, rows, true);

@@ -317,7 +317,7 @@ TEST_WITH(a_wrong_spec_is_status_1_and_all_its_errors, enter_folder, leave_folde
     assert_false(os_exists("build"));
 }
 
-TEST_WITH(a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error, enter_folder, leave_folder)
+TEST_WITH(a_q8_0_cache_of_rows_that_are_not_whole_blocks_is_an_error, enter_folder, leave_folder)
 {
     fixture *f = *state;
     write_text(f, "cache.ini",
@@ -325,8 +325,8 @@ TEST_WITH(a_q8_0_cache_of_rows_that_are_not_pairs_of_blocks_is_an_error, enter_f
                "max_seq_len = 100\nm = 1\nkv_type = f16, q8_0\n");
     static const invocation wrong = {
         "--spec cache.ini --out build", 1, "",
-        "cache.ini:2:16: error: head_dim = 80 is not a multiple of 64, as kv_type = q8_0 needs; "
-        "64, 128, 192 and 256 are [E022]\n"
+        "cache.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; "
+        "32, 64, 96, 128, 160, 192, 224 and 256 are [E022]\n"
         "    2 | head_dim = 64, 80\n"
         "      |                ^~\n"
         "ptxgen: 1 error, nothing written\n"

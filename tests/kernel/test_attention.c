@@ -32,13 +32,13 @@ static bool is_q8_0(const char *options)
 }
 
 /* The keys of a shape, and of those in options (may be "") that the family has. With q8_0 head_dim
- * is the next multiple of 64. */
+ * is the next multiple of 32. */
 static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_heads, int64_t ratio,
                      int64_t max_seq_len, const char *options)
 {
     strbuf text = strbuf_new(a);
     if (is_q8_0(options))
-        head_dim = (head_dim + 63) / 64 * 64;
+        head_dim = (head_dim + 31) / 32 * 32;
     strbuf_format(&text, "head_dim=%lld num_heads=%lld num_kv_heads=%lld max_seq_len=%lld ",
                   (long long)head_dim, (long long)(kv_heads * ratio), (long long)kv_heads,
                   (long long)max_seq_len);
@@ -104,7 +104,7 @@ static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
     for (int head_dim = 8; head_dim <= 256; head_dim += 8) {
         const char *kv_type = kv_types[head_dim / 8 % SINGLE_VALUE_TYPES];
         check_head_dim(a, s, head_dim, arena_format(a, "kv_type=%s", kv_type));
-        if (head_dim % 64 == 0)
+        if (head_dim % 32 == 0)
             check_head_dim(a, s, head_dim, "kv_type=q8_0");
     }
     static const struct {
@@ -117,6 +117,49 @@ static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
         in = make(a, s->family, 64, groups[i].kv_heads, groups[i].ratio, 19, "kv_type=q8_0");
         check(a, s, &in, FILL_OUTLIERS);
     }
+}
+
+/* Lengths around a chunk's and a window's, which are 64. */
+static void check_lengths(arena *a, const subject *s, const instance *in)
+{
+    static const uint32_t batches[][BATCH] = { { 129, 0, 65, 63, 128 }, { 64, 0, 1, 2, 65 } };
+    static const int64_t lengths[] = { 129, 128, 65, 64, 63, 1, 0 };
+    kernel k = suite_kernel(a, in);
+    trial_setup setup = suite_setup(in, s->device);
+    trial t = trial_prepare(a, in, &setup);
+    bool batch = t.sequence_count == BATCH;
+    size_t count = batch ? sizeof batches / sizeof *batches : sizeof lengths / sizeof *lengths;
+    for (size_t i = 0; i < count; i++) {
+        if (batch)
+            trial_shorten_each(&t, batches[i]);
+        else
+            trial_shorten(&t, lengths[i]);
+        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    }
+}
+
+static void is_right_for_heads_of_models(arena *a, const subject *s)
+{
+    static const struct {
+        int head_dim, kv_heads, ratio;
+    } models[] = { { 8, 4, 2 },   { 32, 1, 7 },  { 64, 1, 3 },  { 128, 4, 7 }, { 128, 8, 4 },
+                   { 256, 8, 2 }, { 128, 8, 3 }, { 128, 1, 5 }, { 64, 1, 9 },  { 64, 8, 8 },
+                   { 96, 2, 1 },  { 160, 1, 4 }, { 224, 1, 5 } };
+    enum { MODELS = sizeof models / sizeof *models, POSITIONS = 129 };
+    for (int i = 0; i < MODELS * KV_TYPES; i++) {
+        arena *run = arena_new();
+        const char *options = arena_format(run, "chunk_size=64 kv_type=%s %s",
+                                           kv_types[i % KV_TYPES], i % 3 ? "" : "window=64");
+        int model = i / KV_TYPES;
+        for (int fixed = 0; fixed <= has_key(s->family, "chunking"); fixed++) {
+            instance in = make(run, s->family, models[model].head_dim, models[model].kv_heads,
+                               models[model].ratio, POSITIONS,
+                               arena_format(run, "%s %s", options, fixed ? "chunking=fixed" : ""));
+            check_lengths(run, s, &in);
+        }
+        arena_free(run);
+    }
+    (void)a;
 }
 
 static void is_right_for_options(arena *a, const subject *s)
@@ -440,6 +483,7 @@ int main(void)
         { "equals_golden_data", equals_golden_data, NULL, false },
         { "is_right_for_sequence_lengths", is_right_for_sequence_lengths, NULL, false },
         { "is_right_for_head_dims_and_groups", is_right_for_head_dims_and_groups, NULL, false },
+        { "is_right_for_heads_of_models", is_right_for_heads_of_models, NULL, false },
         { "is_right_for_options", is_right_for_options, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
         { "is_right_for_logits_of_a_hundred", is_right_for_logits_of_a_hundred, NULL, false },

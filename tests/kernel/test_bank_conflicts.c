@@ -99,7 +99,7 @@ TEST(grouped_attention_has_none_in_its_loops)
     for (size_t i = 0; i < sizeof head_dims / sizeof *head_dims; i++)
         for (size_t j = 0; j < sizeof ratios / sizeof *ratios; j++)
             for (size_t t = 0; types[t].word; t++) {
-                if (t == KV_Q8_0 && head_dims[i] % Q8_0_HEAD_DIM_MULTIPLE)
+                if (t == KV_Q8_0 && head_dims[i] % Q8_0_VALUES)
                     continue;
                 arena *a = arena_new();
                 instance in;
