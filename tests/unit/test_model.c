@@ -9,6 +9,7 @@
 #include "from_gguf.h"
 #include "gguf_writer.h"
 #include "model/model.h"
+#include "ref/random.h"
 #include "test_arena.h"
 
 static const model_options usual = { .kv_type = -1 };
@@ -507,6 +508,70 @@ ARENA_TEST(every_wrong_model_is_refused_with_its_messages)
         wrong++;
     }
     assert_int_equal(wrong, 0);
+}
+
+/* Takes away a line of a file, or makes its first number another one. */
+static void damage(arena *a, file_text *text, random_source *r)
+{
+    static const char *const numbers[] = {
+        "0",       "1",  "2", "3",   "-1",  "64",  "513",         "65536",
+        "1000000", "7L", "0", "256", "128", "4.5", "1073741824L", "9223372036854775807L",
+    };
+    size_t at = random_below(r, text->count), name = name_length(text->items[at]);
+    const char *line = text->items[at];
+    size_t first = name + strcspn(line + name, "0123456789");
+    size_t length = strspn(line + first, "0123456789.eL-");
+    bool is_tensor = line[name] == ':';
+    if (!line[first] || random_below(r, 8) == 0)
+        text->items[at] = "";
+    else if (is_tensor)
+        text->items[at] = arena_format(a, "%.*s%d%s", (int)first, line, 256 << random_below(r, 4),
+                                       line + first + length);
+    else
+        text->items[at] = arena_format(a, "%.*s%s%s", (int)first, line,
+                                       numbers[random_below(r, sizeof numbers / sizeof *numbers)],
+                                       line + first + length);
+}
+
+ARENA_TEST(any_header_is_read_or_refused)
+{
+    enum { TRIALS = 3000 };
+    static const char *const names[] = { "llama", "gemma3", "phi3", "granite" };
+    static const char *const edits[] = {
+        "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 4.0\n",
+        "ARCH.attention.sliding_window = 512\n" NORM("post_attention_norm") NORM("post_ffw_norm")
+            HEAD_NORMS,
+        FUSED_QKV FUSED_GATE_UP LONG_FACTORS,
+        "ARCH.logit_scale = 16.0\nARCH.attention.head_count = [8, 8]\n",
+    };
+    size_t opened = 0, right = 0;
+    for (uint64_t seed = 1; seed <= TRIALS; seed++) {
+        arena *scratch = arena_new_in(a);
+        random_source r = { seed };
+        size_t which = random_below(&r, 4);
+        file_text text = base_text(scratch, names[which]);
+        gguf_file file;
+        gguf_error error;
+        edit(scratch, &text, names[which], edits[which]);
+        for (uint64_t count = 1 + random_below(&r, 3); count--;)
+            damage(scratch, &text, &r);
+        gguf_writer w = write_file(scratch, &text);
+        if (gguf_open_memory("m.gguf", w.out.text, w.out.length, &file, &error)) {
+            outcome o = read_file(scratch, &file, &usual);
+            diags d = diags_new(scratch);
+            strbuf printed = strbuf_new(scratch);
+            decoder back;
+            right += o.right;
+            if (o.right)
+                decoder_print(&printed, &o.model.decoder, NULL);
+            if (o.right && parse_decoder(scratch, printed.text, &back, &d))
+                assert_null(decoder_difference(scratch, &o.model.decoder, &back));
+            opened++;
+        }
+        gguf_close(&file);
+        arena_free(scratch);
+    }
+    assert_true(opened > TRIALS / 2 && right > TRIALS / 20 && right < TRIALS / 2);
 }
 
 typedef struct known_file {
