@@ -5,6 +5,8 @@
 
 #include "base/os.h"
 #include "family/family.h"
+#include "gguf/gguf.h"
+#include "model/read.h"
 #include "spec/decoder.h"
 
 enum { MOST_PREFIX = 64, KIBI = 1024 };

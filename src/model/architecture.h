@@ -2,6 +2,8 @@
 #ifndef PTXGEN_MODEL_ARCHITECTURE_H
 #define PTXGEN_MODEL_ARCHITECTURE_H
 
+#include "base/diag.h"
+#include "gguf/gguf.h"
 #include "model/model.h"
 
 typedef struct model_reader {

@@ -2,9 +2,18 @@
 #include "model/keys.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void model_error(model_reader *r, diag_code code, const char *text, ...)
+{
+    va_list args;
+    va_start(args, text);
+    diag_error(r->diags, code, r->where, "%s", arena_vformat(r->arena, text, args));
+    va_end(args);
+}
 
 static const gguf_key *find_key(const model_reader *r, const char *name)
 {

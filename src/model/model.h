@@ -1,11 +1,7 @@
-/* From a GGUF file's metadata and tensor infos to a decoder. Each architecture is a file and a line
- * of the list here; what they share, keys, RoPE and tensors, is read in one place. Nothing is
- * guessed: a key, type or tensor that has no meaning here is an error that names it. */
+/* A model as its file says it. */
 #ifndef PTXGEN_MODEL_MODEL_H
 #define PTXGEN_MODEL_MODEL_H
 
-#include "base/diag.h"
-#include "gguf/gguf.h"
 #include "ref/decoder.h"
 
 /* What the file does not decide; 0 and -1: the usual. */
@@ -21,9 +17,5 @@ typedef struct model {
     int64_t original_context; /* up to which short factors of RoPE hold; 0: there are none */
     int64_t ignored_window;   /* that the file has and nothing applies; 0: none */
 } model;
-
-/* Reads the decoder of a file; path is for messages. False where d got an error. */
-bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
-                model *out, diags *d);
 
 #endif

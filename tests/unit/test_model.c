@@ -8,7 +8,7 @@
 #include "decoder_sample.h"
 #include "from_gguf.h"
 #include "gguf_writer.h"
-#include "model/model.h"
+#include "model/read.h"
 #include "ref/random.h"
 #include "test_arena.h"
 

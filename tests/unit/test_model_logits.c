@@ -7,7 +7,7 @@
 
 #include "base/os.h"
 #include "gguf/gguf.h"
-#include "model/model.h"
+#include "model/read.h"
 #include "ref/step.h"
 #include "test_arena.h"
 

@@ -1,6 +1,5 @@
-#include "model/model.h"
+#include "model/read.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "model/architecture.h"
@@ -12,14 +11,6 @@ static const architecture *const architectures[] = {
     &model_gemma2, &model_gemma3,   &model_phi3,  &model_granite,
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
-
-void model_error(model_reader *r, diag_code code, const char *text, ...)
-{
-    va_list args;
-    va_start(args, text);
-    diag_error(r->diags, code, r->where, "%s", arena_vformat(r->arena, text, args));
-    va_end(args);
-}
 
 static const char *names_of_architectures(arena *a)
 {

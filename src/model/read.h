@@ -1,0 +1,15 @@
+/* From a GGUF file's metadata and tensor infos to a decoder. Each architecture is a file and a line
+ * of the list here; what they share, keys, RoPE and tensors, is read in one place. Nothing is
+ * guessed: a key, type or tensor that has no meaning here is an error that names it. */
+#ifndef PTXGEN_MODEL_READ_H
+#define PTXGEN_MODEL_READ_H
+
+#include "base/diag.h"
+#include "gguf/gguf.h"
+#include "model/model.h"
+
+/* Reads the decoder of a file; path is for messages. False where d got an error. */
+bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
+                model *out, diags *d);
+
+#endif
