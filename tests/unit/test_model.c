@@ -435,6 +435,39 @@ ARENA_TEST(a_prefix_is_made_of_the_models_name_or_the_files)
         assert_string_equal(prefix_made_of(a, cases[i].file, cases[i].model), cases[i].prefix);
 }
 
+/* A model in two parts: all keys and half of the tensors, and the other half. */
+ARENA_TEST(parts_of_a_model_are_one)
+{
+    const char *folder, *error, *path = NULL;
+    file_text whole = base_text(a, "llama"), parts[2] = { 0 };
+    size_t tensors = 0;
+    for (size_t i = 0; i < whole.count; i++) {
+        bool is_tensor = whole.items[i][name_length(whole.items[i])] == ':';
+        file_text *part = &parts[is_tensor && tensors % 2];
+        tensors += is_tensor;
+        *VEC_PUSH(a, part) = whole.items[i];
+    }
+    assert_true(os_temporary_directory(a, &folder, &error));
+    for (int p = 0; p < 2; p++) {
+        edit(a, &parts[p], "llama",
+             arena_format(a, "split.no = %d\nsplit.count = 2\nsplit.tensors.count = %zu\n", p,
+                          tensors));
+        gguf_writer w = write_file(a, &parts[p]);
+        path = arena_format(a, "%s/m-0000%d-of-00002.gguf", folder, p + 1);
+        assert_true(os_write_file(a, path, w.out.text, w.out.length, &error));
+    }
+    gguf_file file;
+    gguf_error wrong;
+    if (!gguf_open(path, &file, &wrong))
+        fail_msg("%s", wrong.message);
+    outcome o = read_file(a, &file, &usual);
+    if (!o.right)
+        fail_msg("%s", o.messages);
+    check_decoder(a, "two parts", &o.model.decoder, SECTION("architecture = llama\n" OWN_OUTPUT));
+    gguf_close(&file);
+    os_remove_directory(a, folder);
+}
+
 typedef struct wrong_model {
     const char *architecture, *edits, *messages;
 } wrong_model;
