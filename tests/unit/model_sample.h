@@ -1,0 +1,234 @@
+/* GGUF files of models for tests, made of text. */
+#ifndef PTXGEN_TESTS_MODEL_SAMPLE_H
+#define PTXGEN_TESTS_MODEL_SAMPLE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/explain.h"
+#include "decoder_sample.h"
+#include "gguf_writer.h"
+#include "model/read.h"
+#include "test.h"
+
+static const model_options usual_options = { .kv_type = -1 };
+
+/* A file as text, a line each: "key = 1", "= 1.5" (f32), "= 1L" (u64), "= text", "= [1, 2]", "=
+ * true", or "tensor: columns rows type". ARCH stands for the architecture. */
+typedef VEC(const char *) file_text;
+
+static inline size_t name_length(const char *line)
+{
+    return strcspn(line, " :");
+}
+
+/* Replaces the line of the same name, or adds one; "-name" takes it away. */
+static inline void edit_line(arena *a, file_text *text, const char *line)
+{
+    bool removed = line[0] == '-';
+    size_t at = 0;
+    line += removed;
+    while (at < text->count && (name_length(text->items[at]) != name_length(line) ||
+                                strncmp(text->items[at], line, name_length(line)) != 0))
+        at++;
+    assert_true(!removed || at < text->count);
+    if (at == text->count)
+        *VEC_PUSH(a, text) = line;
+    text->items[at] = removed ? "" : line;
+}
+
+static inline void edit(arena *a, file_text *text, const char *architecture, const char *lines)
+{
+    for (const char *at = lines; *at; at += strcspn(at, "\n") + 1) {
+        strbuf line = strbuf_new(a);
+        size_t length = strcspn(at, "\n");
+        for (size_t i = 0; i < length; i++) {
+            bool is_name = strncmp(at + i, "ARCH", 4) == 0;
+            strbuf_bytes(&line, is_name ? architecture : at + i,
+                         is_name ? strlen(architecture) : 1);
+            i += is_name ? 3 : 0;
+        }
+        edit_line(a, text, line.text);
+    }
+}
+
+enum { LAYERS = 2 };
+
+/* What all architectures have. */
+static inline file_text base_text(arena *a, const char *architecture)
+{
+    static const char keys[] = "general.architecture = ARCH\n"
+                               "ARCH.block_count = 2\n"
+                               "ARCH.context_length = 131072\n"
+                               "ARCH.embedding_length = 512\n"
+                               "ARCH.feed_forward_length = 768\n"
+                               "ARCH.attention.head_count = 8\n"
+                               "ARCH.attention.head_count_kv = 2\n"
+                               "ARCH.attention.layer_norm_rms_epsilon = 1e-5\n"
+                               "ARCH.rope.freq_base = 500000.0\n"
+                               "ARCH.vocab_size = 1000\n"
+                               "tokenizer.ggml.model = gpt2\n"
+                               "token_embd.weight: 512 1000 q6_K\n"
+                               "output_norm.weight: 512 1 f32\n"
+                               "output.weight: 512 1000 q6_K\n";
+    static const char layer[] = "blk.%d.attn_norm.weight: 512 1 f32\n"
+                                "blk.%d.attn_q.weight: 512 512 q4_K\n"
+                                "blk.%d.attn_k.weight: 512 128 q4_K\n"
+                                "blk.%d.attn_v.weight: 512 128 q4_K\n"
+                                "blk.%d.attn_output.weight: 512 512 q4_K\n"
+                                "blk.%d.ffn_norm.weight: 512 1 f32\n"
+                                "blk.%d.ffn_gate.weight: 512 768 q4_K\n"
+                                "blk.%d.ffn_up.weight: 512 768 q4_K\n"
+                                "blk.%d.ffn_down.weight: 768 512 q4_K\n";
+    file_text text = { 0 };
+    edit(a, &text, architecture, keys);
+    for (int l = 0; l < LAYERS; l++)
+        edit(a, &text, architecture, arena_format(a, layer, l, l, l, l, l, l, l, l, l));
+    return text;
+}
+
+static inline const gguf_type *type_named(const char *name)
+{
+    const gguf_type *type;
+    for (size_t i = 0; (type = gguf_list_types(i)); i++)
+        if (strcmp(type->name, name) == 0)
+            return type;
+    fail_msg("no type %s", name);
+    return NULL;
+}
+
+static inline void put_array(gguf_writer *w, const char *name, const char *values)
+{
+    uint64_t count = 1;
+    for (const char *c = values; *c; c++)
+        count += *c == ',';
+    gguf_put_array(w, name, GGUF_I32, count);
+    for (const char *at = values; count--; at += strcspn(at, ",") + 1)
+        gguf_put(w, (uint64_t)strtoll(at + 1, NULL, 10), 4);
+}
+
+static inline void put_key(gguf_writer *w, const char *name, const char *value)
+{
+    char last = value[strlen(value) - 1];
+    bool is_number = value[strspn(value, "-0123456789.eL")] == '\0';
+    if (value[0] == '[')
+        put_array(w, name, value);
+    else if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+        gguf_put_number(w, name, GGUF_BOOL, value[0] == 't');
+    else if (!is_number)
+        gguf_put_text(w, name, value);
+    else if (strpbrk(value, ".e"))
+        gguf_put_f32(w, name, strtof(value, NULL));
+    else
+        gguf_put_number(w, name, last == 'L' ? GGUF_U64 : GGUF_I32,
+                        (uint64_t)strtoll(value, NULL, 10));
+}
+
+/* Returns the bytes of the tensor's data. */
+static inline uint64_t put_tensor(gguf_writer *w, const char *name, const char *line,
+                                  uint64_t offset)
+{
+    unsigned long long columns, rows;
+    char type_name[16];
+    assert_int_equal(sscanf(line, "%llu %llu %15s", &columns, &rows, type_name), 3);
+    const gguf_type *type = type_named(type_name);
+    gguf_put_tensor(w, name, rows == 1 ? GGUF_NE(columns) : GGUF_NE(columns, rows), type->id,
+                    offset);
+    return columns / type->block_values * rows * type->block_bytes;
+}
+
+static inline gguf_writer write_file(arena *a, const file_text *text)
+{
+    uint64_t counts[2] = { 0 }, offset = 0;
+    for (size_t i = 0; i < text->count; i++)
+        if (*text->items[i])
+            counts[text->items[i][name_length(text->items[i])] == ':']++;
+    gguf_writer w = gguf_start(a, 3, counts[1], counts[0]);
+    for (int tensors = 0; tensors < 2; tensors++)
+        for (size_t i = 0; i < text->count; i++) {
+            const char *line = text->items[i];
+            size_t length = name_length(line);
+            const char *name = arena_copy(a, line, length);
+            if (!length || (line[length] == ':') != tensors)
+                continue;
+            if (tensors)
+                offset = (offset + put_tensor(&w, name, line + length + 1, offset) + 31) / 32 * 32;
+            else
+                put_key(&w, name, line + length + strlen(" = "));
+        }
+    return w;
+}
+
+typedef struct outcome {
+    model model;
+    bool right;
+    const char *messages; /* "message [E072]", a line each */
+} outcome;
+
+static inline outcome read_file(arena *a, const gguf_file *file, const model_options *options)
+{
+    outcome o;
+    diags d = diags_new(a);
+    strbuf messages = strbuf_new(a);
+    o.right = model_read(a, "m.gguf", file, options, &o.model, &d);
+    assert_int_equal(o.right, d.list.count == 0);
+    for (size_t i = 0; i < d.list.count; i++) {
+        assert_string_equal(d.list.items[i].where.file, "m.gguf");
+        strbuf_format(&messages, "%s [%s]\n", d.list.items[i].message,
+                      diag_number(d.list.items[i].code));
+    }
+    o.messages = messages.text;
+    return o;
+}
+
+static inline outcome read_edited(arena *a, const char *architecture, const char *edits,
+                                  const model_options *options)
+{
+    file_text text = base_text(a, architecture);
+    gguf_file file;
+    gguf_error error;
+    edit(a, &text, architecture, edits);
+    gguf_writer w = write_file(a, &text);
+    if (!gguf_open_memory("m.gguf", w.out.text, w.out.length, &file, &error))
+        fail_msg("%s", error.message);
+    outcome o = read_file(a, &file, options);
+    gguf_close(&file);
+    return o;
+}
+
+/* Whether a decoder is what a section says, and what is printed of it reads as it. */
+static inline void check_decoder(arena *a, const char *what, const decoder *d, const char *text)
+{
+    diags problems = diags_new(a);
+    strbuf printed = strbuf_new(a), messages = strbuf_new(a);
+    decoder expected, back;
+    bool right = parse_decoder(a, text, &expected, &problems);
+    decoder_print(&printed, d, NULL);
+    right &= parse_decoder(a, printed.text, &back, &problems);
+    diags_render(&problems, &messages, false);
+    const char *wrong = right ? decoder_difference(a, d, &expected) : "the text";
+    wrong = wrong ? wrong : decoder_difference(a, d, &back);
+    if (wrong)
+        fail_msg("%s: %s is wrong in\n%s%s", what, wrong, printed.text, messages.text);
+}
+
+#define SECTION(keys)                                                                  \
+    "[decoder]\nlayers = 2\nhidden = 512\nff = 768\nnum_heads = 8\nnum_kv_heads = 2\n" \
+    "vocab = 1000\nrope_base = 500000\nweights = q4_k\nweights.token_embd = q6_k\n" keys
+#define OWN_OUTPUT        "weights.output = q6_k\n"
+
+#define BOTH(name, shape) "blk.0." name ": " shape "\nblk.1." name ": " shape "\n"
+#define NORM(name)        BOTH(name ".weight", "512 1 f32")
+#define HEAD_NORMS        BOTH("attn_q_norm.weight", "64 1 f32") BOTH("attn_k_norm.weight", "64 1 f32")
+#define QKV_BIASES                   \
+    BOTH("attn_q.bias", "512 1 f32") \
+    BOTH("attn_k.bias", "128 1 f32") BOTH("attn_v.bias", "128 1 f32")
+#define FUSED_QKV                                                                                \
+    "-blk.0.attn_q.weight\n-blk.0.attn_k.weight\n-blk.0.attn_v.weight\n"                         \
+    "-blk.1.attn_q.weight\n-blk.1.attn_k.weight\n-blk.1.attn_v.weight\n" BOTH("attn_qkv.weight", \
+                                                                              "512 768 q5_K")
+#define FUSED_GATE_UP \
+    "-blk.0.ffn_gate.weight\n-blk.1.ffn_gate.weight\n" BOTH("ffn_up.weight", "512 1536 q4_K")
+#define LONG_FACTORS "rope_factors_long.weight: 32 1 f32\nrope_factors_short.weight: 32 1 f32\n"
+
+#endif

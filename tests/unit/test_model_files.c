@@ -1,0 +1,155 @@
+/* Headers of real models, and small models of all architectures: the decoders that they become, or
+ * what is missing for one. */
+#include <stdlib.h>
+
+#include "base/os.h"
+#include "model_sample.h"
+#include "test_arena.h"
+
+typedef struct known_file {
+    const char *name, *expected; /* a section, or messages */
+} known_file;
+
+/* Reads files of a folder and compares what they become. */
+static void check_files(arena *a, const char *folder, const known_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        gguf_file file;
+        gguf_error error;
+        if (!gguf_open(arena_format(a, "%s/%s.gguf", folder, files[i].name), &file, &error))
+            fail_msg("%s", error.message);
+        outcome o = read_file(a, &file, &usual_options);
+        if (o.right && files[i].expected[0] == '[')
+            check_decoder(a, files[i].name, &o.model.decoder, files[i].expected);
+        else
+            assert_string_equal(o.messages, files[i].expected);
+        gguf_close(&file);
+    }
+}
+
+ARENA_TEST(headers_of_real_models_become_their_decoders)
+{
+    static const known_file files[] = {
+        { "llama_3.1_8b",
+          "[decoder]\narchitecture = llama\nlayers = 32\nhidden = 4096\nff = 14336\n"
+          "num_heads = 32\nnum_kv_heads = 8\nvocab = 128256\nrope_base = 500000\n"
+          "rope_factors = tensor\nweights = q4_k\nweights.output = q6_k\n"
+          "weights.attn_v = q6_k: 0..3, 6, 9, 12, 15, 18, 21, 24, 27, 28..31\n"
+          "weights.ffn_down = q6_k: 0..3, 6, 9, 12, 15, 18, 21, 24, 27, 28..31\n" },
+        { "qwen2.5_7b",
+          "[decoder]\narchitecture = qwen2\nlayers = 28\nhidden = 3584\nff = 18944\n"
+          "num_heads = 28\nnum_kv_heads = 4\nvocab = 152064\nnorm_epsilon = 1e-6\nrope = neox\n"
+          "rope_base = 1000000\nbiases = attn_q, attn_k, attn_v\nweights = q5_k\n"
+          "weights.output = q6_k\nweights.attn_v = q6_k: 0..2, 5..20:3, 23..27\n"
+          "weights.ffn_down = q6_k: 0..2, 5..20:3, 23..27\n" },
+        { "qwen3_4b", "[decoder]\narchitecture = qwen3\nlayers = 36\nhidden = 2560\nff = 9728\n"
+                      "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 128\nvocab = 151936\n"
+                      "norm_epsilon = 1e-6\nrope = neox\nrope_base = 1000000\n"
+                      "norms = attn_q_norm, attn_k_norm\noutput = tied\nweights = q8_0\n" },
+        { "gemma_3_12b",
+          "[decoder]\narchitecture = gemma3\nlayers = 48\nhidden = 3840\nff = 15360\n"
+          "num_heads = 16\nnum_kv_heads = 8\nhead_dim = 256\nvocab = 262208\n"
+          "norm_epsilon = 1e-6\nactivation = gelu\nwindow = 1024\n"
+          "window_layers = 0..4, 6..10, 12..16, 18..22, 24..28, 30..34, 36..40, 42..46\n"
+          "rope = neox\nrope_base = 1000000\nrope_scaling = linear\nrope_factor = 8\n"
+          "rope_base.window = 10000\nrope_scaling.window = none\n"
+          "embedding_scale = 61.96773353931867\noutput = tied\n"
+          "norms = attn_q_norm, attn_k_norm, post_attention_norm, post_ffw_norm\n"
+          "weights = q4_0\nweights.token_embd = q6_k\n" },
+        { "phi_4_mini",
+          "[decoder]\narchitecture = phi3\nlayers = 32\nhidden = 3072\nff = 8192\n"
+          "num_heads = 24\nnum_kv_heads = 8\nvocab = 200064\nrope = neox\nrope_dims = 96\n"
+          "rope_magnitude = 1.190238\nrope_factors = long\nfused = attn_qkv, ffn_gate_up\n"
+          "output = tied\nweights = q4_k\nweights.token_embd = q6_k\n"
+          "weights.attn_qkv = q5_k\nweights.ffn_down = q6_k: 0..3, 6..24:3, 27..31\n" },
+    };
+    const char *folder = getenv("PTXGEN_REAL_HEADERS");
+    if (!folder)
+        skip();
+    check_files(a, folder, files, sizeof files / sizeof *files);
+}
+
+#define TINY(sizes) "[decoder]\nvocab = 320\nnorm_epsilon = 1e-6\nmax_seq_len = 64\n" sizes
+#define NEEDS(name, feature)                                                              \
+    "architecture '" name "' has no decoder here, it needs " feature "; there are llama," \
+    " mistral3, qwen2, qwen3, gemma2, gemma3, phi3, granite [E071]\n"
+
+/* The small models beside the project, where there are any. */
+ARENA_TEST(models_beside_the_project_become_their_decoders)
+{
+    static const known_file files[] = {
+        { "llama",
+          TINY("architecture = llama\nlayers = 2\nhidden = 256\nff = 256\nnum_heads = 8\n"
+               "num_kv_heads = 2\nrope_base = 500000\nrope_factors = tensor\nweights = q4_k\n"
+               "weights.attn_v = q6_k: 1\nweights.ffn_down = q6_k: 1\nweights.output = q6_k\n") },
+        { "llama_bias",
+          TINY("architecture = llama\nlayers = 2\nhidden = 256\nff = 96\nnum_heads = 3\n"
+               "num_kv_heads = 1\nhead_dim = 64\nrope_scaling = linear\nrope_factor = 2\n"
+               "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down\n"
+               "output = tied\nweights = q5_k\nweights.token_embd = q6_k\n"
+               "weights.attn_v = q6_k: 1\nweights.attn_output = q5_1\n"
+               "weights.ffn_down = q5_1: 0, q8_0: 1\n") },
+        { "llama_types", "blk.3.ffn_gate.weight is of type q1_0, which has no format here [E073]\n"
+                         "blk.3.ffn_up.weight is of type q2_0, which has no format here [E073]\n" },
+        { "qwen2",
+          TINY("architecture = qwen2\nlayers = 2\nhidden = 224\nff = 96\nnum_heads = 7\n"
+               "num_kv_heads = 1\nrope = neox\nrope_base = 1000000\noutput = tied\n"
+               "biases = attn_q, attn_k, attn_v\nweights = q5_0\nweights.token_embd = q8_0\n"
+               "weights.attn_v = q8_0: 1\nweights.ffn_down = q8_0: 1\n") },
+        { "qwen3",
+          TINY("architecture = qwen3\nlayers = 2\nhidden = 256\nff = 96\nnum_heads = 2\n"
+               "num_kv_heads = 1\nrope = neox\nrope_base = 1000000\noutput = tied\n"
+               "norms = attn_q_norm, attn_k_norm\nweights = q4_k\nweights.token_embd = q6_k\n"
+               "weights.attn_v = q6_k: 1\nweights.ffn_down = q5_0, q8_0: 1\n") },
+        { "gemma2",
+          TINY("architecture = gemma2\nlayers = 2\nhidden = 256\nff = 128\nnum_heads = 2\n"
+               "num_kv_heads = 1\nhead_dim = 64\nactivation = gelu\nrope = neox\nwindow = 12\n"
+               "window_layers = 0\nattention_softcap = 6\nfinal_softcap = 15\n"
+               "embedding_scale = 16\noutput = tied\nnorms = post_attention_norm, post_ffw_norm\n"
+               "weights = q4_k\nweights.token_embd = q6_k\nweights.attn_v = q5_k\n"
+               "weights.attn_output = q5_0\nweights.ffn_down = q5_0\n") },
+        { "gemma3",
+          TINY("architecture = gemma3\nlayers = 7\nhidden = 160\nff = 32\nnum_heads = 2\n"
+               "num_kv_heads = 1\nhead_dim = 64\nactivation = gelu\nrope = neox\nwindow = 8\n"
+               "window_layers = 0..4, 6\nrope_base = 1000000\nrope_scaling = linear\n"
+               "rope_factor = 8\nrope_base.window = 10000\nrope_scaling.window = none\n"
+               "embedding_scale = 12.649110640673518\noutput = tied\nweights = q4_0\n"
+               "norms = attn_q_norm, attn_k_norm, post_attention_norm, post_ffw_norm\n"
+               "weights.token_embd = q8_0\nweights.ffn_down = q4_1\n") },
+        { "phi3", TINY("architecture = phi3\nlayers = 2\nhidden = 256\nff = 64\nnum_heads = 4\n"
+                       "num_kv_heads = 2\nrope = neox\nrope_magnitude = 1.19\nrope_factors = long\n"
+                       "fused = attn_qkv, ffn_gate_up\noutput = tied\nweights = q4_k\n"
+                       "weights.token_embd = q6_k\nweights.attn_qkv = q5_k\n"
+                       "weights.ffn_down = q5_0, q8_0: 1\n") },
+        { "granite",
+          TINY("architecture = granite\nlayers = 2\nhidden = 96\nff = 96\nnum_heads = 3\n"
+               "num_kv_heads = 1\nattention_scale = 0.0625\nembedding_scale = 12\n"
+               "residual_scale = 0.22\nlogit_scale = 0.125\noutput = tied\nweights = q8_0\n") },
+        { "mistral3",
+          TINY("architecture = mistral3\nlayers = 2\nhidden = 256\nff = 128\nnum_heads = 3\n"
+               "num_kv_heads = 1\nhead_dim = 64\nrope_base = 1000000\nrope_scaling = yarn\n"
+               "rope_factor = 4\nrope_original_context = 16\ntemperature_scale = 0.1\n"
+               "temperature_length = 16\noutput = tied\nweights = iq4_xs\n"
+               "weights.token_embd = q6_k\nweights.attn_v = q5_k\n"
+               "weights.attn_output = iq4_nl\nweights.ffn_down = iq4_nl\n") },
+        { "stories260K",
+          "[decoder]\narchitecture = llama\nlayers = 5\nhidden = 64\nff = 172\nnum_heads = 8\n"
+          "num_kv_heads = 4\nvocab = 512\nmax_seq_len = 512\noutput = tied\nweights = f32\n" },
+        { "stories260K_q4",
+          "[decoder]\narchitecture = llama\nlayers = 5\nhidden = 256\nff = 256\nnum_heads = 32\n"
+          "num_kv_heads = 16\nvocab = 512\nnorm_epsilon = 2.5e-6\nmax_seq_len = 512\n"
+          "output = tied\nweights = q4_k\nweights.token_embd = q6_k\n"
+          "weights.attn_v = q6_k: 2, 4\nweights.ffn_down = q6_k: 2, 4\n" },
+        { "mixtral", "llama.expert_count says that the model needs a mixture of experts, which "
+                     "has no decoder here [E072]\n" },
+        { "qwen3moe", NEEDS("qwen3moe", "a mixture of experts") },
+        { "granitemoe", NEEDS("granitemoe", "a mixture of experts") },
+        { "gpt_oss", NEEDS("gpt-oss", "a mixture of experts") },
+        { "deepseek2", NEEDS("deepseek2", "multi-head latent attention") },
+        { "qwen3next", NEEDS("qwen3next", "layers with a recurrent state (delta net or SSM)") },
+    };
+    const char *folder = getenv("PTXGEN_MODELS");
+    if (!folder || !os_exists(folder))
+        skip();
+    check_files(a, folder, files, sizeof files / sizeof *files);
+}
