@@ -19,7 +19,6 @@
 #ifndef PTXGEN_FAMILY_PLAN_H
 #define PTXGEN_FAMILY_PLAN_H
 
-#include "base/diag.h"
 #include "family/family.h"
 #include "ref/decoder.h"
 
@@ -98,11 +97,6 @@ typedef struct plan {
     instance *kernels; /* each configuration once; all named */
     size_t kernel_count;
 } plan;
-
-/* Makes the plan for a decoder on some targets, oldest first. NULL and an error at where, that says
- * which tensor and size, where a kernel does not take what the decoder needs. */
-plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
-                size_t wanted_count, diags *d);
 
 /* Offset in the cache of K of a layer and sequence; V is cache_bytes behind it. */
 uint64_t plan_cache_offset(const plan *p, int64_t sequence, int64_t layer);

@@ -11,6 +11,7 @@
 #include "spec/decoder.h"
 #include "spec/files.h"
 #include "base/name_map.h"
+#include "family/plan_make.h"
 #include "spec/limits.h"
 #include "spec/product.h"
 #include "spec/section.h"

@@ -1,0 +1,13 @@
+/* Makes plans: which launches a decoder's steps are, and where everything lies. */
+#ifndef PTXGEN_FAMILY_PLAN_MAKE_H
+#define PTXGEN_FAMILY_PLAN_MAKE_H
+
+#include "base/diag.h"
+#include "family/plan.h"
+
+/* Makes the plan for a decoder on some targets, oldest first. NULL and an error at where, that says
+ * which tensor and size, where a kernel does not take what the decoder needs. */
+plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
+                size_t wanted_count, diags *d);
+
+#endif
