@@ -191,32 +191,31 @@ static const real_range length_range = { .max = UINT32_MAX, .def_text = "none" }
         .only_with = KEY_FIELD(options.rope.scaling), .tag = word, .real = &(range) \
     }
 
-static const char *refuse(arena *a, const char **blamed, const char *name, const char *why)
-{
-    *blamed = name;
-    return arena_format(a, "%s", why);
-}
-
 static const char *check(const instance *in, arena *a, const char **blamed)
 {
     const rope_options *o = &in->options.rope;
-    if (in->kv_type == KV_Q8_0 && in->shape.head_dim % Q8_0_VALUES)
-        return refuse(a, blamed, "head_dim",
-                      arena_format(a,
-                                   "head_dim = %lld is not a multiple of 32, as kv_type = q8_0 "
-                                   "needs",
-                                   (long long)in->shape.head_dim));
-    if (o->dims > in->shape.head_dim)
-        return refuse(a, blamed, "n_rot",
-                      arena_format(a, "n_rot = %lld is more than head_dim = %lld",
-                                   (long long)o->dims, (long long)in->shape.head_dim));
-    if (o->scaling == ROPE_YARN && !(o->original_context >= 1))
-        return refuse(a, blamed, "rope_original_context",
-                      "rope_scaling = yarn needs rope_original_context, the positions that the "
-                      "model was trained for");
-    if (o->temperature_length > floor(o->temperature_length))
-        return refuse(a, blamed, "temperature_length",
-                      "temperature_length is a number of positions, so a whole one");
+    long long dim = in->shape.head_dim, dims = o->dims;
+    if (in->kv_type == KV_Q8_0 && dim % Q8_0_VALUES) {
+        *blamed = "head_dim";
+        return arena_format(a,
+                            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; the "
+                            "next one is %lld",
+                            dim, Q8_0_VALUES, (dim / Q8_0_VALUES + 1) * Q8_0_VALUES);
+    }
+    if (dims > dim) {
+        *blamed = "n_rot";
+        return arena_format(a, "n_rot = %lld is more than head_dim = %lld", dims, dim);
+    }
+    if (o->scaling == ROPE_YARN && !(o->original_context >= 1)) {
+        *blamed = "rope_scaling";
+        return "rope_scaling = yarn needs rope_original_context: the positions that the model was "
+               "trained for";
+    }
+    if (o->temperature_length > floor(o->temperature_length)) {
+        *blamed = "temperature_length";
+        return arena_format(a, "temperature_length = %g is no whole number of positions",
+                            o->temperature_length);
+    }
     return NULL;
 }
 

@@ -252,8 +252,9 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
     head = head * (uint64_t)s->num_kv_heads + (uint64_t)kv_head;
     uint64_t position = t->seq_lens[row] - 1u, longest = (uint64_t)s->max_seq_len;
     uint64_t count = (uint64_t)s->head_dim / formats[p->param.target].block_values;
-    return (trial_blocks){ (head * longest + position) * count,
-                           t->seq_lens[row] && position < longest ? count : 0 };
+    if (!t->seq_lens[row] || position >= longest)
+        return (trial_blocks){ 0, 0 };
+    return (trial_blocks){ (head * longest + position) * count, count };
 }
 
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)

@@ -258,7 +258,8 @@ TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
         { "--spec right.ini --plan", 1, "",
           "right.ini: error: has no [decoder], whose plan --plan prints [E038]\n" NOTHING_WRITTEN },
         { "--spec right.ini --list", 2, "",
-          "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
+          "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude "
+          "each "
           "other" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
           "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },
@@ -347,6 +348,34 @@ TEST_WITH(a_softcap_whose_scores_leave_f32_is_an_error, enter_folder, leave_fold
         "    6 | softcap = 0, 1e-36\n"
         "      |              ^~~~~\n"
         "ptxgen: 1 error, nothing written\n"
+    };
+    check(f, &wrong);
+}
+
+TEST_WITH(rope_that_no_kernel_computes_is_an_error, enter_folder, leave_folder)
+{
+    fixture *f = *state;
+    write_text(f, "rope.ini",
+               "[rope_kv_write]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
+               "max_seq_len = 100\nkv_type = q8_0\nn_rot = 32, 72\n"
+               "rope_scaling = none, yarn\ntemperature_length = 16, 16.5\n");
+    static const invocation wrong = {
+        "--spec rope.ini --out build", 1, "",
+        "rope.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; the "
+        "next one is 96 [E022]\n"
+        "    2 | head_dim = 64, 80\n"
+        "      |                ^~\n"
+        "rope.ini:7:13: error: n_rot = 72 is more than head_dim = 64 [E022]\n"
+        "    7 | n_rot = 32, 72\n"
+        "      |             ^~\n"
+        "rope.ini:8:22: error: rope_scaling = yarn needs rope_original_context: the positions that "
+        "the model was trained for [E022]\n"
+        "    8 | rope_scaling = none, yarn\n"
+        "      |                      ^~~~\n"
+        "rope.ini:9:26: error: temperature_length = 16.5 is no whole number of positions [E022]\n"
+        "    9 | temperature_length = 16, 16.5\n"
+        "      |                          ^~~~\n"
+        "ptxgen: 4 errors, nothing written\n"
     };
     check(f, &wrong);
 }

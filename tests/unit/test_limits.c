@@ -7,18 +7,25 @@
 #include "family/formula.h"
 #include "spec/limits.h"
 
-/* The instance of a family whose keys are the smallest, but for those of a mask, which are the
+static bool is_size(const key *k)
+{
+    return !k->choices && !k->real;
+}
+
+/* The instance of a family whose sizes are the smallest, but for those of a mask, which are the
  * largest. */
 static instance with_largest(const family *f, unsigned mask)
 {
     instance in = { .family = f, .name = f->name };
+    unsigned size = 0;
     for (const key *k = f->keys; k->name; k++) {
         int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
-        bool largest = mask >> (k - f->keys) & 1;
+        bool largest = is_size(k) && mask >> size & 1;
+        size += is_size(k);
         instance_set(&in, k,
-                     k->choices || k->real ? key_default(k)
-                     : largest             ? k->max / unit * unit
-                                           : k->min);
+                     !is_size(k) ? key_default(k)
+                     : largest   ? k->max / unit * unit
+                                 : k->min);
     }
     return in;
 }
@@ -36,10 +43,10 @@ static bool within_limits(const instance *in)
 
 static size_t try_family(arena *a, const family *f)
 {
-    size_t refused = 0, keys = 0;
-    while (f->keys[keys].name)
-        keys++;
-    for (unsigned mask = 0; mask < 1u << keys; mask++) {
+    size_t refused = 0, sizes = 0;
+    for (const key *k = f->keys; k->name; k++)
+        sizes += is_size(k);
+    for (unsigned mask = 0; mask < 1u << sizes; mask++) {
         instance in = with_largest(f, mask);
         const char *blamed = NULL, *refusal;
         if (f->check && f->check(&in, a, &blamed))

@@ -275,3 +275,72 @@ TEST(either_side_of_a_tie_is_right)
     exact[1].value = 2.51;
     assert_true(judge_block(block, exact).worst > 1);
 }
+
+TEST(narrow_floats_may_be_off_by_half_a_unit_in_the_last_place)
+{
+    static const struct {
+        format f;
+        uint16_t below, above; /* neighbours; */
+        double middle, beyond; /* between them, and nearer to the upper one */
+    } cases[] = {
+        { FORMAT_F16, 0x3c00, 0x3c01, 1 + 0x1p-11, 1 + 0x1.1p-11 },
+        { FORMAT_BF16, 0x3f80, 0x3f81, 1 + 0x1p-8, 1 + 0x1.1p-8 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const param y = { .name = "y", .kind = PARAM_OUT, .format = cases[i].f };
+        const ref_value middle = { cases[i].middle, 0 }, beyond = { cases[i].beyond, 0 };
+        judgement j = { 0 };
+        judge_values(&y, &cases[i].below, &middle, 0, 1, 1e-6, &j);
+        judge_values(&y, &cases[i].above, &middle, 0, 1, 1e-6, &j);
+        judge_values(&y, &cases[i].above, &beyond, 0, 1, 1e-6, &j);
+        assert_true(j.worst <= 1);
+        judge_values(&y, &cases[i].below, &beyond, 0, 1, 1e-6, &j);
+        assert_true(j.worst > 1);
+    }
+}
+
+enum { ROPE_ROWS = 4, ROPE_DIM = 8 };
+
+/* A trial of what writes to caches; its rows are the last positions of 10. */
+static trial rope_trial(arena *a, instance *in, bool one_cache)
+{
+    *in = (instance){ .family = family_find(families, "rope_kv_write"), .name = "rope" };
+    for (const key *k = in->family->keys; k->name; k++)
+        instance_set(in, k, key_default(k));
+    in->shape = (problem_shape){ .head_dim = ROPE_DIM,
+                                 .num_heads = 2,
+                                 .num_kv_heads = 2,
+                                 .max_seq_len = LONGEST,
+                                 .m = ROPE_ROWS };
+    in->options.rope.dims = ROPE_DIM;
+    trial_setup setup = { .shape = in->shape, .seed = 3, .one_cache = one_cache };
+    setup.shape.seq_len = LONGEST;
+    return trial_prepare(a, in, &setup);
+}
+
+ARENA_TEST(rows_that_write_to_caches_write_their_sequences_last_position)
+{
+    enum { OUTPUT = 1, CACHE = HEADS * LONGEST * ROPE_DIM };
+    instance in;
+    for (int one_cache = 0; one_cache < 2; one_cache++) {
+        trial t = rope_trial(a, &in, one_cache);
+        const trial_param *k = &t.params[OUTPUT];
+        uint64_t blocks = trial_output_blocks(k);
+        assert_int_equal(blocks, (one_cache ? 1 : ROPE_ROWS) * CACHE);
+        uint8_t *written = arena_zalloc(a, blocks);
+        const trial_output o = { NULL, written, 0, blocks };
+        for (size_t i = 0; i < HEADS * ROPE_ROWS; i++) {
+            trial_blocks own = trial_row_blocks(&t, k, i / HEADS, (int64_t)(i % HEADS));
+            assert_int_equal(own.count, t.seq_lens[i / HEADS] ? ROPE_DIM : 0);
+            memset(written + own.first, 1, own.count);
+        }
+        assert_int_equal(trial_missing_block(&t, OUTPUT, &o), blocks);
+        assert_int_equal(trial_stray_block(&t, OUTPUT, &o), blocks);
+
+        trial_blocks last = trial_row_blocks(&t, k, ROPE_ROWS - 1, 1);
+        written[last.first + 3] = 0;
+        assert_int_equal(trial_missing_block(&t, OUTPUT, &o), last.first + 3);
+        written[2 * ROPE_DIM + 1] = 1;
+        assert_int_equal(trial_stray_block(&t, OUTPUT, &o), 2 * ROPE_DIM + 1);
+    }
+}
