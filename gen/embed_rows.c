@@ -1,6 +1,6 @@
 /* y[m] = scale W[token[m]]: the rows of an embedding that tokens name, decoded, with weights of any
- * format. A thread decodes eight neighbouring weights as blocks/unpack.h does; a block has a part
- * of a row, and the grid's y the tokens.
+ * format. A thread decodes eight neighbouring weights as blocks/unpack.h does, or of f32, whose
+ * rows may end with half as many, four; a block has a part of a row, and the grid's y the tokens.
  *
  * Tokens are read from device memory. One that is not below n has no row: nothing of W is read, and
  * its row of y is NaN.
@@ -8,41 +8,69 @@
 #include "gen/blocks/gemv.h"
 #include "gen/blocks/unpack.h"
 
-enum { THREADS = 128 };
+enum { THREADS = 128, LINE_VALUES = 4 };
 
-static void store_eight(ptx *p, val at, const val values[UNPACKED])
+/* Weights that a thread has. */
+static unsigned piece_values(const instance *in)
 {
-    for (int i = 0; i < UNPACKED; i += 4) {
-        val4 four = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
-        st_global_v4(p, F32, at, i * F32_BYTES, four);
+    return instance_weights(in) == FORMAT_F32 ? LINE_VALUES : UNPACKED;
+}
+
+static void load_piece(ptx *p, const instance *in, val w_row, val piece, val values[UNPACKED])
+{
+    const float scale = (float)in->options.scale;
+    if (instance_weights(in) == FORMAT_F32) {
+        val4 line = ld_const_v4(p, F32, mad_wide(p, piece, LINE_VALUES * F32_BYTES, w_row), 0);
+        for (int i = 0; i < LINE_VALUES; i++)
+            values[i] = line.v[i];
+    } else {
+        unpack_piece(p, instance_weights(in), w_row, piece, values);
+    }
+    for (unsigned i = 0; i < piece_values(in) && in->options.scale > 0; i++)
+        values[i] = mul(p, values[i], scale);
+}
+
+static void store_piece(ptx *p, const instance *in, val at, const val values[UNPACKED])
+{
+    for (unsigned i = 0; i < piece_values(in); i += LINE_VALUES) {
+        val4 line = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
+        st_global_v4(p, F32, at, i * F32_BYTES, line);
     }
 }
 
 static void build(ptx *p, const instance *in)
 {
     const format_info *weights = &formats[instance_weights(in)];
-    const float scale = (float)in->options.scale;
+    unsigned count = piece_values(in);
     val columns = dim_k(p, in), y = parameter(p, "y"), w = parameter(p, "w");
     val row = named(p, "row", ctaid_y(p)), token_at = mad_wide(p, row, 4, parameter(p, "tokens"));
     val piece = named(p, "piece", mad(p, ctaid_x(p), THREADS, tid_x(p)));
-    ret_if(p, ge(p, piece, div(p, columns, UNPACKED)));
+    ret_if(p, ge(p, piece, div(p, columns, count)));
 
-    val token = named(p, "token", ld_const(p, U32, token_at, 0));
-    val element = mad_wide(p, row, columns, mul_wide(p, piece, UNPACKED));
-    val out = add(p, y, shl(p, element, 2)), values[UNPACKED];
+    val token = named(p, "token", ld_const(p, U32, token_at, 0)), values[UNPACKED];
+    val element = mad_wide(p, row, columns, mul_wide(p, piece, count));
+    val out = add(p, y, shl(p, element, 2));
     PTX_IF (p, lt(p, token, dim_n(p, in))) {
         val row_bytes = mul(p, div(p, columns, weights->block_values), weights->block_bytes);
-        unpack_piece(p, instance_weights(in), mad_wide(p, token, row_bytes, w), piece, values);
-        for (int i = 0; i < UNPACKED && in->options.scale > 0; i++)
-            values[i] = mul(p, values[i], scale);
-        store_eight(p, out, values);
+        load_piece(p, in, mad_wide(p, token, row_bytes, w), piece, values);
+        store_piece(p, in, out, values);
     }
     PTX_ELSE (p) {
-        for (int i = 0; i < UNPACKED; i++)
+        for (unsigned i = 0; i < count; i++)
             values[i] = bits_as(p, F32, imm(U32, 0x7fffffff));
-        store_eight(p, out, values);
+        store_piece(p, in, out, values);
     }
 }
+
+static int64_t block_columns(const instance *in)
+{
+    return THREADS * piece_values(in);
+}
+
+static const derived_size sizes[] = {
+    { "columns", block_columns, "of a block: 1024, or 512 of f32" },
+    { NULL, NULL, NULL },
+};
 
 const family embed_rows = {
     .name = "embed_rows",
@@ -53,7 +81,10 @@ const family embed_rows = {
                            KEY_DIMS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*k", 16), WEIGHTS(w, "n*k"),
                                IN_FITTED(U32, tokens, "m", 4), PARAM_END },
-    .launch = { .block = "128", .grid = { "ceil_div(k, 1024)", "m" }, .registers = 64 },
+    .launch = { .block = "128",
+                .grid = { "ceil_div(k, columns)", "m" },
+                .sizes = sizes,
+                .registers = 64 },
     .build = build,
     .fit = ref_fit_tokens,
     .reference = ref_embed_rows,

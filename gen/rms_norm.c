@@ -17,18 +17,23 @@
 #include "family/family.h"
 #include "family/formula.h"
 
-enum { PIECE = 4, PIECE_BYTES = 16, MOST_KEPT = 4, WARP = 32 };
+enum { PIECE = 4, PIECE_BYTES = 16, MOST_KEPT = 4, MOST_EARLY = 2, WARP = 32 };
+
+/* What the passes behind the first one need besides. Of few pieces it is loaded ahead of all, so
+ * that nothing waits for it behind the barrier. */
+typedef enum addend { GAMMA, NEXT_GAMMA, H, ADDENDS } addend;
 
 typedef struct norm {
     const instance *in;
     unsigned warps, pieces; /* of the block, and of a thread */
     val column;             /* the thread's first */
-    val y, h_out, x, h;     /* the row in each, where there is one; */
-    val gamma, next_gamma;  /* and the weights: all from the thread's first column on */
+    val y, h_out, x;        /* the row in each, where there is one, */
+    val addends[ADDENDS];   /* and those: all from the thread's first column on */
     val factor;             /* of the last norm */
     var squares;            /* sum of the thread's; */
     val sums;               /* those of the warps in shared memory, [norms, warps] */
     var kept[MOST_KEPT][PIECE];
+    var early[ADDENDS][MOST_EARLY][PIECE];
 } norm;
 
 /* A piece of a thread: its number and so many bytes from the first one; or, where pieces are not
@@ -65,9 +70,38 @@ static val4 load(ptx *p, const norm *n, piece at, val row)
     return ld_global_v4(p, F32, address(p, &at, row), offset(n, &at));
 }
 
-static val4 load_weights(ptx *p, const norm *n, piece at, val row)
+static bool is_early(const norm *n)
 {
-    return ld_const_v4(p, F32, address(p, &at, row), offset(n, &at));
+    return n->pieces <= MOST_EARLY;
+}
+
+/* h may be written by this kernel, the weights are not. */
+static val4 load_addend(ptx *p, const norm *n, piece at, addend a)
+{
+    if (a == H)
+        return load(p, n, at, n->addends[H]);
+    return ld_const_v4(p, F32, address(p, &at, n->addends[a]), offset(n, &at));
+}
+
+static void load_early(ptx *p, const norm *n, piece at)
+{
+    for (int a = 0; a < ADDENDS; a++) {
+        if (!n->addends[a].kind)
+            continue;
+        val4 values = load_addend(p, n, at, (addend)a);
+        for (int i = 0; i < PIECE; i++)
+            assign(p, n->early[a][at.number][i], values.v[i]);
+    }
+}
+
+static val4 addend_of(ptx *p, const norm *n, piece at, addend a)
+{
+    val4 values;
+    if (!is_early(n))
+        return load_addend(p, n, at, a);
+    for (int i = 0; i < PIECE; i++)
+        values.v[i] = get(p, n->early[a][at.number][i]);
+    return values;
 }
 
 static void store(ptx *p, const norm *n, piece at, val row, val4 values)
@@ -114,7 +148,7 @@ static void take_x(ptx *p, const norm *n, piece at)
 {
     val4 values = load(p, n, at, n->x);
     if (n->in->options.residual == RESIDUAL_ADD) {
-        val4 h = load(p, n, at, n->h);
+        val4 h = addend_of(p, n, at, H);
         for (int i = 0; i < PIECE; i++)
             values.v[i] = add(p, h.v[i], values.v[i]);
         store(p, n, at, n->h_out, values);
@@ -124,8 +158,8 @@ static void take_x(ptx *p, const norm *n, piece at)
 
 static void add_normed(ptx *p, const norm *n, piece at)
 {
-    val4 values = again(p, n, at, n->x), h = load(p, n, at, n->h);
-    val4 gamma = load_weights(p, n, at, n->gamma);
+    val4 values = again(p, n, at, n->x), h = addend_of(p, n, at, H);
+    val4 gamma = addend_of(p, n, at, GAMMA);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = fma(p, mul(p, values.v[i], n->factor), gamma.v[i], h.v[i]);
     store(p, n, at, n->h_out, values);
@@ -136,7 +170,7 @@ static void store_normed(ptx *p, const norm *n, piece at)
 {
     bool second = n->in->options.residual == RESIDUAL_POST_AND_PRE_NORM;
     val4 values = again(p, n, at, n->h_out.kind ? n->h_out : n->x);
-    val4 gamma = load_weights(p, n, at, second ? n->next_gamma : n->gamma);
+    val4 gamma = addend_of(p, n, at, second ? NEXT_GAMMA : GAMMA);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = mul(p, mul(p, values.v[i], n->factor), gamma.v[i]);
     store(p, n, at, n->y, values);
@@ -178,13 +212,13 @@ static norm norm_new(ptx *p, const instance *in)
     val behind = mul_wide(p, tid_x(p), PIECE_BYTES);
     val row = add(p, mul_wide(p, ctaid_x(p), k * F32_BYTES), behind);
     n.x = add(p, parameter(p, "x"), row);
-    n.gamma = add(p, parameter(p, "gamma"), behind);
+    n.addends[GAMMA] = add(p, parameter(p, "gamma"), behind);
     if (residual != RESIDUAL_POST_NORM)
         n.y = add(p, parameter(p, "y"), row);
     if (residual == RESIDUAL_POST_AND_PRE_NORM)
-        n.next_gamma = add(p, parameter(p, "next_gamma"), behind);
+        n.addends[NEXT_GAMMA] = add(p, parameter(p, "next_gamma"), behind);
     if (residual != RESIDUAL_NONE) {
-        n.h = add(p, parameter(p, "h"), row);
+        n.addends[H] = add(p, parameter(p, "h"), row);
         n.h_out = add(p, parameter(p, "h_out"), row);
     }
     n.squares = var_f32(p, 0.0f);
@@ -193,12 +227,18 @@ static norm norm_new(ptx *p, const instance *in)
     for (unsigned i = 0; i < n.pieces && keeps(&n); i++)
         for (int j = 0; j < PIECE; j++)
             n.kept[i][j] = var_f32(p, 0.0f);
+    for (unsigned i = 0; i < n.pieces && is_early(&n); i++)
+        for (int j = 0; j < ADDENDS * PIECE; j++)
+            if (n.addends[j / PIECE].kind)
+                n.early[j / PIECE][i][j % PIECE] = var_f32(p, 0.0f);
     return n;
 }
 
 static void build(ptx *p, const instance *in)
 {
     norm n = norm_new(p, in);
+    if (is_early(&n))
+        over_pieces(p, &n, "weights and h", load_early);
     over_pieces(p, &n, "squares", take_x);
     finish_norm(p, &n, 0);
     if (in->options.residual >= RESIDUAL_POST_NORM)
