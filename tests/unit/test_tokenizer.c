@@ -59,6 +59,64 @@ ARENA_TEST(words_are_cut_as_each_kind_of_model_was_trained)
         assert_words(a, cases[i].name, text, cases[i].words);
 }
 
+ARENA_TEST(marks_digits_and_line_ends_stay_where_each_kind_has_them)
+{
+    static const char text[] = "e\u0301 1234`$/\n'T \n\n";
+    static const struct {
+        const char *name, *words;
+    } cases[] = {
+        { "gpt-2", "e|\u0301"
+                   "| 1234|`$/|\n|'|T| \n\n" },
+        { "llama-bpe", "e|\u0301"
+                       "| |123|4|`$/\n|'T| \n\n" },
+        { "qwen2", "e|\u0301"
+                   "| |1|2|3|4|`$/\n|'T| \n\n" },
+        { "qwen35", "e\u0301"
+                    "| |1|2|3|4|`$/\n|'T| \n\n" },
+        { "gpt-4o", "e\u0301"
+                    "| |123|4|`$/\n|'T| \n\n" },
+        { "tekken", "e\u0301"
+                    "| |1|2|3|4|`$/\n|'T| \n\n" },
+        { "deepseek-v3", "e\u0301"
+                         "| |123|4|`$/\n|'T| \n\n" },
+        { "deepseek-coder", "e|\u0301 |1|2|3|4|`$|/|\n|'|T| |\n|\n" },
+        { "smollm", "e|\u0301"
+                    "| |1|2|3|4|`$/|\n|'|T| \n\n" },
+        { "falcon", "e|\u0301"
+                    "| |123|4|`$/|\n|'|T| \n\n" },
+        { "default", "e|\u0301"
+                     "| |123|4|`|$/|\n|'|T| \n\n" },
+        { "bailingmoe", "e|\u0301"
+                        "| |1|2|3|4|`$/\n|'T| \n\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_words(a, cases[i].name, text, cases[i].words);
+}
+
+/* All those that the message on an unknown one lists. */
+ARENA_TEST(those_that_keep_words_add_a_bos_token)
+{
+    static const char keeping[] =
+        " falcon-h1 falcon3 lfm2 llama-bpe llama-v3 llama3 pixtral tekken ";
+    gguf_error error, other;
+    splitter s;
+    size_t count = 0;
+    assert_false(splitter_open((gguf_string){ "", 0 }, &s, &error));
+    const char *names = strstr(error.message, "are: ") + 5;
+    for (size_t length; *names; names += length + (names[length] == ' ')) {
+        length = strcspn(names, " ");
+        const char *name = arena_format(a, " %.*s ", (int)length, names);
+        bool keeps = strstr(keeping, name);
+        if (!splitter_open((gguf_string){ names, length }, &s, &other))
+            fail_msg("%s: %s", name, other.message);
+        assert_int_equal(s.keeps_words, keeps);
+        assert_int_equal(s.adds_bos, keeps);
+        splitter_close(&s);
+        count++;
+    }
+    assert_true(count > 40);
+}
+
 ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
 {
     static const char *const names[] = { "gpt-2", "llama-bpe", "gpt-4o", "deepseek-v3", "falcon" };
@@ -423,6 +481,21 @@ ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
     assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
     assert_null(tokenizer_open(&file, &error));
     assert_string_equal(error.message, "tokenizer.ggml.scores has no number for token 0");
+    gguf_close(&file);
+    w = gguf_start(a, 3, 0, 2);
+    gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
+    gguf_put_text(&w, "tokenizer.ggml.tokens", "a");
+    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    assert_null(tokenizer_open(&file, &error));
+    assert_string_equal(error.message, "the file has no tokenizer.ggml.tokens");
+    gguf_close(&file);
+    w = gguf_start(a, 3, 0, 2);
+    gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
+    gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, 1);
+    gguf_put_string(&w, "a");
+    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    assert_null(tokenizer_open(&file, &error));
+    assert_string_equal(error.message, "the file has no tokenizer.ggml.merges");
     gguf_close(&file);
 }
 
