@@ -592,6 +592,83 @@ ARENA_TEST(random_texts_come_back)
     gguf_close(&file);
 }
 
+/* Merging as it is defined: of all pairs of neighbours the best, the leftmost of equal ones, until
+ * none makes a token. Writes the tokens. */
+static size_t merge_slowly(const vocabulary *v, const char *text, uint32_t *tokens)
+{
+    size_t count = strlen(text), ends[256];
+    for (size_t i = 0; i < count; i++)
+        ends[i] = i + 1;
+    for (;;) {
+        size_t best = count;
+        float best_score = -1e9f;
+        for (size_t i = 0; i + 1 < count; i++) {
+            size_t start = i ? ends[i - 1] : 0, length = ends[i + 1] - start;
+            for (uint32_t t = 259; t < v->count; t++) {
+                bool is_it = strlen(v->tokens[t]) == length &&
+                             memcmp(v->tokens[t], text + start, length) == 0;
+                if (is_it && v->scores[t] > best_score) {
+                    best = i;
+                    best_score = v->scores[t];
+                }
+            }
+        }
+        if (best == count)
+            break;
+        memmove(ends + best, ends + best + 1, (--count - best) * sizeof *ends);
+    }
+    for (size_t i = 0, start = 0; i < count; start = ends[i++])
+        for (uint32_t t = 259; t < v->count; t++)
+            if (strlen(v->tokens[t]) == ends[i] - start &&
+                memcmp(v->tokens[t], text + start, ends[i] - start) == 0)
+                tokens[i] = t;
+    return count;
+}
+
+/* All of three letters, and random longer texts of them with random scores, some the same. */
+static vocabulary random_pieces(arena *a, uint64_t *state)
+{
+    vocabulary v = sentencepiece(a);
+    v.count = 259;
+    v.adds_space = 0;
+    for (uint32_t length = 1; length <= 5; length++) {
+        uint32_t texts = length == 1 ? 3 : length == 2 ? 9 : length == 3 ? 27 : 81;
+        for (uint32_t i = 0; i < texts && v.count < MAX_TOKENS; i++) {
+            char *text = arena_zalloc(a, 8);
+            for (uint32_t c = 0, rest = i; c < length; c++, rest /= 3)
+                text[c] = (char)('a' + rest % 3);
+            if (length == 1 || next_random(state) % 2)
+                add_token(&v, text, -(float)(next_random(state) % 40), NORMAL);
+        }
+    }
+    return v;
+}
+
+ARENA_TEST(merging_by_a_heap_is_merging_the_best_pair_each_time)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint64_t state = seed;
+        gguf_file file;
+        gguf_error error;
+        vocabulary v = random_pieces(a, &state);
+        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        for (unsigned i = 0; i < 20; i++) {
+            char text[201] = "";
+            uint32_t expected[200];
+            token_list tokens = { 0 };
+            for (uint32_t c = next_random(&state) % 200; c; c--)
+                text[c - 1] = (char)('a' + next_random(&state) % 3);
+            size_t count = merge_slowly(&v, text, expected);
+            assert_true(tokenizer_encode(t, text, strlen(text), 0, &tokens));
+            assert_int_equal(tokens.count, count);
+            assert_memory_equal(tokens.items, expected, count * sizeof *expected);
+            free(tokens.items);
+        }
+        tokenizer_close(t);
+        gguf_close(&file);
+    }
+}
+
 static const char *model_path(arena *a, const char *name)
 {
     const char *folder = getenv("PTXGEN_MODELS");
