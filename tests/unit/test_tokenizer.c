@@ -320,6 +320,12 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
     assert_tokens(a, t, "hello", TOKENIZE_START, "264 266");
     tokenizer_close(t);
     gguf_close(&file);
+    v = sentencepiece(a);
+    v.bos = -1; /* 1, where the file does not say */
+    t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "", TOKENIZE_START, "1");
+    tokenizer_close(t);
+    gguf_close(&file);
     v = byte_level(a, "gpt-2");
     v.adds_bos = 1;
     v.adds_space = 1;
