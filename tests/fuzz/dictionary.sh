@@ -3,6 +3,8 @@
 #     dictionary.sh ptx FILE...   those in the emulator's tables: instructions, modifiers, directives
 #     dictionary.sh spec PTXGEN   families, keys and their words, as the tool names them
 #     dictionary.sh gguf FILE...  keys that the reader itself looks for
+#     dictionary.sh tokenizer FILE...
+#                                 the same of the starter engine's tokenizer, and names of tokens
 set -eu
 what=$1
 shift
@@ -25,5 +27,6 @@ spec_words() {
 case $what in
 ptx) table_words "$@" ;;
 spec) spec_words "$@" ;;
+tokenizer) grep -ohE '"(tokenizer\.[a-z._]*|<[|a-z_]*>|[a-z0-9]+-[a-z0-9-]+)"' "$@" | tr -d '"' ;;
 gguf) grep -oh '"[a-z]*\.[a-z.]*"' "$@" | tr -d '"' ;;
 esac | LC_ALL=C sort -u | sed '/./s/.*/"&"/'

@@ -165,6 +165,20 @@ ARENA_TEST(every_value_of_both_versions_is_read)
     }
 }
 
+ARENA_TEST(names_may_have_characters_of_any_length)
+{
+    static const char name[] =
+        "a\xC3\xA9\xE2\x82\xAC\xED\x9F\xBF\xEE\x80\x80\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF";
+    gguf_file file;
+    gguf_writer w = gguf_start(a, 3, 1, 1);
+    gguf_put_number(&w, name, GGUF_U8, 7);
+    gguf_put_tensor(&w, name, GGUF_NE(4), 0, 0);
+    open_written(&w, &file);
+    assert_string_equal(gguf_find_key(&file, name)->name, name);
+    assert_string_equal(gguf_find(&file, name)->name, name);
+    gguf_close(&file);
+}
+
 ARENA_TEST(a_file_may_have_no_keys_and_no_tensors)
 {
     gguf_file file;
@@ -248,6 +262,22 @@ TEST(types_are_those_of_the_table_of_formats)
     assert_null(gguf_find_type(UINT32_MAX));
     for (size_t i = 0; gguf_list_types(i); i++)
         assert_ptr_equal(gguf_find_type(gguf_list_types(i)->id), gguf_list_types(i));
+}
+
+/* Those that no weights of a product have here. */
+TEST(other_types_have_their_blocks)
+{
+    static const gguf_type others[] = {
+        { 15, "q8_K", 256, 292 }, { 24, "i8", 1, 1 },     { 25, "i16", 1, 2 },
+        { 26, "i32", 1, 4 },      { 27, "i64", 1, 8 },    { 28, "f64", 1, 8 },
+        { 41, "q1_0", 128, 18 },  { 42, "q2_0", 64, 18 },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const gguf_type *type = gguf_find_type(others[i].id);
+        assert_string_equal(type->name, others[i].name);
+        assert_int_equal(type->block_values, others[i].block_values);
+        assert_int_equal(type->block_bytes, others[i].block_bytes);
+    }
 }
 
 TEST(values_have_names)
@@ -385,6 +415,9 @@ ARENA_TEST(a_part_must_have_a_parts_name)
                                          "m-00000-of-00003.gguf",
                                          "m-00004-of-00003.gguf",
                                          "m-0001-of-00003.gguf",
+                                         "m-x0001-of-00003.gguf",
+                                         "m-0000:-of-00003.gguf",
+                                         "m-00001-of-0000a.gguf",
                                          "m-00001_of-00003.gguf",
                                          "m-00001-of-00003.ggud" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -399,6 +399,8 @@ ARENA_TEST(offsets_that_are_not_aligned_or_too_large_are_refused)
     refuse(&w, "m: byte 82: tensor \"t\": offset 96 is no multiple of the alignment 64");
     refuse_tensor(a, "t", GGUF_NE(4), 0, UINT64_MAX - 31,
                   "m: byte 49: tensor \"t\": offset 18446744073709551584 is past 2^63 bytes");
+    refuse_tensor(a, "t", GGUF_NE(32), 0, INT64_MAX - 31,
+                  "m: byte 49: tensor \"t\": offset 9223372036854775776 is past 2^63 bytes");
     refuse_tensor(a, "t", GGUF_NE(4), 0, INT64_MAX - 31,
                   "m: byte 24: tensor \"t\" ends past 2^63 bytes");
 }
@@ -511,4 +513,7 @@ ARENA_TEST(a_message_has_one_line_whatever_the_names)
     assert_int_equal(strlen(error.message), GGUF_MESSAGE_SIZE - 1);
     assert_false(gguf_open(path, &file, &error));
     assert_int_equal(strlen(error.message), GGUF_MESSAGE_SIZE - 1);
+    path[GGUF_MESSAGE_SIZE - 20] = '\0';
+    assert_false(gguf_open_memory(path, "", 0, &file, &error));
+    assert_string_equal(error.message + GGUF_MESSAGE_SIZE - 20, ": byte 0: no GGUF f");
 }

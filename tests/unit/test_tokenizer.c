@@ -59,6 +59,64 @@ ARENA_TEST(words_are_cut_as_each_kind_of_model_was_trained)
         assert_words(a, cases[i].name, text, cases[i].words);
 }
 
+ARENA_TEST(marks_digits_and_line_ends_stay_where_each_kind_has_them)
+{
+    static const char text[] = "e\u0301 1234`$/\n'T \n\n";
+    static const struct {
+        const char *name, *words;
+    } cases[] = {
+        { "gpt-2", "e|\u0301"
+                   "| 1234|`$/|\n|'|T| \n\n" },
+        { "llama-bpe", "e|\u0301"
+                       "| |123|4|`$/\n|'T| \n\n" },
+        { "qwen2", "e|\u0301"
+                   "| |1|2|3|4|`$/\n|'T| \n\n" },
+        { "qwen35", "e\u0301"
+                    "| |1|2|3|4|`$/\n|'T| \n\n" },
+        { "gpt-4o", "e\u0301"
+                    "| |123|4|`$/\n|'T| \n\n" },
+        { "tekken", "e\u0301"
+                    "| |1|2|3|4|`$/\n|'T| \n\n" },
+        { "deepseek-v3", "e\u0301"
+                         "| |123|4|`$/\n|'T| \n\n" },
+        { "deepseek-coder", "e|\u0301 |1|2|3|4|`$|/|\n|'|T| |\n|\n" },
+        { "smollm", "e|\u0301"
+                    "| |1|2|3|4|`$/|\n|'|T| \n\n" },
+        { "falcon", "e|\u0301"
+                    "| |123|4|`$/|\n|'|T| \n\n" },
+        { "default", "e|\u0301"
+                     "| |123|4|`|$/|\n|'|T| \n\n" },
+        { "bailingmoe", "e|\u0301"
+                        "| |1|2|3|4|`$/\n|'T| \n\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_words(a, cases[i].name, text, cases[i].words);
+}
+
+/* All those that the message on an unknown one lists. */
+ARENA_TEST(those_that_keep_words_add_a_bos_token)
+{
+    static const char keeping[] =
+        " falcon-h1 falcon3 lfm2 llama-bpe llama-v3 llama3 pixtral tekken ";
+    gguf_error error, other;
+    splitter s;
+    size_t count = 0;
+    assert_false(splitter_open((gguf_string){ "", 0 }, &s, &error));
+    const char *names = strstr(error.message, "are: ") + 5;
+    for (size_t length; *names; names += length + (names[length] == ' ')) {
+        length = strcspn(names, " ");
+        const char *name = arena_format(a, " %.*s ", (int)length, names);
+        bool keeps = strstr(keeping, name);
+        if (!splitter_open((gguf_string){ names, length }, &s, &other))
+            fail_msg("%s: %s", name, other.message);
+        assert_int_equal(s.keeps_words, keeps);
+        assert_int_equal(s.adds_bos, keeps);
+        splitter_close(&s);
+        count++;
+    }
+    assert_true(count > 40);
+}
+
 ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
 {
     static const char *const names[] = { "gpt-2", "llama-bpe", "gpt-4o", "deepseek-v3", "falcon" };
@@ -262,6 +320,12 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
     assert_tokens(a, t, "hello", TOKENIZE_START, "264 266");
     tokenizer_close(t);
     gguf_close(&file);
+    v = sentencepiece(a);
+    v.bos = -1; /* 1, where the file does not say */
+    t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "", TOKENIZE_START, "1");
+    tokenizer_close(t);
+    gguf_close(&file);
     v = byte_level(a, "gpt-2");
     v.adds_bos = 1;
     v.adds_space = 1;
@@ -424,6 +488,21 @@ ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
     assert_null(tokenizer_open(&file, &error));
     assert_string_equal(error.message, "tokenizer.ggml.scores has no number for token 0");
     gguf_close(&file);
+    w = gguf_start(a, 3, 0, 2);
+    gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
+    gguf_put_text(&w, "tokenizer.ggml.tokens", "a");
+    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    assert_null(tokenizer_open(&file, &error));
+    assert_string_equal(error.message, "the file has no tokenizer.ggml.tokens");
+    gguf_close(&file);
+    w = gguf_start(a, 3, 0, 2);
+    gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
+    gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, 1);
+    gguf_put_string(&w, "a");
+    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    assert_null(tokenizer_open(&file, &error));
+    assert_string_equal(error.message, "the file has no tokenizer.ggml.merges");
+    gguf_close(&file);
 }
 
 /* Round trips. */
@@ -517,6 +596,83 @@ ARENA_TEST(random_texts_come_back)
     assert_round_trips(a, t, 300);
     tokenizer_close(t);
     gguf_close(&file);
+}
+
+/* Merging as it is defined: of all pairs of neighbours the best, the leftmost of equal ones, until
+ * none makes a token. Writes the tokens. */
+static size_t merge_slowly(const vocabulary *v, const char *text, uint32_t *tokens)
+{
+    size_t count = strlen(text), ends[256];
+    for (size_t i = 0; i < count; i++)
+        ends[i] = i + 1;
+    for (;;) {
+        size_t best = count;
+        float best_score = -1e9f;
+        for (size_t i = 0; i + 1 < count; i++) {
+            size_t start = i ? ends[i - 1] : 0, length = ends[i + 1] - start;
+            for (uint32_t t = 259; t < v->count; t++) {
+                bool is_it = strlen(v->tokens[t]) == length &&
+                             memcmp(v->tokens[t], text + start, length) == 0;
+                if (is_it && v->scores[t] > best_score) {
+                    best = i;
+                    best_score = v->scores[t];
+                }
+            }
+        }
+        if (best == count)
+            break;
+        memmove(ends + best, ends + best + 1, (--count - best) * sizeof *ends);
+    }
+    for (size_t i = 0, start = 0; i < count; start = ends[i++])
+        for (uint32_t t = 259; t < v->count; t++)
+            if (strlen(v->tokens[t]) == ends[i] - start &&
+                memcmp(v->tokens[t], text + start, ends[i] - start) == 0)
+                tokens[i] = t;
+    return count;
+}
+
+/* All of three letters, and random longer texts of them with random scores, some the same. */
+static vocabulary random_pieces(arena *a, uint64_t *state)
+{
+    vocabulary v = sentencepiece(a);
+    v.count = 259;
+    v.adds_space = 0;
+    for (uint32_t length = 1; length <= 5; length++) {
+        uint32_t texts = length == 1 ? 3 : length == 2 ? 9 : length == 3 ? 27 : 81;
+        for (uint32_t i = 0; i < texts && v.count < MAX_TOKENS; i++) {
+            char *text = arena_zalloc(a, 8);
+            for (uint32_t c = 0, rest = i; c < length; c++, rest /= 3)
+                text[c] = (char)('a' + rest % 3);
+            if (length == 1 || next_random(state) % 2)
+                add_token(&v, text, -(float)(next_random(state) % 40), NORMAL);
+        }
+    }
+    return v;
+}
+
+ARENA_TEST(merging_by_a_heap_is_merging_the_best_pair_each_time)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint64_t state = seed;
+        gguf_file file;
+        gguf_error error;
+        vocabulary v = random_pieces(a, &state);
+        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        for (unsigned i = 0; i < 20; i++) {
+            char text[201] = "";
+            uint32_t expected[200];
+            token_list tokens = { 0 };
+            for (uint32_t c = next_random(&state) % 200; c; c--)
+                text[c - 1] = (char)('a' + next_random(&state) % 3);
+            size_t count = merge_slowly(&v, text, expected);
+            assert_true(tokenizer_encode(t, text, strlen(text), 0, &tokens));
+            assert_int_equal(tokens.count, count);
+            assert_memory_equal(tokens.items, expected, count * sizeof *expected);
+            free(tokens.items);
+        }
+        tokenizer_close(t);
+        gguf_close(&file);
+    }
 }
 
 static const char *model_path(arena *a, const char *name)
