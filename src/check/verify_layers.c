@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "check/verify_step.h"
+#include "family/plan_make.h"
 
 /* Which kernels a layer's launches are of, in all steps. */
 static void note_kernels(const plan *p, int64_t layer, bool *used)

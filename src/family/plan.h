@@ -99,11 +99,6 @@ typedef struct plan {
     size_t kernel_count;
 } plan;
 
-/* Makes the plan for a decoder on some targets, oldest first. NULL and an error at where, that says
- * which tensor and size, where a kernel does not take what the decoder needs. */
-plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
-                size_t wanted_count, diags *d);
-
 /* Offset in the cache of K of a layer and sequence; V is cache_bytes behind it. */
 uint64_t plan_cache_offset(const plan *p, int64_t sequence, int64_t layer);
 

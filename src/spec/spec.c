@@ -15,6 +15,7 @@
 #include "spec/product.h"
 #include "spec/section.h"
 #include "spec/values.h"
+#include "family/plan_make.h"
 
 enum { MAX_PREFIX = 64 };
 

@@ -1,0 +1,147 @@
+#include "family/plan_make.h"
+
+#include "family/memory_plan.h"
+#include "family/plan_layer.h"
+
+/* Places a part behind all others of its memory. */
+static uint64_t take(plan *p, plan_memory memory, uint64_t bytes)
+{
+    uint64_t at = p->bytes[memory];
+    p->bytes[memory] = at + (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    return at;
+}
+
+static void place_tensor(planner *p, decoder_tensor t, int64_t layer)
+{
+    const decoder *d = p->d;
+    char name[DECODER_NAME];
+    decoder_tensor_name(t, layer, name);
+    plan_tensor made = {
+        .name = arena_strdup(p->arena, name),
+        .tensor = t,
+        .layer = layer,
+        .format = decoder_format(d, t, layer),
+        .rows = decoder_rows(d, t),
+        .columns = decoder_columns(d, t),
+        .bytes = decoder_bytes(d, t, layer),
+    };
+    made.offset = take(p->plan, PLAN_WEIGHTS, made.bytes);
+    if (!layer)
+        p->first_tensor[t] = p->tensors.count;
+    *VEC_PUSH(p->arena, &p->tensors) = made;
+}
+
+/* In the order of use: those ahead of the layers, the layers', those behind them. */
+static void place_tensors(planner *p)
+{
+    const decoder *d = p->d;
+    for (int t = 0; t < TENSOR_OUTPUT_NORM; t++)
+        if (d->has[t] && !tensor_infos[t].by_layer)
+            place_tensor(p, (decoder_tensor)t, 0);
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        for (int t = 0; t < TENSOR_COUNT; t++)
+            if (d->has[t] && tensor_infos[t].by_layer)
+                place_tensor(p, (decoder_tensor)t, layer);
+    for (int t = TENSOR_OUTPUT_NORM; t < TENSOR_COUNT; t++)
+        if (d->has[t])
+            place_tensor(p, (decoder_tensor)t, 0);
+    p->plan->tensors = p->tensors.items;
+    p->plan->tensor_count = p->tensors.count;
+}
+
+static void size_buffers(planner *p)
+{
+    const decoder *d = p->d;
+    int64_t q = d->num_heads * d->head_dim, kv = d->num_kv_heads * d->head_dim;
+    bool post_attention = d->has[TENSOR_POST_ATTENTION_NORM],
+         post_ffw = d->has[TENSOR_POST_FFW_NORM];
+    const int64_t values[BUFFERS] = {
+        [BUFFER_H] = d->hidden,
+        [BUFFER_QKV] = q + 2 * kv,
+        [BUFFER_Q] = q,
+        [BUFFER_O] = q,
+        [BUFFER_MIDDLE] = d->hidden,
+        [BUFFER_F] = d->ff,
+        [BUFFER_PRODUCT] = post_attention ? d->hidden : 0,
+        [BUFFER_DOWN] = post_ffw ? d->hidden : 0,
+    };
+    for (int i = 0; i < BUFFERS; i++)
+        p->buffer_bytes[i] = values[i] * p->m * (int64_t)sizeof(float);
+}
+
+static void make_step(planner *p, int64_t m, plan_step *step)
+{
+    const decoder *d = p->d;
+    *step = (plan_step){ .m = m,
+                         .logits_rows = d->all_logits ? m : 1,
+                         .sampled_rows = d->sequences > 1 && d->all_logits ? m : 1 };
+    p->m = m;
+    p->launches.count = 0;
+    size_buffers(p);
+    p->layer = -1;
+    plan_embed(p);
+    for (p->layer = 0; p->layer < d->layers; p->layer++) {
+        size_t before = p->launches.count;
+        plan_layer(p);
+        if (p->launches.count - before > step->layer_launches)
+            step->layer_launches = p->launches.count - before;
+    }
+    plan_logits(p, step->logits_rows);
+    plan_sample(p, step->sampled_rows, step->logits_rows);
+    planner_place_buffers(p, step);
+}
+
+static void place_state(planner *p)
+{
+    const decoder *d = p->d;
+    plan *made = p->plan;
+    plan_state *s = &made->state;
+    uint64_t rows = (uint64_t)made->rows, words = rows * sizeof(uint32_t);
+    s->tokens = take(made, PLAN_STATE, words);
+    s->positions = take(made, PLAN_STATE, words);
+    s->lengths = take(made, PLAN_STATE, words);
+    s->sampling = take(made, PLAN_STATE, rows * SAMPLING_WORDS * sizeof(uint32_t));
+    s->caches = take(made, PLAN_STATE, 2 * rows * (uint64_t)d->layers * sizeof(uint64_t));
+    s->logits =
+        take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));
+}
+
+static void place_caches(planner *p)
+{
+    static const format elements[] = { [KV_F32] = FORMAT_F32,
+                                       [KV_F16] = FORMAT_F16,
+                                       [KV_BF16] = FORMAT_BF16,
+                                       [KV_Q8_0] = FORMAT_Q8_0 };
+    const decoder *d = p->d;
+    uint64_t row = format_bytes(elements[d->kv_type], (uint64_t)d->head_dim);
+    uint64_t one = row * (uint64_t)(d->num_kv_heads * d->max_seq_len);
+    p->plan->cache_bytes = (one + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    p->plan->bytes[PLAN_CACHE] =
+        2 * (uint64_t)d->layers * (uint64_t)d->sequences * p->plan->cache_bytes;
+}
+
+plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
+                size_t wanted_count, diags *d)
+{
+    planner p = { .arena = a,
+                  .d = of,
+                  .plan = arena_zalloc(a, sizeof *p.plan),
+                  .targets = wanted,
+                  .target_count = wanted_count,
+                  .where = where,
+                  .diags = d,
+                  .errors = d->errors };
+    p.plan->decoder = of;
+    p.plan->rows = of->m[of->m_count - 1];
+    p.plan->step_count = (size_t)of->m_count;
+    p.plan->steps = arena_alloc(a, p.plan->step_count * sizeof *p.plan->steps);
+    place_tensors(&p);
+    place_caches(&p);
+    place_state(&p);
+    for (size_t i = 0; i < p.plan->step_count; i++)
+        make_step(&p, of->m[i], &p.plan->steps[i]);
+    planner_place_counters(&p, take(p.plan, PLAN_STATE, (uint64_t)p.counters));
+    p.plan->kernels = p.kernels.items;
+    p.plan->kernel_count = p.kernels.count;
+    return d->errors > p.errors ? NULL : p.plan;
+}

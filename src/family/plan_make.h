@@ -1,0 +1,12 @@
+/* From a decoder to the plan of its steps. */
+#ifndef PTXGEN_FAMILY_PLAN_MAKE_H
+#define PTXGEN_FAMILY_PLAN_MAKE_H
+
+#include "family/plan.h"
+
+/* Makes the plan for a decoder on some targets, oldest first. NULL and an error at where, that says
+ * which tensor and size, where a kernel does not take what the decoder needs. */
+plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
+                size_t wanted_count, diags *d);
+
+#endif
