@@ -19,7 +19,6 @@
 #ifndef PTXGEN_FAMILY_PLAN_H
 #define PTXGEN_FAMILY_PLAN_H
 
-#include "base/diag.h"
 #include "family/family.h"
 #include "ref/decoder.h"
 

@@ -1,7 +1,8 @@
-/* From a decoder to the plan of its steps. */
+/* Makes plans: which launches a decoder's steps are, and where everything lies. */
 #ifndef PTXGEN_FAMILY_PLAN_MAKE_H
 #define PTXGEN_FAMILY_PLAN_MAKE_H
 
+#include "base/diag.h"
 #include "family/plan.h"
 
 /* Makes the plan for a decoder on some targets, oldest first. NULL and an error at where, that says

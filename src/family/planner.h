@@ -5,6 +5,7 @@
 #define PTXGEN_FAMILY_PLANNER_H
 
 #include "base/name_map.h"
+#include "base/diag.h"
 #include "family/plan.h"
 
 /* The launches of a layer, ahead of and behind which stand those of the model. */

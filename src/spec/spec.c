@@ -11,11 +11,11 @@
 #include "spec/decoder.h"
 #include "spec/files.h"
 #include "base/name_map.h"
+#include "family/plan_make.h"
 #include "spec/limits.h"
 #include "spec/product.h"
 #include "spec/section.h"
 #include "spec/values.h"
-#include "family/plan_make.h"
 
 enum { MAX_PREFIX = 64 };
 
