@@ -268,6 +268,8 @@ static void put_written(run *r, size_t folder_count)
     if (set->pipeline_count)
         strbuf_format(r->out, ", %zu pipeline%s", set->pipeline_count,
                       set->pipeline_count == 1 ? "" : "s");
+    if (set->plan)
+        strbuf_put(r->out, ", 1 decoder");
     strbuf_format(r->out, " -> %s (%zu files, %zu changed", r->outputs.items[GENERATED_HEADER].path,
                   r->outputs.count, changed);
     if (r->stale.count)

@@ -20,7 +20,7 @@ import tempfile
 
 TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "number": (int, float), "integer": int}
 KNOWN = {"$schema", "title", "description", "$defs", "type", "required", "additionalProperties", "properties",
-         "items", "minItems", "maxItems", "enum", "pattern", "minimum", "$ref"}
+         "items", "minItems", "maxItems", "enum", "const", "pattern", "minimum", "$ref"}
 
 
 def problems(schema, value, root, at="manifest"):
@@ -36,6 +36,8 @@ def problems(schema, value, root, at="manifest"):
         return
     if "enum" in schema and value not in schema["enum"]:
         yield f"{at} is {value!r}, none of {schema['enum']}"
+    if "const" in schema and (value != schema["const"] or type(value) is not type(schema["const"])):
+        yield f"{at} is {value!r}, not {schema['const']!r}"
     if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
         yield f"{at} is {value!r}, not {schema['pattern']}"
     if isinstance(value, (int, float)) and value < schema.get("minimum", value):
@@ -78,7 +80,7 @@ def changes(value):
 # What may be missing, by the way to it: an object whose keys are free, or an optional key.
 FREE = re.compile(r"(config|bind|arguments): (without|with something more)|"
                   r"without (decoder|grid_expr|dynamic_expr|precision|chosen_by|chosen_for|chosen_with|element|bytes|align|"
-                  r"target|layout)$|conventions: with something more")
+                  r"target|layout|same_bits)$|conventions: with something more")
 
 
 def check(schema, path, failures):
