@@ -421,6 +421,29 @@ static void note_proof(kernel *k, const verify_result *r)
     }
 }
 
+/* Whether a set has all kernels of its plan: a part of a spec has not. */
+static bool has_step(const kernel_set *set)
+{
+    for (size_t i = 0; set->plan && i < set->plan->kernel_count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < set->kernel_count && !found; k++)
+            found = strcmp(set->kernels[k].instance->name, set->plan->kernels[i].name) == 0;
+        if (!found)
+            return false;
+    }
+    return set->plan != NULL;
+}
+
+static void prove_step(arena *a, const kernel_set *set, uint64_t seed, unsigned jobs,
+                       verification *out, diags *d)
+{
+    out->plan = set->plan;
+    out->step = verify_step(a, set->plan, set->targets, set->target_count, set->kernels,
+                            set->kernel_count, seed, jobs);
+    if (!out->step.right)
+        diag_error(d, DIAG_VERIFY_FAILED, set->plan->kernels[0].where, "%s", out->step.message);
+}
+
 bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d)
 {
@@ -428,7 +451,10 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
     proofs all = {
         .seed = seed,
         .list = arena_zalloc(a, count * sizeof *all.list),
-        .work = { .show = show, .what = "verify", .total = count, .busy = ATOMIC_FLAG_INIT },
+        .work = { .show = show,
+                  .what = "verify",
+                  .total = count + has_step(set),
+                  .busy = ATOMIC_FLAG_INIT },
     };
     for (size_t i = 0; i < count; i++) {
         bool generated = i < set->kernel_count;
@@ -445,6 +471,10 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
             note_proof(&set->kernels[i], &all.list[i].result);
         out->right += out->kernels[i].right;
         arena_free(all.list[i].arena);
+    }
+    if (has_step(set) && out->right == count) {
+        prove_step(a, set, seed, jobs, out, d);
+        finished_one(&all.work);
     }
     return d->errors == 0;
 }

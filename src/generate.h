@@ -9,6 +9,7 @@
 #include "emit/ninja.h"
 #include "family/kernel.h"
 #include "check/ptxas.h"
+#include "check/verify_step.h"
 #include "spec/spec.h"
 
 /* Called after each finished piece of long work, from one thread at a time; may be NULL. */
@@ -64,11 +65,14 @@ typedef struct verified {
 typedef struct verification {
     verified *kernels; /* those of the set, then the edited ones */
     size_t right, checked;
+    const plan *plan; /* of the step that was run; NULL: none was */
+    step_result step;
 } verification;
 
 /* Runs every kernel on the emulator, on jobs threads, and notes the errors; and those edited ones
  * that stand in files beside what the header holds. A wrong result is an error at the instance's
- * section or at a line of the file. */
+ * section or at a line of the file. Where all are right, and all of a decoder's are there, its step
+ * is run: what is wrong with it is an error at its section. */
 bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d);
 

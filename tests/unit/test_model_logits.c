@@ -110,6 +110,29 @@ ARENA_TEST(logits_are_those_that_others_computed)
     }
 }
 
+/* Behind the embedding and behind each layer. */
+ARENA_TEST(hidden_states_are_those_that_others_computed)
+{
+    for (size_t i = 0; i < MODELS; i++) {
+        tested_model m;
+        if (!open_model(a, names[i], 0, &m))
+            skip();
+        const decoder *d = &m.model.decoder;
+        size_t values = (size_t)(d->layers + 1) * (size_t)d->hidden;
+        const json_t *positions = json_object_get(m.json, "hidden_positions");
+        const double *golden = read_golden(&m, "hidden", 2 * values);
+        double *hidden = arena_alloc(a, m.token_count * values * sizeof *hidden), most = 0;
+        ref_step_feed(ref_step_new(a, d, weights_of, &m), m.tokens, m.token_count, NULL, hidden);
+        for (size_t v = 0; v < 2 * values; v++) {
+            size_t at = (size_t)json_integer_value(json_array_get(positions, v / values));
+            most = fmax(most, fabs(hidden[at * values + v % values] - golden[v]));
+        }
+        if (!(most < TOLERANCE))
+            fail_msg("%s: hidden states are off by %g", names[i], most);
+        close_model(&m);
+    }
+}
+
 ARENA_TEST(logits_of_rounded_caches_are_those_that_others_computed)
 {
     static const int64_t types[] = { KV_F16, KV_BF16, KV_Q8_0 };

@@ -1,0 +1,247 @@
+/* --verify of a step: what is right passes, and faults of a plan are found and named. */
+#include <string.h>
+
+#include "test_arena.h"
+#include "check/verify_step.h"
+#include "generate.h"
+
+#define HEAD  "[ptxgen]\nprefix = t\ntargets = sm_80\n[decoder]\n"
+#define SIZES "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"
+
+typedef struct sample {
+    const char *name, *text;
+} sample;
+
+/* The features of the architectures, small. */
+static const sample samples[] = {
+    { "llama", HEAD SIZES "layers = 3\nmax_seq_len = 64\nrope_factors = tensor\nweights = q8_0\n"
+                          "weights.ffn_down = q5_0: 1\nweights.attn_v = q4_0: 1..2\nm = 1, 3, 8\n"
+                          "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, "
+                          "ffn_down\n" },
+    { "gemma",
+      HEAD SIZES "layers = 4\nmax_seq_len = 128\nweights = q4_1\nrope = neox\nwindow = 40\n"
+                 "window_layers = 0..2\nrope_base.window = 500\noutput = tied\n"
+                 "norms = attn_q_norm, attn_k_norm, post_attention_norm, post_ffw_norm\n"
+                 "attention_softcap = 6\nfinal_softcap = 15\nembedding_scale = 8\n"
+                 "activation = gelu\nkv_type = q8_0\n" },
+    { "phi", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = q8_0\nrope = neox\n"
+                        "rope_factors = long\nrope_magnitude = 1.19\nfused = attn_qkv, "
+                        "ffn_gate_up\nkv_type = bf16\n" },
+    { "granite", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = iq4_nl\nembedding_scale = 12\n"
+                            "residual_scale = 0.22\nlogit_scale = 0.125\n"
+                            "attention_scale = 0.0625\nrope_dims = 16\n" },
+    { "mistral", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = f16\nrope_scaling = yarn\n"
+                            "rope_factor = 4\nrope_original_context = 16\n"
+                            "temperature_scale = 0.3\ntemperature_length = 16\n"
+                            "sequences = 3\nlogits = all\nm = 1, 4\nkv_type = f32\n" },
+    { "exact", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = q8_0\nprecision = f32\n" },
+};
+
+typedef struct made {
+    spec spec;
+    kernel_set set;
+    decoder decoder; /* a copy that may be changed, as the plan */
+    plan plan;
+} made;
+
+static void make(arena *a, const char *text, made *m)
+{
+    diags d = diags_new(a);
+    if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &m->spec, &d) ||
+        !generate_kernels(a, &m->spec, &m->set, &d)) {
+        strbuf messages = strbuf_new(a);
+        diags_render(&d, &messages, false);
+        fail_msg("%s", messages.text);
+    }
+    m->decoder = *m->set.plan->decoder;
+    m->plan = *m->set.plan;
+    m->plan.decoder = &m->decoder;
+}
+
+static step_result run(arena *a, const made *m)
+{
+    return verify_step(a, &m->plan, m->set.targets, m->set.target_count, m->set.kernels,
+                       m->set.kernel_count, 1, 1);
+}
+
+ARENA_TEST(steps_of_all_features_are_right)
+{
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        made m;
+        make(a, samples[i].text, &m);
+        step_result r = run(a, &m);
+        if (!r.right)
+            fail_msg("%s: %s", samples[i].name, r.message);
+        assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions >= 6);
+    }
+}
+
+/* The plan as it is: all layers, by their own numbers. */
+static step_result run_plan(arena *a, const made *m)
+{
+    chosen_layers all = { .count = m->decoder.layers };
+    for (int64_t i = 0; i < all.count; i++)
+        all.numbers[i] = i;
+    return verify_plan(a, &m->plan, &all, m->set.kernels, m->set.kernel_count, 1, 1);
+}
+
+static void assert_finds(arena *a, const made *m, const char *words)
+{
+    step_result r = run_plan(a, m);
+    if (r.right || !strstr(r.message, words))
+        fail_msg("'%s' is not in '%s'", words, r.right ? "right" : r.message);
+}
+
+/* A launch of the steps of one token, by a word of what is said of it. */
+static plan_launch *find_launch(const made *m, int64_t layer, const char *said)
+{
+    const plan_step *step = &m->plan.steps[0];
+    for (size_t i = 0; i < step->launch_count; i++)
+        if (step->launches[i].layer == layer && strstr(step->launches[i].said, said))
+            return &step->launches[i];
+    fail_msg("no launch says '%s'", said);
+    return NULL;
+}
+
+static plan_argument *find_argument(arena *a, const made *m, plan_launch *l, const char *name)
+{
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, &m->plan.kernels[l->kernel], params);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(params[i].name, name) == 0)
+            return &l->arguments[i];
+    fail_msg("no parameter is %s", name);
+    return NULL;
+}
+
+static void swap(plan_argument *x, plan_argument *y)
+{
+    plan_argument kept = *x;
+    *x = *y;
+    *y = kept;
+}
+
+enum { LLAMA, GEMMA, PHI, GRANITE, MISTRAL, EXACT };
+
+ARENA_TEST(a_wrong_row_of_weights_is_found)
+{
+    made m;
+    make(a, samples[LLAMA].text, &m);
+    plan_argument *w = find_argument(a, &m, find_launch(&m, 1, "ffn_down"), "w");
+    uint64_t bytes = format_bytes((format)m.decoder.formats[TENSOR_FFN_DOWN][1], 96);
+    w->offset += bytes;
+    assert_finds(a, &m, "out of bounds");
+    w->offset -= bytes;
+    w = find_argument(a, &m, find_launch(&m, 1, "ffn_down"), "bias");
+    w->offset = find_argument(a, &m, find_launch(&m, 0, "ffn_down"), "bias")->offset;
+    assert_finds(a, &m, "layer 1: h[");
+}
+
+ARENA_TEST(swapped_keys_and_values_are_found)
+{
+    made m;
+    make(a, samples[LLAMA].text, &m);
+    plan_launch *rope = find_launch(&m, 0, "cache");
+    swap(find_argument(a, &m, rope, "k"), find_argument(a, &m, rope, "v"));
+    assert_finds(a, &m, "layer 0: K[");
+    swap(find_argument(a, &m, rope, "k"), find_argument(a, &m, rope, "v"));
+    plan_launch *attention = find_launch(&m, 2, "-> o");
+    swap(find_argument(a, &m, attention, "k"), find_argument(a, &m, attention, "v"));
+    assert_finds(a, &m, "layer 2: h[");
+}
+
+ARENA_TEST(a_missing_residual_is_found)
+{
+    made m;
+    make(a, samples[GRANITE].text, &m);
+    plan_launch *output = find_launch(&m, 1, "attn_output");
+    find_argument(a, &m, output, "residual")->offset = find_argument(a, &m, output, "x")->offset;
+    assert_finds(a, &m, "layer 1: h[");
+}
+
+ARENA_TEST(a_wrong_place_of_the_next_position_is_found)
+{
+    made m;
+    make(a, samples[PHI].text, &m);
+    plan_launch *chooses = find_launch(&m, m.decoder.layers, "token, position");
+    swap(find_argument(a, &m, chooses, "next_position"), find_argument(a, &m, chooses, "length"));
+    assert_finds(a, &m, "the next position of row 0 is 2, expected 1");
+}
+
+/* What the kernels were made for is not what the reference computes. */
+ARENA_TEST(other_architectures_are_found)
+{
+    made m;
+    make(a, samples[GEMMA].text, &m);
+    const decoder right = m.decoder;
+    m.decoder.window++;
+    assert_finds(a, &m, "behind earlier positions, the last at position");
+    m.decoder.window = right.window - 1;
+    assert_finds(a, &m, "layer 0: h[");
+    m.decoder = right;
+    m.decoder.windowed[1] = 0;
+    assert_finds(a, &m, "layer 1: ");
+    m.decoder = right;
+    m.decoder.rope[1].base = right.rope[0].base;
+    assert_finds(a, &m, "layer 0: K[");
+    m.decoder = right;
+    m.decoder.attention_softcap = 0;
+    m.decoder.attention_scale = 2 / 5.65685424949238;
+    assert_finds(a, &m, "layer 0: h[");
+    m.decoder = right;
+    m.decoder.final_softcap = 0;
+    assert_finds(a, &m, "behind the layers: logits[0][");
+    m.decoder = right;
+    m.decoder.embedding_scale = 0;
+    assert_finds(a, &m, "ahead of the layers: h[");
+    make(a, samples[MISTRAL].text, &m);
+    m.decoder.rope[0].style = ROPE_NEOX;
+    assert_finds(a, &m, "layer 0: K[");
+    make(a, samples[MISTRAL].text, &m);
+    m.decoder.rope[0].temperature_length = 0;
+    assert_finds(a, &m, "layer 0: h[");
+}
+
+/* Of nothing that is rounded small errors show. */
+ARENA_TEST(exact_steps_are_held_to_closer_bounds)
+{
+    made m;
+    make(a, samples[EXACT].text, &m);
+    m.decoder.attention_scale = 1.01 / 5.65685424949238;
+    assert_finds(a, &m, "layer 0: h[");
+}
+
+ARENA_TEST(kernels_that_are_not_there_are_named)
+{
+    made m;
+    make(a, samples[EXACT].text, &m);
+    m.set.kernel_count--;
+    assert_finds(a, &m, "the step needs the kernel ");
+}
+
+ARENA_TEST(the_fewest_layers_are_run_that_have_all_kernels)
+{
+    made m;
+    make(a, samples[GEMMA].text, &m);
+    chosen_layers chosen = verify_choose_layers(a, &m.plan);
+    assert_int_equal(chosen.count, 2);
+    assert_int_equal(chosen.numbers[0], 0);
+    assert_int_equal(chosen.numbers[1], 3);
+    make(a, samples[LLAMA].text, &m);
+    chosen = verify_choose_layers(a, &m.plan);
+    assert_int_equal(chosen.count, 2);
+    assert_int_equal(chosen.numbers[0], 0);
+    assert_int_equal(chosen.numbers[1], 1);
+}
+
+ARENA_TEST(layers_that_are_not_run_have_to_be_like_those_that_are)
+{
+    made m;
+    make(a, samples[GEMMA].text, &m);
+    find_argument(a, &m, find_launch(&m, 1, "ffn_down"), "w")->offset =
+        find_argument(a, &m, find_launch(&m, 2, "ffn_down"), "w")->offset;
+    step_result r = run(a, &m);
+    assert_false(r.right);
+    assert_non_null(strstr(r.message, "step of 1, layer 1: stream_gemv"));
+    assert_non_null(strstr(r.message, "is not as in the layers that were run"));
+}
