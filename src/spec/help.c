@@ -31,8 +31,8 @@ static const purpose purposes[] = {
     { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
       true, OF(GEMV) },
     { "Several products of one vector",
-      "stream_gate_up for gate and up; a norm, bias or residual alone: stream_gemv", false,
-      OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
+      "stream_qkv, and stream_gate_up for gate and up; a norm, bias or residual alone: stream_gemv",
+      false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
     { "Vectors to q8_1", "ahead of products with quantized vectors", false, OF(QUANTIZE) },
     { "Attention",
       "gqa_flash_decoding for long sequences and batches; multi_warp_attention needs no scratch",
@@ -318,8 +318,9 @@ void spec_help_family(strbuf *out, const family *f)
     put_params(out, f);
     put_launch(out, &f->launch);
     if (f->same_bits)
-        strbuf_put(out, "bits    a row's results are the same for any grid, SM count and num_warps, "
-                        "alone or as one of m\n");
+        strbuf_put(out,
+                   "bits    a row's results are the same for any grid, SM count and num_warps, "
+                   "alone or as one of m\n");
 }
 
 void spec_help_decoder(strbuf *out)

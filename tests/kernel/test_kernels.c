@@ -122,6 +122,9 @@ static void is_right_with_formats_side_by_side(arena *a, const subject *s)
         check_text(a, s, arena_format(a, "%sk=768 n=5", formats_of), FILL_NORMAL);
         check_text(a, s, arena_format(a, "%sk=1280 n=33 norm=rms bias=add m=3", formats_of),
                    FILL_OUTLIERS);
+        /* Blocks that have rows of all of them. */
+        check_text(a, s, arena_format(a, "%sk=768 n=50 norm=rms num_warps=2", formats_of),
+                   FILL_NORMAL);
     }
 }
 
