@@ -165,6 +165,11 @@ static double memory_time(const cost_work *work, const cost_gpu *gpu)
     return work->bytes / gpu->bandwidth;
 }
 
+double cost_of_bytes(double bytes, const cost_gpu *gpu)
+{
+    return LATENCY + bytes / gpu->bandwidth;
+}
+
 double cost_least(const cost_figures *f, const family *of, const cost_work *work,
                   const cost_gpu *gpu)
 {

@@ -81,6 +81,10 @@ typedef struct cost_prediction {
 cost_prediction cost_predict(const cost_figures *f, const instance *in, const cost_work *work,
                              const cost_gpu *gpu);
 
+/* What a kernel takes of which nothing is known but its bytes: one wait for memory, and the time of
+ * a copy. */
+double cost_of_bytes(double bytes, const cost_gpu *gpu);
+
 /* What no launch of the family's kernels can be faster than: a bound that costs no formula. */
 double cost_least(const cost_figures *f, const family *of, const cost_work *work,
                   const cost_gpu *gpu);

@@ -1,6 +1,6 @@
 /* A launch takes what cost.h predicts for its kernel; where that was not counted, or touches a part
- * of its buffers alone, it takes what its bytes take at the speed of a copy. What launches
- * themselves take, and what one kernel could do while the one ahead ends, is left out.
+ * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of a copy.
+ * What launches themselves take, and what one kernel could do while the one ahead ends, is left out.
  */
 #include "cost/plan_cost.h"
 
@@ -85,7 +85,7 @@ static launch_cost cost_of(arena *a, const instance *planned, const cost_gpu *gp
     if (in.shape.max_seq_len > USUAL_POSITIONS)
         in.shape.max_seq_len = USUAL_POSITIONS;
     launch_cost cost = { .bytes = touched_bytes(a, &in), .bound = "" };
-    cost.seconds = cost.bytes / gpu->bandwidth;
+    cost.seconds = cost_of_bytes(cost.bytes, gpu);
     if (touches_a_part(&in) || !cost_find(&in, gpu->target->sm, &figures))
         return cost;
     cost_work work = cost_work_of(a, &in);
@@ -277,6 +277,6 @@ void cost_plan(strbuf *out, const plan *p, const target *t)
         p->decoder->max_seq_len < USUAL_POSITIONS ? p->decoder->max_seq_len : USUAL_POSITIONS;
     strbuf_format(out,
                   "model   times are predicted, not measured; attention to %" PRId64 " positions; "
-                  "~ by its bytes alone\n",
+                  "~ by bytes alone\n",
                   positions);
 }

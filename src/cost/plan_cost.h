@@ -1,4 +1,4 @@
-/* The plan of a decoder's steps, as a person reads it, with the time that each launch should take. */
+/* The plan of a decoder's steps, as a person reads it, with the time that a launch should take. */
 #ifndef PTXGEN_COST_PLAN_COST_H
 #define PTXGEN_COST_PLAN_COST_H
 

@@ -607,6 +607,33 @@ TEST_WITH(print_outputs_names_all_that_is_written_and_writes_nothing, enter_fold
                      0);
 }
 
+TEST_WITH(a_plan_shows_what_each_step_launches_and_writes_nothing, enter_folder, leave_folder)
+{
+    fixture *f = *state;
+    write_text(f, "model.ini",
+               "[ptxgen]\nprefix = model\ntargets = sm_80, sm_90\n"
+               "[decoder]\narchitecture = llama\nlayers = 3\nhidden = 256\nff = 512\n"
+               "num_heads = 4\nnum_kv_heads = 2\nhead_dim = 64\nvocab = 320\n"
+               "norm_epsilon = 1e-5\nrope = norm\nrope_base = 10000\nmax_seq_len = 64\n"
+               "kv_type = f16\nm = 1, 8\nweights = q8_0\nweights.ffn_down = q4_k: 1\n");
+    static const char *const shown[] = {
+        "^step of 1 token, 21 launches, .* on sm_90 (memory alone ",
+        "^step of 8 tokens, 21 launches, .* on sm_90 (memory alone ",
+        "^      layer 0, 2:$",
+        "^      layer 1:$",
+        "^    1 embed_rows q8_0 .* us$",
+        "^   13 stream_gemv q4_k .*ffn_down",
+        "^   21 sample  *logits -> token, position, length ",
+        "^memory  weights [0-9.]* MiB, cache [0-9.]* KiB (64 positions, f16), state ",
+    };
+    write_text(f, "plan", ptxgen(f, "--spec model.ini --plan").out);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (shell(arena_format(f->arena, "grep -q '%s' plan", shown[i])) != 0)
+            fail_msg("not in the plan: %s", shown[i]);
+    check(f, &(invocation){ "--spec model.ini --plan --target sm_80", 0, NULL, "" });
+    assert_int_equal(shell("ls | grep -q model_kernels"), 1);
+}
+
 TEST_WITH(a_second_run_touches_no_file, enter_folder, leave_folder)
 {
     fixture *f = *state;
