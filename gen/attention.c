@@ -127,6 +127,7 @@ const family incremental_attention = {
     .summary = "decode attention, one warp a head, online softmax, GQA",
     .computes = "o[h] = softmax(q[h] K' scale) V",
     .op = OP_ATTENTION,
+    .same_bits = true,
     .activations = FORMAT_F32,
     .preference = 1,
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQ_LEN, ATTENTION_OPTIONS, KEY_END },
@@ -163,6 +164,7 @@ const family batched_incremental_attention = {
     .summary = "decode attention of m sequences, one warp a head and sequence, GQA",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     .op = OP_BATCHED_ATTENTION,
+    .same_bits = true,
     .activations = FORMAT_F32,
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, ATTENTION_OPTIONS, KEY_DIMS, KEY_END },
     .params =

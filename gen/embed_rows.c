@@ -77,6 +77,7 @@ const family embed_rows = {
     .summary = "rows of an embedding of any format by token, read from device memory",
     .computes = "y[m,k] = scale W[token[m],k]",
     .op = OP_EMBED_ROWS,
+    .same_bits = true,
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_SCALE("of a row"),
                            KEY_DIMS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*k", 16), WEIGHTS(w, "n*k"),

@@ -354,6 +354,8 @@ const family gqa_flash_decoding = {
     .summary = "decode attention of m sequences by chunks, a block all query heads of a KV head",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
     .op = OP_BATCHED_ATTENTION,
+    .same_bits = true,
+    .same_bits_with = KEY_FIELD(chunking),
     .activations = FORMAT_F32,
     .preference = 10,
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,

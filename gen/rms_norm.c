@@ -315,6 +315,7 @@ const family rms_norm = {
     .summary = "RMS norm of rows, with the addition to h ahead of it or behind it",
     .computes = "y[m,k] = rmsnorm(x[m,k]) * gamma[k], with residual also h_out = h + ...",
     .op = OP_RMS_NORM,
+    .same_bits = true,
     .activations = FORMAT_F32,
     .keys = keys,
     .params = params,

@@ -224,6 +224,7 @@ const family rope_kv_write = {
     .summary = "head norms and RoPE of q and k, K and V into their caches, one warp a head and row",
     .computes = "q[m,h] = rope(norm(qkv[m,h])), K[m][h,pos] = rope(norm(..)), V[m][h,pos] = ..",
     .op = OP_ROPE_KV_WRITE,
+    .same_bits = true,
     .activations = FORMAT_F32,
     .keys =
         (const key[]){

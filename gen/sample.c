@@ -201,6 +201,7 @@ const family sample = {
     .computes =
         "token[m] = one of n by logits[m,n], next_position = positions+1, length = positions+2",
     .op = OP_SAMPLE,
+    .same_bits = true,
     .activations = FORMAT_F32,
     .keys = keys,
     .params = params,

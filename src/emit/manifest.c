@@ -169,7 +169,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
         json_put_string(item, "edited_fnv1a64", fnv1a64_text(a, d->checksum));
     if (in->family->activations != FORMAT_NONE)
         json_put_string(item, "precision", formats[instance_precision(in)].name);
-    if (in->family->same_bits)
+    if (instance_same_bits(in))
         json_put(item, "same_bits", json_true());
     return item;
 }

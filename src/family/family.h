@@ -327,13 +327,14 @@ struct family {
     operation op;
     format weights, activations; /* what PREFIX_find looks for; FORMAT_NONE where it has none, or
                                     where a key says the weights */
-    bool quantizes;  /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
-                        are  floats */
-    bool same_bits;  /* a row's results are the same to the bit whatever the grid, the number of SMs
-                        and of warps, and whether alone or as one of m */
-    int preference;  /* among families that fit a query the highest is found */
-    const key *keys; /* ends with KEY_END */
-    const param *params; /* outputs, weights, inputs, numbers; ends with PARAM_END */
+    bool quantizes; /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
+                       are  floats */
+    bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
+                       and of warps, and whether alone or as one of m, */
+    size_t same_bits_with; /* where this field of the instance is not 0; 0: always */
+    int preference;        /* among families that fit a query the highest is found */
+    const key *keys;       /* ends with KEY_END */
+    const param *params;   /* outputs, weights, inputs, numbers; ends with PARAM_END */
     launch launch;
 
     /* Problems between keys that the table cannot say: NULL or a message, and the key to blame. */
@@ -415,6 +416,9 @@ const char *instance_make_name(arena *a, const instance *in);
 
 /* The values that a spec would give for it: "k=4096 n=4096 num_warps=2". */
 const char *instance_configuration(arena *a, const instance *in);
+
+/* Whether the family's promise of the same bits holds of an instance. */
+bool instance_same_bits(const instance *in);
 
 /* The precisions with which variant = auto chose the instance for a target, a bit each. */
 unsigned instance_chosen(const instance *in, const target *t);

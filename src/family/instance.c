@@ -341,6 +341,14 @@ const char *instance_configuration(arena *a, const instance *in)
     return text.text;
 }
 
+bool instance_same_bits(const instance *in)
+{
+    int64_t wanted = 1;
+    if (in->family->same_bits_with)
+        memcpy(&wanted, (const char *)in + in->family->same_bits_with, sizeof wanted);
+    return in->family->same_bits && wanted;
+}
+
 unsigned instance_chosen(const instance *in, const target *t)
 {
     unsigned chosen = 0;

@@ -317,10 +317,14 @@ void spec_help_family(strbuf *out, const family *f)
     }
     put_params(out, f);
     put_launch(out, &f->launch);
-    if (f->same_bits)
-        strbuf_put(out,
-                   "bits    a row's results are the same for any grid, SM count and num_warps, "
-                   "alone or as one of m\n");
+    if (!f->same_bits)
+        return;
+    strbuf_put(out, "bits    a row's results are the same for any grid, SM count and num_warps, "
+                    "alone or as one of m");
+    for (const key *k = f->keys; f->same_bits_with && k->name; k++)
+        if (k->field == f->same_bits_with)
+            strbuf_format(out, ", with %s = %s", k->name, k->choices[1].word);
+    strbuf_char(out, '\n');
 }
 
 void spec_help_decoder(strbuf *out)
