@@ -202,6 +202,20 @@ ARENA_TEST(other_architectures_are_found)
     assert_finds(a, &m, "layer 0: h[");
 }
 
+/* One position of so many shows, since the first ones of a cache are large. */
+ARENA_TEST(long_windows_that_are_one_off_are_found)
+{
+    static const char text[] = HEAD SIZES "layers = 2\nmax_seq_len = 1k\nweights = q8_0\n"
+                                          "window = 800\nwindow_layers = 1\nm = 1, 2\n";
+    made m;
+    make(a, text, &m);
+    assert_true(run_plan(a, &m).right);
+    m.decoder.window = 801;
+    assert_finds(a, &m, "layer 1: h[");
+    m.decoder.window = 799;
+    assert_finds(a, &m, "layer 1: h[");
+}
+
 /* Of nothing that is rounded small errors show. */
 ARENA_TEST(exact_steps_are_held_to_closer_bounds)
 {
