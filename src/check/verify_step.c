@@ -495,7 +495,7 @@ static void add_row(step_rows *r, const trial *t, int64_t sequence, uint32_t tok
 static void add_no_row(step_rows *r)
 {
     r->is_row[r->m] = false;
-    r->rows[r->m] = (ref_row){ 0, 0 };
+    r->rows[r->m] = (ref_row){ 0, UINT32_MAX };
     r->positions[r->m] = UINT32_MAX;
     r->lengths[r->m++] = 0;
 }
@@ -558,14 +558,17 @@ static bool run_alone(trial *t, const plan_step *step, const step_rows *all)
     return true;
 }
 
-/* m tokens of a sequence, then the last of them alone. */
-static bool run_tokens(trial *t, const plan_step *step, int64_t sequence)
+/* Some tokens of a sequence behind rows that are none, as at the end of a prompt; then the last of
+ * them alone. */
+static bool run_tokens(trial *t, const plan_step *step, int64_t sequence, int64_t count)
 {
     step_rows r = { 0 };
     arena_reset(t->scratch);
-    if (!has_room(t, sequence, step->m))
+    if (!has_room(t, sequence, count))
         return true;
-    for (int64_t i = 0; i < step->m; i++)
+    for (int64_t i = count; i < step->m; i++)
+        add_no_row(&r);
+    for (int64_t i = 0; i < count; i++)
         add_row(&r, t, sequence, random_token(t));
     return run_step(t, step, &r, false) &&
            (step->m == 1 || !step_of_one(t->v->plan) || run_alone(t, step, &r));
@@ -634,8 +637,10 @@ static bool run_from_the_start(trial *t)
     const plan *p = t->v->plan;
     start_at(t, 0, 0);
     for (size_t i = 0; i < p->step_count; i++) {
+        const plan_step *step = &p->steps[i];
         bool enough = is_large(p) && i && i + 1 == p->step_count;
-        if (!enough && (!run_tokens(t, &p->steps[i], 0) || !run_chosen(t, 0)))
+        if (!enough && (!run_tokens(t, step, 0, step->m) || !run_chosen(t, 0) ||
+                        (step->m > 1 && !run_tokens(t, step, 0, (step->m + 1) / 2))))
             return false;
     }
     return true;
@@ -647,7 +652,8 @@ static bool run_at_an_edge(trial *t)
     uint64_t edge = edge_of(p), ahead = (uint64_t)p->rows / 2 + 1;
     start_at(t, 0, edge > ahead ? edge - ahead : 0);
     t->in_part = is_large(p);
-    return run_tokens(t, &p->steps[p->step_count - 1], 0) && run_chosen(t, 0) && run_chosen(t, 0);
+    return run_tokens(t, &p->steps[p->step_count - 1], 0, p->rows) && run_chosen(t, 0) &&
+           run_chosen(t, 0);
 }
 
 /* A token of each sequence, at positions of its own, behind rows that are none. */
