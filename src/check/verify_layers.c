@@ -1,8 +1,6 @@
-/* Which of a model's layers are run in place of all, and whether the others are like them. */
-#include <string.h>
+#include "check/verify_layers.h"
 
-#include "check/verify_step.h"
-#include "family/plan_make.h"
+#include <string.h>
 
 /* Which kernels a layer's launches are of, in all steps. */
 static void note_kernels(const plan *p, int64_t layer, bool *used)
@@ -155,23 +153,4 @@ const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
                     l->said);
         }
     return NULL;
-}
-
-step_result verify_step(arena *a, const plan *p, const target *const *wanted, size_t wanted_count,
-                        const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned jobs)
-{
-    arena *scratch = arena_new();
-    chosen_layers chosen = verify_choose_layers(scratch, p);
-    const decoder *d = verify_reduced_decoder(scratch, p->decoder, &chosen);
-    diags ignored = diags_new(scratch);
-    const plan *reduced = plan_make(scratch, d, (location){ 0 }, wanted, wanted_count, &ignored);
-    const char *differs =
-        reduced ? verify_same_launches(a, p, reduced) : "some layers of it have no plan";
-    step_result result = { .right = false, .message = differs };
-    if (!differs)
-        result = verify_plan(a, reduced, &chosen, kernels, kernel_count, seed, jobs);
-    result.layers = chosen.count;
-    result.of_layers = p->decoder->layers;
-    arena_free(scratch);
-    return result;
 }
