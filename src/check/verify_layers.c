@@ -141,6 +141,13 @@ static bool is_verified(const plan *p, const plan_step *step, size_t number, con
     return false;
 }
 
+static const char *layer_of(arena *a, const plan *p, const plan_launch *l)
+{
+    if (l->layer < 0 || l->layer >= p->decoder->layers)
+        return l->layer < 0 ? "ahead of the layers" : "behind the layers";
+    return arena_format(a, "layer %lld", (long long)l->layer);
+}
+
 const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
 {
     for (size_t s = 0; s < p->step_count; s++)
@@ -148,8 +155,8 @@ const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
             const plan_launch *l = &p->steps[s].launches[i];
             if (!is_verified(p, &p->steps[s], i, reduced, &reduced->steps[s]))
                 return arena_format(
-                    a, "step of %lld, layer %lld: %s (%s) is not as in the layers that were run",
-                    (long long)p->steps[s].m, (long long)l->layer, p->kernels[l->kernel].name,
+                    a, "step of %lld, %s: %s (%s) is not as in the layers that were run",
+                    (long long)p->steps[s].m, layer_of(a, p, l), p->kernels[l->kernel].name,
                     l->said);
         }
     return NULL;
