@@ -1,8 +1,6 @@
-/* Which of a model's layers are run in place of all, and whether the others are like them. */
-#include <string.h>
+#include "check/verify_layers.h"
 
-#include "check/verify_step.h"
-#include "family/plan_make.h"
+#include <string.h>
 
 /* Which kernels a layer's launches are of, in all steps. */
 static void note_kernels(const plan *p, int64_t layer, bool *used)
@@ -143,6 +141,13 @@ static bool is_verified(const plan *p, const plan_step *step, size_t number, con
     return false;
 }
 
+static const char *layer_of(arena *a, const plan *p, const plan_launch *l)
+{
+    if (l->layer < 0 || l->layer >= p->decoder->layers)
+        return l->layer < 0 ? "ahead of the layers" : "behind the layers";
+    return arena_format(a, "layer %lld", (long long)l->layer);
+}
+
 const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
 {
     for (size_t s = 0; s < p->step_count; s++)
@@ -150,28 +155,9 @@ const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
             const plan_launch *l = &p->steps[s].launches[i];
             if (!is_verified(p, &p->steps[s], i, reduced, &reduced->steps[s]))
                 return arena_format(
-                    a, "step of %lld, layer %lld: %s (%s) is not as in the layers that were run",
-                    (long long)p->steps[s].m, (long long)l->layer, p->kernels[l->kernel].name,
+                    a, "step of %lld, %s: %s (%s) is not as in the layers that were run",
+                    (long long)p->steps[s].m, layer_of(a, p, l), p->kernels[l->kernel].name,
                     l->said);
         }
     return NULL;
-}
-
-step_result verify_step(arena *a, const plan *p, const target *const *wanted, size_t wanted_count,
-                        const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned jobs)
-{
-    arena *scratch = arena_new();
-    chosen_layers chosen = verify_choose_layers(scratch, p);
-    const decoder *d = verify_reduced_decoder(scratch, p->decoder, &chosen);
-    diags ignored = diags_new(scratch);
-    const plan *reduced = plan_make(scratch, d, (location){ 0 }, wanted, wanted_count, &ignored);
-    const char *differs =
-        reduced ? verify_same_launches(a, p, reduced) : "some layers of it have no plan";
-    step_result result = { .right = false, .message = differs };
-    if (!differs)
-        result = verify_plan(a, reduced, &chosen, kernels, kernel_count, seed, jobs);
-    result.layers = chosen.count;
-    result.of_layers = p->decoder->layers;
-    arena_free(scratch);
-    return result;
 }

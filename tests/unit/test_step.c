@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "test_arena.h"
-#include "ref/half.h"
+#include "ref/matrix.h"
 #include "ref/reference.h"
 #include "ref/step_attention.h"
 #include "step_sample.h"
@@ -326,6 +326,27 @@ ARENA_TEST(a_token_that_is_none_gives_nothing_but_nan)
     const double *logits = sample_logits(a, m, tokens, 2, 1);
     for (int i = 0; i < SAMPLE_VOCAB; i++)
         assert_true(isfinite(logits[i]) && isnan(logits[SAMPLE_VOCAB + i]));
+}
+
+ARENA_TEST(a_matrix_multiplies_several_vectors_and_repeats_its_rows)
+{
+    enum { ROWS = 7, THERE = 3, COLUMNS = 21, VECTORS = 2, STRIDE = 9 };
+    float w[THERE * COLUMNS];
+    double x[VECTORS * COLUMNS], y[VECTORS * STRIDE], room[COLUMNS];
+    random_source r = { 5 };
+    for (int i = 0; i < THERE * COLUMNS; i++)
+        w[i] = random_normal(&r);
+    for (int i = 0; i < VECTORS * COLUMNS; i++)
+        x[i] = (double)random_normal(&r);
+    const ref_matrix matrix = { FORMAT_F32, w, ROWS, COLUMNS, THERE };
+    ref_matrix_times(&matrix, x, VECTORS, y, STRIDE, room);
+    for (int v = 0; v < VECTORS; v++)
+        for (int row = 0; row < ROWS; row++) {
+            double sum = 0;
+            for (int i = 0; i < COLUMNS; i++)
+                sum += (double)w[row % THERE * COLUMNS + i] * x[v * COLUMNS + i];
+            assert_true(fabs(sum - y[v * STRIDE + row]) < SAME);
+        }
 }
 
 /* Without layers the logits are one product of a normed vector of floats. */

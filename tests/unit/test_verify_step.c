@@ -4,6 +4,7 @@
 #include "test_arena.h"
 #include "check/verify_step.h"
 #include "generate.h"
+#include "summary.h"
 
 #define HEAD  "[ptxgen]\nprefix = t\ntargets = sm_80\n[decoder]\n"
 #define SIZES "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"
@@ -202,6 +203,20 @@ ARENA_TEST(other_architectures_are_found)
     assert_finds(a, &m, "layer 0: h[");
 }
 
+/* One position of so many shows, since the first ones of a cache are large. */
+ARENA_TEST(long_windows_that_are_one_off_are_found)
+{
+    static const char text[] = HEAD SIZES "layers = 2\nmax_seq_len = 1k\nweights = q8_0\n"
+                                          "window = 800\nwindow_layers = 1\nm = 1, 2\n";
+    made m;
+    make(a, text, &m);
+    assert_true(run_plan(a, &m).right);
+    m.decoder.window = 801;
+    assert_finds(a, &m, "layer 1: h[");
+    m.decoder.window = 799;
+    assert_finds(a, &m, "layer 1: h[");
+}
+
 /* Of nothing that is rounded small errors show. */
 ARENA_TEST(exact_steps_are_held_to_closer_bounds)
 {
@@ -244,4 +259,45 @@ ARENA_TEST(layers_that_are_not_run_have_to_be_like_those_that_are)
     assert_false(r.right);
     assert_non_null(strstr(r.message, "step of 1, layer 1: stream_gemv"));
     assert_non_null(strstr(r.message, "is not as in the layers that were run"));
+}
+
+/* A run of --verify: what it prints, its errors in front. */
+static const char *verify_all(arena *a, made *m)
+{
+    const kernel_list none = { 0 };
+    diags d = diags_new(a);
+    verification v;
+    strbuf out = strbuf_new(a);
+    bool right = generate_verify(a, &m->set, &none, 1, 2, NULL, &v, &d);
+    diags_render(&d, &out, false);
+    if (right)
+        summary_verification(&out, &v, false);
+    return out.text;
+}
+
+ARENA_TEST(a_run_says_what_of_a_step_was_right_or_where_its_section_is)
+{
+    made m;
+    make(a, samples[GRANITE].text, &m);
+    const char *said = verify_all(a, &m);
+    if (!strstr(said, "right, ") ||
+        !strstr(said, "step right: 2 of 2 layers, 25 positions, m = 1 and 8, worst logit error "))
+        fail_msg("%s", said);
+    m.decoder.embedding_scale = 1;
+    m.set.plan = &m.plan;
+    said = verify_all(a, &m);
+    if (!strstr(said, "spec.ini:4:") ||
+        !strstr(said, "step of 1, ahead of the layers: embed_rows") || strstr(said, "step right"))
+        fail_msg("%s", said);
+}
+
+/* A run of a part of the kernels has no step. */
+ARENA_TEST(a_part_of_a_spec_is_verified_without_its_step)
+{
+    made m;
+    make(a, samples[EXACT].text, &m);
+    m.set.kernel_count = 1;
+    const char *said = verify_all(a, &m);
+    if (!strstr(said, "1 of 1 right") || strstr(said, "step"))
+        fail_msg("%s", said);
 }
