@@ -13,11 +13,6 @@ enum { USUAL_POSITIONS = 4096 };
 
 static const double MICROSECONDS = 1e6, MILLISECONDS = 1e3, MEGA = 1e6, GIGA = 1e9;
 
-typedef struct launch_cost {
-    double seconds, bytes;
-    const char *bound; /* "" where bytes alone say the time */
-} launch_cost;
-
 typedef struct shown_plan {
     strbuf *out;
     const plan *plan;
@@ -26,8 +21,7 @@ typedef struct shown_plan {
     size_t kind_width, said_width;
 } shown_plan;
 
-/* "stream_qkv q4_k q6_k": the family and its formats of weights, each once. */
-static const char *kind_of(arena *a, const instance *in)
+const char *cost_kind(arena *a, const instance *in)
 {
     strbuf kind = strbuf_new(a);
     uint64_t said = 0;
@@ -78,12 +72,15 @@ static double touched_bytes(arena *a, const instance *in)
     return bytes;
 }
 
-static launch_cost cost_of(arena *a, const instance *planned, const cost_gpu *gpu)
+launch_cost cost_of_launch(arena *a, const instance *planned, int64_t positions,
+                           const cost_gpu *gpu)
 {
     instance in = *planned;
     cost_figures figures;
-    if (in.shape.max_seq_len > USUAL_POSITIONS)
-        in.shape.max_seq_len = USUAL_POSITIONS;
+    if (in.options.window && in.options.window < positions)
+        positions = in.options.window;
+    if (in.shape.max_seq_len > positions)
+        in.shape.max_seq_len = positions;
     launch_cost cost = { .bytes = touched_bytes(a, &in), .bound = "" };
     cost.seconds = cost_of_bytes(cost.bytes, gpu);
     if (touches_a_part(&in) || !cost_find(&in, gpu->target->sm, &figures))
@@ -155,7 +152,7 @@ static void print_launch(const shown_plan *p, const plan_step *step, size_t numb
     bool guessed = !*cost->bound;
     strbuf_format(
         p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
-        kind_of(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width, l->said,
+        cost_kind(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width, l->said,
         arena_format(p->out->arena, "%s%.1f", guessed ? "~" : "", cost->seconds * MICROSECONDS),
         guessed ? "" : "  ", cost->bound);
 }
@@ -262,8 +259,8 @@ void cost_plan(strbuf *out, const plan *p, const target *t)
                          .gpu = cost_gpu_of(t),
                          .costs = arena_alloc(a, p->kernel_count * sizeof *shown.costs) };
     for (size_t i = 0; i < p->kernel_count; i++) {
-        shown.costs[i] = cost_of(a, &p->kernels[i], &shown.gpu);
-        shown.kind_width = wider(shown.kind_width, kind_of(a, &p->kernels[i]));
+        shown.costs[i] = cost_of_launch(a, &p->kernels[i], USUAL_POSITIONS, &shown.gpu);
+        shown.kind_width = wider(shown.kind_width, cost_kind(a, &p->kernels[i]));
     }
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t i = 0; i < p->steps[s].launch_count; i++)

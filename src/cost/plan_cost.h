@@ -5,6 +5,17 @@
 #include "cost/cost.h"
 #include "family/plan.h"
 
+/* A launch takes what cost.h predicts for its kernel, with attention to so many positions at most;
+ * where that was not counted it takes what its bytes take. */
+typedef struct launch_cost {
+    double seconds, bytes;
+    const char *bound; /* "" where bytes alone say the time */
+} launch_cost;
+launch_cost cost_of_launch(arena *a, const instance *in, int64_t positions, const cost_gpu *gpu);
+
+/* "stream_qkv q4_k q6_k": the family and its formats of weights, each once. */
+const char *cost_kind(arena *a, const instance *in);
+
 /* What of each step is launched, layers that are alike shown once, on the part of a target's
  * architecture; then the memory. Attention is to as many positions as a cache has, 4096 at most. */
 void cost_plan(strbuf *out, const plan *p, const target *t);

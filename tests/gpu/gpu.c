@@ -141,16 +141,40 @@ bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size)
     return CALL(g, cuMemcpyDtoDAsync_v2, to, from, size, g->stream);
 }
 
-bool gpu_load(gpu *g, const char *text)
+bool gpu_copy_in_repeated(gpu *g, gpu_address to, size_t size, const void *from, size_t stored)
+{
+    if (!gpu_copy_in(g, to, from, stored < size ? stored : size))
+        return false;
+    for (size_t at = stored; at < size; at *= 2)
+        if (!gpu_copy(g, to + at, to, at < size - at ? at : size - at))
+            return false;
+    return true;
+}
+
+static bool load_module(gpu *g, const char *text, CUmodule *module)
 {
     char log[LOG_BYTES] = "";
     CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *values[] = { log, (void *)(uintptr_t)sizeof log };
-    gpu_unload(g);
-    if (CALL(g, cuModuleLoadDataEx, &g->module, text, 2, options, values))
+    if (CALL(g, cuModuleLoadDataEx, module, text, 2, options, values))
         return true;
     g->error = arena_format(g->arena, "%s: %s", g->error, log);
     return false;
+}
+
+static bool find_function(gpu *g, CUmodule module, const char *entry, size_t dynamic_shared,
+                          CUfunction *function)
+{
+    return CALL(g, cuModuleGetFunction, function, module, entry) &&
+           (!dynamic_shared ||
+            CALL(g, cuFuncSetAttribute, *function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                 (int)dynamic_shared));
+}
+
+bool gpu_load(gpu *g, const char *text)
+{
+    gpu_unload(g);
+    return load_module(g, text, &g->module);
 }
 
 static void drop_graph(gpu *g)
@@ -170,10 +194,26 @@ void gpu_unload(gpu *g)
 
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared)
 {
-    return CALL(g, cuModuleGetFunction, &g->function, g->module, entry) &&
-           (!dynamic_shared ||
-            CALL(g, cuFuncSetAttribute, g->function,
-                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic_shared));
+    return find_function(g, g->module, entry, dynamic_shared, &g->function);
+}
+
+bool gpu_keep(gpu *g, const char *text, const char *entry, size_t dynamic_shared, gpu_kernel *kept)
+{
+    return load_module(g, text, &kept->module) &&
+           find_function(g, kept->module, entry, dynamic_shared, &kept->function);
+}
+
+void gpu_drop(gpu *g, gpu_kernel *kept)
+{
+    drop_graph(g);
+    if (kept->module)
+        g->driver->cuModuleUnload(kept->module);
+    *kept = (gpu_kernel){ 0 };
+}
+
+void gpu_use(gpu *g, const gpu_kernel *kept)
+{
+    g->function = kept->function;
 }
 
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params)

@@ -48,6 +48,9 @@ bool gpu_copy_in(gpu *g, gpu_address to, const void *from, size_t size);
 bool gpu_copy_out(gpu *g, void *to, gpu_address from, size_t size);
 bool gpu_copy(gpu *g, gpu_address to, gpu_address from, size_t size);
 
+/* Fills memory with what there is of its content, again and again. */
+bool gpu_copy_in_repeated(gpu *g, gpu_address to, size_t size, const void *from, size_t stored);
+
 /* PTX, which ends with NUL, in place of what was loaded; an error has the JIT compiler's log. */
 bool gpu_load(gpu *g, const char *text);
 void gpu_unload(gpu *g);
@@ -55,6 +58,16 @@ void gpu_unload(gpu *g);
 /* The kernel that gpu_launch launches from then on, allowed as much dynamic shared memory: unasked,
  * static and dynamic shared memory may have 48 KiB together. */
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared);
+
+/* A kernel that stays loaded beside others, until gpu_drop. After gpu_use it is what gpu_launch
+ * launches. */
+typedef struct gpu_kernel {
+    struct CUmod_st *module;
+    struct CUfunc_st *function;
+} gpu_kernel;
+bool gpu_keep(gpu *g, const char *text, const char *entry, size_t dynamic_shared, gpu_kernel *kept);
+void gpu_drop(gpu *g, gpu_kernel *kept);
+void gpu_use(gpu *g, const gpu_kernel *kept);
 
 typedef struct gpu_grid {
     unsigned blocks[3], threads;

@@ -14,57 +14,10 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "bench/gpu/device.h"
 #include "bench/gpu/timing.h"
-#include "cost/cost.h"
-#include "generate.h"
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77 };
-
-static const effort thorough = {
-    .batches = 31,
-    .most_copies = 512,
-    .most_launches = 1024,
-    .batch_seconds = 1e-3,
-    .copy_bytes = (size_t)1 << 30,
-};
-static const effort quick = {
-    .batches = 1,
-    .most_copies = 2,
-    .most_launches = 1,
-    .batch_seconds = 0,
-    .copy_bytes = (size_t)1 << 20,
-};
-
-static bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
-{
-    diags d = diags_new(a);
-    char *text;
-    size_t size;
-    const char *error;
-    spec s;
-    spec_overrides overrides = { .targets = t->name };
-    if (!os_read_file(a, path, &text, &size, &error)) {
-        fprintf(stderr, "bench_gpu: %s: %s\n", path, error);
-        return false;
-    }
-    if (spec_parse(a, path, text, size, families_and_pipelines(a), &overrides, &s, &d) &&
-        generate_kernels(a, &s, set, &d))
-        return true;
-    strbuf message = strbuf_new(a);
-    diags_render(&d, &message, false);
-    fputs(message.text, stderr);
-    return false;
-}
-
-/* The newest target that the device runs. */
-static const target *target_of(unsigned sm)
-{
-    const target *found = NULL;
-    for (size_t i = 0; i < target_count; i++)
-        if (targets[i].sm <= sm)
-            found = &targets[i];
-    return found;
-}
 
 static bool is_asked_for(const char *name, char **asked, int count)
 {
@@ -76,11 +29,7 @@ static bool is_asked_for(const char *name, char **asked, int count)
 
 static void print_head(const gpu *g, const cost_gpu *c)
 {
-    printf("%s, driver for CUDA %d.%d, %u SMs, %.0f MHz, L2 %.0f MB, copy %.0f GB/s\n", g->name,
-           g->driver_version / 1000, g->driver_version % 1000 / 10, g->sm_count, g->clock / 1e6,
-           (double)g->l2_bytes / 1e6, c->bandwidth / 1e9);
-    if (strstr(g->name, "emulator"))
-        printf("The device is an emulator: results are checked, times mean nothing.\n");
+    print_device(g, c);
     printf("in L2: all copies of the buffers together are less than three times the L2, which has "
            "some or all of what is read.\n");
     printf("\n| kernel | MB | us | GB/s | of copy | model us | of model | bound | error | |\n"
@@ -108,13 +57,9 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
     fflush(stdout);
 }
 
-/* The error as it fits into a table: in one line, without the sign between columns. */
 static void print_failure(arena *a, const kernel *k, const char *by, const char *error)
 {
-    char *text = arena_strdup(a, error);
-    for (char *c = text; *c; c++)
-        *c = *c == '\n' ? ' ' : *c == '|' ? '/' : *c;
-    printf("| %s%s | | | | | | | | | FAILED: %s |\n", by, k->instance->name, text);
+    printf("| %s%s | | | | | | | | | FAILED: %s |\n", by, k->instance->name, cell_text(a, error));
     fflush(stdout);
 }
 
@@ -194,14 +139,9 @@ static bool has_families(const kernel_set *set, const options *o)
 static int bench_all(arena *a, gpu_run *s, const options *o)
 {
     kernel_set set;
-    s->model = (cost_gpu){ target_of(s->gpu.sm), s->gpu.sm_count, s->gpu.clock, 0 };
-    if (!s->model.target || !make_kernels(a, o->spec, s->model.target, &set) ||
-        !has_families(&set, o))
+    if (!measure_device(&s->gpu, s->effort, &s->model) ||
+        !make_kernels(a, o->spec, s->model.target, &set) || !has_families(&set, o))
         return FAILED;
-    if (!time_copy(&s->gpu, s->effort, &s->model.bandwidth)) {
-        fprintf(stderr, "bench_gpu: copy: %s\n", s->gpu.error);
-        return FAILED;
-    }
     print_head(&s->gpu, &s->model);
     s->all_right = s->usable = true;
     for (size_t i = 0; i < set.kernel_count && s->usable; i++) {
@@ -248,10 +188,10 @@ int main(int argc, char **argv)
         return USAGE;
     }
     arena *a = arena_new();
-    gpu_run s = { .effort = &thorough, .peers = o.peers, .scratch = arena_new() };
+    gpu_run s = { .effort = &thorough_effort, .peers = o.peers, .scratch = arena_new() };
     int status = SKIPPED;
     if (o.quick)
-        s.effort = &quick;
+        s.effort = &quick_effort;
     if (gpu_open(a, &s.gpu)) {
         status = o.device ? puts(s.gpu.name) < 0 : bench_all(a, &s, &o);
         gpu_close(&s.gpu);

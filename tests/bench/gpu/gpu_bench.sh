@@ -1,6 +1,8 @@
 #!/bin/sh
 # Times every family, or those named, on the GPU of this machine, and PyTorch where there is one that
-# has the GPU: gpu_bench.sh SOURCE_ROOT BENCH_GPU [--quick] [--peers FOLDER] [FAMILY]...
+# has the GPU; ahead of all families the steps of the models in a folder:
+#
+#     gpu_bench.sh SOURCE_ROOT BENCH_GPU [--quick] [--peers FOLDER] [--steps BENCH_STEP MODELS] [FAMILY]...
 #
 # $SHAPES may name another spec, $RESULTS another folder for the table. The table is written while it
 # is made, so that a run that is cut off leaves what it has, and never over an earlier one.
@@ -10,10 +12,12 @@ bench_gpu=$2
 shift 2
 quick=
 peers=
+bench_step=
 while :; do
     case ${1-} in
     --quick) quick=--quick ;;
     --peers) peers=$2 && shift ;;
+    --steps) bench_step=$2 models=$3 && shift 2 ;;
     *) break ;;
     esac
     shift
@@ -40,6 +44,10 @@ commit=$(cat "$root/commit" 2>/dev/null ||
 echo "writing $table"
 {
     printf '%s, commit %s, %s\n\n' "$(date -u +%Y-%m-%d)" "$commit" "$(basename "$shapes")${*:+: $*}"
+    if [ -n "$bench_step" ] && [ $# = 0 ]; then
+        "$bench_step" $quick "$models"/*.ini || echo $? >"$failed"
+        echo
+    fi
     "$bench_gpu" $quick ${peers:+--peers "$peers"} "$shapes" "$@" || echo $? >"$failed"
     if command -v python3 >/dev/null; then
         status=0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Packs what a machine with a GPU needs to run the kernel tests and the benchmark, and that has
-# neither our libraries nor a compiler: gpu_kit.sh SOURCE_ROOT KIT.tar.gz PROGRAM_OR_PTX...
+# Packs what a machine with a GPU needs to run the kernel tests and the benchmarks, and that has
+# neither our libraries nor a compiler: gpu_kit.sh SOURCE_ROOT KIT.tar.gz PROGRAM_PTX_OR_SPEC...
 set -eu
 root=$1
 kit=$2
@@ -9,12 +9,17 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 to=$scratch/gpu-kit
 gpu=tests/bench/gpu
-mkdir -p "$to/bin" "$to/$gpu/peers"
+mkdir -p "$to/bin" "$to/models" "$to/$gpu/peers"
 cp -r "$root/tests/golden" "$to/tests/"
 cp "$root/$gpu/gpu_bench.sh" "$root/$gpu/shapes.ini" "$to/$gpu/"
 cp "$root/$gpu/peers/torch_peers.py" "$to/$gpu/peers/"
 cp "$root/$gpu/run_kit.sh" "$to/run"
-cp "$@" "$to/bin/"
+for file; do
+    case $file in
+    *.ini) cp "$file" "$to/models/" ;;
+    *) cp "$file" "$to/bin/" ;;
+    esac
+done
 for file; do
     ldd "$file" 2>/dev/null || true
 done | sed -n 's,.*=> \(.*/lib\(inih\|jansson\|cmocka\)\.so[^ ]*\) .*,\1,p' | sort -u |

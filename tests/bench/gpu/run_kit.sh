@@ -1,22 +1,33 @@
 #!/bin/sh
-# Runs the benchmark on this machine's GPU, then the kernel tests, or one of the two:
+# Runs the benchmarks on this machine's GPU, of models' steps and of kernels, then the kernel tests, or
+# one of these:
 #
 #     run [bench] [--quick] [FAMILY]...
+#     run steps [--quick] [--positions N] [SPEC]...
 #     run tests
 #
+# SPEC has a [decoder], as ptxgen --from-gguf writes it; models/ has those of real models.
 # $SHAPES and $RESULTS as for gpu_bench.sh; $PTXGEN_TEST_FAMILY names the only family to test.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 what=both
 case ${1-} in
-bench | tests) what=$1 && shift ;;
+bench | steps | tests) what=$1 && shift ;;
 esac
 export LD_LIBRARY_PATH="$here/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 # What the driver compiles, thousands of kernels, is there for the next run.
 export CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$here/cache}"
 mkdir -p "$CUDA_CACHE_PATH"
 status=0
+if [ "$what" = steps ]; then
+    case " $*" in
+    *.ini*) ;;
+    *) set -- "$@" "$here"/models/*.ini ;;
+    esac
+    exec "$here/bin/bench_step" "$@"
+fi
 if [ "$what" != tests ]; then
+    set -- --steps "$here/bin/bench_step" "$here/models" "$@"
     if ls "$here"/bin/*_peer.ptx >/dev/null 2>&1; then
         set -- --peers "$here/bin" "$@"
     fi

@@ -42,14 +42,8 @@ static bool allocate(bench *b, size_t size, gpu_address *address)
 /* An input that is too large to exist on the host repeats what there is of it. */
 static bool put_content(bench *b, trial_buffer content, gpu_address *address)
 {
-    if (!allocate(b, content.size, address) ||
-        !gpu_copy_in(b->gpu, *address, content.bytes, content.stored))
-        return false;
-    for (uint64_t at = content.stored; at < content.size; at *= 2)
-        if (!gpu_copy(b->gpu, *address + at, *address,
-                      at < content.size - at ? at : content.size - at))
-            return false;
-    return true;
+    return allocate(b, content.size, address) &&
+           gpu_copy_in_repeated(b->gpu, *address, content.size, content.bytes, content.stored);
 }
 
 static bool put_param(bench *b, trial_param *p, gpu_address *address)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The kit for machines with a GPU brings its libraries with it and runs, here on the emulated
-# driver: try_kit.sh GPU_KIT_SH SOURCE_ROOT SPEC LIBCUDA_FOLDER PROGRAM_OR_PTX...
+# driver: try_kit.sh GPU_KIT_SH SOURCE_ROOT SPEC LIBCUDA_FOLDER PROGRAM_PTX_OR_MODEL...
 set -eu
 pack=$1
 root=$2
@@ -13,7 +13,7 @@ trap 'rm -rf "$scratch"' EXIT
 tar -C "$scratch" -xzf "$scratch/kit.tar.gz"
 kit=$scratch/gpu-kit
 
-LD_LIBRARY_PATH=$kit/bin ldd "$kit"/bin/test_* "$kit/bin/bench_gpu" >"$scratch/libraries"
+LD_LIBRARY_PATH=$kit/bin ldd "$kit"/bin/test_* "$kit"/bin/bench_* >"$scratch/libraries"
 if grep -E 'inih|jansson|cmocka' "$scratch/libraries" | grep -v "$kit/bin"; then
     echo "the kit's programs take these from the machine"
     exit 1
@@ -26,10 +26,13 @@ grep -q 'PASSED' "$scratch/log"
 for result in "$kit"/tests/bench/results/gpu-*.md; do
     grep -q "commit $(cat "$kit/commit")" "$result"
     grep -q '^| stream_gemv_q4k' "$result"
+    grep -q '^| \*\*step of 8\*\* |' "$result"
 done
 
 "$kit/run" tests >"$scratch/log" 2>&1
 grep -q 'PASSED' "$scratch/log"
 "$kit/run" bench --quick f32_gemv >"$scratch/log"
 [ "$(sed -n 's/^| \([a-z].*_gemv\)_k.*/\1/p' "$scratch/log")" = f32_gemv ]
+"$kit/run" steps --quick --positions 3 >"$scratch/log"
+grep -q '^tiny, behind 3 tokens:' "$scratch/log"
 [ "$(find "$kit/tests/bench/results" -name '*.md' | wc -l)" = 2 ]

@@ -1,0 +1,82 @@
+#include "bench/gpu/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "generate.h"
+
+const effort thorough_effort = {
+    .batches = 31,
+    .most_copies = 512,
+    .most_launches = 1024,
+    .batch_seconds = 1e-3,
+    .copy_bytes = (size_t)1 << 30,
+};
+const effort quick_effort = {
+    .batches = 1,
+    .most_copies = 2,
+    .most_launches = 1,
+    .batch_seconds = 0,
+    .copy_bytes = (size_t)1 << 20,
+};
+
+/* The newest target that the device runs. */
+static const target *target_of(unsigned sm)
+{
+    const target *found = NULL;
+    for (size_t i = 0; i < target_count; i++)
+        if (targets[i].sm <= sm)
+            found = &targets[i];
+    return found;
+}
+
+bool measure_device(gpu *g, const effort *e, cost_gpu *measured)
+{
+    *measured = (cost_gpu){ target_of(g->sm), g->sm_count, g->clock, 0 };
+    if (!measured->target)
+        fprintf(stderr, "bench: no target is as old as sm_%u\n", g->sm);
+    else if (!time_copy(g, e, &measured->bandwidth))
+        fprintf(stderr, "bench: copy: %s\n", g->error);
+    else
+        return true;
+    return false;
+}
+
+bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
+{
+    diags d = diags_new(a);
+    char *text;
+    size_t size;
+    const char *error;
+    spec s;
+    spec_overrides overrides = { .targets = t->name };
+    if (!os_read_file(a, path, &text, &size, &error)) {
+        fprintf(stderr, "bench: %s: %s\n", path, error);
+        return false;
+    }
+    if (spec_parse(a, path, text, size, families_and_pipelines(a), &overrides, &s, &d) &&
+        generate_kernels(a, &s, set, &d))
+        return true;
+    strbuf message = strbuf_new(a);
+    diags_render(&d, &message, false);
+    fputs(message.text, stderr);
+    return false;
+}
+
+void print_device(const gpu *g, const cost_gpu *c)
+{
+    printf("%s, driver for CUDA %d.%d, %u SMs, %.0f MHz, L2 %.0f MB, copy %.0f GB/s\n", g->name,
+           g->driver_version / 1000, g->driver_version % 1000 / 10, g->sm_count, g->clock / 1e6,
+           (double)g->l2_bytes / 1e6, c->bandwidth / 1e9);
+    if (strstr(g->name, "emulator"))
+        printf("The device is an emulator: results are checked, times mean nothing.\n");
+}
+
+const char *cell_text(arena *a, const char *text)
+{
+    char *cell = arena_strdup(a, text);
+    for (char *c = cell; *c; c++)
+        *c = *c == '\n' ? ' ' : *c == '|' ? '/' : *c;
+    return cell;
+}

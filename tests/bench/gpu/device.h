@@ -1,0 +1,24 @@
+/* What the benchmarks for a GPU share: the device as the cost model sees it, the kernels of a spec
+ * for it, and how much work goes into a time. */
+#ifndef PTXGEN_TESTS_DEVICE_H
+#define PTXGEN_TESTS_DEVICE_H
+
+#include "bench/gpu/timing.h"
+#include "cost/cost.h"
+
+extern const effort thorough_effort, quick_effort;
+
+/* Its number of SMs, clock and copy; the newest target that it runs. False, and said on standard
+ * error, where there is none or the copy fails. */
+bool measure_device(gpu *g, const effort *e, cost_gpu *measured);
+
+/* The kernels of a spec for one target. False, and said, where it has errors. */
+bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set);
+
+/* A line, and one more where it is an emulator. */
+void print_device(const gpu *g, const cost_gpu *c);
+
+/* A text as it fits into a table: in one line, without the sign between columns. */
+const char *cell_text(arena *a, const char *text);
+
+#endif
