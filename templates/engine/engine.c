@@ -1,5 +1,11 @@
 /* Prints what a language model says after a prompt. What the model computes for a token, its step,
- * is in the header that ptxgen writes; the rest is here, in the order in which main calls it:
+ * is in the header that ptxgen writes of model.ini; the rest is here. Of CUDA nothing but the
+ * driver is needed, to run it: a GPU's, or ptxgen's emulated one, which is slow.
+ *
+ *     meson setup build && ninja -C build
+ *     build/engine MODEL.gguf "Once upon a time"                     ptxgen run build/engine ...
+ *
+ * What main calls, one after the other:
  *
  *   open_model     maps the model's file and looks whether the header was made for it
  *   make_tokens    the prompt's text to tokens
@@ -8,9 +14,6 @@
  *   read_prompt    how to choose tokens (model_sampling), and the prompt's steps (model_prompt)
  *   record_step    the launches of one token (model_step) as a graph
  *   print_answer   reads a token (model_token), prints it, launches the graph, and so on
- *
- * Nothing else of CUDA is needed to build this, and only the driver to run it; it runs on ptxgen's
- * emulated driver as well, slowly: ptxgen run ./engine MODEL.gguf PROMPT.
  *
  * No chat template is applied: the model goes on with the prompt as it stands. Names of control
  * tokens, "<|im_start|>", are these tokens, so that a prompt can spell a template out.
