@@ -9,42 +9,12 @@
 #include "model/read.h"
 #include "spec/decoder.h"
 
-enum { MOST_PREFIX = 64, KIBI = 1024 };
+enum { KIBI = 1024 };
 
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-/* "Llama-3.1-8B" becomes "llama_3_1_8b": a C identifier that '_' may follow. */
-static const char *make_prefix(arena *a, const char *text, size_t length)
-{
-    strbuf prefix = strbuf_new(a);
-    for (size_t i = 0; i < length && prefix.length < MOST_PREFIX; i++) {
-        char c = text[i];
-        bool is_upper = c >= 'A' && c <= 'Z', is_digit = c >= '0' && c <= '9';
-        if (is_digit && !prefix.length)
-            strbuf_put(&prefix, "m");
-        if (is_upper || is_digit || (c >= 'a' && c <= 'z'))
-            strbuf_char(&prefix, is_upper ? (char)(c - 'A' + 'a') : c);
-        else if (prefix.length && prefix.text[prefix.length - 1] != '_')
-            strbuf_char(&prefix, '_');
-    }
-    while (prefix.length && prefix.text[prefix.length - 1] == '_')
-        prefix.text[--prefix.length] = '\0';
-    return prefix.length ? prefix.text : NULL;
-}
-
-static const char *prefix_of(arena *a, const char *path, const gguf_file *file)
-{
-    gguf_string name = { 0 };
-    const char *file_name = base_name(path), *end = strstr(file_name, ".gguf"), *prefix = NULL;
-    if (gguf_get_string(gguf_find_key(file, "general.name"), &name))
-        prefix = make_prefix(a, name.bytes, name.length);
-    if (!prefix)
-        prefix = make_prefix(a, file_name, end ? (size_t)(end - file_name) : strlen(file_name));
-    return prefix ? prefix : "model";
 }
 
 /* Text of a file as a comment has it: whatever is not printable ASCII is a '?'. */
@@ -71,8 +41,7 @@ static const char *positions_text(arena *a, int64_t positions)
                         (long long)(kibi ? positions / KIBI : positions));
 }
 
-static void put_spec(strbuf *out, const char *path, const gguf_file *file, const model *m,
-                     const spec_overrides *overrides)
+static void put_spec(strbuf *out, const char *path, const model *m, const spec_overrides *overrides)
 {
     arena *a = out->arena;
     bool has_freqs = m->decoder.has[TENSOR_ROPE_FREQS];
@@ -91,8 +60,8 @@ static void put_spec(strbuf *out, const char *path, const gguf_file *file, const
     if (m->ignored_window)
         strbuf_format(out, "; The file's sliding window of %lld is not applied, as in llama.cpp.\n",
                       (long long)m->ignored_window);
-    strbuf_format(out, "[ptxgen]\nprefix  = %s\ntargets = ",
-                  overrides->prefix ? overrides->prefix : prefix_of(a, path, file));
+    strbuf_format(
+        out, "[ptxgen]\nprefix  = %s\ntargets = ", overrides->prefix ? overrides->prefix : "model");
     put_targets(out, overrides->targets ? overrides->targets : "sm_80");
     strbuf_put(out, "\n\n");
     decoder_print(out, &m->decoder, notes);
@@ -164,13 +133,13 @@ static bool open_file(const char *path, gguf_file *file, diags *d)
 
 /* Whether ptxgen takes the spec that it writes: sizes of the file may break a rule of the spec, and
  * what the command line names be none. */
-static bool check_spec(arena *a, const char *path, const gguf_file *file, const model *m,
-                       const spec_overrides *overrides, diags *d)
+static bool check_spec(arena *a, const char *path, const model *m, const spec_overrides *overrides,
+                       diags *d)
 {
     static const spec_overrides none = { 0 };
     strbuf text = strbuf_new(a);
     spec back;
-    put_spec(&text, path, file, m, &none);
+    put_spec(&text, path, m, &none);
     return spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), text.text, text.length,
                       families, overrides, &back, d);
 }
@@ -181,9 +150,9 @@ bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
     gguf_file file;
     model m;
     bool right = open_file(path, &file, d) && model_read(a, path, &file, options, &m, d) &&
-                 check_spec(a, path, &file, &m, overrides, d);
+                 check_spec(a, path, &m, overrides, d);
     if (right) {
-        put_spec(out, path, &file, &m, overrides);
+        put_spec(out, path, &m, overrides);
         put_summary(said, &file, &m.decoder);
     }
     gguf_close(&file);

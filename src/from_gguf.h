@@ -6,7 +6,7 @@
 #include "spec/spec.h"
 
 /* Writes the spec to out and a line that sums the model up to said. overrides may name prefix and
- * targets; the prefix is else made of the model's name. False where d got an error. */
+ * targets, which are else "model" and sm_80. False where d got an error. */
 bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
                const model_options *options, strbuf *out, strbuf *said, diags *d);
 

@@ -7,8 +7,11 @@
 #include "base/mdoc.h"
 #include "base/os.h"
 #include "cost/cost.h"
+#include "emit/tree.h"
 #include "from_gguf.h"
 #include "spec/decoder.h"
+#include "starter.h"
+
 #include "templates/templates.h"
 
 static bool is_listed(const char *list, const char *name)
@@ -129,11 +132,31 @@ status mode_man(const char *name, strbuf *out)
                                  names[0], names[1], names[2], names[3]);
 }
 
+/* The starter engine, with the spec of a model where one is named. */
+static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
+{
+    const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
+    strbuf spec = strbuf_new(a), said = strbuf_new(a);
+    size_t count;
+    if (o->from_gguf && !from_gguf(a, o->from_gguf, &o->run.overrides, &o->model, &spec, &said, d))
+        return;
+    if (!starter_write(a, folder, o->from_gguf ? &spec : NULL, &count, d) || o->run.quiet)
+        return;
+    fputs(said.text, stderr);
+    strbuf_format(out, "ptxgen: wrote %zu files -> %s; next: ", count, folder);
+    if (o->from_gguf)
+        strbuf_format(out, "cd %s && meson setup build && ninja -C build\n", folder);
+    else
+        strbuf_format(out, "ptxgen --from-gguf MODEL.gguf > %s\n", path_in(a, folder, "model.ini"));
+}
+
 void mode_init(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     const char *path = o->init, *error;
     bool is_file = strcmp(path, "-") != 0;
-    if (is_file && os_exists(path))
+    if (strcmp(path, STARTER_ENGINE) == 0)
+        init_engine(a, o, out, d);
+    else if (is_file && os_exists(path))
         diag_error(d, DIAG_UNWRITABLE, (location){ .file = path },
                    "exists already, and is left as it is");
     else if (!os_write_file(a, path, template_kernels_ini, template_kernels_ini_size, &error))

@@ -11,7 +11,8 @@ status mode_help_family(arena *a, const char *name, strbuf *out);
 status mode_explain(const char *code, strbuf *out);
 status mode_man(const char *name, strbuf *out);
 
-/* Writes the starter spec to a path, "-" being standard output; a file that exists is an error. */
+/* Writes the starter spec to a path, "-" being standard output, or the starter engine to a folder;
+ * a file that exists is an error. */
 void mode_init(arena *a, const command_line *o, strbuf *out, diags *d);
 
 /* The spec of a model's step. What it is in one line goes to standard error. */

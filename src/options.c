@@ -90,7 +90,8 @@ static const option_row option_table[] = {
     { OPTION_EXPLAIN, "explain", optional_argument, "CODE",
       "explain a message's code, E014; without: list all" },
     { OPTION_INIT, "init", optional_argument, "FILE",
-      "write a starter spec (default kernels.ini)" },
+      "write a starter spec (default kernels.ini), or with\n"
+      "                              FILE = engine a program that prints text from a model" },
     { OPTION_FROM_GGUF, "from-gguf", required_argument, "FILE",
       "print the spec of a model's step, with its [decoder]" },
     { OPTION_MAX_SEQ_LEN, "max-seq-len", required_argument, "N",
@@ -147,6 +148,7 @@ void options_help(strbuf *out)
                "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE] |\n"
                "              --man[=PAGE]\n"
                "       ptxgen --from-gguf FILE [--target LIST] [--prefix NAME]\n"
+               "       ptxgen --init engine [--out DIR] [--from-gguf FILE [--target LIST]]\n"
                "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         size_t line = out->length;
@@ -395,18 +397,23 @@ static status check_files(const command_line *o)
 /* Options that make no sense together, or nothing to do. */
 static status check_options(const command_line *o)
 {
+
+    bool starts_engine = o->init && strcmp(o->init, STARTER_ENGINE) == 0;
     int modes = (o->run.spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
-                (o->init != NULL) + (o->man != NULL) + (o->from_gguf != NULL);
+                (o->init != NULL) + (o->man != NULL) + (o->from_gguf != NULL && !starts_engine);
     if (modes == 0)
         return wrong_usage("no spec; give --spec FILE, or --init to start with an example");
     if (modes > 1)
         return wrong_usage(
             "--spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each "
-            "other");
+            "other, but for --init engine --from-gguf");
     if (!o->from_gguf && (o->model.max_seq_len || o->model.kv_type >= 0))
         return wrong_usage("--max-seq-len and --kv-type go with --from-gguf; a spec says them "
                            "itself");
-    if (o->from_gguf && o->run.out)
+    if (starts_engine && (o->run.overrides.prefix || (o->run.overrides.targets && !o->from_gguf)))
+        return wrong_usage("--init engine goes without --prefix, which engine.c has, and with "
+                           "--target only where --from-gguf is");
+    if (o->from_gguf && o->run.out && !starts_engine)
         return wrong_usage("--from-gguf prints a spec; --out is for what --spec makes of it");
     if (o->run.spec && !o->run.out && !o->run.validate && !o->run.verify && !o->run.print_outputs &&
         !o->run.plan && !o->run.dump && !o->run.report && !o->run.emit_ninja)

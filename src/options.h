@@ -9,6 +9,9 @@
  * written. */
 typedef enum status { EXIT_DONE, EXIT_SPEC, EXIT_USAGE, EXIT_FILE } status;
 
+/* What --init takes for the starter engine; all else names a file. */
+#define STARTER_ENGINE "engine"
+
 typedef struct command_line {
     request run; /* what to do with a spec */
     const char *help_family, *explain, *init, *man, *from_gguf, *color;

@@ -1,12 +1,22 @@
-/* Prints text from a GGUF: a model's step is what the generated header launches, all else is here.
+/* Prints what a language model says after a prompt. What the model computes for a token, its step,
+ * is in the header that ptxgen writes of model.ini; the rest is here. Of CUDA nothing but the
+ * driver is needed, to run it: a GPU's, or ptxgen's emulated one, which is slow.
  *
- *     ptxgen --from-gguf model.gguf > model.ini
- *     ptxgen --spec model.ini --out .
- *     cc -O2 -o engine *.c -lpcre2-8 -ldl
- *     ./engine model.gguf "Once upon a time"
+ *     meson setup build && ninja -C build
+ *     build/engine MODEL.gguf "Once upon a time"                     ptxgen run build/engine ...
  *
- * Needs no CUDA to build, and of a CUDA installation only the driver, libcuda.so.1, to run. It runs
- * unchanged on ptxgen's emulated driver, slowly.
+ * What main calls, one after the other:
+ *
+ *   open_model     maps the model's file and looks whether the header was made for it
+ *   make_tokens    the prompt's text to tokens
+ *   open_driver    loads libcuda.so.1 and takes the first GPU
+ *   load_weights   memory for the model (model_create), and its tensors (model_load_tensor)
+ *   read_prompt    how to choose tokens (model_sampling), and the prompt's steps (model_prompt)
+ *   record_step    the launches of one token (model_step) as a graph
+ *   print_answer   reads a token (model_token), prints it, launches the graph, and so on
+ *
+ * No chat template is applied: the model goes on with the prompt as it stands. Names of control
+ * tokens, "<|im_start|>", are these tokens, so that a prompt can spell a template out.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -16,19 +26,19 @@
 #include <string.h>
 #include <time.h>
 
-#define MODEL_WITH_CUDA
-#define MODEL_KERNELS_IMPLEMENTATION
+#define MODEL_WITH_CUDA              /* functions that load and launch */
+#define MODEL_KERNELS_IMPLEMENTATION /* the kernels themselves: in one source file of a program */
 #include "model_kernels.h"
 
 #include "gguf.h"
 #include "tokenizer.h"
 
-/* What this program calls of the driver beside what the header does: X(name, symbol, parameters).
- */
+/* What this program calls of the driver beside what the header does: name, symbol, parameters. */
 #define DRIVER_CALLS(X)                                                                   \
     X(init, "cuInit", (unsigned flags))                                                   \
     X(device_get, "cuDeviceGet", (ptxgen_device * device, int number))                    \
     X(retain_context, "cuDevicePrimaryCtxRetain", (void **context, ptxgen_device device)) \
+    X(release_context, "cuDevicePrimaryCtxRelease_v2", (ptxgen_device device))            \
     X(set_context, "cuCtxSetCurrent", (void *context))                                    \
     X(stream_create, "cuStreamCreate", (ptxgen_stream * stream, unsigned flags))          \
     X(stream_wait, "cuStreamSynchronize", (ptxgen_stream stream))                         \
@@ -45,30 +55,34 @@ typedef struct driver {
 #undef MEMBER
 } driver;
 
-enum {
-    CAPTURE_THREAD_LOCAL = 1, /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL */
-    MOST_WAITING = 1024       /* bytes of a token, and of a character that is not whole yet */
-};
+enum { CAPTURE_THREAD_LOCAL = 1 }; /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL */
+enum { MOST_WAITING = 1024 };      /* bytes of a token, and of a character that is not whole yet */
 
-typedef struct options {
-    const char *model, *prompt;
-    unsigned long tokens; /* to print at most */
-    float temperature, top_p, min_p;
-    uint32_t top_k;
-    uint64_t seed;
-} options;
+/* Options, each with a number: most tokens to print (0: as many as there is room for), and how
+ * they are chosen. */
+enum { TOKENS, TEMPERATURE, TOP_K, TOP_P, MIN_P, SEED, OPTIONS };
+static const char *const option_names[] = { "-n",      "--temp",  "--top-k",
+                                            "--top-p", "--min-p", "--seed" };
 
 typedef struct engine {
-    options options;
-    driver driver;
-    model_cuda cuda;
-    model_decoder decoder;
-    ptxgen_stream stream;
+    const char *path, *text; /* of the model's file; the prompt */
+    double options[OPTIONS];
     gguf_file file;
     tokenizer *tokenizer;
+    token_list prompt;
+    driver driver;
+    ptxgen_device device;
+    void *context;
+    ptxgen_stream stream;
+    model_cuda cuda;            /* the kernels in the GPU's context */
+    model_decoder decoder;      /* weights, caches and what a step leaves for the next */
+    void *graph;                /* a step of one token */
+    double started;             /* seconds: when the prompt's first step was */
+    char waiting[MOST_WAITING]; /* bytes that are not shown yet */
+    size_t waiting_count;
 } engine;
 
-static int fail(const char *format, ...)
+static bool fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -76,30 +90,17 @@ static int fail(const char *format, ...)
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
-    return 0;
+    return false;
 }
 
-static double gibibytes(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0 * 1024.0);
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* Whether a call of the driver went well. */
-static int done(const engine *e, const char *what, ptxgen_result result)
+/* Whether a call of the driver or of the header went well. */
+static bool done(const engine *e, const char *call, ptxgen_result result)
 {
     const char *name = "an unknown error";
     if (result == PTXGEN_CUDA_SUCCESS)
-        return 1;
-    if (e->driver.error_name)
-        e->driver.error_name(result, &name);
-    return fail("%s: %s (%u)", what, name, (unsigned)result);
+        return true;
+    e->driver.error_name(result, &name);
+    return fail("%s: %s (%u)", call, name, (unsigned)result);
 }
 
 /* The header says in words why it refuses a call. */
@@ -109,156 +110,199 @@ static void report(void *context, const char *why)
     fail("%s", why);
 }
 
-static int open_driver(engine *e)
+static double gibibytes(ptxgen_piece piece)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *context;
-    ptxgen_device device;
+    return (double)model_plan.bytes[piece] / (1024.0 * 1024.0 * 1024.0);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Sizes and types of a model are part of its kernels: this header goes with one model. What its
+ * tensors do not show is looked at here, the tensors where they are loaded. */
+static bool open_model(engine *e)
+{
+    gguf_string architecture = { "nothing", strlen("nothing") };
+    gguf_error error;
+    char key[64];
+    uint64_t layers = 0;
+    if (!gguf_open(e->path, &e->file, &error) || !gguf_check_data(&e->file, &error))
+        return fail("%s", error.message);
+    gguf_get_string(gguf_find_key(&e->file, "general.architecture"), &architecture);
+    snprintf(key, sizeof key, "%s.block_count", model_plan.architecture);
+    gguf_get_u64(gguf_find_key(&e->file, key), 0, &layers);
+    if (!gguf_string_is(architecture, model_plan.architecture))
+        return fail("%s is of architecture %.*s, and the header was made for %s", e->path,
+                    (int)architecture.length, architecture.bytes, model_plan.architecture);
+    if (layers != (uint64_t)model_plan.layers)
+        return fail("%s has %llu layers, and the header was made for %lld", e->path,
+                    (unsigned long long)layers, (long long)model_plan.layers);
+    e->tokenizer = tokenizer_open(&e->file, &error);
+    return e->tokenizer || fail("%s", error.message);
+}
+
+static bool make_tokens(engine *e)
+{
+    if (!tokenizer_encode(e->tokenizer, e->text, strlen(e->text), TOKENIZE_START | TOKENIZE_SPECIAL,
+                          &e->prompt))
+        return fail("no memory for the prompt");
+    if (e->prompt.count == 0)
+        return fail("the prompt is empty, and the model has no token to start with");
+    if (e->prompt.count > (uint64_t)model_plan.max_seq_len)
+        return fail("the prompt has %lu tokens, and there is room for %lld: max_seq_len in the "
+                    "header's spec",
+                    (unsigned long)e->prompt.count, (long long)model_plan.max_seq_len);
+    return true;
+}
+
+static bool open_driver(engine *e)
+{
+    driver *d = &e->driver;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library)
-        return fail("%s: a GPU's driver, or ptxgen's emulated one, has it", dlerror());
-#define LOOK_UP(name, symbol, parameters)                    \
-    ptxgen_look_up(dlsym, library, symbol, &e->driver.name); \
-    if (!e->driver.name)                                     \
+        return fail("%s: it comes with a GPU's driver; \"ptxgen run\" has an emulated one",
+                    dlerror());
+#define LOOK_UP(name, symbol, parameters)             \
+    ptxgen_look_up(dlsym, library, symbol, &d->name); \
+    if (!d->name)                                     \
         return fail("libcuda.so.1 is too old: it lacks " symbol);
     DRIVER_CALLS(LOOK_UP)
 #undef LOOK_UP
-    if (!done(e, "cuInit", e->driver.init(0)) ||
-        !done(e, "no GPU", e->driver.device_get(&device, 0)) ||
-        !done(e, "no context", e->driver.retain_context(&context, device)) ||
-        !done(e, "no context", e->driver.set_context(context)) ||
-        !done(e, "no stream", e->driver.stream_create(&e->stream, 0)) ||
-        !done(e, "no driver", model_cuda_init(&e->cuda, dlsym, library)))
-        return 0;
+    if (!done(e, "no GPU: cuInit", d->init(0)) ||
+        !done(e, "no GPU: cuDeviceGet", d->device_get(&e->device, 0)) ||
+        !done(e, "cuDevicePrimaryCtxRetain", d->retain_context(&e->context, e->device)) ||
+        !done(e, "cuCtxSetCurrent", d->set_context(e->context)) ||
+        !done(e, "cuStreamCreate", d->stream_create(&e->stream, 0)) ||
+        !done(e, "model_cuda_init", model_cuda_init(&e->cuda, dlsym, library)))
+        return false;
     e->cuda.driver.report = report;
-    return 1;
+    return true;
 }
 
-/* Copies every tensor that the step reads to its place. The header was made for one model: a file
- * of another has other tensors, formats or sizes. */
-static int load_model(engine *e)
+/* A tensor's bytes go to the GPU as they stand in the file: kernels decode its blocks. */
+static bool load_tensor(engine *e, const ptxgen_tensor *wanted)
+{
+    const gguf_tensor *found = gguf_find(&e->file, wanted->name);
+    if (!found)
+        return fail("%s has no %s, which the header was made for", e->path, wanted->name);
+
+    if (found->type->id != wanted->gguf_type || found->ne[0] != wanted->columns ||
+        found->bytes != wanted->bytes)
+        return fail(
+            "%s: %s has %s, rows of %llu, and the header was made for %s, %llu rows of %llu",
+            e->path, wanted->name, found->type->name, (unsigned long long)found->ne[0],
+            wanted->format_name, (unsigned long long)wanted->rows,
+            (unsigned long long)wanted->columns);
+    return done(e, wanted->name,
+                model_load_tensor(&e->decoder, wanted, gguf_data(&e->file, found), found->bytes));
+}
+
+static bool load_weights(engine *e)
 {
     double start = seconds();
-    size_t i;
-    if (!done(e, "no memory for the model", model_create(&e->decoder, &e->cuda, NULL)))
-        return 0;
-    for (i = 0; i < model_plan.tensor_count; i++) {
-        const ptxgen_tensor *wanted = &model_tensors[i];
-        const gguf_tensor *found = gguf_find(&e->file, wanted->name);
-        if (!found)
-            return fail("%s has no %s: it is not the model of this header", e->options.model,
-                        wanted->name);
-        if (found->type->id != wanted->gguf_type || found->bytes != wanted->bytes)
-            return fail("%s: the header wants %s, %llu bytes, %s has %s, %llu bytes", wanted->name,
-                        wanted->format_name, (unsigned long long)wanted->bytes, e->options.model,
-                        found->type->name, (unsigned long long)found->bytes);
-        if (!done(e, wanted->name,
-                  model_load_tensor(&e->decoder, wanted, gguf_data(&e->file, found), found->bytes)))
-            return 0;
-    }
+    ptxgen_result result = model_create(&e->decoder, &e->cuda, NULL);
+    if (result == PTXGEN_CUDA_ERROR_OUT_OF_MEMORY)
+        return fail("no room on the GPU for %.3f GiB of weights and %.3f GiB of cache, which "
+                    "max_seq_len and kv_type in the header's spec make smaller",
+                    gibibytes(PTXGEN_IN_WEIGHTS), gibibytes(PTXGEN_IN_CACHE));
+    if (!done(e, "model_create", result))
+        return false;
+    for (size_t i = 0; i < model_plan.tensor_count; i++)
+        if (!load_tensor(e, &model_tensors[i]))
+            return false;
     fprintf(stderr,
-            "loaded %.2f GiB in %.1f s, %.2f GiB of cache for %lld positions, %lu launches "
-            "a token\n",
-            gibibytes(model_plan.bytes[PTXGEN_IN_WEIGHTS]), seconds() - start,
-            gibibytes(model_plan.bytes[PTXGEN_IN_CACHE]), (long long)model_plan.max_seq_len,
-            (unsigned long)model_plan.steps[0].launch_count);
-    return 1;
+            "loaded %.3f GiB in %.1f s, %.3f GiB of cache for %lld positions, %lu launches a "
+            "token\n",
+            gibibytes(PTXGEN_IN_WEIGHTS), seconds() - start, gibibytes(PTXGEN_IN_CACHE),
+            (long long)model_plan.max_seq_len, (unsigned long)model_plan.steps[0].launch_count);
+    return true;
 }
 
-/* A step as a graph: it is launched for every token and never changed, since token, position and
- * length are in device memory. */
-static int record_step(engine *e, void **graph)
+/* The prompt's tokens are known: they go through the model several at a time. */
+static bool read_prompt(engine *e)
 {
-    void *recorded;
-    return done(e, "capture", e->driver.begin_capture(e->stream, CAPTURE_THREAD_LOCAL)) &&
-           done(e, "step", model_step(&e->decoder, e->stream)) &&
-           done(e, "capture", e->driver.end_capture(e->stream, &recorded)) &&
-           done(e, "graph", e->driver.instantiate(graph, recorded, 0));
+    const double *o = e->options;
+    e->started = seconds();
+    return done(e, "model_sampling",
+                model_sampling(&e->decoder, e->stream, (float)o[TEMPERATURE], (uint32_t)o[TOP_K],
+                               (float)o[TOP_P], (float)o[MIN_P], (uint64_t)o[SEED])) &&
+           done(e, "model_prompt",
+                model_prompt(&e->decoder, e->stream, e->prompt.items, e->prompt.count)) &&
+           done(e, "cuStreamSynchronize", e->driver.stream_wait(e->stream));
 }
 
-/* Prints what is whole of the text so far: the bytes of a character may come in several tokens. */
-static void print_token(const engine *e, uint32_t token, char *waiting, size_t *count)
+/* A step is launches alone, and reads the token, its position and the sequence's length from the
+ * GPU's memory: one graph of it serves all tokens, and is launched by a single call. */
+static bool record_step(engine *e)
+{
+    const driver *d = &e->driver;
+    void *recorded;
+    return done(e, "cuStreamBeginCapture", d->begin_capture(e->stream, CAPTURE_THREAD_LOCAL)) &&
+           done(e, "model_step", model_step(&e->decoder, e->stream)) &&
+           done(e, "cuStreamEndCapture", d->end_capture(e->stream, &recorded)) &&
+           done(e, "cuGraphInstantiate", d->instantiate(&e->graph, recorded, 0));
+}
+
+/* Prints what is whole of the text so far: a character's bytes may come in several tokens. */
+static void print_token(engine *e, uint32_t token)
 {
     gguf_string piece = tokenizer_piece(e->tokenizer, token);
-    size_t taken = piece.length < MOST_WAITING - *count ? piece.length : MOST_WAITING - *count;
-    size_t whole;
-    memcpy(waiting + *count, piece.bytes, taken);
-    *count += taken;
-    whole = tokenizer_whole_bytes(waiting, *count);
-    fwrite(waiting, 1, whole, stdout);
+    size_t room = MOST_WAITING - e->waiting_count;
+    size_t taken = piece.length < room ? piece.length : room, whole;
+    memcpy(e->waiting + e->waiting_count, piece.bytes, taken);
+    e->waiting_count += taken;
+    whole = tokenizer_whole_bytes(e->waiting, e->waiting_count);
+    fwrite(e->waiting, 1, whole, stdout);
     fflush(stdout);
-    *count -= whole;
-    memmove(waiting, waiting + whole, *count);
+    e->waiting_count -= whole;
+    memmove(e->waiting, e->waiting + whole, e->waiting_count);
 }
 
-/* Tokens one by one, each by launching the graph, until the model ends its answer. The number of
- * tokens, or a negative one where something failed. */
-static long print_answer(const engine *e, void *graph, size_t room)
+/* The prompt, then tokens one by one until the model ends its answer. The token behind the prompt
+ * was chosen when that was read, and each launch chooses one more. */
+static bool print_answer(engine *e)
 {
-    const options *o = &e->options;
-    char waiting[MOST_WAITING];
-    size_t waiting_count = 0, printed = 0;
-    uint32_t token;
+    const size_t room = (size_t)model_plan.max_seq_len - e->prompt.count;
+    const double begun = seconds();
+    size_t printed = 0;
+    fputs(e->text, stdout);
     for (;;) {
-        if (!done(e, "step", model_token(&e->decoder, e->stream, &token)))
-            return -1;
-        if (token >= (uint64_t)model_plan.vocab) {
-            fail("no token: a logit is not a number");
-            return -1;
-        }
+        uint32_t token;
+        if (!done(e, "model_token", model_token(&e->decoder, e->stream, &token)))
+            return false;
+        if (token >= (uint64_t)model_plan.vocab)
+            return fail("no token: a logit is not a number");
         if (tokenizer_is_end(e->tokenizer, token))
-            return (long)printed;
-        print_token(e, token, waiting, &waiting_count);
-        if (++printed == o->tokens || printed > room)
-            return (long)printed;
-        if (!done(e, "step", e->driver.launch_graph(graph, e->stream)))
-            return -1;
+            break;
+        print_token(e, token);
+        if (++printed == (size_t)e->options[TOKENS] || printed > room)
+            break;
+        if (!done(e, "cuGraphLaunch", e->driver.launch_graph(e->graph, e->stream)))
+            return false;
     }
-}
-
-/* The prompt in steps of several tokens, then the answer. */
-static int generate(engine *e, const token_list *prompt)
-{
-    const options *o = &e->options;
-    void *graph;
-    double start = seconds(), begun;
-    long printed;
-    if (!done(e, "sampling",
-              model_sampling(&e->decoder, e->stream, o->temperature, o->top_k, o->top_p, o->min_p,
-                             o->seed)) ||
-        !done(e, "prompt", model_prompt(&e->decoder, e->stream, prompt->items, prompt->count)) ||
-        !done(e, "prompt", e->driver.stream_wait(e->stream)))
-        return 0;
-    begun = seconds();
-    if (!record_step(e, &graph))
-        return 0;
-    fputs(o->prompt, stdout);
-    printed = print_answer(e, graph, (size_t)model_plan.max_seq_len - prompt->count);
-    if (printed < 0)
-        return 0;
+    fwrite(e->waiting, 1, e->waiting_count, stdout);
     putchar('\n');
-    fprintf(stderr, "prompt %lu tokens in %.2f s, %ld tokens at %.1f tokens/s\n",
-            (unsigned long)prompt->count, begun - start, printed,
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return fail("the text could not be written");
+    fprintf(stderr, "prompt %lu tokens in %.2f s, %lu tokens at %.1f tokens/s\n",
+            (unsigned long)e->prompt.count, begun - e->started, (unsigned long)printed,
             (double)printed / (seconds() - begun));
-    return 1;
+    return true;
 }
 
-static int run(engine *e)
+static void close_all(engine *e)
 {
-    gguf_error error;
-    token_list prompt = { NULL, 0, 0 };
-    int made;
-    if (!gguf_open(e->options.model, &e->file, &error) || !gguf_check_data(&e->file, &error))
-        return fail("%s", error.message);
-    e->tokenizer = tokenizer_open(&e->file, &error);
-    if (!e->tokenizer)
-        return fail("%s", error.message);
-    if (!tokenizer_encode(e->tokenizer, e->options.prompt, strlen(e->options.prompt),
-                          TOKENIZE_START | TOKENIZE_SPECIAL, &prompt))
-        return fail("no memory for the prompt");
-    if (prompt.count == 0)
-        return fail("the prompt is empty, and the model has no token to start with");
-    made = open_driver(e) && load_model(e) && generate(e, &prompt);
-    free(prompt.items);
-    return made;
+    model_destroy(&e->decoder);
+    model_unload(&e->cuda);
+    if (e->context)
+        e->driver.release_context(e->device); /* with its stream and graph */
+    tokenizer_close(e->tokenizer);
+    gguf_close(&e->file);
+    free(e->prompt.items);
 }
 
 static int usage(void)
@@ -266,63 +310,41 @@ static int usage(void)
     fputs(
         "usage: engine MODEL.gguf PROMPT [-n TOKENS] [--temp T] [--top-k K] [--top-p P]\n"
         "              [--min-p P] [--seed N]\n"
-        "Prints what the model says after the prompt: the likeliest tokens, or with --temp above\n"
-        "0 tokens by chance, the same for the same seed.\n",
+        "Prints what the model says after the prompt, 256 tokens at most: the likeliest, or with\n"
+        "--temp above 0 by chance, the same for the same seed.\n",
         stderr);
     return 2;
 }
 
-/* Whether the value of an option is a number, of whose type the option is. */
-static int read_option(options *o, const char *name, const char *value)
+static bool read_option(const char *name, const char *text, double *value)
 {
     char *end;
-    double number = strtod(value, &end);
-    if (end == value || *end || !(number >= 0) || number > 1e15)
-        return fail("%s %s: a number from 0 on is wanted", name, value);
-    if (strcmp(name, "-n") == 0)
-        o->tokens = (unsigned long)number;
-    else if (strcmp(name, "--temp") == 0)
-        o->temperature = (float)number;
-    else if (strcmp(name, "--top-k") == 0)
-        o->top_k = number < 1e9 ? (uint32_t)number : 0;
-    else if (strcmp(name, "--top-p") == 0)
-        o->top_p = (float)number;
-    else if (strcmp(name, "--min-p") == 0)
-        o->min_p = (float)number;
-    else if (strcmp(name, "--seed") == 0)
-        o->seed = (uint64_t)number;
-    else
-        return fail("there is no option %s", name);
-    return 1;
+    *value = strtod(text ? text : "", &end);
+    return (text && end != text && !*end && *value >= 0 && *value < 4294967296.0) ||
+           fail("%s wants a number from 0 on", name);
 }
 
 int main(int argc, char **argv)
 {
-    static engine e; /* zeroed: nothing is open, loaded or allocated */
-    int i, made;
-    e.options.tokens = 256;
-    e.options.top_k = 40;
-    e.options.top_p = 0.95f;
-    e.options.min_p = 0.05f;
-    for (i = 1; i < argc; i++) {
-        if (argv[i][0] == '-' && argv[i][1]) {
-            if (i + 1 == argc || !read_option(&e.options, argv[i], argv[i + 1]))
-                return usage();
+    static engine e = { .options = {
+                            [TOKENS] = 256, [TOP_K] = 40, [TOP_P] = 0.95, [MIN_P] = 0.05 } };
+    for (int i = 1; i < argc; i++) {
+        int option = 0;
+        while (option < OPTIONS && strcmp(option_names[option], argv[i]) != 0)
+            option++;
+        if (option < OPTIONS && read_option(argv[i], argv[i + 1], &e.options[option]))
             i++;
-        } else if (!e.options.model) {
-            e.options.model = argv[i];
-        } else if (!e.options.prompt) {
-            e.options.prompt = argv[i];
-        } else {
+        else if (option == OPTIONS && !e.path)
+            e.path = argv[i];
+        else if (option == OPTIONS && !e.text)
+            e.text = argv[i];
+        else
             return usage();
-        }
     }
-    if (!e.options.prompt)
+    if (!e.text)
         return usage();
-    made = run(&e);
-    model_destroy(&e.decoder);
-    model_unload(&e.cuda);
-    tokenizer_close(e.tokenizer);
-    gguf_close(&e.file);
+    bool made = open_model(&e) && make_tokens(&e) && open_driver(&e) && load_weights(&e) &&
+                read_prompt(&e) && record_step(&e) && print_answer(&e);
+    close_all(&e);
     return made ? 0 : 1;
 }

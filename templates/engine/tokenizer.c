@@ -320,8 +320,3 @@ bool tokenizer_is_end(const tokenizer *t, uint32_t token)
             return true;
     return false;
 }
-
-bool tokenizer_adds_space(const tokenizer *t)
-{
-    return t->adds_space;
-}

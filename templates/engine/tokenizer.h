@@ -46,7 +46,4 @@ size_t tokenizer_whole_bytes(const char *bytes, size_t count);
 /* Whether a token says that the answer ends: EOS, end of turn, end of message. */
 bool tokenizer_is_end(const tokenizer *t, uint32_t token);
 
-/* Whether encoding puts a space in front of a text, which is then the first byte of its pieces. */
-bool tokenizer_adds_space(const tokenizer *t);
-
 #endif

@@ -38,7 +38,7 @@ wanted 0 --from-gguf "$llama"
 said "ptxgen: llama, 32 layers, 4096 wide, 32/8 heads of 128, 292 tensors (q4_k 193, q6_k 33, f32 66)"
 [ "$(head -n 1 "$scratch/out")" = "; Written by ptxgen --from-gguf from llama_3.1_8b.gguf. Edit it: it is the source \
 from here on." ] || fail "the first line"
-line "prefix  = llama_3_1_8b_instruct"
+line "prefix  = model"
 line "targets = sm_80"
 line "max_seq_len  = 8k                       ; the model was trained for 128k"
 line "rope_factors = tensor                   ; rope_freqs.weight"

@@ -51,7 +51,6 @@ class Model:
         self.folder = tempfile.TemporaryDirectory(prefix="ptxgen_model_")
         self.gguf = os.path.join(tools.models, name + ".gguf")
         spec = run([tools.ptxgen, "--from-gguf", self.gguf])
-        spec = re.sub(r"(?m)^(prefix *=).*", r"\1 model", spec)
         spec = re.sub(r"(?m)^(max_seq_len *=).*", r"\1 %d" % context, spec)
         spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if case == "q8" else case), spec)
         spec += "logits = all\nprecision = %s\n" % ("q8" if case == "q8" else "f32")

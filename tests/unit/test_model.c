@@ -170,45 +170,6 @@ ARENA_TEST(options_set_room_and_kind_of_the_caches)
     assert_int_equal(o.model.decoder.max_seq_len, 2048);
 }
 
-/* A file of a name and with a general.name as given; NULL: none. */
-static const char *prefix_made_of(arena *a, const char *file_name, const char *model_name)
-{
-    const char *folder, *error;
-    file_text text = base_text(a, "llama");
-    strbuf out = strbuf_new(a), said = strbuf_new(a);
-    diags d = diags_new(a);
-    if (model_name)
-        edit(a, &text, "llama", arena_format(a, "general.name = %s\n", model_name));
-    gguf_writer w = write_file(a, &text);
-    assert_true(os_temporary_directory(a, &folder, &error));
-    const char *path = arena_format(a, "%s/%s", folder, file_name);
-    assert_true(os_write_file(a, path, w.out.text, w.out.length, &error));
-    assert_true(from_gguf(a, path, &(spec_overrides){ 0 }, &usual_options, &out, &said, &d));
-    os_remove_directory(a, folder);
-    const char *prefix = strstr(out.text, "prefix  = ") + strlen("prefix  = ");
-    return arena_copy(a, prefix, strcspn(prefix, "\n"));
-}
-
-ARENA_TEST(a_prefix_is_made_of_the_models_name_or_the_files)
-{
-    static const struct {
-        const char *file, *model, *prefix;
-    } cases[] = {
-        { "x.gguf", "Meta Llama-3.1--8B Instruct_", "meta_llama_3_1_8b_instruct" },
-        { "x.gguf",
-          "7B Gr\xc3\xb6\xc3\x9f"
-          "e",
-          "m7b_gr_e" },
-        { "Qwen3-4B-Q4_K_M-00001.gguf", NULL, "qwen3_4b_q4_k_m_00001" },
-        { "Qwen3.gguf", "\xe6\xa8\xa1\xe5\x9e\x8b", "qwen3" },
-        { "---.gguf", NULL, "model" },
-        { "long.gguf", "a12345678901234567890123456789012345678901234567890123456789012 tail",
-          "a12345678901234567890123456789012345678901234567890123456789012" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(prefix_made_of(a, cases[i].file, cases[i].model), cases[i].prefix);
-}
-
 /* A model in two parts: all keys and half of the tensors, and the other half. */
 ARENA_TEST(parts_of_a_model_are_one)
 {
