@@ -136,11 +136,11 @@ status mode_man(const char *name, strbuf *out)
 static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
-    strbuf spec = strbuf_new(a), said = strbuf_new(a);
+    strbuf text = strbuf_new(a), said = strbuf_new(a);
     size_t count;
-    if (o->from_gguf && !from_gguf(a, o->from_gguf, &o->run.overrides, &o->model, &spec, &said, d))
+    if (o->from_gguf && !from_gguf(a, o->from_gguf, &o->run.overrides, &o->model, &text, &said, d))
         return;
-    if (!starter_write(a, folder, o->from_gguf ? &spec : NULL, &count, d) || o->run.quiet)
+    if (!starter_write(a, folder, o->from_gguf ? &text : NULL, &count, d) || o->run.quiet)
         return;
     fputs(said.text, stderr);
     strbuf_format(out, "ptxgen: wrote %zu files -> %s; next: ", count, folder);

@@ -1,6 +1,6 @@
 /* Floating-point outputs are held to the family's tolerance, relative to the magnitude of the sum;
- * where they are narrower than f32, half a unit in their last place is added. Whole numbers have to
- * be equal.
+ * where they are narrower than f32, it is what they are off beyond half a unit in their last place.
+ * Whole numbers have to be equal.
  *
  * Quantized outputs are judged by what quantization may do to values x, which themselves may be off
  * by the tolerance where they have a magnitude. For a q8_0 or q8_1 block with D = amax / 127: the
@@ -66,7 +66,14 @@ format trial_output_format(const param *p)
     return p->target_values ? p->target : p->format;
 }
 
-/* What rounding to a format adds to an error. */
+/* The same where rounding to a format alone may make some of the difference. */
+static double error_beyond(double got, double expected, double rounding, double bound)
+{
+    bool compared = isfinite(got) && isfinite(expected) && rounding > 0;
+    double beyond = compared ? fmax(0, fabs(got - expected) - rounding) : 0;
+    return compared ? error_of(beyond, 0, bound) : error_of(got, expected, bound);
+}
+
 static double rounding_of(format f, double exact)
 {
     return f == FORMAT_F16    ? half_rounding(exact)
@@ -91,8 +98,8 @@ static void judge_floats(const param *p, const void *bytes, const ref_value *exp
         if (isinf(got) && isfinite(exact) && overflows(f, exact))
             continue;
         note(j, p, "", first + i, (double)got, exact,
-             error_of((double)got, exact,
-                      tolerance * expected[i].magnitude + rounding_of(f, exact)));
+             error_beyond((double)got, exact, rounding_of(f, exact),
+                          tolerance * expected[i].magnitude));
     }
 }
 

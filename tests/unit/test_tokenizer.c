@@ -278,7 +278,6 @@ ARENA_TEST(sentencepiece_merges_the_pair_of_the_highest_score_first)
     gguf_error error;
     vocabulary v = sentencepiece(a);
     tokenizer *t = open_vocabulary(a, &v, &file, &error);
-    assert_true(tokenizer_adds_space(t));
     assert_int_equal(tokenizer_size(t), v.count);
     assert_tokens(a, t, "", TOKENIZE_START, "1");
     assert_tokens(a, t, "", 0, "");
@@ -316,7 +315,6 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
     v.adds_bos = 0;
     v.adds_space = 0;
     tokenizer *t = open_vocabulary(a, &v, &file, &error);
-    assert_false(tokenizer_adds_space(t));
     assert_tokens(a, t, "hello", TOKENIZE_START, "264 266");
     tokenizer_close(t);
     gguf_close(&file);
@@ -568,7 +566,6 @@ static void assert_round_trips(arena *a, const tokenizer *t, unsigned count)
         strbuf text = random_text(a, &state);
         assert_true(tokenizer_encode(t, text.text, text.length, TOKENIZE_START, &tokens));
         strbuf back = pieces_of(a, t, &tokens);
-        size_t added = tokenizer_adds_space(t) && back.length > text.length;
         if (back.length - added != text.length ||
             memcmp(back.text + added, text.text, text.length) != 0)
             fail_msg("seed %u: \"%s\" became \"%s\"", (unsigned)seed, text.text, back.text);
