@@ -124,22 +124,41 @@ static bool make_subject(arena *a, arena *scratch, const instance *in, subject_l
     return !*error && generate_ptx(a, scratch, kept, target_find("sm_75"), VEC_PUSH(a, out), error);
 }
 
-static bool is_made_of(const key *k)
+static int64_t word_count(const key *k)
 {
-    return k->choices && strcmp(k->name, "variant") != 0;
+    int64_t count = 0;
+    while (k->choices[count].word)
+        count++;
+    return count;
 }
 
-/* Makes a subject for each product of the words from a key on. */
-static bool make_products(arena *a, arena *scratch, instance *in, const key *k, subject_list *out,
+/* Formats are no factor of the products. */
+static bool is_made_of(const key *k)
+{
+    return k->choices && k->choices != weights_choices && strcmp(k->name, "variant") != 0;
+}
+
+/* Makes a subject for each product of the words of its keys, and at least one for each format: they
+ * take turns, all matrices of a kernel being of one. */
+static bool make_products(arena *a, arena *scratch, const family *f, subject_list *out,
                           const char **error)
 {
-    while (k->name && !is_made_of(k))
-        k++;
-    if (!k->name)
-        return make_subject(a, scratch, in, out, error);
-    for (int64_t i = 0; k->choices[i].word; i++) {
-        instance_set(in, k, i);
-        if (!make_products(a, scratch, in, k + 1, out, error))
+    const key *weights = family_key(f, "weights");
+    int64_t format_count = weights ? word_count(weights) : 1, products = 1;
+    for (const key *k = f->keys; k->name; k++)
+        products *= is_made_of(k) ? word_count(k) : 1;
+    for (int64_t i = 0; i < products || i < format_count; i++) {
+        instance in = small_instance(f);
+        int64_t rest = i % products;
+        for (const key *k = f->keys; k->name; k++) {
+            if (k->choices == weights_choices)
+                instance_set(&in, k, i % format_count);
+            if (!is_made_of(k))
+                continue;
+            instance_set(&in, k, rest % word_count(k));
+            rest /= word_count(k);
+        }
+        if (!make_subject(a, scratch, &in, out, error))
             return false;
     }
     return true;
@@ -150,8 +169,7 @@ bool make_subjects(arena *a, subject_list *out, const char **error)
     arena *scratch = arena_new();
     bool made = true;
     for (const family *const *f = families; made && *f; f++) {
-        instance in = small_instance(*f);
-        made = make_products(a, scratch, &in, (*f)->keys, out, error);
+        made = make_products(a, scratch, *f, out, error);
         if (!made)
             *error = arena_format(a, "%s: %s", (*f)->name, *error);
     }
