@@ -7,8 +7,8 @@ MODELS has stories260K.gguf, its tokenizer and the tokens of llama2.c's own run,
 README). Exits with 77 (skipped) where they are not there. Steps of several tokens and of one have to choose the same
 tokens, in f32, and the starter engine, as everybody makes it, has to print their text.
 """
-import array
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -54,14 +54,14 @@ def check_tokens(tools, name):
     alone, told = model.logits(tokens[:ALONE], 1, 4)
     tools.judge("%s: %d tokens one by one" % (name, ALONE),
                 alone == logits[:ALONE * VOCAB] and told == golden[ALONE - 1:ALONE + 3])
+    shutil.rmtree(model.folder)
 
 
-def check_text(tools, name):
-    folder = tempfile.mkdtemp(prefix="ptxgen_stories_")
+def check_text(tools, name, folder):
     program, gguf = os.path.join(folder, "engine"), os.path.join(tools.models, name + ".gguf")
     run([tools.ptxgen, "-q", "--init", "engine", "--out", folder, "--from-gguf", gguf])
     run([tools.ptxgen, "-q", "--spec", os.path.join(folder, "model.ini"), "--out", folder])
-    run("cc -O0 -o engine *.c -lpcre2-8 -ldl", shell=True, cwd=folder)
+    run(["sh", "-c", "cc -O0 -o engine *.c -lpcre2-8 -ldl"], cwd=folder)
     done = subprocess.run([program, gguf, ""], capture_output=True, env=dict(os.environ, LD_LIBRARY_PATH=tools.libcuda))
     texts = pieces(tools)
     tools.judge("%s: the starter engine's text" % name,
@@ -73,7 +73,8 @@ def main():
     if not os.path.exists(os.path.join(tools.models, "stories260K.gguf")):
         print("no stories260K.gguf in %s: skipped" % tools.models)
         sys.exit(77)
-    check_text(tools, "stories260K")
+    with tempfile.TemporaryDirectory(prefix="ptxgen_stories_") as folder:
+        check_text(tools, "stories260K", folder)
     check_tokens(tools, "stories260K")
     check_tokens(tools, "stories260K_q4")
     sys.exit(tools.failed)
