@@ -58,7 +58,7 @@ def check_tokens(tools, name):
 
 
 def without_times(text):
-    return re.sub(r"[0-9.]+ (s|tokens/s)\\b", r"N \\1", text)
+    return re.sub(r"[0-9.]+ (s|tokens/s)\b", r"N \1", text)
 
 
 def check_readme(tools, work):
