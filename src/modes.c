@@ -9,6 +9,7 @@
 #include "cost/cost.h"
 #include "emit/tree.h"
 #include "from_gguf.h"
+#include "model/read.h"
 #include "spec/decoder.h"
 #include "starter.h"
 
@@ -52,6 +53,8 @@ status mode_list(arena *a, const command_line *o, strbuf *out)
     if (o->run.verbose)
         return list_costs(o->run.overrides.targets, out);
     spec_list_families(out, families_and_pipelines(a));
+    strbuf_format(out, "\nModels: --from-gguf takes %s; see --help-family decoder\n",
+                  model_architectures(a));
     return EXIT_DONE;
 }
 

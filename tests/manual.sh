@@ -68,7 +68,7 @@ commands=0
 for ((i = 1; i <= $(examples ptxgen.1); i++)); do
     while read -r command; do
         case $command in
-        ptxgen\ --init | *--validate* | "ptxgen = "*) continue ;;
+        ptxgen\ --init* | *--validate* | "ptxgen = "*) continue ;;
         ptxgen\ *) commands=$((commands + 1)) ;;
         ninja\ *verify) command -v ninja >/dev/null || continue ;;
         *) continue ;;

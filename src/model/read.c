@@ -12,7 +12,7 @@ static const architecture *const architectures[] = {
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
-static const char *names_of_architectures(arena *a)
+const char *model_architectures(arena *a)
 {
     strbuf names = strbuf_new(a);
     for (size_t i = 0; i < ARCHITECTURES; i++)
@@ -38,7 +38,7 @@ static const architecture *find_architecture(model_reader *r)
     feature = model_missing_feature(r, &key);
     model_error(r, DIAG_NO_ARCHITECTURE, "architecture '%s' has no decoder here%s%s; there are %s",
                 name, feature ? ", it needs " : "", feature ? feature : "",
-                names_of_architectures(r->arena));
+                model_architectures(r->arena));
     return NULL;
 }
 

@@ -12,4 +12,7 @@
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
                 model *out, diags *d);
 
+/* "llama, mistral3, ...": those that model_read takes. */
+const char *model_architectures(arena *a);
+
 #endif

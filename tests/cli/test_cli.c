@@ -260,7 +260,7 @@ TEST_WITH(wrong_usage_is_status_2_and_says_why, enter_folder, leave_folder)
         { "--spec right.ini --list", 2, "",
           "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude "
           "each "
-          "other" TRY },
+          "other, but for --init engine --from-gguf" TRY },
         { "--spec right.ini --verify --depfile d", 2, "",
           "ptxgen: --depfile needs --out: it says what the outputs depend on" TRY },
         { "--spec right.ini --verify --prune", 2, "",

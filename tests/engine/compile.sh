@@ -1,0 +1,45 @@
+#!/bin/sh
+# The starter engine compiles without a warning by every compiler at hand, as C99 and as C11, where
+# there is a cuda.h and where there is none.
+#
+#     PTXGEN=build/ptxgen tests/engine/compile.sh SOURCE MODEL.gguf
+#
+# Exits with 77 (skipped) where there is no compiler.
+set -eu
+source=$1 model=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$PTXGEN" -q --init engine --out "$work" --from-gguf "$model"
+"$PTXGEN" -q --spec "$work/model.ini" --out "$work"
+mkdir "$work/cuda"
+cp "$source/tests/launch/fake_cuda.h" "$work/cuda/cuda.h"
+
+# The folder of the real cuda.h; nothing where there is none.
+real=
+nvcc=$(command -v nvcc || true)
+for folder in "${CUDA_HOME:-/nowhere}/include" "${nvcc%/bin/nvcc}/include" /usr/local/cuda/include; do
+    [ -n "$real" ] || [ ! -f "$folder/cuda.h" ] || real=$folder
+done
+
+compiled=0
+# try COMPILER STANDARD FILE OPTION...
+try() {
+    compiler=$1 standard=$2 file=$3
+    shift 3
+    "$compiler" -std="$standard" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Werror \
+        -fsyntax-only "$@" "$file"
+    compiled=$((compiled + 1))
+}
+
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null || continue
+    for standard in c99 c11; do
+        for file in "$work"/*.c; do
+            try $compiler $standard "$file"
+        done
+        try $compiler $standard "$work/engine.c" -I"$work/cuda"
+        [ -z "$real" ] || try $compiler $standard "$work/engine.c" -isystem "$real"
+    done
+done
+[ "$compiled" -gt 0 ] || exit 77
+echo "$compiled compilations, the real cuda.h in ${real:-no folder}"

@@ -1,0 +1,76 @@
+#!/bin/sh
+# --init engine: all files of the starter engine and no other, as they stand in the source; the spec
+# of a Llama or of the model that is named; and nothing where something is there already.
+#
+#     PTXGEN=build/ptxgen tests/engine/init.sh SOURCE LLAMA.gguf MODEL.gguf
+#
+# LLAMA is the file whose spec the starter has.
+set -u
+source=$(realpath "$1") llama=$(realpath "$2") model=$(realpath "$3") ptxgen=$(realpath "$PTXGEN")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+failed=0
+
+fail() {
+    echo "FAILED: $1"
+    failed=1
+}
+
+# wanted STATUS ARGUMENT...: runs ptxgen, which has to end so.
+wanted() {
+    status=$1
+    shift
+    "$ptxgen" "$@" >out 2>err
+    found=$?
+    [ $found -eq "$status" ] || { cat err; fail "$*: status $found, not $status"; }
+}
+
+# said FILE TEXT: what went to a file is this.
+said() {
+    [ "$(cat "$1")" = "$2" ] || { cat "$1"; fail "not said: $2"; }
+}
+
+wanted 0 --init engine
+said out "ptxgen: wrote 15 files -> engine; next: ptxgen --from-gguf MODEL.gguf > engine/model.ini"
+said err ""
+[ "$(find engine | wc -l)" -eq 16 ] || { find engine; fail "15 files"; }
+for file in "$source"/templates/engine/* "$source"/src/gguf/*.[ch]; do
+    cmp "$file" "engine/$(basename "$file")" || fail "$file is another in the engine"
+done
+"$ptxgen" -q --from-gguf "$llama" | sed '/^;/d' >spec
+sed '/^;/d' engine/model.ini | diff -u - spec || fail "the starter's spec: of $llama, templates/engine/model.ini has to be"
+[ "$(wc -l <engine/engine.c)" -le 350 ] || fail "engine.c has more than 350 lines"
+
+mkdir some
+echo mine >some/split.h
+wanted 3 --init engine --out some
+said err "some/split.h: error: exists already, and is left as it is [E027]
+ptxgen: 1 error, nothing written"
+[ "$(ls some)" = split.h ] || fail "files were written beside one that was there"
+
+wanted 0 --init=engine --out a/folder --from-gguf "$model" --target sm_80,sm_90 --max-seq-len 16 --kv-type f32
+said out "ptxgen: wrote 15 files -> a/folder; next: cd a/folder && meson setup build && ninja -C build"
+grep -q '^ptxgen: llama, 2 layers' err || fail "nothing is said of the model"
+"$ptxgen" -q --from-gguf "$model" --target sm_80,sm_90 --max-seq-len 16 --kv-type f32 | cmp - a/folder/model.ini ||
+    fail "the spec of the model"
+wanted 0 --init engine --out quiet --from-gguf "$model" --quiet
+said out ""
+said err ""
+
+wanted 3 --init engine --out none --from-gguf none.gguf
+[ ! -e none ] || fail "a folder for a model that is not there"
+wanted 0 --init ./engine.ini
+wanted 3 --init ./engine
+try="
+Try 'ptxgen --help'."
+for options in "--prefix mine" "--target sm_90"; do
+    # shellcheck disable=SC2086
+    wanted 2 --init engine --out none $options
+    said err "ptxgen: --init engine goes without --prefix, which engine.c has, and with --target only where \
+--from-gguf is$try"
+done
+wanted 2 --init kernels.ini --from-gguf "$model"
+said err "ptxgen: --spec, --list, --help-family, --explain, --init, --from-gguf and --man exclude each other, but for \
+--init engine --from-gguf$try"
+exit $failed

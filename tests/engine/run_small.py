@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""The starter engine on a small model of random weights: what it prints, and what it says of whatever goes wrong.
+
+    run_small.py PTXGEN LIBCUDA_FOLDER SOURCE
+
+It is made by --init engine and the compiler alone, as by somebody without Meson.
+"""
+import ctypes
+import os
+import subprocess
+import sys
+import tempfile
+
+PROMPT = "once upon a time"
+
+
+class Engine:
+    """A model, the engine of its header, and what is wrong so far."""
+
+    def __init__(self, ptxgen, libcuda, source):
+        self.ptxgen, self.libcuda = os.path.abspath(ptxgen), os.path.abspath(libcuda)
+        self.maker = os.path.join(os.path.abspath(source), "tests", "models", "make_small.py")
+        self.work = tempfile.TemporaryDirectory(prefix="ptxgen_engine_")
+        self.folder = self.path("starter")
+        self.failed = False
+        self.model = self.make_model("model.gguf")
+        self.do([self.ptxgen, "-q", "--init", "engine", "--out", self.folder, "--from-gguf", self.model])
+        self.program = self.build("engine")
+
+    def path(self, name):
+        return os.path.join(self.work.name, name)
+
+    def do(self, command):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit("FAILED: %s\n%s%s" % (" ".join(command), done.stdout, done.stderr))
+
+    def make_model(self, name, *options):
+        self.do([sys.executable, self.maker, *options, self.path(name)])
+        return self.path(name)
+
+    def build(self, name, **changes):
+        """The engine of the header of model.ini, with other values of some of its keys."""
+        with open(os.path.join(self.folder, "model.ini")) as file:
+            spec = file.read()
+        for key, value in changes.items():
+            spec += "%s = %s\n" % (key, value) if "\n" + key not in spec else ""
+            spec = "".join("%s = %s\n" % (key, value) if line.startswith(key) else line
+                           for line in spec.splitlines(keepends=True))
+        with open(self.path("spec.ini"), "w") as file:
+            file.write(spec)
+        self.do([self.ptxgen, "-q", "--spec", self.path("spec.ini"), "--out", self.work.name])
+        sources = [os.path.join(self.folder, file) for file in os.listdir(self.folder) if file.endswith(".c")]
+        # Not optimized: the header is large, and the time goes to the emulator.
+        self.do(["cc", "-O0", "-I" + self.work.name, "-o", self.path(name), *sorted(sources), "-lpcre2-8", "-ldl"])
+        return self.path(name)
+
+    def run(self, *arguments, program=None, driver=True, **environment):
+        path = self.libcuda if driver else self.path("no_driver")
+        return subprocess.run([program or self.program, *arguments], capture_output=True,
+                              env=dict(os.environ, LD_LIBRARY_PATH=path, **environment))
+
+    def fail(self, what, done):
+        self.failed = True
+        print("FAILED: %s: status %d\n%s%s" % (what, done.returncode, done.stdout.decode(errors="replace"),
+                                               done.stderr.decode(errors="replace")))
+
+    def text(self, *options, **environment):
+        """What is printed behind the prompt, which has to be all of standard output."""
+        done = self.run(self.model, PROMPT, *options, **environment)
+        if done.returncode or not done.stdout.startswith(PROMPT.encode()) or not done.stdout.endswith(b"\n"):
+            self.fail(" ".join(options), done)
+        return done.stdout[len(PROMPT):-1], done.stderr.decode()
+
+    def judge(self, what, right):
+        self.failed |= not right
+        if not right:
+            print("FAILED: " + what)
+
+    def refused(self, said, *arguments, status=1, printed=b"", **how):
+        """Standard error has the text, and standard output nothing else than what is printed."""
+        done = self.run(*arguments, **how)
+        if done.returncode != status or said not in done.stderr.decode() or done.stdout != printed:
+            self.fail("'%s' is not said" % said, done)
+
+
+def check_text(e):
+    greedy, said = e.text("-n", "8", PTXGEN_CUDA_LEAKS="1")
+    e.judge("the engine leaves memory behind: " + said, "not freed: 0 bytes" in said)
+    e.judge("what it says of its work: " + said, " 64 positions, 15 launches a token\nprompt 13 tokens in " in said and
+            ", 8 tokens at " in said)
+    e.judge("no text", len(greedy) > 0)
+    e.judge("fewer tokens begin otherwise", greedy.startswith(e.text("-n", "4")[0]))
+    e.judge("the likeliest of one is another", e.text("-n", "8", "--temp", "2", "--top-k", "1")[0] == greedy)
+    by_chance = [e.text("-n", "8", "--temp", "2", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--seed", seed)[0]
+                 for seed in ("1", "1", "2")]
+    e.judge("one seed, two texts", by_chance[0] == by_chance[1])
+    e.judge("another seed, the same text", by_chance[0] != by_chance[2])
+    e.judge("--temp changes nothing", by_chance[0] != greedy)
+    # 64 positions, of which the prompt has 13; the last token that is printed needs none.
+    all_of_it, said = e.text("-n", "0")
+    e.judge("not as many tokens as there is room for: " + said, ", 52 tokens at " in said)
+    e.judge("all tokens begin otherwise", all_of_it.startswith(greedy))
+
+
+def check_models(e):
+    """Models that the header was not made for, and files that are none or not whole."""
+    def other(said, *options):
+        e.refused(said, e.make_model("other.gguf", *options), PROMPT)
+    other("other.gguf has 3 layers, and the header was made for 2", "--layers", "3")
+    other("is of architecture qwen2, and the header was made for llama", "--architecture", "qwen2")
+    other("token_embd.weight has f32, rows of 64, and the header was made for q8_0, 300 rows of 64", "--type", "F32")
+    other("tokenizer.ggml.model", "--tokenizer", "bert")
+    e.refused("no token: a logit is not a number", e.make_model("nan.gguf", "--nan"), PROMPT, printed=PROMPT.encode())
+    with open(e.model, "rb") as file:
+        whole = file.read()
+    for length, said in (len(whole) - 64, "output.weight"), (2000, "byte "), (0, "byte 0"):
+        with open(e.path("cut.gguf"), "wb") as file:
+            file.write(whole[:length])
+        e.refused(said, e.path("cut.gguf"), PROMPT)
+    e.refused("none.gguf: No such file", e.path("none.gguf"), PROMPT)
+
+
+def check_machine(e):
+    """A driver, a GPU or memory that is not there."""
+    e.refused("NO_BINARY_FOR_GPU", e.model, PROMPT, PTXGEN_CUDA_TARGET="sm_75")
+    large = e.build("large", max_seq_len=2 ** 24, kv_type="f32", sequences=4)
+    e.refused("no room on the GPU for 0.000 GiB of weights and 32.000 GiB of cache", e.model, PROMPT, program=large)
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        e.refused("ptxgen run", e.model, PROMPT, driver=False)
+
+
+def check_usage(e):
+    e.refused("the prompt has 103 tokens, and there is room for 64: max_seq_len", e.model, "x " * 50 + "y")
+    for arguments in (), (e.model,), (e.model, PROMPT, "-n"), (e.model, PROMPT, "more"):
+        e.refused("usage: engine MODEL.gguf PROMPT", *arguments, status=2)
+    for value in "x", "", "-1", "nan", "1e10":
+        e.refused("--temp wants a number from 0 on", e.model, PROMPT, "--temp", value, status=2)
+    done = subprocess.run("'%s' '%s' x -n 1 >/dev/full" % (e.program, e.model), shell=True, capture_output=True,
+                          env=dict(os.environ, LD_LIBRARY_PATH=e.libcuda))
+    if done.returncode != 1 or b"the text could not be written" not in done.stderr:
+        e.fail("a full disk", done)
+
+
+def main():
+    e = Engine(*sys.argv[1:4])
+    check_text(e)
+    check_models(e)
+    check_machine(e)
+    check_usage(e)
+    sys.exit(e.failed)
+
+
+if __name__ == "__main__":
+    main()

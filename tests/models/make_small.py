@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Writes a whole GGUF model that is small: random weights, the same every time, and a vocabulary of 300 tokens.
+
+    make_small.py [--layers N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--nan] FILE
+
+It is a llama of 64 values, 4 heads of 16, and room for 64 positions, whose text means nothing. Its matrices are of the
+type; --architecture and --tokenizer name others without being any; with --nan its last norm is not a number.
+"""
+import argparse
+import math
+import random
+import struct
+
+from make_gguf import ALIGNMENT, TYPES, F32, STRING, key, string
+
+HIDDEN, FF, HEADS, KV_HEADS, HEAD_DIM, VOCAB, ROOM = 64, 96, 4, 2, 16, 300, 64
+ARRAY, I32 = 9, 5
+NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
+WORDS = ["\u2581", "\u2581the", "\u2581a", "\u2581was", "\u2581once", "\u2581upon", "\u2581time", "th", "he", "an",
+         "on", "ti", "me", "\u00e4", "\u6a21"] + [chr(letter) for letter in range(ord("a"), ord("z") + 1)]
+
+
+def array(name, kind, values):
+    data = string(name) + struct.pack("<IIQ", ARRAY, kind, len(values))
+    if kind == STRING:
+        return data + b"".join(map(string, values))
+    return data + struct.pack("<%d%s" % (len(values), "f" if kind == F32 else "i"), *values)
+
+
+def vocabulary(tokenizer):
+    """SentencePiece's: three control tokens, all bytes, and pieces, of which longer ones are merged first."""
+    tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % byte for byte in range(256)] + WORDS
+    kinds = [UNKNOWN, CONTROL, CONTROL] + [BYTE] * 256 + [NORMAL] * len(WORDS)
+    assert len(tokens) == VOCAB
+    return [key("tokenizer.ggml.model", tokenizer),
+            array("tokenizer.ggml.tokens", STRING, tokens),
+            array("tokenizer.ggml.scores", F32, [float(len(token)) for token in tokens]),
+            array("tokenizer.ggml.token_type", I32, kinds),
+            key("tokenizer.ggml.bos_token_id", 1), key("tokenizer.ggml.eos_token_id", 2)]
+
+
+def keys(options):
+    of = options.architecture + "."
+    return [key("general.architecture", options.architecture),
+            key(of + "block_count", options.layers), key(of + "context_length", ROOM),
+            key(of + "embedding_length", HIDDEN), key(of + "feed_forward_length", FF),
+            key(of + "attention.head_count", HEADS), key(of + "attention.head_count_kv", KV_HEADS),
+            key(of + "attention.layer_norm_rms_epsilon", 1e-5), key(of + "rope.dimension_count", HEAD_DIM)]
+
+
+def q8_0(values):
+    """Blocks of 32: an f16 scale and 8-bit numbers, rounded as ggml rounds them."""
+    data = b""
+    for at in range(0, len(values), 32):
+        block = values[at:at + 32]
+        scale = max(map(abs, block)) / 127
+        data += struct.pack("<e32b", scale, *(math.floor(value / scale + 0.5) for value in block))
+    return data
+
+
+class Tensors:
+    def __init__(self, options):
+        self.type, self.random = options.type, random.Random(1)
+        self.infos, self.data = [], b""
+
+    def add(self, name, ne, values=None):
+        kind = self.type if len(ne) > 1 else "F32"
+        if values is None: # a row's product has about the size of what goes in
+            values = [self.random.gauss(0, ne[0] ** -0.5) for _ in range(math.prod(ne))]
+        self.infos.append(string(name) + struct.pack("<I%dQ" % len(ne), len(ne), *ne) +
+                          struct.pack("<IQ", TYPES[kind][0], len(self.data)))
+        data = q8_0(values) if kind == "Q8_0" else struct.pack("<%df" % len(values), *values)
+        self.data += data + bytes(-len(data) % ALIGNMENT)
+
+    def add_all(self, options):
+        ones = [1.0] * HIDDEN
+        self.add("token_embd.weight", (HIDDEN, VOCAB))
+        for layer in range(options.layers):
+            of = "blk.%d." % layer
+            self.add(of + "attn_norm.weight", (HIDDEN,), ones)
+            self.add(of + "attn_q.weight", (HIDDEN, HEADS * HEAD_DIM))
+            self.add(of + "attn_k.weight", (HIDDEN, KV_HEADS * HEAD_DIM))
+            self.add(of + "attn_v.weight", (HIDDEN, KV_HEADS * HEAD_DIM))
+            self.add(of + "attn_output.weight", (HEADS * HEAD_DIM, HIDDEN))
+            self.add(of + "ffn_norm.weight", (HIDDEN,), ones)
+            self.add(of + "ffn_gate.weight", (HIDDEN, FF))
+            self.add(of + "ffn_up.weight", (HIDDEN, FF))
+            self.add(of + "ffn_down.weight", (FF, HIDDEN))
+        self.add("output_norm.weight", (HIDDEN,), [math.nan] * HIDDEN if options.nan else ones)
+        self.add("output.weight", (HIDDEN, VOCAB))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--type", choices=("F32", "Q8_0"), default="Q8_0")
+    parser.add_argument("--architecture", default="llama")
+    parser.add_argument("--tokenizer", default="llama")
+    parser.add_argument("--nan", action="store_true")
+    parser.add_argument("file")
+    options = parser.parse_args()
+    tensors, all_keys = Tensors(options), keys(options) + vocabulary(options.tokenizer)
+    tensors.add_all(options)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors.infos), len(all_keys)) + b"".join(all_keys + tensors.infos)
+    with open(options.file, "wb") as file:
+        file.write(head + bytes(-len(head) % ALIGNMENT) + tensors.data)
+
+
+if __name__ == "__main__":
+    main()
