@@ -51,6 +51,7 @@ static void first_of_warp(ptx *p, const first_token *f)
 static val find_first(ptx *p, sampler *s)
 {
     first_token f = { var_u32(p, 0), var_u32(p, UINT32_MAX) };
+    ptx_loop_work(p, row_turn(s, AT_ONCE), "logits");
     over_row(p, s, AT_ONCE, take_first, &f);
     val own = get(p, f.height), lane = lane_id(p);
     first_of_warp(p, &f);

@@ -261,6 +261,7 @@ const family stream_qkv = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
+    .each_matrix = "stream_gemv",
     .keys =
         (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_QKV, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
@@ -288,6 +289,7 @@ const family stream_gate_up = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
+    .each_matrix = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS, KEYS_AROUND_GATE_UP, KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP, PARAM_END },
     .launch = { .block = "32*num_warps",

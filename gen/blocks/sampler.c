@@ -37,6 +37,11 @@ static void over_quads(ptx *p, const sampler *s, unsigned at_once, visit *take, 
     }
 }
 
+unsigned row_turn(const sampler *s, unsigned at_once)
+{
+    return s->n % 4 ? 1 : 4 * at_once;
+}
+
 void over_row(ptx *p, const sampler *s, unsigned at_once, visit *take, void *context)
 {
     if (s->n % 4 == 0) {

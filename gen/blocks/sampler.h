@@ -37,6 +37,9 @@ unsigned sampler_most_candidates(const sampler *s);
 typedef void visit(ptx *p, const sampler *s, void *context, val height, val number);
 void over_row(ptx *p, const sampler *s, unsigned at_once, visit *take, void *context);
 
+/* Of these tokens those that a thread visits in a turn of the loop. */
+unsigned row_turn(const sampler *s, unsigned at_once);
+
 /* Whether a token stands ahead of another one in the order. */
 val is_ahead(ptx *p, val height, val number, val other_height, val other_number);
 

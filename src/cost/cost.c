@@ -37,7 +37,8 @@ static double between(double low, double high, double share)
     return low + (high - low) * share;
 }
 
-bool cost_find(const instance *in, unsigned sm, cost_figures *found)
+/* Those of kernels of a family with these weights. */
+static bool find_counted(const instance *in, unsigned sm, cost_figures *found)
 {
     const cost_figures *below = NULL, *above = NULL; /* with as many vectors or fewer; with more */
     format weights = instance_weights(in);
@@ -70,6 +71,65 @@ bool cost_find(const instance *in, unsigned sm, cost_figures *found)
     return true;
 }
 
+/* How many matrices a kernel has that may differ in their formats: 0 where it has weights alone. */
+static unsigned matrix_count(const instance *in)
+{
+    unsigned count = 0;
+    for (const param *p = in->family->params; p->name; p++)
+        count = p->matrix > count ? p->matrix : count;
+    return count;
+}
+
+static bool has_one_format(const instance *in, unsigned matrices)
+{
+    for (unsigned i = 1; i < matrices; i++)
+        if (in->weights_of[i] != in->weights_of[0])
+            return false;
+    return true;
+}
+
+static void add_share(cost_figures *sum, const cost_figures *of, double share)
+{
+    sum->sm = of->sm > sum->sm ? of->sm : sum->sm;
+    sum->registers = of->registers > sum->registers ? of->registers : sum->registers;
+    sum->shared = of->shared > sum->shared ? of->shared : sum->shared;
+    sum->instructions += share * of->instructions;
+    sum->beside += share * of->beside;
+    sum->load_bytes += share * of->load_bytes;
+    sum->unit_bytes += share * of->unit_bytes;
+    sum->turn += share * of->turn;
+    sum->in_flight += share * of->in_flight;
+}
+
+/* Each matrix's own, by its share of the rows: columns are the same. */
+static bool compose(const instance *in, unsigned matrices, unsigned sm, cost_figures *found)
+{
+    double rows = 0;
+    *found = (cost_figures){ .family = in->family->name,
+                             .weights = instance_weights(in),
+                             .m = (unsigned)in->shape.m };
+    for (unsigned i = 0; i < matrices; i++)
+        rows += (double)instance_matrix(in, i).shape.n;
+    for (unsigned i = 0; i < matrices; i++) {
+        instance one = instance_matrix(in, i);
+        cost_figures figures;
+        one.family = family_find(families, in->family->each_matrix);
+        if (!find_counted(&one, sm, &figures))
+            return false;
+        add_share(found, &figures, (double)one.shape.n / rows);
+    }
+    return true;
+}
+
+bool cost_find(const instance *in, unsigned sm, cost_figures *found)
+{
+    unsigned matrices = matrix_count(in);
+    bool counted = find_counted(in, sm, found);
+    if (!in->family->each_matrix || (counted && has_one_format(in, matrices)))
+        return counted;
+    return compose(in, matrices, sm, found);
+}
+
 cost_gpu cost_gpu_of(const target *t)
 {
     const gpu_part *part = target_part(t);
@@ -84,36 +144,48 @@ static double value_bytes(format f)
     return (double)formats[f].block_bytes / formats[f].block_values;
 }
 
+double cost_touched(const instance *in, const param *p)
+{
+    const problem_shape *s = &in->shape;
+    double values = (double)formula_value(p->values, in, NULL);
+    if (p->target_values && p->kind == PARAM_OUT)
+        return (double)(s->m * s->num_kv_heads * s->head_dim);
+    if (p->target_values)
+        return values * (double)formula_value(p->target_values, in, NULL);
+    if (in->family->op == OP_EMBED_ROWS && p->weights)
+        return (double)(s->m * s->k);
+    return values;
+}
+
 cost_work cost_work_of(arena *a, const instance *in)
 {
     cost_work work = { 0 };
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params);
     const problem_shape *s = &in->shape;
-    double first_input = 0;
+    double largest_input = 0;
     format weights = instance_weights(in);
     for (size_t i = 0; i < count; i++) {
         const param *p = &params[i];
         if (p->kind == PARAM_U32 || p->kind == PARAM_SCRATCH)
             continue;
-        double values = (double)formula_value(p->values, in, NULL);
+        double values = cost_touched(in, p);
         format f = p->target_values ? p->target : p->format;
-        if (p->target_values)
-            values *= (double)formula_value(p->target_values, in, NULL);
         work.bytes += values * value_bytes(f);
-        if (p->kind == PARAM_IN && first_input <= 0)
-            first_input = values;
+        if (p->kind == PARAM_IN && values > largest_input)
+            largest_input = values;
         bool may_be_x = f == in->family->activations && work.units > 0;
         /* Each query head goes over its head's cache on its own. */
-        if (p->cache)
+        if (p->cache && p->kind == PARAM_IN)
             work.units += values * (double)s->num_heads / (double)s->num_kv_heads;
-        else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE && !may_be_x)
+        else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE &&
+                 !may_be_x)
             work.units += values;
         if (work.units > 0 && work.unit_bytes <= 0)
             work.unit_bytes = value_bytes(f);
     }
     if (work.units <= 0) {
-        work.units = first_input;
+        work.units = largest_input;
         work.unit_bytes = value_bytes(FORMAT_F32);
     }
     return work;
@@ -153,6 +225,8 @@ static double longest_by_average(const instance *in, const cost_work *work, doub
     double of_rows = 1, lane_units = work->units / (blocks * threads);
     if (stays(l)) {
         double rows = (double)formula_value(l->rows, in, run), n = (double)in->shape.n;
+        if (in->family->op == OP_QKV)
+            n += 2 * (double)in->shape.n_kv;
         of_rows = n / (blocks * rows);
         lane_units = rows * work->units / (n * threads);
     }
@@ -223,7 +297,7 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
         int64_t value;
     } sizes[] = {
         { "k", 4096 },         { "n", 14336 },          { "head_dim", 128 },   { "num_heads", 32 },
-        { "num_kv_heads", 8 }, { "max_seq_len", 8192 }, { "kv_type", KV_F16 },
+        { "num_kv_heads", 8 }, { "max_seq_len", 8192 }, { "kv_type", KV_F16 }, { "n_kv", 1024 },
     };
     instance in = { .family = f };
     for (const key *k = f->keys; k->name; k++)
@@ -234,6 +308,11 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
             instance_set(&in, k, sizes[i].value);
     }
     in.weights = weights;
+    for (const key *k = f->keys; k->name; k++)
+        if (k->choices == weights_choices && k->like)
+            instance_set(&in, k, weights);
+    if (in.shape.n_kv)
+        in.shape.n = in.shape.k;
     if (in.shape.m == 0 && family_key(f, "m"))
         in.shape.m = BATCH;
     in.shape.seq_len = in.shape.max_seq_len;

@@ -43,7 +43,9 @@ extern const size_t cost_table_size;
 extern const char cost_table_ptxas[]; /* the version of ptxas: "13.0.88" */
 
 /* Those of an instance for a target, or for the newest one before it: between the numbers of
- * vectors that were counted, in proportion. False: nothing was counted. */
+ * vectors that were counted, in proportion. Where a kernel has several matrices, and was not
+ * counted or has them of different formats, those of each matrix by its share, from the family that
+ * streams one (family.each_matrix). False: nothing was counted. */
 bool cost_find(const instance *in, unsigned sm, cost_figures *found);
 
 /* What a kernel has to do at the sizes of its instance, positions of caches all valid. */
@@ -53,6 +55,10 @@ typedef struct cost_work {
     double bytes;      /* of inputs and outputs */
 } cost_work;
 cost_work cost_work_of(arena *a, const instance *in);
+
+/* Values of a parameter that a launch reads or writes: all, but of an embedding the rows of m
+ * tokens, and of caches that it writes m positions. */
+double cost_touched(const instance *in, const param *p);
 
 /* A GPU as the model sees it. */
 typedef struct cost_gpu {

@@ -1,6 +1,7 @@
 /* A launch takes what cost.h predicts for its kernel; where that was not counted, or touches a part
- * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of a copy.
- * What launches themselves take, and what one kernel could do while the one ahead ends, is left out.
+ * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of a
+ * copy. What launches themselves take, and what one kernel could do while the one ahead ends, is
+ * left out.
  */
 #include "cost/plan_cost.h"
 
@@ -36,28 +37,17 @@ const char *cost_kind(arena *a, const instance *in)
     return kind.text;
 }
 
-/* Whether a launch touches a part of its largest buffer: rows by their tokens, positions. */
-static bool touches_a_part(const instance *in)
-{
-    return in->family->op == OP_EMBED_ROWS || in->family->op == OP_ROPE_KV_WRITE;
-}
-
 static double bytes_of(format f, double values)
 {
     return values * formats[f].block_bytes / formats[f].block_values;
 }
 
-/* Values of a parameter that a launch reads or writes. Rows of one sequence share its caches. */
+/* Rows of one sequence share its caches. */
 static double touched_values(const instance *in, const param *p)
 {
-    const problem_shape *s = &in->shape;
-    if (p->target_values && p->kind == PARAM_OUT)
-        return (double)(s->m * s->num_kv_heads * s->head_dim);
-    if (p->target_values)
-        return (double)formula_value(p->target_values, in, NULL);
-    if (in->family->op == OP_EMBED_ROWS && p->weights)
-        return (double)(s->m * s->k);
-    return (double)formula_value(p->values, in, NULL);
+    return p->target_values && p->kind == PARAM_IN
+               ? (double)formula_value(p->target_values, in, NULL)
+               : cost_touched(in, p);
 }
 
 static double touched_bytes(arena *a, const instance *in)
@@ -83,7 +73,7 @@ launch_cost cost_of_launch(arena *a, const instance *planned, int64_t positions,
         in.shape.max_seq_len = positions;
     launch_cost cost = { .bytes = touched_bytes(a, &in), .bound = "" };
     cost.seconds = cost_of_bytes(cost.bytes, gpu);
-    if (touches_a_part(&in) || !cost_find(&in, gpu->target->sm, &figures))
+    if (!cost_find(&in, gpu->target->sm, &figures))
         return cost;
     cost_work work = cost_work_of(a, &in);
     work.bytes = cost.bytes;

@@ -331,10 +331,12 @@ struct family {
                        are  floats */
     bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
                        and of warps, and whether alone or as one of m, */
-    size_t same_bits_with; /* where this field of the instance is not 0; 0: always */
-    int preference;        /* among families that fit a query the highest is found */
-    const key *keys;       /* ends with KEY_END */
-    const param *params;   /* outputs, weights, inputs, numbers; ends with PARAM_END */
+    size_t same_bits_with;   /* where this field of the instance is not 0; 0: always */
+    int preference;          /* among families that fit a query the highest is found */
+    const char *each_matrix; /* of several matrices: the family that does with one what this one
+                                does with each; NULL: none does */
+    const key *keys;         /* ends with KEY_END */
+    const param *params;     /* outputs, weights, inputs, numbers; ends with PARAM_END */
     launch launch;
 
     /* Problems between keys that the table cannot say: NULL or a message, and the key to blame. */

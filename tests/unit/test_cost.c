@@ -230,6 +230,87 @@ TEST(figures_between_counted_numbers_of_vectors_are_in_proportion)
     assert_int_equal(three.registers, eight.registers);
 }
 
+static cost_figures figures_of(const char *family_name, format weights)
+{
+    instance in = default_instance(family_name, weights);
+    cost_figures f;
+    in.shape.m = 1;
+    assert_true(cost_find(&in, 80, &f));
+    return f;
+}
+
+TEST(several_matrices_have_the_figures_of_each_by_its_rows)
+{
+    static const char *const families_of[][2] = { { "stream_qkv", "stream_gemv" },
+                                                  { "exact_qkv", "gemv" } };
+    for (size_t i = 0; i < sizeof families_of / sizeof *families_of; i++) {
+        instance in = default_instance(families_of[i][0], FORMAT_Q4_K);
+        cost_figures q4_k = figures_of(families_of[i][1], FORMAT_Q4_K), all;
+        cost_figures q6_k = figures_of(families_of[i][1], FORMAT_Q6_K);
+        in.shape = (problem_shape){ .k = 4096, .n = 4096, .n_kv = 1024, .m = 1 };
+        in.weights_of[0] = in.weights_of[1] = in.weights_of[2] = WEIGHTS_Q4_K;
+        assert_true(cost_find(&in, 80, &all));
+        close_to(all.instructions, q4_k.instructions);
+        close_to(all.in_flight, q4_k.in_flight);
+        in.weights_of[2] = WEIGHTS_Q6_K;
+        assert_true(cost_find(&in, 80, &all));
+        close_to(all.instructions, (5 * q4_k.instructions + q6_k.instructions) / 6);
+        close_to(all.unit_bytes, (5 * q4_k.unit_bytes + q6_k.unit_bytes) / 6);
+        assert_int_equal(all.registers, q6_k.registers);
+    }
+}
+
+/* The counted gate and up are of one format. */
+TEST(gate_and_up_of_different_formats_are_put_together)
+{
+    instance in = default_instance("stream_gate_up", FORMAT_Q4_K);
+    cost_figures same, mixed, q4_k = figures_of("stream_gemv", FORMAT_Q4_K);
+    cost_figures q6_k = figures_of("stream_gemv", FORMAT_Q6_K);
+    in.shape = (problem_shape){ .k = 4096, .n = 4096, .m = 1 };
+    in.weights_of[0] = in.weights_of[1] = WEIGHTS_Q4_K;
+    assert_true(cost_find(&in, 80, &same));
+    in.weights_of[1] = WEIGHTS_Q6_K;
+    assert_true(cost_find(&in, 80, &mixed));
+    close_to(mixed.instructions, (q4_k.instructions + q6_k.instructions) / 2);
+    assert_true(same.sm == 80 && same.registers > 0);
+}
+
+TEST(rows_of_q_k_and_v_are_shared_among_blocks_that_stay)
+{
+    instance in = default_instance("stream_qkv", FORMAT_Q4_K), one = in;
+    cost_figures f = figures_of("stream_gemv", FORMAT_Q4_K);
+    one.family = family_find(families, "stream_gemv");
+    in.num_warps = one.num_warps = 12;
+    in.rows_per_warp = one.rows_per_warp = 2;
+    in.shape = (problem_shape){ .k = 4096, .n = 4800, .n_kv = 1200, .m = 1 };
+    one.shape = (problem_shape){ .k = 4096, .n = 7200, .m = 1 };
+    for (size_t i = 0; i < 3; i++)
+        in.weights_of[i] = WEIGHTS_Q4_K;
+    cost_gpu gpu = gpu_of(100, 1e12, 1e15);
+    close_to(predict(&f, &in, &gpu).times[BOUND_LATENCY],
+             predict(&f, &one, &gpu).times[BOUND_LATENCY]);
+}
+
+ARENA_TEST(what_touches_a_part_of_a_buffer_is_counted_by_that_part)
+{
+    instance embed = default_instance("embed_rows", FORMAT_Q4_K);
+    embed.shape = (problem_shape){ .k = 4096, .n = 128256, .m = 3 };
+    cost_work work = cost_work_of(a, &embed);
+    close_to(work.units, 3 * 4096);
+    close_to(work.bytes, 3 * (4096 * 144 / 256.0 + 4096 * 4 + 4));
+    instance rope = default_instance("rope_kv_write", FORMAT_NONE);
+    rope.shape = (problem_shape){
+        .head_dim = 64, .num_heads = 12, .num_kv_heads = 4, .max_seq_len = 1000, .m = 3
+    };
+    rope.kv_type = KV_F16;
+    work = cost_work_of(a, &rope);
+    close_to(work.units, 3 * 20 * 64);
+    close_to(work.bytes, 3 * (20 * 64 * 4 + 12 * 64 * 4 + 2 * 4 * 64 * 2 + 4));
+    instance norm = default_instance("rms_norm", FORMAT_NONE);
+    norm.shape = (problem_shape){ .k = 4096, .m = 3 };
+    close_to(cost_work_of(a, &norm).units, 3 * 4096);
+}
+
 ARENA_TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
 {
     for (size_t t = 0; t < target_count; t++) {

@@ -100,15 +100,16 @@ ARENA_TEST(layers_that_are_alike_are_shown_once)
     assert_null(strstr(text, "\n    6 "));
 }
 
-/* Of attention 4096 of 8192 positions; of the embedding one row. */
+/* Of attention 4096 of 8192 positions. */
 ARENA_TEST(a_step_takes_what_its_launches_take)
 {
     instance attention = make(a)->kernels[ATTENTION];
-    double launches = 0, bytes = HIDDEN * 144.0 / 256 + HIDDEN * 4 + 4;
+    double launches = 0, bytes = 0;
     attention.shape.max_seq_len = 4096;
     cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
-    const instance used[] = { make(a)->kernels[GEMV_Q4], make(a)->kernels[GEMV_Q6], attention };
-    const double times[] = { 3, 3, 5 };
+    const instance *kernels = make(a)->kernels;
+    const instance used[] = { kernels[EMBED], kernels[GEMV_Q4], kernels[GEMV_Q6], attention };
+    const double times[] = { 1, 3, 3, 5 };
     for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
         cost_figures figures;
         cost_work work = cost_work_of(a, &used[i]);
@@ -116,13 +117,35 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
         launches += times[i] * cost_predict(&figures, &used[i], &work, &gpu).total;
         bytes += times[i] * work.bytes;
     }
-    launches += cost_of_bytes(HIDDEN * 144.0 / 256 + HIDDEN * 4 + 4, &gpu);
     assert_true(cost_of_bytes(4e12, &gpu) > 4e12 / gpu.bandwidth);
     assert_has(printed(a), arena_format(a,
                                         "step of 1 token, 12 launches, %.1f MB read and written: "
                                         "%.1f us on sm_90 (memory alone %.1f us)\n",
                                         bytes / 1e6, launches * 1e6, bytes / gpu.bandwidth * 1e6));
-    assert_has(printed(a), "token_embd.weight[token] -> h      ~0.8 us\n");
+}
+
+/* A kernel of a target that is older than all that were counted. */
+ARENA_TEST(a_launch_that_was_not_counted_takes_what_its_bytes_take)
+{
+    target old = *target_find("sm_75");
+    cost_gpu gpu = cost_gpu_of(target_find("sm_75"));
+    old.sm = 70;
+    gpu.target = &old;
+    launch_cost cost = cost_of_launch(a, &make(a)->kernels[EMBED], 1, &gpu);
+    assert_true(cost.bytes == HIDDEN * 144.0 / 256 + HIDDEN * 4 + 4);
+    assert_true(cost.seconds == cost_of_bytes(cost.bytes, &gpu));
+    assert_string_equal(cost.bound, "");
+}
+
+ARENA_TEST(attention_is_to_no_more_positions_than_a_window_has)
+{
+    instance whole = make(a)->kernels[ATTENTION], windowed = whole;
+    cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
+    windowed.options.window = 1024;
+    assert_true(cost_of_launch(a, &windowed, 4096, &gpu).bytes ==
+                cost_of_launch(a, &whole, 1024, &gpu).bytes);
+    assert_true(cost_of_launch(a, &windowed, 512, &gpu).bytes ==
+                cost_of_launch(a, &whole, 512, &gpu).bytes);
 }
 
 ARENA_TEST(memory_is_said_in_units_of_its_size)

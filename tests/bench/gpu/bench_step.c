@@ -165,6 +165,16 @@ static bool choose_position(bench *b, const plan *p, int64_t wanted)
     return b->positions >= 0;
 }
 
+/* "llama_3.1_8b" of "models/llama_3.1_8b.ini". */
+static const char *model_name(arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = arena_strdup(a, slash ? slash + 1 : path), *end = strrchr(name, '.');
+    if (end)
+        *end = '\0';
+    return name;
+}
+
 static const char *bench_model(bench *b, const char *path, int64_t wanted)
 {
     kernel_set set;
@@ -182,7 +192,7 @@ static const char *bench_model(bench *b, const char *path, int64_t wanted)
             "\n%s, behind %lld tokens:\n\n"
             "| step or kernel | launches | MB | time | GB/s | of copy | model | of model | bound "
             "| |\n|---|---|---|---|---|---|---|---|---|---|\n",
-            set.prefix, (long long)b->positions);
+            model_name(b->arena, path), (long long)b->positions);
         for (size_t i = 0; i < set.plan->step_count && ran; i++)
             ran = bench_step(b, &m, &set.plan->steps[i]);
         wrong = ran ? NULL : b->gpu.error;

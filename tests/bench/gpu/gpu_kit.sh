@@ -1,6 +1,6 @@
 #!/bin/sh
 # Packs what a machine with a GPU needs to run the kernel tests and the benchmarks, and that has
-# neither our libraries nor a compiler: gpu_kit.sh SOURCE_ROOT KIT.tar.gz PROGRAM_PTX_OR_SPEC...
+# neither our libraries nor a compiler: gpu_kit.sh SOURCE_ROOT KIT.tar.gz PROGRAM_PTX_OR_MODEL...
 set -eu
 root=$1
 kit=$2
@@ -16,7 +16,7 @@ cp "$root/$gpu/peers/torch_peers.py" "$to/$gpu/peers/"
 cp "$root/$gpu/run_kit.sh" "$to/run"
 for file; do
     case $file in
-    *.ini) cp "$file" "$to/models/" ;;
+    *.ini | *.gguf) cp "$file" "$to/models/" ;;
     *) cp "$file" "$to/bin/" ;;
     esac
 done

@@ -5,20 +5,25 @@
 #     run [bench] [--quick] [FAMILY]...
 #     run steps [--quick] [--positions N] [SPEC]...
 #     run tests
+#     run engine [PROMPT]
 #
-# SPEC has a [decoder], as ptxgen --from-gguf writes it; models/ has those of real models.
+# SPEC has a [decoder], as ptxgen --from-gguf writes it; models/ has those of real models. What the
+# engine prints means nothing: small.gguf has random weights.
 # $SHAPES and $RESULTS as for gpu_bench.sh; $PTXGEN_TEST_FAMILY names the only family to test.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 what=both
 case ${1-} in
-bench | steps | tests) what=$1 && shift ;;
+bench | steps | tests | engine) what=$1 && shift ;;
 esac
 export LD_LIBRARY_PATH="$here/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 # What the driver compiles, thousands of kernels, is there for the next run.
 export CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$here/cache}"
 mkdir -p "$CUDA_CACHE_PATH"
 status=0
+if [ "$what" = engine ]; then
+    exec "$here/bin/engine" "$here/models/small.gguf" "${1-once upon a time}"
+fi
 if [ "$what" = steps ]; then
     case " $*" in
     *.ini*) ;;

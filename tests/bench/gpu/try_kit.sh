@@ -13,8 +13,8 @@ trap 'rm -rf "$scratch"' EXIT
 tar -C "$scratch" -xzf "$scratch/kit.tar.gz"
 kit=$scratch/gpu-kit
 
-LD_LIBRARY_PATH=$kit/bin ldd "$kit"/bin/test_* "$kit"/bin/bench_* >"$scratch/libraries"
-if grep -E 'inih|jansson|cmocka' "$scratch/libraries" | grep -v "$kit/bin"; then
+LD_LIBRARY_PATH=$kit/bin ldd "$kit"/bin/test_* "$kit"/bin/bench_* "$kit"/bin/engine* >"$scratch/libraries"
+if grep -E 'inih|jansson|cmocka|pcre2' "$scratch/libraries" | grep -v "$kit/bin"; then
     echo "the kit's programs take these from the machine"
     exit 1
 fi
@@ -35,4 +35,7 @@ grep -q 'PASSED' "$scratch/log"
 [ "$(sed -n 's/^| \([a-z].*_gemv\)_k.*/\1/p' "$scratch/log")" = f32_gemv ]
 "$kit/run" steps --quick --positions 3 >"$scratch/log"
 grep -q '^tiny, behind 3 tokens:' "$scratch/log"
+if [ -e "$kit/bin/engine" ]; then
+    [ "$("$kit/run" engine "once upon" 2>/dev/null | wc -w)" -gt 2 ]
+fi
 [ "$(find "$kit/tests/bench/results" -name '*.md' | wc -l)" = 2 ]
