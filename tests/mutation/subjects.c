@@ -11,7 +11,8 @@ static const struct {
     const char *key;
     int64_t value;
 } sizes[] = {
-    { "n", 3 }, { "m", 2 }, { "num_heads", 4 }, { "num_kv_heads", 2 }, { "head_dim", 136 },
+    { "n", 3 },         { "n_kv", 5 },         { "m", 2 },
+    { "num_heads", 4 }, { "num_kv_heads", 2 }, { "head_dim", 136 },
 };
 
 enum {
