@@ -201,11 +201,10 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
         phase(p, "unpack the tables");
         s.f->table(p, s.table);
     }
-    if (at_once) {
-        if (in->options.norm)
-            norm_factors(p, in, &s.source);
+    if (at_once && in->options.norm)
+        norm_factors(p, in, &s.source);
+    if (at_once || s.f->table_bytes) /* what lanes know ahead of rows may be of a table */
         barrier(p);
-    }
     phase(p, "stream weights");
     if (s.f->scales == NO_SCALE)
         s.tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s.staged);
