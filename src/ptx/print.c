@@ -15,7 +15,7 @@
 
 /* Narrow: headers carry all of it. */
 #define INDENTATION "  "
-enum { OPERAND_COLUMN = 13, COMMENT_COLUMN = 44 };
+enum { OPERAND_COLUMN = 12, COMMENT_COLUMN = 40 };
 
 /* Room for a line: names are no longer than LONGEST_NAME, and a line has at most one a value, an
  * address and a comment; the rest is far shorter. */
