@@ -146,9 +146,7 @@ static void build_gate_up(ptx *p, const instance *in)
     s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
     multiply(p, &s, results);
     gemv_biases biases = gemv_biases_of_row(p, in, row);
-    for (unsigned v = 0; v < s.vectors; v++)
-        gemv_store_gated(p, in, &g[0], row, v, warp_sum(p, results[AT_ONCE * v]),
-                         warp_sum(p, results[AT_ONCE * v + 1]), &biases);
+    gemv_store_gated(p, in, &g[0], row, results, &biases);
 }
 
 const family gemv = {

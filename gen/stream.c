@@ -14,6 +14,12 @@
         .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
         .max = 12, .def = 12, .tag = "w"                                                          \
     }
+/* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
+#define KEY_PASSES                                                                   \
+    {                                                                                \
+        .name = "passes", .summary = "parts that x is staged in; 0: one",            \
+        .field = KEY_FIELD(passes), .max = 64, .zero_is_none = true, .tag = "passes" \
+    }
 
 enum { GATE_AND_UP = 2 };
 
@@ -23,10 +29,9 @@ static bool is_qkv(const instance *in)
 }
 
 /* The rows of a turn. */
-static void rows_of_turn(ptx *p, const instance *in, const gemv_operands *g, val row, unsigned rows,
+static void rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
                          place addresses[STREAM_ROWS])
 {
-    bool alike = stream_rows_share_pointers(in);
     addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
     for (unsigned r = 1; r < rows; r++)
         addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
@@ -48,21 +53,31 @@ static int64_t most_chunks(const instance *in)
     return most_of(in, stream_chunks);
 }
 
-/* A matrix's rows from one on: what its warp takes of those of the block, turn by turn. */
-static void multiply(ptx *p, const instance *in, const gemv_operands *g, stream *s, val first,
-                     val stride)
+/* The sums of a turn's rows over the lanes, and what becomes of them. */
+static void finish_turn(ptx *p, const gemv_operands *g, const stream *s, val row)
 {
-    unsigned rows = s->rows, count = rows * s->vectors;
-    PTX_FOR (p, row, first, g->n, stride) {
+    unsigned count = s->rows * s->vectors;
+    val sums[STREAM_ROWS * MAX_VECTORS];
+    phase(p, "reduce and store");
+    for (unsigned i = 0; i < count; i++)
+        sums[i] = get(p, s->sums[i]);
+    gemv_store_turn(p, g, row, s->rows, s->vectors, block_sum_spread(p, sums, count, 1));
+}
+
+/* All warps of a block go through the passes of a turn: those that it has no rows for take the last
+ * ones again, and store nothing. */
+static void multiply_in_passes(ptx *p, const instance *in, const gemv_operands *g, stream *s)
+{
+    unsigned rows = s->rows, of_block = (unsigned)in->num_warps * rows;
+    uint32_t last = (uint32_t)(in->shape.n - 1) / rows * rows;
+    PTX_FOR (p, first, mul(p, ctaid_x(p), of_block), g->n, mul(p, nctaid_x(p), of_block)) {
         place addresses[STREAM_ROWS];
-        val sums[STREAM_ROWS * MAX_VECTORS];
-        rows_of_turn(p, in, g, row, rows, addresses);
+        val row = mad(p, warp_id(p), rows, first);
+        rows_of_turn(p, stream_rows_share_pointers(in), g, min(p, row, imm(U32, last)), rows,
+                     addresses);
         stream_add(p, s, addresses);
-        phase(p, "reduce and store");
-        for (unsigned i = 0; i < count; i++)
-            sums[i] = get(p, s->sums[i]);
-        spread_sums spread = block_sum_spread(p, sums, count, 1);
-        gemv_store_turn(p, g, row, rows, s->vectors, spread);
+        PTX_IF (p, lt(p, row, g->n))
+            finish_turn(p, g, s, row);
     }
 }
 
@@ -76,7 +91,16 @@ static void build_gemv(ptx *p, const instance *in)
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
     stream s = stream_begin(p, in, &g, rows, &memory);
     g.factors = memory.factors;
-    multiply(p, in, &g, &s, first, stride);
+    if (stream_passes(in) > 1) {
+        multiply_in_passes(p, in, &g, &s);
+        return;
+    }
+    PTX_FOR (p, row, first, g.n, stride) {
+        place addresses[STREAM_ROWS];
+        rows_of_turn(p, stream_rows_share_pointers(in), &g, row, rows, addresses);
+        stream_add(p, &s, addresses);
+        finish_turn(p, &g, &s, row);
+    }
 }
 
 /* The rows of Q, K and V stand one behind the other in groups of what a block takes at once, and
@@ -114,17 +138,70 @@ static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
     return (groups_ahead(in, matrix) + row / (in->num_warps * in->rows_per_warp)) % blocks;
 }
 
+/* What is chosen for a group where it is one of a later matrix. */
+static void choose(ptx *p, val later, val *chosen, val of_later)
+{
+    if (of_later.kind)
+        *chosen = select(p, later, of_later, *chosen);
+}
+
+/* The matrix that a group of matrices from one on is of, and the group's number in it. */
+static gemv_operands matrix_of_group(ptx *p, const instance *in, const gemv_operands *of,
+                                     unsigned from, unsigned to, val *group)
+{
+    gemv_operands g = of[from];
+    val number = *group;
+    for (unsigned i = from + 1; i < to; i++) {
+        int64_t ahead = groups_ahead(in, i) - groups_ahead(in, from);
+        val later = ge(p, number, ahead);
+        choose(p, later, &g.w, of[i].w);
+        choose(p, later, &g.bias, of[i].bias);
+        choose(p, later, &g.before, of[i].before);
+        choose(p, later, &g.n, of[i].n);
+        choose(p, later, group, sub(p, number, ahead));
+    }
+    return g;
+}
+
+/* Matrices of one format, neighbours, by one stream. */
+static void multiply_matrices(ptx *p, const instance *in, const instance *matrices, unsigned from,
+                              unsigned to, const stream_memory *memory)
+{
+    unsigned rows = (unsigned)in->rows_per_warp;
+    bool alike = true, whole = true;
+    gemv_operands of[MAX_MATRICES];
+    for (unsigned i = from; i < to; i++) {
+        of[i] = gemv_of_qkv(p, in, &matrices[i], i);
+        of[i].factors = memory->factors;
+        alike = alike && stream_rows_share_pointers(&matrices[i]);
+        whole = whole && matrices[i].shape.n % rows == 0;
+    }
+    int64_t ahead = groups_ahead(in, from), groups = groups_ahead(in, to) - ahead;
+    stream s = stream_begin(p, &matrices[from], &of[from], rows, memory);
+    PTX_FOR (p, first, first_group(p, ahead), groups, nctaid_x(p)) {
+        place addresses[STREAM_ROWS];
+        val group = first;
+        gemv_operands g = matrix_of_group(p, in, of, from, to, &group);
+        g.multiple = whole ? rows : 1;
+        val row = named(p, "row", mul(p, stream_warp(p, group), rows));
+        PTX_IF (p, lt(p, row, g.n)) {
+            rows_of_turn(p, alike, &g, row, rows, addresses);
+            stream_add(p, &s, addresses);
+            finish_turn(p, &g, &s, row);
+        }
+    }
+}
+
 static void build_qkv(ptx *p, const instance *in)
 {
     instance matrices[MAX_MATRICES];
-    unsigned rows = (unsigned)in->rows_per_warp, registers = 0;
+    unsigned registers = 0;
     for (unsigned i = 0; i < MAX_MATRICES; i++) {
         matrices[i] = instance_matrix(in, i);
         unsigned needed = stream_registers(&matrices[i]);
         registers = needed > registers ? needed : registers;
     }
     ptx_max_registers(p, registers);
-    val stride = mul(p, stream_warps(p), rows);
     stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
     for (unsigned from = 0, to; from < MAX_MATRICES; from = to) { /* neighbours of one format */
         for (to = from + 1; to < MAX_MATRICES && in->weights_of[to] == in->weights_of[from];)
@@ -134,14 +211,7 @@ static void build_qkv(ptx *p, const instance *in)
             phase(p, "stage x");
             if (from)
                 barrier(p); /* behind the last use of what is staged */
-            gemv_operands x = gemv_of_qkv(p, in, &matrices[from], from);
-            stream s = stream_begin(p, &matrices[from], &x, rows, &memory);
-            for (unsigned i = from; i < to; i++) {
-                gemv_operands g = gemv_of_qkv(p, in, &matrices[i], i);
-                val group = first_group(p, groups_ahead(in, i));
-                g.factors = memory.factors;
-                multiply(p, &matrices[i], &g, &s, mul(p, stream_warp(p, group), rows), stride);
-            }
+            multiply_matrices(p, in, matrices, from, to, &memory);
         }
     }
 }
@@ -176,17 +246,13 @@ static void build_gate_up(ptx *p, const instance *in)
             stream_add(p, &s[i], addresses[i]);
         phase(p, "reduce, activate and store");
         gemv_biases biases = gemv_biases_of_row(p, in, row);
+        val sums[GATE_AND_UP * MAX_VECTORS];
         for (unsigned v = 0; v < in->shape.m; v++) {
-            val gate = warp_sum(p, get(p, s[0].sums[rows * v]));
-            val up = warp_sum(p, get(p, s[streams - 1].sums[rows * v + rows - 1]));
-            gemv_store_gated(p, in, &g[0], row, v, gate, up, &biases);
+            sums[GATE_AND_UP * v] = get(p, s[0].sums[rows * v]);
+            sums[GATE_AND_UP * v + 1] = get(p, s[streams - 1].sums[rows * v + rows - 1]);
         }
+        gemv_store_gated(p, in, &g[0], row, sums, &biases);
     }
-}
-
-static int64_t step_values(const instance *in)
-{
-    return stream_step_values(instance_weights(in));
 }
 
 static int64_t step_bytes(const instance *in)
@@ -209,8 +275,8 @@ static int64_t staged_bytes(const instance *in)
 
 static const derived_size tile_sizes[] = {
     GEMV_VECTORS,
-    { "step_values", step_values,
-      "1024 or 2048, or what 512 bytes of floats are: values staged together" },
+    { "pass_steps", stream_pass_steps,
+      "steps of x that are staged at once, each of 1024 or 2048 values, or 512 bytes of floats" },
     { "step_bytes", step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
     { "table_bytes", table_bytes, "of formats with a grid: bytes of the tables ahead of them" },
     { "chunks", stream_chunks, "partial sums of squares of a vector" },
@@ -235,14 +301,15 @@ const family stream_gemv = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
-                           KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_PRODUCT, KEY_END },
+    .keys =
+        (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS,
+                       KEY_ROWS_PER_WARP, KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)", GEMV_GRID_Y },
                 .shared = NORM_SHARED,
-                .dynamic_shared = "table_bytes+vectors*ceil_div(k, step_values)*step_bytes",
+                .dynamic_shared = "table_bytes+vectors*pass_steps*step_bytes",
                 .sizes = tile_sizes,
                 .rows = "num_warps*rows_per_warp",
                 .registers = 160 },

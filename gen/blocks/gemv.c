@@ -86,7 +86,7 @@ gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsig
     static const char *const weights[MAX_MATRICES] = { "wq", "wk", "wv" };
     static const char *const biases[MAX_MATRICES] = { "bq", "bk", "bv" };
     gemv_operands g = gemv_of(p, one, "y", weights[matrix], "x");
-    g.before = gemv_first_of_qkv(in, matrix);
+    g.before = imm(U32, gemv_first_of_qkv(in, matrix));
     g.stride = imm(U32, in->shape.n + 2 * in->shape.n_kv);
     if (in->options.bias)
         g.bias = parameter(p, biases[matrix]);
@@ -139,7 +139,8 @@ val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row)
 
 bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows)
 {
-    return g->n.kind == VAL_IMM && g->n.bits % rows == 0;
+    uint64_t multiple = g->n.kind == VAL_IMM ? g->n.bits : g->multiple;
+    return multiple && multiple % rows == 0;
 }
 
 val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows)
@@ -173,7 +174,7 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
     PTX_IF (p, lt(p, sums.number, rows * vectors)) {
         val own = add(p, row, vectors == 1 ? sums.number : rem(p, sums.number, rows));
         val inside = gemv_turns_are_whole(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
-        val element = convert(p, U64, g->before ? add(p, own, g->before) : own);
+        val element = convert(p, U64, g->before.kind ? add(p, own, g->before) : own);
         val vector_row =
             gemv_vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
         if (vectors > 1 || g->m.kind)
@@ -231,25 +232,31 @@ gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row)
     return b;
 }
 
-void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, unsigned vector,
-                      val gate, val up, const gemv_biases *biases)
+/* One of the lanes that have the gate's sum gets that of up from their neighbours. */
+void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, const val *sums,
+                      const gemv_biases *biases)
 {
-    if (g->factors.kind) {
-        val factor = ld_shared(p, F32, g->factors, vector * F32_BYTES);
-        gate = mul(p, gate, factor);
-        up = mul(p, up, factor);
-    }
-    if (biases->gate.kind) {
-        gate = add(p, gate, biases->gate);
-        up = add(p, up, biases->up);
-    }
-    val vector_row = gemv_vector_row(p, g, imm(U32, vector));
-    val y = g->m.kind ? add(p, g->y, shl(p, mul_wide(p, vector_row, g->n), 2))
-                      : add(p, g->y, (long long)vector * in->shape.n * F32_BYTES);
-    PTX_IF (p, eq(p, lane_id(p), 0))
+    unsigned vectors = (unsigned)in->shape.m;
+    spread_sums spread = block_sum_spread(p, sums, 2 * vectors, 1);
+    val up = shuffle_xor(p, spread.sum, spread.lanes), gate = spread.sum;
+    val vector = vectors == 1 ? imm(U32, 0) : div(p, spread.number, 2);
+    val is_gate = eq(p, rem(p, spread.number, 2), 0);
+    PTX_IF (p, lt(p, select(p, is_gate, spread.number, imm(U32, 2 * vectors)), 2 * vectors)) {
+        if (g->factors.kind) {
+            val factor = ld_shared(p, F32, mad(p, vector, F32_BYTES, g->factors), 0);
+            gate = mul(p, gate, factor);
+            up = mul(p, up, factor);
+        }
+        if (biases->gate.kind) {
+            gate = add(p, gate, biases->gate);
+            up = add(p, up, biases->up);
+        }
+        val vector_row = gemv_vector_row(p, g, vector);
+        val y = add(p, g->y, shl(p, mul_wide(p, vector_row, g->n), 2));
         PTX_IF (p, gemv_vector_exists(p, g, vector_row))
             st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
                       gated(p, in->options.activation, gate, up));
+    }
 }
 
 void gemv_store(ptx *p, const gemv_operands *g, val row, val sum)

@@ -14,16 +14,17 @@ val dim_m(ptx *p, const instance *in);
 
 typedef struct gemv_operands {
     val y, w, x;
-    val bias, residual;      /* added to the result, [n] and [m, n]; without a kind: none */
-    double scale, softcap;   /* of the result, see gemv_store_turn; 0: none */
-    val factors;             /* of each vector's results, in shared memory; without a kind: none */
-    val n;                   /* rows, */
-    int64_t before;          /* and how many of other matrices are ahead of them in Y */
-    val stride;              /* values from a row of Y to the next; without a kind: n */
-    val blocks;              /* of the weights' format in a row */
-    val row_bytes;           /* of a row of W */
-    val m;                   /* rows of X and Y at run time; without a kind: those of the block */
-    val first;               /* of them the block's first */
+    val bias, residual;    /* added to the result, [n] and [m, n]; without a kind: none */
+    double scale, softcap; /* of the result, see gemv_store_turn; 0: none */
+    val factors;           /* of each vector's results, in shared memory; without a kind: none */
+    val n;                 /* rows, */
+    unsigned multiple;     /* of which it is one; 0: what n says, where that is a number */
+    val before;    /* and how many of other matrices are ahead of them in Y; without a kind: none */
+    val stride;    /* values from a row of Y to the next; without a kind: n */
+    val blocks;    /* of the weights' format in a row */
+    val row_bytes; /* of a row of W */
+    val m;         /* rows of X and Y at run time; without a kind: those of the block */
+    val first;     /* of them the block's first */
     val behind[MAX_VECTORS]; /* and how far behind x each of its rows is, in bytes */
 } gemv_operands;
 
@@ -102,9 +103,10 @@ typedef struct gemv_biases {
 } gemv_biases;
 gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row);
 
-/* Y[vector][row] = activation(gate + its bias) * (up + its bias), by lane 0 of a warp. */
-void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, unsigned vector,
-                      val gate, val up, const gemv_biases *biases);
+/* Y[vector][row] = activation(gate + its bias) * (up + its bias), by a row's warp: of vector v it
+ * has the lanes' parts of gate as sums[2 v] and those of up behind it. */
+void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, const val *sums,
+                      const gemv_biases *biases);
 
 /* y[row] = sum, by thread 0 of the block alone. */
 void gemv_store(ptx *p, const gemv_operands *g, val row, val sum);

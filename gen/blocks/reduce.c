@@ -121,6 +121,7 @@ static spread_sums warp_sums_spread(ptx *p, const val *values, unsigned count)
     return (spread_sums){
         .number = select(p, first_of_its_lanes, div(p, lane, lanes_a_sum), imm(U32, count)),
         .sum = group_sum(p, v[0], lanes_a_sum),
+        .lanes = lanes_a_sum,
     };
 }
 

@@ -38,9 +38,11 @@ block_sums block_sums_new_each(ptx *p, unsigned num_warps, unsigned count);
 void block_sums_next_each(ptx *p, const block_sums *s, val *values);
 
 /* Both for several sums that end up in different threads, which takes far fewer shuffles for many
- * of them: a thread has sum number number, or none where that is count or more. */
+ * of them: a thread has sum number number, or none where that is count or more. Of one warp's sums
+ * so many neighbouring lanes have the same one, only the first of them with its number. */
 typedef struct spread_sums {
     val number, sum;
+    unsigned lanes;
 } spread_sums;
 spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned num_warps);
 spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *values);

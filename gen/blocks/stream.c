@@ -29,11 +29,13 @@ int64_t stream_table_bytes(format weights)
     return stream_formats[weights]->table_bytes;
 }
 
-val stream_source_vector(ptx *p, const instance *in, const stream_source *s, unsigned vector)
+val stream_source_vector(ptx *p, const instance *in, const stream_source *s, val vector)
 {
-    place at = place_of_vector(p, s->of->x, s->of->behind, vector, imm(U32, (uint32_t)in->shape.k),
-                               F32_BYTES);
-    return add(p, at.base, at.offset);
+    const gemv_operands *g = s->of;
+    val row = gemv_vector_row(p, g, vector);
+    if (g->m.kind)
+        row = min(p, row, sub(p, g->m, 1));
+    return mad_wide(p, row, (long long)in->shape.k * F32_BYTES, g->x);
 }
 
 val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset)
@@ -55,12 +57,12 @@ void stream_source_begin_chunk(ptx *p, stream_source *s)
         s->squares = var_f32(p, 0.0f);
 }
 
-void stream_source_end_chunk(ptx *p, const stream_source *s, unsigned vector, val chunk)
+void stream_source_end_chunk(ptx *p, const stream_source *s, val vector, val chunk)
 {
     if (!s->gamma.kind)
         return;
     val sum = warp_sum(p, get(p, s->squares));
-    val of_vector = add(p, s->partial, vector * s->chunks * F32_BYTES);
+    val of_vector = mad(p, vector, imm(U32, s->chunks * F32_BYTES), s->partial);
     PTX_IF (p, eq(p, lane_id(p), 0))
         st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), of_vector), 0, sum);
 }
@@ -75,19 +77,43 @@ val stream_warps(ptx *p)
     return mul(p, nctaid_x(p), ptx_block(p) / WARP);
 }
 
+unsigned stream_steps(const instance *in)
+{
+    int64_t step = stream_step_values(instance_weights(in));
+    return (unsigned)((in->shape.k + step - 1) / step);
+}
+
+int64_t stream_pass_steps(const instance *in)
+{
+    const stream_format *f = stream_formats[instance_weights(in)];
+    unsigned steps = stream_steps(in), passes = (unsigned)in->passes;
+    if (passes <= 1)
+        return steps;
+    unsigned turn =
+        f->scales == NO_SCALE ? stream_floats_turn_steps(in) : stream_integers_turn_steps(in, f);
+    unsigned of_pass = ((steps + passes - 1) / passes + turn - 1) / turn * turn;
+    return of_pass < steps ? of_pass : steps;
+}
+
+unsigned stream_passes(const instance *in)
+{
+    unsigned of_pass = (unsigned)stream_pass_steps(in);
+    return (stream_steps(in) + of_pass - 1) / of_pass;
+}
+
 int64_t stream_chunks(const instance *in)
 {
     format weights = instance_weights(in);
     bool floats = stream_formats[weights]->scales == NO_SCALE;
-    int64_t step = stream_step_values(weights), steps = (in->shape.k + step - 1) / step;
-    return steps * step / (WARP * (floats ? STREAM_PIECE : STREAM_SEGMENT));
+    int64_t values = stream_passes(in) * stream_pass_steps(in) * stream_step_values(weights);
+    return values / (WARP * (floats ? STREAM_PIECE : STREAM_SEGMENT));
 }
 
 int64_t stream_staged_bytes(const instance *in)
 {
     format weights = instance_weights(in);
-    int64_t step = stream_step_values(weights), steps = (in->shape.k + step - 1) / step;
-    return stream_table_bytes(weights) + in->shape.m * steps * stream_step_bytes(weights);
+    return stream_table_bytes(weights) +
+           in->shape.m * stream_pass_steps(in) * stream_step_bytes(weights);
 }
 
 stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
@@ -124,9 +150,10 @@ unsigned stream_registers(const instance *in)
 
 /* The factor that the norm leaves for each vector, of which a warp takes one at a time: a lane adds
  * up every 32nd chunk. */
-static void norm_factors(ptx *p, const instance *in, const stream_source *source, val factors)
+static void norm_factors(ptx *p, const instance *in, const stream_source *source)
 {
     unsigned vectors = (unsigned)in->shape.m;
+    phase(p, "sum the squares of x");
     barrier(p);
     PTX_FOR (p, vector, warp_id(p), vectors, ptx_block(p) / WARP) {
         var sum = var_f32(p, 0.0f);
@@ -137,9 +164,17 @@ static void norm_factors(ptx *p, const instance *in, const stream_source *source
                 add(p, sum, ld_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), of_vector), 0)));
         val mean = mul(p, warp_sum(p, get(p, sum)), (float)(1.0 / (double)in->shape.k));
         PTX_IF (p, eq(p, lane_id(p), 0))
-            st_shared(p, F32, mad(p, vector, imm(U32, F32_BYTES), factors), 0,
+            st_shared(p, F32, mad(p, vector, imm(U32, F32_BYTES), source->factors), 0,
                       rsqrt(p, add(p, mean, (float)in->options.epsilon)));
     }
+}
+
+static void stage(ptx *p, stream *s, val pass)
+{
+    if (s->f->scales == NO_SCALE)
+        stream_floats_stage(p, s, pass);
+    else
+        stream_integers_stage(p, s, pass);
 }
 
 stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
@@ -148,35 +183,45 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     stream s = { .in = in,
                  .f = stream_formats[instance_weights(in)],
                  .rows = rows,
-                 .vectors = (unsigned)in->shape.m };
-    bool floats = s.f->scales == NO_SCALE;
-    stream_source source = { .of = g };
+                 .vectors = (unsigned)in->shape.m,
+                 .pass_steps = (unsigned)stream_pass_steps(in),
+                 .source = { .of = g } };
+    bool at_once = stream_passes(in) == 1;
     if (in->options.norm) {
-        source.gamma = parameter(p, "gamma");
-        source.partial = add(p, memory->factors, s.vectors * F32_BYTES);
-        source.chunks = (unsigned)stream_chunks(in);
+        s.source.gamma = parameter(p, "gamma");
+        s.source.factors = memory->factors;
+        s.source.partial = add(p, memory->factors, s.vectors * F32_BYTES);
+        s.source.chunks = (unsigned)stream_chunks(in);
     }
     s.table = memory->staged;
-    s.tile = s.f->table_bytes ? add(p, s.table, s.f->table_bytes) : s.table;
-    if (floats)
-        stream_floats_stage(p, in, &source, s.tile);
-    else
-        stream_integers_stage(p, &s, &source);
+    s.staged = s.f->table_bytes ? add(p, s.table, s.f->table_bytes) : s.table;
+    if (at_once)
+        stage(p, &s, imm(U32, 0));
     if (s.f->table_bytes) {
         phase(p, "unpack the tables");
         s.f->table(p, s.table);
     }
-    if (in->options.norm) {
-        phase(p, "sum the squares of x");
-        norm_factors(p, in, &source, memory->factors);
-    }
-    barrier(p);
+    if (at_once && in->options.norm)
+        norm_factors(p, in, &s.source);
+    if (at_once || s.f->table_bytes) /* what lanes know ahead of rows may be of a table */
+        barrier(p);
     phase(p, "stream weights");
-    if (floats)
-        s.tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s.tile);
+    if (s.f->scales == NO_SCALE)
+        s.tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s.staged);
     else
         stream_integers_begin(p, &s);
     return s;
+}
+
+/* Barriers: behind the last use of what was staged, and of the norm's factors; and ahead of the
+ * first one. */
+void stream_stage_pass(ptx *p, stream *s, val pass)
+{
+    barrier(p);
+    phase(p, "stage a pass of x");
+    stage(p, s, pass);
+    barrier(p);
+    phase(p, "stream its weights");
 }
 
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
@@ -187,4 +232,8 @@ void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
         stream_floats_add(p, s, addresses);
     else
         stream_integers_add(p, s, addresses);
+    if (s->in->options.norm && stream_passes(s->in) > 1) {
+        norm_factors(p, s->in, &s->source);
+        barrier(p);
+    }
 }

@@ -46,6 +46,10 @@
  * Past the end of X there are zeros, and lanes whose block lies past the end of a row read the
  * row's last block instead.
  *
+ * Where the tile of all of X would be too large, X comes in passes of some steps, which a turn of
+ * rows goes through one after the other: all warps of a block then make the same number of turns.
+ * The sums stay in registers, so that the order of additions is the same.
+ *
  * With norm = rms the tile has x * gamma, and what is left of the norm, 1 / sqrt(mean(x^2) +
  * epsilon), is a factor of each vector's results.
  */
@@ -199,12 +203,13 @@ typedef struct stream_source {
     const gemv_operands *of; /* x, and where its vectors are */
     val gamma;               /* without a kind: no norm */
     var squares;             /* a lane's sum of squares of the present chunk */
-    val partial;             /* shared memory: the sums of chunks, vector by vector, */
+    val factors;             /* shared memory: what the norm leaves for each vector, and */
+    val partial;             /* the sums of chunks, vector by vector, */
     unsigned chunks;         /* so many of each */
 } stream_source;
 
 /* Where a vector starts. */
-val stream_source_vector(ptx *p, const instance *in, const stream_source *s, unsigned vector);
+val stream_source_vector(ptx *p, const instance *in, const stream_source *s, val vector);
 
 /* Four values of a vector at an address, times those of gamma behind offset bytes of the vector;
  * their squares are added up. */
@@ -213,26 +218,41 @@ val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, in
 /* The squares of a vector are added up by chunks, what a warp takes at once, so that the order of
  * additions does not depend on the number of warps. Around a chunk, where there is a norm: */
 void stream_source_begin_chunk(ptx *p, stream_source *s);
-void stream_source_end_chunk(ptx *p, const stream_source *s, unsigned vector, val chunk);
+void stream_source_end_chunk(ptx *p, const stream_source *s, val vector, val chunk);
 
 typedef struct stream {
     const instance *in;
     const stream_format *f;
     unsigned rows, vectors;
+    unsigned pass_steps; /* the tile has of each vector */
+    stream_source source;
     val table;  /* shared memory: what stands ahead of the tile */
-    val tile;   /* shared memory: its start, then the lane's first 16 bytes */
+    val staged; /* the tile's start */
+    val tile;   /* the lane's first 16 bytes in it */
     val beside; /* where what stands beside them has another place: the lane's first 8 bytes */
     var sums[STREAM_ROWS * MAX_VECTORS];
     stream_lane lane; /* integers */
 } stream;
 
-/* The two kinds: all vectors into the tile, by all threads of the block; what the lanes know ahead
- * of all rows; all weights of the rows at these addresses into sums. */
-void stream_integers_stage(ptx *p, const stream *s, stream_source *source);
+/* The two kinds: a pass of all vectors into the tile, by all threads of the block; what the lanes
+ * know ahead of all rows; all weights of the rows at these addresses into sums. */
+void stream_integers_stage(ptx *p, stream *s, val pass);
 void stream_integers_begin(ptx *p, stream *s);
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
-void stream_floats_stage(ptx *p, const instance *in, stream_source *source, val tile);
+void stream_floats_stage(ptx *p, stream *s, val pass);
 void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
+
+/* Steps of a row whose weights are added in the same turn of a loop: what a pass has is a multiple
+ * of them. */
+unsigned stream_integers_turn_steps(const instance *in, const stream_format *f);
+unsigned stream_floats_turn_steps(const instance *in);
+
+/* The steps of a row, the last of which may have idle lanes, and the passes that they come in. */
+unsigned stream_steps(const instance *in);
+unsigned stream_passes(const instance *in);
+
+/* A turn's pass ahead of its weights, where there are several: by all threads of the block. */
+void stream_stage_pass(ptx *p, stream *s, val pass);
 
 /* Values of a step, and the bytes that they take in the tile. */
 int64_t stream_step_values(format weights);
@@ -241,6 +261,9 @@ int64_t stream_step_bytes(format weights);
 /* Bytes of shared memory that a format's table takes. */
 int64_t stream_table_bytes(format weights);
 int64_t stream_integers_step_bytes(const stream_format *f);
+
+/* Steps that a pass has. */
+int64_t stream_pass_steps(const instance *in);
 
 /* Of a norm: the partial sums of squares that a vector has. */
 int64_t stream_chunks(const instance *in);

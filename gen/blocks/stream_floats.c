@@ -30,49 +30,51 @@ static unsigned step_bytes(const instance *in)
     return step_values(in) * F32_BYTES;
 }
 
-static unsigned step_count(const instance *in)
-{
-    return ((unsigned)in->shape.k + step_values(in) - 1) / step_values(in);
-}
-
 /* A thread takes a piece at once. Lanes of half the pieces have them in one plane, others in the
  * next. */
-void stream_floats_stage(ptx *p, const instance *in, stream_source *source, val tile)
+static void stage_piece(ptx *p, stream *s, val vector, val piece, val of_x, val into)
 {
+    const instance *in = s->in;
+    const stream_source *source = &s->source;
     unsigned of_step = step_values(in) / PIECE_VALUES, planes = of_step / WARP;
-    bool whole = in->shape.k % step_values(in) == 0;
-    for (unsigned v = 0; v < in->shape.m; v++) {
-        val vector = stream_source_vector(p, in, source, v);
-        val into = add(p, tile, v * step_count(in) * step_bytes(in));
-        val first = in->options.norm ? mul(p, warp_id(p), WARP) : tid_x(p);
-        PTX_FOR (p, piece, first, step_count(in) * of_step, ptx_block(p)) {
-            stream_source_begin_chunk(p, source);
-            val own = in->options.norm ? add(p, piece, lane_id(p)) : piece;
-            val within = bit_and(p, own, of_step - 1), step = div(p, own, of_step);
-            val at = mad(p, step, imm(U32, step_bytes(in)),
-                         mad(p, bit_and(p, within, planes - 1), imm(U32, PLANE_BYTES),
-                             mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), into)));
-            val exists = whole ? imm(PRED, 1) : lt(p, own, in->shape.k / PIECE_VALUES);
-            PTX_IF (p, exists) {
-                val gamma =
-                    source->gamma.kind ? mad_wide(p, own, PIECE_BYTES, source->gamma) : vector;
-                val4 four =
-                    stream_source_four(p, source, mad_wide(p, own, PIECE_BYTES, vector), gamma, 0);
-                st_shared_v4(p, F32, at, 0, four);
-            }
-            if (exists.kind == VAL_REG)
-                PTX_ELSE (p) {
-                    val4 zeros = { { imm(F32, 0), imm(F32, 0), imm(F32, 0), imm(F32, 0) } };
-                    st_shared_v4(p, F32, at, 0, zeros);
-                }
-            stream_source_end_chunk(p, source, v, div(p, piece, WARP));
+    bool whole = stream_passes(in) * s->pass_steps * step_values(in) == in->shape.k;
+    val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
+    val at = mad(p, step, imm(U32, step_bytes(in)),
+                 mad(p, bit_and(p, within, planes - 1), imm(U32, PLANE_BYTES),
+                     mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), into)));
+    val exists = whole ? imm(PRED, 1) : lt(p, of_x, in->shape.k / PIECE_VALUES);
+    PTX_IF (p, exists) {
+        val gamma = source->gamma.kind ? mad_wide(p, of_x, PIECE_BYTES, source->gamma) : vector;
+        val4 four = stream_source_four(p, source, mad_wide(p, of_x, PIECE_BYTES, vector), gamma, 0);
+        st_shared_v4(p, F32, at, 0, four);
+    }
+    if (exists.kind == VAL_REG)
+        PTX_ELSE (p) {
+            val4 zeros = { { imm(F32, 0), imm(F32, 0), imm(F32, 0), imm(F32, 0) } };
+            st_shared_v4(p, F32, at, 0, zeros);
         }
+}
+
+void stream_floats_stage(ptx *p, stream *s, val pass)
+{
+    unsigned chunks = s->pass_steps * step_values(s->in) / (PIECE_VALUES * WARP);
+    PTX_FOR (p, part, warp_id(p), s->vectors * chunks, ptx_block(p) / WARP) {
+        val vector = s->vectors == 1 ? imm(U32, 0) : div(p, part, chunks);
+        val chunk = s->vectors == 1 ? part : sub(p, part, mul(p, vector, chunks));
+        val of_x = mad(p, pass, imm(U32, chunks), chunk);
+        stream_source_begin_chunk(p, &s->source);
+        stage_piece(p, s, stream_source_vector(p, s->in, &s->source, vector),
+                    mad(p, chunk, imm(U32, WARP), lane_id(p)),
+                    mad(p, of_x, imm(U32, WARP), lane_id(p)),
+                    mad(p, vector, imm(U32, s->pass_steps * step_bytes(s->in)), s->staged));
+        stream_source_end_chunk(p, &s->source, vector, of_x);
     }
 }
 
-/* Adds count steps; the weights of all are loaded before any is used. */
+/* Adds count steps, the first of which the tile has as its step of that number; the weights of all
+ * are loaded before any is used. */
 static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val tile, unsigned first,
-                      unsigned count)
+                      unsigned count, unsigned in_tile)
 {
     val4 words[TURN_STEPS][STREAM_ROWS];
     for (unsigned i = 0; i < count; i++)
@@ -82,7 +84,7 @@ static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val t
                             weights[r].offset + (int64_t)(first + i) * WARP * STREAM_LANE_BYTES);
     for (unsigned i = 0; i < count; i++)
         for (unsigned v = 0; v < s->in->shape.m; v++) {
-            int64_t at = ((int64_t)v * step_count(s->in) + first + i) * step_bytes(s->in);
+            int64_t at = ((int64_t)v * s->pass_steps + in_tile + i) * step_bytes(s->in);
             val4 x[2];
             for (unsigned j = 0; j < lane_values(s->in) / PIECE_VALUES; j++)
                 x[j] = ld_shared_v4(p, F32, tile, at + j * PLANE_BYTES);
@@ -107,7 +109,8 @@ static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val
 }
 
 /* Lanes past the end of a row read its last piece instead. */
-static void add_rest(ptx *p, stream *s, const place rows[STREAM_ROWS], unsigned steps)
+static void add_rest(ptx *p, stream *s, const place rows[STREAM_ROWS], unsigned steps,
+                     unsigned in_tile)
 {
     place weights[STREAM_ROWS];
     unsigned pieces = (unsigned)s->in->shape.k % step_values(s->in) / lane_values(s->in);
@@ -115,30 +118,52 @@ static void add_rest(ptx *p, stream *s, const place rows[STREAM_ROWS], unsigned 
     val offset = add(p, mul_wide(p, piece, PIECE_BYTES),
                      imm(U64, (int64_t)steps * WARP * STREAM_LANE_BYTES));
     point_at(p, s, rows, offset, weights);
-    add_steps(p, s, weights, add(p, s->tile, steps * step_bytes(s->in)), 0, 1);
+    add_steps(p, s, weights, add(p, s->tile, in_tile * step_bytes(s->in)), 0, 1, 0);
 }
 
+unsigned stream_floats_turn_steps(const instance *in)
+{
+    bool of_one = family_key(in->family, "rows_per_warp");
+    return TURN_STEPS / (of_one ? (unsigned)in->rows_per_warp : STREAM_ROWS);
+}
+
+/* Turns from one on; the tile's first turn has another number. */
+static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val first, val end,
+                      val of_tile)
+{
+    unsigned turn_steps = TURN_STEPS / s->rows;
+    val lane = mul_wide(p, lane_id(p), PIECE_BYTES);
+    place weights[STREAM_ROWS];
+    ptx_loop_work(p, s->rows * turn_steps * lane_values(s->in), "weights");
+    PTX_FOR (p, turn, first, end, 1) {
+        val moved = mad_wide(p, turn, turn_steps * WARP * STREAM_LANE_BYTES, lane);
+        val bytes = imm(U32, turn_steps * step_bytes(s->in));
+        point_at(p, s, rows, moved, weights);
+        add_steps(p, s, weights, mad(p, sub(p, turn, of_tile), bytes, s->tile), 0, turn_steps, 0);
+    }
+}
+
+/* The last pass has what is left behind the turns. */
 void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
 {
     unsigned steps = (unsigned)s->in->shape.k / step_values(s->in);
     unsigned turn_steps = TURN_STEPS / s->rows, turns = steps / turn_steps;
-    val lane = mul_wide(p, lane_id(p), PIECE_BYTES);
+    unsigned passes = stream_passes(s->in), of_pass = s->pass_steps / turn_steps;
+    unsigned before = (passes - 1) * s->pass_steps; /* the last pass */
     place weights[STREAM_ROWS];
-    if (turns) {
-        ptx_loop_work(p, s->rows * turn_steps * lane_values(s->in), "weights");
-        PTX_FOR (p, turn, 0, turns, 1) {
-            val moved = mad_wide(p, turn, turn_steps * WARP * STREAM_LANE_BYTES, lane);
-            point_at(p, s, rows, moved, weights);
-            add_steps(p, s, weights,
-                      mad(p, turn, imm(U32, turn_steps * step_bytes(s->in)), s->tile), 0,
-                      turn_steps);
+    if (passes > 1)
+        PTX_FOR (p, pass, 0, passes, 1) {
+            val first = mul(p, pass, of_pass);
+            stream_stage_pass(p, s, pass);
+            add_turns(p, s, rows, first, min(p, add(p, first, of_pass), turns), first);
         }
-    }
-    point_at(p, s, rows, lane, weights);
+    else if (turns)
+        add_turns(p, s, rows, imm(U32, 0), imm(U32, turns), imm(U32, 0));
+    point_at(p, s, rows, mul_wide(p, lane_id(p), PIECE_BYTES), weights);
     for (unsigned step = turns * turn_steps; step < steps; step++)
-        add_steps(p, s, weights, s->tile, step, 1);
+        add_steps(p, s, weights, s->tile, step, 1, step - before);
     if (s->in->shape.k % step_values(s->in))
-        add_rest(p, s, rows, steps);
+        add_rest(p, s, rows, steps, steps - before);
 }
 
 static void floats_f32(ptx *p, const val4 *words, val values[8])

@@ -22,11 +22,6 @@ static unsigned step_values(const stream_format *f)
     return WARP * STREAM_SEGMENT * f->segments;
 }
 
-static unsigned step_count(const stream *s)
-{
-    return ((unsigned)s->in->shape.k + step_values(s->f) - 1) / step_values(s->f);
-}
-
 static const format_info *weights_of(const stream *s)
 {
     return &formats[instance_weights(s->in)];
@@ -111,10 +106,11 @@ static bool has_shift(const stream *s)
 }
 
 /* Sixteen values of a vector, of lanes whose segment exists; zeros for the others. */
-static void load_segment(ptx *p, const stream *s, const stream_source *source, val vector,
-                         val segment, val x[STREAM_SEGMENT])
+static void load_segment(ptx *p, const stream *s, val vector, val segment, val x[STREAM_SEGMENT])
 {
-    bool whole = s->in->shape.k % step_values(s->f) == 0;
+    const stream_source *source = &s->source;
+    unsigned staged = stream_passes(s->in) * s->pass_steps * step_values(s->f);
+    bool whole = staged == s->in->shape.k;
     var loaded[STREAM_SEGMENT];
     for (int i = 0; i < STREAM_SEGMENT && !whole; i++)
         loaded[i] = var_f32(p, 0.0f);
@@ -265,26 +261,27 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
         st_shared(p, U32, word, quant_bytes(f) + b.sums_at, sum);
 }
 
-/* A warp takes 32 segments at once. */
-void stream_integers_stage(ptx *p, const stream *s, stream_source *source)
+/* A warp takes 32 segments at once, of one vector after the other. */
+void stream_integers_stage(ptx *p, stream *s, val pass)
 {
-    unsigned segments = step_count(s) * WARP * s->f->segments;
-    for (unsigned v = 0; v < s->vectors; v++) {
-        val vector = stream_source_vector(p, s->in, source, v);
-        val into = add(p, s->tile, v * step_count(s) * tile_bytes(s));
-        PTX_FOR (p, first, mul(p, warp_id(p), WARP), segments, ptx_block(p)) {
-            val segment = add(p, first, lane_id(p)), values[STREAM_SEGMENT];
-            stream_source_begin_chunk(p, source);
-            load_segment(p, s, source, vector, segment, values);
-            stage_segment(p, s, values, into, segment);
-            stream_source_end_chunk(p, source, v, div(p, first, WARP));
-        }
+    unsigned chunks = s->pass_steps * s->f->segments;
+    PTX_FOR (p, part, warp_id(p), s->vectors * chunks, ptx_block(p) / WARP) {
+        val vector = s->vectors == 1 ? imm(U32, 0) : div(p, part, chunks), x[STREAM_SEGMENT];
+        val chunk = s->vectors == 1 ? part : sub(p, part, mul(p, vector, chunks));
+        val of_x = mad(p, pass, imm(U32, chunks), chunk);
+        stream_source_begin_chunk(p, &s->source);
+        load_segment(p, s, stream_source_vector(p, s->in, &s->source, vector),
+                     mad(p, of_x, imm(U32, WARP), lane_id(p)), x);
+        stage_segment(p, s, x, mad(p, vector, imm(U32, s->pass_steps * tile_bytes(s)), s->staged),
+                      mad(p, chunk, imm(U32, WARP), lane_id(p)));
+        stream_source_end_chunk(p, &s->source, vector, of_x);
     }
 }
 
 /* Where a lane's activations are, from some step on: their quants, and what stands beside them. */
 typedef struct tile_place {
     val quants, beside;
+    unsigned first; /* the step's number where steps are counted from another one on */
 } tile_place;
 
 static tile_place moved_on(ptx *p, const stream *s, val steps, unsigned each)
@@ -398,7 +395,7 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
                          const tile_place *tile, unsigned step, unsigned vector)
 {
     const stream_format *f = s->f;
-    int64_t at = ((int64_t)vector * step_count(s) + step) * tile_bytes(s);
+    int64_t at = ((int64_t)vector * s->pass_steps + step - tile->first) * tile_bytes(s);
     if (f->crosswise) {
         add_crosswise(p, s, w, row, rows, tile, at, vector);
         return;
@@ -438,6 +435,43 @@ static unsigned loads_at_once(const stream *s)
     unsigned steps = (BYTES_IN_FLIGHT * WARP + step_bytes(s) - 1) / step_bytes(s);
     bool by_rows = steps > s->rows || s->vectors > 1;
     return by_rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
+}
+
+/* A step's code for many vectors is long: it stands there as few times as can be. */
+static bool has_many_vectors(const stream *s)
+{
+    enum { MANY = 5 };
+    return s->vectors >= MANY;
+}
+
+static unsigned steps_of_turn(const stream *s)
+{
+    unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
+    unsigned by_bytes = TURN_BYTES / (step_bytes(s) / WARP * s->rows);
+    unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
+    unsigned least = (loads_at_once(s) + s->rows - 1) / s->rows;
+    return most > least && !has_many_vectors(s) ? most : least;
+}
+
+/* Whether a row's last step has idle lanes. */
+static bool is_ragged(const stream *s)
+{
+    return s->in->shape.k % step_values(s->f) != 0;
+}
+
+/* Whether a turn is one step, and may be such a last one. */
+static bool turns_are_clamped(const stream *s)
+{
+    return is_ragged(s) && has_many_vectors(s) && steps_of_turn(s) == 1;
+}
+
+unsigned stream_integers_turn_steps(const instance *in, const stream_format *f)
+{
+    bool of_one = family_key(in->family, "rows_per_warp");
+    return steps_of_turn(&(stream){ .in = in,
+                                    .f = f,
+                                    .rows = of_one ? (unsigned)in->rows_per_warp : STREAM_ROWS,
+                                    .vectors = (unsigned)in->shape.m });
 }
 
 /* Several steps with constant offsets: of each the first row, the second row. */
@@ -482,18 +516,21 @@ static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
     return stream_shift_new(p, s->f, start, alignment, back, rows);
 }
 
-/* The rows' pointers in their first step; or, behind, in the last one, where lanes past the end
- * take the row's last block. */
-static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS], bool behind,
-                     stream_row rows[STREAM_ROWS])
+/* A lane's block in a step, where the step may be the last one: lanes past the end of the row take
+ * its last block. */
+static val block_of_step(ptx *p, const stream *s, val step)
 {
     const format_info *weights = weights_of(s);
-    val block = s->lane.block;
-    if (behind) {
-        unsigned whole = (step_count(s) - 1) * (step_values(s->f) / weights->block_values);
-        unsigned last = (unsigned)s->in->shape.k / weights->block_values - 1;
-        block = min(p, block, last - whole);
-    }
+    unsigned of_step = step_values(s->f) / weights->block_values;
+    unsigned last = (unsigned)s->in->shape.k / weights->block_values - 1;
+    return min(p, mad(p, step, imm(U32, of_step), s->lane.block), last);
+}
+
+/* The rows' pointers to a block of the lane; whether it is the lane's own one of its step. */
+static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS], val block,
+                     bool own, stream_row rows[STREAM_ROWS])
+{
+    const format_info *weights = weights_of(s);
     for (unsigned r = 0; r < s->rows; r++) {
         if (addresses[r].offset) {
             rows[r] = rows[0];
@@ -504,7 +541,7 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
             rows[r].shift = row_alignment(s) == STREAM_LANE_BYTES
                                 ? s->lane.shift
                                 : shift_of(p, s, addresses[r].base, piece);
-            rows[r].start = row_alignment(s) == STREAM_LANE_BYTES && !behind
+            rows[r].start = row_alignment(s) == STREAM_LANE_BYTES && own
                                 ? s->lane.start
                                 : bit_and(p, convert(p, U32, at), STREAM_LANE_BYTES - 1);
             if (s->f->row_new)
@@ -524,42 +561,57 @@ static stream_row moved(ptx *p, stream_row row, val bytes)
     return row;
 }
 
-static unsigned steps_of_turn(const stream *s)
+/* Turns of some steps from one on; the tile's first turn has another number. */
+static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
+                      const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
 {
-    unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
-    unsigned by_bytes = TURN_BYTES / (step_bytes(s) / WARP * s->rows);
-    unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
-    unsigned least = (loads_at_once(s) + s->rows - 1) / s->rows;
-    return most > least ? most : least;
-}
-
-void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
-{
-    stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
-    bool ragged = s->in->shape.k % step_values(s->f) != 0; /* the last step has idle lanes */
-    unsigned whole = step_count(s) - ragged, turn_steps = steps_of_turn(s);
-    tile_place tile = moved_on(p, s, imm(U32, 0), 0);
-    point_at(p, s, addresses, false, rows);
-    if (whole <= turn_steps) {
-        add_run(p, s, rows, &tile, 0, whole);
-    } else {
-        unsigned turns = whole / turn_steps;
-        ptx_loop_work(p, s->rows * turn_steps * step_values(s->f) / WARP, "weights");
-        PTX_FOR (p, turn, 0, turns, 1) {
-            stream_row here[STREAM_ROWS];
+    unsigned turn_steps = steps_of_turn(s);
+    ptx_loop_work(p, s->rows * turn_steps * step_values(s->f) / WARP, "weights");
+    PTX_FOR (p, turn, first, end, 1) {
+        stream_row here[STREAM_ROWS];
+        if (turns_are_clamped(s)) {
+            point_at(p, s, addresses, block_of_step(p, s, turn), false, here);
+        } else {
             val bytes = mul_wide(p, turn, turn_steps * step_bytes(s));
             for (unsigned r = 0; r < s->rows; r++)
                 here[r] = moved(p, rows[r], bytes);
-            tile_place there = moved_on(p, s, turn, turn_steps);
-            add_run(p, s, here, &there, 0, turn_steps);
         }
-        add_run(p, s, rows, &tile, turns * turn_steps, whole % turn_steps);
+        tile_place there = moved_on(p, s, sub(p, turn, of_tile), turn_steps);
+        add_run(p, s, here, &there, 0, turn_steps);
     }
-    if (ragged) {
-        point_at(p, s, addresses, true, last);
-        for (unsigned r = 0; r < s->rows; r++)
-            last[r] = moved(p, last[r], imm(U64, (int64_t)whole * step_bytes(s)));
-        tile = moved_on(p, s, imm(U32, whole), 1);
+}
+
+static void add_passes(ptx *p, stream *s, const place addresses[STREAM_ROWS],
+                       const stream_row rows[STREAM_ROWS], unsigned turns)
+{
+    unsigned of_pass = s->pass_steps / steps_of_turn(s);
+    PTX_FOR (p, pass, 0, stream_passes(s->in), 1) {
+        val first = mul(p, pass, of_pass);
+        stream_stage_pass(p, s, pass);
+        add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
+    }
+}
+
+/* The last pass has what is left behind the turns. */
+void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
+{
+    stream_row rows[STREAM_ROWS], last[STREAM_ROWS];
+    bool clamped = turns_are_clamped(s), apart = is_ragged(s) && !clamped;
+    unsigned together = stream_steps(s->in) - apart, turn_steps = steps_of_turn(s);
+    unsigned turns = together / turn_steps, passes = stream_passes(s->in);
+    tile_place tile = moved_on(p, s, imm(U32, 0), 0);
+    tile.first = (passes - 1) * s->pass_steps;
+    point_at(p, s, addresses, s->lane.block, true, rows);
+    if (passes > 1)
+        add_passes(p, s, addresses, rows, turns);
+    else if (together > turn_steps || clamped)
+        add_turns(p, s, addresses, rows, imm(U32, 0), imm(U32, turns), imm(U32, 0));
+    else
+        turns = 0;
+    add_run(p, s, rows, &tile, turns * turn_steps, together - turns * turn_steps);
+    if (apart) {
+        point_at(p, s, addresses, block_of_step(p, s, imm(U32, together)), false, last);
+        tile = moved_on(p, s, imm(U32, together - tile.first), 1);
         add_run(p, s, last, &tile, 0, 1);
     }
 }
@@ -582,10 +634,10 @@ void stream_integers_begin(ptx *p, stream *s)
             s->lane.shift.by_eight = (val){ 0 };
     }
     if (s->f->crosswise)
-        s->beside = mad(p, s->lane.block, imm(U32, CROSS_SCALES * F32_BYTES), s->tile);
+        s->beside = mad(p, s->lane.block, imm(U32, CROSS_SCALES * F32_BYTES), s->staged);
     else if (beside_of(s->f).words == FEW_WORDS)
-        s->beside = mad(p, lane, imm(U32, FEW_WORDS * F32_BYTES), s->tile);
-    s->tile = mad(p, lane, imm(U32, PIECE_BYTES), s->tile);
-    if (s->in->shape.k / step_values(s->f) <= steps_of_turn(s))
+        s->beside = mad(p, lane, imm(U32, FEW_WORDS * F32_BYTES), s->staged);
+    s->tile = mad(p, lane, imm(U32, PIECE_BYTES), s->staged);
+    if (stream_passes(s->in) == 1 && s->in->shape.k / step_values(s->f) <= steps_of_turn(s))
         ptx_loop_work(p, (unsigned)(s->rows * s->in->shape.k / WARP), "weights");
 }

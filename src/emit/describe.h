@@ -20,7 +20,10 @@ typedef struct description {
     int64_t grid[3];
     bool grid_fixed; /* none of grid is -1 */
     int64_t dynamic_shared;
-    uint64_t checksum; /* FNV-1a of the PTX */
+    uint64_t checksum;              /* FNV-1a of the PTX */
+    const struct description *like; /* the first kernel of a model whose PTX, as a string of the
+                                       header, is its as well: but for the name it is the same.
+                                       Mostly itself */
 } description;
 
 /* A set and its kernels' descriptions, in the order of the set. */

@@ -216,7 +216,8 @@ static void print_data(strbuf *out, const described_set *d)
 {
     const run_functions *at_run_time = print_run_functions(out, d);
     for (size_t i = 0; i < d->set->kernel_count; i++) {
-        print_ptx(out, d->set, &d->kernels[i]);
+        if (d->kernels[i].like == &d->kernels[i])
+            print_ptx(out, d->set, &d->kernels[i]);
         print_definitions(out, &d->kernels[i], &at_run_time[i]);
     }
     print_pipeline_definitions(out, d);

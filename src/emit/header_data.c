@@ -102,11 +102,11 @@ void print_definitions(strbuf *out, const description *d, const run_functions *a
     size_t config_count = print_config(out, d->id, in);
 
     strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", d->id, in->name,
-                  in->name);
+                  d->like->kernel->instance->name);
     strbuf_format(out,
                   "    %s_ptx, %zu, UINT64_C(0x%016" PRIx64 "),\n"
                   "    \"%s\", PTXGEN_",
-                  d->id, k->ptx_length, d->checksum, f->name);
+                  d->like->id, d->like->kernel->ptx_length, d->like->checksum, f->name);
     strbuf_upper(out, operations[f->op].name);
     strbuf_put(out, ", PTXGEN_");
     strbuf_upper(out, formats[weights_of(in)].name);

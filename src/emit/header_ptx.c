@@ -1,9 +1,9 @@
 /* A kernel's PTX as a NUL-terminated array of characters, in one of three ways.
  *
- * string: a literal with the text as it is, a backslash at the end of each line; that is one token,
- * which compilers read faster than a literal a line. MSVC takes 16380 bytes in a literal and 65535
- * in several that follow each other: longer text is split into literals, and beyond the second
- * limit becomes a list of numbers.
+ * string: a literal with the text as it is, a backslash at the end of each line of the header,
+ * which has some lines of the text; that is one token, which compilers read faster than a literal a
+ * line. MSVC takes 16380 bytes in a literal and 65535 in several that follow each other: longer
+ * text is split into literals, and beyond the second limit becomes a list of numbers.
  *
  * c23, incbin: the compiler reads the .ptx file. Its checksum stands in the header, so that
  * whatever depends on the header is made anew when ptxgen changes the file, also where the compiler
@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 
-enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20 };
+enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20, LINE = 100 };
 
 static bool needs_escape(char c)
 {
@@ -30,24 +30,32 @@ static void print_octal(strbuf *out, char c)
 
 static void print_escaped(strbuf *out, char c)
 {
-    if (c == '\n')
-        strbuf_put(out, "\\n\\\n");
-    else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
+    if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
         strbuf_bytes(out, (char[]){ '\\', c }, 2);
     else
         print_octal(out, c);
 }
 
+/* A line of the header has as many of the text as fit. */
 static void print_text(strbuf *out, const char *text, size_t length)
 {
+    size_t line = out->length;
     for (size_t at = 0; at < length;) {
         size_t plain = at;
         while (plain < length && !needs_escape(text[plain]))
             plain++;
         strbuf_bytes(out, text + at, plain - at);
-        if (plain < length)
-            print_escaped(out, text[plain++]);
         at = plain;
+        if (at < length && text[at] == '\n') {
+            const char *next = memchr(text + at + 1, '\n', length - at - 1);
+            size_t following = next ? (size_t)(next - text) - at : LINE;
+            bool full = out->length - line + following > LINE;
+            strbuf_put(out, full ? "\\n\\\n" : "\\n");
+            line = full ? out->length : line;
+            at++;
+        } else if (at < length) {
+            print_escaped(out, text[at++]);
+        }
     }
 }
 

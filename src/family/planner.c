@@ -125,10 +125,24 @@ static bool fits_targets(const planner *p, const instance *in)
     return true;
 }
 
+/* In the fewest passes with which it fits, where there is such a number. */
+static bool fits_in_passes(const planner *p, instance *in)
+{
+    const key *passes = family_key(in->family, "passes");
+    for (int64_t number = 2; passes && number <= key_most(in, passes); number++) {
+        instance_set(in, passes, number);
+        if (fits_targets(p, in))
+            return true;
+    }
+    if (passes)
+        instance_set(in, passes, instance_default(in, passes));
+    return false;
+}
+
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
     planner_set(in, "m", rows);
-    if (fits_targets(p, in))
+    if (fits_targets(p, in) || fits_in_passes(p, in))
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
     for (int64_t fewer = rows / 2; fewer; fewer /= 2) {

@@ -1,6 +1,6 @@
 /* Families that promise the same bits keep it: a row's results don't depend on the grid, on the
- * number of SMs, of warps or of rows a warp takes, nor on the rows of X beside it. And Q, K and V
- * of one launch are those of three.
+ * number of SMs, of warps, of rows a warp takes or of passes, nor on the rows of X beside it. And
+ * Q, K and V of one launch are those of three.
  */
 #include <string.h>
 
@@ -98,6 +98,28 @@ static void rows_have_the_same_bits(arena *a, const subject *s)
         compare(a, s, &w, arena_format(a, "%s m=1 rows_per_warp=1", text), 4, 1, SM_COUNT);
 }
 
+/* As many as there are steps at most: more passes are those. Of 24 rows a block takes the last ones
+ * again. */
+static void passes_give_the_same_bits(arena *a, const subject *s)
+{
+    static const char *const shapes[] = { "k=2304 n=29 norm=rms", "k=6144 n=34 residual=add" };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const char *text = arena_format(a, "%s%s", s->weights, shapes[i]);
+        instance in;
+        whole w = run_whole(a, s, text, &in);
+        for (int64_t passes = 2; passes <= 12; passes += passes == 3 ? 9 : 1) {
+            const char *of_passes = arena_format(a, "%s passes=%d", text, (int)passes);
+            compare(a, s, &w, arena_format(a, "%s m=%d", of_passes, ROWS), 0, ROWS, 1);
+            if (i)
+                continue;
+            compare(a, s, &w, arena_format(a, "%s m=3 rows=run_time", of_passes), 1, ROWS - 1,
+                    SM_COUNT);
+            compare(a, s, &w, arena_format(a, "%s m=1 num_warps=2 rows_per_warp=1", of_passes), 5,
+                    1, 1);
+        }
+    }
+}
+
 /* Each matrix alone by the family that has one. */
 static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
 {
@@ -132,6 +154,7 @@ int main(void)
 {
     static const suite_check checks[] = {
         { "rows_have_the_same_bits", rows_have_the_same_bits, NULL, false },
+        { "passes_give_the_same_bits", passes_give_the_same_bits, "passes", false },
         { "launches_of_their_own_give_the_same_bits", launches_of_their_own_give_the_same_bits,
           "n_kv", false },
     };
