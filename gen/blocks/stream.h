@@ -138,6 +138,7 @@ typedef struct stream_format {
     bool eights; /* the low nibbles of 8 bytes are a segment's first eight weights, the high ones
                     the other eight; words of quants have those of each byte side by side.
                     Pieces are left turned by 8 bytes alone, which swaps a lane's segments */
+    bool spread; /* byte b of word i of a segment's quants is its weight 4b + i */
     bool crosswise; /* SCALES of 1: the four lanes of a block of 16 segments have a word of each
                        segment, the first its first one; q has them in the segments' order */
     unsigned words; /* of a segment's quants: 4, or 8 as stream_weights says */

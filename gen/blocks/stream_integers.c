@@ -159,7 +159,7 @@ static val sum_word(ptx *p, const stream_format *f, val index, const val q[STREA
     val sum = imm(S32, 0), offsets[STREAM_SEGMENTS];
     for (int i = 0; i < STREAM_WORDS; i++)
         sum = dp4a(p, imm(U32, 0x01010101), q[i], sum);
-    if (f->scales == ONE_SCALE)
+    if (f->scales == ONE_SCALE || f->twos)
         sum = add(p, sum, shuffle_xor(p, sum, 1));
     if (f->minima)
         return bits_as(p, U32, mul(p, d, convert(p, F32, sum)));
@@ -213,6 +213,19 @@ static void pair_eights(ptx *p, val q[STREAM_WORDS])
         q[i] = prmt(p, old[i / 2], old[2 + i / 2], i % 2 ? HIGH_HALVES : LOW_HALVES);
 }
 
+/* Every fourth value in a word: bytes 0 of all words, bytes 1, and so on. */
+static void spread(ptx *p, val q[STREAM_WORDS])
+{
+    enum { LOW_BYTES = 0x5140, HIGH_BYTES = 0x7362, LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };
+    val old[STREAM_WORDS] = { q[0], q[1], q[2], q[3] };
+    for (int i = 0; i < STREAM_WORDS; i += 2) {
+        int bytes = i ? HIGH_BYTES : LOW_BYTES;
+        val first = prmt(p, old[0], old[1], bytes), second = prmt(p, old[2], old[3], bytes);
+        q[i] = prmt(p, first, second, LOW_HALVES);
+        q[i + 1] = prmt(p, first, second, HIGH_HALVES);
+    }
+}
+
 /* Quantizes a lane's segment into the tile. Neighbouring lanes share 32 values and their scale. */
 static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], val tile,
                           val segment)
@@ -245,6 +258,8 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
     }
     if (f->pairs)
         pair(p, index, q);
+    if (f->spread)
+        spread(p, q);
     val piece = mad(p, lane, imm(U32, PIECE_BYTES), mad(p, index, imm(U32, PLANE_BYTES), step));
     st_shared_v4(p, S32, piece, 0, ((val4){ { q[0], q[1], q[2], q[3] } }));
 

@@ -531,8 +531,14 @@ TEST_WITH(columns_suit_the_weights, enter_folder, leave_folder)
           "100 is not a multiple of 32, as mxfp4 needs; the nearest are 96 and 128 [E014]" },
         { "nvfp4", 96,
           "96 is not a multiple of 64, as nvfp4 needs; the nearest are 64 and 128 [E014]" },
+        { "q2_0", 96,
+          "96 is not a multiple of 64, as q2_0 needs; the nearest are 64 and 128 [E014]" },
+        { "q1_0", 320,
+          "320 is not a multiple of 128, as q1_0 needs; the nearest are 256 and 384 [E014]" },
         { "mxfp4", 96, NULL },
         { "nvfp4", 320, NULL },
+        { "q2_0", 320, NULL },
+        { "q1_0", 384, NULL },
     };
     fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -238,8 +238,9 @@ ARENA_TEST(rows_that_share_no_pointers_of_a_crowded_format_have_more_registers)
 /* All lines moved on by one: of blocks that end with their quants, the last is behind the row. */
 ARENA_TEST(a_line_behind_a_row_is_found)
 {
-    static const char *const ending_with_quants[] = { "q4_0",   "q5_0",   "q8_0",  "q4_1", "q5_1",
-                                                      "iq4_nl", "iq4_xs", "mxfp4", "nvfp4" };
+    static const char *const ending_with_quants[] = { "q4_0",   "q5_0",  "q8_0", "q4_1",
+                                                      "q5_1",   "q1_0",  "q2_0", "iq4_nl",
+                                                      "iq4_xs", "mxfp4", "nvfp4" };
     const line_edit one_more = { "and.b64", "0xFFFFFFFFFFFFFFF0;", 0,
                                  "$0\n    add.u64 $1, $1, 16;" };
     for (size_t i = 0; i < sizeof ending_with_quants / sizeof *ending_with_quants; i++) {

@@ -48,6 +48,8 @@ static const format_info promised[] = {
     { "tq1_0", 34, 256, 54, 2 },
     { "tq2_0", 35, 256, 66, 2 },
     { "nvfp4", 40, 64, 36, 4 },
+    { "q1_0", 41, 128, 18, 2 },
+    { "q2_0", 42, 64, 18, 2 },
 };
 
 TEST(formats_keep_their_numbers_names_and_blocks)

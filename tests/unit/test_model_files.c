@@ -89,8 +89,17 @@ ARENA_TEST(models_beside_the_project_become_their_decoders)
                "output = tied\nweights = q5_k\nweights.token_embd = q6_k\n"
                "weights.attn_v = q6_k: 1\nweights.attn_output = q5_1\n"
                "weights.ffn_down = q5_1: 0, q8_0: 1\n") },
-        { "llama_types", "blk.3.ffn_gate.weight is of type q1_0, which has no format here [E073]\n"
-                         "blk.3.ffn_up.weight is of type q2_0, which has no format here [E073]\n" },
+        { "llama_types",
+          TINY("architecture = llama\nlayers = 4\nhidden = 256\nff = 256\nnum_heads = 4\n"
+               "num_kv_heads = 1\nhead_dim = 64\nrope_scaling = yarn\nrope_factor = 4\n"
+               "rope_original_context = 16\nrope_magnitude = 1.138629436111989\noutput = tied\n"
+               "weights = q6_k\nweights.attn_q = q5_1, q2_k: 1, iq2_s: 2, tq1_0: 3\n"
+               "weights.attn_k = f32, f16: 0, iq3_xxs: 2, tq2_0: 3\n"
+               "weights.attn_v = bf16, q3_k: 1, mxfp4: 3, iq3_s: 2\n"
+               "weights.attn_output = q4_0, q4_k: 1, iq1_s: 2, nvfp4: 3\n"
+               "weights.ffn_gate = q5_k, q4_1: 0, iq1_m: 2, q1_0: 3\n"
+               "weights.ffn_up = q5_0, iq4_nl: 2, iq2_xxs: 1, q2_0: 3\n"
+               "weights.ffn_down = q8_0: 0, iq4_xs: 2, iq2_xs: 1\n") },
         { "qwen2",
           TINY("architecture = qwen2\nlayers = 2\nhidden = 224\nff = 96\nnum_heads = 7\n"
                "num_kv_heads = 1\nrope = neox\nrope_base = 1000000\noutput = tied\n"
