@@ -308,10 +308,10 @@ static void close_all(engine *e)
 static int usage(void)
 {
     fputs(
-        "usage: engine MODEL.gguf PROMPT [-n TOKENS] [--temp T] [--top-k K] [--top-p P]\n"
-        "              [--min-p P] [--seed N]\n"
-        "Prints what the model says after the prompt, 256 tokens at most: the likeliest, or with\n"
-        "--temp above 0 by chance, the same for the same seed.\n",
+        "usage: engine MODEL.gguf PROMPT [-n 256] [--temp 0] [--top-k 40] [--top-p 0.95]\n"
+        "              [--min-p 0.05] [--seed 0]\n"
+        "Prints what the model says after the prompt: -n tokens at most, with 0 all there is room\n"
+        "for; the likeliest, or with --temp above 0 by chance, the same for the same seed.\n",
         stderr);
     return 2;
 }
