@@ -15,10 +15,10 @@ fail() {
     failed=1
 }
 
-# | Q4_K | 0.5625 | 1.35 | 11.63 | gemv, stream_gemv |: the type, bytes a weight, instructions a weight of stream_gemv
-# and gemv, and the families that take it.
+# | Q4_K | 0.5625 | 1.35 | 11.63 | all |: the type, bytes a weight, instructions a weight of stream_gemv and gemv, and
+# which of the families with weights take it.
 formats() {
-    local list families family
+    local list families family with_weights
     list=$("$PTXGEN" --list -v --target sm_80)
     families=$("$PTXGEN" --list | sed -n '/^Pipelines/q; s/^  \([^ ]*\) .*/\1/p')
     for family in $families; do # "family q4_k" of each that its key takes
@@ -32,12 +32,13 @@ formats() {
                      if (!more) { on = 0; break }
                  } }'
     done >"$scratch/takes"
-    echo '| type | bytes a weight | `stream_gemv` | `gemv` | families |'
+    with_weights=$(cut -d ' ' -f 1 "$scratch/takes" | sort -u | wc -l)
+    echo '| type | bytes a weight | `stream_gemv` | `gemv` | families with `weights` |'
     echo '|---|---|---|---|---|'
     sed -n 's/^FORMAT([A-Z0-9_]*, "\([a-z0-9_]*\)", [0-9]*, \([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \
         "$root/src/format.def" | while read -r name values bytes; do
-        awk -v name="$name" -v values="$values" -v bytes="$bytes" '
-            FNR == NR { if ($2 == name) taking = taking (taking ? ", " : "") "`" $1 "`"; next }
+        awk -v name="$name" -v values="$values" -v bytes="$bytes" -v all="$with_weights" '
+            FNR == NR { if ($2 == name) { taking = taking (taking ? ", " : "") "`" $1 "`"; count++ } next }
             function counted(family) {
                 tag = name; sub(/_k$/, "k", tag)
                 return $1 ~ "^" family "_" tag "_k[0-9]" && $1 ~ /_m1(_|$)/
@@ -45,7 +46,8 @@ formats() {
             counted("stream_gemv") { stream = $3 }
             counted("gemv") { plain = $3 }
             END { printf "| %s | %.5g | %s | %s | %s |\n", toupper(name), bytes / values,
-                         stream ? stream : "not counted", plain ? plain : "not counted", taking }' \
+                         stream ? stream : "not counted", plain ? plain : "not counted",
+                         count == all ? "all" : taking }' \
             "$scratch/takes" <(echo "$list")
     done
 }

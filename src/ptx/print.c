@@ -451,7 +451,9 @@ static void print_global_arrays(const ptx *p, strbuf *out)
         strbuf_unsigned(out, array->count);
         strbuf_put(out, "] = {");
         for (unsigned i = 0; i < array->count; i++) {
-            strbuf_put(out, i % WORDS_A_LINE ? ", 0x" : i ? ",\n" INDENTATION "0x" : "\n" INDENTATION "0x");
+            strbuf_put(out, i % WORDS_A_LINE ? ", 0x"
+                            : i              ? ",\n" INDENTATION "0x"
+                                             : "\n" INDENTATION "0x");
             strbuf_hex(out, array->words[i], DIGITS);
         }
         strbuf_put(out, "\n};\n\n");

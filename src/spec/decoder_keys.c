@@ -157,7 +157,7 @@ static int64_t derive_head_dim(const decoder *d)
           .when = &with_rope[i] },                                                              \
         { .key = { ROPE_AT(i, "rope_scaling", suffix, scaling), .choices = rope_scalings },     \
           .when = &with_rope[i] },                                                              \
-        { .key = { ROPE_AT(i, "rope_factor", suffix, factor), .real = &rope_factor_range,            \
+        { .key = { ROPE_AT(i, "rope_factor", suffix, factor), .real = &rope_factor_range,       \
                    .required = !(i), .summary = "that divides positions" },                     \
           .when = &when_scaled[i] },                                                            \
         { .key = { ROPE_AT(i, "rope_original_context", suffix, original_context),               \

@@ -3,7 +3,7 @@
 #include "spec_sample.h"
 
 #define SPEC(text) text, sizeof(text) - 1
-#define DECODER_KEYS                                         \
+#define DECODER_KEYS                                      \
     "layers = 4\nhidden = 256\nff = 512\nnum_heads = 4\n" \
     "vocab = 8k\nweights = q4_k\n"
 
