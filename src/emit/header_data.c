@@ -106,7 +106,7 @@ void print_definitions(strbuf *out, const description *d, const run_functions *a
     strbuf_format(out,
                   "    %s_ptx, %zu, UINT64_C(0x%016" PRIx64 "),\n"
                   "    \"%s\", PTXGEN_",
-                  d->like->id, d->like->kernel->ptx_length, d->like->checksum, f->name);
+                  d->like->id, d->like->text.length, d->like->text.checksum, f->name);
     strbuf_upper(out, operations[f->op].name);
     strbuf_put(out, ", PTXGEN_");
     strbuf_upper(out, formats[weights_of(in)].name);

@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 
-enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20, LINE = 100 };
+enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20, LONGEST_LINE = 80 };
 
 static bool needs_escape(char c)
 {
@@ -30,32 +30,27 @@ static void print_octal(strbuf *out, char c)
 
 static void print_escaped(strbuf *out, char c)
 {
-    if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
+    if (c == '\n')
+        strbuf_put(out, "\\n\\\n");
+    else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
         strbuf_bytes(out, (char[]){ '\\', c }, 2);
     else
         print_octal(out, c);
 }
 
-/* A line of the header has as many of the text as fit. */
+/* A line with many statements becomes several of the header. */
 static void print_text(strbuf *out, const char *text, size_t length)
 {
     size_t line = out->length;
-    for (size_t at = 0; at < length;) {
-        size_t plain = at;
-        while (plain < length && !needs_escape(text[plain]))
-            plain++;
-        strbuf_bytes(out, text + at, plain - at);
-        at = plain;
-        if (at < length && text[at] == '\n') {
-            const char *next = memchr(text + at + 1, '\n', length - at - 1);
-            size_t following = next ? (size_t)(next - text) - at : LINE;
-            bool full = out->length - line + following > LINE;
-            strbuf_put(out, full ? "\\n\\\n" : "\\n");
-            line = full ? out->length : line;
-            at++;
-        } else if (at < length) {
-            print_escaped(out, text[at++]);
-        }
+    for (size_t at = 0; at < length; at++) {
+        if (needs_escape(text[at]))
+            print_escaped(out, text[at]);
+        else
+            strbuf_char(out, text[at]);
+        if (text[at] == ';' && out->length - line > LONGEST_LINE)
+            strbuf_put(out, "\\\n");
+        if (out->text[out->length - 1] == '\n')
+            line = out->length;
     }
 }
 
@@ -128,9 +123,9 @@ void print_ptx(strbuf *out, const kernel_set *set, const description *d)
         break;
     default:
         strbuf_format(out, "static const char %s_ptx[] =", d->id);
-        if (k->ptx_length <= LONGEST_STRING)
-            print_as_string(out, k->ptx, k->ptx_length);
+        if (d->text.length <= LONGEST_STRING)
+            print_as_string(out, d->text.text, d->text.length);
         else
-            print_as_numbers(out, k->ptx, k->ptx_length);
+            print_as_numbers(out, d->text.text, d->text.length);
     }
 }
