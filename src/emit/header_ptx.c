@@ -3,7 +3,7 @@
  * string: a literal with the text as it is, a backslash at the end of each line of the header,
  * which has some lines of the text; that is one token, which compilers read faster than a literal a
  * line. MSVC takes 16380 bytes in a literal and 65535 in several that follow each other: longer
- * text is split into literals, and beyond the second limit becomes a list of numbers.
+ * text is split into literals, and beyond the second limit becomes an array of words.
  *
  * c23, incbin: the compiler reads the .ptx file. Its checksum stands in the header, so that
  * whatever depends on the header is made anew when ptxgen changes the file, also where the compiler
@@ -11,11 +11,12 @@
  */
 #include "emit/header_ptx.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/hash.h"
 
-enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20, LONGEST_LINE = 80 };
+enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, WORDS_A_LINE = 5, LONGEST_LINE = 80 };
 
 static bool needs_escape(char c)
 {
@@ -77,24 +78,24 @@ static void print_as_string(strbuf *out, const char *text, size_t length)
     strbuf_put(out, ";\n");
 }
 
-/* Bytes that are no ASCII as character constants: in C++ a number above 127 narrows. */
-static void print_as_numbers(strbuf *out, const char *text, size_t length)
+/* Eight bytes a word, the first one lowest: GPUs are in machines that have it first. */
+static void print_as_words(strbuf *out, const char *text, size_t length)
 {
+    enum { BYTES = 8, BITS = 8 };
     strbuf_put(out, " {");
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        if (i % NUMBERS_A_LINE == 0)
-            strbuf_put(out, "\n    ");
-        if (byte < 128) {
-            strbuf_unsigned(out, byte);
-        } else {
-            strbuf_char(out, '\'');
-            print_octal(out, text[i]);
-            strbuf_char(out, '\'');
-        }
-        strbuf_char(out, ',');
+    for (size_t i = 0; i <= length; i += BYTES) {
+        uint64_t word = 0;
+        for (size_t j = 0; j < BYTES && i + j < length; j++)
+            word |= (uint64_t)(unsigned char)text[i + j] << BITS * j;
+        strbuf_put(out, i / BYTES % WORDS_A_LINE ? "" : "\n");
+        strbuf_format(out, "0x%" PRIx64 ",", word);
     }
-    strbuf_put(out, "\n    0\n};\n");
+    strbuf_put(out, "\n};\n");
+}
+
+bool is_printed_as_words(const kernel_set *set, const description *d)
+{
+    return set->embed == EMBED_STRING && d->text.length > LONGEST_STRING;
 }
 
 static void print_checksum(strbuf *out, const description *d)
@@ -122,10 +123,12 @@ void print_ptx(strbuf *out, const kernel_set *set, const description *d)
         strbuf_format(out, "_KERNELS_FOLDER \"%s\");\n", k->file);
         break;
     default:
+        if (is_printed_as_words(set, d)) {
+            strbuf_format(out, "static const uint64_t %s_ptx[] =", d->id);
+            print_as_words(out, d->text.text, d->text.length);
+            break;
+        }
         strbuf_format(out, "static const char %s_ptx[] =", d->id);
-        if (d->text.length <= LONGEST_STRING)
-            print_as_string(out, d->text.text, d->text.length);
-        else
-            print_as_numbers(out, d->text.text, d->text.length);
+        print_as_string(out, d->text.text, d->text.length);
     }
 }
