@@ -16,7 +16,7 @@
 
 #include "base/hash.h"
 
-enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, WORDS_A_LINE = 5, LONGEST_LINE = 80 };
+enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, WORDS_A_LINE = 8, LONGEST_LINE = 80 };
 
 static bool needs_escape(char c)
 {
