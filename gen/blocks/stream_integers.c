@@ -452,20 +452,13 @@ static unsigned loads_at_once(const stream *s)
     return by_rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
 }
 
-/* A step's code for many vectors is long: it stands there as few times as can be. */
-static bool has_many_vectors(const stream *s)
-{
-    enum { MANY = 5 };
-    return s->vectors >= MANY;
-}
-
 static unsigned steps_of_turn(const stream *s)
 {
     unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
     unsigned by_bytes = TURN_BYTES / (step_bytes(s) / WARP * s->rows);
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
     unsigned least = (loads_at_once(s) + s->rows - 1) / s->rows;
-    return most > least && !has_many_vectors(s) ? most : least;
+    return most > least ? most : least;
 }
 
 /* Whether a row's last step has idle lanes. */
@@ -474,10 +467,13 @@ static bool is_ragged(const stream *s)
     return s->in->shape.k % step_values(s->f) != 0;
 }
 
-/* Whether a turn is one step, and may be such a last one. */
+/* Whether a turn is one step, and may be such a last one: long code, of four segments for many
+ * vectors, then stands there once, and what clamping takes is little beside it. */
 static bool turns_are_clamped(const stream *s)
 {
-    return is_ragged(s) && has_many_vectors(s) && steps_of_turn(s) == 1;
+    enum { MANY_VECTORS = 5 };
+    return is_ragged(s) && s->vectors >= MANY_VECTORS && s->f->segments == STREAM_SEGMENTS &&
+           steps_of_turn(s) == 1;
 }
 
 unsigned stream_integers_turn_steps(const instance *in, const stream_format *f)

@@ -50,38 +50,14 @@ static void describe_launch(description *d)
     d->dynamic_shared = how->dynamic_shared ? formula_value(how->dynamic_shared, in, NULL) : 0;
 }
 
-/* What of a kernel's text does not depend on its name: behind the comments at the head, and behind
- * the name. */
-typedef struct nameless {
-    const char *head, *body;
-    size_t head_length;
-} nameless;
-
-static nameless without_name(const kernel *k)
-{
-    static const char entry[] = ".visible .entry ";
-    const char *head = strstr(k->ptx, ".version "), *name = head ? strstr(head, entry) : NULL;
-    if (!name || k->edited_file)
-        return (nameless){ 0 };
-    size_t before = (size_t)(name - head) + strlen(entry);
-    return (nameless){ head, head + before + strlen(k->instance->name), before };
-}
-
 /* Most kernels of a step of one token and of those of more differ in their grid alone. */
 static void find_alike(const kernel_set *set, description *kernels)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
-        nameless own = without_name(kernels[i].kernel);
         kernels[i].like = &kernels[i];
-        for (size_t j = 0; j < i && set->plan && set->embed == EMBED_STRING && own.head; j++) {
-            nameless other = without_name(kernels[j].kernel);
-            if (other.head && own.head_length == other.head_length &&
-                memcmp(own.head, other.head, own.head_length) == 0 &&
-                strcmp(own.body, other.body) == 0) {
-                kernels[i].like = &kernels[j];
-                break;
-            }
-        }
+        for (size_t j = 0; j < i && set->plan && kernels[i].like == &kernels[i]; j++)
+            if (header_text_is_alike(&kernels[i].text, &kernels[j].text))
+                kernels[i].like = kernels[j].like;
     }
 }
 
@@ -98,6 +74,7 @@ described_set describe_set(arena *a, const kernel_set *set)
         describe_params(a, d);
         describe_launch(d);
         d->checksum = fnv1a64(k->ptx, k->ptx_length);
+        d->text = header_text_of(a, set, k);
     }
     find_alike(set, kernels);
     return (described_set){ .set = set, .kernels = kernels };

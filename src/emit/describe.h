@@ -4,6 +4,7 @@
 #define PTXGEN_EMIT_DESCRIBE_H
 
 #include "base/strbuf.h"
+#include "emit/header_text.h"
 #include "family/kernel.h"
 
 enum { PTXGEN_HEADER_ABI = 6 };
@@ -21,9 +22,9 @@ typedef struct description {
     bool grid_fixed; /* none of grid is -1 */
     int64_t dynamic_shared;
     uint64_t checksum;              /* FNV-1a of the PTX */
-    const struct description *like; /* the first kernel of a model whose PTX, as a string of the
-                                       header, is its as well: but for the name it is the same.
-                                       Mostly itself */
+    header_text text;               /* the PTX as the header has it */
+    const struct description *like; /* the first kernel of a model whose text is its as well: but
+                                       for the name it is the same. Mostly itself */
 } description;
 
 /* A set and its kernels' descriptions, in the order of the set. */

@@ -218,7 +218,7 @@ static void print_data(strbuf *out, const described_set *d)
     for (size_t i = 0; i < d->set->kernel_count; i++) {
         if (d->kernels[i].like == &d->kernels[i])
             print_ptx(out, d->set, &d->kernels[i]);
-        print_definitions(out, &d->kernels[i], &at_run_time[i]);
+        print_definitions(out, d->set, &d->kernels[i], &at_run_time[i]);
     }
     print_pipeline_definitions(out, d);
 }

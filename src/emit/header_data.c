@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "emit/header_ptx.h"
+
 enum { WARP = 32 };
 
 static void print_params(strbuf *out, const description *d)
@@ -92,7 +94,8 @@ static void print_resources(strbuf *out, const description *d)
                   blocks);
 }
 
-void print_definitions(strbuf *out, const description *d, const run_functions *at_run_time)
+void print_definitions(strbuf *out, const kernel_set *set, const description *d,
+                       const run_functions *at_run_time)
 {
     const kernel *k = d->kernel;
     const instance *in = k->instance;
@@ -104,9 +107,10 @@ void print_definitions(strbuf *out, const description *d, const run_functions *a
     strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", d->id, in->name,
                   d->like->kernel->instance->name);
     strbuf_format(out,
-                  "    %s_ptx, %zu, UINT64_C(0x%016" PRIx64 "),\n"
+                  "    %s%s_ptx, %zu, UINT64_C(0x%016" PRIx64 "),\n"
                   "    \"%s\", PTXGEN_",
-                  d->like->id, d->like->kernel->ptx_length, d->like->checksum, f->name);
+                  is_printed_as_words(set, d->like) ? "(const char *)" : "", d->like->id,
+                  d->like->text.length, d->like->text.checksum, f->name);
     strbuf_upper(out, operations[f->op].name);
     strbuf_put(out, ", PTXGEN_");
     strbuf_upper(out, formats[weights_of(in)].name);

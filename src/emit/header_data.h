@@ -8,6 +8,7 @@
 size_t print_config(strbuf *out, const char *id, const instance *in);
 
 /* All of a kernel but its PTX. */
-void print_definitions(strbuf *out, const description *d, const run_functions *at_run_time);
+void print_definitions(strbuf *out, const kernel_set *set, const description *d,
+                       const run_functions *at_run_time);
 
 #endif

@@ -51,26 +51,30 @@ static void print_tensors(strbuf *out, const kernel_set *set)
                   set->prefix, set->prefix, set->prefix);
 }
 
+/* How the tables, which are long, name a piece. */
+static const struct {
+    char letter;
+    const char *piece;
+} pieces[] = {
+    [PLAN_WEIGHTS] = { 'W', "IN_WEIGHTS" }, [PLAN_CACHE] = { 'C', "IN_CACHE" },
+    [PLAN_STATE] = { 'S', "IN_STATE" },     [PLAN_WORKSPACE] = { 'B', "IN_WORKSPACE" },
+    [PLAN_MEMORIES] = { 'N', "NUMBER" },
+};
+
 static void print_place(strbuf *out, const plan_argument *argument)
 {
-    static const char *const pieces[PLAN_MEMORIES] = {
-        [PLAN_WEIGHTS] = "IN_WEIGHTS",
-        [PLAN_CACHE] = "IN_CACHE",
-        [PLAN_STATE] = "IN_STATE",
-        [PLAN_WORKSPACE] = "IN_WORKSPACE",
-    };
     if (argument->is_number)
-        strbuf_format(out, "{ PTXGEN_NUMBER, %" PRIu32 " }", argument->number);
+        strbuf_format(out, "PTXGEN_%c(%" PRIu32 ")", pieces[PLAN_MEMORIES].letter,
+                      argument->number);
     else
-        strbuf_format(out, "{ PTXGEN_%s, %" PRIu64 " }", pieces[argument->memory],
+        strbuf_format(out, "PTXGEN_%c(%" PRIu64 ")", pieces[argument->memory].letter,
                       argument->offset);
 }
 
 static void print_launch(strbuf *out, const kernel_set *set, const plan_launch *l, size_t number)
 {
-    strbuf_format(out, "    /* %zu: %s */\n    { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", number,
-                  set->plan->kernels[l->kernel].name, kernel_place(set, l->kernel), l->layer,
-                  l->said, l->argument_count);
+    strbuf_format(out, "    /* %zu */ { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", number,
+                  kernel_place(set, l->kernel), l->layer, l->said, l->argument_count);
     for (size_t i = 0; i < l->argument_count; i++) {
         strbuf_put(out, i ? ", " : "");
         print_place(out, &l->arguments[i]);
@@ -91,8 +95,13 @@ static void print_launches_of(strbuf *out, const kernel_set *set, const plan_ste
 static void print_steps(strbuf *out, const kernel_set *set)
 {
     const plan *p = set->plan;
+    for (size_t i = 0; i <= PLAN_MEMORIES; i++)
+        strbuf_format(out, "#define PTXGEN_%c(offset) { PTXGEN_%s, offset }\n", pieces[i].letter,
+                      pieces[i].piece);
     for (size_t i = 0; i < p->step_count; i++)
         print_launches_of(out, set, &p->steps[i]);
+    for (size_t i = 0; i <= PLAN_MEMORIES; i++)
+        strbuf_format(out, "#undef PTXGEN_%c\n", pieces[i].letter);
     strbuf_format(out, "static const ptxgen_plan_step %s_plan_steps[] = {\n", set->prefix);
     for (size_t i = 0; i < p->step_count; i++)
         strbuf_format(out,

@@ -3,7 +3,7 @@
  * string: a literal with the text as it is, a backslash at the end of each line of the header,
  * which has some lines of the text; that is one token, which compilers read faster than a literal a
  * line. MSVC takes 16380 bytes in a literal and 65535 in several that follow each other: longer
- * text is split into literals, and beyond the second limit becomes a list of numbers.
+ * text is split into literals, and beyond the second limit becomes an array of words.
  *
  * c23, incbin: the compiler reads the .ptx file. Its checksum stands in the header, so that
  * whatever depends on the header is made anew when ptxgen changes the file, also where the compiler
@@ -11,11 +11,12 @@
  */
 #include "emit/header_ptx.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/hash.h"
 
-enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, NUMBERS_A_LINE = 20, LINE = 100 };
+enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, WORDS_A_LINE = 8, LONGEST_LINE = 80 };
 
 static bool needs_escape(char c)
 {
@@ -30,32 +31,27 @@ static void print_octal(strbuf *out, char c)
 
 static void print_escaped(strbuf *out, char c)
 {
-    if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
+    if (c == '\n')
+        strbuf_put(out, "\\n\\\n");
+    else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
         strbuf_bytes(out, (char[]){ '\\', c }, 2);
     else
         print_octal(out, c);
 }
 
-/* A line of the header has as many of the text as fit. */
+/* A line with many statements becomes several of the header. */
 static void print_text(strbuf *out, const char *text, size_t length)
 {
     size_t line = out->length;
-    for (size_t at = 0; at < length;) {
-        size_t plain = at;
-        while (plain < length && !needs_escape(text[plain]))
-            plain++;
-        strbuf_bytes(out, text + at, plain - at);
-        at = plain;
-        if (at < length && text[at] == '\n') {
-            const char *next = memchr(text + at + 1, '\n', length - at - 1);
-            size_t following = next ? (size_t)(next - text) - at : LINE;
-            bool full = out->length - line + following > LINE;
-            strbuf_put(out, full ? "\\n\\\n" : "\\n");
-            line = full ? out->length : line;
-            at++;
-        } else if (at < length) {
-            print_escaped(out, text[at++]);
-        }
+    for (size_t at = 0; at < length; at++) {
+        if (needs_escape(text[at]))
+            print_escaped(out, text[at]);
+        else
+            strbuf_char(out, text[at]);
+        if (text[at] == ';' && out->length - line > LONGEST_LINE)
+            strbuf_put(out, "\\\n");
+        if (out->text[out->length - 1] == '\n')
+            line = out->length;
     }
 }
 
@@ -82,24 +78,24 @@ static void print_as_string(strbuf *out, const char *text, size_t length)
     strbuf_put(out, ";\n");
 }
 
-/* Bytes that are no ASCII as character constants: in C++ a number above 127 narrows. */
-static void print_as_numbers(strbuf *out, const char *text, size_t length)
+/* Eight bytes a word, the first one lowest: GPUs are in machines that have it first. */
+static void print_as_words(strbuf *out, const char *text, size_t length)
 {
+    enum { BYTES = 8, BITS = 8 };
     strbuf_put(out, " {");
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        if (i % NUMBERS_A_LINE == 0)
-            strbuf_put(out, "\n    ");
-        if (byte < 128) {
-            strbuf_unsigned(out, byte);
-        } else {
-            strbuf_char(out, '\'');
-            print_octal(out, text[i]);
-            strbuf_char(out, '\'');
-        }
-        strbuf_char(out, ',');
+    for (size_t i = 0; i <= length; i += BYTES) {
+        uint64_t word = 0;
+        for (size_t j = 0; j < BYTES && i + j < length; j++)
+            word |= (uint64_t)(unsigned char)text[i + j] << BITS * j;
+        strbuf_put(out, i / BYTES % WORDS_A_LINE ? "" : "\n");
+        strbuf_format(out, "0x%" PRIx64 ",", word);
     }
-    strbuf_put(out, "\n    0\n};\n");
+    strbuf_put(out, "\n};\n");
+}
+
+bool is_printed_as_words(const kernel_set *set, const description *d)
+{
+    return set->embed == EMBED_STRING && d->text.length > LONGEST_STRING;
 }
 
 static void print_checksum(strbuf *out, const description *d)
@@ -127,10 +123,12 @@ void print_ptx(strbuf *out, const kernel_set *set, const description *d)
         strbuf_format(out, "_KERNELS_FOLDER \"%s\");\n", k->file);
         break;
     default:
+        if (is_printed_as_words(set, d)) {
+            strbuf_format(out, "static const uint64_t %s_ptx[] =", d->id);
+            print_as_words(out, d->text.text, d->text.length);
+            break;
+        }
         strbuf_format(out, "static const char %s_ptx[] =", d->id);
-        if (k->ptx_length <= LONGEST_STRING)
-            print_as_string(out, k->ptx, k->ptx_length);
-        else
-            print_as_numbers(out, k->ptx, k->ptx_length);
+        print_as_string(out, d->text.text, d->text.length);
     }
 }

@@ -13,15 +13,14 @@
 
 #include "base/strbuf.h"
 
-/* Narrow: headers carry all of it. */
-#define INDENTATION "  "
-enum { OPERAND_COLUMN = 12, COMMENT_COLUMN = 40 };
+#define INDENTATION "    "
+enum { OPERAND_COLUMN = 24, COMMENT_COLUMN = 64 };
 
 /* Room for a line: names are no longer than LONGEST_NAME, and a line has at most one a value, an
  * address and a comment; the rest is far shorter. */
 enum {
     LONGEST_LINE = (MAX_RESULTS + MAX_OPERANDS + 2) * (LONGEST_NAME + 1) + 256,
-    USUAL_LINE = 44,
+    USUAL_LINE = 56,
     USUAL_HEAD = 1024
 };
 
@@ -451,9 +450,7 @@ static void print_global_arrays(const ptx *p, strbuf *out)
         strbuf_unsigned(out, array->count);
         strbuf_put(out, "] = {");
         for (unsigned i = 0; i < array->count; i++) {
-            strbuf_put(out, i % WORDS_A_LINE ? ", 0x"
-                            : i              ? ",\n" INDENTATION "0x"
-                                             : "\n" INDENTATION "0x");
+            strbuf_put(out, i % WORDS_A_LINE ? ", 0x" : i ? ",\n    0x" : "\n    0x");
             strbuf_hex(out, array->words[i], DIGITS);
         }
         strbuf_put(out, "\n};\n\n");
@@ -481,7 +478,7 @@ static void print_head(const ptx *p, unsigned isa, strbuf *out)
     strbuf_put(out, p->name);
     strbuf_char(out, '(');
     for (size_t n = 0; n < p->params.count; n++) {
-        strbuf_put(out, n ? ",\n" INDENTATION ".param ." : "\n" INDENTATION ".param .");
+        strbuf_put(out, n ? ",\n    .param ." : "\n    .param .");
         strbuf_put(out, type_table[p->params.items[n].type].name);
         strbuf_char(out, ' ');
         strbuf_put(out, p->params.items[n].name);
@@ -503,9 +500,9 @@ static void print_declarations(const printer *w, strbuf *out)
         size_t line = out->length;
         if (!w->used[c])
             continue;
-        strbuf_put(out, INDENTATION ".reg ");
+        strbuf_put(out, "    .reg ");
         strbuf_put(out, class_table[c].type);
-        strbuf_pad(out, line, OPERAND_COLUMN - 1);
+        strbuf_pad(out, line, 15);
         strbuf_char(out, ' ');
         strbuf_put(out, class_table[c].prefix);
         strbuf_char(out, '<');
@@ -516,7 +513,7 @@ static void print_declarations(const printer *w, strbuf *out)
         const ptx_shared *array = &w->p->shared.items[n];
         if (array->count == PTX_DYNAMIC)
             continue;
-        strbuf_put(out, INDENTATION ".shared");
+        strbuf_put(out, "    .shared");
         print_array(array->name, array->type, out);
         strbuf_unsigned(out, array->count);
         strbuf_put(out, "];\n");
