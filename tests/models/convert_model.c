@@ -8,7 +8,7 @@
  * quarter of epsilon. Powers of two, so that this rounds nothing.
  *
  * All matrices get FORMAT; with BETTER the embedding, and in half of the layers attn_v and
- * ffn_down, get that, as mixes like Q4_K_M have it.
+ * ffn_down, get that, as mixes like Q4_K_M have it. With FORMAT "every" one gets each in turn.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +21,7 @@
 #include "models/quantize.h"
 
 enum { SUPER_BLOCK = 256, WIDER = 4, ALIGNMENT = 32 };
+static const format EVERY = FORMAT_COUNT; /* in turn */
 
 typedef struct conversion {
     arena *arena;
@@ -44,10 +45,17 @@ static uint64_t number(const conversion *c, const char *key)
     return value;
 }
 
+static bool holds_weights(format f)
+{
+    return formats[f].gguf_type != NO_GGUF_TYPE && f != FORMAT_Q8_1;
+}
+
 static format format_of(const char *name)
 {
+    if (strcmp(name, "every") == 0)
+        return EVERY;
     for (format f = 0; f < FORMAT_COUNT; f++)
-        if (formats[f].gguf_type != NO_GGUF_TYPE && strcmp(formats[f].name, name) == 0)
+        if (holds_weights(f) && strcmp(formats[f].name, name) == 0)
             return f;
     give_up(name, "no format");
 }
@@ -67,10 +75,24 @@ static bool has_more_bits(uint64_t layer, uint64_t layers)
     return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
+/* The formats in turn, by the matrices. */
+static format in_turn(const conversion *c, const gguf_tensor *t)
+{
+    format f = FORMAT_F32;
+    for (const gguf_tensor *other = c->file.tensors; other < t; other++)
+        if (other->n_dims > 1)
+            do
+                f = (f + 1) % FORMAT_COUNT;
+            while (!holds_weights(f));
+    return f;
+}
+
 static format format_in(const conversion *c, const gguf_tensor *t)
 {
     if (t->n_dims == 1)
         return FORMAT_F32;
+    if (c->plain == EVERY)
+        return in_turn(c, t);
     unsigned long layer = strncmp(t->name, "blk.", 4) == 0 ? strtoul(t->name + 4, NULL, 10) : 0;
     bool is_chosen = strstr(t->name, "attn_v") || strstr(t->name, "ffn_down");
     if (strstr(t->name, "token_embd") || (is_chosen && has_more_bits(layer, c->layers)))
