@@ -46,13 +46,15 @@ def numbers(path, kind):
 class Model:
     """One model, generated for one case: a folder with its header and program."""
 
-    def __init__(self, tools, name, case, context):
+    def __init__(self, tools, name, case, context, m=None):
         self.tools, self.name = tools, name
         self.folder = tempfile.TemporaryDirectory(prefix="ptxgen_model_")
         self.gguf = os.path.join(tools.models, name + ".gguf")
         spec = run([tools.ptxgen, "--from-gguf", self.gguf])
         spec = re.sub(r"(?m)^(max_seq_len *=).*", r"\1 %d" % context, spec)
         spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if case == "q8" else case), spec)
+        if m:
+            spec = re.sub(r"(?m)^(m *=).*", r"\1 %d" % m, spec)
         spec += "logits = all\nprecision = %s\n" % ("q8" if case == "q8" else "f32")
         self.spec = self.path("model.ini")
         with open(self.spec, "w") as file:
@@ -61,9 +63,7 @@ class Model:
         # Not optimized: the header is large, and the time goes to the emulator.
         run(["cc", "-O0", "-I" + self.folder.name, "-I" + tools.source + "/src",
              "-I" + tools.source + "/src/gguf", "-o", self.path("run"),
-             tools.source + "/tests/models/run_model.c"] +
-            [tools.source + "/src/gguf/" + file for file in os.listdir(tools.source + "/src/gguf")
-             if file.endswith(".c")] +
+             tools.source + "/tests/models/run_model.c"] + tools.gguf_objects() +
             ["-L" + tools.libcuda, "-l:libcuda.so.1", "-ldl"])
 
     def path(self, name):
@@ -89,6 +89,17 @@ class Tools:
         self.ptxgen, self.libcuda = os.path.abspath(ptxgen), os.path.abspath(libcuda)
         self.source, self.models = os.path.abspath(source), os.path.abspath(models)
         self.failed = False
+        self.objects = None
+
+    def gguf_objects(self):
+        """The GGUF reader, compiled once for all models."""
+        if not self.objects:
+            folder, source = tempfile.mkdtemp(prefix="ptxgen_gguf_"), self.source + "/src/gguf/"
+            files = sorted(file for file in os.listdir(source) if file.endswith(".c"))
+            run(["cc", "-O1", "-c", "-I" + self.source + "/src"] + [source + f for f in files],
+                cwd=folder)
+            self.objects = [os.path.join(folder, file[:-2] + ".o") for file in files]
+        return self.objects
 
     def judge(self, said, right):
         self.failed |= not right

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
         return 1;
     feed(&model, tokens, read_tokens(argv[2], tokens), (size_t)atoi(argv[4]), out);
     fclose(out);
-    if (argc > 5)
+    if (argc > 5 && atoi(argv[5]) > 0)
         print_greedy(&model, (size_t)atoi(argv[5]));
     check("destroy", model_destroy(&model));
     gguf_close(&file);
