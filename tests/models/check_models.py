@@ -22,10 +22,12 @@ import tempfile
 # Largest and root mean square, on logits whose standard deviation is 2 to 4: of what the f32
 # arithmetic of all layers does, and of K and V that round to the other side.
 BOUNDS = {"f32": (2e-4, 2e-5), "f16": (1e-2, 1e-3), "bf16": (1e-2, 1e-3), "q8_0": (6e-2, 5e-3)}
-# With 8-bit activations: the root mean square of llama.cpp's own kernels, from the models' README.
+# With 8-bit activations: the root mean square of llama.cpp's own kernels, from the models' README. What
+# rounding adds to these logits is noise: two ways that are as good differ by some percent.
 OWN_KERNELS = {"llama": 0.14, "llama_bias": 0.14, "llama_types": 0.22, "qwen2": 0.12, "qwen3": 0.16,
                "gemma2": 0.11, "gemma3": 0.23, "phi3": 0.27, "granite": 0.07, "mistral3": 0.20,
                "stories260K_q4": 0.10}
+MOST_OF_OWN = 1.1
 KV_CASES = ("f16", "bf16", "q8_0")
 
 
@@ -125,7 +127,7 @@ def check(tools, name, case):
         got = array.array("f", [x for row in rows for x in got[row * vocab:(row + 1) * vocab]])
     worst, rms = difference(got, golden)
     if case == "q8":
-        bound, rms_bound = math.inf, OWN_KERNELS[name]
+        bound, rms_bound = math.inf, MOST_OF_OWN * OWN_KERNELS[name]
     else:
         bound, rms_bound = BOUNDS[case]
     tools.judge("%s %s: worst %.2g of %.2g, rms %.3g of %.2g" %

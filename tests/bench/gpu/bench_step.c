@@ -208,6 +208,7 @@ static int bench_all(bench *b, char **specs, int count, int64_t positions)
     print_device(&b->gpu, &b->model);
     printf("Steps of models, whose weights are made up. In L2: less than three times the L2, which "
            "has some or all of what is read.\n");
+    fflush(stdout);
     b->all_right = b->usable = true;
     for (int i = 0; i < count && b->usable; i++) {
         arena_reset(b->arena);

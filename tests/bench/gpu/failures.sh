@@ -1,10 +1,13 @@
 #!/bin/sh
-# A kernel that fails costs bench_gpu its own row alone: failures.sh BENCH_GPU
+# A kernel that fails costs bench_gpu its own row alone, and a model bench_step its own:
+# failures.sh BENCH_GPU BENCH_STEP MODEL
 #
 # One needs more memory than the emulated device has; a peer traps, which makes the context useless;
 # a peer is too new for the driver.
 set -eu
 bench_gpu=$1
+bench_step=$2
+model=$3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -51,3 +54,18 @@ stream_gemv_q4k_k512_n8_m1_w12_r2
 nvcc: stream_gemv_q4k_k512_n8_m1_w12_r2 FAILED: cuModuleLoadDataEx: the provided PTX was compiled with an unsupported toolchain (222)
 stream_gemv_q4k_k256_n8_m1_w12_r2
 END
+
+# A spec without a model; a model whose caches need more memory than there is.
+sed -e 's/^layers .*/layers = 400/' -e 's/^max_seq_len .*/max_seq_len = 1M/' "$model" \
+    >"$scratch/large.ini"
+status=0
+"$bench_step" --quick "$scratch/spec.ini" "$scratch/large.ini" "$model" >"$scratch/table" || status=$?
+sed -n 's,^.*/\([a-z]*.ini FAILED: .*\),\1,p; s/^| \*\*\(.*\)\*\*.*/\1/p' "$scratch/table" \
+    >"$scratch/rows"
+diff - "$scratch/rows" <<'END'
+spec.ini FAILED: its spec has no [decoder]
+large.ini FAILED: cuMemAlloc_v2: out of memory (2)
+step of 1
+step of 8
+END
+[ "$status" = 1 ]
