@@ -194,6 +194,9 @@ static bool copy_output(arena *a, device_run *r, size_t index, const char **erro
         if (!d->copy_out(d->state, *addresses++, r->outputs[index] + at * block_bytes, at_once,
                          block_bytes, r->written[index] + at, error))
             return false;
+    /* The largest number is one that a kernel may write, and looks as if it had not. */
+    if (trial_output_format(&p->param) == FORMAT_U32)
+        memset(r->written[index], 1, blocks);
     return true;
 }
 
