@@ -9,7 +9,7 @@ and is compared with the double-precision reference of the same file (reference_
 with 77 (skipped) where MODELS is not there. PTXGEN_TEST_SHARE=N leaves one format in N,
 PTXGEN_TEST_POSITIONS so many of 24 positions, and the mixes always.
 
-Bounds, of the largest difference of a logit (whose standard deviation is about 4):
+Bounds, of the largest difference of a logit (whose standard deviation is about 6):
 
   f32   2e-4: nothing is rounded but by f32 arithmetic, whatever the format
   q8    what rounding activations to 8 bits does to this model, by the reference in double: with E
