@@ -50,7 +50,7 @@ static const char long_rope_keys[] =
     "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=1048576 kv_type=f16";
 
 /* What every kernel for any number of rows has to heed: the end of Y, the end of X, its group. */
-#define TRAPS_OF_ROWS(of, keys)                                                        \
+#define TRAPS_OF_ROWS(of, keys, clamp)                                                 \
     { "rows_of_y_stored_past_the_last_one_by_" #of,                                    \
       #of,                                                                             \
       keys,                                                                            \
@@ -60,7 +60,7 @@ static const char long_rope_keys[] =
         { "rows_of_x_read_past_the_last_one_by_" #of,                                  \
           #of,                                                                         \
           keys,                                                                        \
-          { { "min.u32", "", 2, "mov.u32 $1, $2;" } },                                 \
+          { { "min.u32", "", clamp, "mov.u32 $1, $2;" } },                             \
           "out of bounds",                                                             \
           "ld.global.nc" },                                                            \
     {                                                                                  \
@@ -99,12 +99,12 @@ static const trap traps[] = {
       { { "mul.lo.u64", "", 1, "and.b64 $2, $2, 0xffffff0000000000;\n$0" } },
       "of its bound",
       "st.global.f32" },
-    TRAPS_OF_ROWS(gemv, rows_of_weights_keys),
-    TRAPS_OF_ROWS(stream_gemv, rows_of_weights_keys),
-    TRAPS_OF_ROWS(stream_gate_up, rows_of_weights_keys),
-    TRAPS_OF_ROWS(batched_hw_dp4a_q4k_gemv, rows_keys),
-    TRAPS_OF_ROWS(inline_q8_dp4a_q4k_gemv, rows_keys),
-    TRAPS_OF_ROWS(fused_fp32_q4k_gemv, rows_keys),
+    TRAPS_OF_ROWS(gemv, rows_of_weights_keys, 2),
+    TRAPS_OF_ROWS(stream_gemv, rows_of_weights_keys, 1),
+    TRAPS_OF_ROWS(stream_gate_up, rows_of_weights_keys, 1),
+    TRAPS_OF_ROWS(batched_hw_dp4a_q4k_gemv, rows_keys, 2),
+    TRAPS_OF_ROWS(inline_q8_dp4a_q4k_gemv, rows_keys, 2),
+    TRAPS_OF_ROWS(fused_fp32_q4k_gemv, rows_keys, 2),
     { "trap_1_the_new_maximum_taken_for_the_old_one",
       "incremental_attention",
       attention_keys,
@@ -653,17 +653,25 @@ TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
 /* As many rows as a launch can have: more than 4 GiB of X, then of Y. */
 TEST(trap_10_rows_are_right_beyond_4_gib_and_offsets_that_wrap_are_found)
 {
+    /* The first product of a row and its bytes, alone or with the pointer added. */
+    static const line_edit offset = { "mul.wide.u32", "", 1, "$0\nand.b64 $1, $1, 0x3FFFFFF;" };
+    static const line_edit address = {
+        "mad.wide.u32", "", 1,
+        "mul.wide.u32 $1, $2, $3;\nand.b64 $1, $1, 0x3FFFFFF;\nadd.u64 $1, $1, $4;"
+    };
     static const struct {
         const char *family, *weights;
+        const line_edit *wrap;
     } kernels[] = {
-        { "gemv", "weights=q4_k " },          { "stream_gemv", "weights=q4_k " },
-        { "stream_gemv", "weights=iq2_xs " }, { "stream_gate_up", "weights=q4_k " },
-        { "batched_hw_dp4a_q4k_gemv", "" },   { "inline_q8_dp4a_q4k_gemv", "" },
-        { "fused_fp32_q4k_gemv", "" },
+        { "gemv", "weights=q4_k ", &offset },
+        { "stream_gemv", "weights=q4_k ", &address },
+        { "stream_gemv", "weights=iq2_xs ", &address },
+        { "stream_gate_up", "weights=q4_k ", &address },
+        { "batched_hw_dp4a_q4k_gemv", "", &offset },
+        { "inline_q8_dp4a_q4k_gemv", "", &offset },
+        { "fused_fp32_q4k_gemv", "", &offset },
     };
     static const char *const large[] = { "k=8192 n=3", "k=256 n=4096" };
-    const line_edit wrapped[MAX_EDITS] = { { "mul.wide.u32", "", 1,
-                                             "$0\nand.b64 $1, $1, 0x3FFFFFF;" } };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         for (size_t j = 0; j < sizeof large / sizeof *large; j++) {
             arena *a = arena_new();
@@ -676,7 +684,8 @@ TEST(trap_10_rows_are_right_beyond_4_gib_and_offsets_that_wrap_are_found)
             verify_result r = verify_setup(a, &k, &setup);
             expect_verified(&r);
             if (j == 0) {
-                kernel faulty = edited(a, &k, wrapped);
+                const line_edit edits[MAX_EDITS] = { *kernels[i].wrap };
+                kernel faulty = edited(a, &k, edits);
                 r = verify_setup(a, &faulty, &setup);
                 expect_found(&r, " of its bound");
             }
