@@ -145,7 +145,10 @@ unsigned stream_registers(const instance *in)
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1)
         return in->family->launch.registers;
-    return f->crowded == rows && !stream_rows_share_pointers(in) ? CROWDED : OF_ONE_VECTOR;
+    int64_t step = stream_step_values(instance_weights(in)), k = in->shape.k;
+    bool own_pointers = f->crowded == rows && !stream_rows_share_pointers(in);
+    bool ends = f->crowded_end && k > step && k < 2 * step;
+    return own_pointers || ends ? CROWDED : OF_ONE_VECTOR;
 }
 
 /* The factor that the norm leaves for each vector, of which a warp takes one at a time: a lane adds

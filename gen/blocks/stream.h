@@ -166,6 +166,10 @@ typedef struct stream_format {
      * 80 that two blocks of an SM leave it: 1 or 2. 0: not with any. */
     unsigned crowded;
 
+    /* So does one with rows of two steps of which the second is not whole: ptxas loads both at
+     * once. */
+    bool crowded_end;
+
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
     void (*row_new)(ptx *p, const stream_lane *lane, stream_row *row);

@@ -89,6 +89,7 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
 /* Segment 8u + 2i + h of a super-block is that of lane 2u + h. */
 const stream_format stream_Q5_K = {
     .crowded = 1,
+    .crowded_end = true,
     .scales = SCALES,
     .minima = true,
     .segments = SUB_BLOCKS,
