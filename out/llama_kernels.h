@@ -2496,37 +2496,85 @@ static void llama_grid_2(const ptxgen_run *run, unsigned grid[3])
 }
 
 static const char llama_f32_gemv_k4096_n256_ptx[] = "\
-// f32_gemv  k=4096 n=256  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 32  grid 256\n.version 6.3\n\
-.target sm_75\n.address_size 64\n\n.visible .entry f32_gemv_k4096_n256(\n  .param .u64 y,\n\
-  .param .u64 w,\n  .param .u64 x)\n.reqntid 32, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<3>;\n\
-  .reg .b32 %r<5>;\n  .reg .f32 %f<44>;\n  .reg .b64 %rd<8>;\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %tid.x;\n\
-  mov.u32   %r2, %ctaid.x;              // row\n  mul.lo.u32 %r3, %r1, 4;               // column\n\
-  mad.wide.u32 %rd4, %r3, 4, %rd3;\n  mad.wide.u32 %rd5, %r2, 16384, %rd2;  // &w[row]\n\
-  mad.wide.u32 %rd6, %r3, 4, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r4, 0;                     // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n\
-  ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n  fma.rn.f32 %f1, %f2, %f6, %f1;\n\
-  fma.rn.f32 %f1, %f3, %f7, %f1;\n  fma.rn.f32 %f1, %f4, %f8, %f1;\n  fma.rn.f32 %f1, %f5, %f9, %f1;\n\
-  ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n\
-  ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n  fma.rn.f32 %f1, %f10, %f14, %f1;\n\
-  fma.rn.f32 %f1, %f11, %f15, %f1;\n  fma.rn.f32 %f1, %f12, %f16, %f1;\n\
-  fma.rn.f32 %f1, %f13, %f17, %f1;\n  ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n\
-  ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n  fma.rn.f32 %f1, %f18, %f22, %f1;\n\
-  fma.rn.f32 %f1, %f19, %f23, %f1;\n  fma.rn.f32 %f1, %f20, %f24, %f1;\n\
-  fma.rn.f32 %f1, %f21, %f25, %f1;\n  ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n  fma.rn.f32 %f1, %f26, %f30, %f1;\n\
-  fma.rn.f32 %f1, %f27, %f31, %f1;\n  fma.rn.f32 %f1, %f28, %f32, %f1;\n\
-  fma.rn.f32 %f1, %f29, %f33, %f1;\n  add.u64   %rd6, %rd6, 2048;\n  add.u64   %rd4, %rd4, 2048;\n\
-  add.u32   %r4, %r4, 1;\n  setp.lt.u32 %p1, %r4, 8;\n  @%p1 bra  $turn_loop;\n\
-  shfl.sync.bfly.b32 %f34, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f1, %f34;\n\
-  shfl.sync.bfly.b32 %f36, %f35, 8, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f35, %f36;\n\
-  shfl.sync.bfly.b32 %f38, %f37, 4, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f37, %f38;\n\
-  shfl.sync.bfly.b32 %f40, %f39, 2, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f39, %f40;\n\
-  shfl.sync.bfly.b32 %f42, %f41, 1, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f41, %f42;\n\
-  setp.eq.u32 %p2, %r1, 0;\n  @!%p2 bra $skip;\n  mad.wide.u32 %rd7, %r2, 4, %rd1;\n\
-  st.global.f32 [%rd7], %f43;\n\n$skip:\n  ret;\n}\n\
+// f32_gemv  k=4096 n=256  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 256\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry f32_gemv_k4096_n256(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<3>;\n\
+    .reg .b32   %r<5>;\n\
+    .reg .f32   %f<44>;\n\
+    .reg .b64   %rd<8>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // row\n\
+    mul.lo.u32          %r3, %r1, 4;                            // column\n\
+    mad.wide.u32        %rd4, %r3, 4, %rd3;\n\
+    mad.wide.u32        %rd5, %r2, 16384, %rd2;                 // &w[row]\n\
+    mad.wide.u32        %rd6, %r3, 4, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r4, 0;                                 // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n\
+    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n\
+    fma.rn.f32          %f1, %f2, %f6, %f1;\n\
+    fma.rn.f32          %f1, %f3, %f7, %f1;\n\
+    fma.rn.f32          %f1, %f4, %f8, %f1;\n\
+    fma.rn.f32          %f1, %f5, %f9, %f1;\n\
+    ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n\
+    ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n\
+    fma.rn.f32          %f1, %f10, %f14, %f1;\n\
+    fma.rn.f32          %f1, %f11, %f15, %f1;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f1;\n\
+    fma.rn.f32          %f1, %f13, %f17, %f1;\n\
+    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n\
+    ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n\
+    fma.rn.f32          %f1, %f18, %f22, %f1;\n\
+    fma.rn.f32          %f1, %f19, %f23, %f1;\n\
+    fma.rn.f32          %f1, %f20, %f24, %f1;\n\
+    fma.rn.f32          %f1, %f21, %f25, %f1;\n\
+    ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n\
+    fma.rn.f32          %f1, %f26, %f30, %f1;\n\
+    fma.rn.f32          %f1, %f27, %f31, %f1;\n\
+    fma.rn.f32          %f1, %f28, %f32, %f1;\n\
+    fma.rn.f32          %f1, %f29, %f33, %f1;\n\
+    add.u64             %rd6, %rd6, 2048;\n\
+    add.u64             %rd4, %rd4, 2048;\n\
+    add.u32             %r4, %r4, 1;\n\
+    setp.lt.u32         %p1, %r4, 8;\n\
+    @%p1 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f34, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f1, %f34;\n\
+    shfl.sync.bfly.b32  %f36, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f35, %f36;\n\
+    shfl.sync.bfly.b32  %f38, %f37, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f37, %f38;\n\
+    shfl.sync.bfly.b32  %f40, %f39, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f39, %f40;\n\
+    shfl.sync.bfly.b32  %f42, %f41, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f41, %f42;\n\
+    setp.eq.u32         %p2, %r1, 0;\n\
+    @!%p2 bra           $skip;\n\
+    mad.wide.u32        %rd7, %r2, 4, %rd1;\n\
+    st.global.f32       [%rd7], %f43;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_f32_gemv_k4096_n256_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 1024, "n*4", 4 },
@@ -2540,7 +2588,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
-    llama_f32_gemv_k4096_n256_ptx, 2502, UINT64_C(0x691eed2b690dfede),
+    llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0xfb7f54beb6b51136),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_k4096_n256_params, 3,
@@ -2556,46 +2604,114 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
 };
 
 static const char llama_f32_gemv_dynamic_ptx[] = "\
-// f32_gemv  dims=dynamic  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 32  grid n\n.version 6.3\n\
-.target sm_75\n.address_size 64\n\n.visible .entry f32_gemv_dynamic(\n  .param .u64 y,\n\
-  .param .u64 w,\n  .param .u64 x,\n  .param .u32 k_dim,\n  .param .u32 n_dim)\n.reqntid 32, 1, 1\n\
-.maxnreg 64\n{\n  .reg .pred %p<6>;\n  .reg .b32 %r<10>;\n  .reg .f32 %f<52>;\n  .reg .b64 %rd<8>;\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  ld.param.u32 %r1, [k_dim];            // k_dim\n  mov.u32   %r2, %tid.x;\n\
-  mov.u32   %r3, %ctaid.x;              // row\n  mul.lo.u32 %r4, %r2, 4;               // column\n\
-  mad.wide.u32 %rd4, %r4, 4, %rd3;\n  mul.lo.u32 %r5, %r1, 4;\n\
-  mad.wide.u32 %rd5, %r3, %r5, %rd2;    // &w[row]\n  mad.wide.u32 %rd6, %r4, 4, %rd5;\n\
-  mov.f32   %f1, 0f00000000;\n  shr.u32   %r6, %r1, 9;\n\
-  mov.u32   %r7, 0;                     // turn\n  setp.lt.u32 %p1, %r7, %r6;\n\
-  @!%p1 bra $turn_done;\n\n$turn_loop:                             // 16 weights a lane\n\
-  .pragma \"nounroll\";\n  ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n\
-  ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n  fma.rn.f32 %f1, %f2, %f6, %f1;\n\
-  fma.rn.f32 %f1, %f3, %f7, %f1;\n  fma.rn.f32 %f1, %f4, %f8, %f1;\n  fma.rn.f32 %f1, %f5, %f9, %f1;\n\
-  ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n\
-  ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n  fma.rn.f32 %f1, %f10, %f14, %f1;\n\
-  fma.rn.f32 %f1, %f11, %f15, %f1;\n  fma.rn.f32 %f1, %f12, %f16, %f1;\n\
-  fma.rn.f32 %f1, %f13, %f17, %f1;\n  ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n\
-  ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n  fma.rn.f32 %f1, %f18, %f22, %f1;\n\
-  fma.rn.f32 %f1, %f19, %f23, %f1;\n  fma.rn.f32 %f1, %f20, %f24, %f1;\n\
-  fma.rn.f32 %f1, %f21, %f25, %f1;\n  ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n  fma.rn.f32 %f1, %f26, %f30, %f1;\n\
-  fma.rn.f32 %f1, %f27, %f31, %f1;\n  fma.rn.f32 %f1, %f28, %f32, %f1;\n\
-  fma.rn.f32 %f1, %f29, %f33, %f1;\n  add.u64   %rd6, %rd6, 2048;\n  add.u64   %rd4, %rd4, 2048;\n\
-  add.u32   %r7, %r7, 1;\n  setp.lt.u32 %p2, %r7, %r6;\n  @%p2 bra  $turn_loop;\n\n$turn_done:\n\
-  mul.lo.u32 %r8, %r6, 512;\n  add.u32   %r9, %r4, %r8;\n  setp.lt.u32 %p3, %r9, %r1;\n\
-  @!%p3 bra $rest_done;\n\n$rest_loop:                             // 4 weights a lane\n\
-  .pragma \"nounroll\";\n  ld.global.nc.v4.f32 {%f34, %f35, %f36, %f37}, [%rd6];\n\
-  ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd4];\n  fma.rn.f32 %f1, %f34, %f38, %f1;\n\
-  fma.rn.f32 %f1, %f35, %f39, %f1;\n  fma.rn.f32 %f1, %f36, %f40, %f1;\n\
-  fma.rn.f32 %f1, %f37, %f41, %f1;\n  add.u64   %rd6, %rd6, 512;\n  add.u64   %rd4, %rd4, 512;\n\
-  add.u32   %r9, %r9, 128;\n  setp.lt.u32 %p4, %r9, %r1;\n  @%p4 bra  $rest_loop;\n\n$rest_done:\n\
-  shfl.sync.bfly.b32 %f42, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f1, %f42;\n\
-  shfl.sync.bfly.b32 %f44, %f43, 8, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f43, %f44;\n\
-  shfl.sync.bfly.b32 %f46, %f45, 4, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f45, %f46;\n\
-  shfl.sync.bfly.b32 %f48, %f47, 2, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f47, %f48;\n\
-  shfl.sync.bfly.b32 %f50, %f49, 1, 31, 0xFFFFFFFF;\n  add.f32   %f51, %f49, %f50;\n\
-  setp.eq.u32 %p5, %r2, 0;\n  @!%p5 bra $skip;\n  mad.wide.u32 %rd7, %r3, 4, %rd1;\n\
-  st.global.f32 [%rd7], %f51;\n\n$skip:\n  ret;\n}\n\
+// f32_gemv  dims=dynamic  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid n\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry f32_gemv_dynamic(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x,\n\
+    .param .u32 k_dim,\n\
+    .param .u32 n_dim)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<6>;\n\
+    .reg .b32   %r<10>;\n\
+    .reg .f32   %f<52>;\n\
+    .reg .b64   %rd<8>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    ld.param.u32        %r1, [k_dim];                           // k_dim\n\
+    mov.u32             %r2, %tid.x;\n\
+    mov.u32             %r3, %ctaid.x;                          // row\n\
+    mul.lo.u32          %r4, %r2, 4;                            // column\n\
+    mad.wide.u32        %rd4, %r4, 4, %rd3;\n\
+    mul.lo.u32          %r5, %r1, 4;\n\
+    mad.wide.u32        %rd5, %r3, %r5, %rd2;                   // &w[row]\n\
+    mad.wide.u32        %rd6, %r4, 4, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    shr.u32             %r6, %r1, 9;\n\
+    mov.u32             %r7, 0;                                 // turn\n\
+    setp.lt.u32         %p1, %r7, %r6;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6];\n\
+    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd4];\n\
+    fma.rn.f32          %f1, %f2, %f6, %f1;\n\
+    fma.rn.f32          %f1, %f3, %f7, %f1;\n\
+    fma.rn.f32          %f1, %f4, %f8, %f1;\n\
+    fma.rn.f32          %f1, %f5, %f9, %f1;\n\
+    ld.global.nc.v4.f32 {%f10, %f11, %f12, %f13}, [%rd6+512];\n\
+    ld.global.nc.v4.f32 {%f14, %f15, %f16, %f17}, [%rd4+512];\n\
+    fma.rn.f32          %f1, %f10, %f14, %f1;\n\
+    fma.rn.f32          %f1, %f11, %f15, %f1;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f1;\n\
+    fma.rn.f32          %f1, %f13, %f17, %f1;\n\
+    ld.global.nc.v4.f32 {%f18, %f19, %f20, %f21}, [%rd6+1024];\n\
+    ld.global.nc.v4.f32 {%f22, %f23, %f24, %f25}, [%rd4+1024];\n\
+    fma.rn.f32          %f1, %f18, %f22, %f1;\n\
+    fma.rn.f32          %f1, %f19, %f23, %f1;\n\
+    fma.rn.f32          %f1, %f20, %f24, %f1;\n\
+    fma.rn.f32          %f1, %f21, %f25, %f1;\n\
+    ld.global.nc.v4.f32 {%f26, %f27, %f28, %f29}, [%rd6+1536];\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd4+1536];\n\
+    fma.rn.f32          %f1, %f26, %f30, %f1;\n\
+    fma.rn.f32          %f1, %f27, %f31, %f1;\n\
+    fma.rn.f32          %f1, %f28, %f32, %f1;\n\
+    fma.rn.f32          %f1, %f29, %f33, %f1;\n\
+    add.u64             %rd6, %rd6, 2048;\n\
+    add.u64             %rd4, %rd4, 2048;\n\
+    add.u32             %r7, %r7, 1;\n\
+    setp.lt.u32         %p2, %r7, %r6;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+    mul.lo.u32          %r8, %r6, 512;\n\
+    add.u32             %r9, %r4, %r8;\n\
+    setp.lt.u32         %p3, %r9, %r1;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 4 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.f32 {%f34, %f35, %f36, %f37}, [%rd6];\n\
+    ld.global.nc.v4.f32 {%f38, %f39, %f40, %f41}, [%rd4];\n\
+    fma.rn.f32          %f1, %f34, %f38, %f1;\n\
+    fma.rn.f32          %f1, %f35, %f39, %f1;\n\
+    fma.rn.f32          %f1, %f36, %f40, %f1;\n\
+    fma.rn.f32          %f1, %f37, %f41, %f1;\n\
+    add.u64             %rd6, %rd6, 512;\n\
+    add.u64             %rd4, %rd4, 512;\n\
+    add.u32             %r9, %r9, 128;\n\
+    setp.lt.u32         %p4, %r9, %r1;\n\
+    @%p4 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shfl.sync.bfly.b32  %f42, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f1, %f42;\n\
+    shfl.sync.bfly.b32  %f44, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f43, %f44;\n\
+    shfl.sync.bfly.b32  %f46, %f45, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f45, %f46;\n\
+    shfl.sync.bfly.b32  %f48, %f47, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f47, %f48;\n\
+    shfl.sync.bfly.b32  %f50, %f49, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f51, %f49, %f50;\n\
+    setp.eq.u32         %p5, %r2, 0;\n\
+    @!%p5 bra           $skip;\n\
+    mad.wide.u32        %rd7, %r3, 4, %rd1;\n\
+    st.global.f32       [%rd7], %f51;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_f32_gemv_dynamic_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 0, "n*4", 4 },
@@ -2611,7 +2727,7 @@ static const ptxgen_config llama_f32_gemv_dynamic_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
-    llama_f32_gemv_dynamic_ptx, 3302, UINT64_C(0x84673ecdae49d941),
+    llama_f32_gemv_dynamic_ptx, 4130, UINT64_C(0x62c23647a176648d),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_f32_gemv_dynamic_params, 5,
@@ -2627,53 +2743,138 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
 };
 
 static const char llama_q4k_gemv_k4096_n1024_ptx[] = "\
-// q4k_gemv  k=4096 n=1024  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 32  grid 1024\n.version 6.3\n\
-.target sm_75\n.address_size 64\n\n.visible .entry q4k_gemv_k4096_n1024(\n  .param .u64 y,\n\
-  .param .u64 w,\n  .param .u64 x)\n.reqntid 32, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<5>;\n\
-  .reg .b16 %h<3>;\n  .reg .b32 %r<40>;\n  .reg .f32 %f<55>;\n  .reg .b64 %rd<10>;\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  mov.u32   %r1, %ctaid.x;              // row\n  mov.u32   %r2, %tid.x;\n\
-  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n  mad.lo.u32 %r3, %r2, 4, 16;\n\
-  cvt.u64.u32 %rd5, %r3;\n  add.u64   %rd6, %rd4, %rd5;\n\
-  shr.u32   %r4, %r2, 3;                // chunk\n  and.b32   %r5, %r2, 7;\n  mul.lo.u32 %r6, %r5, 4;\n\
-  mad.lo.u32 %r7, %r4, 64, %r6;\n  mad.wide.u32 %rd7, %r7, 4, %rd3;\n  and.b32   %r8, %r4, 1;\n\
-  setp.ne.u32 %p1, %r8, 0;\n  selp.u32  %r9, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r4, 2;\n\
-  selp.u32  %r10, 2, 0, %p2;\n  selp.u32  %r11, 0x30303030, 0x3F3F3F3F, %p2;\n\
-  selp.u32  %r12, 0x0F0F0F0F, 0, %p2;\n  mov.u64   %rd8, %rd4;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r13, 0;                    // turn\n\n\
-$turn_loop:                             // 8 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r14, %r15, %r16, %r17}, [%rd8];\n  mov.b32   {%h1, %h2}, %r14;\n\
-  cvt.f32.f16 %f2, %h1;\n  shr.u32   %r18, %r17, 4;\n  prmt.b32  %r19, %r17, %r18, %r9;\n\
-  prmt.b32  %r20, %r15, %r16, %r9;\n  shr.u32   %r21, %r20, %r10;\n  and.b32   %r22, %r21, %r11;\n\
-  lop3.b32  %r23, %r19, %r12, %r22, 0xEA;\n  bfe.u32   %r24, %r23, 8, 8;\n  cvt.rn.f32.u32 %f3, %r24;\n\
-  mul.f32   %f4, %f2, %f3;\n  ld.global.nc.u8 %r25, [%rd6+3];\n  shr.u32   %r26, %r25, 4;\n\
-  cvt.rn.f32.u32 %f5, %r26;\n  cvt.f32.f16 %f6, %h2;\n  neg.f32   %f7, %f6;\n\
-  shr.u32   %r27, %r23, 24;\n  cvt.rn.f32.u32 %f8, %r27;\n  mul.f32   %f9, %f7, %f8;\n\
-  fma.rn.f32 %f10, %f4, %f5, %f9;\n  ld.global.nc.v4.f32 {%f11, %f12, %f13, %f14}, [%rd7+128];\n\
-  ld.global.nc.u8 %r28, [%rd6+2];\n  shr.u32   %r29, %r28, 4;\n  cvt.rn.f32.u32 %f15, %r29;\n\
-  fma.rn.f32 %f16, %f4, %f15, %f9;\n  ld.global.nc.u8 %r30, [%rd6+1];\n  shr.u32   %r31, %r30, 4;\n\
-  cvt.rn.f32.u32 %f17, %r31;\n  fma.rn.f32 %f18, %f4, %f17, %f9;\n  ld.global.nc.u8 %r32, [%rd6];\n\
-  shr.u32   %r33, %r32, 4;\n  cvt.rn.f32.u32 %f19, %r33;\n  fma.rn.f32 %f20, %f4, %f19, %f9;\n\
-  and.b32   %r34, %r23, 0xFF;\n  cvt.rn.f32.u32 %f21, %r34;\n  mul.f32   %f22, %f2, %f21;\n\
-  and.b32   %r35, %r25, 15;\n  cvt.rn.f32.u32 %f23, %r35;\n  neg.f32   %f24, %f6;\n\
-  bfe.u32   %r36, %r23, 16, 8;\n  cvt.rn.f32.u32 %f25, %r36;\n  mul.f32   %f26, %f24, %f25;\n\
-  fma.rn.f32 %f27, %f22, %f23, %f26;\n  ld.global.nc.v4.f32 {%f28, %f29, %f30, %f31}, [%rd7];\n\
-  and.b32   %r37, %r28, 15;\n  cvt.rn.f32.u32 %f32, %r37;\n  fma.rn.f32 %f33, %f22, %f32, %f26;\n\
-  and.b32   %r38, %r30, 15;\n  cvt.rn.f32.u32 %f34, %r38;\n  fma.rn.f32 %f35, %f22, %f34, %f26;\n\
-  and.b32   %r39, %r32, 15;\n  cvt.rn.f32.u32 %f36, %r39;\n  fma.rn.f32 %f37, %f22, %f36, %f26;\n\
-  fma.rn.f32 %f38, %f37, %f28, %f1;\n  fma.rn.f32 %f39, %f35, %f29, %f38;\n\
-  fma.rn.f32 %f40, %f33, %f30, %f39;\n  fma.rn.f32 %f41, %f27, %f31, %f40;\n\
-  fma.rn.f32 %f42, %f20, %f11, %f41;\n  fma.rn.f32 %f43, %f18, %f12, %f42;\n\
-  fma.rn.f32 %f44, %f16, %f13, %f43;\n  fma.rn.f32 %f1, %f10, %f14, %f44;\n\
-  add.u64   %rd8, %rd8, 144;\n  add.u64   %rd6, %rd6, 144;\n  add.u64   %rd7, %rd7, 1024;\n\
-  add.u32   %r13, %r13, 1;\n  setp.lt.u32 %p3, %r13, 16;\n  @%p3 bra  $turn_loop;\n\
-  shfl.sync.bfly.b32 %f45, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f1, %f45;\n\
-  shfl.sync.bfly.b32 %f47, %f46, 8, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f46, %f47;\n\
-  shfl.sync.bfly.b32 %f49, %f48, 4, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f48, %f49;\n\
-  shfl.sync.bfly.b32 %f51, %f50, 2, 31, 0xFFFFFFFF;\n  add.f32   %f52, %f50, %f51;\n\
-  shfl.sync.bfly.b32 %f53, %f52, 1, 31, 0xFFFFFFFF;\n  add.f32   %f54, %f52, %f53;\n\
-  setp.eq.u32 %p4, %r2, 0;\n  @!%p4 bra $skip;\n  mad.wide.u32 %rd9, %r1, 4, %rd1;\n\
-  st.global.f32 [%rd9], %f54;\n\n$skip:\n  ret;\n}\n\
+// q4k_gemv  k=4096 n=1024  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 1024\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q4k_gemv_k4096_n1024(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<5>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<40>;\n\
+    .reg .f32   %f<55>;\n\
+    .reg .b64   %rd<10>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.lo.u32          %r3, %r2, 4, 16;\n\
+    cvt.u64.u32         %rd5, %r3;\n\
+    add.u64             %rd6, %rd4, %rd5;\n\
+    shr.u32             %r4, %r2, 3;                            // chunk\n\
+    and.b32             %r5, %r2, 7;\n\
+    mul.lo.u32          %r6, %r5, 4;\n\
+    mad.lo.u32          %r7, %r4, 64, %r6;\n\
+    mad.wide.u32        %rd7, %r7, 4, %rd3;\n\
+    and.b32             %r8, %r4, 1;\n\
+    setp.ne.u32         %p1, %r8, 0;\n\
+    selp.u32            %r9, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r4, 2;\n\
+    selp.u32            %r10, 2, 0, %p2;\n\
+    selp.u32            %r11, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r12, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd8, %rd4;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r13, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 8 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r14, %r15, %r16, %r17}, [%rd8];\n\
+    mov.b32             {%h1, %h2}, %r14;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    shr.u32             %r18, %r17, 4;\n\
+    prmt.b32            %r19, %r17, %r18, %r9;\n\
+    prmt.b32            %r20, %r15, %r16, %r9;\n\
+    shr.u32             %r21, %r20, %r10;\n\
+    and.b32             %r22, %r21, %r11;\n\
+    lop3.b32            %r23, %r19, %r12, %r22, 0xEA;\n\
+    bfe.u32             %r24, %r23, 8, 8;\n\
+    cvt.rn.f32.u32      %f3, %r24;\n\
+    mul.f32             %f4, %f2, %f3;\n\
+    ld.global.nc.u8     %r25, [%rd6+3];\n\
+    shr.u32             %r26, %r25, 4;\n\
+    cvt.rn.f32.u32      %f5, %r26;\n\
+    cvt.f32.f16         %f6, %h2;\n\
+    neg.f32             %f7, %f6;\n\
+    shr.u32             %r27, %r23, 24;\n\
+    cvt.rn.f32.u32      %f8, %r27;\n\
+    mul.f32             %f9, %f7, %f8;\n\
+    fma.rn.f32          %f10, %f4, %f5, %f9;\n\
+    ld.global.nc.v4.f32 {%f11, %f12, %f13, %f14}, [%rd7+128];\n\
+    ld.global.nc.u8     %r28, [%rd6+2];\n\
+    shr.u32             %r29, %r28, 4;\n\
+    cvt.rn.f32.u32      %f15, %r29;\n\
+    fma.rn.f32          %f16, %f4, %f15, %f9;\n\
+    ld.global.nc.u8     %r30, [%rd6+1];\n\
+    shr.u32             %r31, %r30, 4;\n\
+    cvt.rn.f32.u32      %f17, %r31;\n\
+    fma.rn.f32          %f18, %f4, %f17, %f9;\n\
+    ld.global.nc.u8     %r32, [%rd6];\n\
+    shr.u32             %r33, %r32, 4;\n\
+    cvt.rn.f32.u32      %f19, %r33;\n\
+    fma.rn.f32          %f20, %f4, %f19, %f9;\n\
+    and.b32             %r34, %r23, 0xFF;\n\
+    cvt.rn.f32.u32      %f21, %r34;\n\
+    mul.f32             %f22, %f2, %f21;\n\
+    and.b32             %r35, %r25, 15;\n\
+    cvt.rn.f32.u32      %f23, %r35;\n\
+    neg.f32             %f24, %f6;\n\
+    bfe.u32             %r36, %r23, 16, 8;\n\
+    cvt.rn.f32.u32      %f25, %r36;\n\
+    mul.f32             %f26, %f24, %f25;\n\
+    fma.rn.f32          %f27, %f22, %f23, %f26;\n\
+    ld.global.nc.v4.f32 {%f28, %f29, %f30, %f31}, [%rd7];\n\
+    and.b32             %r37, %r28, 15;\n\
+    cvt.rn.f32.u32      %f32, %r37;\n\
+    fma.rn.f32          %f33, %f22, %f32, %f26;\n\
+    and.b32             %r38, %r30, 15;\n\
+    cvt.rn.f32.u32      %f34, %r38;\n\
+    fma.rn.f32          %f35, %f22, %f34, %f26;\n\
+    and.b32             %r39, %r32, 15;\n\
+    cvt.rn.f32.u32      %f36, %r39;\n\
+    fma.rn.f32          %f37, %f22, %f36, %f26;\n\
+    fma.rn.f32          %f38, %f37, %f28, %f1;\n\
+    fma.rn.f32          %f39, %f35, %f29, %f38;\n\
+    fma.rn.f32          %f40, %f33, %f30, %f39;\n\
+    fma.rn.f32          %f41, %f27, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f20, %f11, %f41;\n\
+    fma.rn.f32          %f43, %f18, %f12, %f42;\n\
+    fma.rn.f32          %f44, %f16, %f13, %f43;\n\
+    fma.rn.f32          %f1, %f10, %f14, %f44;\n\
+    add.u64             %rd8, %rd8, 144;\n\
+    add.u64             %rd6, %rd6, 144;\n\
+    add.u64             %rd7, %rd7, 1024;\n\
+    add.u32             %r13, %r13, 1;\n\
+    setp.lt.u32         %p3, %r13, 16;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f45, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f1, %f45;\n\
+    shfl.sync.bfly.b32  %f47, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f46, %f47;\n\
+    shfl.sync.bfly.b32  %f49, %f48, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f48, %f49;\n\
+    shfl.sync.bfly.b32  %f51, %f50, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f52, %f50, %f51;\n\
+    shfl.sync.bfly.b32  %f53, %f52, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f54, %f52, %f53;\n\
+    setp.eq.u32         %p4, %r2, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mad.wide.u32        %rd9, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd9], %f54;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_q4k_gemv_k4096_n1024_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
@@ -2689,7 +2890,7 @@ static const ptxgen_config llama_q4k_gemv_k4096_n1024_config[] = {
 };
 const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
-    llama_q4k_gemv_k4096_n1024_ptx, 3930, UINT64_C(0x2143b5bee0ba60e0),
+    llama_q4k_gemv_k4096_n1024_ptx, 5092, UINT64_C(0xef77532b2b830618),
     "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q4k_gemv_k4096_n1024_params, 3,
@@ -2705,95 +2906,236 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w2_ptx[] = "\
-// mwv_q4k_gemv  k=4096 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 64  grid 4096\n\
-.version 6.3\n.target sm_75\n.address_size 64\n\n.visible .entry mwv_q4k_gemv_k4096_n4096_w2(\n\
-  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n.reqntid 64, 1, 1\n.maxnreg 64\n{\n\
-  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n  .reg .f32 %f<105>;\n\
-  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[2];\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %ctaid.x;              // row\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  and.b32   %r4, %r2, 31;               // lane\n  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n\
-  mad.wide.u32 %rd5, %r3, 144, %rd4;\n  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n\
-  add.u64   %rd7, %rd5, %rd6;\n  shr.u32   %r6, %r4, 3;                // chunk\n\
-  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n  mad.lo.u32 %r9, %r6, 64, %r8;\n\
-  mad.lo.u32 %r10, %r3, 256, %r9;\n  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n\
-  setp.ne.u32 %p1, %r11, 0;\n  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n\
-  selp.u32  %r13, 2, 0, %p2;\n  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
-  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+288];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 576;\n  add.u64   %rd7, %rd7, 576;\n\
-  add.u64   %rd8, %rd8, 4096;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 4;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 2;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f102, %f103;\n\n$skip_3:\n  mov.f32   %f104, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f104;\n\n\
-$skip_4:\n  ret;\n}\n\
+// mwv_q4k_gemv  k=4096 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 64  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n4096_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 4;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n4096_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -2808,7 +3150,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
-    llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 7235, UINT64_C(0x63fc50dd4517501f),
+    llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462, UINT64_C(0xc79d87939cadc8ab),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
@@ -2824,96 +3166,238 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n4096_w4_ptx[] = "\
-// mwv_q4k_gemv  k=4096 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 128  grid 4096\n\
-.version 6.3\n.target sm_75\n.address_size 64\n\n.visible .entry mwv_q4k_gemv_k4096_n4096_w4(\n\
-  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n.reqntid 128, 1, 1\n.maxnreg 64\n{\n\
-  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n  .reg .f32 %f<107>;\n\
-  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[4];\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %ctaid.x;              // row\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  and.b32   %r4, %r2, 31;               // lane\n  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n\
-  mad.wide.u32 %rd5, %r3, 144, %rd4;\n  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n\
-  add.u64   %rd7, %rd5, %rd6;\n  shr.u32   %r6, %r4, 3;                // chunk\n\
-  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n  mad.lo.u32 %r9, %r6, 64, %r8;\n\
-  mad.lo.u32 %r10, %r3, 256, %r9;\n  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n\
-  setp.ne.u32 %p1, %r11, 0;\n  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n\
-  selp.u32  %r13, 2, 0, %p2;\n  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
-  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+576];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 1152;\n  add.u64   %rd7, %rd7, 1152;\n\
-  add.u64   %rd8, %rd8, 8192;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 2;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 4;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f104, %f102, %f103;\n  shfl.sync.bfly.b32 %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f104, %f105;\n\n$skip_3:\n  mov.f32   %f106, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f106;\n\n\
-$skip_4:\n  ret;\n}\n\
+// mwv_q4k_gemv  k=4096 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n4096_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n4096_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -2928,7 +3412,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n4096_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
-    llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 7326, UINT64_C(0xec025a64afc26ae7),
+    llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568, UINT64_C(0xbcd13f3825969747),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
@@ -2944,95 +3428,236 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w2_ptx[] = "\
-// mwv_q4k_gemv  k=4096 n=1024 num_warps=2  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 64  grid 1024\n\
-.version 6.3\n.target sm_75\n.address_size 64\n\n.visible .entry mwv_q4k_gemv_k4096_n1024_w2(\n\
-  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n.reqntid 64, 1, 1\n.maxnreg 64\n{\n\
-  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n  .reg .f32 %f<105>;\n\
-  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[2];\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %ctaid.x;              // row\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  and.b32   %r4, %r2, 31;               // lane\n  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n\
-  mad.wide.u32 %rd5, %r3, 144, %rd4;\n  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n\
-  add.u64   %rd7, %rd5, %rd6;\n  shr.u32   %r6, %r4, 3;                // chunk\n\
-  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n  mad.lo.u32 %r9, %r6, 64, %r8;\n\
-  mad.lo.u32 %r10, %r3, 256, %r9;\n  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n\
-  setp.ne.u32 %p1, %r11, 0;\n  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n\
-  selp.u32  %r13, 2, 0, %p2;\n  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
-  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+288];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 576;\n  add.u64   %rd7, %rd7, 576;\n\
-  add.u64   %rd8, %rd8, 4096;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 4;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 2;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f102, %f103;\n\n$skip_3:\n  mov.f32   %f104, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f104;\n\n\
-$skip_4:\n  ret;\n}\n\
+// mwv_q4k_gemv  k=4096 n=1024 num_warps=2  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 64  grid 1024\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n1024_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 4;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n1024_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
@@ -3047,7 +3672,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
-    llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 7235, UINT64_C(0xb1e3a1ebc71ca0ef),
+    llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462, UINT64_C(0x6ccac38ce6e0fb1b),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
@@ -3063,96 +3688,238 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
 };
 
 static const char llama_mwv_q4k_gemv_k4096_n1024_w4_ptx[] = "\
-// mwv_q4k_gemv  k=4096 n=1024 num_warps=4  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 128  grid 1024\n\
-.version 6.3\n.target sm_75\n.address_size 64\n\n.visible .entry mwv_q4k_gemv_k4096_n1024_w4(\n\
-  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n.reqntid 128, 1, 1\n.maxnreg 64\n{\n\
-  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n  .reg .f32 %f<107>;\n\
-  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[4];\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %ctaid.x;              // row\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  and.b32   %r4, %r2, 31;               // lane\n  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n\
-  mad.wide.u32 %rd5, %r3, 144, %rd4;\n  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n\
-  add.u64   %rd7, %rd5, %rd6;\n  shr.u32   %r6, %r4, 3;                // chunk\n\
-  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n  mad.lo.u32 %r9, %r6, 64, %r8;\n\
-  mad.lo.u32 %r10, %r3, 256, %r9;\n  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n\
-  setp.ne.u32 %p1, %r11, 0;\n  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n\
-  selp.u32  %r13, 2, 0, %p2;\n  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
-  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+576];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 1152;\n  add.u64   %rd7, %rd7, 1152;\n\
-  add.u64   %rd8, %rd8, 8192;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 2;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 4;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f104, %f102, %f103;\n  shfl.sync.bfly.b32 %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f104, %f105;\n\n$skip_3:\n  mov.f32   %f106, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f106;\n\n\
-$skip_4:\n  ret;\n}\n\
+// mwv_q4k_gemv  k=4096 n=1024 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 1024\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n1024_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n1024_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
@@ -3167,7 +3934,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n1024_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
-    llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 7326, UINT64_C(0xd7d1b110955eb7d7),
+    llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568, UINT64_C(0x4f61a33fd8a87f37),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
@@ -3184,95 +3951,235 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w2_ptx[] = "\
 // mwv_q4k_gemv  k=4096 n=14336 num_warps=2  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 64  grid 14336\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry mwv_q4k_gemv_k4096_n14336_w2(\n  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n\
-.reqntid 64, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n\
-  .reg .f32 %f<105>;\n  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[2];\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  mov.u32   %r1, %ctaid.x;              // row\n  mov.u32   %r2, %tid.x;\n\
-  shr.u32   %r3, %r2, 5;                // warp\n  and.b32   %r4, %r2, 31;               // lane\n\
-  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n  mad.wide.u32 %rd5, %r3, 144, %rd4;\n\
-  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n  add.u64   %rd7, %rd5, %rd6;\n\
-  shr.u32   %r6, %r4, 3;                // chunk\n  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n\
-  mad.lo.u32 %r9, %r6, 64, %r8;\n  mad.lo.u32 %r10, %r3, 256, %r9;\n\
-  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n  setp.ne.u32 %p1, %r11, 0;\n\
-  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n  selp.u32  %r13, 2, 0, %p2;\n\
-  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+288];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 576;\n  add.u64   %rd7, %rd7, 576;\n\
-  add.u64   %rd8, %rd8, 4096;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 4;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 2;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f102, %f103;\n\n$skip_3:\n  mov.f32   %f104, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f104;\n\n\
-$skip_4:\n  ret;\n}\n\
+// ptxgen 0.1.0  block 64  grid 14336\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n14336_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 4;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n14336_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 57344, "n*4", 4 },
@@ -3287,7 +4194,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
-    llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 7238, UINT64_C(0x30de9669e7af203d),
+    llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465, UINT64_C(0x6e8612c73b69c72d),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
@@ -3304,96 +4211,237 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
 
 static const char llama_mwv_q4k_gemv_k4096_n14336_w4_ptx[] = "\
 // mwv_q4k_gemv  k=4096 n=14336 num_warps=4  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 128  grid 14336\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry mwv_q4k_gemv_k4096_n14336_w4(\n  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n\
-.reqntid 128, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n\
-  .reg .f32 %f<107>;\n  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[4];\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  mov.u32   %r1, %ctaid.x;              // row\n  mov.u32   %r2, %tid.x;\n\
-  shr.u32   %r3, %r2, 5;                // warp\n  and.b32   %r4, %r2, 31;               // lane\n\
-  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n  mad.wide.u32 %rd5, %r3, 144, %rd4;\n\
-  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n  add.u64   %rd7, %rd5, %rd6;\n\
-  shr.u32   %r6, %r4, 3;                // chunk\n  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n\
-  mad.lo.u32 %r9, %r6, 64, %r8;\n  mad.lo.u32 %r10, %r3, 256, %r9;\n\
-  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n  setp.ne.u32 %p1, %r11, 0;\n\
-  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n  selp.u32  %r13, 2, 0, %p2;\n\
-  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+576];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 1152;\n  add.u64   %rd7, %rd7, 1152;\n\
-  add.u64   %rd8, %rd8, 8192;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 2;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 4;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f104, %f102, %f103;\n  shfl.sync.bfly.b32 %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f104, %f105;\n\n$skip_3:\n  mov.f32   %f106, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f106;\n\n\
-$skip_4:\n  ret;\n}\n\
+// ptxgen 0.1.0  block 128  grid 14336\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n14336_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n14336_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 57344, "n*4", 4 },
@@ -3408,7 +4456,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n14336_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
-    llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 7329, UINT64_C(0x5afbb4f82c24bfc1),
+    llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571, UINT64_C(0x51196a08e45d4b39),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
@@ -3424,95 +4472,236 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
 };
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w2_ptx[] = "\
-// mwv_q4k_gemv  k=14336 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 64  grid 4096\n\
-.version 6.3\n.target sm_75\n.address_size 64\n\n.visible .entry mwv_q4k_gemv_k14336_n4096_w2(\n\
-  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n.reqntid 64, 1, 1\n.maxnreg 64\n{\n\
-  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n  .reg .f32 %f<105>;\n\
-  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[2];\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %ctaid.x;              // row\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  and.b32   %r4, %r2, 31;               // lane\n  mad.wide.u32 %rd4, %r1, 8064, %rd2;   // &w[row]\n\
-  mad.wide.u32 %rd5, %r3, 144, %rd4;\n  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n\
-  add.u64   %rd7, %rd5, %rd6;\n  shr.u32   %r6, %r4, 3;                // chunk\n\
-  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n  mad.lo.u32 %r9, %r6, 64, %r8;\n\
-  mad.lo.u32 %r10, %r3, 256, %r9;\n  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n\
-  setp.ne.u32 %p1, %r11, 0;\n  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n\
-  selp.u32  %r13, 2, 0, %p2;\n  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
-  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+288];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 576;\n  add.u64   %rd7, %rd7, 576;\n\
-  add.u64   %rd8, %rd8, 4096;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 14;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 2;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f102, %f103;\n\n$skip_3:\n  mov.f32   %f104, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f104;\n\n\
-$skip_4:\n  ret;\n}\n\
+// mwv_q4k_gemv  k=14336 n=4096 num_warps=2  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 64  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k14336_n4096_w2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 64, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<105>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[2];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 8064, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+288];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+288];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+2176];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+2048];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 576;\n\
+    add.u64             %rd7, %rd7, 576;\n\
+    add.u64             %rd8, %rd8, 4096;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 14;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 2;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f102, %f103;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f104, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f104;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k14336_n4096_w2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -3527,7 +4716,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w2_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
-    llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 7238, UINT64_C(0xb4f3df816fbe9a9b),
+    llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465, UINT64_C(0x71f07f43e63a74e5),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
@@ -3544,96 +4733,237 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
 
 static const char llama_mwv_q4k_gemv_k14336_n4096_w4_ptx[] = "\
 // mwv_q4k_gemv  k=14336 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 128  grid 4096\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry mwv_q4k_gemv_k14336_n4096_w4(\n  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n\
-.reqntid 128, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n\
-  .reg .f32 %f<107>;\n  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[4];\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  mov.u32   %r1, %ctaid.x;              // row\n  mov.u32   %r2, %tid.x;\n\
-  shr.u32   %r3, %r2, 5;                // warp\n  and.b32   %r4, %r2, 31;               // lane\n\
-  mad.wide.u32 %rd4, %r1, 8064, %rd2;   // &w[row]\n  mad.wide.u32 %rd5, %r3, 144, %rd4;\n\
-  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n  add.u64   %rd7, %rd5, %rd6;\n\
-  shr.u32   %r6, %r4, 3;                // chunk\n  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n\
-  mad.lo.u32 %r9, %r6, 64, %r8;\n  mad.lo.u32 %r10, %r3, 256, %r9;\n\
-  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n  setp.ne.u32 %p1, %r11, 0;\n\
-  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n  selp.u32  %r13, 2, 0, %p2;\n\
-  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+576];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 1152;\n  add.u64   %rd7, %rd7, 1152;\n\
-  add.u64   %rd8, %rd8, 8192;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 7;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 4;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f104, %f102, %f103;\n  shfl.sync.bfly.b32 %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f104, %f105;\n\n$skip_3:\n  mov.f32   %f106, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f106;\n\n\
-$skip_4:\n  ret;\n}\n\
+// ptxgen 0.1.0  block 128  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k14336_n4096_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 8064, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 7;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k14336_n4096_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -3648,7 +4978,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k14336_n4096_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
-    llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 7328, UINT64_C(0x7d7b07b6ad3c70dd),
+    llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570, UINT64_C(0x17994f2f89cdfef3),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
@@ -3665,96 +4995,237 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
 
 static const char llama_mwv_q4k_gemv_k4096_n128256_w4_ptx[] = "\
 // mwv_q4k_gemv  k=4096 n=128256 num_warps=4  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 128  grid 128256\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry mwv_q4k_gemv_k4096_n128256_w4(\n  .param .u64 y,\n  .param .u64 w,\n  .param .u64 x)\n\
-.reqntid 128, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<8>;\n  .reg .b16 %h<5>;\n  .reg .b32 %r<75>;\n\
-  .reg .f32 %f<107>;\n  .reg .b64 %rd<11>;\n  .shared .align 16 .b32 partial[4];\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  mov.u32   %r1, %ctaid.x;              // row\n  mov.u32   %r2, %tid.x;\n\
-  shr.u32   %r3, %r2, 5;                // warp\n  and.b32   %r4, %r2, 31;               // lane\n\
-  mad.wide.u32 %rd4, %r1, 2304, %rd2;   // &w[row]\n  mad.wide.u32 %rd5, %r3, 144, %rd4;\n\
-  mad.lo.u32 %r5, %r4, 4, 16;\n  cvt.u64.u32 %rd6, %r5;\n  add.u64   %rd7, %rd5, %rd6;\n\
-  shr.u32   %r6, %r4, 3;                // chunk\n  and.b32   %r7, %r4, 7;\n  mul.lo.u32 %r8, %r7, 4;\n\
-  mad.lo.u32 %r9, %r6, 64, %r8;\n  mad.lo.u32 %r10, %r3, 256, %r9;\n\
-  mad.wide.u32 %rd8, %r10, 4, %rd3;\n  and.b32   %r11, %r6, 1;\n  setp.ne.u32 %p1, %r11, 0;\n\
-  selp.u32  %r12, 0x7632, 0x5410, %p1;\n  setp.ge.u32 %p2, %r6, 2;\n  selp.u32  %r13, 2, 0, %p2;\n\
-  selp.u32  %r14, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r15, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u64   %rd9, %rd5;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r16, 0;                    // turn\n\n\
-$turn_loop:                             // 16 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n  mov.b32   {%h1, %h2}, %r17;\n\
-  cvt.f32.f16 %f2, %h1;\n  mul.f32   %f3, %f2, 0f41800000;\n  shr.u32   %r21, %r20, 4;\n\
-  prmt.b32  %r22, %r20, %r21, %r12;\n  prmt.b32  %r23, %r18, %r19, %r12;\n\
-  shr.u32   %r24, %r23, %r13;\n  and.b32   %r25, %r24, %r14;\n\
-  lop3.b32  %r26, %r22, %r15, %r25, 0xEA;\n  bfe.u32   %r27, %r26, 8, 8;\n  cvt.rn.f32.u32 %f4, %r27;\n\
-  mul.f32   %f5, %f3, %f4;\n  ld.global.nc.u32 %r28, [%rd7];\n  shr.u32   %r29, %r28, 1;\n\
-  lop3.b32  %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f6, %r31;\n  cvt.f32.f16 %f7, %h2;\n  neg.f32   %f8, %f7;\n  shr.u32   %r32, %r26, 24;\n\
-  cvt.rn.f32.u32 %f9, %r32;\n  neg.f32   %f10, %f5;\n  fma.rn.f32 %f11, %f8, %f9, %f10;\n\
-  fma.rn.f32 %f12, %f5, %f6, %f11;\n  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7244;\n  mov.b32   %f17, %r33;\n\
-  fma.rn.f32 %f18, %f5, %f17, %f11;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7144;\n\
-  mov.b32   %f19, %r34;\n  fma.rn.f32 %f20, %f5, %f19, %f11;\n\
-  prmt.b32  %r35, %r30, 0x3F000000, 0x7044;\n  mov.b32   %f21, %r35;\n\
-  fma.rn.f32 %f22, %f5, %f21, %f11;\n  and.b32   %r36, %r26, 0xFF;\n  cvt.rn.f32.u32 %f23, %r36;\n\
-  mul.f32   %f24, %f3, %f23;\n  shl.b32   %r37, %r28, 3;\n\
-  lop3.b32  %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r39, %r38, 0x3F000000, 0x7344;\n\
-  mov.b32   %f25, %r39;\n  bfe.u32   %r40, %r26, 16, 8;\n  cvt.rn.f32.u32 %f26, %r40;\n\
-  neg.f32   %f27, %f24;\n  fma.rn.f32 %f28, %f8, %f26, %f27;\n  fma.rn.f32 %f29, %f24, %f25, %f28;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n  prmt.b32  %r41, %r38, 0x3F000000, 0x7244;\n\
-  mov.b32   %f34, %r41;\n  fma.rn.f32 %f35, %f24, %f34, %f28;\n\
-  prmt.b32  %r42, %r38, 0x3F000000, 0x7144;\n  mov.b32   %f36, %r42;\n\
-  fma.rn.f32 %f37, %f24, %f36, %f28;\n  prmt.b32  %r43, %r38, 0x3F000000, 0x7044;\n\
-  mov.b32   %f38, %r43;\n  fma.rn.f32 %f39, %f24, %f38, %f28;\n  fma.rn.f32 %f40, %f39, %f30, %f1;\n\
-  fma.rn.f32 %f41, %f37, %f31, %f40;\n  fma.rn.f32 %f42, %f35, %f32, %f41;\n\
-  fma.rn.f32 %f43, %f29, %f33, %f42;\n  fma.rn.f32 %f44, %f22, %f13, %f43;\n\
-  fma.rn.f32 %f45, %f20, %f14, %f44;\n  fma.rn.f32 %f46, %f18, %f15, %f45;\n\
-  fma.rn.f32 %f1, %f12, %f16, %f46;\n  ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
-  mov.b32   {%h3, %h4}, %r44;\n  cvt.f32.f16 %f47, %h3;\n  mul.f32   %f48, %f47, 0f41800000;\n\
-  shr.u32   %r48, %r47, 4;\n  prmt.b32  %r49, %r47, %r48, %r12;\n  prmt.b32  %r50, %r45, %r46, %r12;\n\
-  shr.u32   %r51, %r50, %r13;\n  and.b32   %r52, %r51, %r14;\n\
-  lop3.b32  %r53, %r49, %r15, %r52, 0xEA;\n  bfe.u32   %r54, %r53, 8, 8;\n\
-  cvt.rn.f32.u32 %f49, %r54;\n  mul.f32   %f50, %f48, %f49;\n  ld.global.nc.u32 %r55, [%rd7+576];\n\
-  shr.u32   %r56, %r55, 1;\n  lop3.b32  %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
-  prmt.b32  %r58, %r57, 0x3F000000, 0x7344;\n  mov.b32   %f51, %r58;\n  cvt.f32.f16 %f52, %h4;\n\
-  neg.f32   %f53, %f52;\n  shr.u32   %r59, %r53, 24;\n  cvt.rn.f32.u32 %f54, %r59;\n\
-  neg.f32   %f55, %f50;\n  fma.rn.f32 %f56, %f53, %f54, %f55;\n  fma.rn.f32 %f57, %f50, %f51, %f56;\n\
-  ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
-  prmt.b32  %r60, %r57, 0x3F000000, 0x7244;\n  mov.b32   %f62, %r60;\n\
-  fma.rn.f32 %f63, %f50, %f62, %f56;\n  prmt.b32  %r61, %r57, 0x3F000000, 0x7144;\n\
-  mov.b32   %f64, %r61;\n  fma.rn.f32 %f65, %f50, %f64, %f56;\n\
-  prmt.b32  %r62, %r57, 0x3F000000, 0x7044;\n  mov.b32   %f66, %r62;\n\
-  fma.rn.f32 %f67, %f50, %f66, %f56;\n  and.b32   %r63, %r53, 0xFF;\n  cvt.rn.f32.u32 %f68, %r63;\n\
-  mul.f32   %f69, %f48, %f68;\n  shl.b32   %r64, %r55, 3;\n\
-  lop3.b32  %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n  prmt.b32  %r66, %r65, 0x3F000000, 0x7344;\n\
-  mov.b32   %f70, %r66;\n  bfe.u32   %r67, %r53, 16, 8;\n  cvt.rn.f32.u32 %f71, %r67;\n\
-  neg.f32   %f72, %f69;\n  fma.rn.f32 %f73, %f53, %f71, %f72;\n  fma.rn.f32 %f74, %f69, %f70, %f73;\n\
-  ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
-  prmt.b32  %r68, %r65, 0x3F000000, 0x7244;\n  mov.b32   %f79, %r68;\n\
-  fma.rn.f32 %f80, %f69, %f79, %f73;\n  prmt.b32  %r69, %r65, 0x3F000000, 0x7144;\n\
-  mov.b32   %f81, %r69;\n  fma.rn.f32 %f82, %f69, %f81, %f73;\n\
-  prmt.b32  %r70, %r65, 0x3F000000, 0x7044;\n  mov.b32   %f83, %r70;\n\
-  fma.rn.f32 %f84, %f69, %f83, %f73;\n  fma.rn.f32 %f85, %f84, %f75, %f1;\n\
-  fma.rn.f32 %f86, %f82, %f76, %f85;\n  fma.rn.f32 %f87, %f80, %f77, %f86;\n\
-  fma.rn.f32 %f88, %f74, %f78, %f87;\n  fma.rn.f32 %f89, %f67, %f58, %f88;\n\
-  fma.rn.f32 %f90, %f65, %f59, %f89;\n  fma.rn.f32 %f91, %f63, %f60, %f90;\n\
-  fma.rn.f32 %f1, %f57, %f61, %f91;\n  add.u64   %rd9, %rd9, 1152;\n  add.u64   %rd7, %rd7, 1152;\n\
-  add.u64   %rd8, %rd8, 8192;\n  add.u32   %r16, %r16, 1;\n  setp.lt.u32 %p3, %r16, 2;\n\
-  @%p3 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f93, %f1, %f92;\n  shfl.sync.bfly.b32 %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f95, %f93, %f94;\n  shfl.sync.bfly.b32 %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f97, %f95, %f96;\n  shfl.sync.bfly.b32 %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f99, %f97, %f98;\n  shfl.sync.bfly.b32 %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f99, %f100;\n  setp.eq.u32 %p4, %r4, 0;\n  @!%p4 bra $skip;\n\
-  mov.u32   %r71, partial;              // partial\n  mad.lo.u32 %r72, %r3, 4, %r71;\n\
-  st.shared.f32 [%r72], %f101;\n\n$skip:\n  bar.sync  0;\n  mov.f32   %f102, 0f00000000;\n\
-  setp.eq.u32 %p5, %r3, 0;\n  @!%p5 bra $skip_3;\n  setp.lt.u32 %p6, %r4, 4;\n  @!%p6 bra $skip_2;\n\
-  mov.u32   %r73, partial;              // partial\n  mad.lo.u32 %r74, %r4, 4, %r73;\n\
-  ld.shared.f32 %f102, [%r74];\n\n$skip_2:\n  shfl.sync.bfly.b32 %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f104, %f102, %f103;\n  shfl.sync.bfly.b32 %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f102, %f104, %f105;\n\n$skip_3:\n  mov.f32   %f106, %f102;\n  setp.eq.u32 %p7, %r2, 0;\n\
-  @!%p7 bra $skip_4;\n  mad.wide.u32 %rd10, %r1, 4, %rd1;\n  st.global.f32 [%rd10], %f106;\n\n\
-$skip_4:\n  ret;\n}\n\
+// ptxgen 0.1.0  block 128  grid 128256\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_q4k_gemv_k4096_n128256_w4(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<75>;\n\
+    .reg .f32   %f<107>;\n\
+    .reg .b64   %rd<11>;\n\
+    .shared .align 16 .b32 partial[4];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;                          // row\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.wide.u32        %rd4, %r1, 2304, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 144, %rd4;\n\
+    mad.lo.u32          %r5, %r4, 4, 16;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    shr.u32             %r6, %r4, 3;                            // chunk\n\
+    and.b32             %r7, %r4, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;\n\
+    mad.lo.u32          %r9, %r6, 64, %r8;\n\
+    mad.lo.u32          %r10, %r3, 256, %r9;\n\
+    mad.wide.u32        %rd8, %r10, 4, %rd3;\n\
+    and.b32             %r11, %r6, 1;\n\
+    setp.ne.u32         %p1, %r11, 0;\n\
+    selp.u32            %r12, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r6, 2;\n\
+    selp.u32            %r13, 2, 0, %p2;\n\
+    selp.u32            %r14, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r15, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r16, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.v4.u32 {%r17, %r18, %r19, %r20}, [%rd9];\n\
+    mov.b32             {%h1, %h2}, %r17;\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    mul.f32             %f3, %f2, 0f41800000;\n\
+    shr.u32             %r21, %r20, 4;\n\
+    prmt.b32            %r22, %r20, %r21, %r12;\n\
+    prmt.b32            %r23, %r18, %r19, %r12;\n\
+    shr.u32             %r24, %r23, %r13;\n\
+    and.b32             %r25, %r24, %r14;\n\
+    lop3.b32            %r26, %r22, %r15, %r25, 0xEA;\n\
+    bfe.u32             %r27, %r26, 8, 8;\n\
+    cvt.rn.f32.u32      %f4, %r27;\n\
+    mul.f32             %f5, %f3, %f4;\n\
+    ld.global.nc.u32    %r28, [%rd7];\n\
+    shr.u32             %r29, %r28, 1;\n\
+    lop3.b32            %r30, %r29, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f6, %r31;\n\
+    cvt.f32.f16         %f7, %h2;\n\
+    neg.f32             %f8, %f7;\n\
+    shr.u32             %r32, %r26, 24;\n\
+    cvt.rn.f32.u32      %f9, %r32;\n\
+    neg.f32             %f10, %f5;\n\
+    fma.rn.f32          %f11, %f8, %f9, %f10;\n\
+    fma.rn.f32          %f12, %f5, %f6, %f11;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+128];\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f17, %r33;\n\
+    fma.rn.f32          %f18, %f5, %f17, %f11;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f19, %r34;\n\
+    fma.rn.f32          %f20, %f5, %f19, %f11;\n\
+    prmt.b32            %r35, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f21, %r35;\n\
+    fma.rn.f32          %f22, %f5, %f21, %f11;\n\
+    and.b32             %r36, %r26, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r36;\n\
+    mul.f32             %f24, %f3, %f23;\n\
+    shl.b32             %r37, %r28, 3;\n\
+    lop3.b32            %r38, %r37, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r39, %r38, 0x3F000000, 0x7344;\n\
+    mov.b32             %f25, %r39;\n\
+    bfe.u32             %r40, %r26, 16, 8;\n\
+    cvt.rn.f32.u32      %f26, %r40;\n\
+    neg.f32             %f27, %f24;\n\
+    fma.rn.f32          %f28, %f8, %f26, %f27;\n\
+    fma.rn.f32          %f29, %f24, %f25, %f28;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd8];\n\
+    prmt.b32            %r41, %r38, 0x3F000000, 0x7244;\n\
+    mov.b32             %f34, %r41;\n\
+    fma.rn.f32          %f35, %f24, %f34, %f28;\n\
+    prmt.b32            %r42, %r38, 0x3F000000, 0x7144;\n\
+    mov.b32             %f36, %r42;\n\
+    fma.rn.f32          %f37, %f24, %f36, %f28;\n\
+    prmt.b32            %r43, %r38, 0x3F000000, 0x7044;\n\
+    mov.b32             %f38, %r43;\n\
+    fma.rn.f32          %f39, %f24, %f38, %f28;\n\
+    fma.rn.f32          %f40, %f39, %f30, %f1;\n\
+    fma.rn.f32          %f41, %f37, %f31, %f40;\n\
+    fma.rn.f32          %f42, %f35, %f32, %f41;\n\
+    fma.rn.f32          %f43, %f29, %f33, %f42;\n\
+    fma.rn.f32          %f44, %f22, %f13, %f43;\n\
+    fma.rn.f32          %f45, %f20, %f14, %f44;\n\
+    fma.rn.f32          %f46, %f18, %f15, %f45;\n\
+    fma.rn.f32          %f1, %f12, %f16, %f46;\n\
+    ld.global.nc.v4.u32 {%r44, %r45, %r46, %r47}, [%rd9+576];\n\
+    mov.b32             {%h3, %h4}, %r44;\n\
+    cvt.f32.f16         %f47, %h3;\n\
+    mul.f32             %f48, %f47, 0f41800000;\n\
+    shr.u32             %r48, %r47, 4;\n\
+    prmt.b32            %r49, %r47, %r48, %r12;\n\
+    prmt.b32            %r50, %r45, %r46, %r12;\n\
+    shr.u32             %r51, %r50, %r13;\n\
+    and.b32             %r52, %r51, %r14;\n\
+    lop3.b32            %r53, %r49, %r15, %r52, 0xEA;\n\
+    bfe.u32             %r54, %r53, 8, 8;\n\
+    cvt.rn.f32.u32      %f49, %r54;\n\
+    mul.f32             %f50, %f48, %f49;\n\
+    ld.global.nc.u32    %r55, [%rd7+576];\n\
+    shr.u32             %r56, %r55, 1;\n\
+    lop3.b32            %r57, %r56, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r58, %r57, 0x3F000000, 0x7344;\n\
+    mov.b32             %f51, %r58;\n\
+    cvt.f32.f16         %f52, %h4;\n\
+    neg.f32             %f53, %f52;\n\
+    shr.u32             %r59, %r53, 24;\n\
+    cvt.rn.f32.u32      %f54, %r59;\n\
+    neg.f32             %f55, %f50;\n\
+    fma.rn.f32          %f56, %f53, %f54, %f55;\n\
+    fma.rn.f32          %f57, %f50, %f51, %f56;\n\
+    ld.global.nc.v4.f32 {%f58, %f59, %f60, %f61}, [%rd8+4224];\n\
+    prmt.b32            %r60, %r57, 0x3F000000, 0x7244;\n\
+    mov.b32             %f62, %r60;\n\
+    fma.rn.f32          %f63, %f50, %f62, %f56;\n\
+    prmt.b32            %r61, %r57, 0x3F000000, 0x7144;\n\
+    mov.b32             %f64, %r61;\n\
+    fma.rn.f32          %f65, %f50, %f64, %f56;\n\
+    prmt.b32            %r62, %r57, 0x3F000000, 0x7044;\n\
+    mov.b32             %f66, %r62;\n\
+    fma.rn.f32          %f67, %f50, %f66, %f56;\n\
+    and.b32             %r63, %r53, 0xFF;\n\
+    cvt.rn.f32.u32      %f68, %r63;\n\
+    mul.f32             %f69, %f48, %f68;\n\
+    shl.b32             %r64, %r55, 3;\n\
+    lop3.b32            %r65, %r64, 0x78787878, 0x80808080, 0xEA;\n\
+    prmt.b32            %r66, %r65, 0x3F000000, 0x7344;\n\
+    mov.b32             %f70, %r66;\n\
+    bfe.u32             %r67, %r53, 16, 8;\n\
+    cvt.rn.f32.u32      %f71, %r67;\n\
+    neg.f32             %f72, %f69;\n\
+    fma.rn.f32          %f73, %f53, %f71, %f72;\n\
+    fma.rn.f32          %f74, %f69, %f70, %f73;\n\
+    ld.global.nc.v4.f32 {%f75, %f76, %f77, %f78}, [%rd8+4096];\n\
+    prmt.b32            %r68, %r65, 0x3F000000, 0x7244;\n\
+    mov.b32             %f79, %r68;\n\
+    fma.rn.f32          %f80, %f69, %f79, %f73;\n\
+    prmt.b32            %r69, %r65, 0x3F000000, 0x7144;\n\
+    mov.b32             %f81, %r69;\n\
+    fma.rn.f32          %f82, %f69, %f81, %f73;\n\
+    prmt.b32            %r70, %r65, 0x3F000000, 0x7044;\n\
+    mov.b32             %f83, %r70;\n\
+    fma.rn.f32          %f84, %f69, %f83, %f73;\n\
+    fma.rn.f32          %f85, %f84, %f75, %f1;\n\
+    fma.rn.f32          %f86, %f82, %f76, %f85;\n\
+    fma.rn.f32          %f87, %f80, %f77, %f86;\n\
+    fma.rn.f32          %f88, %f74, %f78, %f87;\n\
+    fma.rn.f32          %f89, %f67, %f58, %f88;\n\
+    fma.rn.f32          %f90, %f65, %f59, %f89;\n\
+    fma.rn.f32          %f91, %f63, %f60, %f90;\n\
+    fma.rn.f32          %f1, %f57, %f61, %f91;\n\
+    add.u64             %rd9, %rd9, 1152;\n\
+    add.u64             %rd7, %rd7, 1152;\n\
+    add.u64             %rd8, %rd8, 8192;\n\
+    add.u32             %r16, %r16, 1;\n\
+"
+"\
+    setp.lt.u32         %p3, %r16, 2;\n\
+    @%p3 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f92, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f1, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    shfl.sync.bfly.b32  %f96, %f95, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f97, %f95, %f96;\n\
+    shfl.sync.bfly.b32  %f98, %f97, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f99, %f97, %f98;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f99, %f100;\n\
+    setp.eq.u32         %p4, %r4, 0;\n\
+    @!%p4 bra           $skip;\n\
+    mov.u32             %r71, partial;                          // partial\n\
+    mad.lo.u32          %r72, %r3, 4, %r71;\n\
+    st.shared.f32       [%r72], %f101;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f102, 0f00000000;\n\
+    setp.eq.u32         %p5, %r3, 0;\n\
+    @!%p5 bra           $skip_3;\n\
+    setp.lt.u32         %p6, %r4, 4;\n\
+    @!%p6 bra           $skip_2;\n\
+    mov.u32             %r73, partial;                          // partial\n\
+    mad.lo.u32          %r74, %r4, 4, %r73;\n\
+    ld.shared.f32       %f102, [%r74];\n\
+\n\
+$skip_2:\n\
+    shfl.sync.bfly.b32  %f103, %f102, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f104, %f102, %f103;\n\
+    shfl.sync.bfly.b32  %f105, %f104, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f102, %f104, %f105;\n\
+\n\
+$skip_3:\n\
+    mov.f32             %f106, %f102;\n\
+    setp.eq.u32         %p7, %r2, 0;\n\
+    @!%p7 bra           $skip_4;\n\
+    mad.wide.u32        %rd10, %r1, 4, %rd1;\n\
+    st.global.f32       [%rd10], %f106;\n\
+\n\
+$skip_4:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_q4k_gemv_k4096_n128256_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 513024, "n*4", 4 },
@@ -3769,7 +5240,7 @@ static const ptxgen_config llama_mwv_q4k_gemv_k4096_n128256_w4_config[] = {
 };
 const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
-    llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 7332, UINT64_C(0x45738894d5c287ea),
+    llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574, UINT64_C(0x5f30c6404eb912ce),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
@@ -3785,153 +5256,327 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
 };
 
 static const char llama_q6k_gemv_k4096_n4096_ptx[] = "\
-// q6k_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 32  grid 4096\n.version 6.3\n\
-.target sm_75\n.address_size 64\n\n.visible .entry q6k_gemv_k4096_n4096(\n  .param .u64 y,\n\
-  .param .u64 w,\n  .param .u64 x)\n.reqntid 32, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<4>;\n\
-  .reg .b16 %h<5>;\n  .reg .b32 %r<123>;\n  .reg .f32 %f<161>;\n  .reg .b64 %rd<16>;\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  mov.u32   %r1, %tid.x;\n  mov.u32   %r2, %ctaid.x;              // row\n\
-  shr.u32   %r3, %r1, 4;                // half\n  and.b32   %r4, %r1, 7;\n\
-  mul.lo.u32 %r5, %r4, 4;               // l\n  mad.lo.u32 %r6, %r3, 32, %r5;\n\
-  add.u32   %r7, %r6, 128;\n  mad.wide.u32 %rd4, %r2, 3360, %rd2;   // &w[row]\n\
-  mul.lo.u32 %r8, %r3, 4;\n  shr.u32   %r9, %r1, 3;\n\
-  and.b32   %r10, %r9, 1;               // odd groups\n  add.u32   %r11, %r8, %r10;\n\
-  shr.u32   %r12, %r5, 4;\n  mad.lo.u32 %r13, %r11, 2, %r12;\n  add.u32   %r14, %r13, 192;\n\
-  mad.lo.u32 %r15, %r11, 32, %r5;\n  mul.lo.u32 %r16, %r10, 2;\n  mul.lo.u32 %r17, %r1, 4;\n\
-  cvt.u64.u32 %rd5, %r17;\n  add.u64   %rd6, %rd4, %rd5;\n  cvt.u64.u32 %rd7, %r7;\n\
-  add.u64   %rd8, %rd4, %rd7;\n  cvt.u64.u32 %rd9, %r14;\n  add.u64   %rd10, %rd4, %rd9;\n\
-  mov.u64   %rd11, %rd4;\n  mad.wide.u32 %rd12, %r15, 4, %rd3;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r18, 0;                    // turn\n\n\
-$turn_loop:                             // 32 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.b16 %h1, [%rd11+208];\n  cvt.f32.f16 %f2, %h1;\n  ld.global.nc.s8 %r19, [%rd10+4];\n\
-  cvt.rn.f32.s32 %f3, %r19;\n  ld.global.nc.u16 %r20, [%rd8];\n  ld.global.nc.u16 %r21, [%rd8+2];\n\
-  prmt.b32  %r22, %r20, %r21, 0x5410;\n  shr.u32   %r23, %r22, %r16;\n  shl.b32   %r24, %r23, 1;\n\
-  ld.global.nc.u16 %r25, [%rd6];\n  ld.global.nc.u16 %r26, [%rd6+2];\n\
-  prmt.b32  %r27, %r25, %r26, 0x5410;\n  shr.u32   %r28, %r27, 3;\n\
-  lop3.b32  %r29, %r28, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r30, %r24, 0x60606060, %r29, 0x6A;\n  prmt.b32  %r31, %r30, 0x3F000000, 0x7344;\n\
-  mov.b32   %f4, %r31;\n  sub.f32   %f5, %f4, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd12+256];\n  prmt.b32  %r32, %r30, 0x3F000000, 0x7244;\n\
-  mov.b32   %f10, %r32;\n  sub.f32   %f11, %f10, 0f3FC00000;\n\
-  prmt.b32  %r33, %r30, 0x3F000000, 0x7144;\n  mov.b32   %f12, %r33;\n\
-  sub.f32   %f13, %f12, 0f3FC00000;\n  prmt.b32  %r34, %r30, 0x3F000000, 0x7044;\n\
-  mov.b32   %f14, %r34;\n  sub.f32   %f15, %f14, 0f3FC00000;\n  mul.f32   %f16, %f15, %f6;\n\
-  fma.rn.f32 %f17, %f13, %f7, %f16;\n  fma.rn.f32 %f18, %f11, %f8, %f17;\n\
-  fma.rn.f32 %f19, %f5, %f9, %f18;\n  ld.global.nc.s8 %r35, [%rd10];\n  cvt.rn.f32.s32 %f20, %r35;\n\
-  shl.b32   %r36, %r23, 5;\n  shl.b32   %r37, %r27, 1;\n\
-  lop3.b32  %r38, %r37, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r39, %r36, 0x60606060, %r38, 0x6A;\n  prmt.b32  %r40, %r39, 0x3F000000, 0x7344;\n\
-  mov.b32   %f21, %r40;\n  sub.f32   %f22, %f21, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd12];\n  prmt.b32  %r41, %r39, 0x3F000000, 0x7244;\n\
-  mov.b32   %f27, %r41;\n  sub.f32   %f28, %f27, 0f3FC00000;\n\
-  prmt.b32  %r42, %r39, 0x3F000000, 0x7144;\n  mov.b32   %f29, %r42;\n\
-  sub.f32   %f30, %f29, 0f3FC00000;\n  prmt.b32  %r43, %r39, 0x3F000000, 0x7044;\n\
-  mov.b32   %f31, %r43;\n  sub.f32   %f32, %f31, 0f3FC00000;\n  mul.f32   %f33, %f32, %f23;\n\
-  fma.rn.f32 %f34, %f30, %f24, %f33;\n  fma.rn.f32 %f35, %f28, %f25, %f34;\n\
-  fma.rn.f32 %f36, %f22, %f26, %f35;\n  fma.rn.f32 %f37, %f20, %f36, 0f00000000;\n\
-  fma.rn.f32 %f38, %f3, %f19, %f37;\n  fma.rn.f32 %f1, %f2, %f38, %f1;\n\
-  ld.global.nc.b16 %h2, [%rd11+418];\n  cvt.f32.f16 %f39, %h2;\n  ld.global.nc.s8 %r44, [%rd10+214];\n\
-  cvt.rn.f32.s32 %f40, %r44;\n  ld.global.nc.u16 %r45, [%rd8+210];\n\
-  ld.global.nc.u16 %r46, [%rd8+212];\n  prmt.b32  %r47, %r45, %r46, 0x5410;\n\
-  shr.u32   %r48, %r47, %r16;\n  shl.b32   %r49, %r48, 1;\n  ld.global.nc.u16 %r50, [%rd6+210];\n\
-  ld.global.nc.u16 %r51, [%rd6+212];\n  prmt.b32  %r52, %r50, %r51, 0x5410;\n\
-  shr.u32   %r53, %r52, 3;\n  lop3.b32  %r54, %r53, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r55, %r49, 0x60606060, %r54, 0x6A;\n  prmt.b32  %r56, %r55, 0x3F000000, 0x7344;\n\
-  mov.b32   %f41, %r56;\n  sub.f32   %f42, %f41, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd12+1280];\n\
-  prmt.b32  %r57, %r55, 0x3F000000, 0x7244;\n  mov.b32   %f47, %r57;\n\
-  sub.f32   %f48, %f47, 0f3FC00000;\n  prmt.b32  %r58, %r55, 0x3F000000, 0x7144;\n\
-  mov.b32   %f49, %r58;\n  sub.f32   %f50, %f49, 0f3FC00000;\n\
-  prmt.b32  %r59, %r55, 0x3F000000, 0x7044;\n  mov.b32   %f51, %r59;\n\
-  sub.f32   %f52, %f51, 0f3FC00000;\n  mul.f32   %f53, %f52, %f43;\n\
-  fma.rn.f32 %f54, %f50, %f44, %f53;\n  fma.rn.f32 %f55, %f48, %f45, %f54;\n\
-  fma.rn.f32 %f56, %f42, %f46, %f55;\n  ld.global.nc.s8 %r60, [%rd10+210];\n\
-  cvt.rn.f32.s32 %f57, %r60;\n  shl.b32   %r61, %r48, 5;\n  shl.b32   %r62, %r52, 1;\n\
-  lop3.b32  %r63, %r62, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r64, %r61, 0x60606060, %r63, 0x6A;\n  prmt.b32  %r65, %r64, 0x3F000000, 0x7344;\n\
-  mov.b32   %f58, %r65;\n  sub.f32   %f59, %f58, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+1024];\n\
-  prmt.b32  %r66, %r64, 0x3F000000, 0x7244;\n  mov.b32   %f64, %r66;\n\
-  sub.f32   %f65, %f64, 0f3FC00000;\n  prmt.b32  %r67, %r64, 0x3F000000, 0x7144;\n\
-  mov.b32   %f66, %r67;\n  sub.f32   %f67, %f66, 0f3FC00000;\n\
-  prmt.b32  %r68, %r64, 0x3F000000, 0x7044;\n  mov.b32   %f68, %r68;\n\
-  sub.f32   %f69, %f68, 0f3FC00000;\n  mul.f32   %f70, %f69, %f60;\n\
-  fma.rn.f32 %f71, %f67, %f61, %f70;\n  fma.rn.f32 %f72, %f65, %f62, %f71;\n\
-  fma.rn.f32 %f73, %f59, %f63, %f72;\n  fma.rn.f32 %f74, %f57, %f73, 0f00000000;\n\
-  fma.rn.f32 %f75, %f40, %f56, %f74;\n  fma.rn.f32 %f1, %f39, %f75, %f1;\n\
-  ld.global.nc.b16 %h3, [%rd11+628];\n  cvt.f32.f16 %f76, %h3;\n  ld.global.nc.s8 %r69, [%rd10+424];\n\
-  cvt.rn.f32.s32 %f77, %r69;\n  ld.global.nc.u16 %r70, [%rd8+420];\n\
-  ld.global.nc.u16 %r71, [%rd8+422];\n  prmt.b32  %r72, %r70, %r71, 0x5410;\n\
-  shr.u32   %r73, %r72, %r16;\n  shl.b32   %r74, %r73, 1;\n  ld.global.nc.u16 %r75, [%rd6+420];\n\
-  ld.global.nc.u16 %r76, [%rd6+422];\n  prmt.b32  %r77, %r75, %r76, 0x5410;\n\
-  shr.u32   %r78, %r77, 3;\n  lop3.b32  %r79, %r78, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r80, %r74, 0x60606060, %r79, 0x6A;\n  prmt.b32  %r81, %r80, 0x3F000000, 0x7344;\n\
-  mov.b32   %f78, %r81;\n  sub.f32   %f79, %f78, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f80, %f81, %f82, %f83}, [%rd12+2304];\n\
-  prmt.b32  %r82, %r80, 0x3F000000, 0x7244;\n  mov.b32   %f84, %r82;\n\
-  sub.f32   %f85, %f84, 0f3FC00000;\n  prmt.b32  %r83, %r80, 0x3F000000, 0x7144;\n\
-  mov.b32   %f86, %r83;\n  sub.f32   %f87, %f86, 0f3FC00000;\n\
-  prmt.b32  %r84, %r80, 0x3F000000, 0x7044;\n  mov.b32   %f88, %r84;\n\
-  sub.f32   %f89, %f88, 0f3FC00000;\n  mul.f32   %f90, %f89, %f80;\n\
-  fma.rn.f32 %f91, %f87, %f81, %f90;\n  fma.rn.f32 %f92, %f85, %f82, %f91;\n\
-  fma.rn.f32 %f93, %f79, %f83, %f92;\n  ld.global.nc.s8 %r85, [%rd10+420];\n\
-  cvt.rn.f32.s32 %f94, %r85;\n  shl.b32   %r86, %r73, 5;\n  shl.b32   %r87, %r77, 1;\n\
-  lop3.b32  %r88, %r87, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r89, %r86, 0x60606060, %r88, 0x6A;\n  prmt.b32  %r90, %r89, 0x3F000000, 0x7344;\n\
-  mov.b32   %f95, %r90;\n  sub.f32   %f96, %f95, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f97, %f98, %f99, %f100}, [%rd12+2048];\n\
-  prmt.b32  %r91, %r89, 0x3F000000, 0x7244;\n  mov.b32   %f101, %r91;\n\
-  sub.f32   %f102, %f101, 0f3FC00000;\n  prmt.b32  %r92, %r89, 0x3F000000, 0x7144;\n\
-  mov.b32   %f103, %r92;\n  sub.f32   %f104, %f103, 0f3FC00000;\n\
-  prmt.b32  %r93, %r89, 0x3F000000, 0x7044;\n  mov.b32   %f105, %r93;\n\
-  sub.f32   %f106, %f105, 0f3FC00000;\n  mul.f32   %f107, %f106, %f97;\n\
-  fma.rn.f32 %f108, %f104, %f98, %f107;\n  fma.rn.f32 %f109, %f102, %f99, %f108;\n\
-  fma.rn.f32 %f110, %f96, %f100, %f109;\n  fma.rn.f32 %f111, %f94, %f110, 0f00000000;\n\
-  fma.rn.f32 %f112, %f77, %f93, %f111;\n  fma.rn.f32 %f1, %f76, %f112, %f1;\n\
-  ld.global.nc.b16 %h4, [%rd11+838];\n  cvt.f32.f16 %f113, %h4;\n  ld.global.nc.s8 %r94, [%rd10+634];\n\
-  cvt.rn.f32.s32 %f114, %r94;\n  ld.global.nc.u16 %r95, [%rd8+630];\n\
-  ld.global.nc.u16 %r96, [%rd8+632];\n\
+// q6k_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q6k_gemv_k4096_n4096(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<4>;\n\
+    .reg .b16   %h<5>;\n\
+    .reg .b32   %r<123>;\n\
+    .reg .f32   %f<161>;\n\
+    .reg .b64   %rd<16>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // row\n\
+    shr.u32             %r3, %r1, 4;                            // half\n\
+    and.b32             %r4, %r1, 7;\n\
+    mul.lo.u32          %r5, %r4, 4;                            // l\n\
+    mad.lo.u32          %r6, %r3, 32, %r5;\n\
+    add.u32             %r7, %r6, 128;\n\
+    mad.wide.u32        %rd4, %r2, 3360, %rd2;                  // &w[row]\n\
+    mul.lo.u32          %r8, %r3, 4;\n\
+    shr.u32             %r9, %r1, 3;\n\
+    and.b32             %r10, %r9, 1;                           // odd groups\n\
+    add.u32             %r11, %r8, %r10;\n\
+    shr.u32             %r12, %r5, 4;\n\
+    mad.lo.u32          %r13, %r11, 2, %r12;\n\
+    add.u32             %r14, %r13, 192;\n\
+    mad.lo.u32          %r15, %r11, 32, %r5;\n\
+    mul.lo.u32          %r16, %r10, 2;\n\
+    mul.lo.u32          %r17, %r1, 4;\n\
+    cvt.u64.u32         %rd5, %r17;\n\
+    add.u64             %rd6, %rd4, %rd5;\n\
+    cvt.u64.u32         %rd7, %r7;\n\
+    add.u64             %rd8, %rd4, %rd7;\n\
+    cvt.u64.u32         %rd9, %r14;\n\
+    add.u64             %rd10, %rd4, %rd9;\n\
+    mov.u64             %rd11, %rd4;\n\
+    mad.wide.u32        %rd12, %r15, 4, %rd3;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r18, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 32 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h1, [%rd11+208];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.s8     %r19, [%rd10+4];\n\
+    cvt.rn.f32.s32      %f3, %r19;\n\
+    ld.global.nc.u16    %r20, [%rd8];\n\
+    ld.global.nc.u16    %r21, [%rd8+2];\n\
+    prmt.b32            %r22, %r20, %r21, 0x5410;\n\
+    shr.u32             %r23, %r22, %r16;\n\
+    shl.b32             %r24, %r23, 1;\n\
+    ld.global.nc.u16    %r25, [%rd6];\n\
+    ld.global.nc.u16    %r26, [%rd6+2];\n\
+    prmt.b32            %r27, %r25, %r26, 0x5410;\n\
+    shr.u32             %r28, %r27, 3;\n\
+    lop3.b32            %r29, %r28, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r30, %r24, 0x60606060, %r29, 0x6A;\n\
+    prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
+    mov.b32             %f4, %r31;\n\
+    sub.f32             %f5, %f4, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd12+256];\n\
+    prmt.b32            %r32, %r30, 0x3F000000, 0x7244;\n\
+    mov.b32             %f10, %r32;\n\
+    sub.f32             %f11, %f10, 0f3FC00000;\n\
+    prmt.b32            %r33, %r30, 0x3F000000, 0x7144;\n\
+    mov.b32             %f12, %r33;\n\
+    sub.f32             %f13, %f12, 0f3FC00000;\n\
+    prmt.b32            %r34, %r30, 0x3F000000, 0x7044;\n\
+    mov.b32             %f14, %r34;\n\
+    sub.f32             %f15, %f14, 0f3FC00000;\n\
+    mul.f32             %f16, %f15, %f6;\n\
+    fma.rn.f32          %f17, %f13, %f7, %f16;\n\
+    fma.rn.f32          %f18, %f11, %f8, %f17;\n\
+    fma.rn.f32          %f19, %f5, %f9, %f18;\n\
+    ld.global.nc.s8     %r35, [%rd10];\n\
+    cvt.rn.f32.s32      %f20, %r35;\n\
+    shl.b32             %r36, %r23, 5;\n\
+    shl.b32             %r37, %r27, 1;\n\
+    lop3.b32            %r38, %r37, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r39, %r36, 0x60606060, %r38, 0x6A;\n\
+    prmt.b32            %r40, %r39, 0x3F000000, 0x7344;\n\
+    mov.b32             %f21, %r40;\n\
+    sub.f32             %f22, %f21, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd12];\n\
+    prmt.b32            %r41, %r39, 0x3F000000, 0x7244;\n\
+    mov.b32             %f27, %r41;\n\
+    sub.f32             %f28, %f27, 0f3FC00000;\n\
+    prmt.b32            %r42, %r39, 0x3F000000, 0x7144;\n\
+    mov.b32             %f29, %r42;\n\
+    sub.f32             %f30, %f29, 0f3FC00000;\n\
+    prmt.b32            %r43, %r39, 0x3F000000, 0x7044;\n\
+    mov.b32             %f31, %r43;\n\
+    sub.f32             %f32, %f31, 0f3FC00000;\n\
+    mul.f32             %f33, %f32, %f23;\n\
+    fma.rn.f32          %f34, %f30, %f24, %f33;\n\
+    fma.rn.f32          %f35, %f28, %f25, %f34;\n\
+    fma.rn.f32          %f36, %f22, %f26, %f35;\n\
+    fma.rn.f32          %f37, %f20, %f36, 0f00000000;\n\
+    fma.rn.f32          %f38, %f3, %f19, %f37;\n\
+    fma.rn.f32          %f1, %f2, %f38, %f1;\n\
+    ld.global.nc.b16    %h2, [%rd11+418];\n\
+    cvt.f32.f16         %f39, %h2;\n\
+    ld.global.nc.s8     %r44, [%rd10+214];\n\
+    cvt.rn.f32.s32      %f40, %r44;\n\
+    ld.global.nc.u16    %r45, [%rd8+210];\n\
+    ld.global.nc.u16    %r46, [%rd8+212];\n\
+    prmt.b32            %r47, %r45, %r46, 0x5410;\n\
+    shr.u32             %r48, %r47, %r16;\n\
+    shl.b32             %r49, %r48, 1;\n\
+    ld.global.nc.u16    %r50, [%rd6+210];\n\
+    ld.global.nc.u16    %r51, [%rd6+212];\n\
+    prmt.b32            %r52, %r50, %r51, 0x5410;\n\
+    shr.u32             %r53, %r52, 3;\n\
+    lop3.b32            %r54, %r53, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r55, %r49, 0x60606060, %r54, 0x6A;\n\
+    prmt.b32            %r56, %r55, 0x3F000000, 0x7344;\n\
+    mov.b32             %f41, %r56;\n\
+    sub.f32             %f42, %f41, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd12+1280];\n\
+    prmt.b32            %r57, %r55, 0x3F000000, 0x7244;\n\
+    mov.b32             %f47, %r57;\n\
+    sub.f32             %f48, %f47, 0f3FC00000;\n\
+    prmt.b32            %r58, %r55, 0x3F000000, 0x7144;\n\
+    mov.b32             %f49, %r58;\n\
+    sub.f32             %f50, %f49, 0f3FC00000;\n\
+    prmt.b32            %r59, %r55, 0x3F000000, 0x7044;\n\
+    mov.b32             %f51, %r59;\n\
+    sub.f32             %f52, %f51, 0f3FC00000;\n\
+    mul.f32             %f53, %f52, %f43;\n\
+    fma.rn.f32          %f54, %f50, %f44, %f53;\n\
+    fma.rn.f32          %f55, %f48, %f45, %f54;\n\
+    fma.rn.f32          %f56, %f42, %f46, %f55;\n\
+    ld.global.nc.s8     %r60, [%rd10+210];\n\
+    cvt.rn.f32.s32      %f57, %r60;\n\
+    shl.b32             %r61, %r48, 5;\n\
+    shl.b32             %r62, %r52, 1;\n\
+    lop3.b32            %r63, %r62, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r64, %r61, 0x60606060, %r63, 0x6A;\n\
+    prmt.b32            %r65, %r64, 0x3F000000, 0x7344;\n\
+    mov.b32             %f58, %r65;\n\
+    sub.f32             %f59, %f58, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+1024];\n\
+    prmt.b32            %r66, %r64, 0x3F000000, 0x7244;\n\
+    mov.b32             %f64, %r66;\n\
+    sub.f32             %f65, %f64, 0f3FC00000;\n\
+    prmt.b32            %r67, %r64, 0x3F000000, 0x7144;\n\
+    mov.b32             %f66, %r67;\n\
+    sub.f32             %f67, %f66, 0f3FC00000;\n\
+    prmt.b32            %r68, %r64, 0x3F000000, 0x7044;\n\
+    mov.b32             %f68, %r68;\n\
+    sub.f32             %f69, %f68, 0f3FC00000;\n\
+    mul.f32             %f70, %f69, %f60;\n\
+    fma.rn.f32          %f71, %f67, %f61, %f70;\n\
+    fma.rn.f32          %f72, %f65, %f62, %f71;\n\
+    fma.rn.f32          %f73, %f59, %f63, %f72;\n\
+    fma.rn.f32          %f74, %f57, %f73, 0f00000000;\n\
+    fma.rn.f32          %f75, %f40, %f56, %f74;\n\
+    fma.rn.f32          %f1, %f39, %f75, %f1;\n\
+    ld.global.nc.b16    %h3, [%rd11+628];\n\
+    cvt.f32.f16         %f76, %h3;\n\
+    ld.global.nc.s8     %r69, [%rd10+424];\n\
+    cvt.rn.f32.s32      %f77, %r69;\n\
+    ld.global.nc.u16    %r70, [%rd8+420];\n\
+    ld.global.nc.u16    %r71, [%rd8+422];\n\
+    prmt.b32            %r72, %r70, %r71, 0x5410;\n\
+    shr.u32             %r73, %r72, %r16;\n\
+    shl.b32             %r74, %r73, 1;\n\
+    ld.global.nc.u16    %r75, [%rd6+420];\n\
+    ld.global.nc.u16    %r76, [%rd6+422];\n\
+    prmt.b32            %r77, %r75, %r76, 0x5410;\n\
+    shr.u32             %r78, %r77, 3;\n\
+    lop3.b32            %r79, %r78, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r80, %r74, 0x60606060, %r79, 0x6A;\n\
 "
 "\
-  prmt.b32  %r97, %r95, %r96, 0x5410;\n  shr.u32   %r98, %r97, %r16;\n  shl.b32   %r99, %r98, 1;\n\
-  ld.global.nc.u16 %r100, [%rd6+630];\n  ld.global.nc.u16 %r101, [%rd6+632];\n\
-  prmt.b32  %r102, %r100, %r101, 0x5410;\n  shr.u32   %r103, %r102, 3;\n\
-  lop3.b32  %r104, %r103, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r105, %r99, 0x60606060, %r104, 0x6A;\n  prmt.b32  %r106, %r105, 0x3F000000, 0x7344;\n\
-  mov.b32   %f115, %r106;\n  sub.f32   %f116, %f115, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f117, %f118, %f119, %f120}, [%rd12+3328];\n\
-  prmt.b32  %r107, %r105, 0x3F000000, 0x7244;\n  mov.b32   %f121, %r107;\n\
-  sub.f32   %f122, %f121, 0f3FC00000;\n  prmt.b32  %r108, %r105, 0x3F000000, 0x7144;\n\
-  mov.b32   %f123, %r108;\n  sub.f32   %f124, %f123, 0f3FC00000;\n\
-  prmt.b32  %r109, %r105, 0x3F000000, 0x7044;\n  mov.b32   %f125, %r109;\n\
-  sub.f32   %f126, %f125, 0f3FC00000;\n  mul.f32   %f127, %f126, %f117;\n\
-  fma.rn.f32 %f128, %f124, %f118, %f127;\n  fma.rn.f32 %f129, %f122, %f119, %f128;\n\
-  fma.rn.f32 %f130, %f116, %f120, %f129;\n  ld.global.nc.s8 %r110, [%rd10+630];\n\
-  cvt.rn.f32.s32 %f131, %r110;\n  shl.b32   %r111, %r98, 5;\n  shl.b32   %r112, %r102, 1;\n\
-  lop3.b32  %r113, %r112, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-  lop3.b32  %r114, %r111, 0x60606060, %r113, 0x6A;\n  prmt.b32  %r115, %r114, 0x3F000000, 0x7344;\n\
-  mov.b32   %f132, %r115;\n  sub.f32   %f133, %f132, 0f3FC00000;\n\
-  ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd12+3072];\n\
-  prmt.b32  %r116, %r114, 0x3F000000, 0x7244;\n  mov.b32   %f138, %r116;\n\
-  sub.f32   %f139, %f138, 0f3FC00000;\n  prmt.b32  %r117, %r114, 0x3F000000, 0x7144;\n\
-  mov.b32   %f140, %r117;\n  sub.f32   %f141, %f140, 0f3FC00000;\n\
-  prmt.b32  %r118, %r114, 0x3F000000, 0x7044;\n  mov.b32   %f142, %r118;\n\
-  sub.f32   %f143, %f142, 0f3FC00000;\n  mul.f32   %f144, %f143, %f134;\n\
-  fma.rn.f32 %f145, %f141, %f135, %f144;\n  fma.rn.f32 %f146, %f139, %f136, %f145;\n\
-  fma.rn.f32 %f147, %f133, %f137, %f146;\n  fma.rn.f32 %f148, %f131, %f147, 0f00000000;\n\
-  fma.rn.f32 %f149, %f114, %f130, %f148;\n  fma.rn.f32 %f1, %f113, %f149, %f1;\n\
-  add.u64   %rd6, %rd6, 840;\n  add.u64   %rd8, %rd8, 840;\n  add.u64   %rd10, %rd10, 840;\n\
-  add.u64   %rd11, %rd11, 840;\n  add.u64   %rd12, %rd12, 4096;\n  add.u32   %r18, %r18, 1;\n\
-  setp.lt.u32 %p1, %r18, 4;\n  @%p1 bra  $turn_loop;\n  shr.u32   %r119, %r1, 5;\n\
-  and.b32   %r120, %r1, 31;\n  setp.eq.u32 %p2, %r120, 0;\n  selp.u32  %r121, %r119, 1, %p2;\n\
-  shfl.sync.bfly.b32 %f150, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f151, %f1, %f150;\n\
-  shfl.sync.bfly.b32 %f152, %f151, 8, 31, 0xFFFFFFFF;\n  add.f32   %f153, %f151, %f152;\n\
-  shfl.sync.bfly.b32 %f154, %f153, 4, 31, 0xFFFFFFFF;\n  add.f32   %f155, %f153, %f154;\n\
-  shfl.sync.bfly.b32 %f156, %f155, 2, 31, 0xFFFFFFFF;\n  add.f32   %f157, %f155, %f156;\n\
-  shfl.sync.bfly.b32 %f158, %f157, 1, 31, 0xFFFFFFFF;\n  add.f32   %f159, %f157, %f158;\n\
-  mul.f32   %f160, %f159, 0f42800000;\n  setp.lt.u32 %p3, %r121, 1;\n  @!%p3 bra $skip;\n\
-  add.u32   %r122, %r2, %r121;\n  cvt.u64.u32 %rd13, %r122;\n  shl.b64   %rd14, %rd13, 2;\n\
-  add.u64   %rd15, %rd1, %rd14;\n  st.global.f32 [%rd15], %f160;\n\n$skip:\n  ret;\n}\n\
+    prmt.b32            %r81, %r80, 0x3F000000, 0x7344;\n\
+    mov.b32             %f78, %r81;\n\
+    sub.f32             %f79, %f78, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f80, %f81, %f82, %f83}, [%rd12+2304];\n\
+    prmt.b32            %r82, %r80, 0x3F000000, 0x7244;\n\
+    mov.b32             %f84, %r82;\n\
+    sub.f32             %f85, %f84, 0f3FC00000;\n\
+    prmt.b32            %r83, %r80, 0x3F000000, 0x7144;\n\
+    mov.b32             %f86, %r83;\n\
+    sub.f32             %f87, %f86, 0f3FC00000;\n\
+    prmt.b32            %r84, %r80, 0x3F000000, 0x7044;\n\
+    mov.b32             %f88, %r84;\n\
+    sub.f32             %f89, %f88, 0f3FC00000;\n\
+    mul.f32             %f90, %f89, %f80;\n\
+    fma.rn.f32          %f91, %f87, %f81, %f90;\n\
+    fma.rn.f32          %f92, %f85, %f82, %f91;\n\
+    fma.rn.f32          %f93, %f79, %f83, %f92;\n\
+    ld.global.nc.s8     %r85, [%rd10+420];\n\
+    cvt.rn.f32.s32      %f94, %r85;\n\
+    shl.b32             %r86, %r73, 5;\n\
+    shl.b32             %r87, %r77, 1;\n\
+    lop3.b32            %r88, %r87, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r89, %r86, 0x60606060, %r88, 0x6A;\n\
+    prmt.b32            %r90, %r89, 0x3F000000, 0x7344;\n\
+    mov.b32             %f95, %r90;\n\
+    sub.f32             %f96, %f95, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f97, %f98, %f99, %f100}, [%rd12+2048];\n\
+    prmt.b32            %r91, %r89, 0x3F000000, 0x7244;\n\
+    mov.b32             %f101, %r91;\n\
+    sub.f32             %f102, %f101, 0f3FC00000;\n\
+    prmt.b32            %r92, %r89, 0x3F000000, 0x7144;\n\
+    mov.b32             %f103, %r92;\n\
+    sub.f32             %f104, %f103, 0f3FC00000;\n\
+    prmt.b32            %r93, %r89, 0x3F000000, 0x7044;\n\
+    mov.b32             %f105, %r93;\n\
+    sub.f32             %f106, %f105, 0f3FC00000;\n\
+    mul.f32             %f107, %f106, %f97;\n\
+    fma.rn.f32          %f108, %f104, %f98, %f107;\n\
+    fma.rn.f32          %f109, %f102, %f99, %f108;\n\
+    fma.rn.f32          %f110, %f96, %f100, %f109;\n\
+    fma.rn.f32          %f111, %f94, %f110, 0f00000000;\n\
+    fma.rn.f32          %f112, %f77, %f93, %f111;\n\
+    fma.rn.f32          %f1, %f76, %f112, %f1;\n\
+    ld.global.nc.b16    %h4, [%rd11+838];\n\
+    cvt.f32.f16         %f113, %h4;\n\
+    ld.global.nc.s8     %r94, [%rd10+634];\n\
+    cvt.rn.f32.s32      %f114, %r94;\n\
+    ld.global.nc.u16    %r95, [%rd8+630];\n\
+    ld.global.nc.u16    %r96, [%rd8+632];\n\
+    prmt.b32            %r97, %r95, %r96, 0x5410;\n\
+    shr.u32             %r98, %r97, %r16;\n\
+    shl.b32             %r99, %r98, 1;\n\
+    ld.global.nc.u16    %r100, [%rd6+630];\n\
+    ld.global.nc.u16    %r101, [%rd6+632];\n\
+    prmt.b32            %r102, %r100, %r101, 0x5410;\n\
+    shr.u32             %r103, %r102, 3;\n\
+    lop3.b32            %r104, %r103, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r105, %r99, 0x60606060, %r104, 0x6A;\n\
+    prmt.b32            %r106, %r105, 0x3F000000, 0x7344;\n\
+    mov.b32             %f115, %r106;\n\
+    sub.f32             %f116, %f115, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f117, %f118, %f119, %f120}, [%rd12+3328];\n\
+    prmt.b32            %r107, %r105, 0x3F000000, 0x7244;\n\
+    mov.b32             %f121, %r107;\n\
+    sub.f32             %f122, %f121, 0f3FC00000;\n\
+    prmt.b32            %r108, %r105, 0x3F000000, 0x7144;\n\
+    mov.b32             %f123, %r108;\n\
+    sub.f32             %f124, %f123, 0f3FC00000;\n\
+    prmt.b32            %r109, %r105, 0x3F000000, 0x7044;\n\
+    mov.b32             %f125, %r109;\n\
+    sub.f32             %f126, %f125, 0f3FC00000;\n\
+    mul.f32             %f127, %f126, %f117;\n\
+    fma.rn.f32          %f128, %f124, %f118, %f127;\n\
+    fma.rn.f32          %f129, %f122, %f119, %f128;\n\
+    fma.rn.f32          %f130, %f116, %f120, %f129;\n\
+    ld.global.nc.s8     %r110, [%rd10+630];\n\
+    cvt.rn.f32.s32      %f131, %r110;\n\
+    shl.b32             %r111, %r98, 5;\n\
+    shl.b32             %r112, %r102, 1;\n\
+    lop3.b32            %r113, %r112, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r114, %r111, 0x60606060, %r113, 0x6A;\n\
+    prmt.b32            %r115, %r114, 0x3F000000, 0x7344;\n\
+    mov.b32             %f132, %r115;\n\
+    sub.f32             %f133, %f132, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd12+3072];\n\
+    prmt.b32            %r116, %r114, 0x3F000000, 0x7244;\n\
+    mov.b32             %f138, %r116;\n\
+    sub.f32             %f139, %f138, 0f3FC00000;\n\
+    prmt.b32            %r117, %r114, 0x3F000000, 0x7144;\n\
+    mov.b32             %f140, %r117;\n\
+    sub.f32             %f141, %f140, 0f3FC00000;\n\
+    prmt.b32            %r118, %r114, 0x3F000000, 0x7044;\n\
+    mov.b32             %f142, %r118;\n\
+    sub.f32             %f143, %f142, 0f3FC00000;\n\
+    mul.f32             %f144, %f143, %f134;\n\
+    fma.rn.f32          %f145, %f141, %f135, %f144;\n\
+    fma.rn.f32          %f146, %f139, %f136, %f145;\n\
+    fma.rn.f32          %f147, %f133, %f137, %f146;\n\
+    fma.rn.f32          %f148, %f131, %f147, 0f00000000;\n\
+    fma.rn.f32          %f149, %f114, %f130, %f148;\n\
+    fma.rn.f32          %f1, %f113, %f149, %f1;\n\
+    add.u64             %rd6, %rd6, 840;\n\
+    add.u64             %rd8, %rd8, 840;\n\
+    add.u64             %rd10, %rd10, 840;\n\
+    add.u64             %rd11, %rd11, 840;\n\
+    add.u64             %rd12, %rd12, 4096;\n\
+    add.u32             %r18, %r18, 1;\n\
+    setp.lt.u32         %p1, %r18, 4;\n\
+    @%p1 bra            $turn_loop;\n\
+    shr.u32             %r119, %r1, 5;\n\
+    and.b32             %r120, %r1, 31;\n\
+    setp.eq.u32         %p2, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p2;\n\
+    shfl.sync.bfly.b32  %f150, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f151, %f1, %f150;\n\
+    shfl.sync.bfly.b32  %f152, %f151, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f153, %f151, %f152;\n\
+    shfl.sync.bfly.b32  %f154, %f153, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f155, %f153, %f154;\n\
+    shfl.sync.bfly.b32  %f156, %f155, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f157, %f155, %f156;\n\
+    shfl.sync.bfly.b32  %f158, %f157, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f159, %f157, %f158;\n\
+    mul.f32             %f160, %f159, 0f42800000;\n\
+    setp.lt.u32         %p3, %r121, 1;\n\
+    @!%p3 bra           $skip;\n\
+    add.u32             %r122, %r2, %r121;\n\
+    cvt.u64.u32         %rd13, %r122;\n\
+    shl.b64             %rd14, %rd13, 2;\n\
+    add.u64             %rd15, %rd1, %rd14;\n\
+    st.global.f32       [%rd15], %f160;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_q6k_gemv_k4096_n4096_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -3947,7 +5592,7 @@ static const ptxgen_config llama_q6k_gemv_k4096_n4096_config[] = {
 };
 const ptxgen_kernel llama_q6k_gemv_k4096_n4096 = {
     "q6k_gemv_k4096_n4096", "q6k_gemv_k4096_n4096",
-    llama_q6k_gemv_k4096_n4096_ptx, 11027, UINT64_C(0x3bec8ff5686cda7d),
+    llama_q6k_gemv_k4096_n4096_ptx, 14235, UINT64_C(0xb9b6d9fe5907a71d),
     "q6k_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q6k_gemv_k4096_n4096_params, 3,
@@ -3964,252 +5609,560 @@ const ptxgen_kernel llama_q6k_gemv_k4096_n4096 = {
 
 static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
 // stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=12 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
-// ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n.version 7.8\n.target sm_90\n.address_size 64\n\
-\n.extern .shared .align 16 .b32 activations[];\n\n\
-.visible .entry stream_gemv_q6k_k4096_n4096_m1_w12_r2(\n  .param .u64 y,\n  .param .u64 w,\n\
-  .param .u64 x)\n.reqntid 384, 1, 1\n.maxnreg 80\n{\n  .reg .pred %p<13>;\n  .reg .b16 %h<3>;\n\
-  .reg .b32 %r<421>;\n  .reg .f32 %f<110>;\n  .reg .b64 %rd<31>;\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %ctaid.x;\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  mov.u32   %r4, %nctaid.x;\n  and.b32   %r5, %r2, 31;               // lane\n\n  // stage x\n\
-  mad.lo.u32 %r6, %r1, 12, %r3;\n  mul.lo.u32 %r7, %r6, 2;\n  mul.lo.u32 %r8, %r4, 12;\n\
-  mul.lo.u32 %r9, %r8, 2;\n  mov.u32   %r10, %r3;                  // part\n\
-  setp.lt.u32 %p1, %r10, 8;\n  @!%p1 bra $part_done;\n\n$part_loop:\n  .pragma \"nounroll\";\n\
-  mad.lo.u32 %r11, %r10, 32, %r5;\n  and.b32   %r12, %r11, 0x7F;\n  shr.u32   %r13, %r12, 1;\n\
-  and.b32   %r14, %r13, 3;\n  shr.u32   %r15, %r11, 7;\n\
-  mov.u32   %r16, activations;          // activations\n  mad.lo.u32 %r17, %r15, 3072, %r16;\n\
-  shr.u32   %r18, %r12, 2;\n  shr.u32   %r19, %r18, 1;\n  mul.lo.u32 %r20, %r19, 2;\n\
-  and.b32   %r21, %r12, 1;\n  add.u32   %r22, %r20, %r21;\n  mad.lo.u32 %r23, %r10, 32, %r5;\n\
-  mad.wide.u32 %rd4, %r23, 64, %rd3;\n  ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
-  mov.b32   %r24, %f1;\n  and.b32   %r25, %r24, 0x7FFFFFFF;\n  max.u32   %r26, %r25, 228737632;\n\
-  mov.b32   %r27, %f2;\n  and.b32   %r28, %r27, 0x7FFFFFFF;\n  max.u32   %r29, %r26, %r28;\n\
-  mov.b32   %r30, %f3;\n  and.b32   %r31, %r30, 0x7FFFFFFF;\n  max.u32   %r32, %r29, %r31;\n\
-  mov.b32   %r33, %f4;\n  and.b32   %r34, %r33, 0x7FFFFFFF;\n  max.u32   %r35, %r32, %r34;\n\
-  ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n  mov.b32   %r36, %f5;\n\
-  and.b32   %r37, %r36, 0x7FFFFFFF;\n  max.u32   %r38, %r35, %r37;\n  mov.b32   %r39, %f6;\n\
-  and.b32   %r40, %r39, 0x7FFFFFFF;\n  max.u32   %r41, %r38, %r40;\n  mov.b32   %r42, %f7;\n\
-  and.b32   %r43, %r42, 0x7FFFFFFF;\n  max.u32   %r44, %r41, %r43;\n  mov.b32   %r45, %f8;\n\
-  and.b32   %r46, %r45, 0x7FFFFFFF;\n  max.u32   %r47, %r44, %r46;\n\
-  ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n  mov.b32   %r48, %f9;\n\
-  and.b32   %r49, %r48, 0x7FFFFFFF;\n  max.u32   %r50, %r47, %r49;\n  mov.b32   %r51, %f10;\n\
-  and.b32   %r52, %r51, 0x7FFFFFFF;\n  max.u32   %r53, %r50, %r52;\n  mov.b32   %r54, %f11;\n\
-  and.b32   %r55, %r54, 0x7FFFFFFF;\n  max.u32   %r56, %r53, %r55;\n  mov.b32   %r57, %f12;\n\
-  and.b32   %r58, %r57, 0x7FFFFFFF;\n  max.u32   %r59, %r56, %r58;\n\
-  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n  mov.b32   %r60, %f13;\n\
-  and.b32   %r61, %r60, 0x7FFFFFFF;\n  max.u32   %r62, %r59, %r61;\n  mov.b32   %r63, %f14;\n\
-  and.b32   %r64, %r63, 0x7FFFFFFF;\n  max.u32   %r65, %r62, %r64;\n  mov.b32   %r66, %f15;\n\
-  and.b32   %r67, %r66, 0x7FFFFFFF;\n  max.u32   %r68, %r65, %r67;\n  mov.b32   %r69, %f16;\n\
-  and.b32   %r70, %r69, 0x7FFFFFFF;\n  max.u32   %r71, %r68, %r70;\n\
-  shfl.sync.bfly.b32 %r72, %r71, 1, 31, 0xFFFFFFFF;\n  max.u32   %r73, %r71, %r72;\n\
-  mov.b32   %f17, %r73;\n  mul.f32   %f18, %f17, 0f3C010204;\n  rcp.approx.ftz.f32 %f19, %f18;\n\
-  fma.rn.f32 %f20, %f13, %f19, 0f4B400000;\n  mov.b32   %r74, %f20;\n\
-  fma.rn.f32 %f21, %f14, %f19, 0f4B400000;\n  mov.b32   %r75, %f21;\n\
-  prmt.b32  %r76, %r74, %r75, 64;\n  fma.rn.f32 %f22, %f15, %f19, 0f4B400000;\n\
-  mov.b32   %r77, %f22;\n  fma.rn.f32 %f23, %f16, %f19, 0f4B400000;\n  mov.b32   %r78, %f23;\n\
-  prmt.b32  %r79, %r77, %r78, 64;\n  prmt.b32  %r80, %r76, %r79, 0x5410;\n\
-  fma.rn.f32 %f24, %f9, %f19, 0f4B400000;\n  mov.b32   %r81, %f24;\n\
-  fma.rn.f32 %f25, %f10, %f19, 0f4B400000;\n  mov.b32   %r82, %f25;\n\
-  prmt.b32  %r83, %r81, %r82, 64;\n  fma.rn.f32 %f26, %f11, %f19, 0f4B400000;\n\
-  mov.b32   %r84, %f26;\n  fma.rn.f32 %f27, %f12, %f19, 0f4B400000;\n  mov.b32   %r85, %f27;\n\
-  prmt.b32  %r86, %r84, %r85, 64;\n  prmt.b32  %r87, %r83, %r86, 0x5410;\n\
-  fma.rn.f32 %f28, %f5, %f19, 0f4B400000;\n  mov.b32   %r88, %f28;\n\
-  fma.rn.f32 %f29, %f6, %f19, 0f4B400000;\n  mov.b32   %r89, %f29;\n  prmt.b32  %r90, %r88, %r89, 64;\n\
-  fma.rn.f32 %f30, %f7, %f19, 0f4B400000;\n  mov.b32   %r91, %f30;\n\
-  fma.rn.f32 %f31, %f8, %f19, 0f4B400000;\n  mov.b32   %r92, %f31;\n  prmt.b32  %r93, %r91, %r92, 64;\n\
-  prmt.b32  %r94, %r90, %r93, 0x5410;\n  fma.rn.f32 %f32, %f1, %f19, 0f4B400000;\n\
-  mov.b32   %r95, %f32;\n  fma.rn.f32 %f33, %f2, %f19, 0f4B400000;\n  mov.b32   %r96, %f33;\n\
-  prmt.b32  %r97, %r95, %r96, 64;\n  fma.rn.f32 %f34, %f3, %f19, 0f4B400000;\n  mov.b32   %r98, %f34;\n\
-  fma.rn.f32 %f35, %f4, %f19, 0f4B400000;\n  mov.b32   %r99, %f35;\n\
-  prmt.b32  %r100, %r98, %r99, 64;\n  prmt.b32  %r101, %r97, %r100, 0x5410;\n\
-  dp4a.u32.s32 %r102, 0x01010101, %r101, 0;\n  dp4a.u32.s32 %r103, 0x01010101, %r94, %r102;\n\
-  dp4a.u32.s32 %r104, 0x01010101, %r87, %r103;\n  dp4a.u32.s32 %r105, 0x01010101, %r80, %r104;\n\
-  setp.eq.u32 %p2, %r14, 3;\n  selp.s32  %r106, -128, -32, %p2;\n\
-  mad.lo.s32 %r107, %r105, %r106, 1262485504;\n  shr.u32   %r108, %r22, 2;\n\
-  mul.lo.u32 %r109, %r108, 210;\n  and.b32   %r110, %r22, 3;\n  shr.u32   %r111, %r110, 1;\n\
-  and.b32   %r112, %r110, 1;\n  mul.lo.u32 %r113, %r112, 16;\n  mad.lo.u32 %r114, %r111, 64, %r113;\n\
-  add.u32   %r115, %r109, %r114;\n  and.b32   %r116, %r115, 15;\n  sub.u32   %r117, 16, %r116;\n\
-  and.b32   %r118, %r117, 15;\n  and.b32   %r119, %r118, 8;\n  setp.ne.u32 %p3, %r119, 0;\n\
-  selp.s32  %r120, %r80, %r94, %p3;\n  selp.s32  %r121, %r87, %r101, %p3;\n\
-  and.b32   %r122, %r118, 4;\n  setp.ne.u32 %p4, %r122, 0;\n  selp.s32  %r123, %r120, %r121, %p4;\n\
-  selp.s32  %r124, %r101, %r87, %p3;\n  selp.s32  %r125, %r124, %r120, %p4;\n\
-  and.b32   %r126, %r118, 3;\n  mad.lo.u32 %r127, %r126, 4369, 12816;\n\
-  prmt.b32  %r128, %r123, %r125, %r127;\n  selp.s32  %r129, %r94, %r80, %p3;\n\
-  selp.s32  %r130, %r129, %r124, %p4;\n  prmt.b32  %r131, %r125, %r130, %r127;\n\
-  selp.s32  %r132, %r121, %r129, %p4;\n  prmt.b32  %r133, %r130, %r132, %r127;\n\
-  prmt.b32  %r134, %r132, %r123, %r127;\n  mad.lo.u32 %r135, %r14, 512, %r17;\n\
-  mad.lo.u32 %r136, %r22, 16, %r135;\n  st.shared.v4.s32 [%r136], {%r128, %r131, %r133, %r134};\n\
-  mad.lo.u32 %r137, %r14, 4, %r17;\n  mad.lo.u32 %r138, %r22, 16, %r137;\n  setp.eq.u32 %p5, %r14, 3;\n\
-  selp.f32  %f36, 0f3E800000, 0f3F800000, %p5;\n  mul.f32   %f37, %f18, %f36;\n\
-  mov.b32   %r139, %f37;\n  st.shared.u32 [%r138+2048], %r139;\n  st.shared.u32 [%r138+2560], %r107;\n\
-  add.u32   %r10, %r10, 12;\n  setp.lt.u32 %p6, %r10, 8;\n  @%p6 bra  $part_loop;\n\n$part_done:\n\
-  bar.sync  0;\n\n  // stream weights\n  shr.u32   %r140, %r5, 2;\n  and.b32   %r141, %r5, 3;\n\
-  shr.u32   %r142, %r141, 1;\n  and.b32   %r143, %r141, 1;\n  mul.lo.u32 %r144, %r143, 16;\n\
-  mad.lo.u32 %r145, %r142, 64, %r144;\n  mov.u32   %r146, activations;         // activations\n\
-  mad.lo.u32 %r147, %r5, 16, %r146;\n  mul.lo.u32 %r148, %r140, 210;\n\
-  add.u32   %r149, %r148, %r145;\n  and.b32   %r150, %r149, 15;\n  mul.lo.u32 %r151, %r150, 4;\n\
-  shl.b64   %rd5, 1, %r151;\n  sub.u64   %rd6, %rd5, 1;\n  shr.u64   %rd7, %rd6, 48;\n\
-  cvt.u32.u64 %r152, %rd7;\n  lop3.b32  %r153, %r152, 0x4444, 0x3210, 0xEA;\n\
-  shr.u64   %rd8, %rd6, 32;\n  cvt.u32.u64 %r154, %rd8;\n\
-  lop3.b32  %r155, %r154, 0x4444, 0x3210, 0xEA;\n  shr.u64   %rd9, %rd6, 16;\n\
-  cvt.u32.u64 %r156, %rd9;\n  lop3.b32  %r157, %r156, 0x4444, 0x3210, 0xEA;\n\
-  cvt.u32.u64 %r158, %rd6;\n  lop3.b32  %r159, %r158, 0x4444, 0x3210, 0xEA;\n\
-  mov.u32   %r160, %r7;                 // row\n  setp.lt.u32 %p7, %r160, 4096;\n\
-  @!%p7 bra $row_done;\n\n$row_loop:\n  .pragma \"nounroll\";\n\
-  mad.wide.u32 %rd10, %r160, 3360, %rd2; // &w[row]\n  mov.f32   %f38, 0f00000000;\n\
-  mov.f32   %f39, 0f00000000;\n  mad.wide.u32 %rd11, %r140, 210, %rd10;\n  shr.u32   %r161, %r141, 1;\n\
-  and.b32   %r162, %r141, 1;\n  mad.lo.u32 %r163, %r161, 8, %r162;\n  cvt.u64.u32 %rd12, %r163;\n\
-  add.u64   %rd13, %rd11, %rd12;\n  cvt.u64.u32 %rd14, %r145;\n  add.u64   %rd15, %rd11, %rd14;\n\
-  and.b64   %rd16, %rd15, 0xFFFFFFFFFFFFFFF0;\n\
+// ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n\
+.version 7.8\n\
+.target sm_90\n\
+.address_size 64\n\
+\n\
+.extern .shared .align 16 .b32 activations[];\n\
+\n\
+.visible .entry stream_gemv_q6k_k4096_n4096_m1_w12_r2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 384, 1, 1\n\
+.maxnreg 80\n\
+{\n\
+    .reg .pred  %p<13>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<421>;\n\
+    .reg .f32   %f<110>;\n\
+    .reg .b64   %rd<31>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    mov.u32             %r4, %nctaid.x;\n\
+    and.b32             %r5, %r2, 31;                           // lane\n\
+\n\
+    // stage x\n\
+    mad.lo.u32          %r6, %r1, 12, %r3;\n\
+    mul.lo.u32          %r7, %r6, 2;\n\
+    mul.lo.u32          %r8, %r4, 12;\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    mov.u32             %r10, %r3;                              // part\n\
+    setp.lt.u32         %p1, %r10, 8;\n\
+    @!%p1 bra           $part_done;\n\
+\n\
+$part_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.lo.u32          %r11, %r10, 32, %r5;\n\
+    and.b32             %r12, %r11, 0x7F;\n\
+    shr.u32             %r13, %r12, 1;\n\
+    and.b32             %r14, %r13, 3;\n\
+    shr.u32             %r15, %r11, 7;\n\
+    mov.u32             %r16, activations;                      // activations\n\
+    mad.lo.u32          %r17, %r15, 3072, %r16;\n\
+    shr.u32             %r18, %r12, 2;\n\
+    shr.u32             %r19, %r18, 1;\n\
+    mul.lo.u32          %r20, %r19, 2;\n\
+    and.b32             %r21, %r12, 1;\n\
+    add.u32             %r22, %r20, %r21;\n\
+    mad.lo.u32          %r23, %r10, 32, %r5;\n\
+    mad.wide.u32        %rd4, %r23, 64, %rd3;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
+    mov.b32             %r24, %f1;\n\
+    and.b32             %r25, %r24, 0x7FFFFFFF;\n\
+    max.u32             %r26, %r25, 228737632;\n\
+    mov.b32             %r27, %f2;\n\
+    and.b32             %r28, %r27, 0x7FFFFFFF;\n\
+    max.u32             %r29, %r26, %r28;\n\
+    mov.b32             %r30, %f3;\n\
+    and.b32             %r31, %r30, 0x7FFFFFFF;\n\
+    max.u32             %r32, %r29, %r31;\n\
+    mov.b32             %r33, %f4;\n\
+    and.b32             %r34, %r33, 0x7FFFFFFF;\n\
+    max.u32             %r35, %r32, %r34;\n\
+    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
+    mov.b32             %r36, %f5;\n\
+    and.b32             %r37, %r36, 0x7FFFFFFF;\n\
+    max.u32             %r38, %r35, %r37;\n\
+    mov.b32             %r39, %f6;\n\
+    and.b32             %r40, %r39, 0x7FFFFFFF;\n\
+    max.u32             %r41, %r38, %r40;\n\
+    mov.b32             %r42, %f7;\n\
+    and.b32             %r43, %r42, 0x7FFFFFFF;\n\
+    max.u32             %r44, %r41, %r43;\n\
+    mov.b32             %r45, %f8;\n\
+    and.b32             %r46, %r45, 0x7FFFFFFF;\n\
+    max.u32             %r47, %r44, %r46;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
+    mov.b32             %r48, %f9;\n\
+    and.b32             %r49, %r48, 0x7FFFFFFF;\n\
+    max.u32             %r50, %r47, %r49;\n\
+    mov.b32             %r51, %f10;\n\
+    and.b32             %r52, %r51, 0x7FFFFFFF;\n\
+    max.u32             %r53, %r50, %r52;\n\
+    mov.b32             %r54, %f11;\n\
+    and.b32             %r55, %r54, 0x7FFFFFFF;\n\
+    max.u32             %r56, %r53, %r55;\n\
+    mov.b32             %r57, %f12;\n\
+    and.b32             %r58, %r57, 0x7FFFFFFF;\n\
+    max.u32             %r59, %r56, %r58;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
+    mov.b32             %r60, %f13;\n\
+    and.b32             %r61, %r60, 0x7FFFFFFF;\n\
+    max.u32             %r62, %r59, %r61;\n\
+    mov.b32             %r63, %f14;\n\
+    and.b32             %r64, %r63, 0x7FFFFFFF;\n\
+    max.u32             %r65, %r62, %r64;\n\
+    mov.b32             %r66, %f15;\n\
+    and.b32             %r67, %r66, 0x7FFFFFFF;\n\
+    max.u32             %r68, %r65, %r67;\n\
+    mov.b32             %r69, %f16;\n\
+    and.b32             %r70, %r69, 0x7FFFFFFF;\n\
+    max.u32             %r71, %r68, %r70;\n\
+    shfl.sync.bfly.b32  %r72, %r71, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r73, %r71, %r72;\n\
+    mov.b32             %f17, %r73;\n\
+    mul.f32             %f18, %f17, 0f3C010204;\n\
+    rcp.approx.ftz.f32  %f19, %f18;\n\
+    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
+    mov.b32             %r74, %f20;\n\
+    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
+    mov.b32             %r75, %f21;\n\
+    prmt.b32            %r76, %r74, %r75, 64;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r77, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r78, %f23;\n\
+    prmt.b32            %r79, %r77, %r78, 64;\n\
+    prmt.b32            %r80, %r76, %r79, 0x5410;\n\
+    fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
+    mov.b32             %r81, %f24;\n\
+    fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
+    mov.b32             %r82, %f25;\n\
+    prmt.b32            %r83, %r81, %r82, 64;\n\
+    fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r84, %f26;\n\
+    fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r85, %f27;\n\
+    prmt.b32            %r86, %r84, %r85, 64;\n\
+    prmt.b32            %r87, %r83, %r86, 0x5410;\n\
+    fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
+    mov.b32             %r88, %f28;\n\
+    fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
+    mov.b32             %r89, %f29;\n\
+    prmt.b32            %r90, %r88, %r89, 64;\n\
+    fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r91, %f30;\n\
+    fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r92, %f31;\n\
+    prmt.b32            %r93, %r91, %r92, 64;\n\
+    prmt.b32            %r94, %r90, %r93, 0x5410;\n\
+    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
+    mov.b32             %r95, %f32;\n\
+    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
+    mov.b32             %r96, %f33;\n\
+    prmt.b32            %r97, %r95, %r96, 64;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r98, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r99, %f35;\n\
+    prmt.b32            %r100, %r98, %r99, 64;\n\
+    prmt.b32            %r101, %r97, %r100, 0x5410;\n\
+    dp4a.u32.s32        %r102, 0x01010101, %r101, 0;\n\
+    dp4a.u32.s32        %r103, 0x01010101, %r94, %r102;\n\
+    dp4a.u32.s32        %r104, 0x01010101, %r87, %r103;\n\
+    dp4a.u32.s32        %r105, 0x01010101, %r80, %r104;\n\
+    setp.eq.u32         %p2, %r14, 3;\n\
+    selp.s32            %r106, -128, -32, %p2;\n\
+    mad.lo.s32          %r107, %r105, %r106, 1262485504;\n\
+    shr.u32             %r108, %r22, 2;\n\
+    mul.lo.u32          %r109, %r108, 210;\n\
+    and.b32             %r110, %r22, 3;\n\
+    shr.u32             %r111, %r110, 1;\n\
+    and.b32             %r112, %r110, 1;\n\
+    mul.lo.u32          %r113, %r112, 16;\n\
+    mad.lo.u32          %r114, %r111, 64, %r113;\n\
+    add.u32             %r115, %r109, %r114;\n\
+    and.b32             %r116, %r115, 15;\n\
+    sub.u32             %r117, 16, %r116;\n\
+    and.b32             %r118, %r117, 15;\n\
+    and.b32             %r119, %r118, 8;\n\
+    setp.ne.u32         %p3, %r119, 0;\n\
+    selp.s32            %r120, %r80, %r94, %p3;\n\
+    selp.s32            %r121, %r87, %r101, %p3;\n\
+    and.b32             %r122, %r118, 4;\n\
+    setp.ne.u32         %p4, %r122, 0;\n\
+    selp.s32            %r123, %r120, %r121, %p4;\n\
+    selp.s32            %r124, %r101, %r87, %p3;\n\
+    selp.s32            %r125, %r124, %r120, %p4;\n\
+    and.b32             %r126, %r118, 3;\n\
+    mad.lo.u32          %r127, %r126, 4369, 12816;\n\
+    prmt.b32            %r128, %r123, %r125, %r127;\n\
+    selp.s32            %r129, %r94, %r80, %p3;\n\
+    selp.s32            %r130, %r129, %r124, %p4;\n\
+    prmt.b32            %r131, %r125, %r130, %r127;\n\
+    selp.s32            %r132, %r121, %r129, %p4;\n\
+    prmt.b32            %r133, %r130, %r132, %r127;\n\
 "
 "\
-  mul.lo.u32 %r164, %r161, 32;\n  sub.u32   %r165, 128, %r164;\n  cvt.u64.u32 %rd17, %r165;\n\
-  add.u64   %rd18, %rd16, %rd17;\n  mov.u32   %r166, 0;                   // turn\n\n\
-$turn_loop:                             // 128 weights a lane\n  .pragma \"nounroll\";\n\
-  mul.wide.u32 %rd19, %r166, 1680;\n  add.u64   %rd20, %rd11, %rd19;\n\
-  add.u64   %rd21, %rd13, %rd19;\n  mad.lo.u32 %r167, %r166, 3072, %r147;\n\
-  add.u64   %rd22, %rd16, %rd19;\n  add.u64   %rd23, %rd18, %rd19;\n  add.u64   %rd24, %rd11, %rd19;\n\
-  ld.global.nc.b16 %h1, [%rd24+208];\n  cvt.f32.f16 %f40, %h1;\n  add.u64   %rd25, %rd13, %rd19;\n\
-  ld.global.nc.s8 %r168, [%rd25+198];\n  cvt.rn.f32.s32 %f41, %r168;\n\
-  ld.shared.v4.f32 {%f42, %f43, %f44, %f45}, [%r167+2048];\n  mul.f32   %f46, %f41, %f45;\n\
-  add.u64   %rd26, %rd16, %rd19;\n  ld.global.nc.v4.u32 {%r169, %r170, %r171, %r172}, [%rd26+32];\n\
-  ld.global.nc.v4.u32 {%r173, %r174, %r175, %r176}, [%rd26+48];\n\
-  prmt.b32  %r177, %r172, %r176, %r153;\n  shr.u32   %r178, %r177, 2;\n\
-  add.u64   %rd27, %rd18, %rd19;\n  ld.global.nc.v4.u32 {%r179, %r180, %r181, %r182}, [%rd27];\n\
-  ld.global.nc.v4.u32 {%r183, %r184, %r185, %r186}, [%rd27+16];\n\
-  prmt.b32  %r187, %r182, %r186, %r153;\n  and.b32   %r188, %r187, 0xC0C0C0C0;\n\
-  lop3.b32  %r189, %r178, 0x3C3C3C3C, %r188, 0xEA;\n\
-  ld.shared.v4.s32 {%r190, %r191, %r192, %r193}, [%r167+1536];\n\
-  prmt.b32  %r194, %r171, %r175, %r155;\n  shr.u32   %r195, %r194, 2;\n\
-  prmt.b32  %r196, %r181, %r185, %r155;\n  and.b32   %r197, %r196, 0xC0C0C0C0;\n\
-  lop3.b32  %r198, %r195, 0x3C3C3C3C, %r197, 0xEA;\n  prmt.b32  %r199, %r170, %r174, %r157;\n\
-  shr.u32   %r200, %r199, 2;\n  prmt.b32  %r201, %r180, %r184, %r157;\n\
-  and.b32   %r202, %r201, 0xC0C0C0C0;\n  lop3.b32  %r203, %r200, 0x3C3C3C3C, %r202, 0xEA;\n\
-  prmt.b32  %r204, %r169, %r173, %r159;\n  shr.u32   %r205, %r204, 2;\n\
-  prmt.b32  %r206, %r179, %r183, %r159;\n  and.b32   %r207, %r206, 0xC0C0C0C0;\n\
-  lop3.b32  %r208, %r205, 0x3C3C3C3C, %r207, 0xEA;\n\
-  ld.shared.v4.f32 {%f47, %f48, %f49, %f50}, [%r167+2560];\n  mov.b32   %r209, %f50;\n\
-  dp4a.u32.s32 %r210, %r208, %r190, %r209;\n  dp4a.u32.s32 %r211, %r203, %r191, %r210;\n\
-  dp4a.u32.s32 %r212, %r198, %r192, %r211;\n  dp4a.u32.s32 %r213, %r189, %r193, %r212;\n\
-  mov.b32   %f51, %r213;\n  sub.f32   %f52, %f51, 0f4B400000;\n  ld.global.nc.s8 %r214, [%rd25+196];\n\
-  cvt.rn.f32.s32 %f53, %r214;\n  mul.f32   %f54, %f53, %f44;\n\
-  ld.global.nc.v4.u32 {%r215, %r216, %r217, %r218}, [%rd26];\n\
-  ld.global.nc.v4.u32 {%r219, %r220, %r221, %r222}, [%rd26+16];\n\
-  prmt.b32  %r223, %r218, %r222, %r153;\n  shr.u32   %r224, %r223, 4;\n\
-  and.b32   %r225, %r187, 0x30303030;\n  lop3.b32  %r226, %r224, 0x0F0F0F0F, %r225, 0xEA;\n\
-  ld.shared.v4.s32 {%r227, %r228, %r229, %r230}, [%r167+1024];\n\
-  prmt.b32  %r231, %r217, %r221, %r155;\n  shr.u32   %r232, %r231, 4;\n\
-  and.b32   %r233, %r196, 0x30303030;\n  lop3.b32  %r234, %r232, 0x0F0F0F0F, %r233, 0xEA;\n\
-  prmt.b32  %r235, %r216, %r220, %r157;\n  shr.u32   %r236, %r235, 4;\n\
-  and.b32   %r237, %r201, 0x30303030;\n  lop3.b32  %r238, %r236, 0x0F0F0F0F, %r237, 0xEA;\n\
-  prmt.b32  %r239, %r215, %r219, %r159;\n  shr.u32   %r240, %r239, 4;\n\
-  and.b32   %r241, %r206, 0x30303030;\n  lop3.b32  %r242, %r240, 0x0F0F0F0F, %r241, 0xEA;\n\
-  mov.b32   %r243, %f49;\n  dp4a.u32.s32 %r244, %r242, %r227, %r243;\n\
-  dp4a.u32.s32 %r245, %r238, %r228, %r244;\n  dp4a.u32.s32 %r246, %r234, %r229, %r245;\n\
-  dp4a.u32.s32 %r247, %r226, %r230, %r246;\n  mov.b32   %f55, %r247;\n\
-  sub.f32   %f56, %f55, 0f4B400000;\n  ld.global.nc.s8 %r248, [%rd25+194];\n\
-  cvt.rn.f32.s32 %f57, %r248;\n  mul.f32   %f58, %f57, %f43;\n  shl.b32   %r249, %r187, 2;\n\
-  and.b32   %r250, %r249, 0x30303030;\n  lop3.b32  %r251, %r177, 0x0F0F0F0F, %r250, 0xEA;\n\
-  ld.shared.v4.s32 {%r252, %r253, %r254, %r255}, [%r167+512];\n  shl.b32   %r256, %r196, 2;\n\
-  and.b32   %r257, %r256, 0x30303030;\n  lop3.b32  %r258, %r194, 0x0F0F0F0F, %r257, 0xEA;\n\
-  shl.b32   %r259, %r201, 2;\n  and.b32   %r260, %r259, 0x30303030;\n\
-  lop3.b32  %r261, %r199, 0x0F0F0F0F, %r260, 0xEA;\n  shl.b32   %r262, %r206, 2;\n\
-  and.b32   %r263, %r262, 0x30303030;\n  lop3.b32  %r264, %r204, 0x0F0F0F0F, %r263, 0xEA;\n\
-  mov.b32   %r265, %f48;\n  dp4a.u32.s32 %r266, %r264, %r252, %r265;\n\
-  dp4a.u32.s32 %r267, %r261, %r253, %r266;\n  dp4a.u32.s32 %r268, %r258, %r254, %r267;\n\
-  dp4a.u32.s32 %r269, %r251, %r255, %r268;\n  mov.b32   %f59, %r269;\n\
-  sub.f32   %f60, %f59, 0f4B400000;\n  ld.global.nc.s8 %r270, [%rd25+192];\n\
-  cvt.rn.f32.s32 %f61, %r270;\n  mul.f32   %f62, %f61, %f42;\n  shl.b32   %r271, %r187, 4;\n\
-  and.b32   %r272, %r271, 0x30303030;\n  lop3.b32  %r273, %r223, 0x0F0F0F0F, %r272, 0xEA;\n\
-  ld.shared.v4.s32 {%r274, %r275, %r276, %r277}, [%r167];\n  shl.b32   %r278, %r196, 4;\n\
-  and.b32   %r279, %r278, 0x30303030;\n  lop3.b32  %r280, %r231, 0x0F0F0F0F, %r279, 0xEA;\n\
-  shl.b32   %r281, %r201, 4;\n  and.b32   %r282, %r281, 0x30303030;\n\
-  lop3.b32  %r283, %r235, 0x0F0F0F0F, %r282, 0xEA;\n  shl.b32   %r284, %r206, 4;\n\
-  and.b32   %r285, %r284, 0x30303030;\n  lop3.b32  %r286, %r239, 0x0F0F0F0F, %r285, 0xEA;\n\
-  mov.b32   %r287, %f47;\n  dp4a.u32.s32 %r288, %r286, %r274, %r287;\n\
-  dp4a.u32.s32 %r289, %r283, %r275, %r288;\n  dp4a.u32.s32 %r290, %r280, %r276, %r289;\n\
-  dp4a.u32.s32 %r291, %r273, %r277, %r290;\n  mov.b32   %f63, %r291;\n\
-  sub.f32   %f64, %f63, 0f4B400000;\n  mul.f32   %f65, %f62, %f64;\n\
-  fma.rn.f32 %f66, %f58, %f60, %f65;\n  fma.rn.f32 %f67, %f54, %f56, %f66;\n\
-  fma.rn.f32 %f68, %f46, %f52, %f67;\n  fma.rn.f32 %f38, %f40, %f68, %f38;\n\
-  ld.global.nc.b16 %h2, [%rd20+3568];\n  cvt.f32.f16 %f69, %h2;\n\
-  ld.global.nc.s8 %r292, [%rd21+3558];\n  cvt.rn.f32.s32 %f70, %r292;\n\
-  ld.shared.v4.f32 {%f71, %f72, %f73, %f74}, [%r167+2048];\n  mul.f32   %f75, %f70, %f74;\n\
-  ld.global.nc.v4.u32 {%r293, %r294, %r295, %r296}, [%rd22+3392];\n\
-  ld.global.nc.v4.u32 {%r297, %r298, %r299, %r300}, [%rd22+3408];\n\
-  prmt.b32  %r301, %r296, %r300, %r153;\n  shr.u32   %r302, %r301, 2;\n\
-  ld.global.nc.v4.u32 {%r303, %r304, %r305, %r306}, [%rd23+3360];\n\
-  ld.global.nc.v4.u32 {%r307, %r308, %r309, %r310}, [%rd23+3376];\n\
-  prmt.b32  %r311, %r306, %r310, %r153;\n  and.b32   %r312, %r311, 0xC0C0C0C0;\n\
-  lop3.b32  %r313, %r302, 0x3C3C3C3C, %r312, 0xEA;\n\
-  ld.shared.v4.s32 {%r314, %r315, %r316, %r317}, [%r167+1536];\n\
-  prmt.b32  %r318, %r295, %r299, %r155;\n  shr.u32   %r319, %r318, 2;\n\
-  prmt.b32  %r320, %r305, %r309, %r155;\n  and.b32   %r321, %r320, 0xC0C0C0C0;\n\
-  lop3.b32  %r322, %r319, 0x3C3C3C3C, %r321, 0xEA;\n  prmt.b32  %r323, %r294, %r298, %r157;\n\
-  shr.u32   %r324, %r323, 2;\n  prmt.b32  %r325, %r304, %r308, %r157;\n\
-  and.b32   %r326, %r325, 0xC0C0C0C0;\n  lop3.b32  %r327, %r324, 0x3C3C3C3C, %r326, 0xEA;\n\
-  prmt.b32  %r328, %r293, %r297, %r159;\n  shr.u32   %r329, %r328, 2;\n\
-  prmt.b32  %r330, %r303, %r307, %r159;\n  and.b32   %r331, %r330, 0xC0C0C0C0;\n\
-  lop3.b32  %r332, %r329, 0x3C3C3C3C, %r331, 0xEA;\n\
-  ld.shared.v4.f32 {%f76, %f77, %f78, %f79}, [%r167+2560];\n  mov.b32   %r333, %f79;\n\
-  dp4a.u32.s32 %r334, %r332, %r314, %r333;\n  dp4a.u32.s32 %r335, %r327, %r315, %r334;\n\
-  dp4a.u32.s32 %r336, %r322, %r316, %r335;\n  dp4a.u32.s32 %r337, %r313, %r317, %r336;\n\
-  mov.b32   %f80, %r337;\n  sub.f32   %f81, %f80, 0f4B400000;\n  ld.global.nc.s8 %r338, [%rd21+3556];\n\
-  cvt.rn.f32.s32 %f82, %r338;\n  mul.f32   %f83, %f82, %f73;\n\
-  ld.global.nc.v4.u32 {%r339, %r340, %r341, %r342}, [%rd22+3360];\n\
-  ld.global.nc.v4.u32 {%r343, %r344, %r345, %r346}, [%rd22+3376];\n\
-  prmt.b32  %r347, %r342, %r346, %r153;\n  shr.u32   %r348, %r347, 4;\n\
-  and.b32   %r349, %r311, 0x30303030;\n  lop3.b32  %r350, %r348, 0x0F0F0F0F, %r349, 0xEA;\n\
-  ld.shared.v4.s32 {%r351, %r352, %r353, %r354}, [%r167+1024];\n\
-  prmt.b32  %r355, %r341, %r345, %r155;\n  shr.u32   %r356, %r355, 4;\n\
-  and.b32   %r357, %r320, 0x30303030;\n  lop3.b32  %r358, %r356, 0x0F0F0F0F, %r357, 0xEA;\n\
-  prmt.b32  %r359, %r340, %r344, %r157;\n  shr.u32   %r360, %r359, 4;\n\
-  and.b32   %r361, %r325, 0x30303030;\n  lop3.b32  %r362, %r360, 0x0F0F0F0F, %r361, 0xEA;\n\
-  prmt.b32  %r363, %r339, %r343, %r159;\n  shr.u32   %r364, %r363, 4;\n\
-  and.b32   %r365, %r330, 0x30303030;\n  lop3.b32  %r366, %r364, 0x0F0F0F0F, %r365, 0xEA;\n\
-  mov.b32   %r367, %f78;\n\
+    prmt.b32            %r134, %r132, %r123, %r127;\n\
+    mad.lo.u32          %r135, %r14, 512, %r17;\n\
+    mad.lo.u32          %r136, %r22, 16, %r135;\n\
+    st.shared.v4.s32    [%r136], {%r128, %r131, %r133, %r134};\n\
+    mad.lo.u32          %r137, %r14, 4, %r17;\n\
+    mad.lo.u32          %r138, %r22, 16, %r137;\n\
+    setp.eq.u32         %p5, %r14, 3;\n\
+    selp.f32            %f36, 0f3E800000, 0f3F800000, %p5;\n\
+    mul.f32             %f37, %f18, %f36;\n\
+    mov.b32             %r139, %f37;\n\
+    st.shared.u32       [%r138+2048], %r139;\n\
+    st.shared.u32       [%r138+2560], %r107;\n\
+    add.u32             %r10, %r10, 12;\n\
+    setp.lt.u32         %p6, %r10, 8;\n\
+    @%p6 bra            $part_loop;\n\
+\n\
+$part_done:\n\
+    bar.sync            0;\n\
+\n\
+    // stream weights\n\
+    shr.u32             %r140, %r5, 2;\n\
+    and.b32             %r141, %r5, 3;\n\
+    shr.u32             %r142, %r141, 1;\n\
+    and.b32             %r143, %r141, 1;\n\
+    mul.lo.u32          %r144, %r143, 16;\n\
+    mad.lo.u32          %r145, %r142, 64, %r144;\n\
+    mov.u32             %r146, activations;                     // activations\n\
+    mad.lo.u32          %r147, %r5, 16, %r146;\n\
+    mul.lo.u32          %r148, %r140, 210;\n\
+    add.u32             %r149, %r148, %r145;\n\
+    and.b32             %r150, %r149, 15;\n\
+    mul.lo.u32          %r151, %r150, 4;\n\
+    shl.b64             %rd5, 1, %r151;\n\
+    sub.u64             %rd6, %rd5, 1;\n\
+    shr.u64             %rd7, %rd6, 48;\n\
+    cvt.u32.u64         %r152, %rd7;\n\
+    lop3.b32            %r153, %r152, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd8, %rd6, 32;\n\
+    cvt.u32.u64         %r154, %rd8;\n\
+    lop3.b32            %r155, %r154, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd9, %rd6, 16;\n\
+    cvt.u32.u64         %r156, %rd9;\n\
+    lop3.b32            %r157, %r156, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r158, %rd6;\n\
+    lop3.b32            %r159, %r158, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r160, %r7;                             // row\n\
+    setp.lt.u32         %p7, %r160, 4096;\n\
+    @!%p7 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd10, %r160, 3360, %rd2;               // &w[row]\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mad.wide.u32        %rd11, %r140, 210, %rd10;\n\
+    shr.u32             %r161, %r141, 1;\n\
+    and.b32             %r162, %r141, 1;\n\
+    mad.lo.u32          %r163, %r161, 8, %r162;\n\
+    cvt.u64.u32         %rd12, %r163;\n\
+    add.u64             %rd13, %rd11, %rd12;\n\
+    cvt.u64.u32         %rd14, %r145;\n\
+    add.u64             %rd15, %rd11, %rd14;\n\
+    and.b64             %rd16, %rd15, 0xFFFFFFFFFFFFFFF0;\n\
+    mul.lo.u32          %r164, %r161, 32;\n\
+    sub.u32             %r165, 128, %r164;\n\
+    cvt.u64.u32         %rd17, %r165;\n\
+    add.u64             %rd18, %rd16, %rd17;\n\
+    mov.u32             %r166, 0;                               // turn\n\
+\n\
+$turn_loop:                                                     // 128 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    mul.wide.u32        %rd19, %r166, 1680;\n\
+    add.u64             %rd20, %rd11, %rd19;\n\
+    add.u64             %rd21, %rd13, %rd19;\n\
+    mad.lo.u32          %r167, %r166, 3072, %r147;\n\
+    add.u64             %rd22, %rd16, %rd19;\n\
+    add.u64             %rd23, %rd18, %rd19;\n\
+    add.u64             %rd24, %rd11, %rd19;\n\
+    ld.global.nc.b16    %h1, [%rd24+208];\n\
+    cvt.f32.f16         %f40, %h1;\n\
+    add.u64             %rd25, %rd13, %rd19;\n\
+    ld.global.nc.s8     %r168, [%rd25+198];\n\
+    cvt.rn.f32.s32      %f41, %r168;\n\
+    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r167+2048];\n\
+    mul.f32             %f46, %f41, %f45;\n\
+    add.u64             %rd26, %rd16, %rd19;\n\
+    ld.global.nc.v4.u32 {%r169, %r170, %r171, %r172}, [%rd26+32];\n\
+    ld.global.nc.v4.u32 {%r173, %r174, %r175, %r176}, [%rd26+48];\n\
+    prmt.b32            %r177, %r172, %r176, %r153;\n\
+    shr.u32             %r178, %r177, 2;\n\
+    add.u64             %rd27, %rd18, %rd19;\n\
+    ld.global.nc.v4.u32 {%r179, %r180, %r181, %r182}, [%rd27];\n\
+    ld.global.nc.v4.u32 {%r183, %r184, %r185, %r186}, [%rd27+16];\n\
+    prmt.b32            %r187, %r182, %r186, %r153;\n\
+    and.b32             %r188, %r187, 0xC0C0C0C0;\n\
+    lop3.b32            %r189, %r178, 0x3C3C3C3C, %r188, 0xEA;\n\
+    ld.shared.v4.s32    {%r190, %r191, %r192, %r193}, [%r167+1536];\n\
+    prmt.b32            %r194, %r171, %r175, %r155;\n\
+    shr.u32             %r195, %r194, 2;\n\
+    prmt.b32            %r196, %r181, %r185, %r155;\n\
+    and.b32             %r197, %r196, 0xC0C0C0C0;\n\
+    lop3.b32            %r198, %r195, 0x3C3C3C3C, %r197, 0xEA;\n\
+    prmt.b32            %r199, %r170, %r174, %r157;\n\
+    shr.u32             %r200, %r199, 2;\n\
+    prmt.b32            %r201, %r180, %r184, %r157;\n\
+    and.b32             %r202, %r201, 0xC0C0C0C0;\n\
+    lop3.b32            %r203, %r200, 0x3C3C3C3C, %r202, 0xEA;\n\
+    prmt.b32            %r204, %r169, %r173, %r159;\n\
+    shr.u32             %r205, %r204, 2;\n\
+    prmt.b32            %r206, %r179, %r183, %r159;\n\
+    and.b32             %r207, %r206, 0xC0C0C0C0;\n\
+    lop3.b32            %r208, %r205, 0x3C3C3C3C, %r207, 0xEA;\n\
+    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r167+2560];\n\
+    mov.b32             %r209, %f50;\n\
+    dp4a.u32.s32        %r210, %r208, %r190, %r209;\n\
+    dp4a.u32.s32        %r211, %r203, %r191, %r210;\n\
+    dp4a.u32.s32        %r212, %r198, %r192, %r211;\n\
+    dp4a.u32.s32        %r213, %r189, %r193, %r212;\n\
+    mov.b32             %f51, %r213;\n\
+    sub.f32             %f52, %f51, 0f4B400000;\n\
+    ld.global.nc.s8     %r214, [%rd25+196];\n\
+    cvt.rn.f32.s32      %f53, %r214;\n\
+    mul.f32             %f54, %f53, %f44;\n\
+    ld.global.nc.v4.u32 {%r215, %r216, %r217, %r218}, [%rd26];\n\
+    ld.global.nc.v4.u32 {%r219, %r220, %r221, %r222}, [%rd26+16];\n\
+    prmt.b32            %r223, %r218, %r222, %r153;\n\
+    shr.u32             %r224, %r223, 4;\n\
+    and.b32             %r225, %r187, 0x30303030;\n\
+    lop3.b32            %r226, %r224, 0x0F0F0F0F, %r225, 0xEA;\n\
+    ld.shared.v4.s32    {%r227, %r228, %r229, %r230}, [%r167+1024];\n\
+    prmt.b32            %r231, %r217, %r221, %r155;\n\
+    shr.u32             %r232, %r231, 4;\n\
+    and.b32             %r233, %r196, 0x30303030;\n\
+    lop3.b32            %r234, %r232, 0x0F0F0F0F, %r233, 0xEA;\n\
+    prmt.b32            %r235, %r216, %r220, %r157;\n\
+    shr.u32             %r236, %r235, 4;\n\
+    and.b32             %r237, %r201, 0x30303030;\n\
+    lop3.b32            %r238, %r236, 0x0F0F0F0F, %r237, 0xEA;\n\
+    prmt.b32            %r239, %r215, %r219, %r159;\n\
+    shr.u32             %r240, %r239, 4;\n\
+    and.b32             %r241, %r206, 0x30303030;\n\
+    lop3.b32            %r242, %r240, 0x0F0F0F0F, %r241, 0xEA;\n\
+    mov.b32             %r243, %f49;\n\
+    dp4a.u32.s32        %r244, %r242, %r227, %r243;\n\
+    dp4a.u32.s32        %r245, %r238, %r228, %r244;\n\
+    dp4a.u32.s32        %r246, %r234, %r229, %r245;\n\
+    dp4a.u32.s32        %r247, %r226, %r230, %r246;\n\
+    mov.b32             %f55, %r247;\n\
+    sub.f32             %f56, %f55, 0f4B400000;\n\
+    ld.global.nc.s8     %r248, [%rd25+194];\n\
+    cvt.rn.f32.s32      %f57, %r248;\n\
+    mul.f32             %f58, %f57, %f43;\n\
+    shl.b32             %r249, %r187, 2;\n\
+    and.b32             %r250, %r249, 0x30303030;\n\
+    lop3.b32            %r251, %r177, 0x0F0F0F0F, %r250, 0xEA;\n\
+    ld.shared.v4.s32    {%r252, %r253, %r254, %r255}, [%r167+512];\n\
+    shl.b32             %r256, %r196, 2;\n\
+    and.b32             %r257, %r256, 0x30303030;\n\
+    lop3.b32            %r258, %r194, 0x0F0F0F0F, %r257, 0xEA;\n\
+    shl.b32             %r259, %r201, 2;\n\
+    and.b32             %r260, %r259, 0x30303030;\n\
+    lop3.b32            %r261, %r199, 0x0F0F0F0F, %r260, 0xEA;\n\
+    shl.b32             %r262, %r206, 2;\n\
+    and.b32             %r263, %r262, 0x30303030;\n\
+    lop3.b32            %r264, %r204, 0x0F0F0F0F, %r263, 0xEA;\n\
+    mov.b32             %r265, %f48;\n\
+    dp4a.u32.s32        %r266, %r264, %r252, %r265;\n\
+    dp4a.u32.s32        %r267, %r261, %r253, %r266;\n\
+    dp4a.u32.s32        %r268, %r258, %r254, %r267;\n\
+    dp4a.u32.s32        %r269, %r251, %r255, %r268;\n\
 "
 "\
-  dp4a.u32.s32 %r368, %r366, %r351, %r367;\n  dp4a.u32.s32 %r369, %r362, %r352, %r368;\n\
-  dp4a.u32.s32 %r370, %r358, %r353, %r369;\n  dp4a.u32.s32 %r371, %r350, %r354, %r370;\n\
-  mov.b32   %f84, %r371;\n  sub.f32   %f85, %f84, 0f4B400000;\n  ld.global.nc.s8 %r372, [%rd21+3554];\n\
-  cvt.rn.f32.s32 %f86, %r372;\n  mul.f32   %f87, %f86, %f72;\n  shl.b32   %r373, %r311, 2;\n\
-  and.b32   %r374, %r373, 0x30303030;\n  lop3.b32  %r375, %r301, 0x0F0F0F0F, %r374, 0xEA;\n\
-  ld.shared.v4.s32 {%r376, %r377, %r378, %r379}, [%r167+512];\n  shl.b32   %r380, %r320, 2;\n\
-  and.b32   %r381, %r380, 0x30303030;\n  lop3.b32  %r382, %r318, 0x0F0F0F0F, %r381, 0xEA;\n\
-  shl.b32   %r383, %r325, 2;\n  and.b32   %r384, %r383, 0x30303030;\n\
-  lop3.b32  %r385, %r323, 0x0F0F0F0F, %r384, 0xEA;\n  shl.b32   %r386, %r330, 2;\n\
-  and.b32   %r387, %r386, 0x30303030;\n  lop3.b32  %r388, %r328, 0x0F0F0F0F, %r387, 0xEA;\n\
-  mov.b32   %r389, %f77;\n  dp4a.u32.s32 %r390, %r388, %r376, %r389;\n\
-  dp4a.u32.s32 %r391, %r385, %r377, %r390;\n  dp4a.u32.s32 %r392, %r382, %r378, %r391;\n\
-  dp4a.u32.s32 %r393, %r375, %r379, %r392;\n  mov.b32   %f88, %r393;\n\
-  sub.f32   %f89, %f88, 0f4B400000;\n  ld.global.nc.s8 %r394, [%rd21+3552];\n\
-  cvt.rn.f32.s32 %f90, %r394;\n  mul.f32   %f91, %f90, %f71;\n  shl.b32   %r395, %r311, 4;\n\
-  and.b32   %r396, %r395, 0x30303030;\n  lop3.b32  %r397, %r347, 0x0F0F0F0F, %r396, 0xEA;\n\
-  ld.shared.v4.s32 {%r398, %r399, %r400, %r401}, [%r167];\n  shl.b32   %r402, %r320, 4;\n\
-  and.b32   %r403, %r402, 0x30303030;\n  lop3.b32  %r404, %r355, 0x0F0F0F0F, %r403, 0xEA;\n\
-  shl.b32   %r405, %r325, 4;\n  and.b32   %r406, %r405, 0x30303030;\n\
-  lop3.b32  %r407, %r359, 0x0F0F0F0F, %r406, 0xEA;\n  shl.b32   %r408, %r330, 4;\n\
-  and.b32   %r409, %r408, 0x30303030;\n  lop3.b32  %r410, %r363, 0x0F0F0F0F, %r409, 0xEA;\n\
-  mov.b32   %r411, %f76;\n  dp4a.u32.s32 %r412, %r410, %r398, %r411;\n\
-  dp4a.u32.s32 %r413, %r407, %r399, %r412;\n  dp4a.u32.s32 %r414, %r404, %r400, %r413;\n\
-  dp4a.u32.s32 %r415, %r397, %r401, %r414;\n  mov.b32   %f92, %r415;\n\
-  sub.f32   %f93, %f92, 0f4B400000;\n  mul.f32   %f94, %f91, %f93;\n\
-  fma.rn.f32 %f95, %f87, %f89, %f94;\n  fma.rn.f32 %f96, %f83, %f85, %f95;\n\
-  fma.rn.f32 %f97, %f75, %f81, %f96;\n  fma.rn.f32 %f39, %f69, %f97, %f39;\n\
-  add.u32   %r166, %r166, 1;\n  setp.lt.u32 %p8, %r166, 2;\n  @%p8 bra  $turn_loop;\n\n\
-  // reduce and store\n  shr.u32   %r416, %r5, 4;\n  and.b32   %r417, %r5, 15;\n\
-  setp.eq.u32 %p9, %r417, 0;\n  selp.u32  %r418, %r416, 2, %p9;\n  and.b32   %r419, %r5, 16;\n\
-  setp.ne.u32 %p10, %r419, 0;\n  selp.f32  %f98, %f39, %f38, %p10;\n\
-  selp.f32  %f99, %f38, %f39, %p10;\n  shfl.sync.bfly.b32 %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f101, %f98, %f100;\n  shfl.sync.bfly.b32 %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f103, %f101, %f102;\n  shfl.sync.bfly.b32 %f104, %f103, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f105, %f103, %f104;\n  shfl.sync.bfly.b32 %f106, %f105, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f107, %f105, %f106;\n  shfl.sync.bfly.b32 %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f109, %f107, %f108;\n  setp.lt.u32 %p11, %r418, 2;\n  @!%p11 bra $skip;\n\
-  add.u32   %r420, %r160, %r418;\n  cvt.u64.u32 %rd28, %r420;\n  shl.b64   %rd29, %rd28, 2;\n\
-  add.u64   %rd30, %rd1, %rd29;\n  st.global.f32 [%rd30], %f109;\n\n$skip:\n\
-  add.u32   %r160, %r160, %r9;\n  setp.lt.u32 %p12, %r160, 4096;\n  @%p12 bra $row_loop;\n\n\
-$row_done:\n  ret;\n}\n\
+    mov.b32             %f59, %r269;\n\
+    sub.f32             %f60, %f59, 0f4B400000;\n\
+    ld.global.nc.s8     %r270, [%rd25+192];\n\
+    cvt.rn.f32.s32      %f61, %r270;\n\
+    mul.f32             %f62, %f61, %f42;\n\
+    shl.b32             %r271, %r187, 4;\n\
+    and.b32             %r272, %r271, 0x30303030;\n\
+    lop3.b32            %r273, %r223, 0x0F0F0F0F, %r272, 0xEA;\n\
+    ld.shared.v4.s32    {%r274, %r275, %r276, %r277}, [%r167];\n\
+    shl.b32             %r278, %r196, 4;\n\
+    and.b32             %r279, %r278, 0x30303030;\n\
+    lop3.b32            %r280, %r231, 0x0F0F0F0F, %r279, 0xEA;\n\
+    shl.b32             %r281, %r201, 4;\n\
+    and.b32             %r282, %r281, 0x30303030;\n\
+    lop3.b32            %r283, %r235, 0x0F0F0F0F, %r282, 0xEA;\n\
+    shl.b32             %r284, %r206, 4;\n\
+    and.b32             %r285, %r284, 0x30303030;\n\
+    lop3.b32            %r286, %r239, 0x0F0F0F0F, %r285, 0xEA;\n\
+    mov.b32             %r287, %f47;\n\
+    dp4a.u32.s32        %r288, %r286, %r274, %r287;\n\
+    dp4a.u32.s32        %r289, %r283, %r275, %r288;\n\
+    dp4a.u32.s32        %r290, %r280, %r276, %r289;\n\
+    dp4a.u32.s32        %r291, %r273, %r277, %r290;\n\
+    mov.b32             %f63, %r291;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    mul.f32             %f65, %f62, %f64;\n\
+    fma.rn.f32          %f66, %f58, %f60, %f65;\n\
+    fma.rn.f32          %f67, %f54, %f56, %f66;\n\
+    fma.rn.f32          %f68, %f46, %f52, %f67;\n\
+    fma.rn.f32          %f38, %f40, %f68, %f38;\n\
+    ld.global.nc.b16    %h2, [%rd20+3568];\n\
+    cvt.f32.f16         %f69, %h2;\n\
+    ld.global.nc.s8     %r292, [%rd21+3558];\n\
+    cvt.rn.f32.s32      %f70, %r292;\n\
+    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r167+2048];\n\
+    mul.f32             %f75, %f70, %f74;\n\
+    ld.global.nc.v4.u32 {%r293, %r294, %r295, %r296}, [%rd22+3392];\n\
+    ld.global.nc.v4.u32 {%r297, %r298, %r299, %r300}, [%rd22+3408];\n\
+    prmt.b32            %r301, %r296, %r300, %r153;\n\
+    shr.u32             %r302, %r301, 2;\n\
+    ld.global.nc.v4.u32 {%r303, %r304, %r305, %r306}, [%rd23+3360];\n\
+    ld.global.nc.v4.u32 {%r307, %r308, %r309, %r310}, [%rd23+3376];\n\
+    prmt.b32            %r311, %r306, %r310, %r153;\n\
+    and.b32             %r312, %r311, 0xC0C0C0C0;\n\
+    lop3.b32            %r313, %r302, 0x3C3C3C3C, %r312, 0xEA;\n\
+    ld.shared.v4.s32    {%r314, %r315, %r316, %r317}, [%r167+1536];\n\
+    prmt.b32            %r318, %r295, %r299, %r155;\n\
+    shr.u32             %r319, %r318, 2;\n\
+    prmt.b32            %r320, %r305, %r309, %r155;\n\
+    and.b32             %r321, %r320, 0xC0C0C0C0;\n\
+    lop3.b32            %r322, %r319, 0x3C3C3C3C, %r321, 0xEA;\n\
+    prmt.b32            %r323, %r294, %r298, %r157;\n\
+    shr.u32             %r324, %r323, 2;\n\
+    prmt.b32            %r325, %r304, %r308, %r157;\n\
+    and.b32             %r326, %r325, 0xC0C0C0C0;\n\
+    lop3.b32            %r327, %r324, 0x3C3C3C3C, %r326, 0xEA;\n\
+    prmt.b32            %r328, %r293, %r297, %r159;\n\
+    shr.u32             %r329, %r328, 2;\n\
+    prmt.b32            %r330, %r303, %r307, %r159;\n\
+    and.b32             %r331, %r330, 0xC0C0C0C0;\n\
+    lop3.b32            %r332, %r329, 0x3C3C3C3C, %r331, 0xEA;\n\
+    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r167+2560];\n\
+    mov.b32             %r333, %f79;\n\
+    dp4a.u32.s32        %r334, %r332, %r314, %r333;\n\
+    dp4a.u32.s32        %r335, %r327, %r315, %r334;\n\
+    dp4a.u32.s32        %r336, %r322, %r316, %r335;\n\
+    dp4a.u32.s32        %r337, %r313, %r317, %r336;\n\
+    mov.b32             %f80, %r337;\n\
+    sub.f32             %f81, %f80, 0f4B400000;\n\
+    ld.global.nc.s8     %r338, [%rd21+3556];\n\
+    cvt.rn.f32.s32      %f82, %r338;\n\
+    mul.f32             %f83, %f82, %f73;\n\
+    ld.global.nc.v4.u32 {%r339, %r340, %r341, %r342}, [%rd22+3360];\n\
+    ld.global.nc.v4.u32 {%r343, %r344, %r345, %r346}, [%rd22+3376];\n\
+    prmt.b32            %r347, %r342, %r346, %r153;\n\
+    shr.u32             %r348, %r347, 4;\n\
+    and.b32             %r349, %r311, 0x30303030;\n\
+    lop3.b32            %r350, %r348, 0x0F0F0F0F, %r349, 0xEA;\n\
+    ld.shared.v4.s32    {%r351, %r352, %r353, %r354}, [%r167+1024];\n\
+    prmt.b32            %r355, %r341, %r345, %r155;\n\
+    shr.u32             %r356, %r355, 4;\n\
+    and.b32             %r357, %r320, 0x30303030;\n\
+    lop3.b32            %r358, %r356, 0x0F0F0F0F, %r357, 0xEA;\n\
+    prmt.b32            %r359, %r340, %r344, %r157;\n\
+    shr.u32             %r360, %r359, 4;\n\
+    and.b32             %r361, %r325, 0x30303030;\n\
+    lop3.b32            %r362, %r360, 0x0F0F0F0F, %r361, 0xEA;\n\
+    prmt.b32            %r363, %r339, %r343, %r159;\n\
+    shr.u32             %r364, %r363, 4;\n\
+    and.b32             %r365, %r330, 0x30303030;\n\
+    lop3.b32            %r366, %r364, 0x0F0F0F0F, %r365, 0xEA;\n\
+    mov.b32             %r367, %f78;\n\
+    dp4a.u32.s32        %r368, %r366, %r351, %r367;\n\
+    dp4a.u32.s32        %r369, %r362, %r352, %r368;\n\
+    dp4a.u32.s32        %r370, %r358, %r353, %r369;\n\
+    dp4a.u32.s32        %r371, %r350, %r354, %r370;\n\
+    mov.b32             %f84, %r371;\n\
+    sub.f32             %f85, %f84, 0f4B400000;\n\
+    ld.global.nc.s8     %r372, [%rd21+3554];\n\
+    cvt.rn.f32.s32      %f86, %r372;\n\
+    mul.f32             %f87, %f86, %f72;\n\
+    shl.b32             %r373, %r311, 2;\n\
+    and.b32             %r374, %r373, 0x30303030;\n\
+    lop3.b32            %r375, %r301, 0x0F0F0F0F, %r374, 0xEA;\n\
+    ld.shared.v4.s32    {%r376, %r377, %r378, %r379}, [%r167+512];\n\
+    shl.b32             %r380, %r320, 2;\n\
+    and.b32             %r381, %r380, 0x30303030;\n\
+    lop3.b32            %r382, %r318, 0x0F0F0F0F, %r381, 0xEA;\n\
+    shl.b32             %r383, %r325, 2;\n\
+    and.b32             %r384, %r383, 0x30303030;\n\
+    lop3.b32            %r385, %r323, 0x0F0F0F0F, %r384, 0xEA;\n\
+    shl.b32             %r386, %r330, 2;\n\
+    and.b32             %r387, %r386, 0x30303030;\n\
+    lop3.b32            %r388, %r328, 0x0F0F0F0F, %r387, 0xEA;\n\
+    mov.b32             %r389, %f77;\n\
+    dp4a.u32.s32        %r390, %r388, %r376, %r389;\n\
+    dp4a.u32.s32        %r391, %r385, %r377, %r390;\n\
+    dp4a.u32.s32        %r392, %r382, %r378, %r391;\n\
+    dp4a.u32.s32        %r393, %r375, %r379, %r392;\n\
+    mov.b32             %f88, %r393;\n\
+    sub.f32             %f89, %f88, 0f4B400000;\n\
+    ld.global.nc.s8     %r394, [%rd21+3552];\n\
+    cvt.rn.f32.s32      %f90, %r394;\n\
+    mul.f32             %f91, %f90, %f71;\n\
+    shl.b32             %r395, %r311, 4;\n\
+    and.b32             %r396, %r395, 0x30303030;\n\
+    lop3.b32            %r397, %r347, 0x0F0F0F0F, %r396, 0xEA;\n\
+    ld.shared.v4.s32    {%r398, %r399, %r400, %r401}, [%r167];\n\
+    shl.b32             %r402, %r320, 4;\n\
+    and.b32             %r403, %r402, 0x30303030;\n\
+    lop3.b32            %r404, %r355, 0x0F0F0F0F, %r403, 0xEA;\n\
+    shl.b32             %r405, %r325, 4;\n\
+    and.b32             %r406, %r405, 0x30303030;\n\
+    lop3.b32            %r407, %r359, 0x0F0F0F0F, %r406, 0xEA;\n\
+    shl.b32             %r408, %r330, 4;\n\
+    and.b32             %r409, %r408, 0x30303030;\n\
+    lop3.b32            %r410, %r363, 0x0F0F0F0F, %r409, 0xEA;\n\
+    mov.b32             %r411, %f76;\n\
+    dp4a.u32.s32        %r412, %r410, %r398, %r411;\n\
+    dp4a.u32.s32        %r413, %r407, %r399, %r412;\n\
+    dp4a.u32.s32        %r414, %r404, %r400, %r413;\n\
+    dp4a.u32.s32        %r415, %r397, %r401, %r414;\n\
+    mov.b32             %f92, %r415;\n\
+    sub.f32             %f93, %f92, 0f4B400000;\n\
+    mul.f32             %f94, %f91, %f93;\n\
+    fma.rn.f32          %f95, %f87, %f89, %f94;\n\
+    fma.rn.f32          %f96, %f83, %f85, %f95;\n\
+    fma.rn.f32          %f97, %f75, %f81, %f96;\n\
+    fma.rn.f32          %f39, %f69, %f97, %f39;\n\
+    add.u32             %r166, %r166, 1;\n\
+    setp.lt.u32         %p8, %r166, 2;\n\
+    @%p8 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r416, %r5, 4;\n\
+    and.b32             %r417, %r5, 15;\n\
+    setp.eq.u32         %p9, %r417, 0;\n\
+    selp.u32            %r418, %r416, 2, %p9;\n\
+    and.b32             %r419, %r5, 16;\n\
+    setp.ne.u32         %p10, %r419, 0;\n\
+    selp.f32            %f98, %f39, %f38, %p10;\n\
+    selp.f32            %f99, %f38, %f39, %p10;\n\
+"
+"\
+    shfl.sync.bfly.b32  %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f98, %f100;\n\
+    shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f103, %f101, %f102;\n\
+    shfl.sync.bfly.b32  %f104, %f103, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f105, %f103, %f104;\n\
+    shfl.sync.bfly.b32  %f106, %f105, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f107, %f105, %f106;\n\
+    shfl.sync.bfly.b32  %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f109, %f107, %f108;\n\
+    setp.lt.u32         %p11, %r418, 2;\n\
+    @!%p11 bra          $skip;\n\
+    add.u32             %r420, %r160, %r418;\n\
+    cvt.u64.u32         %rd28, %r420;\n\
+    shl.b64             %rd29, %rd28, 2;\n\
+    add.u64             %rd30, %rd1, %rd29;\n\
+    st.global.f32       [%rd30], %f109;\n\
+\n\
+$skip:\n\
+    add.u32             %r160, %r160, %r9;\n\
+    setp.lt.u32         %p12, %r160, 4096;\n\
+    @%p12 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
@@ -4234,7 +6187,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] 
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w12_r2", "stream_gemv_q6k_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 19250, UINT64_C(0x7762c1df79de1798),
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24820, UINT64_C(0x1e870231942e1392),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, /* sm, isa */
     llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params, 3,
@@ -4250,83 +6203,215 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
 };
 
 static const char llama_q8_0_gemv_k4096_n4096_ptx[] = "\
-// q8_0_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n// ptxgen 0.1.0  block 32  grid 4096\n.version 6.3\n\
-.target sm_75\n.address_size 64\n\n.visible .entry q8_0_gemv_k4096_n4096(\n  .param .u64 y,\n\
-  .param .u64 w,\n  .param .u64 x)\n.reqntid 32, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<3>;\n\
-  .reg .b16 %h<9>;\n  .reg .b32 %r<55>;\n  .reg .f32 %f<116>;\n  .reg .b64 %rd<12>;\n\n\
-  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n\
-  mov.u32   %r1, %tid.x;\n  mov.u32   %r2, %ctaid.x;              // row\n\
-  shr.u32   %r3, %r1, 3;                // block\n  mad.wide.u32 %rd4, %r2, 4352, %rd2;   // &w[row]\n\
-  mad.wide.u32 %rd5, %r3, 34, %rd4;\n  and.b32   %r4, %r1, 7;\n  mul.lo.u32 %r5, %r4, 4;\n\
-  cvt.u64.u32 %rd6, %r5;\n  add.u64   %rd7, %rd5, %rd6;\n  add.u64   %rd8, %rd7, 2;\n\
-  mov.u64   %rd9, %rd5;\n  mad.wide.u32 %rd10, %r1, 16, %rd3;\n  mov.f32   %f1, 0f00000000;\n\
-  mov.u32   %r6, 0;                     // turn\n\n\
-$turn_loop:                             // 32 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.b16 %h1, [%rd9];\n  cvt.f32.f16 %f2, %h1;\n  ld.global.nc.u16 %r7, [%rd8+2];\n\
-  bfe.s32   %r8, %r7, 8, 8;\n  cvt.rn.f32.s32 %f3, %r8;\n\
-  ld.global.nc.v4.f32 {%f4, %f5, %f6, %f7}, [%rd10];\n  bfe.s32   %r9, %r7, 0, 8;\n\
-  cvt.rn.f32.s32 %f8, %r9;\n  ld.global.nc.u16 %r10, [%rd8];\n  bfe.s32   %r11, %r10, 8, 8;\n\
-  cvt.rn.f32.s32 %f9, %r11;\n  bfe.s32   %r12, %r10, 0, 8;\n  cvt.rn.f32.s32 %f10, %r12;\n\
-  mul.f32   %f11, %f10, %f4;\n  fma.rn.f32 %f12, %f9, %f5, %f11;\n  fma.rn.f32 %f13, %f8, %f6, %f12;\n\
-  fma.rn.f32 %f14, %f3, %f7, %f13;\n  fma.rn.f32 %f1, %f2, %f14, %f1;\n\
-  ld.global.nc.b16 %h2, [%rd9+136];\n  cvt.f32.f16 %f15, %h2;\n  ld.global.nc.u16 %r13, [%rd8+138];\n\
-  bfe.s32   %r14, %r13, 8, 8;\n  cvt.rn.f32.s32 %f16, %r14;\n\
-  ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+512];\n  bfe.s32   %r15, %r13, 0, 8;\n\
-  cvt.rn.f32.s32 %f21, %r15;\n  ld.global.nc.u16 %r16, [%rd8+136];\n  bfe.s32   %r17, %r16, 8, 8;\n\
-  cvt.rn.f32.s32 %f22, %r17;\n  bfe.s32   %r18, %r16, 0, 8;\n  cvt.rn.f32.s32 %f23, %r18;\n\
-  mul.f32   %f24, %f23, %f17;\n  fma.rn.f32 %f25, %f22, %f18, %f24;\n\
-  fma.rn.f32 %f26, %f21, %f19, %f25;\n  fma.rn.f32 %f27, %f16, %f20, %f26;\n\
-  fma.rn.f32 %f1, %f15, %f27, %f1;\n  ld.global.nc.b16 %h3, [%rd9+272];\n  cvt.f32.f16 %f28, %h3;\n\
-  ld.global.nc.u16 %r19, [%rd8+274];\n  bfe.s32   %r20, %r19, 8, 8;\n  cvt.rn.f32.s32 %f29, %r20;\n\
-  ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd10+1024];\n  bfe.s32   %r21, %r19, 0, 8;\n\
-  cvt.rn.f32.s32 %f34, %r21;\n  ld.global.nc.u16 %r22, [%rd8+272];\n  bfe.s32   %r23, %r22, 8, 8;\n\
-  cvt.rn.f32.s32 %f35, %r23;\n  bfe.s32   %r24, %r22, 0, 8;\n  cvt.rn.f32.s32 %f36, %r24;\n\
-  mul.f32   %f37, %f36, %f30;\n  fma.rn.f32 %f38, %f35, %f31, %f37;\n\
-  fma.rn.f32 %f39, %f34, %f32, %f38;\n  fma.rn.f32 %f40, %f29, %f33, %f39;\n\
-  fma.rn.f32 %f1, %f28, %f40, %f1;\n  ld.global.nc.b16 %h4, [%rd9+408];\n  cvt.f32.f16 %f41, %h4;\n\
-  ld.global.nc.u16 %r25, [%rd8+410];\n  bfe.s32   %r26, %r25, 8, 8;\n  cvt.rn.f32.s32 %f42, %r26;\n\
-  ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd10+1536];\n  bfe.s32   %r27, %r25, 0, 8;\n\
-  cvt.rn.f32.s32 %f47, %r27;\n  ld.global.nc.u16 %r28, [%rd8+408];\n  bfe.s32   %r29, %r28, 8, 8;\n\
-  cvt.rn.f32.s32 %f48, %r29;\n  bfe.s32   %r30, %r28, 0, 8;\n  cvt.rn.f32.s32 %f49, %r30;\n\
-  mul.f32   %f50, %f49, %f43;\n  fma.rn.f32 %f51, %f48, %f44, %f50;\n\
-  fma.rn.f32 %f52, %f47, %f45, %f51;\n  fma.rn.f32 %f53, %f42, %f46, %f52;\n\
-  fma.rn.f32 %f1, %f41, %f53, %f1;\n  ld.global.nc.b16 %h5, [%rd9+544];\n  cvt.f32.f16 %f54, %h5;\n\
-  ld.global.nc.u16 %r31, [%rd8+546];\n  bfe.s32   %r32, %r31, 8, 8;\n  cvt.rn.f32.s32 %f55, %r32;\n\
-  ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd10+2048];\n  bfe.s32   %r33, %r31, 0, 8;\n\
-  cvt.rn.f32.s32 %f60, %r33;\n  ld.global.nc.u16 %r34, [%rd8+544];\n  bfe.s32   %r35, %r34, 8, 8;\n\
-  cvt.rn.f32.s32 %f61, %r35;\n  bfe.s32   %r36, %r34, 0, 8;\n  cvt.rn.f32.s32 %f62, %r36;\n\
-  mul.f32   %f63, %f62, %f56;\n  fma.rn.f32 %f64, %f61, %f57, %f63;\n\
-  fma.rn.f32 %f65, %f60, %f58, %f64;\n  fma.rn.f32 %f66, %f55, %f59, %f65;\n\
-  fma.rn.f32 %f1, %f54, %f66, %f1;\n  ld.global.nc.b16 %h6, [%rd9+680];\n  cvt.f32.f16 %f67, %h6;\n\
-  ld.global.nc.u16 %r37, [%rd8+682];\n  bfe.s32   %r38, %r37, 8, 8;\n  cvt.rn.f32.s32 %f68, %r38;\n\
-  ld.global.nc.v4.f32 {%f69, %f70, %f71, %f72}, [%rd10+2560];\n  bfe.s32   %r39, %r37, 0, 8;\n\
-  cvt.rn.f32.s32 %f73, %r39;\n  ld.global.nc.u16 %r40, [%rd8+680];\n  bfe.s32   %r41, %r40, 8, 8;\n\
-  cvt.rn.f32.s32 %f74, %r41;\n  bfe.s32   %r42, %r40, 0, 8;\n  cvt.rn.f32.s32 %f75, %r42;\n\
-  mul.f32   %f76, %f75, %f69;\n  fma.rn.f32 %f77, %f74, %f70, %f76;\n\
-  fma.rn.f32 %f78, %f73, %f71, %f77;\n  fma.rn.f32 %f79, %f68, %f72, %f78;\n\
-  fma.rn.f32 %f1, %f67, %f79, %f1;\n  ld.global.nc.b16 %h7, [%rd9+816];\n  cvt.f32.f16 %f80, %h7;\n\
-  ld.global.nc.u16 %r43, [%rd8+818];\n  bfe.s32   %r44, %r43, 8, 8;\n  cvt.rn.f32.s32 %f81, %r44;\n\
-  ld.global.nc.v4.f32 {%f82, %f83, %f84, %f85}, [%rd10+3072];\n  bfe.s32   %r45, %r43, 0, 8;\n\
-  cvt.rn.f32.s32 %f86, %r45;\n  ld.global.nc.u16 %r46, [%rd8+816];\n  bfe.s32   %r47, %r46, 8, 8;\n\
-  cvt.rn.f32.s32 %f87, %r47;\n  bfe.s32   %r48, %r46, 0, 8;\n  cvt.rn.f32.s32 %f88, %r48;\n\
-  mul.f32   %f89, %f88, %f82;\n  fma.rn.f32 %f90, %f87, %f83, %f89;\n\
-  fma.rn.f32 %f91, %f86, %f84, %f90;\n  fma.rn.f32 %f92, %f81, %f85, %f91;\n\
-  fma.rn.f32 %f1, %f80, %f92, %f1;\n  ld.global.nc.b16 %h8, [%rd9+952];\n  cvt.f32.f16 %f93, %h8;\n\
-  ld.global.nc.u16 %r49, [%rd8+954];\n  bfe.s32   %r50, %r49, 8, 8;\n  cvt.rn.f32.s32 %f94, %r50;\n\
-  ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd10+3584];\n  bfe.s32   %r51, %r49, 0, 8;\n\
-  cvt.rn.f32.s32 %f99, %r51;\n  ld.global.nc.u16 %r52, [%rd8+952];\n  bfe.s32   %r53, %r52, 8, 8;\n\
-  cvt.rn.f32.s32 %f100, %r53;\n  bfe.s32   %r54, %r52, 0, 8;\n  cvt.rn.f32.s32 %f101, %r54;\n\
-  mul.f32   %f102, %f101, %f95;\n  fma.rn.f32 %f103, %f100, %f96, %f102;\n\
-  fma.rn.f32 %f104, %f99, %f97, %f103;\n  fma.rn.f32 %f105, %f94, %f98, %f104;\n\
-  fma.rn.f32 %f1, %f93, %f105, %f1;\n  add.u64   %rd9, %rd9, 1088;\n  add.u64   %rd8, %rd8, 1088;\n\
-  add.u64   %rd10, %rd10, 4096;\n  add.u32   %r6, %r6, 1;\n  setp.lt.u32 %p1, %r6, 4;\n\
-  @%p1 bra  $turn_loop;\n  shfl.sync.bfly.b32 %f106, %f1, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f107, %f1, %f106;\n  shfl.sync.bfly.b32 %f108, %f107, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f109, %f107, %f108;\n  shfl.sync.bfly.b32 %f110, %f109, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f111, %f109, %f110;\n  shfl.sync.bfly.b32 %f112, %f111, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f113, %f111, %f112;\n  shfl.sync.bfly.b32 %f114, %f113, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f115, %f113, %f114;\n  setp.eq.u32 %p2, %r1, 0;\n  @!%p2 bra $skip;\n\
-  mad.wide.u32 %rd11, %r2, 4, %rd1;\n  st.global.f32 [%rd11], %f115;\n\n$skip:\n  ret;\n}\n\
+// q8_0_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 32  grid 4096\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q8_0_gemv_k4096_n4096(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<3>;\n\
+    .reg .b16   %h<9>;\n\
+    .reg .b32   %r<55>;\n\
+    .reg .f32   %f<116>;\n\
+    .reg .b64   %rd<12>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // row\n\
+    shr.u32             %r3, %r1, 3;                            // block\n\
+    mad.wide.u32        %rd4, %r2, 4352, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r3, 34, %rd4;\n\
+    and.b32             %r4, %r1, 7;\n\
+    mul.lo.u32          %r5, %r4, 4;\n\
+    cvt.u64.u32         %rd6, %r5;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    add.u64             %rd8, %rd7, 2;\n\
+    mov.u64             %rd9, %rd5;\n\
+    mad.wide.u32        %rd10, %r1, 16, %rd3;\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mov.u32             %r6, 0;                                 // turn\n\
+\n\
+$turn_loop:                                                     // 32 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h1, [%rd9];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.u16    %r7, [%rd8+2];\n\
+    bfe.s32             %r8, %r7, 8, 8;\n\
+    cvt.rn.f32.s32      %f3, %r8;\n\
+    ld.global.nc.v4.f32 {%f4, %f5, %f6, %f7}, [%rd10];\n\
+    bfe.s32             %r9, %r7, 0, 8;\n\
+    cvt.rn.f32.s32      %f8, %r9;\n\
+    ld.global.nc.u16    %r10, [%rd8];\n\
+    bfe.s32             %r11, %r10, 8, 8;\n\
+    cvt.rn.f32.s32      %f9, %r11;\n\
+    bfe.s32             %r12, %r10, 0, 8;\n\
+    cvt.rn.f32.s32      %f10, %r12;\n\
+    mul.f32             %f11, %f10, %f4;\n\
+    fma.rn.f32          %f12, %f9, %f5, %f11;\n\
+    fma.rn.f32          %f13, %f8, %f6, %f12;\n\
+    fma.rn.f32          %f14, %f3, %f7, %f13;\n\
+    fma.rn.f32          %f1, %f2, %f14, %f1;\n\
+    ld.global.nc.b16    %h2, [%rd9+136];\n\
+    cvt.f32.f16         %f15, %h2;\n\
+    ld.global.nc.u16    %r13, [%rd8+138];\n\
+    bfe.s32             %r14, %r13, 8, 8;\n\
+    cvt.rn.f32.s32      %f16, %r14;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+512];\n\
+    bfe.s32             %r15, %r13, 0, 8;\n\
+    cvt.rn.f32.s32      %f21, %r15;\n\
+    ld.global.nc.u16    %r16, [%rd8+136];\n\
+    bfe.s32             %r17, %r16, 8, 8;\n\
+    cvt.rn.f32.s32      %f22, %r17;\n\
+    bfe.s32             %r18, %r16, 0, 8;\n\
+    cvt.rn.f32.s32      %f23, %r18;\n\
+    mul.f32             %f24, %f23, %f17;\n\
+    fma.rn.f32          %f25, %f22, %f18, %f24;\n\
+    fma.rn.f32          %f26, %f21, %f19, %f25;\n\
+    fma.rn.f32          %f27, %f16, %f20, %f26;\n\
+    fma.rn.f32          %f1, %f15, %f27, %f1;\n\
+    ld.global.nc.b16    %h3, [%rd9+272];\n\
+    cvt.f32.f16         %f28, %h3;\n\
+    ld.global.nc.u16    %r19, [%rd8+274];\n\
+    bfe.s32             %r20, %r19, 8, 8;\n\
+    cvt.rn.f32.s32      %f29, %r20;\n\
+    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd10+1024];\n\
+    bfe.s32             %r21, %r19, 0, 8;\n\
+    cvt.rn.f32.s32      %f34, %r21;\n\
+    ld.global.nc.u16    %r22, [%rd8+272];\n\
+    bfe.s32             %r23, %r22, 8, 8;\n\
+    cvt.rn.f32.s32      %f35, %r23;\n\
+    bfe.s32             %r24, %r22, 0, 8;\n\
+    cvt.rn.f32.s32      %f36, %r24;\n\
+    mul.f32             %f37, %f36, %f30;\n\
+    fma.rn.f32          %f38, %f35, %f31, %f37;\n\
+    fma.rn.f32          %f39, %f34, %f32, %f38;\n\
+    fma.rn.f32          %f40, %f29, %f33, %f39;\n\
+    fma.rn.f32          %f1, %f28, %f40, %f1;\n\
+    ld.global.nc.b16    %h4, [%rd9+408];\n\
+    cvt.f32.f16         %f41, %h4;\n\
+    ld.global.nc.u16    %r25, [%rd8+410];\n\
+    bfe.s32             %r26, %r25, 8, 8;\n\
+    cvt.rn.f32.s32      %f42, %r26;\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd10+1536];\n\
+    bfe.s32             %r27, %r25, 0, 8;\n\
+    cvt.rn.f32.s32      %f47, %r27;\n\
+    ld.global.nc.u16    %r28, [%rd8+408];\n\
+    bfe.s32             %r29, %r28, 8, 8;\n\
+    cvt.rn.f32.s32      %f48, %r29;\n\
+    bfe.s32             %r30, %r28, 0, 8;\n\
+    cvt.rn.f32.s32      %f49, %r30;\n\
+    mul.f32             %f50, %f49, %f43;\n\
+    fma.rn.f32          %f51, %f48, %f44, %f50;\n\
+    fma.rn.f32          %f52, %f47, %f45, %f51;\n\
+    fma.rn.f32          %f53, %f42, %f46, %f52;\n\
+    fma.rn.f32          %f1, %f41, %f53, %f1;\n\
+    ld.global.nc.b16    %h5, [%rd9+544];\n\
+    cvt.f32.f16         %f54, %h5;\n\
+    ld.global.nc.u16    %r31, [%rd8+546];\n\
+    bfe.s32             %r32, %r31, 8, 8;\n\
+    cvt.rn.f32.s32      %f55, %r32;\n\
+    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd10+2048];\n\
+    bfe.s32             %r33, %r31, 0, 8;\n\
+    cvt.rn.f32.s32      %f60, %r33;\n\
+    ld.global.nc.u16    %r34, [%rd8+544];\n\
+    bfe.s32             %r35, %r34, 8, 8;\n\
+    cvt.rn.f32.s32      %f61, %r35;\n\
+    bfe.s32             %r36, %r34, 0, 8;\n\
+    cvt.rn.f32.s32      %f62, %r36;\n\
+    mul.f32             %f63, %f62, %f56;\n\
+    fma.rn.f32          %f64, %f61, %f57, %f63;\n\
+    fma.rn.f32          %f65, %f60, %f58, %f64;\n\
+    fma.rn.f32          %f66, %f55, %f59, %f65;\n\
+    fma.rn.f32          %f1, %f54, %f66, %f1;\n\
+    ld.global.nc.b16    %h6, [%rd9+680];\n\
+    cvt.f32.f16         %f67, %h6;\n\
+    ld.global.nc.u16    %r37, [%rd8+682];\n\
+    bfe.s32             %r38, %r37, 8, 8;\n\
+    cvt.rn.f32.s32      %f68, %r38;\n\
+    ld.global.nc.v4.f32 {%f69, %f70, %f71, %f72}, [%rd10+2560];\n\
+    bfe.s32             %r39, %r37, 0, 8;\n\
+    cvt.rn.f32.s32      %f73, %r39;\n\
+    ld.global.nc.u16    %r40, [%rd8+680];\n\
+    bfe.s32             %r41, %r40, 8, 8;\n\
+    cvt.rn.f32.s32      %f74, %r41;\n\
+    bfe.s32             %r42, %r40, 0, 8;\n\
+    cvt.rn.f32.s32      %f75, %r42;\n\
+    mul.f32             %f76, %f75, %f69;\n\
+    fma.rn.f32          %f77, %f74, %f70, %f76;\n\
+    fma.rn.f32          %f78, %f73, %f71, %f77;\n\
+    fma.rn.f32          %f79, %f68, %f72, %f78;\n\
+    fma.rn.f32          %f1, %f67, %f79, %f1;\n\
+    ld.global.nc.b16    %h7, [%rd9+816];\n\
+    cvt.f32.f16         %f80, %h7;\n\
+    ld.global.nc.u16    %r43, [%rd8+818];\n\
+    bfe.s32             %r44, %r43, 8, 8;\n\
+    cvt.rn.f32.s32      %f81, %r44;\n\
+    ld.global.nc.v4.f32 {%f82, %f83, %f84, %f85}, [%rd10+3072];\n\
+    bfe.s32             %r45, %r43, 0, 8;\n\
+    cvt.rn.f32.s32      %f86, %r45;\n\
+    ld.global.nc.u16    %r46, [%rd8+816];\n\
+    bfe.s32             %r47, %r46, 8, 8;\n\
+    cvt.rn.f32.s32      %f87, %r47;\n\
+    bfe.s32             %r48, %r46, 0, 8;\n\
+    cvt.rn.f32.s32      %f88, %r48;\n\
+    mul.f32             %f89, %f88, %f82;\n\
+    fma.rn.f32          %f90, %f87, %f83, %f89;\n\
+    fma.rn.f32          %f91, %f86, %f84, %f90;\n\
+    fma.rn.f32          %f92, %f81, %f85, %f91;\n\
+    fma.rn.f32          %f1, %f80, %f92, %f1;\n\
+    ld.global.nc.b16    %h8, [%rd9+952];\n\
+    cvt.f32.f16         %f93, %h8;\n\
+    ld.global.nc.u16    %r49, [%rd8+954];\n\
+    bfe.s32             %r50, %r49, 8, 8;\n\
+    cvt.rn.f32.s32      %f94, %r50;\n\
+    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd10+3584];\n\
+    bfe.s32             %r51, %r49, 0, 8;\n\
+    cvt.rn.f32.s32      %f99, %r51;\n\
+    ld.global.nc.u16    %r52, [%rd8+952];\n\
+    bfe.s32             %r53, %r52, 8, 8;\n\
+    cvt.rn.f32.s32      %f100, %r53;\n\
+    bfe.s32             %r54, %r52, 0, 8;\n\
+    cvt.rn.f32.s32      %f101, %r54;\n\
+    mul.f32             %f102, %f101, %f95;\n\
+    fma.rn.f32          %f103, %f100, %f96, %f102;\n\
+    fma.rn.f32          %f104, %f99, %f97, %f103;\n\
+    fma.rn.f32          %f105, %f94, %f98, %f104;\n\
+    fma.rn.f32          %f1, %f93, %f105, %f1;\n\
+    add.u64             %rd9, %rd9, 1088;\n\
+    add.u64             %rd8, %rd8, 1088;\n\
+    add.u64             %rd10, %rd10, 4096;\n\
+    add.u32             %r6, %r6, 1;\n\
+    setp.lt.u32         %p1, %r6, 4;\n\
+    @%p1 bra            $turn_loop;\n\
+    shfl.sync.bfly.b32  %f106, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f107, %f1, %f106;\n\
+    shfl.sync.bfly.b32  %f108, %f107, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f109, %f107, %f108;\n\
+    shfl.sync.bfly.b32  %f110, %f109, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f111, %f109, %f110;\n\
+    shfl.sync.bfly.b32  %f112, %f111, 2, 31, 0xFFFFFFFF;\n\
+"
+"\
+    add.f32             %f113, %f111, %f112;\n\
+    shfl.sync.bfly.b32  %f114, %f113, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f115, %f113, %f114;\n\
+    setp.eq.u32         %p2, %r1, 0;\n\
+    @!%p2 bra           $skip;\n\
+    mad.wide.u32        %rd11, %r2, 4, %rd1;\n\
+    st.global.f32       [%rd11], %f115;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_q8_0_gemv_k4096_n4096_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -4342,7 +6427,7 @@ static const ptxgen_config llama_q8_0_gemv_k4096_n4096_config[] = {
 };
 const ptxgen_kernel llama_q8_0_gemv_k4096_n4096 = {
     "q8_0_gemv_k4096_n4096", "q8_0_gemv_k4096_n4096",
-    llama_q8_0_gemv_k4096_n4096_ptx, 6571, UINT64_C(0x401b76d1f1858b83),
+    llama_q8_0_gemv_k4096_n4096_ptx, 8314, UINT64_C(0x5173efb96110891b),
     "q8_0_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_0_gemv_k4096_n4096_params, 3,
@@ -4359,146 +6444,343 @@ const ptxgen_kernel llama_q8_0_gemv_k4096_n4096 = {
 
 static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
 // stream_gemv  weights=q8_0 k=4096 n=4096 m=1 num_warps=12 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
-// ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n.version 7.8\n.target sm_90\n.address_size 64\n\
-\n.extern .shared .align 16 .b32 activations[];\n\n\
-.visible .entry stream_gemv_q8_0_k4096_n4096_m1_w12_r2(\n  .param .u64 y,\n  .param .u64 w,\n\
-  .param .u64 x)\n.reqntid 384, 1, 1\n.maxnreg 80\n{\n  .reg .pred %p<12>;\n  .reg .b16 %h<3>;\n\
-  .reg .b32 %r<225>;\n  .reg .f32 %f<62>;\n  .reg .b64 %rd<24>;\n\n  ld.param.u64 %rd1, [y];\n\
-  ld.param.u64 %rd2, [w];\n  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %ctaid.x;\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  mov.u32   %r4, %nctaid.x;\n  and.b32   %r5, %r2, 31;               // lane\n\n  // stage x\n\
-  mad.lo.u32 %r6, %r1, 12, %r3;\n  mul.lo.u32 %r7, %r6, 2;\n  mul.lo.u32 %r8, %r4, 12;\n\
-  mul.lo.u32 %r9, %r8, 2;\n  mov.u32   %r10, %r3;                  // part\n\
-  setp.lt.u32 %p1, %r10, 8;\n  @!%p1 bra $part_done;\n\n$part_loop:\n  .pragma \"nounroll\";\n\
-  mad.lo.u32 %r11, %r10, 32, %r5;\n  mad.wide.u32 %rd4, %r11, 64, %rd3;\n\
-  ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n  mov.b32   %r12, %f1;\n\
-  and.b32   %r13, %r12, 0x7FFFFFFF;\n  max.u32   %r14, %r13, 228737632;\n  mov.b32   %r15, %f2;\n\
-  and.b32   %r16, %r15, 0x7FFFFFFF;\n  max.u32   %r17, %r14, %r16;\n  mov.b32   %r18, %f3;\n\
-  and.b32   %r19, %r18, 0x7FFFFFFF;\n  max.u32   %r20, %r17, %r19;\n  mov.b32   %r21, %f4;\n\
-  and.b32   %r22, %r21, 0x7FFFFFFF;\n  max.u32   %r23, %r20, %r22;\n\
-  ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n  mov.b32   %r24, %f5;\n\
-  and.b32   %r25, %r24, 0x7FFFFFFF;\n  max.u32   %r26, %r23, %r25;\n  mov.b32   %r27, %f6;\n\
-  and.b32   %r28, %r27, 0x7FFFFFFF;\n  max.u32   %r29, %r26, %r28;\n  mov.b32   %r30, %f7;\n\
-  and.b32   %r31, %r30, 0x7FFFFFFF;\n  max.u32   %r32, %r29, %r31;\n  mov.b32   %r33, %f8;\n\
-  and.b32   %r34, %r33, 0x7FFFFFFF;\n  max.u32   %r35, %r32, %r34;\n\
-  ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n  mov.b32   %r36, %f9;\n\
-  and.b32   %r37, %r36, 0x7FFFFFFF;\n  max.u32   %r38, %r35, %r37;\n  mov.b32   %r39, %f10;\n\
-  and.b32   %r40, %r39, 0x7FFFFFFF;\n  max.u32   %r41, %r38, %r40;\n  mov.b32   %r42, %f11;\n\
-  and.b32   %r43, %r42, 0x7FFFFFFF;\n  max.u32   %r44, %r41, %r43;\n  mov.b32   %r45, %f12;\n\
-  and.b32   %r46, %r45, 0x7FFFFFFF;\n  max.u32   %r47, %r44, %r46;\n\
-  ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n  mov.b32   %r48, %f13;\n\
-  and.b32   %r49, %r48, 0x7FFFFFFF;\n  max.u32   %r50, %r47, %r49;\n  mov.b32   %r51, %f14;\n\
-  and.b32   %r52, %r51, 0x7FFFFFFF;\n  max.u32   %r53, %r50, %r52;\n  mov.b32   %r54, %f15;\n\
-  and.b32   %r55, %r54, 0x7FFFFFFF;\n  max.u32   %r56, %r53, %r55;\n  mov.b32   %r57, %f16;\n\
-  and.b32   %r58, %r57, 0x7FFFFFFF;\n  max.u32   %r59, %r56, %r58;\n\
-  shfl.sync.bfly.b32 %r60, %r59, 1, 31, 0xFFFFFFFF;\n  max.u32   %r61, %r59, %r60;\n\
-  mov.b32   %f17, %r61;\n  mul.f32   %f18, %f17, 0f3C010204;\n  mad.lo.u32 %r62, %r10, 32, %r5;\n\
-  and.b32   %r63, %r62, 63;\n  and.b32   %r64, %r63, 1;\n  mov.b32   %r65, %f18;\n\
-  shr.u32   %r66, %r62, 6;\n  mov.u32   %r67, activations;          // activations\n\
-  mad.lo.u32 %r68, %r66, 1280, %r67;\n  shr.u32   %r69, %r63, 1;\n  rcp.approx.ftz.f32 %f19, %f18;\n\
-  fma.rn.f32 %f20, %f13, %f19, 0f4B400000;\n  mov.b32   %r70, %f20;\n\
-  fma.rn.f32 %f21, %f14, %f19, 0f4B400000;\n  mov.b32   %r71, %f21;\n\
-  prmt.b32  %r72, %r70, %r71, 64;\n  fma.rn.f32 %f22, %f15, %f19, 0f4B400000;\n\
-  mov.b32   %r73, %f22;\n  fma.rn.f32 %f23, %f16, %f19, 0f4B400000;\n  mov.b32   %r74, %f23;\n\
-  prmt.b32  %r75, %r73, %r74, 64;\n  prmt.b32  %r76, %r72, %r75, 0x5410;\n\
-  fma.rn.f32 %f24, %f5, %f19, 0f4B400000;\n  mov.b32   %r77, %f24;\n\
-  fma.rn.f32 %f25, %f6, %f19, 0f4B400000;\n  mov.b32   %r78, %f25;\n  prmt.b32  %r79, %r77, %r78, 64;\n\
-  fma.rn.f32 %f26, %f7, %f19, 0f4B400000;\n  mov.b32   %r80, %f26;\n\
-  fma.rn.f32 %f27, %f8, %f19, 0f4B400000;\n  mov.b32   %r81, %f27;\n  prmt.b32  %r82, %r80, %r81, 64;\n\
-  prmt.b32  %r83, %r79, %r82, 0x5410;\n  mul.lo.u32 %r84, %r69, 34;\n  add.u32   %r85, %r84, 2;\n\
-  and.b32   %r86, %r85, 15;\n  sub.u32   %r87, 16, %r86;\n  and.b32   %r88, %r87, 15;\n\
-  and.b32   %r89, %r88, 8;\n  setp.ne.u32 %p2, %r89, 0;\n  selp.s32  %r90, %r76, %r83, %p2;\n\
-  fma.rn.f32 %f28, %f9, %f19, 0f4B400000;\n  mov.b32   %r91, %f28;\n\
-  fma.rn.f32 %f29, %f10, %f19, 0f4B400000;\n  mov.b32   %r92, %f29;\n\
-  prmt.b32  %r93, %r91, %r92, 64;\n  fma.rn.f32 %f30, %f11, %f19, 0f4B400000;\n\
-  mov.b32   %r94, %f30;\n  fma.rn.f32 %f31, %f12, %f19, 0f4B400000;\n  mov.b32   %r95, %f31;\n\
-  prmt.b32  %r96, %r94, %r95, 64;\n  prmt.b32  %r97, %r93, %r96, 0x5410;\n\
-  fma.rn.f32 %f32, %f1, %f19, 0f4B400000;\n  mov.b32   %r98, %f32;\n\
-  fma.rn.f32 %f33, %f2, %f19, 0f4B400000;\n  mov.b32   %r99, %f33;\n\
-  prmt.b32  %r100, %r98, %r99, 64;\n  fma.rn.f32 %f34, %f3, %f19, 0f4B400000;\n\
-  mov.b32   %r101, %f34;\n  fma.rn.f32 %f35, %f4, %f19, 0f4B400000;\n  mov.b32   %r102, %f35;\n\
-  prmt.b32  %r103, %r101, %r102, 64;\n  prmt.b32  %r104, %r100, %r103, 0x5410;\n\
-  selp.s32  %r105, %r97, %r104, %p2;\n  and.b32   %r106, %r88, 4;\n  setp.ne.u32 %p3, %r106, 0;\n\
-  selp.s32  %r107, %r90, %r105, %p3;\n  selp.s32  %r108, %r104, %r97, %p2;\n\
-  selp.s32  %r109, %r108, %r90, %p3;\n  and.b32   %r110, %r88, 3;\n\
-  mad.lo.u32 %r111, %r110, 4369, 12816;\n  prmt.b32  %r112, %r107, %r109, %r111;\n\
-  selp.s32  %r113, %r83, %r76, %p2;\n  selp.s32  %r114, %r113, %r108, %p3;\n\
-  prmt.b32  %r115, %r109, %r114, %r111;\n  selp.s32  %r116, %r105, %r113, %p3;\n\
-  prmt.b32  %r117, %r114, %r116, %r111;\n  prmt.b32  %r118, %r116, %r107, %r111;\n\
-  mad.lo.u32 %r119, %r64, 512, %r68;\n  mad.lo.u32 %r120, %r69, 16, %r119;\n\
-  st.shared.v4.s32 [%r120], {%r112, %r115, %r117, %r118};\n  mov.b32   %r121, %f18;\n\
-  setp.eq.u32 %p4, %r64, 0;\n  selp.u32  %r122, %r121, %r65, %p4;\n  mad.lo.u32 %r123, %r64, 4, %r68;\n\
-  mad.lo.u32 %r124, %r69, 8, %r123;\n  st.shared.u32 [%r124+1024], %r122;\n\
-  add.u32   %r10, %r10, 12;\n  setp.lt.u32 %p5, %r10, 8;\n  @%p5 bra  $part_loop;\n\n$part_done:\n\
-  bar.sync  0;\n\n  // stream weights\n  mov.u32   %r125, activations;         // activations\n\
-  mad.lo.u32 %r126, %r5, 8, %r125;\n  mov.u32   %r127, activations;         // activations\n\
-  mad.lo.u32 %r128, %r5, 16, %r127;\n  mul.lo.u32 %r129, %r5, 34;\n  add.u32   %r130, %r129, 2;\n\
-  and.b32   %r131, %r130, 15;\n  sub.u32   %r132, %r131, 1;\n  and.b32   %r133, %r132, 15;\n\
-  add.u32   %r134, %r133, 1;\n  mul.lo.u32 %r135, %r134, 4;\n  shl.b64   %rd5, 1, %r135;\n\
-  sub.u64   %rd6, %rd5, 1;\n  shr.u64   %rd7, %rd6, 48;\n  cvt.u32.u64 %r136, %rd7;\n\
-  lop3.b32  %r137, %r136, 0x4444, 0x3210, 0xEA;\n  shr.u64   %rd8, %rd6, 32;\n\
-  cvt.u32.u64 %r138, %rd8;\n  lop3.b32  %r139, %r138, 0x4444, 0x3210, 0xEA;\n\
-  shr.u64   %rd9, %rd6, 16;\n  cvt.u32.u64 %r140, %rd9;\n\
-  lop3.b32  %r141, %r140, 0x4444, 0x3210, 0xEA;\n  cvt.u32.u64 %r142, %rd6;\n\
-  lop3.b32  %r143, %r142, 0x4444, 0x3210, 0xEA;\n  mov.u32   %r144, %r7;                 // row\n\
-  setp.lt.u32 %p6, %r144, 4096;\n  @!%p6 bra $row_done;\n\n$row_loop:\n  .pragma \"nounroll\";\n\
-  mad.wide.u32 %rd10, %r144, 4352, %rd2; // &w[row]\n  mov.f32   %f36, 0f00000000;\n\
-  mov.f32   %f37, 0f00000000;\n  mad.wide.u32 %rd11, %r5, 34, %rd10;\n  cvt.u64.u32 %rd12, 2;\n\
-  add.u64   %rd13, %rd11, %rd12;\n  sub.u64   %rd14, %rd13, 1;\n\
-  and.b64   %rd15, %rd14, 0xFFFFFFFFFFFFFFF0;\n  mov.u32   %r145, 0;                   // turn\n\n\
-$turn_loop:                             // 64 weights a lane\n  .pragma \"nounroll\";\n\
-  mul.wide.u32 %rd16, %r145, 1088;\n  add.u64   %rd17, %rd11, %rd16;\n\
-  mad.lo.u32 %r146, %r145, 1280, %r126;\n  add.u64   %rd18, %rd15, %rd16;\n\
-  mad.lo.u32 %r147, %r145, 1280, %r128;\n  add.u64   %rd19, %rd11, %rd16;\n\
-  ld.global.nc.b16 %h1, [%rd19];\n  cvt.f32.f16 %f38, %h1;\n\
-  ld.shared.v2.f32 {%f39, %f40}, [%r146+1024];\n  add.u64   %rd20, %rd15, %rd16;\n\
-  ld.global.nc.v4.u32 {%r148, %r149, %r150, %r151}, [%rd20+16];\n\
-  ld.global.nc.v4.u32 {%r152, %r153, %r154, %r155}, [%rd20+32];\n\
-  prmt.b32  %r156, %r151, %r155, %r137;\n\
-  ld.shared.v4.s32 {%r157, %r158, %r159, %r160}, [%r147+512];\n\
-  prmt.b32  %r161, %r150, %r154, %r139;\n  prmt.b32  %r162, %r149, %r153, %r141;\n\
-  prmt.b32  %r163, %r148, %r152, %r143;\n\
+// ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n\
+.version 7.8\n\
+.target sm_90\n\
+.address_size 64\n\
+\n\
+.extern .shared .align 16 .b32 activations[];\n\
+\n\
+.visible .entry stream_gemv_q8_0_k4096_n4096_m1_w12_r2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 384, 1, 1\n\
+.maxnreg 80\n\
+{\n\
+    .reg .pred  %p<12>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<225>;\n\
+    .reg .f32   %f<62>;\n\
+    .reg .b64   %rd<24>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    mov.u32             %r4, %nctaid.x;\n\
+    and.b32             %r5, %r2, 31;                           // lane\n\
+\n\
+    // stage x\n\
+    mad.lo.u32          %r6, %r1, 12, %r3;\n\
+    mul.lo.u32          %r7, %r6, 2;\n\
+    mul.lo.u32          %r8, %r4, 12;\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    mov.u32             %r10, %r3;                              // part\n\
+    setp.lt.u32         %p1, %r10, 8;\n\
+    @!%p1 bra           $part_done;\n\
+\n\
+$part_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.lo.u32          %r11, %r10, 32, %r5;\n\
+    mad.wide.u32        %rd4, %r11, 64, %rd3;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
+    mov.b32             %r12, %f1;\n\
+    and.b32             %r13, %r12, 0x7FFFFFFF;\n\
+    max.u32             %r14, %r13, 228737632;\n\
+    mov.b32             %r15, %f2;\n\
+    and.b32             %r16, %r15, 0x7FFFFFFF;\n\
+    max.u32             %r17, %r14, %r16;\n\
+    mov.b32             %r18, %f3;\n\
+    and.b32             %r19, %r18, 0x7FFFFFFF;\n\
+    max.u32             %r20, %r17, %r19;\n\
+    mov.b32             %r21, %f4;\n\
+    and.b32             %r22, %r21, 0x7FFFFFFF;\n\
+    max.u32             %r23, %r20, %r22;\n\
+    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
+    mov.b32             %r24, %f5;\n\
+    and.b32             %r25, %r24, 0x7FFFFFFF;\n\
+    max.u32             %r26, %r23, %r25;\n\
+    mov.b32             %r27, %f6;\n\
+    and.b32             %r28, %r27, 0x7FFFFFFF;\n\
+    max.u32             %r29, %r26, %r28;\n\
+    mov.b32             %r30, %f7;\n\
+    and.b32             %r31, %r30, 0x7FFFFFFF;\n\
+    max.u32             %r32, %r29, %r31;\n\
+    mov.b32             %r33, %f8;\n\
+    and.b32             %r34, %r33, 0x7FFFFFFF;\n\
+    max.u32             %r35, %r32, %r34;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
+    mov.b32             %r36, %f9;\n\
+    and.b32             %r37, %r36, 0x7FFFFFFF;\n\
+    max.u32             %r38, %r35, %r37;\n\
+    mov.b32             %r39, %f10;\n\
+    and.b32             %r40, %r39, 0x7FFFFFFF;\n\
+    max.u32             %r41, %r38, %r40;\n\
+    mov.b32             %r42, %f11;\n\
+    and.b32             %r43, %r42, 0x7FFFFFFF;\n\
+    max.u32             %r44, %r41, %r43;\n\
+    mov.b32             %r45, %f12;\n\
+    and.b32             %r46, %r45, 0x7FFFFFFF;\n\
+    max.u32             %r47, %r44, %r46;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
+    mov.b32             %r48, %f13;\n\
+    and.b32             %r49, %r48, 0x7FFFFFFF;\n\
+    max.u32             %r50, %r47, %r49;\n\
+    mov.b32             %r51, %f14;\n\
+    and.b32             %r52, %r51, 0x7FFFFFFF;\n\
+    max.u32             %r53, %r50, %r52;\n\
+    mov.b32             %r54, %f15;\n\
+    and.b32             %r55, %r54, 0x7FFFFFFF;\n\
+    max.u32             %r56, %r53, %r55;\n\
+    mov.b32             %r57, %f16;\n\
+    and.b32             %r58, %r57, 0x7FFFFFFF;\n\
+    max.u32             %r59, %r56, %r58;\n\
+    shfl.sync.bfly.b32  %r60, %r59, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r61, %r59, %r60;\n\
+    mov.b32             %f17, %r61;\n\
+    mul.f32             %f18, %f17, 0f3C010204;\n\
+    mad.lo.u32          %r62, %r10, 32, %r5;\n\
+    and.b32             %r63, %r62, 63;\n\
+    and.b32             %r64, %r63, 1;\n\
+    mov.b32             %r65, %f18;\n\
+    shr.u32             %r66, %r62, 6;\n\
+    mov.u32             %r67, activations;                      // activations\n\
+    mad.lo.u32          %r68, %r66, 1280, %r67;\n\
+    shr.u32             %r69, %r63, 1;\n\
+    rcp.approx.ftz.f32  %f19, %f18;\n\
+    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
+    mov.b32             %r70, %f20;\n\
+    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
+    mov.b32             %r71, %f21;\n\
+    prmt.b32            %r72, %r70, %r71, 64;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r73, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r74, %f23;\n\
+    prmt.b32            %r75, %r73, %r74, 64;\n\
+    prmt.b32            %r76, %r72, %r75, 0x5410;\n\
+    fma.rn.f32          %f24, %f5, %f19, 0f4B400000;\n\
+    mov.b32             %r77, %f24;\n\
+    fma.rn.f32          %f25, %f6, %f19, 0f4B400000;\n\
+    mov.b32             %r78, %f25;\n\
+    prmt.b32            %r79, %r77, %r78, 64;\n\
+    fma.rn.f32          %f26, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r80, %f26;\n\
+    fma.rn.f32          %f27, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r81, %f27;\n\
+    prmt.b32            %r82, %r80, %r81, 64;\n\
+    prmt.b32            %r83, %r79, %r82, 0x5410;\n\
+    mul.lo.u32          %r84, %r69, 34;\n\
+    add.u32             %r85, %r84, 2;\n\
+    and.b32             %r86, %r85, 15;\n\
+    sub.u32             %r87, 16, %r86;\n\
+    and.b32             %r88, %r87, 15;\n\
+    and.b32             %r89, %r88, 8;\n\
+    setp.ne.u32         %p2, %r89, 0;\n\
+    selp.s32            %r90, %r76, %r83, %p2;\n\
+    fma.rn.f32          %f28, %f9, %f19, 0f4B400000;\n\
+    mov.b32             %r91, %f28;\n\
+    fma.rn.f32          %f29, %f10, %f19, 0f4B400000;\n\
+    mov.b32             %r92, %f29;\n\
+    prmt.b32            %r93, %r91, %r92, 64;\n\
+    fma.rn.f32          %f30, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r94, %f30;\n\
+    fma.rn.f32          %f31, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r95, %f31;\n\
+    prmt.b32            %r96, %r94, %r95, 64;\n\
+    prmt.b32            %r97, %r93, %r96, 0x5410;\n\
+    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
+    mov.b32             %r98, %f32;\n\
+    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
+    mov.b32             %r99, %f33;\n\
+    prmt.b32            %r100, %r98, %r99, 64;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r101, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r102, %f35;\n\
+    prmt.b32            %r103, %r101, %r102, 64;\n\
+    prmt.b32            %r104, %r100, %r103, 0x5410;\n\
+    selp.s32            %r105, %r97, %r104, %p2;\n\
+    and.b32             %r106, %r88, 4;\n\
+    setp.ne.u32         %p3, %r106, 0;\n\
+    selp.s32            %r107, %r90, %r105, %p3;\n\
+    selp.s32            %r108, %r104, %r97, %p2;\n\
+    selp.s32            %r109, %r108, %r90, %p3;\n\
+    and.b32             %r110, %r88, 3;\n\
+    mad.lo.u32          %r111, %r110, 4369, 12816;\n\
+    prmt.b32            %r112, %r107, %r109, %r111;\n\
+    selp.s32            %r113, %r83, %r76, %p2;\n\
+    selp.s32            %r114, %r113, %r108, %p3;\n\
+    prmt.b32            %r115, %r109, %r114, %r111;\n\
+    selp.s32            %r116, %r105, %r113, %p3;\n\
+    prmt.b32            %r117, %r114, %r116, %r111;\n\
+    prmt.b32            %r118, %r116, %r107, %r111;\n\
+    mad.lo.u32          %r119, %r64, 512, %r68;\n\
+    mad.lo.u32          %r120, %r69, 16, %r119;\n\
+    st.shared.v4.s32    [%r120], {%r112, %r115, %r117, %r118};\n\
+    mov.b32             %r121, %f18;\n\
+    setp.eq.u32         %p4, %r64, 0;\n\
+    selp.u32            %r122, %r121, %r65, %p4;\n\
+    mad.lo.u32          %r123, %r64, 4, %r68;\n\
+    mad.lo.u32          %r124, %r69, 8, %r123;\n\
+    st.shared.u32       [%r124+1024], %r122;\n\
+    add.u32             %r10, %r10, 12;\n\
+    setp.lt.u32         %p5, %r10, 8;\n\
+    @%p5 bra            $part_loop;\n\
+\n\
+$part_done:\n\
+    bar.sync            0;\n\
+\n\
+    // stream weights\n\
+    mov.u32             %r125, activations;                     // activations\n\
+    mad.lo.u32          %r126, %r5, 8, %r125;\n\
 "
 "\
-  ld.global.nc.v4.u32 {%r164, %r165, %r166, %r167}, [%rd20];\n  prmt.b32  %r168, %r167, %r151, %r137;\n\
-  ld.shared.v4.s32 {%r169, %r170, %r171, %r172}, [%r147];\n  prmt.b32  %r173, %r166, %r150, %r139;\n\
-  prmt.b32  %r174, %r165, %r149, %r141;\n  prmt.b32  %r175, %r164, %r148, %r143;\n\
-  dp4a.s32.s32 %r176, %r175, %r169, 1262485504;\n  dp4a.s32.s32 %r177, %r174, %r170, %r176;\n\
-  dp4a.s32.s32 %r178, %r173, %r171, %r177;\n  dp4a.s32.s32 %r179, %r168, %r172, %r178;\n\
-  dp4a.s32.s32 %r180, %r163, %r157, %r179;\n  dp4a.s32.s32 %r181, %r162, %r158, %r180;\n\
-  dp4a.s32.s32 %r182, %r161, %r159, %r181;\n  dp4a.s32.s32 %r183, %r156, %r160, %r182;\n\
-  mov.b32   %f41, %r183;\n  sub.f32   %f42, %f41, 0f4B400000;\n  mul.f32   %f43, %f39, %f42;\n\
-  fma.rn.f32 %f36, %f38, %f43, %f36;\n  ld.global.nc.b16 %h2, [%rd17+4352];\n  cvt.f32.f16 %f44, %h2;\n\
-  ld.shared.v2.f32 {%f45, %f46}, [%r146+1024];\n\
-  ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd18+4368];\n\
-  ld.global.nc.v4.u32 {%r188, %r189, %r190, %r191}, [%rd18+4384];\n\
-  prmt.b32  %r192, %r187, %r191, %r137;\n\
-  ld.shared.v4.s32 {%r193, %r194, %r195, %r196}, [%r147+512];\n\
-  prmt.b32  %r197, %r186, %r190, %r139;\n  prmt.b32  %r198, %r185, %r189, %r141;\n\
-  prmt.b32  %r199, %r184, %r188, %r143;\n\
-  ld.global.nc.v4.u32 {%r200, %r201, %r202, %r203}, [%rd18+4352];\n\
-  prmt.b32  %r204, %r203, %r187, %r137;\n  ld.shared.v4.s32 {%r205, %r206, %r207, %r208}, [%r147];\n\
-  prmt.b32  %r209, %r202, %r186, %r139;\n  prmt.b32  %r210, %r201, %r185, %r141;\n\
-  prmt.b32  %r211, %r200, %r184, %r143;\n  dp4a.s32.s32 %r212, %r211, %r205, 1262485504;\n\
-  dp4a.s32.s32 %r213, %r210, %r206, %r212;\n  dp4a.s32.s32 %r214, %r209, %r207, %r213;\n\
-  dp4a.s32.s32 %r215, %r204, %r208, %r214;\n  dp4a.s32.s32 %r216, %r199, %r193, %r215;\n\
-  dp4a.s32.s32 %r217, %r198, %r194, %r216;\n  dp4a.s32.s32 %r218, %r197, %r195, %r217;\n\
-  dp4a.s32.s32 %r219, %r192, %r196, %r218;\n  mov.b32   %f47, %r219;\n\
-  sub.f32   %f48, %f47, 0f4B400000;\n  mul.f32   %f49, %f45, %f48;\n\
-  fma.rn.f32 %f37, %f44, %f49, %f37;\n  add.u32   %r145, %r145, 1;\n  setp.lt.u32 %p7, %r145, 4;\n\
-  @%p7 bra  $turn_loop;\n\n  // reduce and store\n  shr.u32   %r220, %r5, 4;\n\
-  and.b32   %r221, %r5, 15;\n  setp.eq.u32 %p8, %r221, 0;\n  selp.u32  %r222, %r220, 2, %p8;\n\
-  and.b32   %r223, %r5, 16;\n  setp.ne.u32 %p9, %r223, 0;\n  selp.f32  %f50, %f37, %f36, %p9;\n\
-  selp.f32  %f51, %f36, %f37, %p9;\n  shfl.sync.bfly.b32 %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
-  add.f32   %f53, %f50, %f52;\n  shfl.sync.bfly.b32 %f54, %f53, 8, 31, 0xFFFFFFFF;\n\
-  add.f32   %f55, %f53, %f54;\n  shfl.sync.bfly.b32 %f56, %f55, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f57, %f55, %f56;\n  shfl.sync.bfly.b32 %f58, %f57, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f59, %f57, %f58;\n  shfl.sync.bfly.b32 %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f61, %f59, %f60;\n  setp.lt.u32 %p10, %r222, 2;\n  @!%p10 bra $skip;\n\
-  add.u32   %r224, %r144, %r222;\n  cvt.u64.u32 %rd21, %r224;\n  shl.b64   %rd22, %rd21, 2;\n\
-  add.u64   %rd23, %rd1, %rd22;\n  st.global.f32 [%rd23], %f61;\n\n$skip:\n\
-  add.u32   %r144, %r144, %r9;\n  setp.lt.u32 %p11, %r144, 4096;\n  @%p11 bra $row_loop;\n\n\
-$row_done:\n  ret;\n}\n\
+    mov.u32             %r127, activations;                     // activations\n\
+    mad.lo.u32          %r128, %r5, 16, %r127;\n\
+    mul.lo.u32          %r129, %r5, 34;\n\
+    add.u32             %r130, %r129, 2;\n\
+    and.b32             %r131, %r130, 15;\n\
+    sub.u32             %r132, %r131, 1;\n\
+    and.b32             %r133, %r132, 15;\n\
+    add.u32             %r134, %r133, 1;\n\
+    mul.lo.u32          %r135, %r134, 4;\n\
+    shl.b64             %rd5, 1, %r135;\n\
+    sub.u64             %rd6, %rd5, 1;\n\
+    shr.u64             %rd7, %rd6, 48;\n\
+    cvt.u32.u64         %r136, %rd7;\n\
+    lop3.b32            %r137, %r136, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd8, %rd6, 32;\n\
+    cvt.u32.u64         %r138, %rd8;\n\
+    lop3.b32            %r139, %r138, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd9, %rd6, 16;\n\
+    cvt.u32.u64         %r140, %rd9;\n\
+    lop3.b32            %r141, %r140, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r142, %rd6;\n\
+    lop3.b32            %r143, %r142, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r144, %r7;                             // row\n\
+    setp.lt.u32         %p6, %r144, 4096;\n\
+    @!%p6 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd10, %r144, 4352, %rd2;               // &w[row]\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mad.wide.u32        %rd11, %r5, 34, %rd10;\n\
+    cvt.u64.u32         %rd12, 2;\n\
+    add.u64             %rd13, %rd11, %rd12;\n\
+    sub.u64             %rd14, %rd13, 1;\n\
+    and.b64             %rd15, %rd14, 0xFFFFFFFFFFFFFFF0;\n\
+    mov.u32             %r145, 0;                               // turn\n\
+\n\
+$turn_loop:                                                     // 64 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    mul.wide.u32        %rd16, %r145, 1088;\n\
+    add.u64             %rd17, %rd11, %rd16;\n\
+    mad.lo.u32          %r146, %r145, 1280, %r126;\n\
+    add.u64             %rd18, %rd15, %rd16;\n\
+    mad.lo.u32          %r147, %r145, 1280, %r128;\n\
+    add.u64             %rd19, %rd11, %rd16;\n\
+    ld.global.nc.b16    %h1, [%rd19];\n\
+    cvt.f32.f16         %f38, %h1;\n\
+    ld.shared.v2.f32    {%f39, %f40}, [%r146+1024];\n\
+    add.u64             %rd20, %rd15, %rd16;\n\
+    ld.global.nc.v4.u32 {%r148, %r149, %r150, %r151}, [%rd20+16];\n\
+    ld.global.nc.v4.u32 {%r152, %r153, %r154, %r155}, [%rd20+32];\n\
+    prmt.b32            %r156, %r151, %r155, %r137;\n\
+    ld.shared.v4.s32    {%r157, %r158, %r159, %r160}, [%r147+512];\n\
+    prmt.b32            %r161, %r150, %r154, %r139;\n\
+    prmt.b32            %r162, %r149, %r153, %r141;\n\
+    prmt.b32            %r163, %r148, %r152, %r143;\n\
+    ld.global.nc.v4.u32 {%r164, %r165, %r166, %r167}, [%rd20];\n\
+    prmt.b32            %r168, %r167, %r151, %r137;\n\
+    ld.shared.v4.s32    {%r169, %r170, %r171, %r172}, [%r147];\n\
+    prmt.b32            %r173, %r166, %r150, %r139;\n\
+    prmt.b32            %r174, %r165, %r149, %r141;\n\
+    prmt.b32            %r175, %r164, %r148, %r143;\n\
+    dp4a.s32.s32        %r176, %r175, %r169, 1262485504;\n\
+    dp4a.s32.s32        %r177, %r174, %r170, %r176;\n\
+    dp4a.s32.s32        %r178, %r173, %r171, %r177;\n\
+    dp4a.s32.s32        %r179, %r168, %r172, %r178;\n\
+    dp4a.s32.s32        %r180, %r163, %r157, %r179;\n\
+    dp4a.s32.s32        %r181, %r162, %r158, %r180;\n\
+    dp4a.s32.s32        %r182, %r161, %r159, %r181;\n\
+    dp4a.s32.s32        %r183, %r156, %r160, %r182;\n\
+    mov.b32             %f41, %r183;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f39, %f42;\n\
+    fma.rn.f32          %f36, %f38, %f43, %f36;\n\
+    ld.global.nc.b16    %h2, [%rd17+4352];\n\
+    cvt.f32.f16         %f44, %h2;\n\
+    ld.shared.v2.f32    {%f45, %f46}, [%r146+1024];\n\
+    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd18+4368];\n\
+    ld.global.nc.v4.u32 {%r188, %r189, %r190, %r191}, [%rd18+4384];\n\
+    prmt.b32            %r192, %r187, %r191, %r137;\n\
+    ld.shared.v4.s32    {%r193, %r194, %r195, %r196}, [%r147+512];\n\
+    prmt.b32            %r197, %r186, %r190, %r139;\n\
+    prmt.b32            %r198, %r185, %r189, %r141;\n\
+    prmt.b32            %r199, %r184, %r188, %r143;\n\
+    ld.global.nc.v4.u32 {%r200, %r201, %r202, %r203}, [%rd18+4352];\n\
+    prmt.b32            %r204, %r203, %r187, %r137;\n\
+    ld.shared.v4.s32    {%r205, %r206, %r207, %r208}, [%r147];\n\
+    prmt.b32            %r209, %r202, %r186, %r139;\n\
+    prmt.b32            %r210, %r201, %r185, %r141;\n\
+    prmt.b32            %r211, %r200, %r184, %r143;\n\
+    dp4a.s32.s32        %r212, %r211, %r205, 1262485504;\n\
+    dp4a.s32.s32        %r213, %r210, %r206, %r212;\n\
+    dp4a.s32.s32        %r214, %r209, %r207, %r213;\n\
+    dp4a.s32.s32        %r215, %r204, %r208, %r214;\n\
+    dp4a.s32.s32        %r216, %r199, %r193, %r215;\n\
+    dp4a.s32.s32        %r217, %r198, %r194, %r216;\n\
+    dp4a.s32.s32        %r218, %r197, %r195, %r217;\n\
+    dp4a.s32.s32        %r219, %r192, %r196, %r218;\n\
+    mov.b32             %f47, %r219;\n\
+    sub.f32             %f48, %f47, 0f4B400000;\n\
+    mul.f32             %f49, %f45, %f48;\n\
+    fma.rn.f32          %f37, %f44, %f49, %f37;\n\
+    add.u32             %r145, %r145, 1;\n\
+    setp.lt.u32         %p7, %r145, 4;\n\
+    @%p7 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r220, %r5, 4;\n\
+    and.b32             %r221, %r5, 15;\n\
+    setp.eq.u32         %p8, %r221, 0;\n\
+    selp.u32            %r222, %r220, 2, %p8;\n\
+    and.b32             %r223, %r5, 16;\n\
+    setp.ne.u32         %p9, %r223, 0;\n\
+    selp.f32            %f50, %f37, %f36, %p9;\n\
+    selp.f32            %f51, %f36, %f37, %p9;\n\
+    shfl.sync.bfly.b32  %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f53, %f50, %f52;\n\
+    shfl.sync.bfly.b32  %f54, %f53, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f55, %f53, %f54;\n\
+    shfl.sync.bfly.b32  %f56, %f55, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f57, %f55, %f56;\n\
+    shfl.sync.bfly.b32  %f58, %f57, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f59, %f57, %f58;\n\
+    shfl.sync.bfly.b32  %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f61, %f59, %f60;\n\
+    setp.lt.u32         %p10, %r222, 2;\n\
+    @!%p10 bra          $skip;\n\
+    add.u32             %r224, %r144, %r222;\n\
+    cvt.u64.u32         %rd21, %r224;\n\
+    shl.b64             %rd22, %rd21, 2;\n\
+    add.u64             %rd23, %rd1, %rd22;\n\
+    st.global.f32       [%rd23], %f61;\n\
+\n\
+$skip:\n\
+    add.u32             %r144, %r144, %r9;\n\
+    setp.lt.u32         %p11, %r144, 4096;\n\
+    @%p11 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
@@ -4523,7 +6805,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 11039, UINT64_C(0x8679d1c666b99a41),
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14337, UINT64_C(0xc988d30b8b403f47),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, /* sm, isa */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params, 3,
@@ -4539,36 +6821,92 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
 };
 
 static const char llama_q8_1_quantize_k4096_m1_w4_ptx[] = "\
-// q8_1_quantize  k=4096 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n// ptxgen 0.1.0  block 128  grid 32\n\
-.version 6.3\n.target sm_75\n.address_size 64\n\n.visible .entry q8_1_quantize_k4096_m1_w4(\n\
-  .param .u64 q8,\n  .param .u64 x)\n.reqntid 128, 1, 1\n.maxnreg 32\n{\n  .reg .pred %p<6>;\n\
-  .reg .b16 %h<3>;\n  .reg .b32 %r<33>;\n  .reg .f32 %f<11>;\n  .reg .b64 %rd<11>;\n\n\
-  ld.param.u64 %rd1, [q8];\n  ld.param.u64 %rd2, [x];\n  mov.u32   %r1, %ctaid.x;\n\
-  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  and.b32   %r4, %r2, 31;               // lane\n  mad.lo.u32 %r5, %r1, 4, %r3;          // block\n\
-  setp.ge.u32 %p1, %r5, 128;\n  @%p1 ret;\n  mul.wide.u32 %rd3, %r5, 32;\n  cvt.u64.u32 %rd4, %r4;\n\
-  add.u64   %rd5, %rd3, %rd4;\n  shl.b64   %rd6, %rd5, 2;\n  add.u64   %rd7, %rd2, %rd6;\n\
-  ld.global.nc.f32 %f1, [%rd7];\n  mov.b32   %r6, %f1;\n  and.b32   %r7, %r6, 0x7FFFFFFF;\n\
-  shfl.sync.bfly.b32 %r8, %r7, 16, 31, 0xFFFFFFFF;\n  max.u32   %r9, %r7, %r8;\n\
-  shfl.sync.bfly.b32 %r10, %r9, 8, 31, 0xFFFFFFFF;\n  max.u32   %r11, %r9, %r10;\n\
-  shfl.sync.bfly.b32 %r12, %r11, 4, 31, 0xFFFFFFFF;\n  max.u32   %r13, %r11, %r12;\n\
-  shfl.sync.bfly.b32 %r14, %r13, 2, 31, 0xFFFFFFFF;\n  max.u32   %r15, %r13, %r14;\n\
-  shfl.sync.bfly.b32 %r16, %r15, 1, 31, 0xFFFFFFFF;\n  max.u32   %r17, %r15, %r16;\n\
-  mov.b32   %f2, %r17;\n  div.rn.f32 %f3, %f2, 0f42FE0000;\n  mad.wide.u32 %rd8, %r5, 36, %rd1;\n\
-  rcp.rn.f32 %f4, %f3;\n  setp.eq.f32 %p2, %f3, 0f00000000;\n  selp.f32  %f5, 0f00000000, %f4, %p2;\n\
-  mul.f32   %f6, %f1, %f5;\n  cvt.rzi.s32.f32 %r18, %f6;\n  cvt.rn.f32.s32 %f7, %r18;\n\
-  sub.f32   %f8, %f6, %f7;\n  setp.ge.f32 %p3, %f8, 0f3F000000;\n  selp.s32  %r19, 1, 0, %p3;\n\
-  add.s32   %r20, %r18, %r19;\n  setp.le.f32 %p4, %f8, 0fBF000000;\n  selp.s32  %r21, -1, 0, %p4;\n\
-  add.s32   %r22, %r20, %r21;\n  shfl.sync.bfly.b32 %r23, %r22, 16, 31, 0xFFFFFFFF;\n\
-  add.s32   %r24, %r22, %r23;\n  shfl.sync.bfly.b32 %r25, %r24, 8, 31, 0xFFFFFFFF;\n\
-  add.s32   %r26, %r24, %r25;\n  shfl.sync.bfly.b32 %r27, %r26, 4, 31, 0xFFFFFFFF;\n\
-  add.s32   %r28, %r26, %r27;\n  shfl.sync.bfly.b32 %r29, %r28, 2, 31, 0xFFFFFFFF;\n\
-  add.s32   %r30, %r28, %r29;\n  shfl.sync.bfly.b32 %r31, %r30, 1, 31, 0xFFFFFFFF;\n\
-  add.s32   %r32, %r30, %r31;\n  cvt.rn.f32.s32 %f9, %r32;\n  mul.f32   %f10, %f9, %f3;\n\
-  cvt.u64.u32 %rd9, %r4;\n  add.u64   %rd10, %rd8, %rd9;\n  st.global.s8 [%rd10+4], %r22;\n\
-  setp.eq.u32 %p5, %r4, 0;\n  @!%p5 bra $skip;\n  cvt.rn.f16.f32 %h1, %f3;\n\
-  st.global.b16 [%rd8], %h1;\n  cvt.rn.f16.f32 %h2, %f10;\n  st.global.b16 [%rd8+2], %h2;\n\n$skip:\n\
-  ret;\n}\n\
+// q8_1_quantize  k=4096 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n\
+// ptxgen 0.1.0  block 128  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q8_1_quantize_k4096_m1_w4(\n\
+    .param .u64 q8,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 32\n\
+{\n\
+    .reg .pred  %p<6>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<33>;\n\
+    .reg .f32   %f<11>;\n\
+    .reg .b64   %rd<11>;\n\
+\n\
+    ld.param.u64        %rd1, [q8];\n\
+    ld.param.u64        %rd2, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.lo.u32          %r5, %r1, 4, %r3;                       // block\n\
+    setp.ge.u32         %p1, %r5, 128;\n\
+    @%p1 ret;\n\
+    mul.wide.u32        %rd3, %r5, 32;\n\
+    cvt.u64.u32         %rd4, %r4;\n\
+    add.u64             %rd5, %rd3, %rd4;\n\
+    shl.b64             %rd6, %rd5, 2;\n\
+    add.u64             %rd7, %rd2, %rd6;\n\
+    ld.global.nc.f32    %f1, [%rd7];\n\
+    mov.b32             %r6, %f1;\n\
+    and.b32             %r7, %r6, 0x7FFFFFFF;\n\
+    shfl.sync.bfly.b32  %r8, %r7, 16, 31, 0xFFFFFFFF;\n\
+    max.u32             %r9, %r7, %r8;\n\
+    shfl.sync.bfly.b32  %r10, %r9, 8, 31, 0xFFFFFFFF;\n\
+    max.u32             %r11, %r9, %r10;\n\
+    shfl.sync.bfly.b32  %r12, %r11, 4, 31, 0xFFFFFFFF;\n\
+    max.u32             %r13, %r11, %r12;\n\
+    shfl.sync.bfly.b32  %r14, %r13, 2, 31, 0xFFFFFFFF;\n\
+    max.u32             %r15, %r13, %r14;\n\
+    shfl.sync.bfly.b32  %r16, %r15, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r17, %r15, %r16;\n\
+    mov.b32             %f2, %r17;\n\
+    div.rn.f32          %f3, %f2, 0f42FE0000;\n\
+    mad.wide.u32        %rd8, %r5, 36, %rd1;\n\
+    rcp.rn.f32          %f4, %f3;\n\
+    setp.eq.f32         %p2, %f3, 0f00000000;\n\
+    selp.f32            %f5, 0f00000000, %f4, %p2;\n\
+    mul.f32             %f6, %f1, %f5;\n\
+    cvt.rzi.s32.f32     %r18, %f6;\n\
+    cvt.rn.f32.s32      %f7, %r18;\n\
+    sub.f32             %f8, %f6, %f7;\n\
+    setp.ge.f32         %p3, %f8, 0f3F000000;\n\
+    selp.s32            %r19, 1, 0, %p3;\n\
+    add.s32             %r20, %r18, %r19;\n\
+    setp.le.f32         %p4, %f8, 0fBF000000;\n\
+    selp.s32            %r21, -1, 0, %p4;\n\
+    add.s32             %r22, %r20, %r21;\n\
+    shfl.sync.bfly.b32  %r23, %r22, 16, 31, 0xFFFFFFFF;\n\
+    add.s32             %r24, %r22, %r23;\n\
+    shfl.sync.bfly.b32  %r25, %r24, 8, 31, 0xFFFFFFFF;\n\
+    add.s32             %r26, %r24, %r25;\n\
+    shfl.sync.bfly.b32  %r27, %r26, 4, 31, 0xFFFFFFFF;\n\
+    add.s32             %r28, %r26, %r27;\n\
+    shfl.sync.bfly.b32  %r29, %r28, 2, 31, 0xFFFFFFFF;\n\
+    add.s32             %r30, %r28, %r29;\n\
+    shfl.sync.bfly.b32  %r31, %r30, 1, 31, 0xFFFFFFFF;\n\
+    add.s32             %r32, %r30, %r31;\n\
+    cvt.rn.f32.s32      %f9, %r32;\n\
+    mul.f32             %f10, %f9, %f3;\n\
+    cvt.u64.u32         %rd9, %r4;\n\
+    add.u64             %rd10, %rd8, %rd9;\n\
+    st.global.s8        [%rd10+4], %r22;\n\
+    setp.eq.u32         %p5, %r4, 0;\n\
+    @!%p5 bra           $skip;\n\
+    cvt.rn.f16.f32      %h1, %f3;\n\
+    st.global.b16       [%rd8], %h1;\n\
+    cvt.rn.f16.f32      %h2, %f10;\n\
+    st.global.b16       [%rd8+2], %h2;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_q8_1_quantize_k4096_m1_w4_params[] = {
     { "q8", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_Q8_1, 4608, "m*k/32*36", 4 },
@@ -4582,7 +6920,7 @@ static const ptxgen_config llama_q8_1_quantize_k4096_m1_w4_config[] = {
 };
 const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     "q8_1_quantize_k4096_m1_w4", "q8_1_quantize_k4096_m1_w4",
-    llama_q8_1_quantize_k4096_m1_w4_ptx, 2510, UINT64_C(0x45875e00643152e8),
+    llama_q8_1_quantize_k4096_m1_w4_ptx, 3167, UINT64_C(0x5179cab699deeea6),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k4096_m1_w4_params, 2,
@@ -4599,35 +6937,91 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
 
 static const char llama_q8_1_quantize_k14336_m1_w4_ptx[] = "\
 // q8_1_quantize  k=14336 m=1 num_warps=4  q8[m,k] = q8_1(x[m,k])\n\
-// ptxgen 0.1.0  block 128  grid 112\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry q8_1_quantize_k14336_m1_w4(\n  .param .u64 q8,\n  .param .u64 x)\n.reqntid 128, 1, 1\n\
-.maxnreg 32\n{\n  .reg .pred %p<6>;\n  .reg .b16 %h<3>;\n  .reg .b32 %r<33>;\n  .reg .f32 %f<11>;\n\
-  .reg .b64 %rd<11>;\n\n  ld.param.u64 %rd1, [q8];\n  ld.param.u64 %rd2, [x];\n\
-  mov.u32   %r1, %ctaid.x;\n  mov.u32   %r2, %tid.x;\n  shr.u32   %r3, %r2, 5;                // warp\n\
-  and.b32   %r4, %r2, 31;               // lane\n  mad.lo.u32 %r5, %r1, 4, %r3;          // block\n\
-  setp.ge.u32 %p1, %r5, 448;\n  @%p1 ret;\n  mul.wide.u32 %rd3, %r5, 32;\n  cvt.u64.u32 %rd4, %r4;\n\
-  add.u64   %rd5, %rd3, %rd4;\n  shl.b64   %rd6, %rd5, 2;\n  add.u64   %rd7, %rd2, %rd6;\n\
-  ld.global.nc.f32 %f1, [%rd7];\n  mov.b32   %r6, %f1;\n  and.b32   %r7, %r6, 0x7FFFFFFF;\n\
-  shfl.sync.bfly.b32 %r8, %r7, 16, 31, 0xFFFFFFFF;\n  max.u32   %r9, %r7, %r8;\n\
-  shfl.sync.bfly.b32 %r10, %r9, 8, 31, 0xFFFFFFFF;\n  max.u32   %r11, %r9, %r10;\n\
-  shfl.sync.bfly.b32 %r12, %r11, 4, 31, 0xFFFFFFFF;\n  max.u32   %r13, %r11, %r12;\n\
-  shfl.sync.bfly.b32 %r14, %r13, 2, 31, 0xFFFFFFFF;\n  max.u32   %r15, %r13, %r14;\n\
-  shfl.sync.bfly.b32 %r16, %r15, 1, 31, 0xFFFFFFFF;\n  max.u32   %r17, %r15, %r16;\n\
-  mov.b32   %f2, %r17;\n  div.rn.f32 %f3, %f2, 0f42FE0000;\n  mad.wide.u32 %rd8, %r5, 36, %rd1;\n\
-  rcp.rn.f32 %f4, %f3;\n  setp.eq.f32 %p2, %f3, 0f00000000;\n  selp.f32  %f5, 0f00000000, %f4, %p2;\n\
-  mul.f32   %f6, %f1, %f5;\n  cvt.rzi.s32.f32 %r18, %f6;\n  cvt.rn.f32.s32 %f7, %r18;\n\
-  sub.f32   %f8, %f6, %f7;\n  setp.ge.f32 %p3, %f8, 0f3F000000;\n  selp.s32  %r19, 1, 0, %p3;\n\
-  add.s32   %r20, %r18, %r19;\n  setp.le.f32 %p4, %f8, 0fBF000000;\n  selp.s32  %r21, -1, 0, %p4;\n\
-  add.s32   %r22, %r20, %r21;\n  shfl.sync.bfly.b32 %r23, %r22, 16, 31, 0xFFFFFFFF;\n\
-  add.s32   %r24, %r22, %r23;\n  shfl.sync.bfly.b32 %r25, %r24, 8, 31, 0xFFFFFFFF;\n\
-  add.s32   %r26, %r24, %r25;\n  shfl.sync.bfly.b32 %r27, %r26, 4, 31, 0xFFFFFFFF;\n\
-  add.s32   %r28, %r26, %r27;\n  shfl.sync.bfly.b32 %r29, %r28, 2, 31, 0xFFFFFFFF;\n\
-  add.s32   %r30, %r28, %r29;\n  shfl.sync.bfly.b32 %r31, %r30, 1, 31, 0xFFFFFFFF;\n\
-  add.s32   %r32, %r30, %r31;\n  cvt.rn.f32.s32 %f9, %r32;\n  mul.f32   %f10, %f9, %f3;\n\
-  cvt.u64.u32 %rd9, %r4;\n  add.u64   %rd10, %rd8, %rd9;\n  st.global.s8 [%rd10+4], %r22;\n\
-  setp.eq.u32 %p5, %r4, 0;\n  @!%p5 bra $skip;\n  cvt.rn.f16.f32 %h1, %f3;\n\
-  st.global.b16 [%rd8], %h1;\n  cvt.rn.f16.f32 %h2, %f10;\n  st.global.b16 [%rd8+2], %h2;\n\n$skip:\n\
-  ret;\n}\n\
+// ptxgen 0.1.0  block 128  grid 112\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry q8_1_quantize_k14336_m1_w4(\n\
+    .param .u64 q8,\n\
+    .param .u64 x)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 32\n\
+{\n\
+    .reg .pred  %p<6>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<33>;\n\
+    .reg .f32   %f<11>;\n\
+    .reg .b64   %rd<11>;\n\
+\n\
+    ld.param.u64        %rd1, [q8];\n\
+    ld.param.u64        %rd2, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    and.b32             %r4, %r2, 31;                           // lane\n\
+    mad.lo.u32          %r5, %r1, 4, %r3;                       // block\n\
+    setp.ge.u32         %p1, %r5, 448;\n\
+    @%p1 ret;\n\
+    mul.wide.u32        %rd3, %r5, 32;\n\
+    cvt.u64.u32         %rd4, %r4;\n\
+    add.u64             %rd5, %rd3, %rd4;\n\
+    shl.b64             %rd6, %rd5, 2;\n\
+    add.u64             %rd7, %rd2, %rd6;\n\
+    ld.global.nc.f32    %f1, [%rd7];\n\
+    mov.b32             %r6, %f1;\n\
+    and.b32             %r7, %r6, 0x7FFFFFFF;\n\
+    shfl.sync.bfly.b32  %r8, %r7, 16, 31, 0xFFFFFFFF;\n\
+    max.u32             %r9, %r7, %r8;\n\
+    shfl.sync.bfly.b32  %r10, %r9, 8, 31, 0xFFFFFFFF;\n\
+    max.u32             %r11, %r9, %r10;\n\
+    shfl.sync.bfly.b32  %r12, %r11, 4, 31, 0xFFFFFFFF;\n\
+    max.u32             %r13, %r11, %r12;\n\
+    shfl.sync.bfly.b32  %r14, %r13, 2, 31, 0xFFFFFFFF;\n\
+    max.u32             %r15, %r13, %r14;\n\
+    shfl.sync.bfly.b32  %r16, %r15, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r17, %r15, %r16;\n\
+    mov.b32             %f2, %r17;\n\
+    div.rn.f32          %f3, %f2, 0f42FE0000;\n\
+    mad.wide.u32        %rd8, %r5, 36, %rd1;\n\
+    rcp.rn.f32          %f4, %f3;\n\
+    setp.eq.f32         %p2, %f3, 0f00000000;\n\
+    selp.f32            %f5, 0f00000000, %f4, %p2;\n\
+    mul.f32             %f6, %f1, %f5;\n\
+    cvt.rzi.s32.f32     %r18, %f6;\n\
+    cvt.rn.f32.s32      %f7, %r18;\n\
+    sub.f32             %f8, %f6, %f7;\n\
+    setp.ge.f32         %p3, %f8, 0f3F000000;\n\
+    selp.s32            %r19, 1, 0, %p3;\n\
+    add.s32             %r20, %r18, %r19;\n\
+    setp.le.f32         %p4, %f8, 0fBF000000;\n\
+    selp.s32            %r21, -1, 0, %p4;\n\
+    add.s32             %r22, %r20, %r21;\n\
+    shfl.sync.bfly.b32  %r23, %r22, 16, 31, 0xFFFFFFFF;\n\
+    add.s32             %r24, %r22, %r23;\n\
+    shfl.sync.bfly.b32  %r25, %r24, 8, 31, 0xFFFFFFFF;\n\
+    add.s32             %r26, %r24, %r25;\n\
+    shfl.sync.bfly.b32  %r27, %r26, 4, 31, 0xFFFFFFFF;\n\
+    add.s32             %r28, %r26, %r27;\n\
+    shfl.sync.bfly.b32  %r29, %r28, 2, 31, 0xFFFFFFFF;\n\
+    add.s32             %r30, %r28, %r29;\n\
+    shfl.sync.bfly.b32  %r31, %r30, 1, 31, 0xFFFFFFFF;\n\
+    add.s32             %r32, %r30, %r31;\n\
+    cvt.rn.f32.s32      %f9, %r32;\n\
+    mul.f32             %f10, %f9, %f3;\n\
+    cvt.u64.u32         %rd9, %r4;\n\
+    add.u64             %rd10, %rd8, %rd9;\n\
+    st.global.s8        [%rd10+4], %r22;\n\
+    setp.eq.u32         %p5, %r4, 0;\n\
+    @!%p5 bra           $skip;\n\
+    cvt.rn.f16.f32      %h1, %f3;\n\
+    st.global.b16       [%rd8], %h1;\n\
+    cvt.rn.f16.f32      %h2, %f10;\n\
+    st.global.b16       [%rd8+2], %h2;\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_q8_1_quantize_k14336_m1_w4_params[] = {
     { "q8", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_Q8_1, 16128, "m*k/32*36", 4 },
@@ -4641,7 +7035,7 @@ static const ptxgen_config llama_q8_1_quantize_k14336_m1_w4_config[] = {
 };
 const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     "q8_1_quantize_k14336_m1_w4", "q8_1_quantize_k14336_m1_w4",
-    llama_q8_1_quantize_k14336_m1_w4_ptx, 2513, UINT64_C(0x28ddcf6eb6becf76),
+    llama_q8_1_quantize_k14336_m1_w4_ptx, 3170, UINT64_C(0x2a4f61eee9224e2a),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_q8_1_quantize_k14336_m1_w4_params, 2,
@@ -4658,126 +7052,322 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=4096 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(4096, sm_count*16)\n.version 6.3\n.target sm_75\n.address_size 64\n\
-\n.visible .entry mwv_dp4a_q4k_gemv_k4096_n4096_w3(\n  .param .u64 y,\n  .param .u64 w,\n\
-  .param .u64 x)\n.reqntid 96, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<11>;\n  .reg .b16 %h<13>;\n\
-  .reg .b32 %r<128>;\n  .reg .f32 %f<101>;\n  .reg .b64 %rd<17>;\n\
-  .shared .align 16 .b32 partial[6];\n\n  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n\
-  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %tid.x;\n  and.b32   %r2, %r1, 31;               // lane\n\
-  mov.u32   %r3, %ctaid.x;\n  shr.u32   %r4, %r1, 5;                // warp\n\
-  mov.u32   %r5, %nctaid.x;\n  shr.u32   %r6, %r2, 4;\n  and.b32   %r7, %r2, 15;\n\
-  shr.u32   %r8, %r7, 2;                // chunk\n  mul.lo.u32 %r9, %r8, 2;\n\
-  and.b32   %r10, %r2, 3;\n  mul.lo.u32 %r11, %r10, 8;\n  mad.lo.u32 %r12, %r7, 8, 16;\n\
-  and.b32   %r13, %r8, 1;\n  setp.ne.u32 %p1, %r13, 0;\n  selp.u32  %r14, 0x7632, 0x5410, %p1;\n\
-  setp.ge.u32 %p2, %r8, 2;\n  selp.u32  %r15, 2, 0, %p2;\n\
-  selp.u32  %r16, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r17, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u32   %r18, 0;\n  setp.lt.u32 %p3, %r3, 4096;\n  @!%p3 bra $row_done;\n\n$row_loop:\n\
-  .pragma \"nounroll\";\n  mad.wide.u32 %rd4, %r3, 2304, %rd2;   // &w[row]\n\
-  mov.f32   %f1, 0f00000000;\n  mad.lo.u32 %r19, %r4, 2, %r6;\n  mul.lo.u32 %r20, %r9, 36;\n\
-  mad.lo.u32 %r21, %r19, 288, %r20;\n  cvt.u64.u32 %rd5, %r21;\n  add.u64   %rd6, %rd3, %rd5;\n\
-  cvt.u64.u32 %rd7, %r11;\n  add.u64   %rd8, %rd6, %rd7;\n  mov.u64   %rd9, %rd6;\n\
-  mad.wide.u32 %rd10, %r19, 144, %rd4;\n  cvt.u64.u32 %rd11, %r12;\n  add.u64   %rd12, %rd10, %rd11;\n\
-  mov.u64   %rd13, %rd10;\n  ld.global.nc.b16 %h1, [%rd9+36];\n  cvt.f32.f16 %f2, %h1;\n\
-  ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n  mov.b32   {%h2, %h3}, %r22;\n\
-  cvt.f32.f16 %f3, %h3;\n  neg.f32   %f4, %f3;\n  shr.u32   %r26, %r25, 4;\n\
-  prmt.b32  %r27, %r25, %r26, %r14;\n  prmt.b32  %r28, %r23, %r24, %r14;\n\
-  shr.u32   %r29, %r28, %r15;\n  and.b32   %r30, %r29, %r16;\n\
-  lop3.b32  %r31, %r27, %r17, %r30, 0xEA;\n  shr.u32   %r32, %r31, 24;\n  cvt.rn.f32.u32 %f5, %r32;\n\
-  mul.f32   %f6, %f4, %f5;\n  ld.global.nc.s32 %r33, [%rd8+44];\n  ld.global.nc.s32 %r34, [%rd8+40];\n\
-  dp4a.u32.s32 %r35, 0x01010101, %r34, 1262485504;\n  dp4a.u32.s32 %r36, 0x01010101, %r33, %r35;\n\
-  mov.b32   %f7, %r36;\n  sub.f32   %f8, %f7, 0f4B400000;\n  cvt.f32.f16 %f9, %h2;\n\
-  mul.f32   %f10, %f9, 0f3D800000;\n  bfe.u32   %r37, %r31, 8, 8;\n  cvt.rn.f32.u32 %f11, %r37;\n\
-  mul.f32   %f12, %f10, %f11;\n  ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
-  and.b32   %r40, %r39, 0xF0F0F0F0;\n  and.b32   %r41, %r38, 0xF0F0F0F0;\n\
-  dp4a.u32.s32 %r42, %r41, %r34, 1262485504;\n  dp4a.u32.s32 %r43, %r40, %r33, %r42;\n\
-  mov.b32   %f13, %r43;\n  sub.f32   %f14, %f13, 0f4B400000;\n  mul.f32   %f15, %f12, %f14;\n\
-  fma.rn.f32 %f16, %f6, %f8, %f15;\n  ld.global.nc.b16 %h4, [%rd9];\n  cvt.f32.f16 %f17, %h4;\n\
-  neg.f32   %f18, %f3;\n  bfe.u32   %r44, %r31, 16, 8;\n  cvt.rn.f32.u32 %f19, %r44;\n\
-  mul.f32   %f20, %f18, %f19;\n  ld.global.nc.s32 %r45, [%rd8+8];\n  ld.global.nc.s32 %r46, [%rd8+4];\n\
-  dp4a.u32.s32 %r47, 0x01010101, %r46, 1262485504;\n  dp4a.u32.s32 %r48, 0x01010101, %r45, %r47;\n\
-  mov.b32   %f21, %r48;\n  sub.f32   %f22, %f21, 0f4B400000;\n  and.b32   %r49, %r31, 0xFF;\n\
-  cvt.rn.f32.u32 %f23, %r49;\n  mul.f32   %f24, %f9, %f23;\n  and.b32   %r50, %r39, 0x0F0F0F0F;\n\
-  and.b32   %r51, %r38, 0x0F0F0F0F;\n  dp4a.u32.s32 %r52, %r51, %r46, 1262485504;\n\
-  dp4a.u32.s32 %r53, %r50, %r45, %r52;\n  mov.b32   %f25, %r53;\n  sub.f32   %f26, %f25, 0f4B400000;\n\
-  mul.f32   %f27, %f24, %f26;\n  fma.rn.f32 %f28, %f20, %f22, %f27;\n\
-  fma.rn.f32 %f29, %f17, %f28, %f1;\n  fma.rn.f32 %f1, %f2, %f16, %f29;\n\
-  ld.global.nc.b16 %h5, [%rd9+1764];\n  cvt.f32.f16 %f30, %h5;\n\
-  ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n  mov.b32   {%h6, %h7}, %r54;\n\
-  cvt.f32.f16 %f31, %h7;\n  neg.f32   %f32, %f31;\n  shr.u32   %r58, %r57, 4;\n\
-  prmt.b32  %r59, %r57, %r58, %r14;\n  prmt.b32  %r60, %r55, %r56, %r14;\n\
-  shr.u32   %r61, %r60, %r15;\n  and.b32   %r62, %r61, %r16;\n\
-  lop3.b32  %r63, %r59, %r17, %r62, 0xEA;\n  shr.u32   %r64, %r63, 24;\n  cvt.rn.f32.u32 %f33, %r64;\n\
-  mul.f32   %f34, %f32, %f33;\n  ld.global.nc.s32 %r65, [%rd8+1772];\n\
-  ld.global.nc.s32 %r66, [%rd8+1768];\n  dp4a.u32.s32 %r67, 0x01010101, %r66, 1262485504;\n\
-  dp4a.u32.s32 %r68, 0x01010101, %r65, %r67;\n  mov.b32   %f35, %r68;\n\
-  sub.f32   %f36, %f35, 0f4B400000;\n  cvt.f32.f16 %f37, %h6;\n  mul.f32   %f38, %f37, 0f3D800000;\n\
-  bfe.u32   %r69, %r63, 8, 8;\n  cvt.rn.f32.u32 %f39, %r69;\n  mul.f32   %f40, %f38, %f39;\n\
-  ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n  and.b32   %r72, %r71, 0xF0F0F0F0;\n\
-  and.b32   %r73, %r70, 0xF0F0F0F0;\n  dp4a.u32.s32 %r74, %r73, %r66, 1262485504;\n\
-  dp4a.u32.s32 %r75, %r72, %r65, %r74;\n  mov.b32   %f41, %r75;\n  sub.f32   %f42, %f41, 0f4B400000;\n\
-  mul.f32   %f43, %f40, %f42;\n  fma.rn.f32 %f44, %f34, %f36, %f43;\n\
-  ld.global.nc.b16 %h8, [%rd9+1728];\n  cvt.f32.f16 %f45, %h8;\n  neg.f32   %f46, %f31;\n\
-  bfe.u32   %r76, %r63, 16, 8;\n  cvt.rn.f32.u32 %f47, %r76;\n  mul.f32   %f48, %f46, %f47;\n\
-  ld.global.nc.s32 %r77, [%rd8+1736];\n  ld.global.nc.s32 %r78, [%rd8+1732];\n\
-  dp4a.u32.s32 %r79, 0x01010101, %r78, 1262485504;\n  dp4a.u32.s32 %r80, 0x01010101, %r77, %r79;\n\
-  mov.b32   %f49, %r80;\n  sub.f32   %f50, %f49, 0f4B400000;\n  and.b32   %r81, %r63, 0xFF;\n\
-  cvt.rn.f32.u32 %f51, %r81;\n  mul.f32   %f52, %f37, %f51;\n  and.b32   %r82, %r71, 0x0F0F0F0F;\n\
-  and.b32   %r83, %r70, 0x0F0F0F0F;\n  dp4a.u32.s32 %r84, %r83, %r78, 1262485504;\n\
-  dp4a.u32.s32 %r85, %r82, %r77, %r84;\n  mov.b32   %f53, %r85;\n  sub.f32   %f54, %f53, 0f4B400000;\n\
-  mul.f32   %f55, %f52, %f54;\n  fma.rn.f32 %f56, %f48, %f50, %f55;\n\
-  fma.rn.f32 %f57, %f45, %f56, %f1;\n  fma.rn.f32 %f1, %f30, %f44, %f57;\n\
-  add.u64   %rd9, %rd9, 3456;\n  add.u64   %rd8, %rd8, 3456;\n  add.u64   %rd13, %rd13, 1728;\n\
-  add.u64   %rd12, %rd12, 1728;\n  add.u32   %r86, %r19, 12;\n  setp.lt.u32 %p4, %r86, 16;\n\
-  @!%p4 bra $rest_done;\n\n$rest_loop:                             // 16 weights a lane\n\
-  .pragma \"nounroll\";\n  ld.global.nc.b16 %h9, [%rd9+36];\n  cvt.f32.f16 %f58, %h9;\n\
-  ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n  mov.b32   {%h10, %h11}, %r87;\n\
-  cvt.f32.f16 %f59, %h11;\n  neg.f32   %f60, %f59;\n  shr.u32   %r91, %r90, 4;\n\
-  prmt.b32  %r92, %r90, %r91, %r14;\n  prmt.b32  %r93, %r88, %r89, %r14;\n\
-  shr.u32   %r94, %r93, %r15;\n  and.b32   %r95, %r94, %r16;\n\
-  lop3.b32  %r96, %r92, %r17, %r95, 0xEA;\n  shr.u32   %r97, %r96, 24;\n  cvt.rn.f32.u32 %f61, %r97;\n\
-  mul.f32   %f62, %f60, %f61;\n  ld.global.nc.s32 %r98, [%rd8+44];\n\
-  ld.global.nc.s32 %r99, [%rd8+40];\n  dp4a.u32.s32 %r100, 0x01010101, %r99, 1262485504;\n\
-  dp4a.u32.s32 %r101, 0x01010101, %r98, %r100;\n  mov.b32   %f63, %r101;\n\
-  sub.f32   %f64, %f63, 0f4B400000;\n  cvt.f32.f16 %f65, %h10;\n  mul.f32   %f66, %f65, 0f3D800000;\n\
-  bfe.u32   %r102, %r96, 8, 8;\n  cvt.rn.f32.u32 %f67, %r102;\n  mul.f32   %f68, %f66, %f67;\n\
-  ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n  and.b32   %r105, %r104, 0xF0F0F0F0;\n\
-  and.b32   %r106, %r103, 0xF0F0F0F0;\n  dp4a.u32.s32 %r107, %r106, %r99, 1262485504;\n\
-  dp4a.u32.s32 %r108, %r105, %r98, %r107;\n  mov.b32   %f69, %r108;\n\
-  sub.f32   %f70, %f69, 0f4B400000;\n  mul.f32   %f71, %f68, %f70;\n\
-  fma.rn.f32 %f72, %f62, %f64, %f71;\n  ld.global.nc.b16 %h12, [%rd9];\n  cvt.f32.f16 %f73, %h12;\n\
-  neg.f32   %f74, %f59;\n  bfe.u32   %r109, %r96, 16, 8;\n  cvt.rn.f32.u32 %f75, %r109;\n\
-  mul.f32   %f76, %f74, %f75;\n  ld.global.nc.s32 %r110, [%rd8+8];\n\
-  ld.global.nc.s32 %r111, [%rd8+4];\n  dp4a.u32.s32 %r112, 0x01010101, %r111, 1262485504;\n\
-  dp4a.u32.s32 %r113, 0x01010101, %r110, %r112;\n  mov.b32   %f77, %r113;\n\
-  sub.f32   %f78, %f77, 0f4B400000;\n  and.b32   %r114, %r96, 0xFF;\n  cvt.rn.f32.u32 %f79, %r114;\n\
-  mul.f32   %f80, %f65, %f79;\n  and.b32   %r115, %r104, 0x0F0F0F0F;\n\
-  and.b32   %r116, %r103, 0x0F0F0F0F;\n  dp4a.u32.s32 %r117, %r116, %r111, 1262485504;\n\
-  dp4a.u32.s32 %r118, %r115, %r110, %r117;\n  mov.b32   %f81, %r118;\n\
-  sub.f32   %f82, %f81, 0f4B400000;\n\
+// ptxgen 0.1.0  block 96  grid min(4096, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k4096_n4096_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<11>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<128>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 4096;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r22;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r26, %r25, 4;\n\
+    prmt.b32            %r27, %r25, %r26, %r14;\n\
+    prmt.b32            %r28, %r23, %r24, %r14;\n\
+    shr.u32             %r29, %r28, %r15;\n\
+    and.b32             %r30, %r29, %r16;\n\
+    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n\
+    shr.u32             %r32, %r31, 24;\n\
+    cvt.rn.f32.u32      %f5, %r32;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r33, [%rd8+44];\n\
+    ld.global.nc.s32    %r34, [%rd8+40];\n\
+    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n\
+    mov.b32             %f7, %r36;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r37, %r31, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r37;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
+    and.b32             %r40, %r39, 0xF0F0F0F0;\n\
+    and.b32             %r41, %r38, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n\
+    mov.b32             %f13, %r43;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r44, %r31, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r44;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r45, [%rd8+8];\n\
+    ld.global.nc.s32    %r46, [%rd8+4];\n\
+    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n\
+    mov.b32             %f21, %r48;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r49, %r31, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r49;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r50, %r39, 0x0F0F0F0F;\n\
+    and.b32             %r51, %r38, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n\
+    mov.b32             %f25, %r53;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r54;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r58, %r57, 4;\n\
+    prmt.b32            %r59, %r57, %r58, %r14;\n\
+    prmt.b32            %r60, %r55, %r56, %r14;\n\
+    shr.u32             %r61, %r60, %r15;\n\
+    and.b32             %r62, %r61, %r16;\n\
+    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n\
+    shr.u32             %r64, %r63, 24;\n\
+    cvt.rn.f32.u32      %f33, %r64;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r65, [%rd8+1772];\n\
+    ld.global.nc.s32    %r66, [%rd8+1768];\n\
+    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n\
+    mov.b32             %f35, %r68;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r69, %r63, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r69;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n\
+    and.b32             %r72, %r71, 0xF0F0F0F0;\n\
+    and.b32             %r73, %r70, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n\
+    mov.b32             %f41, %r75;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r76, %r63, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r76;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r77, [%rd8+1736];\n\
+    ld.global.nc.s32    %r78, [%rd8+1732];\n\
+    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n\
+    mov.b32             %f49, %r80;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r81, %r63, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r81;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r82, %r71, 0x0F0F0F0F;\n\
+    and.b32             %r83, %r70, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n\
+    mov.b32             %f53, %r85;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r86, %r19, 12;\n\
+    setp.lt.u32         %p4, %r86, 16;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
 "
 "\
-  mul.f32   %f83, %f80, %f82;\n  fma.rn.f32 %f84, %f76, %f78, %f83;\n\
-  fma.rn.f32 %f85, %f73, %f84, %f1;\n  fma.rn.f32 %f1, %f58, %f72, %f85;\n\
-  add.u64   %rd9, %rd9, 1728;\n  add.u64   %rd8, %rd8, 1728;\n  add.u64   %rd13, %rd13, 864;\n\
-  add.u64   %rd12, %rd12, 864;\n  add.u32   %r86, %r86, 6;\n  setp.lt.u32 %p5, %r86, 16;\n\
-  @%p5 bra  $rest_loop;\n\n$rest_done:\n  shr.u32   %r119, %r2, 5;\n  and.b32   %r120, %r2, 31;\n\
-  setp.eq.u32 %p6, %r120, 0;\n  selp.u32  %r121, %r119, 1, %p6;\n\
-  mov.u32   %r122, partial;             // partial\n  add.u32   %r123, %r122, %r18;\n\
-  shfl.sync.bfly.b32 %f86, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f87, %f1, %f86;\n\
-  shfl.sync.bfly.b32 %f88, %f87, 8, 31, 0xFFFFFFFF;\n  add.f32   %f89, %f87, %f88;\n\
-  shfl.sync.bfly.b32 %f90, %f89, 4, 31, 0xFFFFFFFF;\n  add.f32   %f91, %f89, %f90;\n\
-  shfl.sync.bfly.b32 %f92, %f91, 2, 31, 0xFFFFFFFF;\n  add.f32   %f93, %f91, %f92;\n\
-  shfl.sync.bfly.b32 %f94, %f93, 1, 31, 0xFFFFFFFF;\n  add.f32   %f95, %f93, %f94;\n\
-  setp.lt.u32 %p7, %r121, 1;\n  @!%p7 bra $skip;\n  mad.lo.u32 %r124, %r4, 1, %r121;\n\
-  mad.lo.u32 %r125, %r124, 4, %r123;\n  st.shared.f32 [%r125], %f95;\n\n$skip:\n  bar.sync  0;\n\
-  mov.f32   %f96, 0f00000000;\n  setp.lt.u32 %p8, %r1, 1;\n  @!%p8 bra $skip_2;\n\
-  mad.lo.u32 %r126, %r1, 4, %r123;\n  ld.shared.f32 %f97, [%r126];\n  add.f32   %f96, %f96, %f97;\n\
-  ld.shared.f32 %f98, [%r126+4];\n  add.f32   %f96, %f96, %f98;\n  ld.shared.f32 %f99, [%r126+8];\n\
-  add.f32   %f96, %f96, %f99;\n\n$skip_2:\n  mov.f32   %f100, %f96;\n  xor.b32   %r18, %r18, 12;\n\
-  setp.lt.u32 %p9, %r1, 1;\n  @!%p9 bra $skip_3;\n  add.u32   %r127, %r3, %r1;\n\
-  cvt.u64.u32 %rd14, %r127;\n  shl.b64   %rd15, %rd14, 2;\n  add.u64   %rd16, %rd1, %rd15;\n\
-  st.global.f32 [%rd16], %f100;\n\n$skip_3:\n  add.u32   %r3, %r3, %r5;\n\
-  setp.lt.u32 %p10, %r3, 4096;\n  @%p10 bra $row_loop;\n\n$row_done:\n  ret;\n}\n\
+    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r87;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r91, %r90, 4;\n\
+    prmt.b32            %r92, %r90, %r91, %r14;\n\
+    prmt.b32            %r93, %r88, %r89, %r14;\n\
+    shr.u32             %r94, %r93, %r15;\n\
+    and.b32             %r95, %r94, %r16;\n\
+    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n\
+    shr.u32             %r97, %r96, 24;\n\
+    cvt.rn.f32.u32      %f61, %r97;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r98, [%rd8+44];\n\
+    ld.global.nc.s32    %r99, [%rd8+40];\n\
+    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n\
+    mov.b32             %f63, %r101;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r102, %r96, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r102;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n\
+    and.b32             %r105, %r104, 0xF0F0F0F0;\n\
+    and.b32             %r106, %r103, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n\
+    mov.b32             %f69, %r108;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r109, %r96, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r109;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r110, [%rd8+8];\n\
+    ld.global.nc.s32    %r111, [%rd8+4];\n\
+    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n\
+    mov.b32             %f77, %r113;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r114, %r96, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r114;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r115, %r104, 0x0F0F0F0F;\n\
+    and.b32             %r116, %r103, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n\
+    mov.b32             %f81, %r118;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r86, %r86, 6;\n\
+    setp.lt.u32         %p5, %r86, 16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r119, %r2, 5;\n\
+    and.b32             %r120, %r2, 31;\n\
+    setp.eq.u32         %p6, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p6;\n\
+    mov.u32             %r122, partial;                         // partial\n\
+    add.u32             %r123, %r122, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p7, %r121, 1;\n\
+    @!%p7 bra           $skip;\n\
+    mad.lo.u32          %r124, %r4, 1, %r121;\n\
+    mad.lo.u32          %r125, %r124, 4, %r123;\n\
+    st.shared.f32       [%r125], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p8, %r1, 1;\n\
+    @!%p8 bra           $skip_2;\n\
+    mad.lo.u32          %r126, %r1, 4, %r123;\n\
+    ld.shared.f32       %f97, [%r126];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r126+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r126+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_3;\n\
+    add.u32             %r127, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r127;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p10, %r3, 4096;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -4792,7 +7382,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 9796, UINT64_C(0xf7c30114c79e3ffb),
+    llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12769, UINT64_C(0x712ce9c0cc9f4ab3),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
@@ -4809,126 +7399,322 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=4096 n=1024 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(1024, sm_count*16)\n.version 6.3\n.target sm_75\n.address_size 64\n\
-\n.visible .entry mwv_dp4a_q4k_gemv_k4096_n1024_w3(\n  .param .u64 y,\n  .param .u64 w,\n\
-  .param .u64 x)\n.reqntid 96, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<11>;\n  .reg .b16 %h<13>;\n\
-  .reg .b32 %r<128>;\n  .reg .f32 %f<101>;\n  .reg .b64 %rd<17>;\n\
-  .shared .align 16 .b32 partial[6];\n\n  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n\
-  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %tid.x;\n  and.b32   %r2, %r1, 31;               // lane\n\
-  mov.u32   %r3, %ctaid.x;\n  shr.u32   %r4, %r1, 5;                // warp\n\
-  mov.u32   %r5, %nctaid.x;\n  shr.u32   %r6, %r2, 4;\n  and.b32   %r7, %r2, 15;\n\
-  shr.u32   %r8, %r7, 2;                // chunk\n  mul.lo.u32 %r9, %r8, 2;\n\
-  and.b32   %r10, %r2, 3;\n  mul.lo.u32 %r11, %r10, 8;\n  mad.lo.u32 %r12, %r7, 8, 16;\n\
-  and.b32   %r13, %r8, 1;\n  setp.ne.u32 %p1, %r13, 0;\n  selp.u32  %r14, 0x7632, 0x5410, %p1;\n\
-  setp.ge.u32 %p2, %r8, 2;\n  selp.u32  %r15, 2, 0, %p2;\n\
-  selp.u32  %r16, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r17, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u32   %r18, 0;\n  setp.lt.u32 %p3, %r3, 1024;\n  @!%p3 bra $row_done;\n\n$row_loop:\n\
-  .pragma \"nounroll\";\n  mad.wide.u32 %rd4, %r3, 2304, %rd2;   // &w[row]\n\
-  mov.f32   %f1, 0f00000000;\n  mad.lo.u32 %r19, %r4, 2, %r6;\n  mul.lo.u32 %r20, %r9, 36;\n\
-  mad.lo.u32 %r21, %r19, 288, %r20;\n  cvt.u64.u32 %rd5, %r21;\n  add.u64   %rd6, %rd3, %rd5;\n\
-  cvt.u64.u32 %rd7, %r11;\n  add.u64   %rd8, %rd6, %rd7;\n  mov.u64   %rd9, %rd6;\n\
-  mad.wide.u32 %rd10, %r19, 144, %rd4;\n  cvt.u64.u32 %rd11, %r12;\n  add.u64   %rd12, %rd10, %rd11;\n\
-  mov.u64   %rd13, %rd10;\n  ld.global.nc.b16 %h1, [%rd9+36];\n  cvt.f32.f16 %f2, %h1;\n\
-  ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n  mov.b32   {%h2, %h3}, %r22;\n\
-  cvt.f32.f16 %f3, %h3;\n  neg.f32   %f4, %f3;\n  shr.u32   %r26, %r25, 4;\n\
-  prmt.b32  %r27, %r25, %r26, %r14;\n  prmt.b32  %r28, %r23, %r24, %r14;\n\
-  shr.u32   %r29, %r28, %r15;\n  and.b32   %r30, %r29, %r16;\n\
-  lop3.b32  %r31, %r27, %r17, %r30, 0xEA;\n  shr.u32   %r32, %r31, 24;\n  cvt.rn.f32.u32 %f5, %r32;\n\
-  mul.f32   %f6, %f4, %f5;\n  ld.global.nc.s32 %r33, [%rd8+44];\n  ld.global.nc.s32 %r34, [%rd8+40];\n\
-  dp4a.u32.s32 %r35, 0x01010101, %r34, 1262485504;\n  dp4a.u32.s32 %r36, 0x01010101, %r33, %r35;\n\
-  mov.b32   %f7, %r36;\n  sub.f32   %f8, %f7, 0f4B400000;\n  cvt.f32.f16 %f9, %h2;\n\
-  mul.f32   %f10, %f9, 0f3D800000;\n  bfe.u32   %r37, %r31, 8, 8;\n  cvt.rn.f32.u32 %f11, %r37;\n\
-  mul.f32   %f12, %f10, %f11;\n  ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
-  and.b32   %r40, %r39, 0xF0F0F0F0;\n  and.b32   %r41, %r38, 0xF0F0F0F0;\n\
-  dp4a.u32.s32 %r42, %r41, %r34, 1262485504;\n  dp4a.u32.s32 %r43, %r40, %r33, %r42;\n\
-  mov.b32   %f13, %r43;\n  sub.f32   %f14, %f13, 0f4B400000;\n  mul.f32   %f15, %f12, %f14;\n\
-  fma.rn.f32 %f16, %f6, %f8, %f15;\n  ld.global.nc.b16 %h4, [%rd9];\n  cvt.f32.f16 %f17, %h4;\n\
-  neg.f32   %f18, %f3;\n  bfe.u32   %r44, %r31, 16, 8;\n  cvt.rn.f32.u32 %f19, %r44;\n\
-  mul.f32   %f20, %f18, %f19;\n  ld.global.nc.s32 %r45, [%rd8+8];\n  ld.global.nc.s32 %r46, [%rd8+4];\n\
-  dp4a.u32.s32 %r47, 0x01010101, %r46, 1262485504;\n  dp4a.u32.s32 %r48, 0x01010101, %r45, %r47;\n\
-  mov.b32   %f21, %r48;\n  sub.f32   %f22, %f21, 0f4B400000;\n  and.b32   %r49, %r31, 0xFF;\n\
-  cvt.rn.f32.u32 %f23, %r49;\n  mul.f32   %f24, %f9, %f23;\n  and.b32   %r50, %r39, 0x0F0F0F0F;\n\
-  and.b32   %r51, %r38, 0x0F0F0F0F;\n  dp4a.u32.s32 %r52, %r51, %r46, 1262485504;\n\
-  dp4a.u32.s32 %r53, %r50, %r45, %r52;\n  mov.b32   %f25, %r53;\n  sub.f32   %f26, %f25, 0f4B400000;\n\
-  mul.f32   %f27, %f24, %f26;\n  fma.rn.f32 %f28, %f20, %f22, %f27;\n\
-  fma.rn.f32 %f29, %f17, %f28, %f1;\n  fma.rn.f32 %f1, %f2, %f16, %f29;\n\
-  ld.global.nc.b16 %h5, [%rd9+1764];\n  cvt.f32.f16 %f30, %h5;\n\
-  ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n  mov.b32   {%h6, %h7}, %r54;\n\
-  cvt.f32.f16 %f31, %h7;\n  neg.f32   %f32, %f31;\n  shr.u32   %r58, %r57, 4;\n\
-  prmt.b32  %r59, %r57, %r58, %r14;\n  prmt.b32  %r60, %r55, %r56, %r14;\n\
-  shr.u32   %r61, %r60, %r15;\n  and.b32   %r62, %r61, %r16;\n\
-  lop3.b32  %r63, %r59, %r17, %r62, 0xEA;\n  shr.u32   %r64, %r63, 24;\n  cvt.rn.f32.u32 %f33, %r64;\n\
-  mul.f32   %f34, %f32, %f33;\n  ld.global.nc.s32 %r65, [%rd8+1772];\n\
-  ld.global.nc.s32 %r66, [%rd8+1768];\n  dp4a.u32.s32 %r67, 0x01010101, %r66, 1262485504;\n\
-  dp4a.u32.s32 %r68, 0x01010101, %r65, %r67;\n  mov.b32   %f35, %r68;\n\
-  sub.f32   %f36, %f35, 0f4B400000;\n  cvt.f32.f16 %f37, %h6;\n  mul.f32   %f38, %f37, 0f3D800000;\n\
-  bfe.u32   %r69, %r63, 8, 8;\n  cvt.rn.f32.u32 %f39, %r69;\n  mul.f32   %f40, %f38, %f39;\n\
-  ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n  and.b32   %r72, %r71, 0xF0F0F0F0;\n\
-  and.b32   %r73, %r70, 0xF0F0F0F0;\n  dp4a.u32.s32 %r74, %r73, %r66, 1262485504;\n\
-  dp4a.u32.s32 %r75, %r72, %r65, %r74;\n  mov.b32   %f41, %r75;\n  sub.f32   %f42, %f41, 0f4B400000;\n\
-  mul.f32   %f43, %f40, %f42;\n  fma.rn.f32 %f44, %f34, %f36, %f43;\n\
-  ld.global.nc.b16 %h8, [%rd9+1728];\n  cvt.f32.f16 %f45, %h8;\n  neg.f32   %f46, %f31;\n\
-  bfe.u32   %r76, %r63, 16, 8;\n  cvt.rn.f32.u32 %f47, %r76;\n  mul.f32   %f48, %f46, %f47;\n\
-  ld.global.nc.s32 %r77, [%rd8+1736];\n  ld.global.nc.s32 %r78, [%rd8+1732];\n\
-  dp4a.u32.s32 %r79, 0x01010101, %r78, 1262485504;\n  dp4a.u32.s32 %r80, 0x01010101, %r77, %r79;\n\
-  mov.b32   %f49, %r80;\n  sub.f32   %f50, %f49, 0f4B400000;\n  and.b32   %r81, %r63, 0xFF;\n\
-  cvt.rn.f32.u32 %f51, %r81;\n  mul.f32   %f52, %f37, %f51;\n  and.b32   %r82, %r71, 0x0F0F0F0F;\n\
-  and.b32   %r83, %r70, 0x0F0F0F0F;\n  dp4a.u32.s32 %r84, %r83, %r78, 1262485504;\n\
-  dp4a.u32.s32 %r85, %r82, %r77, %r84;\n  mov.b32   %f53, %r85;\n  sub.f32   %f54, %f53, 0f4B400000;\n\
-  mul.f32   %f55, %f52, %f54;\n  fma.rn.f32 %f56, %f48, %f50, %f55;\n\
-  fma.rn.f32 %f57, %f45, %f56, %f1;\n  fma.rn.f32 %f1, %f30, %f44, %f57;\n\
-  add.u64   %rd9, %rd9, 3456;\n  add.u64   %rd8, %rd8, 3456;\n  add.u64   %rd13, %rd13, 1728;\n\
-  add.u64   %rd12, %rd12, 1728;\n  add.u32   %r86, %r19, 12;\n  setp.lt.u32 %p4, %r86, 16;\n\
-  @!%p4 bra $rest_done;\n\n$rest_loop:                             // 16 weights a lane\n\
-  .pragma \"nounroll\";\n  ld.global.nc.b16 %h9, [%rd9+36];\n  cvt.f32.f16 %f58, %h9;\n\
-  ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n  mov.b32   {%h10, %h11}, %r87;\n\
-  cvt.f32.f16 %f59, %h11;\n  neg.f32   %f60, %f59;\n  shr.u32   %r91, %r90, 4;\n\
-  prmt.b32  %r92, %r90, %r91, %r14;\n  prmt.b32  %r93, %r88, %r89, %r14;\n\
-  shr.u32   %r94, %r93, %r15;\n  and.b32   %r95, %r94, %r16;\n\
-  lop3.b32  %r96, %r92, %r17, %r95, 0xEA;\n  shr.u32   %r97, %r96, 24;\n  cvt.rn.f32.u32 %f61, %r97;\n\
-  mul.f32   %f62, %f60, %f61;\n  ld.global.nc.s32 %r98, [%rd8+44];\n\
-  ld.global.nc.s32 %r99, [%rd8+40];\n  dp4a.u32.s32 %r100, 0x01010101, %r99, 1262485504;\n\
-  dp4a.u32.s32 %r101, 0x01010101, %r98, %r100;\n  mov.b32   %f63, %r101;\n\
-  sub.f32   %f64, %f63, 0f4B400000;\n  cvt.f32.f16 %f65, %h10;\n  mul.f32   %f66, %f65, 0f3D800000;\n\
-  bfe.u32   %r102, %r96, 8, 8;\n  cvt.rn.f32.u32 %f67, %r102;\n  mul.f32   %f68, %f66, %f67;\n\
-  ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n  and.b32   %r105, %r104, 0xF0F0F0F0;\n\
-  and.b32   %r106, %r103, 0xF0F0F0F0;\n  dp4a.u32.s32 %r107, %r106, %r99, 1262485504;\n\
-  dp4a.u32.s32 %r108, %r105, %r98, %r107;\n  mov.b32   %f69, %r108;\n\
-  sub.f32   %f70, %f69, 0f4B400000;\n  mul.f32   %f71, %f68, %f70;\n\
-  fma.rn.f32 %f72, %f62, %f64, %f71;\n  ld.global.nc.b16 %h12, [%rd9];\n  cvt.f32.f16 %f73, %h12;\n\
-  neg.f32   %f74, %f59;\n  bfe.u32   %r109, %r96, 16, 8;\n  cvt.rn.f32.u32 %f75, %r109;\n\
-  mul.f32   %f76, %f74, %f75;\n  ld.global.nc.s32 %r110, [%rd8+8];\n\
-  ld.global.nc.s32 %r111, [%rd8+4];\n  dp4a.u32.s32 %r112, 0x01010101, %r111, 1262485504;\n\
-  dp4a.u32.s32 %r113, 0x01010101, %r110, %r112;\n  mov.b32   %f77, %r113;\n\
-  sub.f32   %f78, %f77, 0f4B400000;\n  and.b32   %r114, %r96, 0xFF;\n  cvt.rn.f32.u32 %f79, %r114;\n\
-  mul.f32   %f80, %f65, %f79;\n  and.b32   %r115, %r104, 0x0F0F0F0F;\n\
-  and.b32   %r116, %r103, 0x0F0F0F0F;\n  dp4a.u32.s32 %r117, %r116, %r111, 1262485504;\n\
-  dp4a.u32.s32 %r118, %r115, %r110, %r117;\n  mov.b32   %f81, %r118;\n\
-  sub.f32   %f82, %f81, 0f4B400000;\n\
+// ptxgen 0.1.0  block 96  grid min(1024, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k4096_n1024_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<11>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<128>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 1024;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r22;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r26, %r25, 4;\n\
+    prmt.b32            %r27, %r25, %r26, %r14;\n\
+    prmt.b32            %r28, %r23, %r24, %r14;\n\
+    shr.u32             %r29, %r28, %r15;\n\
+    and.b32             %r30, %r29, %r16;\n\
+    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n\
+    shr.u32             %r32, %r31, 24;\n\
+    cvt.rn.f32.u32      %f5, %r32;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r33, [%rd8+44];\n\
+    ld.global.nc.s32    %r34, [%rd8+40];\n\
+    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n\
+    mov.b32             %f7, %r36;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r37, %r31, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r37;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
+    and.b32             %r40, %r39, 0xF0F0F0F0;\n\
+    and.b32             %r41, %r38, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n\
+    mov.b32             %f13, %r43;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r44, %r31, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r44;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r45, [%rd8+8];\n\
+    ld.global.nc.s32    %r46, [%rd8+4];\n\
+    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n\
+    mov.b32             %f21, %r48;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r49, %r31, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r49;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r50, %r39, 0x0F0F0F0F;\n\
+    and.b32             %r51, %r38, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n\
+    mov.b32             %f25, %r53;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r54;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r58, %r57, 4;\n\
+    prmt.b32            %r59, %r57, %r58, %r14;\n\
+    prmt.b32            %r60, %r55, %r56, %r14;\n\
+    shr.u32             %r61, %r60, %r15;\n\
+    and.b32             %r62, %r61, %r16;\n\
+    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n\
+    shr.u32             %r64, %r63, 24;\n\
+    cvt.rn.f32.u32      %f33, %r64;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r65, [%rd8+1772];\n\
+    ld.global.nc.s32    %r66, [%rd8+1768];\n\
+    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n\
+    mov.b32             %f35, %r68;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r69, %r63, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r69;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n\
+    and.b32             %r72, %r71, 0xF0F0F0F0;\n\
+    and.b32             %r73, %r70, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n\
+    mov.b32             %f41, %r75;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r76, %r63, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r76;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r77, [%rd8+1736];\n\
+    ld.global.nc.s32    %r78, [%rd8+1732];\n\
+    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n\
+    mov.b32             %f49, %r80;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r81, %r63, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r81;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r82, %r71, 0x0F0F0F0F;\n\
+    and.b32             %r83, %r70, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n\
+    mov.b32             %f53, %r85;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r86, %r19, 12;\n\
+    setp.lt.u32         %p4, %r86, 16;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
 "
 "\
-  mul.f32   %f83, %f80, %f82;\n  fma.rn.f32 %f84, %f76, %f78, %f83;\n\
-  fma.rn.f32 %f85, %f73, %f84, %f1;\n  fma.rn.f32 %f1, %f58, %f72, %f85;\n\
-  add.u64   %rd9, %rd9, 1728;\n  add.u64   %rd8, %rd8, 1728;\n  add.u64   %rd13, %rd13, 864;\n\
-  add.u64   %rd12, %rd12, 864;\n  add.u32   %r86, %r86, 6;\n  setp.lt.u32 %p5, %r86, 16;\n\
-  @%p5 bra  $rest_loop;\n\n$rest_done:\n  shr.u32   %r119, %r2, 5;\n  and.b32   %r120, %r2, 31;\n\
-  setp.eq.u32 %p6, %r120, 0;\n  selp.u32  %r121, %r119, 1, %p6;\n\
-  mov.u32   %r122, partial;             // partial\n  add.u32   %r123, %r122, %r18;\n\
-  shfl.sync.bfly.b32 %f86, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f87, %f1, %f86;\n\
-  shfl.sync.bfly.b32 %f88, %f87, 8, 31, 0xFFFFFFFF;\n  add.f32   %f89, %f87, %f88;\n\
-  shfl.sync.bfly.b32 %f90, %f89, 4, 31, 0xFFFFFFFF;\n  add.f32   %f91, %f89, %f90;\n\
-  shfl.sync.bfly.b32 %f92, %f91, 2, 31, 0xFFFFFFFF;\n  add.f32   %f93, %f91, %f92;\n\
-  shfl.sync.bfly.b32 %f94, %f93, 1, 31, 0xFFFFFFFF;\n  add.f32   %f95, %f93, %f94;\n\
-  setp.lt.u32 %p7, %r121, 1;\n  @!%p7 bra $skip;\n  mad.lo.u32 %r124, %r4, 1, %r121;\n\
-  mad.lo.u32 %r125, %r124, 4, %r123;\n  st.shared.f32 [%r125], %f95;\n\n$skip:\n  bar.sync  0;\n\
-  mov.f32   %f96, 0f00000000;\n  setp.lt.u32 %p8, %r1, 1;\n  @!%p8 bra $skip_2;\n\
-  mad.lo.u32 %r126, %r1, 4, %r123;\n  ld.shared.f32 %f97, [%r126];\n  add.f32   %f96, %f96, %f97;\n\
-  ld.shared.f32 %f98, [%r126+4];\n  add.f32   %f96, %f96, %f98;\n  ld.shared.f32 %f99, [%r126+8];\n\
-  add.f32   %f96, %f96, %f99;\n\n$skip_2:\n  mov.f32   %f100, %f96;\n  xor.b32   %r18, %r18, 12;\n\
-  setp.lt.u32 %p9, %r1, 1;\n  @!%p9 bra $skip_3;\n  add.u32   %r127, %r3, %r1;\n\
-  cvt.u64.u32 %rd14, %r127;\n  shl.b64   %rd15, %rd14, 2;\n  add.u64   %rd16, %rd1, %rd15;\n\
-  st.global.f32 [%rd16], %f100;\n\n$skip_3:\n  add.u32   %r3, %r3, %r5;\n\
-  setp.lt.u32 %p10, %r3, 1024;\n  @%p10 bra $row_loop;\n\n$row_done:\n  ret;\n}\n\
+    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r87;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r91, %r90, 4;\n\
+    prmt.b32            %r92, %r90, %r91, %r14;\n\
+    prmt.b32            %r93, %r88, %r89, %r14;\n\
+    shr.u32             %r94, %r93, %r15;\n\
+    and.b32             %r95, %r94, %r16;\n\
+    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n\
+    shr.u32             %r97, %r96, 24;\n\
+    cvt.rn.f32.u32      %f61, %r97;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r98, [%rd8+44];\n\
+    ld.global.nc.s32    %r99, [%rd8+40];\n\
+    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n\
+    mov.b32             %f63, %r101;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r102, %r96, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r102;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n\
+    and.b32             %r105, %r104, 0xF0F0F0F0;\n\
+    and.b32             %r106, %r103, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n\
+    mov.b32             %f69, %r108;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r109, %r96, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r109;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r110, [%rd8+8];\n\
+    ld.global.nc.s32    %r111, [%rd8+4];\n\
+    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n\
+    mov.b32             %f77, %r113;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r114, %r96, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r114;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r115, %r104, 0x0F0F0F0F;\n\
+    and.b32             %r116, %r103, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n\
+    mov.b32             %f81, %r118;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r86, %r86, 6;\n\
+    setp.lt.u32         %p5, %r86, 16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r119, %r2, 5;\n\
+    and.b32             %r120, %r2, 31;\n\
+    setp.eq.u32         %p6, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p6;\n\
+    mov.u32             %r122, partial;                         // partial\n\
+    add.u32             %r123, %r122, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p7, %r121, 1;\n\
+    @!%p7 bra           $skip;\n\
+    mad.lo.u32          %r124, %r4, 1, %r121;\n\
+    mad.lo.u32          %r125, %r124, 4, %r123;\n\
+    st.shared.f32       [%r125], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p8, %r1, 1;\n\
+    @!%p8 bra           $skip_2;\n\
+    mad.lo.u32          %r126, %r1, 4, %r123;\n\
+    ld.shared.f32       %f97, [%r126];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r126+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r126+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_3;\n\
+    add.u32             %r127, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r127;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p10, %r3, 1024;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 4096, "n*4", 4 },
@@ -4943,7 +7729,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 9796, UINT64_C(0x642c537fe92b180b),
+    llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12769, UINT64_C(0xfd1d79a267d6296b),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
@@ -4960,126 +7746,322 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=4096 n=14336 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(14336, sm_count*16)\n.version 6.3\n.target sm_75\n\
-.address_size 64\n\n.visible .entry mwv_dp4a_q4k_gemv_k4096_n14336_w3(\n  .param .u64 y,\n\
-  .param .u64 w,\n  .param .u64 x)\n.reqntid 96, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<11>;\n\
-  .reg .b16 %h<13>;\n  .reg .b32 %r<128>;\n  .reg .f32 %f<101>;\n  .reg .b64 %rd<17>;\n\
-  .shared .align 16 .b32 partial[6];\n\n  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n\
-  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %tid.x;\n  and.b32   %r2, %r1, 31;               // lane\n\
-  mov.u32   %r3, %ctaid.x;\n  shr.u32   %r4, %r1, 5;                // warp\n\
-  mov.u32   %r5, %nctaid.x;\n  shr.u32   %r6, %r2, 4;\n  and.b32   %r7, %r2, 15;\n\
-  shr.u32   %r8, %r7, 2;                // chunk\n  mul.lo.u32 %r9, %r8, 2;\n\
-  and.b32   %r10, %r2, 3;\n  mul.lo.u32 %r11, %r10, 8;\n  mad.lo.u32 %r12, %r7, 8, 16;\n\
-  and.b32   %r13, %r8, 1;\n  setp.ne.u32 %p1, %r13, 0;\n  selp.u32  %r14, 0x7632, 0x5410, %p1;\n\
-  setp.ge.u32 %p2, %r8, 2;\n  selp.u32  %r15, 2, 0, %p2;\n\
-  selp.u32  %r16, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r17, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u32   %r18, 0;\n  setp.lt.u32 %p3, %r3, 14336;\n  @!%p3 bra $row_done;\n\n$row_loop:\n\
-  .pragma \"nounroll\";\n  mad.wide.u32 %rd4, %r3, 2304, %rd2;   // &w[row]\n\
-  mov.f32   %f1, 0f00000000;\n  mad.lo.u32 %r19, %r4, 2, %r6;\n  mul.lo.u32 %r20, %r9, 36;\n\
-  mad.lo.u32 %r21, %r19, 288, %r20;\n  cvt.u64.u32 %rd5, %r21;\n  add.u64   %rd6, %rd3, %rd5;\n\
-  cvt.u64.u32 %rd7, %r11;\n  add.u64   %rd8, %rd6, %rd7;\n  mov.u64   %rd9, %rd6;\n\
-  mad.wide.u32 %rd10, %r19, 144, %rd4;\n  cvt.u64.u32 %rd11, %r12;\n  add.u64   %rd12, %rd10, %rd11;\n\
-  mov.u64   %rd13, %rd10;\n  ld.global.nc.b16 %h1, [%rd9+36];\n  cvt.f32.f16 %f2, %h1;\n\
-  ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n  mov.b32   {%h2, %h3}, %r22;\n\
-  cvt.f32.f16 %f3, %h3;\n  neg.f32   %f4, %f3;\n  shr.u32   %r26, %r25, 4;\n\
-  prmt.b32  %r27, %r25, %r26, %r14;\n  prmt.b32  %r28, %r23, %r24, %r14;\n\
-  shr.u32   %r29, %r28, %r15;\n  and.b32   %r30, %r29, %r16;\n\
-  lop3.b32  %r31, %r27, %r17, %r30, 0xEA;\n  shr.u32   %r32, %r31, 24;\n  cvt.rn.f32.u32 %f5, %r32;\n\
-  mul.f32   %f6, %f4, %f5;\n  ld.global.nc.s32 %r33, [%rd8+44];\n  ld.global.nc.s32 %r34, [%rd8+40];\n\
-  dp4a.u32.s32 %r35, 0x01010101, %r34, 1262485504;\n  dp4a.u32.s32 %r36, 0x01010101, %r33, %r35;\n\
-  mov.b32   %f7, %r36;\n  sub.f32   %f8, %f7, 0f4B400000;\n  cvt.f32.f16 %f9, %h2;\n\
-  mul.f32   %f10, %f9, 0f3D800000;\n  bfe.u32   %r37, %r31, 8, 8;\n  cvt.rn.f32.u32 %f11, %r37;\n\
-  mul.f32   %f12, %f10, %f11;\n  ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
-  and.b32   %r40, %r39, 0xF0F0F0F0;\n  and.b32   %r41, %r38, 0xF0F0F0F0;\n\
-  dp4a.u32.s32 %r42, %r41, %r34, 1262485504;\n  dp4a.u32.s32 %r43, %r40, %r33, %r42;\n\
-  mov.b32   %f13, %r43;\n  sub.f32   %f14, %f13, 0f4B400000;\n  mul.f32   %f15, %f12, %f14;\n\
-  fma.rn.f32 %f16, %f6, %f8, %f15;\n  ld.global.nc.b16 %h4, [%rd9];\n  cvt.f32.f16 %f17, %h4;\n\
-  neg.f32   %f18, %f3;\n  bfe.u32   %r44, %r31, 16, 8;\n  cvt.rn.f32.u32 %f19, %r44;\n\
-  mul.f32   %f20, %f18, %f19;\n  ld.global.nc.s32 %r45, [%rd8+8];\n  ld.global.nc.s32 %r46, [%rd8+4];\n\
-  dp4a.u32.s32 %r47, 0x01010101, %r46, 1262485504;\n  dp4a.u32.s32 %r48, 0x01010101, %r45, %r47;\n\
-  mov.b32   %f21, %r48;\n  sub.f32   %f22, %f21, 0f4B400000;\n  and.b32   %r49, %r31, 0xFF;\n\
-  cvt.rn.f32.u32 %f23, %r49;\n  mul.f32   %f24, %f9, %f23;\n  and.b32   %r50, %r39, 0x0F0F0F0F;\n\
-  and.b32   %r51, %r38, 0x0F0F0F0F;\n  dp4a.u32.s32 %r52, %r51, %r46, 1262485504;\n\
-  dp4a.u32.s32 %r53, %r50, %r45, %r52;\n  mov.b32   %f25, %r53;\n  sub.f32   %f26, %f25, 0f4B400000;\n\
-  mul.f32   %f27, %f24, %f26;\n  fma.rn.f32 %f28, %f20, %f22, %f27;\n\
-  fma.rn.f32 %f29, %f17, %f28, %f1;\n  fma.rn.f32 %f1, %f2, %f16, %f29;\n\
-  ld.global.nc.b16 %h5, [%rd9+1764];\n  cvt.f32.f16 %f30, %h5;\n\
-  ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n  mov.b32   {%h6, %h7}, %r54;\n\
-  cvt.f32.f16 %f31, %h7;\n  neg.f32   %f32, %f31;\n  shr.u32   %r58, %r57, 4;\n\
-  prmt.b32  %r59, %r57, %r58, %r14;\n  prmt.b32  %r60, %r55, %r56, %r14;\n\
-  shr.u32   %r61, %r60, %r15;\n  and.b32   %r62, %r61, %r16;\n\
-  lop3.b32  %r63, %r59, %r17, %r62, 0xEA;\n  shr.u32   %r64, %r63, 24;\n  cvt.rn.f32.u32 %f33, %r64;\n\
-  mul.f32   %f34, %f32, %f33;\n  ld.global.nc.s32 %r65, [%rd8+1772];\n\
-  ld.global.nc.s32 %r66, [%rd8+1768];\n  dp4a.u32.s32 %r67, 0x01010101, %r66, 1262485504;\n\
-  dp4a.u32.s32 %r68, 0x01010101, %r65, %r67;\n  mov.b32   %f35, %r68;\n\
-  sub.f32   %f36, %f35, 0f4B400000;\n  cvt.f32.f16 %f37, %h6;\n  mul.f32   %f38, %f37, 0f3D800000;\n\
-  bfe.u32   %r69, %r63, 8, 8;\n  cvt.rn.f32.u32 %f39, %r69;\n  mul.f32   %f40, %f38, %f39;\n\
-  ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n  and.b32   %r72, %r71, 0xF0F0F0F0;\n\
-  and.b32   %r73, %r70, 0xF0F0F0F0;\n  dp4a.u32.s32 %r74, %r73, %r66, 1262485504;\n\
-  dp4a.u32.s32 %r75, %r72, %r65, %r74;\n  mov.b32   %f41, %r75;\n  sub.f32   %f42, %f41, 0f4B400000;\n\
-  mul.f32   %f43, %f40, %f42;\n  fma.rn.f32 %f44, %f34, %f36, %f43;\n\
-  ld.global.nc.b16 %h8, [%rd9+1728];\n  cvt.f32.f16 %f45, %h8;\n  neg.f32   %f46, %f31;\n\
-  bfe.u32   %r76, %r63, 16, 8;\n  cvt.rn.f32.u32 %f47, %r76;\n  mul.f32   %f48, %f46, %f47;\n\
-  ld.global.nc.s32 %r77, [%rd8+1736];\n  ld.global.nc.s32 %r78, [%rd8+1732];\n\
-  dp4a.u32.s32 %r79, 0x01010101, %r78, 1262485504;\n  dp4a.u32.s32 %r80, 0x01010101, %r77, %r79;\n\
-  mov.b32   %f49, %r80;\n  sub.f32   %f50, %f49, 0f4B400000;\n  and.b32   %r81, %r63, 0xFF;\n\
-  cvt.rn.f32.u32 %f51, %r81;\n  mul.f32   %f52, %f37, %f51;\n  and.b32   %r82, %r71, 0x0F0F0F0F;\n\
-  and.b32   %r83, %r70, 0x0F0F0F0F;\n  dp4a.u32.s32 %r84, %r83, %r78, 1262485504;\n\
-  dp4a.u32.s32 %r85, %r82, %r77, %r84;\n  mov.b32   %f53, %r85;\n  sub.f32   %f54, %f53, 0f4B400000;\n\
-  mul.f32   %f55, %f52, %f54;\n  fma.rn.f32 %f56, %f48, %f50, %f55;\n\
-  fma.rn.f32 %f57, %f45, %f56, %f1;\n  fma.rn.f32 %f1, %f30, %f44, %f57;\n\
-  add.u64   %rd9, %rd9, 3456;\n  add.u64   %rd8, %rd8, 3456;\n  add.u64   %rd13, %rd13, 1728;\n\
-  add.u64   %rd12, %rd12, 1728;\n  add.u32   %r86, %r19, 12;\n  setp.lt.u32 %p4, %r86, 16;\n\
-  @!%p4 bra $rest_done;\n\n$rest_loop:                             // 16 weights a lane\n\
-  .pragma \"nounroll\";\n  ld.global.nc.b16 %h9, [%rd9+36];\n  cvt.f32.f16 %f58, %h9;\n\
-  ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n  mov.b32   {%h10, %h11}, %r87;\n\
-  cvt.f32.f16 %f59, %h11;\n  neg.f32   %f60, %f59;\n  shr.u32   %r91, %r90, 4;\n\
-  prmt.b32  %r92, %r90, %r91, %r14;\n  prmt.b32  %r93, %r88, %r89, %r14;\n\
-  shr.u32   %r94, %r93, %r15;\n  and.b32   %r95, %r94, %r16;\n\
-  lop3.b32  %r96, %r92, %r17, %r95, 0xEA;\n  shr.u32   %r97, %r96, 24;\n  cvt.rn.f32.u32 %f61, %r97;\n\
-  mul.f32   %f62, %f60, %f61;\n  ld.global.nc.s32 %r98, [%rd8+44];\n\
-  ld.global.nc.s32 %r99, [%rd8+40];\n  dp4a.u32.s32 %r100, 0x01010101, %r99, 1262485504;\n\
-  dp4a.u32.s32 %r101, 0x01010101, %r98, %r100;\n  mov.b32   %f63, %r101;\n\
-  sub.f32   %f64, %f63, 0f4B400000;\n  cvt.f32.f16 %f65, %h10;\n  mul.f32   %f66, %f65, 0f3D800000;\n\
-  bfe.u32   %r102, %r96, 8, 8;\n  cvt.rn.f32.u32 %f67, %r102;\n  mul.f32   %f68, %f66, %f67;\n\
-  ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n  and.b32   %r105, %r104, 0xF0F0F0F0;\n\
-  and.b32   %r106, %r103, 0xF0F0F0F0;\n  dp4a.u32.s32 %r107, %r106, %r99, 1262485504;\n\
-  dp4a.u32.s32 %r108, %r105, %r98, %r107;\n  mov.b32   %f69, %r108;\n\
-  sub.f32   %f70, %f69, 0f4B400000;\n  mul.f32   %f71, %f68, %f70;\n\
-  fma.rn.f32 %f72, %f62, %f64, %f71;\n  ld.global.nc.b16 %h12, [%rd9];\n  cvt.f32.f16 %f73, %h12;\n\
-  neg.f32   %f74, %f59;\n  bfe.u32   %r109, %r96, 16, 8;\n  cvt.rn.f32.u32 %f75, %r109;\n\
-  mul.f32   %f76, %f74, %f75;\n  ld.global.nc.s32 %r110, [%rd8+8];\n\
-  ld.global.nc.s32 %r111, [%rd8+4];\n  dp4a.u32.s32 %r112, 0x01010101, %r111, 1262485504;\n\
-  dp4a.u32.s32 %r113, 0x01010101, %r110, %r112;\n  mov.b32   %f77, %r113;\n\
-  sub.f32   %f78, %f77, 0f4B400000;\n  and.b32   %r114, %r96, 0xFF;\n  cvt.rn.f32.u32 %f79, %r114;\n\
-  mul.f32   %f80, %f65, %f79;\n  and.b32   %r115, %r104, 0x0F0F0F0F;\n\
-  and.b32   %r116, %r103, 0x0F0F0F0F;\n  dp4a.u32.s32 %r117, %r116, %r111, 1262485504;\n\
-  dp4a.u32.s32 %r118, %r115, %r110, %r117;\n  mov.b32   %f81, %r118;\n\
-  sub.f32   %f82, %f81, 0f4B400000;\n\
+// ptxgen 0.1.0  block 96  grid min(14336, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k4096_n14336_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<11>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<128>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 14336;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 2304, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r22;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r26, %r25, 4;\n\
+    prmt.b32            %r27, %r25, %r26, %r14;\n\
+    prmt.b32            %r28, %r23, %r24, %r14;\n\
+    shr.u32             %r29, %r28, %r15;\n\
+    and.b32             %r30, %r29, %r16;\n\
+    lop3.b32            %r31, %r27, %r17, %r30, 0xEA;\n\
+    shr.u32             %r32, %r31, 24;\n\
+    cvt.rn.f32.u32      %f5, %r32;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r33, [%rd8+44];\n\
+    ld.global.nc.s32    %r34, [%rd8+40];\n\
+    dp4a.u32.s32        %r35, 0x01010101, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r33, %r35;\n\
+    mov.b32             %f7, %r36;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r37, %r31, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r37;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r38, %r39}, [%rd12];\n\
+    and.b32             %r40, %r39, 0xF0F0F0F0;\n\
+    and.b32             %r41, %r38, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r42, %r41, %r34, 1262485504;\n\
+    dp4a.u32.s32        %r43, %r40, %r33, %r42;\n\
+    mov.b32             %f13, %r43;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r44, %r31, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r44;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r45, [%rd8+8];\n\
+    ld.global.nc.s32    %r46, [%rd8+4];\n\
+    dp4a.u32.s32        %r47, 0x01010101, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r45, %r47;\n\
+    mov.b32             %f21, %r48;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r49, %r31, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r49;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r50, %r39, 0x0F0F0F0F;\n\
+    and.b32             %r51, %r38, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r52, %r51, %r46, 1262485504;\n\
+    dp4a.u32.s32        %r53, %r50, %r45, %r52;\n\
+    mov.b32             %f25, %r53;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r54;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r58, %r57, 4;\n\
+    prmt.b32            %r59, %r57, %r58, %r14;\n\
+    prmt.b32            %r60, %r55, %r56, %r14;\n\
+    shr.u32             %r61, %r60, %r15;\n\
+    and.b32             %r62, %r61, %r16;\n\
+    lop3.b32            %r63, %r59, %r17, %r62, 0xEA;\n\
+    shr.u32             %r64, %r63, 24;\n\
+    cvt.rn.f32.u32      %f33, %r64;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r65, [%rd8+1772];\n\
+    ld.global.nc.s32    %r66, [%rd8+1768];\n\
+    dp4a.u32.s32        %r67, 0x01010101, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r65, %r67;\n\
+    mov.b32             %f35, %r68;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r69, %r63, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r69;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r70, %r71}, [%rd12+864];\n\
+    and.b32             %r72, %r71, 0xF0F0F0F0;\n\
+    and.b32             %r73, %r70, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r74, %r73, %r66, 1262485504;\n\
+    dp4a.u32.s32        %r75, %r72, %r65, %r74;\n\
+    mov.b32             %f41, %r75;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r76, %r63, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r76;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r77, [%rd8+1736];\n\
+    ld.global.nc.s32    %r78, [%rd8+1732];\n\
+    dp4a.u32.s32        %r79, 0x01010101, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r77, %r79;\n\
+    mov.b32             %f49, %r80;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r81, %r63, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r81;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r82, %r71, 0x0F0F0F0F;\n\
+    and.b32             %r83, %r70, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r84, %r83, %r78, 1262485504;\n\
+    dp4a.u32.s32        %r85, %r82, %r77, %r84;\n\
+    mov.b32             %f53, %r85;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r86, %r19, 12;\n\
+    setp.lt.u32         %p4, %r86, 16;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
 "
 "\
-  mul.f32   %f83, %f80, %f82;\n  fma.rn.f32 %f84, %f76, %f78, %f83;\n\
-  fma.rn.f32 %f85, %f73, %f84, %f1;\n  fma.rn.f32 %f1, %f58, %f72, %f85;\n\
-  add.u64   %rd9, %rd9, 1728;\n  add.u64   %rd8, %rd8, 1728;\n  add.u64   %rd13, %rd13, 864;\n\
-  add.u64   %rd12, %rd12, 864;\n  add.u32   %r86, %r86, 6;\n  setp.lt.u32 %p5, %r86, 16;\n\
-  @%p5 bra  $rest_loop;\n\n$rest_done:\n  shr.u32   %r119, %r2, 5;\n  and.b32   %r120, %r2, 31;\n\
-  setp.eq.u32 %p6, %r120, 0;\n  selp.u32  %r121, %r119, 1, %p6;\n\
-  mov.u32   %r122, partial;             // partial\n  add.u32   %r123, %r122, %r18;\n\
-  shfl.sync.bfly.b32 %f86, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f87, %f1, %f86;\n\
-  shfl.sync.bfly.b32 %f88, %f87, 8, 31, 0xFFFFFFFF;\n  add.f32   %f89, %f87, %f88;\n\
-  shfl.sync.bfly.b32 %f90, %f89, 4, 31, 0xFFFFFFFF;\n  add.f32   %f91, %f89, %f90;\n\
-  shfl.sync.bfly.b32 %f92, %f91, 2, 31, 0xFFFFFFFF;\n  add.f32   %f93, %f91, %f92;\n\
-  shfl.sync.bfly.b32 %f94, %f93, 1, 31, 0xFFFFFFFF;\n  add.f32   %f95, %f93, %f94;\n\
-  setp.lt.u32 %p7, %r121, 1;\n  @!%p7 bra $skip;\n  mad.lo.u32 %r124, %r4, 1, %r121;\n\
-  mad.lo.u32 %r125, %r124, 4, %r123;\n  st.shared.f32 [%r125], %f95;\n\n$skip:\n  bar.sync  0;\n\
-  mov.f32   %f96, 0f00000000;\n  setp.lt.u32 %p8, %r1, 1;\n  @!%p8 bra $skip_2;\n\
-  mad.lo.u32 %r126, %r1, 4, %r123;\n  ld.shared.f32 %f97, [%r126];\n  add.f32   %f96, %f96, %f97;\n\
-  ld.shared.f32 %f98, [%r126+4];\n  add.f32   %f96, %f96, %f98;\n  ld.shared.f32 %f99, [%r126+8];\n\
-  add.f32   %f96, %f96, %f99;\n\n$skip_2:\n  mov.f32   %f100, %f96;\n  xor.b32   %r18, %r18, 12;\n\
-  setp.lt.u32 %p9, %r1, 1;\n  @!%p9 bra $skip_3;\n  add.u32   %r127, %r3, %r1;\n\
-  cvt.u64.u32 %rd14, %r127;\n  shl.b64   %rd15, %rd14, 2;\n  add.u64   %rd16, %rd1, %rd15;\n\
-  st.global.f32 [%rd16], %f100;\n\n$skip_3:\n  add.u32   %r3, %r3, %r5;\n\
-  setp.lt.u32 %p10, %r3, 14336;\n  @%p10 bra $row_loop;\n\n$row_done:\n  ret;\n}\n\
+    ld.global.nc.v4.u32 {%r87, %r88, %r89, %r90}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r87;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r91, %r90, 4;\n\
+    prmt.b32            %r92, %r90, %r91, %r14;\n\
+    prmt.b32            %r93, %r88, %r89, %r14;\n\
+    shr.u32             %r94, %r93, %r15;\n\
+    and.b32             %r95, %r94, %r16;\n\
+    lop3.b32            %r96, %r92, %r17, %r95, 0xEA;\n\
+    shr.u32             %r97, %r96, 24;\n\
+    cvt.rn.f32.u32      %f61, %r97;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r98, [%rd8+44];\n\
+    ld.global.nc.s32    %r99, [%rd8+40];\n\
+    dp4a.u32.s32        %r100, 0x01010101, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r98, %r100;\n\
+    mov.b32             %f63, %r101;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r102, %r96, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r102;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r103, %r104}, [%rd12];\n\
+    and.b32             %r105, %r104, 0xF0F0F0F0;\n\
+    and.b32             %r106, %r103, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r107, %r106, %r99, 1262485504;\n\
+    dp4a.u32.s32        %r108, %r105, %r98, %r107;\n\
+    mov.b32             %f69, %r108;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r109, %r96, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r109;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r110, [%rd8+8];\n\
+    ld.global.nc.s32    %r111, [%rd8+4];\n\
+    dp4a.u32.s32        %r112, 0x01010101, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r110, %r112;\n\
+    mov.b32             %f77, %r113;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r114, %r96, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r114;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r115, %r104, 0x0F0F0F0F;\n\
+    and.b32             %r116, %r103, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r117, %r116, %r111, 1262485504;\n\
+    dp4a.u32.s32        %r118, %r115, %r110, %r117;\n\
+    mov.b32             %f81, %r118;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r86, %r86, 6;\n\
+    setp.lt.u32         %p5, %r86, 16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r119, %r2, 5;\n\
+    and.b32             %r120, %r2, 31;\n\
+    setp.eq.u32         %p6, %r120, 0;\n\
+    selp.u32            %r121, %r119, 1, %p6;\n\
+    mov.u32             %r122, partial;                         // partial\n\
+    add.u32             %r123, %r122, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p7, %r121, 1;\n\
+    @!%p7 bra           $skip;\n\
+    mad.lo.u32          %r124, %r4, 1, %r121;\n\
+    mad.lo.u32          %r125, %r124, 4, %r123;\n\
+    st.shared.f32       [%r125], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p8, %r1, 1;\n\
+    @!%p8 bra           $skip_2;\n\
+    mad.lo.u32          %r126, %r1, 4, %r123;\n\
+    ld.shared.f32       %f97, [%r126];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r126+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r126+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_3;\n\
+    add.u32             %r127, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r127;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p10, %r3, 14336;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 57344, "n*4", 4 },
@@ -5094,7 +8076,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
-    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 9801, UINT64_C(0xccb53fa906dc2cf9),
+    llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12774, UINT64_C(0x9f598c402a006419),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
@@ -5111,128 +8093,329 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
 
 static const char llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx[] = "\
 // mwv_dp4a_q4k_gemv  k=14336 n=4096 num_warps=3  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 96  grid min(4096, sm_count*16)\n.version 6.3\n.target sm_75\n.address_size 64\n\
-\n.visible .entry mwv_dp4a_q4k_gemv_k14336_n4096_w3(\n  .param .u64 y,\n  .param .u64 w,\n\
-  .param .u64 x)\n.reqntid 96, 1, 1\n.maxnreg 64\n{\n  .reg .pred %p<12>;\n  .reg .b16 %h<13>;\n\
-  .reg .b32 %r<129>;\n  .reg .f32 %f<101>;\n  .reg .b64 %rd<17>;\n\
-  .shared .align 16 .b32 partial[6];\n\n  ld.param.u64 %rd1, [y];\n  ld.param.u64 %rd2, [w];\n\
-  ld.param.u64 %rd3, [x];\n  mov.u32   %r1, %tid.x;\n  and.b32   %r2, %r1, 31;               // lane\n\
-  mov.u32   %r3, %ctaid.x;\n  shr.u32   %r4, %r1, 5;                // warp\n\
-  mov.u32   %r5, %nctaid.x;\n  shr.u32   %r6, %r2, 4;\n  and.b32   %r7, %r2, 15;\n\
-  shr.u32   %r8, %r7, 2;                // chunk\n  mul.lo.u32 %r9, %r8, 2;\n\
-  and.b32   %r10, %r2, 3;\n  mul.lo.u32 %r11, %r10, 8;\n  mad.lo.u32 %r12, %r7, 8, 16;\n\
-  and.b32   %r13, %r8, 1;\n  setp.ne.u32 %p1, %r13, 0;\n  selp.u32  %r14, 0x7632, 0x5410, %p1;\n\
-  setp.ge.u32 %p2, %r8, 2;\n  selp.u32  %r15, 2, 0, %p2;\n\
-  selp.u32  %r16, 0x30303030, 0x3F3F3F3F, %p2;\n  selp.u32  %r17, 0x0F0F0F0F, 0, %p2;\n\
-  mov.u32   %r18, 0;\n  setp.lt.u32 %p3, %r3, 4096;\n  @!%p3 bra $row_done;\n\n$row_loop:\n\
-  .pragma \"nounroll\";\n  mad.wide.u32 %rd4, %r3, 8064, %rd2;   // &w[row]\n\
-  mov.f32   %f1, 0f00000000;\n  mad.lo.u32 %r19, %r4, 2, %r6;\n  mul.lo.u32 %r20, %r9, 36;\n\
-  mad.lo.u32 %r21, %r19, 288, %r20;\n  cvt.u64.u32 %rd5, %r21;\n  add.u64   %rd6, %rd3, %rd5;\n\
-  cvt.u64.u32 %rd7, %r11;\n  add.u64   %rd8, %rd6, %rd7;\n  mov.u64   %rd9, %rd6;\n\
-  mad.wide.u32 %rd10, %r19, 144, %rd4;\n  cvt.u64.u32 %rd11, %r12;\n  add.u64   %rd12, %rd10, %rd11;\n\
-  mov.u64   %rd13, %rd10;\n  mov.u32   %r22, 0;                    // turn\n\n\
-$turn_loop:                             // 32 weights a lane\n  .pragma \"nounroll\";\n\
-  ld.global.nc.b16 %h1, [%rd9+36];\n  cvt.f32.f16 %f2, %h1;\n\
-  ld.global.nc.v4.u32 {%r23, %r24, %r25, %r26}, [%rd13];\n  mov.b32   {%h2, %h3}, %r23;\n\
-  cvt.f32.f16 %f3, %h3;\n  neg.f32   %f4, %f3;\n  shr.u32   %r27, %r26, 4;\n\
-  prmt.b32  %r28, %r26, %r27, %r14;\n  prmt.b32  %r29, %r24, %r25, %r14;\n\
-  shr.u32   %r30, %r29, %r15;\n  and.b32   %r31, %r30, %r16;\n\
-  lop3.b32  %r32, %r28, %r17, %r31, 0xEA;\n  shr.u32   %r33, %r32, 24;\n  cvt.rn.f32.u32 %f5, %r33;\n\
-  mul.f32   %f6, %f4, %f5;\n  ld.global.nc.s32 %r34, [%rd8+44];\n  ld.global.nc.s32 %r35, [%rd8+40];\n\
-  dp4a.u32.s32 %r36, 0x01010101, %r35, 1262485504;\n  dp4a.u32.s32 %r37, 0x01010101, %r34, %r36;\n\
-  mov.b32   %f7, %r37;\n  sub.f32   %f8, %f7, 0f4B400000;\n  cvt.f32.f16 %f9, %h2;\n\
-  mul.f32   %f10, %f9, 0f3D800000;\n  bfe.u32   %r38, %r32, 8, 8;\n  cvt.rn.f32.u32 %f11, %r38;\n\
-  mul.f32   %f12, %f10, %f11;\n  ld.global.nc.v2.u32 {%r39, %r40}, [%rd12];\n\
-  and.b32   %r41, %r40, 0xF0F0F0F0;\n  and.b32   %r42, %r39, 0xF0F0F0F0;\n\
-  dp4a.u32.s32 %r43, %r42, %r35, 1262485504;\n  dp4a.u32.s32 %r44, %r41, %r34, %r43;\n\
-  mov.b32   %f13, %r44;\n  sub.f32   %f14, %f13, 0f4B400000;\n  mul.f32   %f15, %f12, %f14;\n\
-  fma.rn.f32 %f16, %f6, %f8, %f15;\n  ld.global.nc.b16 %h4, [%rd9];\n  cvt.f32.f16 %f17, %h4;\n\
-  neg.f32   %f18, %f3;\n  bfe.u32   %r45, %r32, 16, 8;\n  cvt.rn.f32.u32 %f19, %r45;\n\
-  mul.f32   %f20, %f18, %f19;\n  ld.global.nc.s32 %r46, [%rd8+8];\n  ld.global.nc.s32 %r47, [%rd8+4];\n\
-  dp4a.u32.s32 %r48, 0x01010101, %r47, 1262485504;\n  dp4a.u32.s32 %r49, 0x01010101, %r46, %r48;\n\
-  mov.b32   %f21, %r49;\n  sub.f32   %f22, %f21, 0f4B400000;\n  and.b32   %r50, %r32, 0xFF;\n\
-  cvt.rn.f32.u32 %f23, %r50;\n  mul.f32   %f24, %f9, %f23;\n  and.b32   %r51, %r40, 0x0F0F0F0F;\n\
-  and.b32   %r52, %r39, 0x0F0F0F0F;\n  dp4a.u32.s32 %r53, %r52, %r47, 1262485504;\n\
-  dp4a.u32.s32 %r54, %r51, %r46, %r53;\n  mov.b32   %f25, %r54;\n  sub.f32   %f26, %f25, 0f4B400000;\n\
-  mul.f32   %f27, %f24, %f26;\n  fma.rn.f32 %f28, %f20, %f22, %f27;\n\
-  fma.rn.f32 %f29, %f17, %f28, %f1;\n  fma.rn.f32 %f1, %f2, %f16, %f29;\n\
-  ld.global.nc.b16 %h5, [%rd9+1764];\n  cvt.f32.f16 %f30, %h5;\n\
-  ld.global.nc.v4.u32 {%r55, %r56, %r57, %r58}, [%rd13+864];\n  mov.b32   {%h6, %h7}, %r55;\n\
-  cvt.f32.f16 %f31, %h7;\n  neg.f32   %f32, %f31;\n  shr.u32   %r59, %r58, 4;\n\
-  prmt.b32  %r60, %r58, %r59, %r14;\n  prmt.b32  %r61, %r56, %r57, %r14;\n\
-  shr.u32   %r62, %r61, %r15;\n  and.b32   %r63, %r62, %r16;\n\
-  lop3.b32  %r64, %r60, %r17, %r63, 0xEA;\n  shr.u32   %r65, %r64, 24;\n  cvt.rn.f32.u32 %f33, %r65;\n\
-  mul.f32   %f34, %f32, %f33;\n  ld.global.nc.s32 %r66, [%rd8+1772];\n\
-  ld.global.nc.s32 %r67, [%rd8+1768];\n  dp4a.u32.s32 %r68, 0x01010101, %r67, 1262485504;\n\
-  dp4a.u32.s32 %r69, 0x01010101, %r66, %r68;\n  mov.b32   %f35, %r69;\n\
-  sub.f32   %f36, %f35, 0f4B400000;\n  cvt.f32.f16 %f37, %h6;\n  mul.f32   %f38, %f37, 0f3D800000;\n\
-  bfe.u32   %r70, %r64, 8, 8;\n  cvt.rn.f32.u32 %f39, %r70;\n  mul.f32   %f40, %f38, %f39;\n\
-  ld.global.nc.v2.u32 {%r71, %r72}, [%rd12+864];\n  and.b32   %r73, %r72, 0xF0F0F0F0;\n\
-  and.b32   %r74, %r71, 0xF0F0F0F0;\n  dp4a.u32.s32 %r75, %r74, %r67, 1262485504;\n\
-  dp4a.u32.s32 %r76, %r73, %r66, %r75;\n  mov.b32   %f41, %r76;\n  sub.f32   %f42, %f41, 0f4B400000;\n\
-  mul.f32   %f43, %f40, %f42;\n  fma.rn.f32 %f44, %f34, %f36, %f43;\n\
-  ld.global.nc.b16 %h8, [%rd9+1728];\n  cvt.f32.f16 %f45, %h8;\n  neg.f32   %f46, %f31;\n\
-  bfe.u32   %r77, %r64, 16, 8;\n  cvt.rn.f32.u32 %f47, %r77;\n  mul.f32   %f48, %f46, %f47;\n\
-  ld.global.nc.s32 %r78, [%rd8+1736];\n  ld.global.nc.s32 %r79, [%rd8+1732];\n\
-  dp4a.u32.s32 %r80, 0x01010101, %r79, 1262485504;\n  dp4a.u32.s32 %r81, 0x01010101, %r78, %r80;\n\
-  mov.b32   %f49, %r81;\n  sub.f32   %f50, %f49, 0f4B400000;\n  and.b32   %r82, %r64, 0xFF;\n\
-  cvt.rn.f32.u32 %f51, %r82;\n  mul.f32   %f52, %f37, %f51;\n  and.b32   %r83, %r72, 0x0F0F0F0F;\n\
-  and.b32   %r84, %r71, 0x0F0F0F0F;\n  dp4a.u32.s32 %r85, %r84, %r79, 1262485504;\n\
-  dp4a.u32.s32 %r86, %r83, %r78, %r85;\n  mov.b32   %f53, %r86;\n  sub.f32   %f54, %f53, 0f4B400000;\n\
-  mul.f32   %f55, %f52, %f54;\n  fma.rn.f32 %f56, %f48, %f50, %f55;\n\
-  fma.rn.f32 %f57, %f45, %f56, %f1;\n  fma.rn.f32 %f1, %f30, %f44, %f57;\n\
-  add.u64   %rd9, %rd9, 3456;\n  add.u64   %rd8, %rd8, 3456;\n  add.u64   %rd13, %rd13, 1728;\n\
-  add.u64   %rd12, %rd12, 1728;\n  add.u32   %r22, %r22, 1;\n  setp.lt.u32 %p4, %r22, 4;\n\
-  @%p4 bra  $turn_loop;\n  add.u32   %r87, %r19, 48;\n  setp.lt.u32 %p5, %r87, 56;\n\
-  @!%p5 bra $rest_done;\n\n$rest_loop:                             // 16 weights a lane\n\
-  .pragma \"nounroll\";\n  ld.global.nc.b16 %h9, [%rd9+36];\n  cvt.f32.f16 %f58, %h9;\n\
-  ld.global.nc.v4.u32 {%r88, %r89, %r90, %r91}, [%rd13];\n  mov.b32   {%h10, %h11}, %r88;\n\
-  cvt.f32.f16 %f59, %h11;\n  neg.f32   %f60, %f59;\n  shr.u32   %r92, %r91, 4;\n\
-  prmt.b32  %r93, %r91, %r92, %r14;\n  prmt.b32  %r94, %r89, %r90, %r14;\n\
-  shr.u32   %r95, %r94, %r15;\n  and.b32   %r96, %r95, %r16;\n\
-  lop3.b32  %r97, %r93, %r17, %r96, 0xEA;\n  shr.u32   %r98, %r97, 24;\n  cvt.rn.f32.u32 %f61, %r98;\n\
-  mul.f32   %f62, %f60, %f61;\n  ld.global.nc.s32 %r99, [%rd8+44];\n\
-  ld.global.nc.s32 %r100, [%rd8+40];\n  dp4a.u32.s32 %r101, 0x01010101, %r100, 1262485504;\n\
-  dp4a.u32.s32 %r102, 0x01010101, %r99, %r101;\n  mov.b32   %f63, %r102;\n\
-  sub.f32   %f64, %f63, 0f4B400000;\n  cvt.f32.f16 %f65, %h10;\n  mul.f32   %f66, %f65, 0f3D800000;\n\
-  bfe.u32   %r103, %r97, 8, 8;\n  cvt.rn.f32.u32 %f67, %r103;\n  mul.f32   %f68, %f66, %f67;\n\
-  ld.global.nc.v2.u32 {%r104, %r105}, [%rd12];\n  and.b32   %r106, %r105, 0xF0F0F0F0;\n\
-  and.b32   %r107, %r104, 0xF0F0F0F0;\n  dp4a.u32.s32 %r108, %r107, %r100, 1262485504;\n\
-  dp4a.u32.s32 %r109, %r106, %r99, %r108;\n  mov.b32   %f69, %r109;\n\
-  sub.f32   %f70, %f69, 0f4B400000;\n  mul.f32   %f71, %f68, %f70;\n\
-  fma.rn.f32 %f72, %f62, %f64, %f71;\n  ld.global.nc.b16 %h12, [%rd9];\n  cvt.f32.f16 %f73, %h12;\n\
-  neg.f32   %f74, %f59;\n  bfe.u32   %r110, %r97, 16, 8;\n  cvt.rn.f32.u32 %f75, %r110;\n\
-  mul.f32   %f76, %f74, %f75;\n  ld.global.nc.s32 %r111, [%rd8+8];\n\
-  ld.global.nc.s32 %r112, [%rd8+4];\n  dp4a.u32.s32 %r113, 0x01010101, %r112, 1262485504;\n\
-  dp4a.u32.s32 %r114, 0x01010101, %r111, %r113;\n  mov.b32   %f77, %r114;\n\
-  sub.f32   %f78, %f77, 0f4B400000;\n  and.b32   %r115, %r97, 0xFF;\n  cvt.rn.f32.u32 %f79, %r115;\n\
-  mul.f32   %f80, %f65, %f79;\n\
+// ptxgen 0.1.0  block 96  grid min(4096, sm_count*16)\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry mwv_dp4a_q4k_gemv_k14336_n4096_w3(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 96, 1, 1\n\
+.maxnreg 64\n\
+{\n\
+    .reg .pred  %p<12>;\n\
+    .reg .b16   %h<13>;\n\
+    .reg .b32   %r<129>;\n\
+    .reg .f32   %f<101>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[6];\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %tid.x;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    mov.u32             %r3, %ctaid.x;\n\
+    shr.u32             %r4, %r1, 5;                            // warp\n\
+    mov.u32             %r5, %nctaid.x;\n\
+    shr.u32             %r6, %r2, 4;\n\
+    and.b32             %r7, %r2, 15;\n\
+    shr.u32             %r8, %r7, 2;                            // chunk\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    and.b32             %r10, %r2, 3;\n\
+    mul.lo.u32          %r11, %r10, 8;\n\
+    mad.lo.u32          %r12, %r7, 8, 16;\n\
+    and.b32             %r13, %r8, 1;\n\
+    setp.ne.u32         %p1, %r13, 0;\n\
+    selp.u32            %r14, 0x7632, 0x5410, %p1;\n\
+    setp.ge.u32         %p2, %r8, 2;\n\
+    selp.u32            %r15, 2, 0, %p2;\n\
+    selp.u32            %r16, 0x30303030, 0x3F3F3F3F, %p2;\n\
+    selp.u32            %r17, 0x0F0F0F0F, 0, %p2;\n\
+    mov.u32             %r18, 0;\n\
+    setp.lt.u32         %p3, %r3, 4096;\n\
+    @!%p3 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd4, %r3, 8064, %rd2;                  // &w[row]\n\
+    mov.f32             %f1, 0f00000000;\n\
+    mad.lo.u32          %r19, %r4, 2, %r6;\n\
+    mul.lo.u32          %r20, %r9, 36;\n\
+    mad.lo.u32          %r21, %r19, 288, %r20;\n\
+    cvt.u64.u32         %rd5, %r21;\n\
+    add.u64             %rd6, %rd3, %rd5;\n\
+    cvt.u64.u32         %rd7, %r11;\n\
+    add.u64             %rd8, %rd6, %rd7;\n\
+    mov.u64             %rd9, %rd6;\n\
+    mad.wide.u32        %rd10, %r19, 144, %rd4;\n\
+    cvt.u64.u32         %rd11, %r12;\n\
+    add.u64             %rd12, %rd10, %rd11;\n\
+    mov.u64             %rd13, %rd10;\n\
+    mov.u32             %r22, 0;                                // turn\n\
+\n\
+$turn_loop:                                                     // 32 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h1, [%rd9+36];\n\
+    cvt.f32.f16         %f2, %h1;\n\
+    ld.global.nc.v4.u32 {%r23, %r24, %r25, %r26}, [%rd13];\n\
+    mov.b32             {%h2, %h3}, %r23;\n\
+    cvt.f32.f16         %f3, %h3;\n\
+    neg.f32             %f4, %f3;\n\
+    shr.u32             %r27, %r26, 4;\n\
+    prmt.b32            %r28, %r26, %r27, %r14;\n\
+    prmt.b32            %r29, %r24, %r25, %r14;\n\
+    shr.u32             %r30, %r29, %r15;\n\
+    and.b32             %r31, %r30, %r16;\n\
+    lop3.b32            %r32, %r28, %r17, %r31, 0xEA;\n\
+    shr.u32             %r33, %r32, 24;\n\
+    cvt.rn.f32.u32      %f5, %r33;\n\
+    mul.f32             %f6, %f4, %f5;\n\
+    ld.global.nc.s32    %r34, [%rd8+44];\n\
+    ld.global.nc.s32    %r35, [%rd8+40];\n\
+    dp4a.u32.s32        %r36, 0x01010101, %r35, 1262485504;\n\
+    dp4a.u32.s32        %r37, 0x01010101, %r34, %r36;\n\
+    mov.b32             %f7, %r37;\n\
+    sub.f32             %f8, %f7, 0f4B400000;\n\
+    cvt.f32.f16         %f9, %h2;\n\
+    mul.f32             %f10, %f9, 0f3D800000;\n\
+    bfe.u32             %r38, %r32, 8, 8;\n\
+    cvt.rn.f32.u32      %f11, %r38;\n\
+    mul.f32             %f12, %f10, %f11;\n\
+    ld.global.nc.v2.u32 {%r39, %r40}, [%rd12];\n\
+    and.b32             %r41, %r40, 0xF0F0F0F0;\n\
+    and.b32             %r42, %r39, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r43, %r42, %r35, 1262485504;\n\
+    dp4a.u32.s32        %r44, %r41, %r34, %r43;\n\
+    mov.b32             %f13, %r44;\n\
+    sub.f32             %f14, %f13, 0f4B400000;\n\
+    mul.f32             %f15, %f12, %f14;\n\
+    fma.rn.f32          %f16, %f6, %f8, %f15;\n\
+    ld.global.nc.b16    %h4, [%rd9];\n\
+    cvt.f32.f16         %f17, %h4;\n\
+    neg.f32             %f18, %f3;\n\
+    bfe.u32             %r45, %r32, 16, 8;\n\
+    cvt.rn.f32.u32      %f19, %r45;\n\
+    mul.f32             %f20, %f18, %f19;\n\
+    ld.global.nc.s32    %r46, [%rd8+8];\n\
+    ld.global.nc.s32    %r47, [%rd8+4];\n\
+    dp4a.u32.s32        %r48, 0x01010101, %r47, 1262485504;\n\
+    dp4a.u32.s32        %r49, 0x01010101, %r46, %r48;\n\
+    mov.b32             %f21, %r49;\n\
+    sub.f32             %f22, %f21, 0f4B400000;\n\
+    and.b32             %r50, %r32, 0xFF;\n\
+    cvt.rn.f32.u32      %f23, %r50;\n\
+    mul.f32             %f24, %f9, %f23;\n\
+    and.b32             %r51, %r40, 0x0F0F0F0F;\n\
+    and.b32             %r52, %r39, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r53, %r52, %r47, 1262485504;\n\
+    dp4a.u32.s32        %r54, %r51, %r46, %r53;\n\
+    mov.b32             %f25, %r54;\n\
+    sub.f32             %f26, %f25, 0f4B400000;\n\
+    mul.f32             %f27, %f24, %f26;\n\
+    fma.rn.f32          %f28, %f20, %f22, %f27;\n\
+    fma.rn.f32          %f29, %f17, %f28, %f1;\n\
+    fma.rn.f32          %f1, %f2, %f16, %f29;\n\
+    ld.global.nc.b16    %h5, [%rd9+1764];\n\
+    cvt.f32.f16         %f30, %h5;\n\
+    ld.global.nc.v4.u32 {%r55, %r56, %r57, %r58}, [%rd13+864];\n\
+    mov.b32             {%h6, %h7}, %r55;\n\
+    cvt.f32.f16         %f31, %h7;\n\
+    neg.f32             %f32, %f31;\n\
+    shr.u32             %r59, %r58, 4;\n\
+    prmt.b32            %r60, %r58, %r59, %r14;\n\
+    prmt.b32            %r61, %r56, %r57, %r14;\n\
+    shr.u32             %r62, %r61, %r15;\n\
+    and.b32             %r63, %r62, %r16;\n\
+    lop3.b32            %r64, %r60, %r17, %r63, 0xEA;\n\
+    shr.u32             %r65, %r64, 24;\n\
+    cvt.rn.f32.u32      %f33, %r65;\n\
+    mul.f32             %f34, %f32, %f33;\n\
+    ld.global.nc.s32    %r66, [%rd8+1772];\n\
+    ld.global.nc.s32    %r67, [%rd8+1768];\n\
+    dp4a.u32.s32        %r68, 0x01010101, %r67, 1262485504;\n\
+    dp4a.u32.s32        %r69, 0x01010101, %r66, %r68;\n\
+    mov.b32             %f35, %r69;\n\
+    sub.f32             %f36, %f35, 0f4B400000;\n\
+    cvt.f32.f16         %f37, %h6;\n\
+    mul.f32             %f38, %f37, 0f3D800000;\n\
+    bfe.u32             %r70, %r64, 8, 8;\n\
+    cvt.rn.f32.u32      %f39, %r70;\n\
+    mul.f32             %f40, %f38, %f39;\n\
+    ld.global.nc.v2.u32 {%r71, %r72}, [%rd12+864];\n\
+    and.b32             %r73, %r72, 0xF0F0F0F0;\n\
+    and.b32             %r74, %r71, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r75, %r74, %r67, 1262485504;\n\
+    dp4a.u32.s32        %r76, %r73, %r66, %r75;\n\
+    mov.b32             %f41, %r76;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f40, %f42;\n\
+    fma.rn.f32          %f44, %f34, %f36, %f43;\n\
+    ld.global.nc.b16    %h8, [%rd9+1728];\n\
+    cvt.f32.f16         %f45, %h8;\n\
+    neg.f32             %f46, %f31;\n\
+    bfe.u32             %r77, %r64, 16, 8;\n\
+    cvt.rn.f32.u32      %f47, %r77;\n\
+    mul.f32             %f48, %f46, %f47;\n\
+    ld.global.nc.s32    %r78, [%rd8+1736];\n\
+    ld.global.nc.s32    %r79, [%rd8+1732];\n\
+    dp4a.u32.s32        %r80, 0x01010101, %r79, 1262485504;\n\
+    dp4a.u32.s32        %r81, 0x01010101, %r78, %r80;\n\
+    mov.b32             %f49, %r81;\n\
+    sub.f32             %f50, %f49, 0f4B400000;\n\
+    and.b32             %r82, %r64, 0xFF;\n\
+    cvt.rn.f32.u32      %f51, %r82;\n\
+    mul.f32             %f52, %f37, %f51;\n\
+    and.b32             %r83, %r72, 0x0F0F0F0F;\n\
+    and.b32             %r84, %r71, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r85, %r84, %r79, 1262485504;\n\
+    dp4a.u32.s32        %r86, %r83, %r78, %r85;\n\
+    mov.b32             %f53, %r86;\n\
+    sub.f32             %f54, %f53, 0f4B400000;\n\
+    mul.f32             %f55, %f52, %f54;\n\
+    fma.rn.f32          %f56, %f48, %f50, %f55;\n\
+    fma.rn.f32          %f57, %f45, %f56, %f1;\n\
+    fma.rn.f32          %f1, %f30, %f44, %f57;\n\
+    add.u64             %rd9, %rd9, 3456;\n\
+    add.u64             %rd8, %rd8, 3456;\n\
+    add.u64             %rd13, %rd13, 1728;\n\
+    add.u64             %rd12, %rd12, 1728;\n\
+    add.u32             %r22, %r22, 1;\n\
+    setp.lt.u32         %p4, %r22, 4;\n\
+    @%p4 bra            $turn_loop;\n\
+    add.u32             %r87, %r19, 48;\n\
 "
 "\
-  and.b32   %r116, %r105, 0x0F0F0F0F;\n  and.b32   %r117, %r104, 0x0F0F0F0F;\n\
-  dp4a.u32.s32 %r118, %r117, %r112, 1262485504;\n  dp4a.u32.s32 %r119, %r116, %r111, %r118;\n\
-  mov.b32   %f81, %r119;\n  sub.f32   %f82, %f81, 0f4B400000;\n  mul.f32   %f83, %f80, %f82;\n\
-  fma.rn.f32 %f84, %f76, %f78, %f83;\n  fma.rn.f32 %f85, %f73, %f84, %f1;\n\
-  fma.rn.f32 %f1, %f58, %f72, %f85;\n  add.u64   %rd9, %rd9, 1728;\n  add.u64   %rd8, %rd8, 1728;\n\
-  add.u64   %rd13, %rd13, 864;\n  add.u64   %rd12, %rd12, 864;\n  add.u32   %r87, %r87, 6;\n\
-  setp.lt.u32 %p6, %r87, 56;\n  @%p6 bra  $rest_loop;\n\n$rest_done:\n  shr.u32   %r120, %r2, 5;\n\
-  and.b32   %r121, %r2, 31;\n  setp.eq.u32 %p7, %r121, 0;\n  selp.u32  %r122, %r120, 1, %p7;\n\
-  mov.u32   %r123, partial;             // partial\n  add.u32   %r124, %r123, %r18;\n\
-  shfl.sync.bfly.b32 %f86, %f1, 16, 31, 0xFFFFFFFF;\n  add.f32   %f87, %f1, %f86;\n\
-  shfl.sync.bfly.b32 %f88, %f87, 8, 31, 0xFFFFFFFF;\n  add.f32   %f89, %f87, %f88;\n\
-  shfl.sync.bfly.b32 %f90, %f89, 4, 31, 0xFFFFFFFF;\n  add.f32   %f91, %f89, %f90;\n\
-  shfl.sync.bfly.b32 %f92, %f91, 2, 31, 0xFFFFFFFF;\n  add.f32   %f93, %f91, %f92;\n\
-  shfl.sync.bfly.b32 %f94, %f93, 1, 31, 0xFFFFFFFF;\n  add.f32   %f95, %f93, %f94;\n\
-  setp.lt.u32 %p8, %r122, 1;\n  @!%p8 bra $skip;\n  mad.lo.u32 %r125, %r4, 1, %r122;\n\
-  mad.lo.u32 %r126, %r125, 4, %r124;\n  st.shared.f32 [%r126], %f95;\n\n$skip:\n  bar.sync  0;\n\
-  mov.f32   %f96, 0f00000000;\n  setp.lt.u32 %p9, %r1, 1;\n  @!%p9 bra $skip_2;\n\
-  mad.lo.u32 %r127, %r1, 4, %r124;\n  ld.shared.f32 %f97, [%r127];\n  add.f32   %f96, %f96, %f97;\n\
-  ld.shared.f32 %f98, [%r127+4];\n  add.f32   %f96, %f96, %f98;\n  ld.shared.f32 %f99, [%r127+8];\n\
-  add.f32   %f96, %f96, %f99;\n\n$skip_2:\n  mov.f32   %f100, %f96;\n  xor.b32   %r18, %r18, 12;\n\
-  setp.lt.u32 %p10, %r1, 1;\n  @!%p10 bra $skip_3;\n  add.u32   %r128, %r3, %r1;\n\
-  cvt.u64.u32 %rd14, %r128;\n  shl.b64   %rd15, %rd14, 2;\n  add.u64   %rd16, %rd1, %rd15;\n\
-  st.global.f32 [%rd16], %f100;\n\n$skip_3:\n  add.u32   %r3, %r3, %r5;\n\
-  setp.lt.u32 %p11, %r3, 4096;\n  @%p11 bra $row_loop;\n\n$row_done:\n  ret;\n}\n\
+    setp.lt.u32         %p5, %r87, 56;\n\
+    @!%p5 bra           $rest_done;\n\
+\n\
+$rest_loop:                                                     // 16 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    ld.global.nc.b16    %h9, [%rd9+36];\n\
+    cvt.f32.f16         %f58, %h9;\n\
+    ld.global.nc.v4.u32 {%r88, %r89, %r90, %r91}, [%rd13];\n\
+    mov.b32             {%h10, %h11}, %r88;\n\
+    cvt.f32.f16         %f59, %h11;\n\
+    neg.f32             %f60, %f59;\n\
+    shr.u32             %r92, %r91, 4;\n\
+    prmt.b32            %r93, %r91, %r92, %r14;\n\
+    prmt.b32            %r94, %r89, %r90, %r14;\n\
+    shr.u32             %r95, %r94, %r15;\n\
+    and.b32             %r96, %r95, %r16;\n\
+    lop3.b32            %r97, %r93, %r17, %r96, 0xEA;\n\
+    shr.u32             %r98, %r97, 24;\n\
+    cvt.rn.f32.u32      %f61, %r98;\n\
+    mul.f32             %f62, %f60, %f61;\n\
+    ld.global.nc.s32    %r99, [%rd8+44];\n\
+    ld.global.nc.s32    %r100, [%rd8+40];\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r100, 1262485504;\n\
+    dp4a.u32.s32        %r102, 0x01010101, %r99, %r101;\n\
+    mov.b32             %f63, %r102;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    cvt.f32.f16         %f65, %h10;\n\
+    mul.f32             %f66, %f65, 0f3D800000;\n\
+    bfe.u32             %r103, %r97, 8, 8;\n\
+    cvt.rn.f32.u32      %f67, %r103;\n\
+    mul.f32             %f68, %f66, %f67;\n\
+    ld.global.nc.v2.u32 {%r104, %r105}, [%rd12];\n\
+    and.b32             %r106, %r105, 0xF0F0F0F0;\n\
+    and.b32             %r107, %r104, 0xF0F0F0F0;\n\
+    dp4a.u32.s32        %r108, %r107, %r100, 1262485504;\n\
+    dp4a.u32.s32        %r109, %r106, %r99, %r108;\n\
+    mov.b32             %f69, %r109;\n\
+    sub.f32             %f70, %f69, 0f4B400000;\n\
+    mul.f32             %f71, %f68, %f70;\n\
+    fma.rn.f32          %f72, %f62, %f64, %f71;\n\
+    ld.global.nc.b16    %h12, [%rd9];\n\
+    cvt.f32.f16         %f73, %h12;\n\
+    neg.f32             %f74, %f59;\n\
+    bfe.u32             %r110, %r97, 16, 8;\n\
+    cvt.rn.f32.u32      %f75, %r110;\n\
+    mul.f32             %f76, %f74, %f75;\n\
+    ld.global.nc.s32    %r111, [%rd8+8];\n\
+    ld.global.nc.s32    %r112, [%rd8+4];\n\
+    dp4a.u32.s32        %r113, 0x01010101, %r112, 1262485504;\n\
+    dp4a.u32.s32        %r114, 0x01010101, %r111, %r113;\n\
+    mov.b32             %f77, %r114;\n\
+    sub.f32             %f78, %f77, 0f4B400000;\n\
+    and.b32             %r115, %r97, 0xFF;\n\
+    cvt.rn.f32.u32      %f79, %r115;\n\
+    mul.f32             %f80, %f65, %f79;\n\
+    and.b32             %r116, %r105, 0x0F0F0F0F;\n\
+    and.b32             %r117, %r104, 0x0F0F0F0F;\n\
+    dp4a.u32.s32        %r118, %r117, %r112, 1262485504;\n\
+    dp4a.u32.s32        %r119, %r116, %r111, %r118;\n\
+    mov.b32             %f81, %r119;\n\
+    sub.f32             %f82, %f81, 0f4B400000;\n\
+    mul.f32             %f83, %f80, %f82;\n\
+    fma.rn.f32          %f84, %f76, %f78, %f83;\n\
+    fma.rn.f32          %f85, %f73, %f84, %f1;\n\
+    fma.rn.f32          %f1, %f58, %f72, %f85;\n\
+    add.u64             %rd9, %rd9, 1728;\n\
+    add.u64             %rd8, %rd8, 1728;\n\
+    add.u64             %rd13, %rd13, 864;\n\
+    add.u64             %rd12, %rd12, 864;\n\
+    add.u32             %r87, %r87, 6;\n\
+    setp.lt.u32         %p6, %r87, 56;\n\
+    @%p6 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+    shr.u32             %r120, %r2, 5;\n\
+    and.b32             %r121, %r2, 31;\n\
+    setp.eq.u32         %p7, %r121, 0;\n\
+    selp.u32            %r122, %r120, 1, %p7;\n\
+    mov.u32             %r123, partial;                         // partial\n\
+    add.u32             %r124, %r123, %r18;\n\
+    shfl.sync.bfly.b32  %f86, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f1, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f91, %f89, %f90;\n\
+    shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f93, %f91, %f92;\n\
+    shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f95, %f93, %f94;\n\
+    setp.lt.u32         %p8, %r122, 1;\n\
+    @!%p8 bra           $skip;\n\
+    mad.lo.u32          %r125, %r4, 1, %r122;\n\
+    mad.lo.u32          %r126, %r125, 4, %r124;\n\
+    st.shared.f32       [%r126], %f95;\n\
+\n\
+$skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f96, 0f00000000;\n\
+    setp.lt.u32         %p9, %r1, 1;\n\
+    @!%p9 bra           $skip_2;\n\
+    mad.lo.u32          %r127, %r1, 4, %r124;\n\
+    ld.shared.f32       %f97, [%r127];\n\
+    add.f32             %f96, %f96, %f97;\n\
+    ld.shared.f32       %f98, [%r127+4];\n\
+    add.f32             %f96, %f96, %f98;\n\
+    ld.shared.f32       %f99, [%r127+8];\n\
+    add.f32             %f96, %f96, %f99;\n\
+\n\
+$skip_2:\n\
+    mov.f32             %f100, %f96;\n\
+    xor.b32             %r18, %r18, 12;\n\
+    setp.lt.u32         %p10, %r1, 1;\n\
+    @!%p10 bra          $skip_3;\n\
+    add.u32             %r128, %r3, %r1;\n\
+    cvt.u64.u32         %rd14, %r128;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f100;\n\
+\n\
+$skip_3:\n\
+    add.u32             %r3, %r3, %r5;\n\
+    setp.lt.u32         %p11, %r3, 4096;\n\
+    @%p11 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
@@ -5247,7 +8430,7 @@ static const ptxgen_config llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_config[] = {
 };
 const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
-    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 10014, UINT64_C(0xf1eb7242cb88a3ca),
+    llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13070, UINT64_C(0x72a3a4fdca696ae8),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
     75, 63, /* sm, isa */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
@@ -5264,213 +8447,470 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
 // incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192  o[h] = softmax(q[h] K' scale) V\n\
-// ptxgen 0.1.0  block 32  grid 32\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry incremental_attention_d128_h32_kv8_s8192(\n  .param .u64 o,\n  .param .u64 q,\n\
-  .param .u64 k,\n  .param .u64 v,\n  .param .u32 seq_len)\n.reqntid 32, 1, 1\n.maxnreg 96\n{\n\
-  .reg .pred %p<8>;\n  .reg .b32 %r<14>;\n  .reg .f32 %f<289>;\n  .reg .b64 %rd<20>;\n\n\
-  ld.param.u64 %rd1, [o];\n  ld.param.u64 %rd2, [q];\n  ld.param.u64 %rd3, [k];\n\
-  ld.param.u64 %rd4, [v];\n  ld.param.u32 %r1, [seq_len];\n  mov.u32   %r2, %tid.x;\n\
-  mov.u32   %r3, %ctaid.x;              // head\n\n  // load q\n\
-  and.b32   %r4, %r2, 7;                // piece\n  shr.u32   %r5, %r2, 3;                // group\n\
-  mad.wide.u32 %rd5, %r3, 512, %rd2;\n  mad.wide.u32 %rd6, %r4, 16, %rd5;\n\
-  ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n  mul.f32   %f5, %f1, 0f3E0293EE;\n\
-  mul.f32   %f6, %f2, 0f3E0293EE;\n  mul.f32   %f7, %f3, 0f3E0293EE;\n\
-  mul.f32   %f8, %f4, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+128];\n\
-  mul.f32   %f13, %f9, 0f3E0293EE;\n  mul.f32   %f14, %f10, 0f3E0293EE;\n\
-  mul.f32   %f15, %f11, 0f3E0293EE;\n  mul.f32   %f16, %f12, 0f3E0293EE;\n\
-  ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n  mul.f32   %f21, %f17, 0f3E0293EE;\n\
-  mul.f32   %f22, %f18, 0f3E0293EE;\n  mul.f32   %f23, %f19, 0f3E0293EE;\n\
-  mul.f32   %f24, %f20, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+384];\n\
-  mul.f32   %f29, %f25, 0f3E0293EE;\n  mul.f32   %f30, %f26, 0f3E0293EE;\n\
-  mul.f32   %f31, %f27, 0f3E0293EE;\n  mul.f32   %f32, %f28, 0f3E0293EE;\n\
-  mov.f32   %f33, 0fFF7FFFFF;\n  mov.f32   %f34, 0f00000000;\n  mov.f32   %f35, 0f00000000;\n\
-  mov.f32   %f36, 0f00000000;\n  mov.f32   %f37, 0f00000000;\n  mov.f32   %f38, 0f00000000;\n\
-  mov.f32   %f39, 0f00000000;\n  mov.f32   %f40, 0f00000000;\n  mov.f32   %f41, 0f00000000;\n\
-  mov.f32   %f42, 0f00000000;\n  mov.f32   %f43, 0f00000000;\n  mov.f32   %f44, 0f00000000;\n\
-  mov.f32   %f45, 0f00000000;\n  mov.f32   %f46, 0f00000000;\n  mov.f32   %f47, 0f00000000;\n\
-  mov.f32   %f48, 0f00000000;\n  mov.f32   %f49, 0f00000000;\n  mov.f32   %f50, 0f00000000;\n\
-  shr.u32   %r6, %r3, 2;                // kv_head\n  mul.wide.u32 %rd7, %r6, 8192;\n\
-  mul.lo.u64 %rd8, %rd7, 512;\n  add.u64   %rd9, %rd4, %rd8;\n  mul.wide.u32 %rd10, %r4, 16;\n\
-  add.u64   %rd11, %rd3, %rd8;\n  min.u32   %r7, %r1, 8192;             // seq_len\n\
-  shr.u32   %r8, %r7, 3;\n  mov.u64   %rd12, 0;\n  mov.u64   %rd13, 0;\n\
-  add.u64   %rd14, %rd9, %rd10;\n  mul.wide.u32 %rd15, %r5, 512;\n  add.u64   %rd16, %rd11, %rd10;\n\
-  add.u64   %rd12, %rd16, %rd15;\n  add.u64   %rd13, %rd14, %rd15;\n\n\
-  // attend: several positions of each group of lanes at once\n\
-  mov.u32   %r9, 0;                     // turn\n  setp.lt.u32 %p1, %r9, %r8;\n\
-  @!%p1 bra $turn_done;\n\n$turn_loop:                             // 64 elements a lane\n\
-  .pragma \"nounroll\";\n  mov.f32   %f51, %f33;\n\
-  ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd12+384];\n\
-  ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd12+256];\n\
-  ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+128];\n\
-  ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd12];\n  mul.f32   %f68, %f5, %f64;\n\
-  fma.rn.f32 %f69, %f6, %f65, %f68;\n  fma.rn.f32 %f70, %f7, %f66, %f69;\n\
-  fma.rn.f32 %f71, %f8, %f67, %f70;\n  fma.rn.f32 %f72, %f13, %f60, %f71;\n\
-  fma.rn.f32 %f73, %f14, %f61, %f72;\n  fma.rn.f32 %f74, %f15, %f62, %f73;\n\
-  fma.rn.f32 %f75, %f16, %f63, %f74;\n  fma.rn.f32 %f76, %f21, %f56, %f75;\n\
-  fma.rn.f32 %f77, %f22, %f57, %f76;\n  fma.rn.f32 %f78, %f23, %f58, %f77;\n\
-  fma.rn.f32 %f79, %f24, %f59, %f78;\n  fma.rn.f32 %f80, %f29, %f52, %f79;\n\
-  fma.rn.f32 %f81, %f30, %f53, %f80;\n  fma.rn.f32 %f82, %f31, %f54, %f81;\n\
-  fma.rn.f32 %f83, %f32, %f55, %f82;\n  shfl.sync.bfly.b32 %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f85, %f83, %f84;\n  shfl.sync.bfly.b32 %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f87, %f85, %f86;\n  shfl.sync.bfly.b32 %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f89, %f87, %f88;\n  max.f32   %f90, %f51, %f89;\n\
-  ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd12+2432];\n\
-  ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd12+2304];\n\
-  ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd12+2176];\n\
-  ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd12+2048];\n  mul.f32   %f107, %f5, %f103;\n\
-  fma.rn.f32 %f108, %f6, %f104, %f107;\n  fma.rn.f32 %f109, %f7, %f105, %f108;\n\
-  fma.rn.f32 %f110, %f8, %f106, %f109;\n  fma.rn.f32 %f111, %f13, %f99, %f110;\n\
-  fma.rn.f32 %f112, %f14, %f100, %f111;\n  fma.rn.f32 %f113, %f15, %f101, %f112;\n\
-  fma.rn.f32 %f114, %f16, %f102, %f113;\n  fma.rn.f32 %f115, %f21, %f95, %f114;\n\
-  fma.rn.f32 %f116, %f22, %f96, %f115;\n  fma.rn.f32 %f117, %f23, %f97, %f116;\n\
-  fma.rn.f32 %f118, %f24, %f98, %f117;\n  fma.rn.f32 %f119, %f29, %f91, %f118;\n\
-  fma.rn.f32 %f120, %f30, %f92, %f119;\n  fma.rn.f32 %f121, %f31, %f93, %f120;\n\
-  fma.rn.f32 %f122, %f32, %f94, %f121;\n  shfl.sync.bfly.b32 %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f124, %f122, %f123;\n  shfl.sync.bfly.b32 %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f126, %f124, %f125;\n  shfl.sync.bfly.b32 %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f128, %f126, %f127;\n  max.f32   %f129, %f90, %f128;\n\
-  ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd13];\n\
-  ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd13+128];\n\
-  ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd13+256];\n\
-  ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd13+384];\n\
-  ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd13+2048];\n\
-  ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd13+2176];\n\
-  ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd13+2304];\n\
-  ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd13+2432];\n  mov.f32   %f33, %f129;\n\
-  sub.f32   %f162, %f51, %f129;\n  ex2.approx.ftz.f32 %f163, %f162;\n  mul.f32   %f34, %f34, %f163;\n\
-  mul.f32   %f35, %f35, %f163;\n  mul.f32   %f36, %f36, %f163;\n  mul.f32   %f37, %f37, %f163;\n\
-  mul.f32   %f38, %f38, %f163;\n  mul.f32   %f39, %f39, %f163;\n  mul.f32   %f40, %f40, %f163;\n\
-  mul.f32   %f41, %f41, %f163;\n  mul.f32   %f42, %f42, %f163;\n  mul.f32   %f43, %f43, %f163;\n\
-  mul.f32   %f44, %f44, %f163;\n  mul.f32   %f45, %f45, %f163;\n  mul.f32   %f46, %f46, %f163;\n\
-  mul.f32   %f47, %f47, %f163;\n  mul.f32   %f48, %f48, %f163;\n  mul.f32   %f49, %f49, %f163;\n\
-  mul.f32   %f50, %f50, %f163;\n  sub.f32   %f164, %f89, %f33;\n  ex2.approx.ftz.f32 %f165, %f164;\n\
-  add.f32   %f34, %f34, %f165;\n  fma.rn.f32 %f35, %f165, %f130, %f35;\n\
-  fma.rn.f32 %f36, %f165, %f131, %f36;\n  fma.rn.f32 %f37, %f165, %f132, %f37;\n\
-  fma.rn.f32 %f38, %f165, %f133, %f38;\n  fma.rn.f32 %f39, %f165, %f134, %f39;\n\
-  fma.rn.f32 %f40, %f165, %f135, %f40;\n  fma.rn.f32 %f41, %f165, %f136, %f41;\n\
-  fma.rn.f32 %f42, %f165, %f137, %f42;\n  fma.rn.f32 %f43, %f165, %f138, %f43;\n\
-  fma.rn.f32 %f44, %f165, %f139, %f44;\n  fma.rn.f32 %f45, %f165, %f140, %f45;\n\
-  fma.rn.f32 %f46, %f165, %f141, %f46;\n  fma.rn.f32 %f47, %f165, %f142, %f47;\n\
-  fma.rn.f32 %f48, %f165, %f143, %f48;\n  fma.rn.f32 %f49, %f165, %f144, %f49;\n\
-  fma.rn.f32 %f50, %f165, %f145, %f50;\n  sub.f32   %f166, %f128, %f33;\n\
-  ex2.approx.ftz.f32 %f167, %f166;\n  add.f32   %f34, %f34, %f167;\n\
-  fma.rn.f32 %f35, %f167, %f146, %f35;\n  fma.rn.f32 %f36, %f167, %f147, %f36;\n\
-  fma.rn.f32 %f37, %f167, %f148, %f37;\n  fma.rn.f32 %f38, %f167, %f149, %f38;\n\
-  fma.rn.f32 %f39, %f167, %f150, %f39;\n  fma.rn.f32 %f40, %f167, %f151, %f40;\n\
-  fma.rn.f32 %f41, %f167, %f152, %f41;\n  fma.rn.f32 %f42, %f167, %f153, %f42;\n\
-  fma.rn.f32 %f43, %f167, %f154, %f43;\n  fma.rn.f32 %f44, %f167, %f155, %f44;\n\
-  fma.rn.f32 %f45, %f167, %f156, %f45;\n  fma.rn.f32 %f46, %f167, %f157, %f46;\n\
-  fma.rn.f32 %f47, %f167, %f158, %f47;\n  fma.rn.f32 %f48, %f167, %f159, %f48;\n\
-  fma.rn.f32 %f49, %f167, %f160, %f49;\n  fma.rn.f32 %f50, %f167, %f161, %f50;\n\
-  add.u64   %rd12, %rd12, 4096;\n  add.u64   %rd13, %rd13, 4096;\n  add.u32   %r9, %r9, 1;\n\
-  setp.lt.u32 %p2, %r9, %r8;\n  @%p2 bra  $turn_loop;\n\n$turn_done:\n\n\
+// ptxgen 0.1.0  block 32  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry incremental_attention_d128_h32_kv8_s8192(\n\
+    .param .u64 o,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u32 seq_len)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b32   %r<14>;\n\
+    .reg .f32   %f<289>;\n\
+    .reg .b64   %rd<20>;\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u32        %r1, [seq_len];\n\
+    mov.u32             %r2, %tid.x;\n\
+    mov.u32             %r3, %ctaid.x;                          // head\n\
+\n\
+    // load q\n\
+    and.b32             %r4, %r2, 7;                            // piece\n\
+    shr.u32             %r5, %r2, 3;                            // group\n\
+    mad.wide.u32        %rd5, %r3, 512, %rd2;\n\
+    mad.wide.u32        %rd6, %r4, 16, %rd5;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+128];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+384];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    shr.u32             %r6, %r3, 2;                            // kv_head\n\
+    mul.wide.u32        %rd7, %r6, 8192;\n\
+    mul.lo.u64          %rd8, %rd7, 512;\n\
+    add.u64             %rd9, %rd4, %rd8;\n\
+    mul.wide.u32        %rd10, %r4, 16;\n\
+    add.u64             %rd11, %rd3, %rd8;\n\
+    min.u32             %r7, %r1, 8192;                         // seq_len\n\
+    shr.u32             %r8, %r7, 3;\n\
+    mov.u64             %rd12, 0;\n\
+    mov.u64             %rd13, 0;\n\
+    add.u64             %rd14, %rd9, %rd10;\n\
+    mul.wide.u32        %rd15, %r5, 512;\n\
+    add.u64             %rd16, %rd11, %rd10;\n\
+    add.u64             %rd12, %rd16, %rd15;\n\
+    add.u64             %rd13, %rd14, %rd15;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
+    mov.u32             %r9, 0;                                 // turn\n\
+    setp.lt.u32         %p1, %r9, %r8;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 64 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd12+384];\n\
+    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd12+256];\n\
+    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+128];\n\
+    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd12];\n\
+    mul.f32             %f68, %f5, %f64;\n\
+    fma.rn.f32          %f69, %f6, %f65, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f66, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f67, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f60, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f61, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f62, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f63, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f56, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f57, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f58, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f59, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f52, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f53, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f54, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f55, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd12+2432];\n\
+    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd12+2304];\n\
+    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd12+2176];\n\
+    ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd12+2048];\n\
+    mul.f32             %f107, %f5, %f103;\n\
+    fma.rn.f32          %f108, %f6, %f104, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f105, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f106, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f99, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f100, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f101, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f102, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f95, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f96, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f97, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f98, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f91, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f92, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f93, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f94, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd13];\n\
+    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd13+384];\n\
+    ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd13+2048];\n\
+    ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd13+2176];\n\
+    ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd13+2304];\n\
+    ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd13+2432];\n\
+    mov.f32             %f33, %f129;\n\
+    sub.f32             %f162, %f51, %f129;\n\
+    ex2.approx.ftz.f32  %f163, %f162;\n\
+    mul.f32             %f34, %f34, %f163;\n\
+    mul.f32             %f35, %f35, %f163;\n\
+    mul.f32             %f36, %f36, %f163;\n\
+    mul.f32             %f37, %f37, %f163;\n\
+    mul.f32             %f38, %f38, %f163;\n\
+    mul.f32             %f39, %f39, %f163;\n\
+    mul.f32             %f40, %f40, %f163;\n\
+    mul.f32             %f41, %f41, %f163;\n\
+    mul.f32             %f42, %f42, %f163;\n\
+    mul.f32             %f43, %f43, %f163;\n\
+    mul.f32             %f44, %f44, %f163;\n\
+    mul.f32             %f45, %f45, %f163;\n\
+    mul.f32             %f46, %f46, %f163;\n\
+    mul.f32             %f47, %f47, %f163;\n\
+    mul.f32             %f48, %f48, %f163;\n\
+    mul.f32             %f49, %f49, %f163;\n\
+    mul.f32             %f50, %f50, %f163;\n\
+    sub.f32             %f164, %f89, %f33;\n\
 "
 "\
-  // attend: the positions left over, one a group\n  mul.lo.u32 %r10, %r8, 8;\n\
-  setp.lt.u32 %p3, %r10, %r7;\n  @!%p3 bra $rest_done;\n\n$rest_loop:\n  .pragma \"nounroll\";\n\
-  add.u32   %r11, %r10, %r5;\n  sub.u32   %r12, %r7, 1;\n  min.u32   %r13, %r11, %r12;\n\
-  mul.wide.u32 %rd17, %r13, 512;\n  setp.le.u32 %p4, %r11, %r12;\n  add.u64   %rd12, %rd16, %rd17;\n\
-  add.u64   %rd13, %rd14, %rd17;\n  mov.f32   %f168, %f33;\n\
-  ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd12+384];\n\
-  ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd12+256];\n\
-  ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd12+128];\n\
-  ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd12];\n  mul.f32   %f185, %f5, %f181;\n\
-  fma.rn.f32 %f186, %f6, %f182, %f185;\n  fma.rn.f32 %f187, %f7, %f183, %f186;\n\
-  fma.rn.f32 %f188, %f8, %f184, %f187;\n  fma.rn.f32 %f189, %f13, %f177, %f188;\n\
-  fma.rn.f32 %f190, %f14, %f178, %f189;\n  fma.rn.f32 %f191, %f15, %f179, %f190;\n\
-  fma.rn.f32 %f192, %f16, %f180, %f191;\n  fma.rn.f32 %f193, %f21, %f173, %f192;\n\
-  fma.rn.f32 %f194, %f22, %f174, %f193;\n  fma.rn.f32 %f195, %f23, %f175, %f194;\n\
-  fma.rn.f32 %f196, %f24, %f176, %f195;\n  fma.rn.f32 %f197, %f29, %f169, %f196;\n\
-  fma.rn.f32 %f198, %f30, %f170, %f197;\n  fma.rn.f32 %f199, %f31, %f171, %f198;\n\
-  fma.rn.f32 %f200, %f32, %f172, %f199;\n  shfl.sync.bfly.b32 %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f202, %f200, %f201;\n  shfl.sync.bfly.b32 %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f204, %f202, %f203;\n  shfl.sync.bfly.b32 %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f206, %f204, %f205;\n  selp.f32  %f207, %f206, 0fFF800000, %p4;\n\
-  max.f32   %f208, %f168, %f207;\n  ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd13];\n\
-  ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd13+128];\n\
-  ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd13+256];\n\
-  ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd13+384];\n  mov.f32   %f33, %f208;\n\
-  sub.f32   %f225, %f168, %f208;\n  ex2.approx.ftz.f32 %f226, %f225;\n  mul.f32   %f34, %f34, %f226;\n\
-  mul.f32   %f35, %f35, %f226;\n  mul.f32   %f36, %f36, %f226;\n  mul.f32   %f37, %f37, %f226;\n\
-  mul.f32   %f38, %f38, %f226;\n  mul.f32   %f39, %f39, %f226;\n  mul.f32   %f40, %f40, %f226;\n\
-  mul.f32   %f41, %f41, %f226;\n  mul.f32   %f42, %f42, %f226;\n  mul.f32   %f43, %f43, %f226;\n\
-  mul.f32   %f44, %f44, %f226;\n  mul.f32   %f45, %f45, %f226;\n  mul.f32   %f46, %f46, %f226;\n\
-  mul.f32   %f47, %f47, %f226;\n  mul.f32   %f48, %f48, %f226;\n  mul.f32   %f49, %f49, %f226;\n\
-  mul.f32   %f50, %f50, %f226;\n  sub.f32   %f227, %f207, %f33;\n  ex2.approx.ftz.f32 %f228, %f227;\n\
-  add.f32   %f34, %f34, %f228;\n  fma.rn.f32 %f35, %f228, %f209, %f35;\n\
-  fma.rn.f32 %f36, %f228, %f210, %f36;\n  fma.rn.f32 %f37, %f228, %f211, %f37;\n\
-  fma.rn.f32 %f38, %f228, %f212, %f38;\n  fma.rn.f32 %f39, %f228, %f213, %f39;\n\
-  fma.rn.f32 %f40, %f228, %f214, %f40;\n  fma.rn.f32 %f41, %f228, %f215, %f41;\n\
-  fma.rn.f32 %f42, %f228, %f216, %f42;\n  fma.rn.f32 %f43, %f228, %f217, %f43;\n\
-  fma.rn.f32 %f44, %f228, %f218, %f44;\n  fma.rn.f32 %f45, %f228, %f219, %f45;\n\
-  fma.rn.f32 %f46, %f228, %f220, %f46;\n  fma.rn.f32 %f47, %f228, %f221, %f47;\n\
-  fma.rn.f32 %f48, %f228, %f222, %f48;\n  fma.rn.f32 %f49, %f228, %f223, %f49;\n\
-  fma.rn.f32 %f50, %f228, %f224, %f50;\n  add.u32   %r10, %r10, 4;\n  setp.lt.u32 %p5, %r10, %r7;\n\
-  @%p5 bra  $rest_loop;\n\n$rest_done:\n\n  // merge the groups of lanes\n\
-  shfl.sync.bfly.b32 %f229, %f33, 8, 31, 0xFFFFFFFF;\n  max.f32   %f230, %f33, %f229;\n\
-  sub.f32   %f231, %f33, %f230;\n  ex2.approx.ftz.f32 %f232, %f231;\n  mul.f32   %f34, %f34, %f232;\n\
-  mul.f32   %f35, %f35, %f232;\n  mul.f32   %f36, %f36, %f232;\n  mul.f32   %f37, %f37, %f232;\n\
-  mul.f32   %f38, %f38, %f232;\n  mul.f32   %f39, %f39, %f232;\n  mul.f32   %f40, %f40, %f232;\n\
-  mul.f32   %f41, %f41, %f232;\n  mul.f32   %f42, %f42, %f232;\n  mul.f32   %f43, %f43, %f232;\n\
-  mul.f32   %f44, %f44, %f232;\n  mul.f32   %f45, %f45, %f232;\n  mul.f32   %f46, %f46, %f232;\n\
-  mul.f32   %f47, %f47, %f232;\n  mul.f32   %f48, %f48, %f232;\n  mul.f32   %f49, %f49, %f232;\n\
-  mul.f32   %f50, %f50, %f232;\n  mov.f32   %f33, %f230;\n\
-  shfl.sync.bfly.b32 %f233, %f34, 8, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f233;\n\
-  shfl.sync.bfly.b32 %f234, %f35, 8, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f234;\n\
-  shfl.sync.bfly.b32 %f235, %f36, 8, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f235;\n\
-  shfl.sync.bfly.b32 %f236, %f37, 8, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f236;\n\
-  shfl.sync.bfly.b32 %f237, %f38, 8, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f237;\n\
-  shfl.sync.bfly.b32 %f238, %f39, 8, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f238;\n\
-  shfl.sync.bfly.b32 %f239, %f40, 8, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f239;\n\
-  shfl.sync.bfly.b32 %f240, %f41, 8, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f240;\n\
-  shfl.sync.bfly.b32 %f241, %f42, 8, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f241;\n\
-  shfl.sync.bfly.b32 %f242, %f43, 8, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f242;\n\
-  shfl.sync.bfly.b32 %f243, %f44, 8, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f243;\n\
-  shfl.sync.bfly.b32 %f244, %f45, 8, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f244;\n\
-  shfl.sync.bfly.b32 %f245, %f46, 8, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f245;\n\
-  shfl.sync.bfly.b32 %f246, %f47, 8, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f246;\n\
-  shfl.sync.bfly.b32 %f247, %f48, 8, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f247;\n\
-  shfl.sync.bfly.b32 %f248, %f49, 8, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f248;\n\
-  shfl.sync.bfly.b32 %f249, %f50, 8, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f249;\n\
-  shfl.sync.bfly.b32 %f250, %f33, 16, 31, 0xFFFFFFFF;\n  max.f32   %f251, %f33, %f250;\n\
-  sub.f32   %f252, %f33, %f251;\n  ex2.approx.ftz.f32 %f253, %f252;\n  mul.f32   %f34, %f34, %f253;\n\
-  mul.f32   %f35, %f35, %f253;\n  mul.f32   %f36, %f36, %f253;\n  mul.f32   %f37, %f37, %f253;\n\
-  mul.f32   %f38, %f38, %f253;\n  mul.f32   %f39, %f39, %f253;\n  mul.f32   %f40, %f40, %f253;\n\
-  mul.f32   %f41, %f41, %f253;\n  mul.f32   %f42, %f42, %f253;\n  mul.f32   %f43, %f43, %f253;\n\
-  mul.f32   %f44, %f44, %f253;\n  mul.f32   %f45, %f45, %f253;\n  mul.f32   %f46, %f46, %f253;\n\
-  mul.f32   %f47, %f47, %f253;\n  mul.f32   %f48, %f48, %f253;\n  mul.f32   %f49, %f49, %f253;\n\
-  mul.f32   %f50, %f50, %f253;\n  mov.f32   %f33, %f251;\n\
-  shfl.sync.bfly.b32 %f254, %f34, 16, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f254;\n\
-  shfl.sync.bfly.b32 %f255, %f35, 16, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f255;\n\
-  shfl.sync.bfly.b32 %f256, %f36, 16, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f256;\n\
-  shfl.sync.bfly.b32 %f257, %f37, 16, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f257;\n\
-  shfl.sync.bfly.b32 %f258, %f38, 16, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f258;\n\
-  shfl.sync.bfly.b32 %f259, %f39, 16, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f259;\n\
-  shfl.sync.bfly.b32 %f260, %f40, 16, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f260;\n\
-  shfl.sync.bfly.b32 %f261, %f41, 16, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f261;\n\
-  shfl.sync.bfly.b32 %f262, %f42, 16, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f262;\n\
-  shfl.sync.bfly.b32 %f263, %f43, 16, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f263;\n\
-  shfl.sync.bfly.b32 %f264, %f44, 16, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f264;\n\
-  shfl.sync.bfly.b32 %f265, %f45, 16, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f265;\n\
-  shfl.sync.bfly.b32 %f266, %f46, 16, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f266;\n\
-  shfl.sync.bfly.b32 %f267, %f47, 16, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f267;\n\
-  shfl.sync.bfly.b32 %f268, %f48, 16, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f268;\n\
-  shfl.sync.bfly.b32 %f269, %f49, 16, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f269;\n\
-  shfl.sync.bfly.b32 %f270, %f50, 16, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f270;\n\n  // store\n\
-  rcp.rn.f32 %f271, %f34;\n  setp.gt.f32 %p6, %f34, 0f00000000;\n\
-  selp.f32  %f272, %f271, 0f00000000, %p6;\n  mad.wide.u32 %rd18, %r3, 512, %rd1;\n\
-  mad.wide.u32 %rd19, %r4, 16, %rd18;\n  setp.eq.u32 %p7, %r5, 0;\n  @!%p7 bra $skip;\n\
-  mul.f32   %f273, %f35, %f272;\n  mul.f32   %f274, %f36, %f272;\n  mul.f32   %f275, %f37, %f272;\n\
+    ex2.approx.ftz.f32  %f165, %f164;\n\
+    add.f32             %f34, %f34, %f165;\n\
+    fma.rn.f32          %f35, %f165, %f130, %f35;\n\
+    fma.rn.f32          %f36, %f165, %f131, %f36;\n\
+    fma.rn.f32          %f37, %f165, %f132, %f37;\n\
+    fma.rn.f32          %f38, %f165, %f133, %f38;\n\
+    fma.rn.f32          %f39, %f165, %f134, %f39;\n\
+    fma.rn.f32          %f40, %f165, %f135, %f40;\n\
+    fma.rn.f32          %f41, %f165, %f136, %f41;\n\
+    fma.rn.f32          %f42, %f165, %f137, %f42;\n\
+    fma.rn.f32          %f43, %f165, %f138, %f43;\n\
+    fma.rn.f32          %f44, %f165, %f139, %f44;\n\
+    fma.rn.f32          %f45, %f165, %f140, %f45;\n\
+    fma.rn.f32          %f46, %f165, %f141, %f46;\n\
+    fma.rn.f32          %f47, %f165, %f142, %f47;\n\
+    fma.rn.f32          %f48, %f165, %f143, %f48;\n\
+    fma.rn.f32          %f49, %f165, %f144, %f49;\n\
+    fma.rn.f32          %f50, %f165, %f145, %f50;\n\
+    sub.f32             %f166, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f167, %f166;\n\
+    add.f32             %f34, %f34, %f167;\n\
+    fma.rn.f32          %f35, %f167, %f146, %f35;\n\
+    fma.rn.f32          %f36, %f167, %f147, %f36;\n\
+    fma.rn.f32          %f37, %f167, %f148, %f37;\n\
+    fma.rn.f32          %f38, %f167, %f149, %f38;\n\
+    fma.rn.f32          %f39, %f167, %f150, %f39;\n\
+    fma.rn.f32          %f40, %f167, %f151, %f40;\n\
+    fma.rn.f32          %f41, %f167, %f152, %f41;\n\
+    fma.rn.f32          %f42, %f167, %f153, %f42;\n\
+    fma.rn.f32          %f43, %f167, %f154, %f43;\n\
+    fma.rn.f32          %f44, %f167, %f155, %f44;\n\
+    fma.rn.f32          %f45, %f167, %f156, %f45;\n\
+    fma.rn.f32          %f46, %f167, %f157, %f46;\n\
+    fma.rn.f32          %f47, %f167, %f158, %f47;\n\
+    fma.rn.f32          %f48, %f167, %f159, %f48;\n\
+    fma.rn.f32          %f49, %f167, %f160, %f49;\n\
+    fma.rn.f32          %f50, %f167, %f161, %f50;\n\
+    add.u64             %rd12, %rd12, 4096;\n\
+    add.u64             %rd13, %rd13, 4096;\n\
+    add.u32             %r9, %r9, 1;\n\
+    setp.lt.u32         %p2, %r9, %r8;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
+    mul.lo.u32          %r10, %r8, 8;\n\
+    setp.lt.u32         %p3, %r10, %r7;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r11, %r10, %r5;\n\
+    sub.u32             %r12, %r7, 1;\n\
+    min.u32             %r13, %r11, %r12;\n\
+    mul.wide.u32        %rd17, %r13, 512;\n\
+    setp.le.u32         %p4, %r11, %r12;\n\
+    add.u64             %rd12, %rd16, %rd17;\n\
+    add.u64             %rd13, %rd14, %rd17;\n\
+    mov.f32             %f168, %f33;\n\
+    ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd12+384];\n\
+    ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd12+256];\n\
+    ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd12+128];\n\
+    ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd12];\n\
+    mul.f32             %f185, %f5, %f181;\n\
+    fma.rn.f32          %f186, %f6, %f182, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f183, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f184, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f177, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f178, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f179, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f180, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f173, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f174, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f175, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f176, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f169, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f170, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f171, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f172, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    selp.f32            %f207, %f206, 0fFF800000, %p4;\n\
+    max.f32             %f208, %f168, %f207;\n\
+    ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd13];\n\
+    ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd13+384];\n\
+    mov.f32             %f33, %f208;\n\
+    sub.f32             %f225, %f168, %f208;\n\
+    ex2.approx.ftz.f32  %f226, %f225;\n\
+    mul.f32             %f34, %f34, %f226;\n\
+    mul.f32             %f35, %f35, %f226;\n\
+    mul.f32             %f36, %f36, %f226;\n\
+    mul.f32             %f37, %f37, %f226;\n\
+    mul.f32             %f38, %f38, %f226;\n\
+    mul.f32             %f39, %f39, %f226;\n\
+    mul.f32             %f40, %f40, %f226;\n\
+    mul.f32             %f41, %f41, %f226;\n\
+    mul.f32             %f42, %f42, %f226;\n\
+    mul.f32             %f43, %f43, %f226;\n\
+    mul.f32             %f44, %f44, %f226;\n\
+    mul.f32             %f45, %f45, %f226;\n\
+    mul.f32             %f46, %f46, %f226;\n\
+    mul.f32             %f47, %f47, %f226;\n\
+    mul.f32             %f48, %f48, %f226;\n\
+    mul.f32             %f49, %f49, %f226;\n\
+    mul.f32             %f50, %f50, %f226;\n\
+    sub.f32             %f227, %f207, %f33;\n\
+    ex2.approx.ftz.f32  %f228, %f227;\n\
+    add.f32             %f34, %f34, %f228;\n\
+    fma.rn.f32          %f35, %f228, %f209, %f35;\n\
+    fma.rn.f32          %f36, %f228, %f210, %f36;\n\
+    fma.rn.f32          %f37, %f228, %f211, %f37;\n\
+    fma.rn.f32          %f38, %f228, %f212, %f38;\n\
+    fma.rn.f32          %f39, %f228, %f213, %f39;\n\
+    fma.rn.f32          %f40, %f228, %f214, %f40;\n\
+    fma.rn.f32          %f41, %f228, %f215, %f41;\n\
+    fma.rn.f32          %f42, %f228, %f216, %f42;\n\
+    fma.rn.f32          %f43, %f228, %f217, %f43;\n\
+    fma.rn.f32          %f44, %f228, %f218, %f44;\n\
+    fma.rn.f32          %f45, %f228, %f219, %f45;\n\
+    fma.rn.f32          %f46, %f228, %f220, %f46;\n\
+    fma.rn.f32          %f47, %f228, %f221, %f47;\n\
+    fma.rn.f32          %f48, %f228, %f222, %f48;\n\
+    fma.rn.f32          %f49, %f228, %f223, %f49;\n\
+    fma.rn.f32          %f50, %f228, %f224, %f50;\n\
+    add.u32             %r10, %r10, 4;\n\
+    setp.lt.u32         %p5, %r10, %r7;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+\n\
+    // merge the groups of lanes\n\
+    shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f230, %f33, %f229;\n\
+    sub.f32             %f231, %f33, %f230;\n\
+    ex2.approx.ftz.f32  %f232, %f231;\n\
+    mul.f32             %f34, %f34, %f232;\n\
+    mul.f32             %f35, %f35, %f232;\n\
+    mul.f32             %f36, %f36, %f232;\n\
+    mul.f32             %f37, %f37, %f232;\n\
+    mul.f32             %f38, %f38, %f232;\n\
+    mul.f32             %f39, %f39, %f232;\n\
+    mul.f32             %f40, %f40, %f232;\n\
+    mul.f32             %f41, %f41, %f232;\n\
+    mul.f32             %f42, %f42, %f232;\n\
+    mul.f32             %f43, %f43, %f232;\n\
+    mul.f32             %f44, %f44, %f232;\n\
+    mul.f32             %f45, %f45, %f232;\n\
+    mul.f32             %f46, %f46, %f232;\n\
+    mul.f32             %f47, %f47, %f232;\n\
+    mul.f32             %f48, %f48, %f232;\n\
+    mul.f32             %f49, %f49, %f232;\n\
+    mul.f32             %f50, %f50, %f232;\n\
+    mov.f32             %f33, %f230;\n\
+    shfl.sync.bfly.b32  %f233, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f233;\n\
+    shfl.sync.bfly.b32  %f234, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f234;\n\
+    shfl.sync.bfly.b32  %f235, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f235;\n\
+    shfl.sync.bfly.b32  %f236, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f236;\n\
+    shfl.sync.bfly.b32  %f237, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f237;\n\
+    shfl.sync.bfly.b32  %f238, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f238;\n\
+    shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f239;\n\
+    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f240;\n\
 "
 "\
-  mul.f32   %f276, %f38, %f272;\n  st.global.v4.f32 [%rd19], {%f273, %f274, %f275, %f276};\n\
-  mul.f32   %f277, %f39, %f272;\n  mul.f32   %f278, %f40, %f272;\n  mul.f32   %f279, %f41, %f272;\n\
-  mul.f32   %f280, %f42, %f272;\n  st.global.v4.f32 [%rd19+128], {%f277, %f278, %f279, %f280};\n\
-  mul.f32   %f281, %f43, %f272;\n  mul.f32   %f282, %f44, %f272;\n  mul.f32   %f283, %f45, %f272;\n\
-  mul.f32   %f284, %f46, %f272;\n  st.global.v4.f32 [%rd19+256], {%f281, %f282, %f283, %f284};\n\
-  mul.f32   %f285, %f47, %f272;\n  mul.f32   %f286, %f48, %f272;\n  mul.f32   %f287, %f49, %f272;\n\
-  mul.f32   %f288, %f50, %f272;\n  st.global.v4.f32 [%rd19+384], {%f285, %f286, %f287, %f288};\n\n\
-$skip:\n  ret;\n}\n\
+    shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f241;\n\
+    shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f242;\n\
+    shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f243;\n\
+    shfl.sync.bfly.b32  %f244, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f244;\n\
+    shfl.sync.bfly.b32  %f245, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f245;\n\
+    shfl.sync.bfly.b32  %f246, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f246;\n\
+    shfl.sync.bfly.b32  %f247, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f247;\n\
+    shfl.sync.bfly.b32  %f248, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f248;\n\
+    shfl.sync.bfly.b32  %f249, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f249;\n\
+    shfl.sync.bfly.b32  %f250, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f251, %f33, %f250;\n\
+    sub.f32             %f252, %f33, %f251;\n\
+    ex2.approx.ftz.f32  %f253, %f252;\n\
+    mul.f32             %f34, %f34, %f253;\n\
+    mul.f32             %f35, %f35, %f253;\n\
+    mul.f32             %f36, %f36, %f253;\n\
+    mul.f32             %f37, %f37, %f253;\n\
+    mul.f32             %f38, %f38, %f253;\n\
+    mul.f32             %f39, %f39, %f253;\n\
+    mul.f32             %f40, %f40, %f253;\n\
+    mul.f32             %f41, %f41, %f253;\n\
+    mul.f32             %f42, %f42, %f253;\n\
+    mul.f32             %f43, %f43, %f253;\n\
+    mul.f32             %f44, %f44, %f253;\n\
+    mul.f32             %f45, %f45, %f253;\n\
+    mul.f32             %f46, %f46, %f253;\n\
+    mul.f32             %f47, %f47, %f253;\n\
+    mul.f32             %f48, %f48, %f253;\n\
+    mul.f32             %f49, %f49, %f253;\n\
+    mul.f32             %f50, %f50, %f253;\n\
+    mov.f32             %f33, %f251;\n\
+    shfl.sync.bfly.b32  %f254, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f254;\n\
+    shfl.sync.bfly.b32  %f255, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f255;\n\
+    shfl.sync.bfly.b32  %f256, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f256;\n\
+    shfl.sync.bfly.b32  %f257, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f257;\n\
+    shfl.sync.bfly.b32  %f258, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f258;\n\
+    shfl.sync.bfly.b32  %f259, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f259;\n\
+    shfl.sync.bfly.b32  %f260, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f260;\n\
+    shfl.sync.bfly.b32  %f261, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f261;\n\
+    shfl.sync.bfly.b32  %f262, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f262;\n\
+    shfl.sync.bfly.b32  %f263, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f263;\n\
+    shfl.sync.bfly.b32  %f264, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f264;\n\
+    shfl.sync.bfly.b32  %f265, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f265;\n\
+    shfl.sync.bfly.b32  %f266, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f266;\n\
+    shfl.sync.bfly.b32  %f267, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f267;\n\
+    shfl.sync.bfly.b32  %f268, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f268;\n\
+    shfl.sync.bfly.b32  %f269, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f269;\n\
+    shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f270;\n\
+\n\
+    // store\n\
+    rcp.rn.f32          %f271, %f34;\n\
+    setp.gt.f32         %p6, %f34, 0f00000000;\n\
+    selp.f32            %f272, %f271, 0f00000000, %p6;\n\
+    mad.wide.u32        %rd18, %r3, 512, %rd1;\n\
+    mad.wide.u32        %rd19, %r4, 16, %rd18;\n\
+    setp.eq.u32         %p7, %r5, 0;\n\
+    @!%p7 bra           $skip;\n\
+    mul.f32             %f273, %f35, %f272;\n\
+    mul.f32             %f274, %f36, %f272;\n\
+    mul.f32             %f275, %f37, %f272;\n\
+    mul.f32             %f276, %f38, %f272;\n\
+    st.global.v4.f32    [%rd19], {%f273, %f274, %f275, %f276};\n\
+    mul.f32             %f277, %f39, %f272;\n\
+    mul.f32             %f278, %f40, %f272;\n\
+    mul.f32             %f279, %f41, %f272;\n\
+    mul.f32             %f280, %f42, %f272;\n\
+    st.global.v4.f32    [%rd19+128], {%f277, %f278, %f279, %f280};\n\
+    mul.f32             %f281, %f43, %f272;\n\
+    mul.f32             %f282, %f44, %f272;\n\
+    mul.f32             %f283, %f45, %f272;\n\
+    mul.f32             %f284, %f46, %f272;\n\
+    st.global.v4.f32    [%rd19+256], {%f281, %f282, %f283, %f284};\n\
+    mul.f32             %f285, %f47, %f272;\n\
+    mul.f32             %f286, %f48, %f272;\n\
+    mul.f32             %f287, %f49, %f272;\n\
+    mul.f32             %f288, %f50, %f272;\n\
+    st.global.v4.f32    [%rd19+384], {%f285, %f286, %f287, %f288};\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_incremental_attention_d128_h32_kv8_s8192_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
@@ -5492,7 +8932,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 16600, UINT64_C(0xef852b7159932b7d),
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0x020ef0e1ce31a40b),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
@@ -5509,213 +8949,471 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
 
 static const char llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx[] = "\
 // incremental_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192 seq_len=indirect  o[h] = softmax(q[h] K' scale) V\n\
-// ptxgen 0.1.0  block 32  grid 32\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry incremental_attention_d128_h32_kv8_s8192_indirect(\n  .param .u64 o,\n\
-  .param .u64 q,\n  .param .u64 k,\n  .param .u64 v,\n  .param .u64 seq_len)\n.reqntid 32, 1, 1\n\
-.maxnreg 96\n{\n  .reg .pred %p<8>;\n  .reg .b32 %r<14>;\n  .reg .f32 %f<289>;\n  .reg .b64 %rd<21>;\n\
-\n  ld.param.u64 %rd1, [o];\n  ld.param.u64 %rd2, [q];\n  ld.param.u64 %rd3, [k];\n\
-  ld.param.u64 %rd4, [v];\n  ld.param.u64 %rd5, [seq_len];\n  mov.u32   %r1, %tid.x;\n\
-  mov.u32   %r2, %ctaid.x;              // head\n\n  // load q\n\
-  and.b32   %r3, %r1, 7;                // piece\n  shr.u32   %r4, %r1, 3;                // group\n\
-  mad.wide.u32 %rd6, %r2, 512, %rd2;\n  mad.wide.u32 %rd7, %r3, 16, %rd6;\n\
-  ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd7];\n  mul.f32   %f5, %f1, 0f3E0293EE;\n\
-  mul.f32   %f6, %f2, 0f3E0293EE;\n  mul.f32   %f7, %f3, 0f3E0293EE;\n\
-  mul.f32   %f8, %f4, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd7+128];\n\
-  mul.f32   %f13, %f9, 0f3E0293EE;\n  mul.f32   %f14, %f10, 0f3E0293EE;\n\
-  mul.f32   %f15, %f11, 0f3E0293EE;\n  mul.f32   %f16, %f12, 0f3E0293EE;\n\
-  ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd7+256];\n  mul.f32   %f21, %f17, 0f3E0293EE;\n\
-  mul.f32   %f22, %f18, 0f3E0293EE;\n  mul.f32   %f23, %f19, 0f3E0293EE;\n\
-  mul.f32   %f24, %f20, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd7+384];\n\
-  mul.f32   %f29, %f25, 0f3E0293EE;\n  mul.f32   %f30, %f26, 0f3E0293EE;\n\
-  mul.f32   %f31, %f27, 0f3E0293EE;\n  mul.f32   %f32, %f28, 0f3E0293EE;\n\
-  mov.f32   %f33, 0fFF7FFFFF;\n  mov.f32   %f34, 0f00000000;\n  mov.f32   %f35, 0f00000000;\n\
-  mov.f32   %f36, 0f00000000;\n  mov.f32   %f37, 0f00000000;\n  mov.f32   %f38, 0f00000000;\n\
-  mov.f32   %f39, 0f00000000;\n  mov.f32   %f40, 0f00000000;\n  mov.f32   %f41, 0f00000000;\n\
-  mov.f32   %f42, 0f00000000;\n  mov.f32   %f43, 0f00000000;\n  mov.f32   %f44, 0f00000000;\n\
-  mov.f32   %f45, 0f00000000;\n  mov.f32   %f46, 0f00000000;\n  mov.f32   %f47, 0f00000000;\n\
-  mov.f32   %f48, 0f00000000;\n  mov.f32   %f49, 0f00000000;\n  mov.f32   %f50, 0f00000000;\n\
-  shr.u32   %r5, %r2, 2;                // kv_head\n  mul.wide.u32 %rd8, %r5, 8192;\n\
-  mul.lo.u64 %rd9, %rd8, 512;\n  add.u64   %rd10, %rd4, %rd9;\n  mul.wide.u32 %rd11, %r3, 16;\n\
-  add.u64   %rd12, %rd3, %rd9;\n  ld.global.u32 %r6, [%rd5];\n\
-  min.u32   %r7, %r6, 8192;             // seq_len\n  shr.u32   %r8, %r7, 3;\n  mov.u64   %rd13, 0;\n\
-  mov.u64   %rd14, 0;\n  add.u64   %rd15, %rd10, %rd11;\n  mul.wide.u32 %rd16, %r4, 512;\n\
-  add.u64   %rd17, %rd12, %rd11;\n  add.u64   %rd13, %rd17, %rd16;\n  add.u64   %rd14, %rd15, %rd16;\n\
-\n  // attend: several positions of each group of lanes at once\n\
-  mov.u32   %r9, 0;                     // turn\n  setp.lt.u32 %p1, %r9, %r8;\n\
-  @!%p1 bra $turn_done;\n\n$turn_loop:                             // 64 elements a lane\n\
-  .pragma \"nounroll\";\n  mov.f32   %f51, %f33;\n\
-  ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd13+384];\n\
-  ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd13+256];\n\
-  ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd13+128];\n\
-  ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd13];\n  mul.f32   %f68, %f5, %f64;\n\
-  fma.rn.f32 %f69, %f6, %f65, %f68;\n  fma.rn.f32 %f70, %f7, %f66, %f69;\n\
-  fma.rn.f32 %f71, %f8, %f67, %f70;\n  fma.rn.f32 %f72, %f13, %f60, %f71;\n\
-  fma.rn.f32 %f73, %f14, %f61, %f72;\n  fma.rn.f32 %f74, %f15, %f62, %f73;\n\
-  fma.rn.f32 %f75, %f16, %f63, %f74;\n  fma.rn.f32 %f76, %f21, %f56, %f75;\n\
-  fma.rn.f32 %f77, %f22, %f57, %f76;\n  fma.rn.f32 %f78, %f23, %f58, %f77;\n\
-  fma.rn.f32 %f79, %f24, %f59, %f78;\n  fma.rn.f32 %f80, %f29, %f52, %f79;\n\
-  fma.rn.f32 %f81, %f30, %f53, %f80;\n  fma.rn.f32 %f82, %f31, %f54, %f81;\n\
-  fma.rn.f32 %f83, %f32, %f55, %f82;\n  shfl.sync.bfly.b32 %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f85, %f83, %f84;\n  shfl.sync.bfly.b32 %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f87, %f85, %f86;\n  shfl.sync.bfly.b32 %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f89, %f87, %f88;\n  max.f32   %f90, %f51, %f89;\n\
-  ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd13+2432];\n\
-  ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd13+2304];\n\
-  ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd13+2176];\n\
-  ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd13+2048];\n  mul.f32   %f107, %f5, %f103;\n\
-  fma.rn.f32 %f108, %f6, %f104, %f107;\n  fma.rn.f32 %f109, %f7, %f105, %f108;\n\
-  fma.rn.f32 %f110, %f8, %f106, %f109;\n  fma.rn.f32 %f111, %f13, %f99, %f110;\n\
-  fma.rn.f32 %f112, %f14, %f100, %f111;\n  fma.rn.f32 %f113, %f15, %f101, %f112;\n\
-  fma.rn.f32 %f114, %f16, %f102, %f113;\n  fma.rn.f32 %f115, %f21, %f95, %f114;\n\
-  fma.rn.f32 %f116, %f22, %f96, %f115;\n  fma.rn.f32 %f117, %f23, %f97, %f116;\n\
-  fma.rn.f32 %f118, %f24, %f98, %f117;\n  fma.rn.f32 %f119, %f29, %f91, %f118;\n\
-  fma.rn.f32 %f120, %f30, %f92, %f119;\n  fma.rn.f32 %f121, %f31, %f93, %f120;\n\
-  fma.rn.f32 %f122, %f32, %f94, %f121;\n  shfl.sync.bfly.b32 %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f124, %f122, %f123;\n  shfl.sync.bfly.b32 %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f126, %f124, %f125;\n  shfl.sync.bfly.b32 %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f128, %f126, %f127;\n  max.f32   %f129, %f90, %f128;\n\
-  ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd14];\n\
-  ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd14+128];\n\
-  ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd14+256];\n\
-  ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd14+384];\n\
-  ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd14+2048];\n\
-  ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd14+2176];\n\
-  ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd14+2304];\n\
-  ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd14+2432];\n  mov.f32   %f33, %f129;\n\
-  sub.f32   %f162, %f51, %f129;\n  ex2.approx.ftz.f32 %f163, %f162;\n  mul.f32   %f34, %f34, %f163;\n\
-  mul.f32   %f35, %f35, %f163;\n  mul.f32   %f36, %f36, %f163;\n  mul.f32   %f37, %f37, %f163;\n\
-  mul.f32   %f38, %f38, %f163;\n  mul.f32   %f39, %f39, %f163;\n  mul.f32   %f40, %f40, %f163;\n\
-  mul.f32   %f41, %f41, %f163;\n  mul.f32   %f42, %f42, %f163;\n  mul.f32   %f43, %f43, %f163;\n\
-  mul.f32   %f44, %f44, %f163;\n  mul.f32   %f45, %f45, %f163;\n  mul.f32   %f46, %f46, %f163;\n\
-  mul.f32   %f47, %f47, %f163;\n  mul.f32   %f48, %f48, %f163;\n  mul.f32   %f49, %f49, %f163;\n\
-  mul.f32   %f50, %f50, %f163;\n  sub.f32   %f164, %f89, %f33;\n  ex2.approx.ftz.f32 %f165, %f164;\n\
-  add.f32   %f34, %f34, %f165;\n  fma.rn.f32 %f35, %f165, %f130, %f35;\n\
-  fma.rn.f32 %f36, %f165, %f131, %f36;\n  fma.rn.f32 %f37, %f165, %f132, %f37;\n\
-  fma.rn.f32 %f38, %f165, %f133, %f38;\n  fma.rn.f32 %f39, %f165, %f134, %f39;\n\
-  fma.rn.f32 %f40, %f165, %f135, %f40;\n  fma.rn.f32 %f41, %f165, %f136, %f41;\n\
-  fma.rn.f32 %f42, %f165, %f137, %f42;\n  fma.rn.f32 %f43, %f165, %f138, %f43;\n\
-  fma.rn.f32 %f44, %f165, %f139, %f44;\n  fma.rn.f32 %f45, %f165, %f140, %f45;\n\
-  fma.rn.f32 %f46, %f165, %f141, %f46;\n  fma.rn.f32 %f47, %f165, %f142, %f47;\n\
-  fma.rn.f32 %f48, %f165, %f143, %f48;\n  fma.rn.f32 %f49, %f165, %f144, %f49;\n\
-  fma.rn.f32 %f50, %f165, %f145, %f50;\n  sub.f32   %f166, %f128, %f33;\n\
-  ex2.approx.ftz.f32 %f167, %f166;\n  add.f32   %f34, %f34, %f167;\n\
-  fma.rn.f32 %f35, %f167, %f146, %f35;\n  fma.rn.f32 %f36, %f167, %f147, %f36;\n\
-  fma.rn.f32 %f37, %f167, %f148, %f37;\n  fma.rn.f32 %f38, %f167, %f149, %f38;\n\
-  fma.rn.f32 %f39, %f167, %f150, %f39;\n  fma.rn.f32 %f40, %f167, %f151, %f40;\n\
-  fma.rn.f32 %f41, %f167, %f152, %f41;\n  fma.rn.f32 %f42, %f167, %f153, %f42;\n\
-  fma.rn.f32 %f43, %f167, %f154, %f43;\n  fma.rn.f32 %f44, %f167, %f155, %f44;\n\
-  fma.rn.f32 %f45, %f167, %f156, %f45;\n  fma.rn.f32 %f46, %f167, %f157, %f46;\n\
-  fma.rn.f32 %f47, %f167, %f158, %f47;\n  fma.rn.f32 %f48, %f167, %f159, %f48;\n\
-  fma.rn.f32 %f49, %f167, %f160, %f49;\n  fma.rn.f32 %f50, %f167, %f161, %f50;\n\
-  add.u64   %rd13, %rd13, 4096;\n  add.u64   %rd14, %rd14, 4096;\n  add.u32   %r9, %r9, 1;\n\
-  setp.lt.u32 %p2, %r9, %r8;\n  @%p2 bra  $turn_loop;\n\n\
+// ptxgen 0.1.0  block 32  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry incremental_attention_d128_h32_kv8_s8192_indirect(\n\
+    .param .u64 o,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u64 seq_len)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<8>;\n\
+    .reg .b32   %r<14>;\n\
+    .reg .f32   %f<289>;\n\
+    .reg .b64   %rd<21>;\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u64        %rd5, [seq_len];\n\
+    mov.u32             %r1, %tid.x;\n\
+    mov.u32             %r2, %ctaid.x;                          // head\n\
+\n\
+    // load q\n\
+    and.b32             %r3, %r1, 7;                            // piece\n\
+    shr.u32             %r4, %r1, 3;                            // group\n\
+    mad.wide.u32        %rd6, %r2, 512, %rd2;\n\
+    mad.wide.u32        %rd7, %r3, 16, %rd6;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd7];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd7+128];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd7+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd7+384];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    shr.u32             %r5, %r2, 2;                            // kv_head\n\
+    mul.wide.u32        %rd8, %r5, 8192;\n\
+    mul.lo.u64          %rd9, %rd8, 512;\n\
+    add.u64             %rd10, %rd4, %rd9;\n\
+    mul.wide.u32        %rd11, %r3, 16;\n\
+    add.u64             %rd12, %rd3, %rd9;\n\
+    ld.global.u32       %r6, [%rd5];\n\
+    min.u32             %r7, %r6, 8192;                         // seq_len\n\
+    shr.u32             %r8, %r7, 3;\n\
+    mov.u64             %rd13, 0;\n\
+    mov.u64             %rd14, 0;\n\
+    add.u64             %rd15, %rd10, %rd11;\n\
+    mul.wide.u32        %rd16, %r4, 512;\n\
+    add.u64             %rd17, %rd12, %rd11;\n\
+    add.u64             %rd13, %rd17, %rd16;\n\
+    add.u64             %rd14, %rd15, %rd16;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
+    mov.u32             %r9, 0;                                 // turn\n\
+    setp.lt.u32         %p1, %r9, %r8;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 64 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.f32 {%f52, %f53, %f54, %f55}, [%rd13+384];\n\
+    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd13];\n\
+    mul.f32             %f68, %f5, %f64;\n\
+    fma.rn.f32          %f69, %f6, %f65, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f66, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f67, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f60, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f61, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f62, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f63, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f56, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f57, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f58, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f59, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f52, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f53, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f54, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f55, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd13+2432];\n\
+    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd13+2304];\n\
+    ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd13+2176];\n\
+    ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd13+2048];\n\
+    mul.f32             %f107, %f5, %f103;\n\
+    fma.rn.f32          %f108, %f6, %f104, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f105, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f106, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f99, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f100, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f101, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f102, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f95, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f96, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f97, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f98, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f91, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f92, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f93, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f94, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd14];\n\
+    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd14+128];\n\
+    ld.global.nc.v4.f32 {%f138, %f139, %f140, %f141}, [%rd14+256];\n\
+    ld.global.nc.v4.f32 {%f142, %f143, %f144, %f145}, [%rd14+384];\n\
+    ld.global.nc.v4.f32 {%f146, %f147, %f148, %f149}, [%rd14+2048];\n\
+    ld.global.nc.v4.f32 {%f150, %f151, %f152, %f153}, [%rd14+2176];\n\
+    ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd14+2304];\n\
+    ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd14+2432];\n\
+    mov.f32             %f33, %f129;\n\
+    sub.f32             %f162, %f51, %f129;\n\
+    ex2.approx.ftz.f32  %f163, %f162;\n\
+    mul.f32             %f34, %f34, %f163;\n\
+    mul.f32             %f35, %f35, %f163;\n\
+    mul.f32             %f36, %f36, %f163;\n\
+    mul.f32             %f37, %f37, %f163;\n\
+    mul.f32             %f38, %f38, %f163;\n\
+    mul.f32             %f39, %f39, %f163;\n\
+    mul.f32             %f40, %f40, %f163;\n\
+    mul.f32             %f41, %f41, %f163;\n\
+    mul.f32             %f42, %f42, %f163;\n\
+    mul.f32             %f43, %f43, %f163;\n\
+    mul.f32             %f44, %f44, %f163;\n\
+    mul.f32             %f45, %f45, %f163;\n\
+    mul.f32             %f46, %f46, %f163;\n\
+    mul.f32             %f47, %f47, %f163;\n\
+    mul.f32             %f48, %f48, %f163;\n\
+    mul.f32             %f49, %f49, %f163;\n\
 "
 "\
-$turn_done:\n\n  // attend: the positions left over, one a group\n  mul.lo.u32 %r10, %r8, 8;\n\
-  setp.lt.u32 %p3, %r10, %r7;\n  @!%p3 bra $rest_done;\n\n$rest_loop:\n  .pragma \"nounroll\";\n\
-  add.u32   %r11, %r10, %r4;\n  sub.u32   %r12, %r7, 1;\n  min.u32   %r13, %r11, %r12;\n\
-  mul.wide.u32 %rd18, %r13, 512;\n  setp.le.u32 %p4, %r11, %r12;\n  add.u64   %rd13, %rd17, %rd18;\n\
-  add.u64   %rd14, %rd15, %rd18;\n  mov.f32   %f168, %f33;\n\
-  ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd13+384];\n\
-  ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd13+256];\n\
-  ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd13+128];\n\
-  ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd13];\n  mul.f32   %f185, %f5, %f181;\n\
-  fma.rn.f32 %f186, %f6, %f182, %f185;\n  fma.rn.f32 %f187, %f7, %f183, %f186;\n\
-  fma.rn.f32 %f188, %f8, %f184, %f187;\n  fma.rn.f32 %f189, %f13, %f177, %f188;\n\
-  fma.rn.f32 %f190, %f14, %f178, %f189;\n  fma.rn.f32 %f191, %f15, %f179, %f190;\n\
-  fma.rn.f32 %f192, %f16, %f180, %f191;\n  fma.rn.f32 %f193, %f21, %f173, %f192;\n\
-  fma.rn.f32 %f194, %f22, %f174, %f193;\n  fma.rn.f32 %f195, %f23, %f175, %f194;\n\
-  fma.rn.f32 %f196, %f24, %f176, %f195;\n  fma.rn.f32 %f197, %f29, %f169, %f196;\n\
-  fma.rn.f32 %f198, %f30, %f170, %f197;\n  fma.rn.f32 %f199, %f31, %f171, %f198;\n\
-  fma.rn.f32 %f200, %f32, %f172, %f199;\n  shfl.sync.bfly.b32 %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
-  add.f32   %f202, %f200, %f201;\n  shfl.sync.bfly.b32 %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
-  add.f32   %f204, %f202, %f203;\n  shfl.sync.bfly.b32 %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
-  add.f32   %f206, %f204, %f205;\n  selp.f32  %f207, %f206, 0fFF800000, %p4;\n\
-  max.f32   %f208, %f168, %f207;\n  ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd14];\n\
-  ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd14+128];\n\
-  ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd14+256];\n\
-  ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd14+384];\n  mov.f32   %f33, %f208;\n\
-  sub.f32   %f225, %f168, %f208;\n  ex2.approx.ftz.f32 %f226, %f225;\n  mul.f32   %f34, %f34, %f226;\n\
-  mul.f32   %f35, %f35, %f226;\n  mul.f32   %f36, %f36, %f226;\n  mul.f32   %f37, %f37, %f226;\n\
-  mul.f32   %f38, %f38, %f226;\n  mul.f32   %f39, %f39, %f226;\n  mul.f32   %f40, %f40, %f226;\n\
-  mul.f32   %f41, %f41, %f226;\n  mul.f32   %f42, %f42, %f226;\n  mul.f32   %f43, %f43, %f226;\n\
-  mul.f32   %f44, %f44, %f226;\n  mul.f32   %f45, %f45, %f226;\n  mul.f32   %f46, %f46, %f226;\n\
-  mul.f32   %f47, %f47, %f226;\n  mul.f32   %f48, %f48, %f226;\n  mul.f32   %f49, %f49, %f226;\n\
-  mul.f32   %f50, %f50, %f226;\n  sub.f32   %f227, %f207, %f33;\n  ex2.approx.ftz.f32 %f228, %f227;\n\
-  add.f32   %f34, %f34, %f228;\n  fma.rn.f32 %f35, %f228, %f209, %f35;\n\
-  fma.rn.f32 %f36, %f228, %f210, %f36;\n  fma.rn.f32 %f37, %f228, %f211, %f37;\n\
-  fma.rn.f32 %f38, %f228, %f212, %f38;\n  fma.rn.f32 %f39, %f228, %f213, %f39;\n\
-  fma.rn.f32 %f40, %f228, %f214, %f40;\n  fma.rn.f32 %f41, %f228, %f215, %f41;\n\
-  fma.rn.f32 %f42, %f228, %f216, %f42;\n  fma.rn.f32 %f43, %f228, %f217, %f43;\n\
-  fma.rn.f32 %f44, %f228, %f218, %f44;\n  fma.rn.f32 %f45, %f228, %f219, %f45;\n\
-  fma.rn.f32 %f46, %f228, %f220, %f46;\n  fma.rn.f32 %f47, %f228, %f221, %f47;\n\
-  fma.rn.f32 %f48, %f228, %f222, %f48;\n  fma.rn.f32 %f49, %f228, %f223, %f49;\n\
-  fma.rn.f32 %f50, %f228, %f224, %f50;\n  add.u32   %r10, %r10, 4;\n  setp.lt.u32 %p5, %r10, %r7;\n\
-  @%p5 bra  $rest_loop;\n\n$rest_done:\n\n  // merge the groups of lanes\n\
-  shfl.sync.bfly.b32 %f229, %f33, 8, 31, 0xFFFFFFFF;\n  max.f32   %f230, %f33, %f229;\n\
-  sub.f32   %f231, %f33, %f230;\n  ex2.approx.ftz.f32 %f232, %f231;\n  mul.f32   %f34, %f34, %f232;\n\
-  mul.f32   %f35, %f35, %f232;\n  mul.f32   %f36, %f36, %f232;\n  mul.f32   %f37, %f37, %f232;\n\
-  mul.f32   %f38, %f38, %f232;\n  mul.f32   %f39, %f39, %f232;\n  mul.f32   %f40, %f40, %f232;\n\
-  mul.f32   %f41, %f41, %f232;\n  mul.f32   %f42, %f42, %f232;\n  mul.f32   %f43, %f43, %f232;\n\
-  mul.f32   %f44, %f44, %f232;\n  mul.f32   %f45, %f45, %f232;\n  mul.f32   %f46, %f46, %f232;\n\
-  mul.f32   %f47, %f47, %f232;\n  mul.f32   %f48, %f48, %f232;\n  mul.f32   %f49, %f49, %f232;\n\
-  mul.f32   %f50, %f50, %f232;\n  mov.f32   %f33, %f230;\n\
-  shfl.sync.bfly.b32 %f233, %f34, 8, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f233;\n\
-  shfl.sync.bfly.b32 %f234, %f35, 8, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f234;\n\
-  shfl.sync.bfly.b32 %f235, %f36, 8, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f235;\n\
-  shfl.sync.bfly.b32 %f236, %f37, 8, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f236;\n\
-  shfl.sync.bfly.b32 %f237, %f38, 8, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f237;\n\
-  shfl.sync.bfly.b32 %f238, %f39, 8, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f238;\n\
-  shfl.sync.bfly.b32 %f239, %f40, 8, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f239;\n\
-  shfl.sync.bfly.b32 %f240, %f41, 8, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f240;\n\
-  shfl.sync.bfly.b32 %f241, %f42, 8, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f241;\n\
-  shfl.sync.bfly.b32 %f242, %f43, 8, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f242;\n\
-  shfl.sync.bfly.b32 %f243, %f44, 8, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f243;\n\
-  shfl.sync.bfly.b32 %f244, %f45, 8, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f244;\n\
-  shfl.sync.bfly.b32 %f245, %f46, 8, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f245;\n\
-  shfl.sync.bfly.b32 %f246, %f47, 8, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f246;\n\
-  shfl.sync.bfly.b32 %f247, %f48, 8, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f247;\n\
-  shfl.sync.bfly.b32 %f248, %f49, 8, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f248;\n\
-  shfl.sync.bfly.b32 %f249, %f50, 8, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f249;\n\
-  shfl.sync.bfly.b32 %f250, %f33, 16, 31, 0xFFFFFFFF;\n  max.f32   %f251, %f33, %f250;\n\
-  sub.f32   %f252, %f33, %f251;\n  ex2.approx.ftz.f32 %f253, %f252;\n  mul.f32   %f34, %f34, %f253;\n\
-  mul.f32   %f35, %f35, %f253;\n  mul.f32   %f36, %f36, %f253;\n  mul.f32   %f37, %f37, %f253;\n\
-  mul.f32   %f38, %f38, %f253;\n  mul.f32   %f39, %f39, %f253;\n  mul.f32   %f40, %f40, %f253;\n\
-  mul.f32   %f41, %f41, %f253;\n  mul.f32   %f42, %f42, %f253;\n  mul.f32   %f43, %f43, %f253;\n\
-  mul.f32   %f44, %f44, %f253;\n  mul.f32   %f45, %f45, %f253;\n  mul.f32   %f46, %f46, %f253;\n\
-  mul.f32   %f47, %f47, %f253;\n  mul.f32   %f48, %f48, %f253;\n  mul.f32   %f49, %f49, %f253;\n\
-  mul.f32   %f50, %f50, %f253;\n  mov.f32   %f33, %f251;\n\
-  shfl.sync.bfly.b32 %f254, %f34, 16, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f254;\n\
-  shfl.sync.bfly.b32 %f255, %f35, 16, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f255;\n\
-  shfl.sync.bfly.b32 %f256, %f36, 16, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f256;\n\
-  shfl.sync.bfly.b32 %f257, %f37, 16, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f257;\n\
-  shfl.sync.bfly.b32 %f258, %f38, 16, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f258;\n\
-  shfl.sync.bfly.b32 %f259, %f39, 16, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f259;\n\
-  shfl.sync.bfly.b32 %f260, %f40, 16, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f260;\n\
-  shfl.sync.bfly.b32 %f261, %f41, 16, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f261;\n\
-  shfl.sync.bfly.b32 %f262, %f42, 16, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f262;\n\
-  shfl.sync.bfly.b32 %f263, %f43, 16, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f263;\n\
-  shfl.sync.bfly.b32 %f264, %f44, 16, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f264;\n\
-  shfl.sync.bfly.b32 %f265, %f45, 16, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f265;\n\
-  shfl.sync.bfly.b32 %f266, %f46, 16, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f266;\n\
-  shfl.sync.bfly.b32 %f267, %f47, 16, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f267;\n\
-  shfl.sync.bfly.b32 %f268, %f48, 16, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f268;\n\
-  shfl.sync.bfly.b32 %f269, %f49, 16, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f269;\n\
-  shfl.sync.bfly.b32 %f270, %f50, 16, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f270;\n\n  // store\n\
-  rcp.rn.f32 %f271, %f34;\n  setp.gt.f32 %p6, %f34, 0f00000000;\n\
-  selp.f32  %f272, %f271, 0f00000000, %p6;\n  mad.wide.u32 %rd19, %r2, 512, %rd1;\n\
-  mad.wide.u32 %rd20, %r3, 16, %rd19;\n  setp.eq.u32 %p7, %r4, 0;\n  @!%p7 bra $skip;\n\
-  mul.f32   %f273, %f35, %f272;\n  mul.f32   %f274, %f36, %f272;\n  mul.f32   %f275, %f37, %f272;\n\
+    mul.f32             %f50, %f50, %f163;\n\
+    sub.f32             %f164, %f89, %f33;\n\
+    ex2.approx.ftz.f32  %f165, %f164;\n\
+    add.f32             %f34, %f34, %f165;\n\
+    fma.rn.f32          %f35, %f165, %f130, %f35;\n\
+    fma.rn.f32          %f36, %f165, %f131, %f36;\n\
+    fma.rn.f32          %f37, %f165, %f132, %f37;\n\
+    fma.rn.f32          %f38, %f165, %f133, %f38;\n\
+    fma.rn.f32          %f39, %f165, %f134, %f39;\n\
+    fma.rn.f32          %f40, %f165, %f135, %f40;\n\
+    fma.rn.f32          %f41, %f165, %f136, %f41;\n\
+    fma.rn.f32          %f42, %f165, %f137, %f42;\n\
+    fma.rn.f32          %f43, %f165, %f138, %f43;\n\
+    fma.rn.f32          %f44, %f165, %f139, %f44;\n\
+    fma.rn.f32          %f45, %f165, %f140, %f45;\n\
+    fma.rn.f32          %f46, %f165, %f141, %f46;\n\
+    fma.rn.f32          %f47, %f165, %f142, %f47;\n\
+    fma.rn.f32          %f48, %f165, %f143, %f48;\n\
+    fma.rn.f32          %f49, %f165, %f144, %f49;\n\
+    fma.rn.f32          %f50, %f165, %f145, %f50;\n\
+    sub.f32             %f166, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f167, %f166;\n\
+    add.f32             %f34, %f34, %f167;\n\
+    fma.rn.f32          %f35, %f167, %f146, %f35;\n\
+    fma.rn.f32          %f36, %f167, %f147, %f36;\n\
+    fma.rn.f32          %f37, %f167, %f148, %f37;\n\
+    fma.rn.f32          %f38, %f167, %f149, %f38;\n\
+    fma.rn.f32          %f39, %f167, %f150, %f39;\n\
+    fma.rn.f32          %f40, %f167, %f151, %f40;\n\
+    fma.rn.f32          %f41, %f167, %f152, %f41;\n\
+    fma.rn.f32          %f42, %f167, %f153, %f42;\n\
+    fma.rn.f32          %f43, %f167, %f154, %f43;\n\
+    fma.rn.f32          %f44, %f167, %f155, %f44;\n\
+    fma.rn.f32          %f45, %f167, %f156, %f45;\n\
+    fma.rn.f32          %f46, %f167, %f157, %f46;\n\
+    fma.rn.f32          %f47, %f167, %f158, %f47;\n\
+    fma.rn.f32          %f48, %f167, %f159, %f48;\n\
+    fma.rn.f32          %f49, %f167, %f160, %f49;\n\
+    fma.rn.f32          %f50, %f167, %f161, %f50;\n\
+    add.u64             %rd13, %rd13, 4096;\n\
+    add.u64             %rd14, %rd14, 4096;\n\
+    add.u32             %r9, %r9, 1;\n\
+    setp.lt.u32         %p2, %r9, %r8;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
+    mul.lo.u32          %r10, %r8, 8;\n\
+    setp.lt.u32         %p3, %r10, %r7;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r11, %r10, %r4;\n\
+    sub.u32             %r12, %r7, 1;\n\
+    min.u32             %r13, %r11, %r12;\n\
+    mul.wide.u32        %rd18, %r13, 512;\n\
+    setp.le.u32         %p4, %r11, %r12;\n\
+    add.u64             %rd13, %rd17, %rd18;\n\
+    add.u64             %rd14, %rd15, %rd18;\n\
+    mov.f32             %f168, %f33;\n\
+    ld.global.nc.v4.f32 {%f169, %f170, %f171, %f172}, [%rd13+384];\n\
+    ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd13+256];\n\
+    ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd13+128];\n\
+    ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd13];\n\
+    mul.f32             %f185, %f5, %f181;\n\
+    fma.rn.f32          %f186, %f6, %f182, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f183, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f184, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f177, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f178, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f179, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f180, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f173, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f174, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f175, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f176, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f169, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f170, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f171, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f172, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    selp.f32            %f207, %f206, 0fFF800000, %p4;\n\
+    max.f32             %f208, %f168, %f207;\n\
+    ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd14];\n\
+    ld.global.nc.v4.f32 {%f213, %f214, %f215, %f216}, [%rd14+128];\n\
+    ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd14+256];\n\
+    ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd14+384];\n\
+    mov.f32             %f33, %f208;\n\
+    sub.f32             %f225, %f168, %f208;\n\
+    ex2.approx.ftz.f32  %f226, %f225;\n\
+    mul.f32             %f34, %f34, %f226;\n\
+    mul.f32             %f35, %f35, %f226;\n\
+    mul.f32             %f36, %f36, %f226;\n\
+    mul.f32             %f37, %f37, %f226;\n\
+    mul.f32             %f38, %f38, %f226;\n\
+    mul.f32             %f39, %f39, %f226;\n\
+    mul.f32             %f40, %f40, %f226;\n\
+    mul.f32             %f41, %f41, %f226;\n\
+    mul.f32             %f42, %f42, %f226;\n\
+    mul.f32             %f43, %f43, %f226;\n\
+    mul.f32             %f44, %f44, %f226;\n\
+    mul.f32             %f45, %f45, %f226;\n\
+    mul.f32             %f46, %f46, %f226;\n\
+    mul.f32             %f47, %f47, %f226;\n\
+    mul.f32             %f48, %f48, %f226;\n\
+    mul.f32             %f49, %f49, %f226;\n\
+    mul.f32             %f50, %f50, %f226;\n\
+    sub.f32             %f227, %f207, %f33;\n\
+    ex2.approx.ftz.f32  %f228, %f227;\n\
+    add.f32             %f34, %f34, %f228;\n\
+    fma.rn.f32          %f35, %f228, %f209, %f35;\n\
+    fma.rn.f32          %f36, %f228, %f210, %f36;\n\
+    fma.rn.f32          %f37, %f228, %f211, %f37;\n\
+    fma.rn.f32          %f38, %f228, %f212, %f38;\n\
+    fma.rn.f32          %f39, %f228, %f213, %f39;\n\
+    fma.rn.f32          %f40, %f228, %f214, %f40;\n\
+    fma.rn.f32          %f41, %f228, %f215, %f41;\n\
+    fma.rn.f32          %f42, %f228, %f216, %f42;\n\
+    fma.rn.f32          %f43, %f228, %f217, %f43;\n\
+    fma.rn.f32          %f44, %f228, %f218, %f44;\n\
+    fma.rn.f32          %f45, %f228, %f219, %f45;\n\
+    fma.rn.f32          %f46, %f228, %f220, %f46;\n\
+    fma.rn.f32          %f47, %f228, %f221, %f47;\n\
+    fma.rn.f32          %f48, %f228, %f222, %f48;\n\
+    fma.rn.f32          %f49, %f228, %f223, %f49;\n\
+    fma.rn.f32          %f50, %f228, %f224, %f50;\n\
+    add.u32             %r10, %r10, 4;\n\
+    setp.lt.u32         %p5, %r10, %r7;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+\n\
+    // merge the groups of lanes\n\
+    shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f230, %f33, %f229;\n\
+    sub.f32             %f231, %f33, %f230;\n\
+    ex2.approx.ftz.f32  %f232, %f231;\n\
+    mul.f32             %f34, %f34, %f232;\n\
+    mul.f32             %f35, %f35, %f232;\n\
+    mul.f32             %f36, %f36, %f232;\n\
+    mul.f32             %f37, %f37, %f232;\n\
+    mul.f32             %f38, %f38, %f232;\n\
+    mul.f32             %f39, %f39, %f232;\n\
+    mul.f32             %f40, %f40, %f232;\n\
+    mul.f32             %f41, %f41, %f232;\n\
+    mul.f32             %f42, %f42, %f232;\n\
+    mul.f32             %f43, %f43, %f232;\n\
+    mul.f32             %f44, %f44, %f232;\n\
+    mul.f32             %f45, %f45, %f232;\n\
+    mul.f32             %f46, %f46, %f232;\n\
+    mul.f32             %f47, %f47, %f232;\n\
+    mul.f32             %f48, %f48, %f232;\n\
+    mul.f32             %f49, %f49, %f232;\n\
+    mul.f32             %f50, %f50, %f232;\n\
+    mov.f32             %f33, %f230;\n\
+    shfl.sync.bfly.b32  %f233, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f233;\n\
+    shfl.sync.bfly.b32  %f234, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f234;\n\
+    shfl.sync.bfly.b32  %f235, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f235;\n\
+    shfl.sync.bfly.b32  %f236, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f236;\n\
+    shfl.sync.bfly.b32  %f237, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f237;\n\
+    shfl.sync.bfly.b32  %f238, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f238;\n\
+    shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f239;\n\
 "
 "\
-  mul.f32   %f276, %f38, %f272;\n  st.global.v4.f32 [%rd20], {%f273, %f274, %f275, %f276};\n\
-  mul.f32   %f277, %f39, %f272;\n  mul.f32   %f278, %f40, %f272;\n  mul.f32   %f279, %f41, %f272;\n\
-  mul.f32   %f280, %f42, %f272;\n  st.global.v4.f32 [%rd20+128], {%f277, %f278, %f279, %f280};\n\
-  mul.f32   %f281, %f43, %f272;\n  mul.f32   %f282, %f44, %f272;\n  mul.f32   %f283, %f45, %f272;\n\
-  mul.f32   %f284, %f46, %f272;\n  st.global.v4.f32 [%rd20+256], {%f281, %f282, %f283, %f284};\n\
-  mul.f32   %f285, %f47, %f272;\n  mul.f32   %f286, %f48, %f272;\n  mul.f32   %f287, %f49, %f272;\n\
-  mul.f32   %f288, %f50, %f272;\n  st.global.v4.f32 [%rd20+384], {%f285, %f286, %f287, %f288};\n\n\
-$skip:\n  ret;\n}\n\
+    shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f240;\n\
+    shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f241;\n\
+    shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f242;\n\
+    shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f243;\n\
+    shfl.sync.bfly.b32  %f244, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f244;\n\
+    shfl.sync.bfly.b32  %f245, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f245;\n\
+    shfl.sync.bfly.b32  %f246, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f246;\n\
+    shfl.sync.bfly.b32  %f247, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f247;\n\
+    shfl.sync.bfly.b32  %f248, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f248;\n\
+    shfl.sync.bfly.b32  %f249, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f249;\n\
+    shfl.sync.bfly.b32  %f250, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f251, %f33, %f250;\n\
+    sub.f32             %f252, %f33, %f251;\n\
+    ex2.approx.ftz.f32  %f253, %f252;\n\
+    mul.f32             %f34, %f34, %f253;\n\
+    mul.f32             %f35, %f35, %f253;\n\
+    mul.f32             %f36, %f36, %f253;\n\
+    mul.f32             %f37, %f37, %f253;\n\
+    mul.f32             %f38, %f38, %f253;\n\
+    mul.f32             %f39, %f39, %f253;\n\
+    mul.f32             %f40, %f40, %f253;\n\
+    mul.f32             %f41, %f41, %f253;\n\
+    mul.f32             %f42, %f42, %f253;\n\
+    mul.f32             %f43, %f43, %f253;\n\
+    mul.f32             %f44, %f44, %f253;\n\
+    mul.f32             %f45, %f45, %f253;\n\
+    mul.f32             %f46, %f46, %f253;\n\
+    mul.f32             %f47, %f47, %f253;\n\
+    mul.f32             %f48, %f48, %f253;\n\
+    mul.f32             %f49, %f49, %f253;\n\
+    mul.f32             %f50, %f50, %f253;\n\
+    mov.f32             %f33, %f251;\n\
+    shfl.sync.bfly.b32  %f254, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f254;\n\
+    shfl.sync.bfly.b32  %f255, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f255;\n\
+    shfl.sync.bfly.b32  %f256, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f256;\n\
+    shfl.sync.bfly.b32  %f257, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f257;\n\
+    shfl.sync.bfly.b32  %f258, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f258;\n\
+    shfl.sync.bfly.b32  %f259, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f259;\n\
+    shfl.sync.bfly.b32  %f260, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f260;\n\
+    shfl.sync.bfly.b32  %f261, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f261;\n\
+    shfl.sync.bfly.b32  %f262, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f262;\n\
+    shfl.sync.bfly.b32  %f263, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f263;\n\
+    shfl.sync.bfly.b32  %f264, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f264;\n\
+    shfl.sync.bfly.b32  %f265, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f265;\n\
+    shfl.sync.bfly.b32  %f266, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f266;\n\
+    shfl.sync.bfly.b32  %f267, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f267;\n\
+    shfl.sync.bfly.b32  %f268, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f268;\n\
+    shfl.sync.bfly.b32  %f269, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f269;\n\
+    shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f270;\n\
+\n\
+    // store\n\
+    rcp.rn.f32          %f271, %f34;\n\
+    setp.gt.f32         %p6, %f34, 0f00000000;\n\
+    selp.f32            %f272, %f271, 0f00000000, %p6;\n\
+    mad.wide.u32        %rd19, %r2, 512, %rd1;\n\
+    mad.wide.u32        %rd20, %r3, 16, %rd19;\n\
+    setp.eq.u32         %p7, %r4, 0;\n\
+    @!%p7 bra           $skip;\n\
+    mul.f32             %f273, %f35, %f272;\n\
+    mul.f32             %f274, %f36, %f272;\n\
+    mul.f32             %f275, %f37, %f272;\n\
+    mul.f32             %f276, %f38, %f272;\n\
+    st.global.v4.f32    [%rd20], {%f273, %f274, %f275, %f276};\n\
+    mul.f32             %f277, %f39, %f272;\n\
+    mul.f32             %f278, %f40, %f272;\n\
+    mul.f32             %f279, %f41, %f272;\n\
+    mul.f32             %f280, %f42, %f272;\n\
+    st.global.v4.f32    [%rd20+128], {%f277, %f278, %f279, %f280};\n\
+    mul.f32             %f281, %f43, %f272;\n\
+    mul.f32             %f282, %f44, %f272;\n\
+    mul.f32             %f283, %f45, %f272;\n\
+    mul.f32             %f284, %f46, %f272;\n\
+    st.global.v4.f32    [%rd20+256], {%f281, %f282, %f283, %f284};\n\
+    mul.f32             %f285, %f47, %f272;\n\
+    mul.f32             %f286, %f48, %f272;\n\
+    mul.f32             %f287, %f49, %f272;\n\
+    mul.f32             %f288, %f50, %f272;\n\
+    st.global.v4.f32    [%rd20+384], {%f285, %f286, %f287, %f288};\n\
+\n\
+$skip:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_incremental_attention_d128_h32_kv8_s8192_indirect_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
@@ -5737,7 +9435,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
-    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 16658, UINT64_C(0x08b3dc1e774cb813),
+    llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20882, UINT64_C(0x1fb2d7bacf7752db),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
@@ -5754,399 +9452,967 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
 
 static const char llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx[] = "\
 // multi_warp_attention  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=8192 num_warps=4 kv_type=f16  o[h] = softmax(q[h] K' scale) V\n\
-// ptxgen 0.1.0  block 128  grid 32\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry multi_warp_attention_d128_h32_kv8_s8192_w4_f16(\n  .param .u64 o,\n  .param .u64 q,\n\
-  .param .u64 k,\n  .param .u64 v,\n  .param .u32 seq_len)\n.reqntid 128, 1, 1\n.maxnreg 96\n{\n\
-  .reg .pred %p<12>;\n  .reg .b16 %h<321>;\n  .reg .b32 %r<119>;\n  .reg .f32 %f<436>;\n\
-  .reg .b64 %rd<20>;\n  .shared .align 16 .b32 partials[528];\n\n  ld.param.u64 %rd1, [o];\n\
-  ld.param.u64 %rd2, [q];\n  ld.param.u64 %rd3, [k];\n  ld.param.u64 %rd4, [v];\n\
-  ld.param.u32 %r1, [seq_len];\n  mov.u32   %r2, %tid.x;\n\
-  and.b32   %r3, %r2, 31;               // lane\n  mov.u32   %r4, %ctaid.x;              // head\n\
-  shr.u32   %r5, %r2, 5;                // warp\n\n  // load q\n\
-  and.b32   %r6, %r3, 7;                // piece\n  shr.u32   %r7, %r3, 3;                // group\n\
-  mad.wide.u32 %rd5, %r4, 512, %rd2;\n  mad.wide.u32 %rd6, %r6, 32, %rd5;\n\
-  ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n  mul.f32   %f5, %f1, 0f3E0293EE;\n\
-  mul.f32   %f6, %f2, 0f3E0293EE;\n  mul.f32   %f7, %f3, 0f3E0293EE;\n\
-  mul.f32   %f8, %f4, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+16];\n\
-  mul.f32   %f13, %f9, 0f3E0293EE;\n  mul.f32   %f14, %f10, 0f3E0293EE;\n\
-  mul.f32   %f15, %f11, 0f3E0293EE;\n  mul.f32   %f16, %f12, 0f3E0293EE;\n\
-  ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n  mul.f32   %f21, %f17, 0f3E0293EE;\n\
-  mul.f32   %f22, %f18, 0f3E0293EE;\n  mul.f32   %f23, %f19, 0f3E0293EE;\n\
-  mul.f32   %f24, %f20, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+272];\n\
-  mul.f32   %f29, %f25, 0f3E0293EE;\n  mul.f32   %f30, %f26, 0f3E0293EE;\n\
-  mul.f32   %f31, %f27, 0f3E0293EE;\n  mul.f32   %f32, %f28, 0f3E0293EE;\n\
-  mov.f32   %f33, 0fFF7FFFFF;\n  mov.f32   %f34, 0f00000000;\n  mov.f32   %f35, 0f00000000;\n\
-  mov.f32   %f36, 0f00000000;\n  mov.f32   %f37, 0f00000000;\n  mov.f32   %f38, 0f00000000;\n\
-  mov.f32   %f39, 0f00000000;\n  mov.f32   %f40, 0f00000000;\n  mov.f32   %f41, 0f00000000;\n\
-  mov.f32   %f42, 0f00000000;\n  mov.f32   %f43, 0f00000000;\n  mov.f32   %f44, 0f00000000;\n\
-  mov.f32   %f45, 0f00000000;\n  mov.f32   %f46, 0f00000000;\n  mov.f32   %f47, 0f00000000;\n\
-  mov.f32   %f48, 0f00000000;\n  mov.f32   %f49, 0f00000000;\n  mov.f32   %f50, 0f00000000;\n\
-  shr.u32   %r8, %r4, 2;                // kv_head\n  mul.wide.u32 %rd7, %r8, 8192;\n\
-  mul.lo.u64 %rd8, %rd7, 256;\n  add.u64   %rd9, %rd4, %rd8;\n  mul.wide.u32 %rd10, %r6, 16;\n\
-  min.u32   %r9, %r1, 8192;             // seq_len\n  add.u32   %r10, %r9, 255;\n\
-  shr.u32   %r11, %r10, 8;\n  mul.lo.u32 %r12, %r11, 64;\n  mul.lo.u32 %r13, %r5, %r12;\n\
-  min.u32   %r14, %r13, %r9;\n  add.u64   %rd11, %rd3, %rd8;\n  add.u32   %r15, %r14, %r12;\n\
-  min.u32   %r16, %r15, %r9;\n  sub.u32   %r17, %r16, %r14;\n  shr.u32   %r18, %r17, 4;\n\
-  mov.u64   %rd12, 0;\n  mov.u64   %rd13, 0;\n  add.u64   %rd14, %rd9, %rd10;\n\
-  add.u32   %r19, %r14, %r7;\n  mul.wide.u32 %rd15, %r19, 256;\n  add.u64   %rd16, %rd11, %rd10;\n\
-  add.u64   %rd12, %rd16, %rd15;\n  add.u64   %rd13, %rd14, %rd15;\n\n\
-  // attend: several positions of each group of lanes at once\n\
-  mov.u32   %r20, 0;                    // turn\n  setp.lt.u32 %p1, %r20, %r18;\n\
-  @!%p1 bra $turn_done;\n\n$turn_loop:                             // 128 elements a lane\n\
-  .pragma \"nounroll\";\n  mov.f32   %f51, %f33;\n\
-  ld.global.nc.v4.u32 {%r21, %r22, %r23, %r24}, [%rd12+128];\n  mov.b32   {%h1, %h2}, %r24;\n\
-  cvt.f32.f16 %f52, %h2;\n  mov.b32   {%h3, %h4}, %r24;\n  cvt.f32.f16 %f53, %h3;\n\
-  mov.b32   {%h5, %h6}, %r23;\n  cvt.f32.f16 %f54, %h6;\n  mov.b32   {%h7, %h8}, %r23;\n\
-  cvt.f32.f16 %f55, %h7;\n  mov.b32   {%h9, %h10}, %r22;\n  cvt.f32.f16 %f56, %h10;\n\
-  mov.b32   {%h11, %h12}, %r22;\n  cvt.f32.f16 %f57, %h11;\n  mov.b32   {%h13, %h14}, %r21;\n\
-  cvt.f32.f16 %f58, %h14;\n  mov.b32   {%h15, %h16}, %r21;\n  cvt.f32.f16 %f59, %h15;\n\
-  ld.global.nc.v4.u32 {%r25, %r26, %r27, %r28}, [%rd12];\n  mov.b32   {%h17, %h18}, %r28;\n\
-  cvt.f32.f16 %f60, %h18;\n  mov.b32   {%h19, %h20}, %r28;\n  cvt.f32.f16 %f61, %h19;\n\
-  mov.b32   {%h21, %h22}, %r27;\n  cvt.f32.f16 %f62, %h22;\n  mov.b32   {%h23, %h24}, %r27;\n\
-  cvt.f32.f16 %f63, %h23;\n  mov.b32   {%h25, %h26}, %r26;\n  cvt.f32.f16 %f64, %h26;\n\
-  mov.b32   {%h27, %h28}, %r26;\n  cvt.f32.f16 %f65, %h27;\n  mov.b32   {%h29, %h30}, %r25;\n\
-  cvt.f32.f16 %f66, %h30;\n  mov.b32   {%h31, %h32}, %r25;\n  cvt.f32.f16 %f67, %h31;\n\
-  mul.f32   %f68, %f5, %f67;\n  fma.rn.f32 %f69, %f6, %f66, %f68;\n\
-  fma.rn.f32 %f70, %f7, %f65, %f69;\n  fma.rn.f32 %f71, %f8, %f64, %f70;\n\
-  fma.rn.f32 %f72, %f13, %f63, %f71;\n  fma.rn.f32 %f73, %f14, %f62, %f72;\n\
-  fma.rn.f32 %f74, %f15, %f61, %f73;\n  fma.rn.f32 %f75, %f16, %f60, %f74;\n\
-  fma.rn.f32 %f76, %f21, %f59, %f75;\n  fma.rn.f32 %f77, %f22, %f58, %f76;\n\
-  fma.rn.f32 %f78, %f23, %f57, %f77;\n  fma.rn.f32 %f79, %f24, %f56, %f78;\n\
-  fma.rn.f32 %f80, %f29, %f55, %f79;\n  fma.rn.f32 %f81, %f30, %f54, %f80;\n\
-  fma.rn.f32 %f82, %f31, %f53, %f81;\n  fma.rn.f32 %f83, %f32, %f52, %f82;\n\
-  shfl.sync.bfly.b32 %f84, %f83, 4, 31, 0xFFFFFFFF;\n  add.f32   %f85, %f83, %f84;\n\
-  shfl.sync.bfly.b32 %f86, %f85, 2, 31, 0xFFFFFFFF;\n  add.f32   %f87, %f85, %f86;\n\
-  shfl.sync.bfly.b32 %f88, %f87, 1, 31, 0xFFFFFFFF;\n  add.f32   %f89, %f87, %f88;\n\
-  max.f32   %f90, %f51, %f89;\n  ld.global.nc.v4.u32 {%r29, %r30, %r31, %r32}, [%rd12+1152];\n\
-  mov.b32   {%h33, %h34}, %r32;\n  cvt.f32.f16 %f91, %h34;\n  mov.b32   {%h35, %h36}, %r32;\n\
-  cvt.f32.f16 %f92, %h35;\n  mov.b32   {%h37, %h38}, %r31;\n  cvt.f32.f16 %f93, %h38;\n\
-  mov.b32   {%h39, %h40}, %r31;\n  cvt.f32.f16 %f94, %h39;\n  mov.b32   {%h41, %h42}, %r30;\n\
-  cvt.f32.f16 %f95, %h42;\n  mov.b32   {%h43, %h44}, %r30;\n  cvt.f32.f16 %f96, %h43;\n\
-  mov.b32   {%h45, %h46}, %r29;\n  cvt.f32.f16 %f97, %h46;\n  mov.b32   {%h47, %h48}, %r29;\n\
-  cvt.f32.f16 %f98, %h47;\n  ld.global.nc.v4.u32 {%r33, %r34, %r35, %r36}, [%rd12+1024];\n\
-  mov.b32   {%h49, %h50}, %r36;\n  cvt.f32.f16 %f99, %h50;\n  mov.b32   {%h51, %h52}, %r36;\n\
-  cvt.f32.f16 %f100, %h51;\n  mov.b32   {%h53, %h54}, %r35;\n  cvt.f32.f16 %f101, %h54;\n\
-  mov.b32   {%h55, %h56}, %r35;\n  cvt.f32.f16 %f102, %h55;\n  mov.b32   {%h57, %h58}, %r34;\n\
-  cvt.f32.f16 %f103, %h58;\n  mov.b32   {%h59, %h60}, %r34;\n  cvt.f32.f16 %f104, %h59;\n\
-  mov.b32   {%h61, %h62}, %r33;\n  cvt.f32.f16 %f105, %h62;\n  mov.b32   {%h63, %h64}, %r33;\n\
-  cvt.f32.f16 %f106, %h63;\n  mul.f32   %f107, %f5, %f106;\n  fma.rn.f32 %f108, %f6, %f105, %f107;\n\
-  fma.rn.f32 %f109, %f7, %f104, %f108;\n  fma.rn.f32 %f110, %f8, %f103, %f109;\n\
-  fma.rn.f32 %f111, %f13, %f102, %f110;\n  fma.rn.f32 %f112, %f14, %f101, %f111;\n\
-  fma.rn.f32 %f113, %f15, %f100, %f112;\n  fma.rn.f32 %f114, %f16, %f99, %f113;\n\
-  fma.rn.f32 %f115, %f21, %f98, %f114;\n  fma.rn.f32 %f116, %f22, %f97, %f115;\n\
-  fma.rn.f32 %f117, %f23, %f96, %f116;\n  fma.rn.f32 %f118, %f24, %f95, %f117;\n\
-  fma.rn.f32 %f119, %f29, %f94, %f118;\n  fma.rn.f32 %f120, %f30, %f93, %f119;\n\
-  fma.rn.f32 %f121, %f31, %f92, %f120;\n  fma.rn.f32 %f122, %f32, %f91, %f121;\n\
-  shfl.sync.bfly.b32 %f123, %f122, 4, 31, 0xFFFFFFFF;\n  add.f32   %f124, %f122, %f123;\n\
-  shfl.sync.bfly.b32 %f125, %f124, 2, 31, 0xFFFFFFFF;\n  add.f32   %f126, %f124, %f125;\n\
-  shfl.sync.bfly.b32 %f127, %f126, 1, 31, 0xFFFFFFFF;\n  add.f32   %f128, %f126, %f127;\n\
-  max.f32   %f129, %f90, %f128;\n  ld.global.nc.v4.u32 {%r37, %r38, %r39, %r40}, [%rd12+2176];\n\
-  mov.b32   {%h65, %h66}, %r40;\n  cvt.f32.f16 %f130, %h66;\n  mov.b32   {%h67, %h68}, %r40;\n\
-  cvt.f32.f16 %f131, %h67;\n  mov.b32   {%h69, %h70}, %r39;\n  cvt.f32.f16 %f132, %h70;\n\
-  mov.b32   {%h71, %h72}, %r39;\n  cvt.f32.f16 %f133, %h71;\n  mov.b32   {%h73, %h74}, %r38;\n\
-  cvt.f32.f16 %f134, %h74;\n  mov.b32   {%h75, %h76}, %r38;\n  cvt.f32.f16 %f135, %h75;\n\
-  mov.b32   {%h77, %h78}, %r37;\n  cvt.f32.f16 %f136, %h78;\n  mov.b32   {%h79, %h80}, %r37;\n\
-  cvt.f32.f16 %f137, %h79;\n  ld.global.nc.v4.u32 {%r41, %r42, %r43, %r44}, [%rd12+2048];\n\
-  mov.b32   {%h81, %h82}, %r44;\n  cvt.f32.f16 %f138, %h82;\n  mov.b32   {%h83, %h84}, %r44;\n\
-  cvt.f32.f16 %f139, %h83;\n\
+// ptxgen 0.1.0  block 128  grid 32\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry multi_warp_attention_d128_h32_kv8_s8192_w4_f16(\n\
+    .param .u64 o,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u32 seq_len)\n\
+.reqntid 128, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<12>;\n\
+    .reg .b16   %h<321>;\n\
+    .reg .b32   %r<119>;\n\
+    .reg .f32   %f<436>;\n\
+    .reg .b64   %rd<20>;\n\
+    .shared .align 16 .b32 partials[528];\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u32        %r1, [seq_len];\n\
+    mov.u32             %r2, %tid.x;\n\
+    and.b32             %r3, %r2, 31;                           // lane\n\
+    mov.u32             %r4, %ctaid.x;                          // head\n\
+    shr.u32             %r5, %r2, 5;                            // warp\n\
+\n\
+    // load q\n\
+    and.b32             %r6, %r3, 7;                            // piece\n\
+    shr.u32             %r7, %r3, 3;                            // group\n\
+    mad.wide.u32        %rd5, %r4, 512, %rd2;\n\
+    mad.wide.u32        %rd6, %r6, 32, %rd5;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+16];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+272];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    shr.u32             %r8, %r4, 2;                            // kv_head\n\
+    mul.wide.u32        %rd7, %r8, 8192;\n\
+    mul.lo.u64          %rd8, %rd7, 256;\n\
+    add.u64             %rd9, %rd4, %rd8;\n\
+    mul.wide.u32        %rd10, %r6, 16;\n\
+    min.u32             %r9, %r1, 8192;                         // seq_len\n\
+    add.u32             %r10, %r9, 255;\n\
+    shr.u32             %r11, %r10, 8;\n\
+    mul.lo.u32          %r12, %r11, 64;\n\
+    mul.lo.u32          %r13, %r5, %r12;\n\
+    min.u32             %r14, %r13, %r9;\n\
+    add.u64             %rd11, %rd3, %rd8;\n\
+    add.u32             %r15, %r14, %r12;\n\
+    min.u32             %r16, %r15, %r9;\n\
+    sub.u32             %r17, %r16, %r14;\n\
+    shr.u32             %r18, %r17, 4;\n\
+    mov.u64             %rd12, 0;\n\
+    mov.u64             %rd13, 0;\n\
+    add.u64             %rd14, %rd9, %rd10;\n\
+    add.u32             %r19, %r14, %r7;\n\
+    mul.wide.u32        %rd15, %r19, 256;\n\
+    add.u64             %rd16, %rd11, %rd10;\n\
+    add.u64             %rd12, %rd16, %rd15;\n\
+    add.u64             %rd13, %rd14, %rd15;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
+    mov.u32             %r20, 0;                                // turn\n\
+    setp.lt.u32         %p1, %r20, %r18;\n\
+    @!%p1 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 128 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.u32 {%r21, %r22, %r23, %r24}, [%rd12+128];\n\
+    mov.b32             {%h1, %h2}, %r24;\n\
+    cvt.f32.f16         %f52, %h2;\n\
+    mov.b32             {%h3, %h4}, %r24;\n\
+    cvt.f32.f16         %f53, %h3;\n\
+    mov.b32             {%h5, %h6}, %r23;\n\
+    cvt.f32.f16         %f54, %h6;\n\
+    mov.b32             {%h7, %h8}, %r23;\n\
+    cvt.f32.f16         %f55, %h7;\n\
+    mov.b32             {%h9, %h10}, %r22;\n\
+    cvt.f32.f16         %f56, %h10;\n\
+    mov.b32             {%h11, %h12}, %r22;\n\
+    cvt.f32.f16         %f57, %h11;\n\
+    mov.b32             {%h13, %h14}, %r21;\n\
+    cvt.f32.f16         %f58, %h14;\n\
+    mov.b32             {%h15, %h16}, %r21;\n\
+    cvt.f32.f16         %f59, %h15;\n\
+    ld.global.nc.v4.u32 {%r25, %r26, %r27, %r28}, [%rd12];\n\
+    mov.b32             {%h17, %h18}, %r28;\n\
+    cvt.f32.f16         %f60, %h18;\n\
+    mov.b32             {%h19, %h20}, %r28;\n\
+    cvt.f32.f16         %f61, %h19;\n\
+    mov.b32             {%h21, %h22}, %r27;\n\
+    cvt.f32.f16         %f62, %h22;\n\
+    mov.b32             {%h23, %h24}, %r27;\n\
+    cvt.f32.f16         %f63, %h23;\n\
+    mov.b32             {%h25, %h26}, %r26;\n\
+    cvt.f32.f16         %f64, %h26;\n\
+    mov.b32             {%h27, %h28}, %r26;\n\
+    cvt.f32.f16         %f65, %h27;\n\
+    mov.b32             {%h29, %h30}, %r25;\n\
+    cvt.f32.f16         %f66, %h30;\n\
+    mov.b32             {%h31, %h32}, %r25;\n\
+    cvt.f32.f16         %f67, %h31;\n\
+    mul.f32             %f68, %f5, %f67;\n\
+    fma.rn.f32          %f69, %f6, %f66, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f65, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f64, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f63, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f62, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f61, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f60, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f59, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f58, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f57, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f56, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f55, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f54, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f53, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f52, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.u32 {%r29, %r30, %r31, %r32}, [%rd12+1152];\n\
+    mov.b32             {%h33, %h34}, %r32;\n\
+    cvt.f32.f16         %f91, %h34;\n\
+    mov.b32             {%h35, %h36}, %r32;\n\
+    cvt.f32.f16         %f92, %h35;\n\
+    mov.b32             {%h37, %h38}, %r31;\n\
+    cvt.f32.f16         %f93, %h38;\n\
+    mov.b32             {%h39, %h40}, %r31;\n\
+    cvt.f32.f16         %f94, %h39;\n\
+    mov.b32             {%h41, %h42}, %r30;\n\
+    cvt.f32.f16         %f95, %h42;\n\
+    mov.b32             {%h43, %h44}, %r30;\n\
+    cvt.f32.f16         %f96, %h43;\n\
+    mov.b32             {%h45, %h46}, %r29;\n\
+    cvt.f32.f16         %f97, %h46;\n\
+    mov.b32             {%h47, %h48}, %r29;\n\
+    cvt.f32.f16         %f98, %h47;\n\
+    ld.global.nc.v4.u32 {%r33, %r34, %r35, %r36}, [%rd12+1024];\n\
+    mov.b32             {%h49, %h50}, %r36;\n\
+    cvt.f32.f16         %f99, %h50;\n\
+    mov.b32             {%h51, %h52}, %r36;\n\
+    cvt.f32.f16         %f100, %h51;\n\
+    mov.b32             {%h53, %h54}, %r35;\n\
+    cvt.f32.f16         %f101, %h54;\n\
+    mov.b32             {%h55, %h56}, %r35;\n\
 "
 "\
-  mov.b32   {%h85, %h86}, %r43;\n  cvt.f32.f16 %f140, %h86;\n  mov.b32   {%h87, %h88}, %r43;\n\
-  cvt.f32.f16 %f141, %h87;\n  mov.b32   {%h89, %h90}, %r42;\n  cvt.f32.f16 %f142, %h90;\n\
-  mov.b32   {%h91, %h92}, %r42;\n  cvt.f32.f16 %f143, %h91;\n  mov.b32   {%h93, %h94}, %r41;\n\
-  cvt.f32.f16 %f144, %h94;\n  mov.b32   {%h95, %h96}, %r41;\n  cvt.f32.f16 %f145, %h95;\n\
-  mul.f32   %f146, %f5, %f145;\n  fma.rn.f32 %f147, %f6, %f144, %f146;\n\
-  fma.rn.f32 %f148, %f7, %f143, %f147;\n  fma.rn.f32 %f149, %f8, %f142, %f148;\n\
-  fma.rn.f32 %f150, %f13, %f141, %f149;\n  fma.rn.f32 %f151, %f14, %f140, %f150;\n\
-  fma.rn.f32 %f152, %f15, %f139, %f151;\n  fma.rn.f32 %f153, %f16, %f138, %f152;\n\
-  fma.rn.f32 %f154, %f21, %f137, %f153;\n  fma.rn.f32 %f155, %f22, %f136, %f154;\n\
-  fma.rn.f32 %f156, %f23, %f135, %f155;\n  fma.rn.f32 %f157, %f24, %f134, %f156;\n\
-  fma.rn.f32 %f158, %f29, %f133, %f157;\n  fma.rn.f32 %f159, %f30, %f132, %f158;\n\
-  fma.rn.f32 %f160, %f31, %f131, %f159;\n  fma.rn.f32 %f161, %f32, %f130, %f160;\n\
-  shfl.sync.bfly.b32 %f162, %f161, 4, 31, 0xFFFFFFFF;\n  add.f32   %f163, %f161, %f162;\n\
-  shfl.sync.bfly.b32 %f164, %f163, 2, 31, 0xFFFFFFFF;\n  add.f32   %f165, %f163, %f164;\n\
-  shfl.sync.bfly.b32 %f166, %f165, 1, 31, 0xFFFFFFFF;\n  add.f32   %f167, %f165, %f166;\n\
-  max.f32   %f168, %f129, %f167;\n  ld.global.nc.v4.u32 {%r45, %r46, %r47, %r48}, [%rd12+3200];\n\
-  mov.b32   {%h97, %h98}, %r48;\n  cvt.f32.f16 %f169, %h98;\n  mov.b32   {%h99, %h100}, %r48;\n\
-  cvt.f32.f16 %f170, %h99;\n  mov.b32   {%h101, %h102}, %r47;\n  cvt.f32.f16 %f171, %h102;\n\
-  mov.b32   {%h103, %h104}, %r47;\n  cvt.f32.f16 %f172, %h103;\n  mov.b32   {%h105, %h106}, %r46;\n\
-  cvt.f32.f16 %f173, %h106;\n  mov.b32   {%h107, %h108}, %r46;\n  cvt.f32.f16 %f174, %h107;\n\
-  mov.b32   {%h109, %h110}, %r45;\n  cvt.f32.f16 %f175, %h110;\n  mov.b32   {%h111, %h112}, %r45;\n\
-  cvt.f32.f16 %f176, %h111;\n  ld.global.nc.v4.u32 {%r49, %r50, %r51, %r52}, [%rd12+3072];\n\
-  mov.b32   {%h113, %h114}, %r52;\n  cvt.f32.f16 %f177, %h114;\n  mov.b32   {%h115, %h116}, %r52;\n\
-  cvt.f32.f16 %f178, %h115;\n  mov.b32   {%h117, %h118}, %r51;\n  cvt.f32.f16 %f179, %h118;\n\
-  mov.b32   {%h119, %h120}, %r51;\n  cvt.f32.f16 %f180, %h119;\n  mov.b32   {%h121, %h122}, %r50;\n\
-  cvt.f32.f16 %f181, %h122;\n  mov.b32   {%h123, %h124}, %r50;\n  cvt.f32.f16 %f182, %h123;\n\
-  mov.b32   {%h125, %h126}, %r49;\n  cvt.f32.f16 %f183, %h126;\n  mov.b32   {%h127, %h128}, %r49;\n\
-  cvt.f32.f16 %f184, %h127;\n  mul.f32   %f185, %f5, %f184;\n  fma.rn.f32 %f186, %f6, %f183, %f185;\n\
-  fma.rn.f32 %f187, %f7, %f182, %f186;\n  fma.rn.f32 %f188, %f8, %f181, %f187;\n\
-  fma.rn.f32 %f189, %f13, %f180, %f188;\n  fma.rn.f32 %f190, %f14, %f179, %f189;\n\
-  fma.rn.f32 %f191, %f15, %f178, %f190;\n  fma.rn.f32 %f192, %f16, %f177, %f191;\n\
-  fma.rn.f32 %f193, %f21, %f176, %f192;\n  fma.rn.f32 %f194, %f22, %f175, %f193;\n\
-  fma.rn.f32 %f195, %f23, %f174, %f194;\n  fma.rn.f32 %f196, %f24, %f173, %f195;\n\
-  fma.rn.f32 %f197, %f29, %f172, %f196;\n  fma.rn.f32 %f198, %f30, %f171, %f197;\n\
-  fma.rn.f32 %f199, %f31, %f170, %f198;\n  fma.rn.f32 %f200, %f32, %f169, %f199;\n\
-  shfl.sync.bfly.b32 %f201, %f200, 4, 31, 0xFFFFFFFF;\n  add.f32   %f202, %f200, %f201;\n\
-  shfl.sync.bfly.b32 %f203, %f202, 2, 31, 0xFFFFFFFF;\n  add.f32   %f204, %f202, %f203;\n\
-  shfl.sync.bfly.b32 %f205, %f204, 1, 31, 0xFFFFFFFF;\n  add.f32   %f206, %f204, %f205;\n\
-  max.f32   %f207, %f168, %f206;\n  ld.global.nc.v4.u32 {%r53, %r54, %r55, %r56}, [%rd13];\n\
-  ld.global.nc.v4.u32 {%r57, %r58, %r59, %r60}, [%rd13+128];\n\
-  ld.global.nc.v4.u32 {%r61, %r62, %r63, %r64}, [%rd13+1024];\n\
-  ld.global.nc.v4.u32 {%r65, %r66, %r67, %r68}, [%rd13+1152];\n\
-  ld.global.nc.v4.u32 {%r69, %r70, %r71, %r72}, [%rd13+2048];\n\
-  ld.global.nc.v4.u32 {%r73, %r74, %r75, %r76}, [%rd13+2176];\n\
-  ld.global.nc.v4.u32 {%r77, %r78, %r79, %r80}, [%rd13+3072];\n\
-  ld.global.nc.v4.u32 {%r81, %r82, %r83, %r84}, [%rd13+3200];\n  mov.f32   %f33, %f207;\n\
-  sub.f32   %f208, %f51, %f207;\n  ex2.approx.ftz.f32 %f209, %f208;\n  mul.f32   %f34, %f34, %f209;\n\
-  mul.f32   %f35, %f35, %f209;\n  mul.f32   %f36, %f36, %f209;\n  mul.f32   %f37, %f37, %f209;\n\
-  mul.f32   %f38, %f38, %f209;\n  mul.f32   %f39, %f39, %f209;\n  mul.f32   %f40, %f40, %f209;\n\
-  mul.f32   %f41, %f41, %f209;\n  mul.f32   %f42, %f42, %f209;\n  mul.f32   %f43, %f43, %f209;\n\
-  mul.f32   %f44, %f44, %f209;\n  mul.f32   %f45, %f45, %f209;\n  mul.f32   %f46, %f46, %f209;\n\
-  mul.f32   %f47, %f47, %f209;\n  mul.f32   %f48, %f48, %f209;\n  mul.f32   %f49, %f49, %f209;\n\
-  mul.f32   %f50, %f50, %f209;\n  sub.f32   %f210, %f89, %f33;\n  ex2.approx.ftz.f32 %f211, %f210;\n\
-  add.f32   %f34, %f34, %f211;\n  mov.b32   {%h129, %h130}, %r53;\n  cvt.f32.f16 %f212, %h130;\n\
-  mov.b32   {%h131, %h132}, %r54;\n  cvt.f32.f16 %f213, %h131;\n  mov.b32   {%h133, %h134}, %r54;\n\
-  cvt.f32.f16 %f214, %h134;\n  mov.b32   {%h135, %h136}, %r55;\n  cvt.f32.f16 %f215, %h135;\n\
-  mov.b32   {%h137, %h138}, %r55;\n  cvt.f32.f16 %f216, %h138;\n  mov.b32   {%h139, %h140}, %r56;\n\
-  cvt.f32.f16 %f217, %h139;\n  mov.b32   {%h141, %h142}, %r56;\n  cvt.f32.f16 %f218, %h142;\n\
-  mov.b32   {%h143, %h144}, %r57;\n  cvt.f32.f16 %f219, %h143;\n  mov.b32   {%h145, %h146}, %r57;\n\
-  cvt.f32.f16 %f220, %h146;\n  mov.b32   {%h147, %h148}, %r58;\n  cvt.f32.f16 %f221, %h147;\n\
-  mov.b32   {%h149, %h150}, %r58;\n  cvt.f32.f16 %f222, %h150;\n  mov.b32   {%h151, %h152}, %r59;\n\
-  cvt.f32.f16 %f223, %h151;\n  mov.b32   {%h153, %h154}, %r59;\n  cvt.f32.f16 %f224, %h154;\n\
-  mov.b32   {%h155, %h156}, %r60;\n  cvt.f32.f16 %f225, %h155;\n  mov.b32   {%h157, %h158}, %r60;\n\
-  cvt.f32.f16 %f226, %h158;\n  mov.b32   {%h159, %h160}, %r53;\n  cvt.f32.f16 %f227, %h159;\n\
-  fma.rn.f32 %f35, %f211, %f227, %f35;\n  fma.rn.f32 %f36, %f211, %f212, %f36;\n\
-  fma.rn.f32 %f37, %f211, %f213, %f37;\n  fma.rn.f32 %f38, %f211, %f214, %f38;\n\
-  fma.rn.f32 %f39, %f211, %f215, %f39;\n  fma.rn.f32 %f40, %f211, %f216, %f40;\n\
-  fma.rn.f32 %f41, %f211, %f217, %f41;\n  fma.rn.f32 %f42, %f211, %f218, %f42;\n\
-  fma.rn.f32 %f43, %f211, %f219, %f43;\n  fma.rn.f32 %f44, %f211, %f220, %f44;\n\
-  fma.rn.f32 %f45, %f211, %f221, %f45;\n  fma.rn.f32 %f46, %f211, %f222, %f46;\n\
-  fma.rn.f32 %f47, %f211, %f223, %f47;\n  fma.rn.f32 %f48, %f211, %f224, %f48;\n\
-  fma.rn.f32 %f49, %f211, %f225, %f49;\n  fma.rn.f32 %f50, %f211, %f226, %f50;\n\
-  sub.f32   %f228, %f128, %f33;\n  ex2.approx.ftz.f32 %f229, %f228;\n  add.f32   %f34, %f34, %f229;\n\
-  mov.b32   {%h161, %h162}, %r61;\n  cvt.f32.f16 %f230, %h162;\n  mov.b32   {%h163, %h164}, %r62;\n\
-  cvt.f32.f16 %f231, %h163;\n  mov.b32   {%h165, %h166}, %r62;\n  cvt.f32.f16 %f232, %h166;\n\
-  mov.b32   {%h167, %h168}, %r63;\n  cvt.f32.f16 %f233, %h167;\n  mov.b32   {%h169, %h170}, %r63;\n\
-  cvt.f32.f16 %f234, %h170;\n  mov.b32   {%h171, %h172}, %r64;\n  cvt.f32.f16 %f235, %h171;\n\
-  mov.b32   {%h173, %h174}, %r64;\n  cvt.f32.f16 %f236, %h174;\n  mov.b32   {%h175, %h176}, %r65;\n\
-  cvt.f32.f16 %f237, %h175;\n  mov.b32   {%h177, %h178}, %r65;\n  cvt.f32.f16 %f238, %h178;\n\
-  mov.b32   {%h179, %h180}, %r66;\n  cvt.f32.f16 %f239, %h179;\n  mov.b32   {%h181, %h182}, %r66;\n\
-  cvt.f32.f16 %f240, %h182;\n  mov.b32   {%h183, %h184}, %r67;\n  cvt.f32.f16 %f241, %h183;\n\
-  mov.b32   {%h185, %h186}, %r67;\n  cvt.f32.f16 %f242, %h186;\n  mov.b32   {%h187, %h188}, %r68;\n\
-  cvt.f32.f16 %f243, %h187;\n  mov.b32   {%h189, %h190}, %r68;\n  cvt.f32.f16 %f244, %h190;\n\
-  mov.b32   {%h191, %h192}, %r61;\n  cvt.f32.f16 %f245, %h191;\n\
-  fma.rn.f32 %f35, %f229, %f245, %f35;\n  fma.rn.f32 %f36, %f229, %f230, %f36;\n\
-  fma.rn.f32 %f37, %f229, %f231, %f37;\n  fma.rn.f32 %f38, %f229, %f232, %f38;\n\
-  fma.rn.f32 %f39, %f229, %f233, %f39;\n  fma.rn.f32 %f40, %f229, %f234, %f40;\n\
-  fma.rn.f32 %f41, %f229, %f235, %f41;\n  fma.rn.f32 %f42, %f229, %f236, %f42;\n\
-  fma.rn.f32 %f43, %f229, %f237, %f43;\n  fma.rn.f32 %f44, %f229, %f238, %f44;\n\
-  fma.rn.f32 %f45, %f229, %f239, %f45;\n  fma.rn.f32 %f46, %f229, %f240, %f46;\n\
-  fma.rn.f32 %f47, %f229, %f241, %f47;\n  fma.rn.f32 %f48, %f229, %f242, %f48;\n\
-  fma.rn.f32 %f49, %f229, %f243, %f49;\n  fma.rn.f32 %f50, %f229, %f244, %f50;\n\
-  sub.f32   %f246, %f167, %f33;\n  ex2.approx.ftz.f32 %f247, %f246;\n  add.f32   %f34, %f34, %f247;\n\
-  mov.b32   {%h193, %h194}, %r69;\n\
+    cvt.f32.f16         %f102, %h55;\n\
+    mov.b32             {%h57, %h58}, %r34;\n\
+    cvt.f32.f16         %f103, %h58;\n\
+    mov.b32             {%h59, %h60}, %r34;\n\
+    cvt.f32.f16         %f104, %h59;\n\
+    mov.b32             {%h61, %h62}, %r33;\n\
+    cvt.f32.f16         %f105, %h62;\n\
+    mov.b32             {%h63, %h64}, %r33;\n\
+    cvt.f32.f16         %f106, %h63;\n\
+    mul.f32             %f107, %f5, %f106;\n\
+    fma.rn.f32          %f108, %f6, %f105, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f104, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f103, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f102, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f101, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f100, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f99, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f98, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f97, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f96, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f95, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f94, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f93, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f92, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f91, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.u32 {%r37, %r38, %r39, %r40}, [%rd12+2176];\n\
+    mov.b32             {%h65, %h66}, %r40;\n\
+    cvt.f32.f16         %f130, %h66;\n\
+    mov.b32             {%h67, %h68}, %r40;\n\
+    cvt.f32.f16         %f131, %h67;\n\
+    mov.b32             {%h69, %h70}, %r39;\n\
+    cvt.f32.f16         %f132, %h70;\n\
+    mov.b32             {%h71, %h72}, %r39;\n\
+    cvt.f32.f16         %f133, %h71;\n\
+    mov.b32             {%h73, %h74}, %r38;\n\
+    cvt.f32.f16         %f134, %h74;\n\
+    mov.b32             {%h75, %h76}, %r38;\n\
+    cvt.f32.f16         %f135, %h75;\n\
+    mov.b32             {%h77, %h78}, %r37;\n\
+    cvt.f32.f16         %f136, %h78;\n\
+    mov.b32             {%h79, %h80}, %r37;\n\
+    cvt.f32.f16         %f137, %h79;\n\
+    ld.global.nc.v4.u32 {%r41, %r42, %r43, %r44}, [%rd12+2048];\n\
+    mov.b32             {%h81, %h82}, %r44;\n\
+    cvt.f32.f16         %f138, %h82;\n\
+    mov.b32             {%h83, %h84}, %r44;\n\
+    cvt.f32.f16         %f139, %h83;\n\
+    mov.b32             {%h85, %h86}, %r43;\n\
+    cvt.f32.f16         %f140, %h86;\n\
+    mov.b32             {%h87, %h88}, %r43;\n\
+    cvt.f32.f16         %f141, %h87;\n\
+    mov.b32             {%h89, %h90}, %r42;\n\
+    cvt.f32.f16         %f142, %h90;\n\
+    mov.b32             {%h91, %h92}, %r42;\n\
+    cvt.f32.f16         %f143, %h91;\n\
+    mov.b32             {%h93, %h94}, %r41;\n\
+    cvt.f32.f16         %f144, %h94;\n\
+    mov.b32             {%h95, %h96}, %r41;\n\
+    cvt.f32.f16         %f145, %h95;\n\
+    mul.f32             %f146, %f5, %f145;\n\
+    fma.rn.f32          %f147, %f6, %f144, %f146;\n\
+    fma.rn.f32          %f148, %f7, %f143, %f147;\n\
+    fma.rn.f32          %f149, %f8, %f142, %f148;\n\
+    fma.rn.f32          %f150, %f13, %f141, %f149;\n\
+    fma.rn.f32          %f151, %f14, %f140, %f150;\n\
+    fma.rn.f32          %f152, %f15, %f139, %f151;\n\
+    fma.rn.f32          %f153, %f16, %f138, %f152;\n\
+    fma.rn.f32          %f154, %f21, %f137, %f153;\n\
+    fma.rn.f32          %f155, %f22, %f136, %f154;\n\
+    fma.rn.f32          %f156, %f23, %f135, %f155;\n\
+    fma.rn.f32          %f157, %f24, %f134, %f156;\n\
+    fma.rn.f32          %f158, %f29, %f133, %f157;\n\
+    fma.rn.f32          %f159, %f30, %f132, %f158;\n\
+    fma.rn.f32          %f160, %f31, %f131, %f159;\n\
+    fma.rn.f32          %f161, %f32, %f130, %f160;\n\
+    shfl.sync.bfly.b32  %f162, %f161, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f163, %f161, %f162;\n\
+    shfl.sync.bfly.b32  %f164, %f163, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f165, %f163, %f164;\n\
+    shfl.sync.bfly.b32  %f166, %f165, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f167, %f165, %f166;\n\
+    max.f32             %f168, %f129, %f167;\n\
+    ld.global.nc.v4.u32 {%r45, %r46, %r47, %r48}, [%rd12+3200];\n\
+    mov.b32             {%h97, %h98}, %r48;\n\
+    cvt.f32.f16         %f169, %h98;\n\
+    mov.b32             {%h99, %h100}, %r48;\n\
+    cvt.f32.f16         %f170, %h99;\n\
+    mov.b32             {%h101, %h102}, %r47;\n\
+    cvt.f32.f16         %f171, %h102;\n\
+    mov.b32             {%h103, %h104}, %r47;\n\
+    cvt.f32.f16         %f172, %h103;\n\
+    mov.b32             {%h105, %h106}, %r46;\n\
+    cvt.f32.f16         %f173, %h106;\n\
+    mov.b32             {%h107, %h108}, %r46;\n\
+    cvt.f32.f16         %f174, %h107;\n\
+    mov.b32             {%h109, %h110}, %r45;\n\
+    cvt.f32.f16         %f175, %h110;\n\
+    mov.b32             {%h111, %h112}, %r45;\n\
+    cvt.f32.f16         %f176, %h111;\n\
+    ld.global.nc.v4.u32 {%r49, %r50, %r51, %r52}, [%rd12+3072];\n\
+    mov.b32             {%h113, %h114}, %r52;\n\
+    cvt.f32.f16         %f177, %h114;\n\
+    mov.b32             {%h115, %h116}, %r52;\n\
+    cvt.f32.f16         %f178, %h115;\n\
+    mov.b32             {%h117, %h118}, %r51;\n\
+    cvt.f32.f16         %f179, %h118;\n\
+    mov.b32             {%h119, %h120}, %r51;\n\
+    cvt.f32.f16         %f180, %h119;\n\
+    mov.b32             {%h121, %h122}, %r50;\n\
+    cvt.f32.f16         %f181, %h122;\n\
+    mov.b32             {%h123, %h124}, %r50;\n\
+    cvt.f32.f16         %f182, %h123;\n\
+    mov.b32             {%h125, %h126}, %r49;\n\
+    cvt.f32.f16         %f183, %h126;\n\
+    mov.b32             {%h127, %h128}, %r49;\n\
+    cvt.f32.f16         %f184, %h127;\n\
+    mul.f32             %f185, %f5, %f184;\n\
+    fma.rn.f32          %f186, %f6, %f183, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f182, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f181, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f180, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f179, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f178, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f177, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f176, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f175, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f174, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f173, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f172, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f171, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f170, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f169, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    max.f32             %f207, %f168, %f206;\n\
+    ld.global.nc.v4.u32 {%r53, %r54, %r55, %r56}, [%rd13];\n\
+    ld.global.nc.v4.u32 {%r57, %r58, %r59, %r60}, [%rd13+128];\n\
+    ld.global.nc.v4.u32 {%r61, %r62, %r63, %r64}, [%rd13+1024];\n\
+    ld.global.nc.v4.u32 {%r65, %r66, %r67, %r68}, [%rd13+1152];\n\
+    ld.global.nc.v4.u32 {%r69, %r70, %r71, %r72}, [%rd13+2048];\n\
+    ld.global.nc.v4.u32 {%r73, %r74, %r75, %r76}, [%rd13+2176];\n\
+    ld.global.nc.v4.u32 {%r77, %r78, %r79, %r80}, [%rd13+3072];\n\
+    ld.global.nc.v4.u32 {%r81, %r82, %r83, %r84}, [%rd13+3200];\n\
+    mov.f32             %f33, %f207;\n\
+    sub.f32             %f208, %f51, %f207;\n\
+    ex2.approx.ftz.f32  %f209, %f208;\n\
+    mul.f32             %f34, %f34, %f209;\n\
+    mul.f32             %f35, %f35, %f209;\n\
+    mul.f32             %f36, %f36, %f209;\n\
+    mul.f32             %f37, %f37, %f209;\n\
+    mul.f32             %f38, %f38, %f209;\n\
+    mul.f32             %f39, %f39, %f209;\n\
+    mul.f32             %f40, %f40, %f209;\n\
+    mul.f32             %f41, %f41, %f209;\n\
+    mul.f32             %f42, %f42, %f209;\n\
+    mul.f32             %f43, %f43, %f209;\n\
+    mul.f32             %f44, %f44, %f209;\n\
+    mul.f32             %f45, %f45, %f209;\n\
+    mul.f32             %f46, %f46, %f209;\n\
+    mul.f32             %f47, %f47, %f209;\n\
+    mul.f32             %f48, %f48, %f209;\n\
 "
 "\
-  cvt.f32.f16 %f248, %h194;\n  mov.b32   {%h195, %h196}, %r70;\n  cvt.f32.f16 %f249, %h195;\n\
-  mov.b32   {%h197, %h198}, %r70;\n  cvt.f32.f16 %f250, %h198;\n  mov.b32   {%h199, %h200}, %r71;\n\
-  cvt.f32.f16 %f251, %h199;\n  mov.b32   {%h201, %h202}, %r71;\n  cvt.f32.f16 %f252, %h202;\n\
-  mov.b32   {%h203, %h204}, %r72;\n  cvt.f32.f16 %f253, %h203;\n  mov.b32   {%h205, %h206}, %r72;\n\
-  cvt.f32.f16 %f254, %h206;\n  mov.b32   {%h207, %h208}, %r73;\n  cvt.f32.f16 %f255, %h207;\n\
-  mov.b32   {%h209, %h210}, %r73;\n  cvt.f32.f16 %f256, %h210;\n  mov.b32   {%h211, %h212}, %r74;\n\
-  cvt.f32.f16 %f257, %h211;\n  mov.b32   {%h213, %h214}, %r74;\n  cvt.f32.f16 %f258, %h214;\n\
-  mov.b32   {%h215, %h216}, %r75;\n  cvt.f32.f16 %f259, %h215;\n  mov.b32   {%h217, %h218}, %r75;\n\
-  cvt.f32.f16 %f260, %h218;\n  mov.b32   {%h219, %h220}, %r76;\n  cvt.f32.f16 %f261, %h219;\n\
-  mov.b32   {%h221, %h222}, %r76;\n  cvt.f32.f16 %f262, %h222;\n  mov.b32   {%h223, %h224}, %r69;\n\
-  cvt.f32.f16 %f263, %h223;\n  fma.rn.f32 %f35, %f247, %f263, %f35;\n\
-  fma.rn.f32 %f36, %f247, %f248, %f36;\n  fma.rn.f32 %f37, %f247, %f249, %f37;\n\
-  fma.rn.f32 %f38, %f247, %f250, %f38;\n  fma.rn.f32 %f39, %f247, %f251, %f39;\n\
-  fma.rn.f32 %f40, %f247, %f252, %f40;\n  fma.rn.f32 %f41, %f247, %f253, %f41;\n\
-  fma.rn.f32 %f42, %f247, %f254, %f42;\n  fma.rn.f32 %f43, %f247, %f255, %f43;\n\
-  fma.rn.f32 %f44, %f247, %f256, %f44;\n  fma.rn.f32 %f45, %f247, %f257, %f45;\n\
-  fma.rn.f32 %f46, %f247, %f258, %f46;\n  fma.rn.f32 %f47, %f247, %f259, %f47;\n\
-  fma.rn.f32 %f48, %f247, %f260, %f48;\n  fma.rn.f32 %f49, %f247, %f261, %f49;\n\
-  fma.rn.f32 %f50, %f247, %f262, %f50;\n  sub.f32   %f264, %f206, %f33;\n\
-  ex2.approx.ftz.f32 %f265, %f264;\n  add.f32   %f34, %f34, %f265;\n  mov.b32   {%h225, %h226}, %r77;\n\
-  cvt.f32.f16 %f266, %h226;\n  mov.b32   {%h227, %h228}, %r78;\n  cvt.f32.f16 %f267, %h227;\n\
-  mov.b32   {%h229, %h230}, %r78;\n  cvt.f32.f16 %f268, %h230;\n  mov.b32   {%h231, %h232}, %r79;\n\
-  cvt.f32.f16 %f269, %h231;\n  mov.b32   {%h233, %h234}, %r79;\n  cvt.f32.f16 %f270, %h234;\n\
-  mov.b32   {%h235, %h236}, %r80;\n  cvt.f32.f16 %f271, %h235;\n  mov.b32   {%h237, %h238}, %r80;\n\
-  cvt.f32.f16 %f272, %h238;\n  mov.b32   {%h239, %h240}, %r81;\n  cvt.f32.f16 %f273, %h239;\n\
-  mov.b32   {%h241, %h242}, %r81;\n  cvt.f32.f16 %f274, %h242;\n  mov.b32   {%h243, %h244}, %r82;\n\
-  cvt.f32.f16 %f275, %h243;\n  mov.b32   {%h245, %h246}, %r82;\n  cvt.f32.f16 %f276, %h246;\n\
-  mov.b32   {%h247, %h248}, %r83;\n  cvt.f32.f16 %f277, %h247;\n  mov.b32   {%h249, %h250}, %r83;\n\
-  cvt.f32.f16 %f278, %h250;\n  mov.b32   {%h251, %h252}, %r84;\n  cvt.f32.f16 %f279, %h251;\n\
-  mov.b32   {%h253, %h254}, %r84;\n  cvt.f32.f16 %f280, %h254;\n  mov.b32   {%h255, %h256}, %r77;\n\
-  cvt.f32.f16 %f281, %h255;\n  fma.rn.f32 %f35, %f265, %f281, %f35;\n\
-  fma.rn.f32 %f36, %f265, %f266, %f36;\n  fma.rn.f32 %f37, %f265, %f267, %f37;\n\
-  fma.rn.f32 %f38, %f265, %f268, %f38;\n  fma.rn.f32 %f39, %f265, %f269, %f39;\n\
-  fma.rn.f32 %f40, %f265, %f270, %f40;\n  fma.rn.f32 %f41, %f265, %f271, %f41;\n\
-  fma.rn.f32 %f42, %f265, %f272, %f42;\n  fma.rn.f32 %f43, %f265, %f273, %f43;\n\
-  fma.rn.f32 %f44, %f265, %f274, %f44;\n  fma.rn.f32 %f45, %f265, %f275, %f45;\n\
-  fma.rn.f32 %f46, %f265, %f276, %f46;\n  fma.rn.f32 %f47, %f265, %f277, %f47;\n\
-  fma.rn.f32 %f48, %f265, %f278, %f48;\n  fma.rn.f32 %f49, %f265, %f279, %f49;\n\
-  fma.rn.f32 %f50, %f265, %f280, %f50;\n  add.u64   %rd12, %rd12, 4096;\n\
-  add.u64   %rd13, %rd13, 4096;\n  add.u32   %r20, %r20, 1;\n  setp.lt.u32 %p2, %r20, %r18;\n\
-  @%p2 bra  $turn_loop;\n\n$turn_done:\n\n  // attend: the positions left over, one a group\n\
-  mad.lo.u32 %r85, %r18, 16, %r14;\n  setp.lt.u32 %p3, %r85, %r16;\n  @!%p3 bra $rest_done;\n\n\
-$rest_loop:\n  .pragma \"nounroll\";\n  add.u32   %r86, %r85, %r7;\n  sub.u32   %r87, %r16, 1;\n\
-  min.u32   %r88, %r86, %r87;\n  mul.wide.u32 %rd17, %r88, 256;\n  setp.le.u32 %p4, %r86, %r87;\n\
-  add.u64   %rd12, %rd16, %rd17;\n  add.u64   %rd13, %rd14, %rd17;\n  mov.f32   %f282, %f33;\n\
-  ld.global.nc.v4.u32 {%r89, %r90, %r91, %r92}, [%rd12+128];\n  mov.b32   {%h257, %h258}, %r92;\n\
-  cvt.f32.f16 %f283, %h258;\n  mov.b32   {%h259, %h260}, %r92;\n  cvt.f32.f16 %f284, %h259;\n\
-  mov.b32   {%h261, %h262}, %r91;\n  cvt.f32.f16 %f285, %h262;\n  mov.b32   {%h263, %h264}, %r91;\n\
-  cvt.f32.f16 %f286, %h263;\n  mov.b32   {%h265, %h266}, %r90;\n  cvt.f32.f16 %f287, %h266;\n\
-  mov.b32   {%h267, %h268}, %r90;\n  cvt.f32.f16 %f288, %h267;\n  mov.b32   {%h269, %h270}, %r89;\n\
-  cvt.f32.f16 %f289, %h270;\n  mov.b32   {%h271, %h272}, %r89;\n  cvt.f32.f16 %f290, %h271;\n\
-  ld.global.nc.v4.u32 {%r93, %r94, %r95, %r96}, [%rd12];\n  mov.b32   {%h273, %h274}, %r96;\n\
-  cvt.f32.f16 %f291, %h274;\n  mov.b32   {%h275, %h276}, %r96;\n  cvt.f32.f16 %f292, %h275;\n\
-  mov.b32   {%h277, %h278}, %r95;\n  cvt.f32.f16 %f293, %h278;\n  mov.b32   {%h279, %h280}, %r95;\n\
-  cvt.f32.f16 %f294, %h279;\n  mov.b32   {%h281, %h282}, %r94;\n  cvt.f32.f16 %f295, %h282;\n\
-  mov.b32   {%h283, %h284}, %r94;\n  cvt.f32.f16 %f296, %h283;\n  mov.b32   {%h285, %h286}, %r93;\n\
-  cvt.f32.f16 %f297, %h286;\n  mov.b32   {%h287, %h288}, %r93;\n  cvt.f32.f16 %f298, %h287;\n\
-  mul.f32   %f299, %f5, %f298;\n  fma.rn.f32 %f300, %f6, %f297, %f299;\n\
-  fma.rn.f32 %f301, %f7, %f296, %f300;\n  fma.rn.f32 %f302, %f8, %f295, %f301;\n\
-  fma.rn.f32 %f303, %f13, %f294, %f302;\n  fma.rn.f32 %f304, %f14, %f293, %f303;\n\
-  fma.rn.f32 %f305, %f15, %f292, %f304;\n  fma.rn.f32 %f306, %f16, %f291, %f305;\n\
-  fma.rn.f32 %f307, %f21, %f290, %f306;\n  fma.rn.f32 %f308, %f22, %f289, %f307;\n\
-  fma.rn.f32 %f309, %f23, %f288, %f308;\n  fma.rn.f32 %f310, %f24, %f287, %f309;\n\
-  fma.rn.f32 %f311, %f29, %f286, %f310;\n  fma.rn.f32 %f312, %f30, %f285, %f311;\n\
-  fma.rn.f32 %f313, %f31, %f284, %f312;\n  fma.rn.f32 %f314, %f32, %f283, %f313;\n\
-  shfl.sync.bfly.b32 %f315, %f314, 4, 31, 0xFFFFFFFF;\n  add.f32   %f316, %f314, %f315;\n\
-  shfl.sync.bfly.b32 %f317, %f316, 2, 31, 0xFFFFFFFF;\n  add.f32   %f318, %f316, %f317;\n\
-  shfl.sync.bfly.b32 %f319, %f318, 1, 31, 0xFFFFFFFF;\n  add.f32   %f320, %f318, %f319;\n\
-  selp.f32  %f321, %f320, 0fFF800000, %p4;\n  max.f32   %f322, %f282, %f321;\n\
-  ld.global.nc.v4.u32 {%r97, %r98, %r99, %r100}, [%rd13];\n\
-  ld.global.nc.v4.u32 {%r101, %r102, %r103, %r104}, [%rd13+128];\n  mov.f32   %f33, %f322;\n\
-  sub.f32   %f323, %f282, %f322;\n  ex2.approx.ftz.f32 %f324, %f323;\n  mul.f32   %f34, %f34, %f324;\n\
-  mul.f32   %f35, %f35, %f324;\n  mul.f32   %f36, %f36, %f324;\n  mul.f32   %f37, %f37, %f324;\n\
-  mul.f32   %f38, %f38, %f324;\n  mul.f32   %f39, %f39, %f324;\n  mul.f32   %f40, %f40, %f324;\n\
-  mul.f32   %f41, %f41, %f324;\n  mul.f32   %f42, %f42, %f324;\n  mul.f32   %f43, %f43, %f324;\n\
-  mul.f32   %f44, %f44, %f324;\n  mul.f32   %f45, %f45, %f324;\n  mul.f32   %f46, %f46, %f324;\n\
-  mul.f32   %f47, %f47, %f324;\n  mul.f32   %f48, %f48, %f324;\n  mul.f32   %f49, %f49, %f324;\n\
-  mul.f32   %f50, %f50, %f324;\n  sub.f32   %f325, %f321, %f33;\n  ex2.approx.ftz.f32 %f326, %f325;\n\
-  add.f32   %f34, %f34, %f326;\n  mov.b32   {%h289, %h290}, %r97;\n  cvt.f32.f16 %f327, %h290;\n\
-  mov.b32   {%h291, %h292}, %r98;\n  cvt.f32.f16 %f328, %h291;\n  mov.b32   {%h293, %h294}, %r98;\n\
-  cvt.f32.f16 %f329, %h294;\n  mov.b32   {%h295, %h296}, %r99;\n  cvt.f32.f16 %f330, %h295;\n\
-  mov.b32   {%h297, %h298}, %r99;\n  cvt.f32.f16 %f331, %h298;\n  mov.b32   {%h299, %h300}, %r100;\n\
-  cvt.f32.f16 %f332, %h299;\n  mov.b32   {%h301, %h302}, %r100;\n  cvt.f32.f16 %f333, %h302;\n\
-  mov.b32   {%h303, %h304}, %r101;\n  cvt.f32.f16 %f334, %h303;\n  mov.b32   {%h305, %h306}, %r101;\n\
-  cvt.f32.f16 %f335, %h306;\n  mov.b32   {%h307, %h308}, %r102;\n  cvt.f32.f16 %f336, %h307;\n\
-  mov.b32   {%h309, %h310}, %r102;\n  cvt.f32.f16 %f337, %h310;\n  mov.b32   {%h311, %h312}, %r103;\n\
-  cvt.f32.f16 %f338, %h311;\n  mov.b32   {%h313, %h314}, %r103;\n  cvt.f32.f16 %f339, %h314;\n\
-  mov.b32   {%h315, %h316}, %r104;\n  cvt.f32.f16 %f340, %h315;\n  mov.b32   {%h317, %h318}, %r104;\n\
-  cvt.f32.f16 %f341, %h318;\n  mov.b32   {%h319, %h320}, %r97;\n  cvt.f32.f16 %f342, %h319;\n\
-  fma.rn.f32 %f35, %f326, %f342, %f35;\n  fma.rn.f32 %f36, %f326, %f327, %f36;\n\
-  fma.rn.f32 %f37, %f326, %f328, %f37;\n  fma.rn.f32 %f38, %f326, %f329, %f38;\n\
-  fma.rn.f32 %f39, %f326, %f330, %f39;\n\
+    mul.f32             %f49, %f49, %f209;\n\
+    mul.f32             %f50, %f50, %f209;\n\
+    sub.f32             %f210, %f89, %f33;\n\
+    ex2.approx.ftz.f32  %f211, %f210;\n\
+    add.f32             %f34, %f34, %f211;\n\
+    mov.b32             {%h129, %h130}, %r53;\n\
+    cvt.f32.f16         %f212, %h130;\n\
+    mov.b32             {%h131, %h132}, %r54;\n\
+    cvt.f32.f16         %f213, %h131;\n\
+    mov.b32             {%h133, %h134}, %r54;\n\
+    cvt.f32.f16         %f214, %h134;\n\
+    mov.b32             {%h135, %h136}, %r55;\n\
+    cvt.f32.f16         %f215, %h135;\n\
+    mov.b32             {%h137, %h138}, %r55;\n\
+    cvt.f32.f16         %f216, %h138;\n\
+    mov.b32             {%h139, %h140}, %r56;\n\
+    cvt.f32.f16         %f217, %h139;\n\
+    mov.b32             {%h141, %h142}, %r56;\n\
+    cvt.f32.f16         %f218, %h142;\n\
+    mov.b32             {%h143, %h144}, %r57;\n\
+    cvt.f32.f16         %f219, %h143;\n\
+    mov.b32             {%h145, %h146}, %r57;\n\
+    cvt.f32.f16         %f220, %h146;\n\
+    mov.b32             {%h147, %h148}, %r58;\n\
+    cvt.f32.f16         %f221, %h147;\n\
+    mov.b32             {%h149, %h150}, %r58;\n\
+    cvt.f32.f16         %f222, %h150;\n\
+    mov.b32             {%h151, %h152}, %r59;\n\
+    cvt.f32.f16         %f223, %h151;\n\
+    mov.b32             {%h153, %h154}, %r59;\n\
+    cvt.f32.f16         %f224, %h154;\n\
+    mov.b32             {%h155, %h156}, %r60;\n\
+    cvt.f32.f16         %f225, %h155;\n\
+    mov.b32             {%h157, %h158}, %r60;\n\
+    cvt.f32.f16         %f226, %h158;\n\
+    mov.b32             {%h159, %h160}, %r53;\n\
+    cvt.f32.f16         %f227, %h159;\n\
+    fma.rn.f32          %f35, %f211, %f227, %f35;\n\
+    fma.rn.f32          %f36, %f211, %f212, %f36;\n\
+    fma.rn.f32          %f37, %f211, %f213, %f37;\n\
+    fma.rn.f32          %f38, %f211, %f214, %f38;\n\
+    fma.rn.f32          %f39, %f211, %f215, %f39;\n\
+    fma.rn.f32          %f40, %f211, %f216, %f40;\n\
+    fma.rn.f32          %f41, %f211, %f217, %f41;\n\
+    fma.rn.f32          %f42, %f211, %f218, %f42;\n\
+    fma.rn.f32          %f43, %f211, %f219, %f43;\n\
+    fma.rn.f32          %f44, %f211, %f220, %f44;\n\
+    fma.rn.f32          %f45, %f211, %f221, %f45;\n\
+    fma.rn.f32          %f46, %f211, %f222, %f46;\n\
+    fma.rn.f32          %f47, %f211, %f223, %f47;\n\
+    fma.rn.f32          %f48, %f211, %f224, %f48;\n\
+    fma.rn.f32          %f49, %f211, %f225, %f49;\n\
+    fma.rn.f32          %f50, %f211, %f226, %f50;\n\
+    sub.f32             %f228, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f229, %f228;\n\
+    add.f32             %f34, %f34, %f229;\n\
+    mov.b32             {%h161, %h162}, %r61;\n\
+    cvt.f32.f16         %f230, %h162;\n\
+    mov.b32             {%h163, %h164}, %r62;\n\
+    cvt.f32.f16         %f231, %h163;\n\
+    mov.b32             {%h165, %h166}, %r62;\n\
+    cvt.f32.f16         %f232, %h166;\n\
+    mov.b32             {%h167, %h168}, %r63;\n\
+    cvt.f32.f16         %f233, %h167;\n\
+    mov.b32             {%h169, %h170}, %r63;\n\
+    cvt.f32.f16         %f234, %h170;\n\
+    mov.b32             {%h171, %h172}, %r64;\n\
+    cvt.f32.f16         %f235, %h171;\n\
+    mov.b32             {%h173, %h174}, %r64;\n\
+    cvt.f32.f16         %f236, %h174;\n\
+    mov.b32             {%h175, %h176}, %r65;\n\
+    cvt.f32.f16         %f237, %h175;\n\
+    mov.b32             {%h177, %h178}, %r65;\n\
+    cvt.f32.f16         %f238, %h178;\n\
+    mov.b32             {%h179, %h180}, %r66;\n\
+    cvt.f32.f16         %f239, %h179;\n\
+    mov.b32             {%h181, %h182}, %r66;\n\
+    cvt.f32.f16         %f240, %h182;\n\
+    mov.b32             {%h183, %h184}, %r67;\n\
+    cvt.f32.f16         %f241, %h183;\n\
+    mov.b32             {%h185, %h186}, %r67;\n\
+    cvt.f32.f16         %f242, %h186;\n\
+    mov.b32             {%h187, %h188}, %r68;\n\
+    cvt.f32.f16         %f243, %h187;\n\
+    mov.b32             {%h189, %h190}, %r68;\n\
+    cvt.f32.f16         %f244, %h190;\n\
+    mov.b32             {%h191, %h192}, %r61;\n\
+    cvt.f32.f16         %f245, %h191;\n\
+    fma.rn.f32          %f35, %f229, %f245, %f35;\n\
+    fma.rn.f32          %f36, %f229, %f230, %f36;\n\
+    fma.rn.f32          %f37, %f229, %f231, %f37;\n\
+    fma.rn.f32          %f38, %f229, %f232, %f38;\n\
+    fma.rn.f32          %f39, %f229, %f233, %f39;\n\
+    fma.rn.f32          %f40, %f229, %f234, %f40;\n\
+    fma.rn.f32          %f41, %f229, %f235, %f41;\n\
+    fma.rn.f32          %f42, %f229, %f236, %f42;\n\
+    fma.rn.f32          %f43, %f229, %f237, %f43;\n\
+    fma.rn.f32          %f44, %f229, %f238, %f44;\n\
+    fma.rn.f32          %f45, %f229, %f239, %f45;\n\
+    fma.rn.f32          %f46, %f229, %f240, %f46;\n\
+    fma.rn.f32          %f47, %f229, %f241, %f47;\n\
+    fma.rn.f32          %f48, %f229, %f242, %f48;\n\
+    fma.rn.f32          %f49, %f229, %f243, %f49;\n\
+    fma.rn.f32          %f50, %f229, %f244, %f50;\n\
+    sub.f32             %f246, %f167, %f33;\n\
+    ex2.approx.ftz.f32  %f247, %f246;\n\
+    add.f32             %f34, %f34, %f247;\n\
+    mov.b32             {%h193, %h194}, %r69;\n\
+    cvt.f32.f16         %f248, %h194;\n\
+    mov.b32             {%h195, %h196}, %r70;\n\
+    cvt.f32.f16         %f249, %h195;\n\
+    mov.b32             {%h197, %h198}, %r70;\n\
+    cvt.f32.f16         %f250, %h198;\n\
+    mov.b32             {%h199, %h200}, %r71;\n\
+    cvt.f32.f16         %f251, %h199;\n\
+    mov.b32             {%h201, %h202}, %r71;\n\
+    cvt.f32.f16         %f252, %h202;\n\
+    mov.b32             {%h203, %h204}, %r72;\n\
+    cvt.f32.f16         %f253, %h203;\n\
+    mov.b32             {%h205, %h206}, %r72;\n\
+    cvt.f32.f16         %f254, %h206;\n\
+    mov.b32             {%h207, %h208}, %r73;\n\
+    cvt.f32.f16         %f255, %h207;\n\
+    mov.b32             {%h209, %h210}, %r73;\n\
+    cvt.f32.f16         %f256, %h210;\n\
+    mov.b32             {%h211, %h212}, %r74;\n\
+    cvt.f32.f16         %f257, %h211;\n\
+    mov.b32             {%h213, %h214}, %r74;\n\
+    cvt.f32.f16         %f258, %h214;\n\
+    mov.b32             {%h215, %h216}, %r75;\n\
+    cvt.f32.f16         %f259, %h215;\n\
+    mov.b32             {%h217, %h218}, %r75;\n\
+    cvt.f32.f16         %f260, %h218;\n\
+    mov.b32             {%h219, %h220}, %r76;\n\
+    cvt.f32.f16         %f261, %h219;\n\
+    mov.b32             {%h221, %h222}, %r76;\n\
+    cvt.f32.f16         %f262, %h222;\n\
+    mov.b32             {%h223, %h224}, %r69;\n\
+    cvt.f32.f16         %f263, %h223;\n\
+    fma.rn.f32          %f35, %f247, %f263, %f35;\n\
+    fma.rn.f32          %f36, %f247, %f248, %f36;\n\
+    fma.rn.f32          %f37, %f247, %f249, %f37;\n\
+    fma.rn.f32          %f38, %f247, %f250, %f38;\n\
+    fma.rn.f32          %f39, %f247, %f251, %f39;\n\
+    fma.rn.f32          %f40, %f247, %f252, %f40;\n\
+    fma.rn.f32          %f41, %f247, %f253, %f41;\n\
+    fma.rn.f32          %f42, %f247, %f254, %f42;\n\
+    fma.rn.f32          %f43, %f247, %f255, %f43;\n\
+    fma.rn.f32          %f44, %f247, %f256, %f44;\n\
+    fma.rn.f32          %f45, %f247, %f257, %f45;\n\
+    fma.rn.f32          %f46, %f247, %f258, %f46;\n\
+    fma.rn.f32          %f47, %f247, %f259, %f47;\n\
+    fma.rn.f32          %f48, %f247, %f260, %f48;\n\
+    fma.rn.f32          %f49, %f247, %f261, %f49;\n\
+    fma.rn.f32          %f50, %f247, %f262, %f50;\n\
+    sub.f32             %f264, %f206, %f33;\n\
+    ex2.approx.ftz.f32  %f265, %f264;\n\
+    add.f32             %f34, %f34, %f265;\n\
+    mov.b32             {%h225, %h226}, %r77;\n\
+    cvt.f32.f16         %f266, %h226;\n\
+    mov.b32             {%h227, %h228}, %r78;\n\
+    cvt.f32.f16         %f267, %h227;\n\
+    mov.b32             {%h229, %h230}, %r78;\n\
+    cvt.f32.f16         %f268, %h230;\n\
+    mov.b32             {%h231, %h232}, %r79;\n\
+    cvt.f32.f16         %f269, %h231;\n\
+    mov.b32             {%h233, %h234}, %r79;\n\
+    cvt.f32.f16         %f270, %h234;\n\
+    mov.b32             {%h235, %h236}, %r80;\n\
+    cvt.f32.f16         %f271, %h235;\n\
+    mov.b32             {%h237, %h238}, %r80;\n\
+    cvt.f32.f16         %f272, %h238;\n\
+    mov.b32             {%h239, %h240}, %r81;\n\
+    cvt.f32.f16         %f273, %h239;\n\
+    mov.b32             {%h241, %h242}, %r81;\n\
+    cvt.f32.f16         %f274, %h242;\n\
+    mov.b32             {%h243, %h244}, %r82;\n\
+    cvt.f32.f16         %f275, %h243;\n\
+    mov.b32             {%h245, %h246}, %r82;\n\
+    cvt.f32.f16         %f276, %h246;\n\
+    mov.b32             {%h247, %h248}, %r83;\n\
 "
 "\
-  fma.rn.f32 %f40, %f326, %f331, %f40;\n  fma.rn.f32 %f41, %f326, %f332, %f41;\n\
-  fma.rn.f32 %f42, %f326, %f333, %f42;\n  fma.rn.f32 %f43, %f326, %f334, %f43;\n\
-  fma.rn.f32 %f44, %f326, %f335, %f44;\n  fma.rn.f32 %f45, %f326, %f336, %f45;\n\
-  fma.rn.f32 %f46, %f326, %f337, %f46;\n  fma.rn.f32 %f47, %f326, %f338, %f47;\n\
-  fma.rn.f32 %f48, %f326, %f339, %f48;\n  fma.rn.f32 %f49, %f326, %f340, %f49;\n\
-  fma.rn.f32 %f50, %f326, %f341, %f50;\n  add.u32   %r85, %r85, 4;\n  setp.lt.u32 %p5, %r85, %r16;\n\
-  @%p5 bra  $rest_loop;\n\n$rest_done:\n\n  // merge the groups of lanes\n\
-  shfl.sync.bfly.b32 %f343, %f33, 8, 31, 0xFFFFFFFF;\n  max.f32   %f344, %f33, %f343;\n\
-  sub.f32   %f345, %f33, %f344;\n  ex2.approx.ftz.f32 %f346, %f345;\n  mul.f32   %f34, %f34, %f346;\n\
-  mul.f32   %f35, %f35, %f346;\n  mul.f32   %f36, %f36, %f346;\n  mul.f32   %f37, %f37, %f346;\n\
-  mul.f32   %f38, %f38, %f346;\n  mul.f32   %f39, %f39, %f346;\n  mul.f32   %f40, %f40, %f346;\n\
-  mul.f32   %f41, %f41, %f346;\n  mul.f32   %f42, %f42, %f346;\n  mul.f32   %f43, %f43, %f346;\n\
-  mul.f32   %f44, %f44, %f346;\n  mul.f32   %f45, %f45, %f346;\n  mul.f32   %f46, %f46, %f346;\n\
-  mul.f32   %f47, %f47, %f346;\n  mul.f32   %f48, %f48, %f346;\n  mul.f32   %f49, %f49, %f346;\n\
-  mul.f32   %f50, %f50, %f346;\n  mov.f32   %f33, %f344;\n\
-  shfl.sync.bfly.b32 %f347, %f34, 8, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f347;\n\
-  shfl.sync.bfly.b32 %f348, %f35, 8, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f348;\n\
-  shfl.sync.bfly.b32 %f349, %f36, 8, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f349;\n\
-  shfl.sync.bfly.b32 %f350, %f37, 8, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f350;\n\
-  shfl.sync.bfly.b32 %f351, %f38, 8, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f351;\n\
-  shfl.sync.bfly.b32 %f352, %f39, 8, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f352;\n\
-  shfl.sync.bfly.b32 %f353, %f40, 8, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f353;\n\
-  shfl.sync.bfly.b32 %f354, %f41, 8, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f354;\n\
-  shfl.sync.bfly.b32 %f355, %f42, 8, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f355;\n\
-  shfl.sync.bfly.b32 %f356, %f43, 8, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f356;\n\
-  shfl.sync.bfly.b32 %f357, %f44, 8, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f357;\n\
-  shfl.sync.bfly.b32 %f358, %f45, 8, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f358;\n\
-  shfl.sync.bfly.b32 %f359, %f46, 8, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f359;\n\
-  shfl.sync.bfly.b32 %f360, %f47, 8, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f360;\n\
-  shfl.sync.bfly.b32 %f361, %f48, 8, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f361;\n\
-  shfl.sync.bfly.b32 %f362, %f49, 8, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f362;\n\
-  shfl.sync.bfly.b32 %f363, %f50, 8, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f363;\n\
-  shfl.sync.bfly.b32 %f364, %f33, 16, 31, 0xFFFFFFFF;\n  max.f32   %f365, %f33, %f364;\n\
-  sub.f32   %f366, %f33, %f365;\n  ex2.approx.ftz.f32 %f367, %f366;\n  mul.f32   %f34, %f34, %f367;\n\
-  mul.f32   %f35, %f35, %f367;\n  mul.f32   %f36, %f36, %f367;\n  mul.f32   %f37, %f37, %f367;\n\
-  mul.f32   %f38, %f38, %f367;\n  mul.f32   %f39, %f39, %f367;\n  mul.f32   %f40, %f40, %f367;\n\
-  mul.f32   %f41, %f41, %f367;\n  mul.f32   %f42, %f42, %f367;\n  mul.f32   %f43, %f43, %f367;\n\
-  mul.f32   %f44, %f44, %f367;\n  mul.f32   %f45, %f45, %f367;\n  mul.f32   %f46, %f46, %f367;\n\
-  mul.f32   %f47, %f47, %f367;\n  mul.f32   %f48, %f48, %f367;\n  mul.f32   %f49, %f49, %f367;\n\
-  mul.f32   %f50, %f50, %f367;\n  mov.f32   %f33, %f365;\n\
-  shfl.sync.bfly.b32 %f368, %f34, 16, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f368;\n\
-  shfl.sync.bfly.b32 %f369, %f35, 16, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f369;\n\
-  shfl.sync.bfly.b32 %f370, %f36, 16, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f370;\n\
-  shfl.sync.bfly.b32 %f371, %f37, 16, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f371;\n\
-  shfl.sync.bfly.b32 %f372, %f38, 16, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f372;\n\
-  shfl.sync.bfly.b32 %f373, %f39, 16, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f373;\n\
-  shfl.sync.bfly.b32 %f374, %f40, 16, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f374;\n\
-  shfl.sync.bfly.b32 %f375, %f41, 16, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f375;\n\
-  shfl.sync.bfly.b32 %f376, %f42, 16, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f376;\n\
-  shfl.sync.bfly.b32 %f377, %f43, 16, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f377;\n\
-  shfl.sync.bfly.b32 %f378, %f44, 16, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f378;\n\
-  shfl.sync.bfly.b32 %f379, %f45, 16, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f379;\n\
-  shfl.sync.bfly.b32 %f380, %f46, 16, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f380;\n\
-  shfl.sync.bfly.b32 %f381, %f47, 16, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f381;\n\
-  shfl.sync.bfly.b32 %f382, %f48, 16, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f382;\n\
-  shfl.sync.bfly.b32 %f383, %f49, 16, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f383;\n\
-  shfl.sync.bfly.b32 %f384, %f50, 16, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f384;\n\
-  mov.u32   %r105, partials;            // partials\n  mad.lo.u32 %r106, %r5, 528, %r105;\n\
-  mul.lo.u32 %r107, %r6, 32;\n  add.u32   %r108, %r106, %r107;\n  setp.eq.u32 %p6, %r7, 0;\n\
-  @!%p6 bra $skip_2;\n  st.shared.v4.f32 [%r108], {%f35, %f36, %f37, %f38};\n\
-  st.shared.v4.f32 [%r108+16], {%f39, %f40, %f41, %f42};\n\
-  st.shared.v4.f32 [%r108+256], {%f43, %f44, %f45, %f46};\n\
-  st.shared.v4.f32 [%r108+272], {%f47, %f48, %f49, %f50};\n  setp.eq.u32 %p7, %r6, 0;\n\
-  @!%p7 bra $skip;\n  st.shared.v4.f32 [%r106+512], {%f33, %f34, 0f00000000, 0f00000000};\n\n$skip:\n\n\
-$skip_2:\n  bar.sync  0;\n\n  // merge the warps\n  setp.eq.u32 %p8, %r5, 0;\n  @!%p8 bra $skip_3;\n\
-  mov.u32   %r109, %r3;                 // piece\n  setp.lt.u32 %p9, %r109, 32;\n\
-  @!%p9 bra $piece_done;\n\n$piece_loop:\n  .pragma \"nounroll\";\n  mov.f32   %f385, 0fFF7FFFFF;\n\
-  mov.f32   %f386, 0f00000000;\n  mov.f32   %f387, 0f00000000;\n  mov.f32   %f388, 0f00000000;\n\
-  mov.f32   %f389, 0f00000000;\n  mov.f32   %f390, 0f00000000;\n  mov.f32   %f391, %f385;\n\
-  mov.u32   %r110, partials;            // partials\n  ld.shared.v2.f32 {%f392, %f393}, [%r110+512];\n\
-  max.f32   %f394, %f391, %f392;\n  mov.u32   %r111, partials;            // partials\n\
-  add.u32   %r112, %r111, 528;\n  ld.shared.v2.f32 {%f395, %f396}, [%r112+512];\n\
-  max.f32   %f397, %f394, %f395;\n  mov.u32   %r113, partials;            // partials\n\
-  add.u32   %r114, %r113, 1056;\n  ld.shared.v2.f32 {%f398, %f399}, [%r114+512];\n\
-  max.f32   %f400, %f397, %f398;\n  mov.u32   %r115, partials;            // partials\n\
-  add.u32   %r116, %r115, 1584;\n  ld.shared.v2.f32 {%f401, %f402}, [%r116+512];\n\
-  max.f32   %f403, %f400, %f401;\n  mov.u32   %r117, partials;            // partials\n\
-  mad.lo.u32 %r118, %r109, 16, %r117;\n  ld.shared.v4.f32 {%f404, %f405, %f406, %f407}, [%r118];\n\
-  ld.shared.v4.f32 {%f408, %f409, %f410, %f411}, [%r118+528];\n\
-  ld.shared.v4.f32 {%f412, %f413, %f414, %f415}, [%r118+1056];\n\
-  ld.shared.v4.f32 {%f416, %f417, %f418, %f419}, [%r118+1584];\n  mov.f32   %f385, %f403;\n\
-  sub.f32   %f420, %f391, %f403;\n  ex2.approx.ftz.f32 %f421, %f420;\n\
-  mul.f32   %f386, %f386, %f421;\n  mul.f32   %f387, %f387, %f421;\n  mul.f32   %f388, %f388, %f421;\n\
-  mul.f32   %f389, %f389, %f421;\n  mul.f32   %f390, %f390, %f421;\n  sub.f32   %f422, %f392, %f385;\n\
-  ex2.approx.ftz.f32 %f423, %f422;\n  fma.rn.f32 %f386, %f423, %f393, %f386;\n\
-  fma.rn.f32 %f387, %f423, %f404, %f387;\n  fma.rn.f32 %f388, %f423, %f405, %f388;\n\
-  fma.rn.f32 %f389, %f423, %f406, %f389;\n  fma.rn.f32 %f390, %f423, %f407, %f390;\n\
-  sub.f32   %f424, %f395, %f385;\n  ex2.approx.ftz.f32 %f425, %f424;\n\
-  fma.rn.f32 %f386, %f425, %f396, %f386;\n  fma.rn.f32 %f387, %f425, %f408, %f387;\n\
-  fma.rn.f32 %f388, %f425, %f409, %f388;\n  fma.rn.f32 %f389, %f425, %f410, %f389;\n\
-  fma.rn.f32 %f390, %f425, %f411, %f390;\n  sub.f32   %f426, %f398, %f385;\n\
-  ex2.approx.ftz.f32 %f427, %f426;\n  fma.rn.f32 %f386, %f427, %f399, %f386;\n\
-  fma.rn.f32 %f387, %f427, %f412, %f387;\n  fma.rn.f32 %f388, %f427, %f413, %f388;\n\
-  fma.rn.f32 %f389, %f427, %f414, %f389;\n  fma.rn.f32 %f390, %f427, %f415, %f390;\n\
-  sub.f32   %f428, %f401, %f385;\n  ex2.approx.ftz.f32 %f429, %f428;\n\
-  fma.rn.f32 %f386, %f429, %f402, %f386;\n\
+    cvt.f32.f16         %f277, %h247;\n\
+    mov.b32             {%h249, %h250}, %r83;\n\
+    cvt.f32.f16         %f278, %h250;\n\
+    mov.b32             {%h251, %h252}, %r84;\n\
+    cvt.f32.f16         %f279, %h251;\n\
+    mov.b32             {%h253, %h254}, %r84;\n\
+    cvt.f32.f16         %f280, %h254;\n\
+    mov.b32             {%h255, %h256}, %r77;\n\
+    cvt.f32.f16         %f281, %h255;\n\
+    fma.rn.f32          %f35, %f265, %f281, %f35;\n\
+    fma.rn.f32          %f36, %f265, %f266, %f36;\n\
+    fma.rn.f32          %f37, %f265, %f267, %f37;\n\
+    fma.rn.f32          %f38, %f265, %f268, %f38;\n\
+    fma.rn.f32          %f39, %f265, %f269, %f39;\n\
+    fma.rn.f32          %f40, %f265, %f270, %f40;\n\
+    fma.rn.f32          %f41, %f265, %f271, %f41;\n\
+    fma.rn.f32          %f42, %f265, %f272, %f42;\n\
+    fma.rn.f32          %f43, %f265, %f273, %f43;\n\
+    fma.rn.f32          %f44, %f265, %f274, %f44;\n\
+    fma.rn.f32          %f45, %f265, %f275, %f45;\n\
+    fma.rn.f32          %f46, %f265, %f276, %f46;\n\
+    fma.rn.f32          %f47, %f265, %f277, %f47;\n\
+    fma.rn.f32          %f48, %f265, %f278, %f48;\n\
+    fma.rn.f32          %f49, %f265, %f279, %f49;\n\
+    fma.rn.f32          %f50, %f265, %f280, %f50;\n\
+    add.u64             %rd12, %rd12, 4096;\n\
+    add.u64             %rd13, %rd13, 4096;\n\
+    add.u32             %r20, %r20, 1;\n\
+    setp.lt.u32         %p2, %r20, %r18;\n\
+    @%p2 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
+    mad.lo.u32          %r85, %r18, 16, %r14;\n\
+    setp.lt.u32         %p3, %r85, %r16;\n\
+    @!%p3 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r86, %r85, %r7;\n\
+    sub.u32             %r87, %r16, 1;\n\
+    min.u32             %r88, %r86, %r87;\n\
+    mul.wide.u32        %rd17, %r88, 256;\n\
+    setp.le.u32         %p4, %r86, %r87;\n\
+    add.u64             %rd12, %rd16, %rd17;\n\
+    add.u64             %rd13, %rd14, %rd17;\n\
+    mov.f32             %f282, %f33;\n\
+    ld.global.nc.v4.u32 {%r89, %r90, %r91, %r92}, [%rd12+128];\n\
+    mov.b32             {%h257, %h258}, %r92;\n\
+    cvt.f32.f16         %f283, %h258;\n\
+    mov.b32             {%h259, %h260}, %r92;\n\
+    cvt.f32.f16         %f284, %h259;\n\
+    mov.b32             {%h261, %h262}, %r91;\n\
+    cvt.f32.f16         %f285, %h262;\n\
+    mov.b32             {%h263, %h264}, %r91;\n\
+    cvt.f32.f16         %f286, %h263;\n\
+    mov.b32             {%h265, %h266}, %r90;\n\
+    cvt.f32.f16         %f287, %h266;\n\
+    mov.b32             {%h267, %h268}, %r90;\n\
+    cvt.f32.f16         %f288, %h267;\n\
+    mov.b32             {%h269, %h270}, %r89;\n\
+    cvt.f32.f16         %f289, %h270;\n\
+    mov.b32             {%h271, %h272}, %r89;\n\
+    cvt.f32.f16         %f290, %h271;\n\
+    ld.global.nc.v4.u32 {%r93, %r94, %r95, %r96}, [%rd12];\n\
+    mov.b32             {%h273, %h274}, %r96;\n\
+    cvt.f32.f16         %f291, %h274;\n\
+    mov.b32             {%h275, %h276}, %r96;\n\
+    cvt.f32.f16         %f292, %h275;\n\
+    mov.b32             {%h277, %h278}, %r95;\n\
+    cvt.f32.f16         %f293, %h278;\n\
+    mov.b32             {%h279, %h280}, %r95;\n\
+    cvt.f32.f16         %f294, %h279;\n\
+    mov.b32             {%h281, %h282}, %r94;\n\
+    cvt.f32.f16         %f295, %h282;\n\
+    mov.b32             {%h283, %h284}, %r94;\n\
+    cvt.f32.f16         %f296, %h283;\n\
+    mov.b32             {%h285, %h286}, %r93;\n\
+    cvt.f32.f16         %f297, %h286;\n\
+    mov.b32             {%h287, %h288}, %r93;\n\
+    cvt.f32.f16         %f298, %h287;\n\
+    mul.f32             %f299, %f5, %f298;\n\
+    fma.rn.f32          %f300, %f6, %f297, %f299;\n\
+    fma.rn.f32          %f301, %f7, %f296, %f300;\n\
+    fma.rn.f32          %f302, %f8, %f295, %f301;\n\
+    fma.rn.f32          %f303, %f13, %f294, %f302;\n\
+    fma.rn.f32          %f304, %f14, %f293, %f303;\n\
+    fma.rn.f32          %f305, %f15, %f292, %f304;\n\
+    fma.rn.f32          %f306, %f16, %f291, %f305;\n\
+    fma.rn.f32          %f307, %f21, %f290, %f306;\n\
+    fma.rn.f32          %f308, %f22, %f289, %f307;\n\
+    fma.rn.f32          %f309, %f23, %f288, %f308;\n\
+    fma.rn.f32          %f310, %f24, %f287, %f309;\n\
+    fma.rn.f32          %f311, %f29, %f286, %f310;\n\
+    fma.rn.f32          %f312, %f30, %f285, %f311;\n\
+    fma.rn.f32          %f313, %f31, %f284, %f312;\n\
+    fma.rn.f32          %f314, %f32, %f283, %f313;\n\
+    shfl.sync.bfly.b32  %f315, %f314, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f316, %f314, %f315;\n\
+    shfl.sync.bfly.b32  %f317, %f316, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f318, %f316, %f317;\n\
+    shfl.sync.bfly.b32  %f319, %f318, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f320, %f318, %f319;\n\
+    selp.f32            %f321, %f320, 0fFF800000, %p4;\n\
+    max.f32             %f322, %f282, %f321;\n\
+    ld.global.nc.v4.u32 {%r97, %r98, %r99, %r100}, [%rd13];\n\
+    ld.global.nc.v4.u32 {%r101, %r102, %r103, %r104}, [%rd13+128];\n\
+    mov.f32             %f33, %f322;\n\
+    sub.f32             %f323, %f282, %f322;\n\
+    ex2.approx.ftz.f32  %f324, %f323;\n\
+    mul.f32             %f34, %f34, %f324;\n\
+    mul.f32             %f35, %f35, %f324;\n\
+    mul.f32             %f36, %f36, %f324;\n\
+    mul.f32             %f37, %f37, %f324;\n\
+    mul.f32             %f38, %f38, %f324;\n\
+    mul.f32             %f39, %f39, %f324;\n\
+    mul.f32             %f40, %f40, %f324;\n\
+    mul.f32             %f41, %f41, %f324;\n\
+    mul.f32             %f42, %f42, %f324;\n\
+    mul.f32             %f43, %f43, %f324;\n\
+    mul.f32             %f44, %f44, %f324;\n\
+    mul.f32             %f45, %f45, %f324;\n\
+    mul.f32             %f46, %f46, %f324;\n\
+    mul.f32             %f47, %f47, %f324;\n\
+    mul.f32             %f48, %f48, %f324;\n\
+    mul.f32             %f49, %f49, %f324;\n\
+    mul.f32             %f50, %f50, %f324;\n\
+    sub.f32             %f325, %f321, %f33;\n\
+    ex2.approx.ftz.f32  %f326, %f325;\n\
+    add.f32             %f34, %f34, %f326;\n\
+    mov.b32             {%h289, %h290}, %r97;\n\
+    cvt.f32.f16         %f327, %h290;\n\
+    mov.b32             {%h291, %h292}, %r98;\n\
+    cvt.f32.f16         %f328, %h291;\n\
+    mov.b32             {%h293, %h294}, %r98;\n\
+    cvt.f32.f16         %f329, %h294;\n\
+    mov.b32             {%h295, %h296}, %r99;\n\
+    cvt.f32.f16         %f330, %h295;\n\
+    mov.b32             {%h297, %h298}, %r99;\n\
+    cvt.f32.f16         %f331, %h298;\n\
+    mov.b32             {%h299, %h300}, %r100;\n\
+    cvt.f32.f16         %f332, %h299;\n\
+    mov.b32             {%h301, %h302}, %r100;\n\
+    cvt.f32.f16         %f333, %h302;\n\
+    mov.b32             {%h303, %h304}, %r101;\n\
+    cvt.f32.f16         %f334, %h303;\n\
+    mov.b32             {%h305, %h306}, %r101;\n\
+    cvt.f32.f16         %f335, %h306;\n\
+    mov.b32             {%h307, %h308}, %r102;\n\
+    cvt.f32.f16         %f336, %h307;\n\
+    mov.b32             {%h309, %h310}, %r102;\n\
+    cvt.f32.f16         %f337, %h310;\n\
+    mov.b32             {%h311, %h312}, %r103;\n\
+    cvt.f32.f16         %f338, %h311;\n\
+    mov.b32             {%h313, %h314}, %r103;\n\
+    cvt.f32.f16         %f339, %h314;\n\
+    mov.b32             {%h315, %h316}, %r104;\n\
+    cvt.f32.f16         %f340, %h315;\n\
+    mov.b32             {%h317, %h318}, %r104;\n\
+    cvt.f32.f16         %f341, %h318;\n\
+    mov.b32             {%h319, %h320}, %r97;\n\
+    cvt.f32.f16         %f342, %h319;\n\
+    fma.rn.f32          %f35, %f326, %f342, %f35;\n\
+    fma.rn.f32          %f36, %f326, %f327, %f36;\n\
+    fma.rn.f32          %f37, %f326, %f328, %f37;\n\
+    fma.rn.f32          %f38, %f326, %f329, %f38;\n\
+    fma.rn.f32          %f39, %f326, %f330, %f39;\n\
+    fma.rn.f32          %f40, %f326, %f331, %f40;\n\
+    fma.rn.f32          %f41, %f326, %f332, %f41;\n\
+    fma.rn.f32          %f42, %f326, %f333, %f42;\n\
+    fma.rn.f32          %f43, %f326, %f334, %f43;\n\
+    fma.rn.f32          %f44, %f326, %f335, %f44;\n\
+    fma.rn.f32          %f45, %f326, %f336, %f45;\n\
+    fma.rn.f32          %f46, %f326, %f337, %f46;\n\
+    fma.rn.f32          %f47, %f326, %f338, %f47;\n\
+    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
+    fma.rn.f32          %f49, %f326, %f340, %f49;\n\
+    fma.rn.f32          %f50, %f326, %f341, %f50;\n\
+    add.u32             %r85, %r85, 4;\n\
+    setp.lt.u32         %p5, %r85, %r16;\n\
+    @%p5 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+\n\
 "
 "\
-  fma.rn.f32 %f387, %f429, %f416, %f387;\n  fma.rn.f32 %f388, %f429, %f417, %f388;\n\
-  fma.rn.f32 %f389, %f429, %f418, %f389;\n  fma.rn.f32 %f390, %f429, %f419, %f390;\n\
-  rcp.rn.f32 %f430, %f386;\n  setp.gt.f32 %p10, %f386, 0f00000000;\n\
-  selp.f32  %f431, %f430, 0f00000000, %p10;\n  mul.f32   %f432, %f387, %f431;\n\
-  mul.f32   %f433, %f388, %f431;\n  mul.f32   %f434, %f389, %f431;\n  mul.f32   %f435, %f390, %f431;\n\
-  mad.wide.u32 %rd18, %r4, 512, %rd1;\n  mad.wide.u32 %rd19, %r109, 16, %rd18;\n\
-  st.global.v4.f32 [%rd19], {%f432, %f433, %f434, %f435};\n  add.u32   %r109, %r109, 32;\n\
-  setp.lt.u32 %p11, %r109, 32;\n  @%p11 bra $piece_loop;\n\n$piece_done:\n\n$skip_3:\n  ret;\n}\n\
+    // merge the groups of lanes\n\
+    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f344, %f33, %f343;\n\
+    sub.f32             %f345, %f33, %f344;\n\
+    ex2.approx.ftz.f32  %f346, %f345;\n\
+    mul.f32             %f34, %f34, %f346;\n\
+    mul.f32             %f35, %f35, %f346;\n\
+    mul.f32             %f36, %f36, %f346;\n\
+    mul.f32             %f37, %f37, %f346;\n\
+    mul.f32             %f38, %f38, %f346;\n\
+    mul.f32             %f39, %f39, %f346;\n\
+    mul.f32             %f40, %f40, %f346;\n\
+    mul.f32             %f41, %f41, %f346;\n\
+    mul.f32             %f42, %f42, %f346;\n\
+    mul.f32             %f43, %f43, %f346;\n\
+    mul.f32             %f44, %f44, %f346;\n\
+    mul.f32             %f45, %f45, %f346;\n\
+    mul.f32             %f46, %f46, %f346;\n\
+    mul.f32             %f47, %f47, %f346;\n\
+    mul.f32             %f48, %f48, %f346;\n\
+    mul.f32             %f49, %f49, %f346;\n\
+    mul.f32             %f50, %f50, %f346;\n\
+    mov.f32             %f33, %f344;\n\
+    shfl.sync.bfly.b32  %f347, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f347;\n\
+    shfl.sync.bfly.b32  %f348, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f348;\n\
+    shfl.sync.bfly.b32  %f349, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f349;\n\
+    shfl.sync.bfly.b32  %f350, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f350;\n\
+    shfl.sync.bfly.b32  %f351, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f351;\n\
+    shfl.sync.bfly.b32  %f352, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f352;\n\
+    shfl.sync.bfly.b32  %f353, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f353;\n\
+    shfl.sync.bfly.b32  %f354, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f354;\n\
+    shfl.sync.bfly.b32  %f355, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f355;\n\
+    shfl.sync.bfly.b32  %f356, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f356;\n\
+    shfl.sync.bfly.b32  %f357, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f357;\n\
+    shfl.sync.bfly.b32  %f358, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f358;\n\
+    shfl.sync.bfly.b32  %f359, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f359;\n\
+    shfl.sync.bfly.b32  %f360, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f360;\n\
+    shfl.sync.bfly.b32  %f361, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f361;\n\
+    shfl.sync.bfly.b32  %f362, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f362;\n\
+    shfl.sync.bfly.b32  %f363, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f363;\n\
+    shfl.sync.bfly.b32  %f364, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f365, %f33, %f364;\n\
+    sub.f32             %f366, %f33, %f365;\n\
+    ex2.approx.ftz.f32  %f367, %f366;\n\
+    mul.f32             %f34, %f34, %f367;\n\
+    mul.f32             %f35, %f35, %f367;\n\
+    mul.f32             %f36, %f36, %f367;\n\
+    mul.f32             %f37, %f37, %f367;\n\
+    mul.f32             %f38, %f38, %f367;\n\
+    mul.f32             %f39, %f39, %f367;\n\
+    mul.f32             %f40, %f40, %f367;\n\
+    mul.f32             %f41, %f41, %f367;\n\
+    mul.f32             %f42, %f42, %f367;\n\
+    mul.f32             %f43, %f43, %f367;\n\
+    mul.f32             %f44, %f44, %f367;\n\
+    mul.f32             %f45, %f45, %f367;\n\
+    mul.f32             %f46, %f46, %f367;\n\
+    mul.f32             %f47, %f47, %f367;\n\
+    mul.f32             %f48, %f48, %f367;\n\
+    mul.f32             %f49, %f49, %f367;\n\
+    mul.f32             %f50, %f50, %f367;\n\
+    mov.f32             %f33, %f365;\n\
+    shfl.sync.bfly.b32  %f368, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f368;\n\
+    shfl.sync.bfly.b32  %f369, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f369;\n\
+    shfl.sync.bfly.b32  %f370, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f370;\n\
+    shfl.sync.bfly.b32  %f371, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f371;\n\
+    shfl.sync.bfly.b32  %f372, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f372;\n\
+    shfl.sync.bfly.b32  %f373, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f373;\n\
+    shfl.sync.bfly.b32  %f374, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f374;\n\
+    shfl.sync.bfly.b32  %f375, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f375;\n\
+    shfl.sync.bfly.b32  %f376, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f376;\n\
+    shfl.sync.bfly.b32  %f377, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f377;\n\
+    shfl.sync.bfly.b32  %f378, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f378;\n\
+    shfl.sync.bfly.b32  %f379, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f379;\n\
+    shfl.sync.bfly.b32  %f380, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f380;\n\
+    shfl.sync.bfly.b32  %f381, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f381;\n\
+    shfl.sync.bfly.b32  %f382, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f382;\n\
+    shfl.sync.bfly.b32  %f383, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f383;\n\
+    shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f384;\n\
+    mov.u32             %r105, partials;                        // partials\n\
+    mad.lo.u32          %r106, %r5, 528, %r105;\n\
+    mul.lo.u32          %r107, %r6, 32;\n\
+    add.u32             %r108, %r106, %r107;\n\
+    setp.eq.u32         %p6, %r7, 0;\n\
+    @!%p6 bra           $skip_2;\n\
+    st.shared.v4.f32    [%r108], {%f35, %f36, %f37, %f38};\n\
+    st.shared.v4.f32    [%r108+16], {%f39, %f40, %f41, %f42};\n\
+    st.shared.v4.f32    [%r108+256], {%f43, %f44, %f45, %f46};\n\
+    st.shared.v4.f32    [%r108+272], {%f47, %f48, %f49, %f50};\n\
+    setp.eq.u32         %p7, %r6, 0;\n\
+    @!%p7 bra           $skip;\n\
+    st.shared.v4.f32    [%r106+512], {%f33, %f34, 0f00000000, 0f00000000};\n\
+\n\
+$skip:\n\
+\n\
+$skip_2:\n\
+    bar.sync            0;\n\
+\n\
+    // merge the warps\n\
+    setp.eq.u32         %p8, %r5, 0;\n\
+    @!%p8 bra           $skip_3;\n\
+    mov.u32             %r109, %r3;                             // piece\n\
+    setp.lt.u32         %p9, %r109, 32;\n\
+    @!%p9 bra           $piece_done;\n\
+\n\
+$piece_loop:\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f385, 0fFF7FFFFF;\n\
+    mov.f32             %f386, 0f00000000;\n\
+    mov.f32             %f387, 0f00000000;\n\
+    mov.f32             %f388, 0f00000000;\n\
+    mov.f32             %f389, 0f00000000;\n\
+    mov.f32             %f390, 0f00000000;\n\
+    mov.f32             %f391, %f385;\n\
+    mov.u32             %r110, partials;                        // partials\n\
+    ld.shared.v2.f32    {%f392, %f393}, [%r110+512];\n\
+    max.f32             %f394, %f391, %f392;\n\
+    mov.u32             %r111, partials;                        // partials\n\
+    add.u32             %r112, %r111, 528;\n\
+    ld.shared.v2.f32    {%f395, %f396}, [%r112+512];\n\
+    max.f32             %f397, %f394, %f395;\n\
+    mov.u32             %r113, partials;                        // partials\n\
+    add.u32             %r114, %r113, 1056;\n\
+    ld.shared.v2.f32    {%f398, %f399}, [%r114+512];\n\
+    max.f32             %f400, %f397, %f398;\n\
+    mov.u32             %r115, partials;                        // partials\n\
+    add.u32             %r116, %r115, 1584;\n\
+    ld.shared.v2.f32    {%f401, %f402}, [%r116+512];\n\
+    max.f32             %f403, %f400, %f401;\n\
+    mov.u32             %r117, partials;                        // partials\n\
+    mad.lo.u32          %r118, %r109, 16, %r117;\n\
+    ld.shared.v4.f32    {%f404, %f405, %f406, %f407}, [%r118];\n\
+    ld.shared.v4.f32    {%f408, %f409, %f410, %f411}, [%r118+528];\n\
+    ld.shared.v4.f32    {%f412, %f413, %f414, %f415}, [%r118+1056];\n\
+    ld.shared.v4.f32    {%f416, %f417, %f418, %f419}, [%r118+1584];\n\
+    mov.f32             %f385, %f403;\n\
+    sub.f32             %f420, %f391, %f403;\n\
+    ex2.approx.ftz.f32  %f421, %f420;\n\
+    mul.f32             %f386, %f386, %f421;\n\
+"
+"\
+    mul.f32             %f387, %f387, %f421;\n\
+    mul.f32             %f388, %f388, %f421;\n\
+    mul.f32             %f389, %f389, %f421;\n\
+    mul.f32             %f390, %f390, %f421;\n\
+    sub.f32             %f422, %f392, %f385;\n\
+    ex2.approx.ftz.f32  %f423, %f422;\n\
+    fma.rn.f32          %f386, %f423, %f393, %f386;\n\
+    fma.rn.f32          %f387, %f423, %f404, %f387;\n\
+    fma.rn.f32          %f388, %f423, %f405, %f388;\n\
+    fma.rn.f32          %f389, %f423, %f406, %f389;\n\
+    fma.rn.f32          %f390, %f423, %f407, %f390;\n\
+    sub.f32             %f424, %f395, %f385;\n\
+    ex2.approx.ftz.f32  %f425, %f424;\n\
+    fma.rn.f32          %f386, %f425, %f396, %f386;\n\
+    fma.rn.f32          %f387, %f425, %f408, %f387;\n\
+    fma.rn.f32          %f388, %f425, %f409, %f388;\n\
+    fma.rn.f32          %f389, %f425, %f410, %f389;\n\
+    fma.rn.f32          %f390, %f425, %f411, %f390;\n\
+    sub.f32             %f426, %f398, %f385;\n\
+    ex2.approx.ftz.f32  %f427, %f426;\n\
+    fma.rn.f32          %f386, %f427, %f399, %f386;\n\
+    fma.rn.f32          %f387, %f427, %f412, %f387;\n\
+    fma.rn.f32          %f388, %f427, %f413, %f388;\n\
+    fma.rn.f32          %f389, %f427, %f414, %f389;\n\
+    fma.rn.f32          %f390, %f427, %f415, %f390;\n\
+    sub.f32             %f428, %f401, %f385;\n\
+    ex2.approx.ftz.f32  %f429, %f428;\n\
+    fma.rn.f32          %f386, %f429, %f402, %f386;\n\
+    fma.rn.f32          %f387, %f429, %f416, %f387;\n\
+    fma.rn.f32          %f388, %f429, %f417, %f388;\n\
+    fma.rn.f32          %f389, %f429, %f418, %f389;\n\
+    fma.rn.f32          %f390, %f429, %f419, %f390;\n\
+    rcp.rn.f32          %f430, %f386;\n\
+    setp.gt.f32         %p10, %f386, 0f00000000;\n\
+    selp.f32            %f431, %f430, 0f00000000, %p10;\n\
+    mul.f32             %f432, %f387, %f431;\n\
+    mul.f32             %f433, %f388, %f431;\n\
+    mul.f32             %f434, %f389, %f431;\n\
+    mul.f32             %f435, %f390, %f431;\n\
+    mad.wide.u32        %rd18, %r4, 512, %rd1;\n\
+    mad.wide.u32        %rd19, %r109, 16, %rd18;\n\
+    st.global.v4.f32    [%rd19], {%f432, %f433, %f434, %f435};\n\
+    add.u32             %r109, %r109, 32;\n\
+    setp.lt.u32         %p11, %r109, 32;\n\
+    @%p11 bra           $piece_loop;\n\
+\n\
+$piece_done:\n\
+\n\
+$skip_3:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "num_heads*head_dim*4", 16 },
@@ -6169,7 +10435,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
 };
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
-    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 32591, UINT64_C(0x33dfa1380ce5df99),
+    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 42121, UINT64_C(0x2ce867c62fa22b5d),
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
@@ -6186,358 +10452,879 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
 
 static const char llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx[] = "\
 // flash_decoding_chunk  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=32768 m=4 chunk_size=128 kv_type=f16  partials[m,h,c] = sum over chunk c of exp(s-max) V[m], max, sum of exp(s-max)\n\
-// ptxgen 0.1.0  block 32  grid 32, 4, 256\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16(\n  .param .u64 partials,\n\
-  .param .u64 q,\n  .param .u64 k,\n  .param .u64 v,\n  .param .u64 seq_lens)\n.reqntid 32, 1, 1\n\
-.maxnreg 96\n{\n  .reg .pred %p<9>;\n  .reg .b16 %h<321>;\n  .reg .b32 %r<102>;\n  .reg .f32 %f<385>;\n\
-  .reg .b64 %rd<28>;\n\n  ld.param.u64 %rd1, [partials];\n  ld.param.u64 %rd2, [q];\n\
-  ld.param.u64 %rd3, [k];\n  ld.param.u64 %rd4, [v];\n  ld.param.u64 %rd5, [seq_lens];\n\
-  mov.u32   %r1, %ctaid.y;              // sequence\n  mov.u32   %r2, %ctaid.x;              // head\n\
-  mov.u32   %r3, %ctaid.z;              // chunk\n  mov.u32   %r4, %tid.x;\n\
-  mad.lo.u32 %r5, %r1, 32, %r2;\n  mad.wide.u32 %rd6, %r1, 4, %rd5;\n  ld.global.nc.u32 %r6, [%rd6];\n\
-  min.u32   %r7, %r6, 32768;            // seq_len\n  mul.lo.u32 %r8, %r3, 128;\n\
-  add.u32   %r9, %r8, 128;\n  min.u32   %r10, %r7, %r9;\n  mul.wide.u32 %rd7, %r5, 256;\n\
-  mad.lo.u64 %rd8, %rd7, 528, %rd1;\n  setp.ge.u32 %p1, %r8, %r10;\n  @%p1 ret;\n\n  // load q\n\
-  and.b32   %r11, %r4, 7;               // piece\n  shr.u32   %r12, %r4, 3;               // group\n\
-  mad.wide.u32 %rd9, %r5, 512, %rd2;\n  mad.wide.u32 %rd10, %r11, 32, %rd9;\n\
-  ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd10];\n  mul.f32   %f5, %f1, 0f3E0293EE;\n\
-  mul.f32   %f6, %f2, 0f3E0293EE;\n  mul.f32   %f7, %f3, 0f3E0293EE;\n\
-  mul.f32   %f8, %f4, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd10+16];\n\
-  mul.f32   %f13, %f9, 0f3E0293EE;\n  mul.f32   %f14, %f10, 0f3E0293EE;\n\
-  mul.f32   %f15, %f11, 0f3E0293EE;\n  mul.f32   %f16, %f12, 0f3E0293EE;\n\
-  ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+256];\n  mul.f32   %f21, %f17, 0f3E0293EE;\n\
-  mul.f32   %f22, %f18, 0f3E0293EE;\n  mul.f32   %f23, %f19, 0f3E0293EE;\n\
-  mul.f32   %f24, %f20, 0f3E0293EE;\n  ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd10+272];\n\
-  mul.f32   %f29, %f25, 0f3E0293EE;\n  mul.f32   %f30, %f26, 0f3E0293EE;\n\
-  mul.f32   %f31, %f27, 0f3E0293EE;\n  mul.f32   %f32, %f28, 0f3E0293EE;\n\
-  mov.f32   %f33, 0fFF7FFFFF;\n  mov.f32   %f34, 0f00000000;\n  mov.f32   %f35, 0f00000000;\n\
-  mov.f32   %f36, 0f00000000;\n  mov.f32   %f37, 0f00000000;\n  mov.f32   %f38, 0f00000000;\n\
-  mov.f32   %f39, 0f00000000;\n  mov.f32   %f40, 0f00000000;\n  mov.f32   %f41, 0f00000000;\n\
-  mov.f32   %f42, 0f00000000;\n  mov.f32   %f43, 0f00000000;\n  mov.f32   %f44, 0f00000000;\n\
-  mov.f32   %f45, 0f00000000;\n  mov.f32   %f46, 0f00000000;\n  mov.f32   %f47, 0f00000000;\n\
-  mov.f32   %f48, 0f00000000;\n  mov.f32   %f49, 0f00000000;\n  mov.f32   %f50, 0f00000000;\n\
-  mad.wide.u32 %rd11, %r1, 8, %rd4;\n  ld.global.nc.u64 %rd12, [%rd11];\n\
-  shr.u32   %r13, %r2, 2;               // kv_head\n  mul.wide.u32 %rd13, %r13, 32768;\n\
-  mul.lo.u64 %rd14, %rd13, 256;\n  add.u64   %rd15, %rd12, %rd14;\n  mul.wide.u32 %rd16, %r11, 16;\n\
-  mad.wide.u32 %rd17, %r1, 8, %rd3;\n  ld.global.nc.u64 %rd18, [%rd17];\n\
-  add.u64   %rd19, %rd18, %rd14;\n  sub.u32   %r14, %r10, %r8;\n  shr.u32   %r15, %r14, 4;\n\
-  mov.u64   %rd20, 0;\n  mov.u64   %rd21, 0;\n  add.u64   %rd22, %rd15, %rd16;\n\
-  add.u32   %r16, %r8, %r12;\n  mul.wide.u32 %rd23, %r16, 256;\n  add.u64   %rd24, %rd19, %rd16;\n\
-  add.u64   %rd20, %rd24, %rd23;\n  add.u64   %rd21, %rd22, %rd23;\n\n\
-  // attend: several positions of each group of lanes at once\n\
-  mov.u32   %r17, 0;                    // turn\n  setp.lt.u32 %p2, %r17, %r15;\n\
-  @!%p2 bra $turn_done;\n\n$turn_loop:                             // 128 elements a lane\n\
-  .pragma \"nounroll\";\n  mov.f32   %f51, %f33;\n\
-  ld.global.nc.v4.u32 {%r18, %r19, %r20, %r21}, [%rd20+128];\n  mov.b32   {%h1, %h2}, %r21;\n\
-  cvt.f32.f16 %f52, %h2;\n  mov.b32   {%h3, %h4}, %r21;\n  cvt.f32.f16 %f53, %h3;\n\
-  mov.b32   {%h5, %h6}, %r20;\n  cvt.f32.f16 %f54, %h6;\n  mov.b32   {%h7, %h8}, %r20;\n\
-  cvt.f32.f16 %f55, %h7;\n  mov.b32   {%h9, %h10}, %r19;\n  cvt.f32.f16 %f56, %h10;\n\
-  mov.b32   {%h11, %h12}, %r19;\n  cvt.f32.f16 %f57, %h11;\n  mov.b32   {%h13, %h14}, %r18;\n\
-  cvt.f32.f16 %f58, %h14;\n  mov.b32   {%h15, %h16}, %r18;\n  cvt.f32.f16 %f59, %h15;\n\
-  ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd20];\n  mov.b32   {%h17, %h18}, %r25;\n\
-  cvt.f32.f16 %f60, %h18;\n  mov.b32   {%h19, %h20}, %r25;\n  cvt.f32.f16 %f61, %h19;\n\
-  mov.b32   {%h21, %h22}, %r24;\n  cvt.f32.f16 %f62, %h22;\n  mov.b32   {%h23, %h24}, %r24;\n\
-  cvt.f32.f16 %f63, %h23;\n  mov.b32   {%h25, %h26}, %r23;\n  cvt.f32.f16 %f64, %h26;\n\
-  mov.b32   {%h27, %h28}, %r23;\n  cvt.f32.f16 %f65, %h27;\n  mov.b32   {%h29, %h30}, %r22;\n\
-  cvt.f32.f16 %f66, %h30;\n  mov.b32   {%h31, %h32}, %r22;\n  cvt.f32.f16 %f67, %h31;\n\
-  mul.f32   %f68, %f5, %f67;\n  fma.rn.f32 %f69, %f6, %f66, %f68;\n\
-  fma.rn.f32 %f70, %f7, %f65, %f69;\n  fma.rn.f32 %f71, %f8, %f64, %f70;\n\
-  fma.rn.f32 %f72, %f13, %f63, %f71;\n  fma.rn.f32 %f73, %f14, %f62, %f72;\n\
-  fma.rn.f32 %f74, %f15, %f61, %f73;\n  fma.rn.f32 %f75, %f16, %f60, %f74;\n\
-  fma.rn.f32 %f76, %f21, %f59, %f75;\n  fma.rn.f32 %f77, %f22, %f58, %f76;\n\
-  fma.rn.f32 %f78, %f23, %f57, %f77;\n  fma.rn.f32 %f79, %f24, %f56, %f78;\n\
-  fma.rn.f32 %f80, %f29, %f55, %f79;\n  fma.rn.f32 %f81, %f30, %f54, %f80;\n\
-  fma.rn.f32 %f82, %f31, %f53, %f81;\n  fma.rn.f32 %f83, %f32, %f52, %f82;\n\
-  shfl.sync.bfly.b32 %f84, %f83, 4, 31, 0xFFFFFFFF;\n  add.f32   %f85, %f83, %f84;\n\
-  shfl.sync.bfly.b32 %f86, %f85, 2, 31, 0xFFFFFFFF;\n  add.f32   %f87, %f85, %f86;\n\
-  shfl.sync.bfly.b32 %f88, %f87, 1, 31, 0xFFFFFFFF;\n  add.f32   %f89, %f87, %f88;\n\
-  max.f32   %f90, %f51, %f89;\n  ld.global.nc.v4.u32 {%r26, %r27, %r28, %r29}, [%rd20+1152];\n\
-  mov.b32   {%h33, %h34}, %r29;\n  cvt.f32.f16 %f91, %h34;\n  mov.b32   {%h35, %h36}, %r29;\n\
-  cvt.f32.f16 %f92, %h35;\n  mov.b32   {%h37, %h38}, %r28;\n  cvt.f32.f16 %f93, %h38;\n\
-  mov.b32   {%h39, %h40}, %r28;\n  cvt.f32.f16 %f94, %h39;\n  mov.b32   {%h41, %h42}, %r27;\n\
-  cvt.f32.f16 %f95, %h42;\n  mov.b32   {%h43, %h44}, %r27;\n  cvt.f32.f16 %f96, %h43;\n\
-  mov.b32   {%h45, %h46}, %r26;\n  cvt.f32.f16 %f97, %h46;\n  mov.b32   {%h47, %h48}, %r26;\n\
-  cvt.f32.f16 %f98, %h47;\n  ld.global.nc.v4.u32 {%r30, %r31, %r32, %r33}, [%rd20+1024];\n\
-  mov.b32   {%h49, %h50}, %r33;\n  cvt.f32.f16 %f99, %h50;\n  mov.b32   {%h51, %h52}, %r33;\n\
-  cvt.f32.f16 %f100, %h51;\n  mov.b32   {%h53, %h54}, %r32;\n  cvt.f32.f16 %f101, %h54;\n\
-  mov.b32   {%h55, %h56}, %r32;\n  cvt.f32.f16 %f102, %h55;\n  mov.b32   {%h57, %h58}, %r31;\n\
-  cvt.f32.f16 %f103, %h58;\n  mov.b32   {%h59, %h60}, %r31;\n  cvt.f32.f16 %f104, %h59;\n\
-  mov.b32   {%h61, %h62}, %r30;\n  cvt.f32.f16 %f105, %h62;\n  mov.b32   {%h63, %h64}, %r30;\n\
-  cvt.f32.f16 %f106, %h63;\n  mul.f32   %f107, %f5, %f106;\n  fma.rn.f32 %f108, %f6, %f105, %f107;\n\
-  fma.rn.f32 %f109, %f7, %f104, %f108;\n  fma.rn.f32 %f110, %f8, %f103, %f109;\n\
-  fma.rn.f32 %f111, %f13, %f102, %f110;\n  fma.rn.f32 %f112, %f14, %f101, %f111;\n\
-  fma.rn.f32 %f113, %f15, %f100, %f112;\n  fma.rn.f32 %f114, %f16, %f99, %f113;\n\
-  fma.rn.f32 %f115, %f21, %f98, %f114;\n  fma.rn.f32 %f116, %f22, %f97, %f115;\n\
-  fma.rn.f32 %f117, %f23, %f96, %f116;\n  fma.rn.f32 %f118, %f24, %f95, %f117;\n\
-  fma.rn.f32 %f119, %f29, %f94, %f118;\n  fma.rn.f32 %f120, %f30, %f93, %f119;\n\
-  fma.rn.f32 %f121, %f31, %f92, %f120;\n  fma.rn.f32 %f122, %f32, %f91, %f121;\n\
-  shfl.sync.bfly.b32 %f123, %f122, 4, 31, 0xFFFFFFFF;\n  add.f32   %f124, %f122, %f123;\n\
-  shfl.sync.bfly.b32 %f125, %f124, 2, 31, 0xFFFFFFFF;\n  add.f32   %f126, %f124, %f125;\n\
-  shfl.sync.bfly.b32 %f127, %f126, 1, 31, 0xFFFFFFFF;\n  add.f32   %f128, %f126, %f127;\n\
-  max.f32   %f129, %f90, %f128;\n  ld.global.nc.v4.u32 {%r34, %r35, %r36, %r37}, [%rd20+2176];\n\
-  mov.b32   {%h65, %h66}, %r37;\n  cvt.f32.f16 %f130, %h66;\n  mov.b32   {%h67, %h68}, %r37;\n\
-  cvt.f32.f16 %f131, %h67;\n  mov.b32   {%h69, %h70}, %r36;\n  cvt.f32.f16 %f132, %h70;\n\
-  mov.b32   {%h71, %h72}, %r36;\n  cvt.f32.f16 %f133, %h71;\n  mov.b32   {%h73, %h74}, %r35;\n\
-  cvt.f32.f16 %f134, %h74;\n  mov.b32   {%h75, %h76}, %r35;\n  cvt.f32.f16 %f135, %h75;\n\
+// ptxgen 0.1.0  block 32  grid 32, 4, 256\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16(\n\
+    .param .u64 partials,\n\
+    .param .u64 q,\n\
+    .param .u64 k,\n\
+    .param .u64 v,\n\
+    .param .u64 seq_lens)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<9>;\n\
+    .reg .b16   %h<321>;\n\
+    .reg .b32   %r<102>;\n\
+    .reg .f32   %f<385>;\n\
+    .reg .b64   %rd<28>;\n\
+\n\
+    ld.param.u64        %rd1, [partials];\n\
+    ld.param.u64        %rd2, [q];\n\
+    ld.param.u64        %rd3, [k];\n\
+    ld.param.u64        %rd4, [v];\n\
+    ld.param.u64        %rd5, [seq_lens];\n\
+    mov.u32             %r1, %ctaid.y;                          // sequence\n\
+    mov.u32             %r2, %ctaid.x;                          // head\n\
+    mov.u32             %r3, %ctaid.z;                          // chunk\n\
+    mov.u32             %r4, %tid.x;\n\
+    mad.lo.u32          %r5, %r1, 32, %r2;\n\
+    mad.wide.u32        %rd6, %r1, 4, %rd5;\n\
+    ld.global.nc.u32    %r6, [%rd6];\n\
+    min.u32             %r7, %r6, 32768;                        // seq_len\n\
+    mul.lo.u32          %r8, %r3, 128;\n\
+    add.u32             %r9, %r8, 128;\n\
+    min.u32             %r10, %r7, %r9;\n\
+    mul.wide.u32        %rd7, %r5, 256;\n\
+    mad.lo.u64          %rd8, %rd7, 528, %rd1;\n\
+    setp.ge.u32         %p1, %r8, %r10;\n\
+    @%p1 ret;\n\
+\n\
+    // load q\n\
+    and.b32             %r11, %r4, 7;                           // piece\n\
+    shr.u32             %r12, %r4, 3;                           // group\n\
+    mad.wide.u32        %rd9, %r5, 512, %rd2;\n\
+    mad.wide.u32        %rd10, %r11, 32, %rd9;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd10];\n\
+    mul.f32             %f5, %f1, 0f3E0293EE;\n\
+    mul.f32             %f6, %f2, 0f3E0293EE;\n\
+    mul.f32             %f7, %f3, 0f3E0293EE;\n\
+    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd10+16];\n\
+    mul.f32             %f13, %f9, 0f3E0293EE;\n\
+    mul.f32             %f14, %f10, 0f3E0293EE;\n\
+    mul.f32             %f15, %f11, 0f3E0293EE;\n\
+    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+256];\n\
+    mul.f32             %f21, %f17, 0f3E0293EE;\n\
+    mul.f32             %f22, %f18, 0f3E0293EE;\n\
+    mul.f32             %f23, %f19, 0f3E0293EE;\n\
+    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd10+272];\n\
+    mul.f32             %f29, %f25, 0f3E0293EE;\n\
+    mul.f32             %f30, %f26, 0f3E0293EE;\n\
+    mul.f32             %f31, %f27, 0f3E0293EE;\n\
+    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mov.f32             %f33, 0fFF7FFFFF;\n\
+    mov.f32             %f34, 0f00000000;\n\
+    mov.f32             %f35, 0f00000000;\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mov.f32             %f40, 0f00000000;\n\
+    mov.f32             %f41, 0f00000000;\n\
+    mov.f32             %f42, 0f00000000;\n\
+    mov.f32             %f43, 0f00000000;\n\
+    mov.f32             %f44, 0f00000000;\n\
+    mov.f32             %f45, 0f00000000;\n\
+    mov.f32             %f46, 0f00000000;\n\
+    mov.f32             %f47, 0f00000000;\n\
+    mov.f32             %f48, 0f00000000;\n\
+    mov.f32             %f49, 0f00000000;\n\
+    mov.f32             %f50, 0f00000000;\n\
+    mad.wide.u32        %rd11, %r1, 8, %rd4;\n\
+    ld.global.nc.u64    %rd12, [%rd11];\n\
+    shr.u32             %r13, %r2, 2;                           // kv_head\n\
+    mul.wide.u32        %rd13, %r13, 32768;\n\
+    mul.lo.u64          %rd14, %rd13, 256;\n\
+    add.u64             %rd15, %rd12, %rd14;\n\
+    mul.wide.u32        %rd16, %r11, 16;\n\
+    mad.wide.u32        %rd17, %r1, 8, %rd3;\n\
+    ld.global.nc.u64    %rd18, [%rd17];\n\
+    add.u64             %rd19, %rd18, %rd14;\n\
+    sub.u32             %r14, %r10, %r8;\n\
+    shr.u32             %r15, %r14, 4;\n\
+    mov.u64             %rd20, 0;\n\
+    mov.u64             %rd21, 0;\n\
+    add.u64             %rd22, %rd15, %rd16;\n\
+    add.u32             %r16, %r8, %r12;\n\
+    mul.wide.u32        %rd23, %r16, 256;\n\
+    add.u64             %rd24, %rd19, %rd16;\n\
+    add.u64             %rd20, %rd24, %rd23;\n\
+    add.u64             %rd21, %rd22, %rd23;\n\
+\n\
+    // attend: several positions of each group of lanes at once\n\
+    mov.u32             %r17, 0;                                // turn\n\
+    setp.lt.u32         %p2, %r17, %r15;\n\
+    @!%p2 bra           $turn_done;\n\
+\n\
+$turn_loop:                                                     // 128 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f51, %f33;\n\
+    ld.global.nc.v4.u32 {%r18, %r19, %r20, %r21}, [%rd20+128];\n\
+    mov.b32             {%h1, %h2}, %r21;\n\
+    cvt.f32.f16         %f52, %h2;\n\
+    mov.b32             {%h3, %h4}, %r21;\n\
+    cvt.f32.f16         %f53, %h3;\n\
+    mov.b32             {%h5, %h6}, %r20;\n\
+    cvt.f32.f16         %f54, %h6;\n\
+    mov.b32             {%h7, %h8}, %r20;\n\
+    cvt.f32.f16         %f55, %h7;\n\
+    mov.b32             {%h9, %h10}, %r19;\n\
+    cvt.f32.f16         %f56, %h10;\n\
+    mov.b32             {%h11, %h12}, %r19;\n\
+    cvt.f32.f16         %f57, %h11;\n\
+    mov.b32             {%h13, %h14}, %r18;\n\
+    cvt.f32.f16         %f58, %h14;\n\
+    mov.b32             {%h15, %h16}, %r18;\n\
+    cvt.f32.f16         %f59, %h15;\n\
+    ld.global.nc.v4.u32 {%r22, %r23, %r24, %r25}, [%rd20];\n\
+    mov.b32             {%h17, %h18}, %r25;\n\
+    cvt.f32.f16         %f60, %h18;\n\
+    mov.b32             {%h19, %h20}, %r25;\n\
+    cvt.f32.f16         %f61, %h19;\n\
+    mov.b32             {%h21, %h22}, %r24;\n\
+    cvt.f32.f16         %f62, %h22;\n\
+    mov.b32             {%h23, %h24}, %r24;\n\
+    cvt.f32.f16         %f63, %h23;\n\
+    mov.b32             {%h25, %h26}, %r23;\n\
+    cvt.f32.f16         %f64, %h26;\n\
+    mov.b32             {%h27, %h28}, %r23;\n\
+    cvt.f32.f16         %f65, %h27;\n\
+    mov.b32             {%h29, %h30}, %r22;\n\
+    cvt.f32.f16         %f66, %h30;\n\
+    mov.b32             {%h31, %h32}, %r22;\n\
+    cvt.f32.f16         %f67, %h31;\n\
+    mul.f32             %f68, %f5, %f67;\n\
+    fma.rn.f32          %f69, %f6, %f66, %f68;\n\
+    fma.rn.f32          %f70, %f7, %f65, %f69;\n\
+    fma.rn.f32          %f71, %f8, %f64, %f70;\n\
+    fma.rn.f32          %f72, %f13, %f63, %f71;\n\
+    fma.rn.f32          %f73, %f14, %f62, %f72;\n\
+    fma.rn.f32          %f74, %f15, %f61, %f73;\n\
+    fma.rn.f32          %f75, %f16, %f60, %f74;\n\
+    fma.rn.f32          %f76, %f21, %f59, %f75;\n\
+    fma.rn.f32          %f77, %f22, %f58, %f76;\n\
+    fma.rn.f32          %f78, %f23, %f57, %f77;\n\
+    fma.rn.f32          %f79, %f24, %f56, %f78;\n\
+    fma.rn.f32          %f80, %f29, %f55, %f79;\n\
+    fma.rn.f32          %f81, %f30, %f54, %f80;\n\
+    fma.rn.f32          %f82, %f31, %f53, %f81;\n\
+    fma.rn.f32          %f83, %f32, %f52, %f82;\n\
+    shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f85, %f83, %f84;\n\
+    shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f87, %f85, %f86;\n\
+    shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f89, %f87, %f88;\n\
+    max.f32             %f90, %f51, %f89;\n\
+    ld.global.nc.v4.u32 {%r26, %r27, %r28, %r29}, [%rd20+1152];\n\
+    mov.b32             {%h33, %h34}, %r29;\n\
+    cvt.f32.f16         %f91, %h34;\n\
+    mov.b32             {%h35, %h36}, %r29;\n\
+    cvt.f32.f16         %f92, %h35;\n\
+    mov.b32             {%h37, %h38}, %r28;\n\
+    cvt.f32.f16         %f93, %h38;\n\
+    mov.b32             {%h39, %h40}, %r28;\n\
+    cvt.f32.f16         %f94, %h39;\n\
+    mov.b32             {%h41, %h42}, %r27;\n\
+    cvt.f32.f16         %f95, %h42;\n\
+    mov.b32             {%h43, %h44}, %r27;\n\
+    cvt.f32.f16         %f96, %h43;\n\
+    mov.b32             {%h45, %h46}, %r26;\n\
+    cvt.f32.f16         %f97, %h46;\n\
+    mov.b32             {%h47, %h48}, %r26;\n\
+    cvt.f32.f16         %f98, %h47;\n\
 "
 "\
-  mov.b32   {%h77, %h78}, %r34;\n  cvt.f32.f16 %f136, %h78;\n  mov.b32   {%h79, %h80}, %r34;\n\
-  cvt.f32.f16 %f137, %h79;\n  ld.global.nc.v4.u32 {%r38, %r39, %r40, %r41}, [%rd20+2048];\n\
-  mov.b32   {%h81, %h82}, %r41;\n  cvt.f32.f16 %f138, %h82;\n  mov.b32   {%h83, %h84}, %r41;\n\
-  cvt.f32.f16 %f139, %h83;\n  mov.b32   {%h85, %h86}, %r40;\n  cvt.f32.f16 %f140, %h86;\n\
-  mov.b32   {%h87, %h88}, %r40;\n  cvt.f32.f16 %f141, %h87;\n  mov.b32   {%h89, %h90}, %r39;\n\
-  cvt.f32.f16 %f142, %h90;\n  mov.b32   {%h91, %h92}, %r39;\n  cvt.f32.f16 %f143, %h91;\n\
-  mov.b32   {%h93, %h94}, %r38;\n  cvt.f32.f16 %f144, %h94;\n  mov.b32   {%h95, %h96}, %r38;\n\
-  cvt.f32.f16 %f145, %h95;\n  mul.f32   %f146, %f5, %f145;\n  fma.rn.f32 %f147, %f6, %f144, %f146;\n\
-  fma.rn.f32 %f148, %f7, %f143, %f147;\n  fma.rn.f32 %f149, %f8, %f142, %f148;\n\
-  fma.rn.f32 %f150, %f13, %f141, %f149;\n  fma.rn.f32 %f151, %f14, %f140, %f150;\n\
-  fma.rn.f32 %f152, %f15, %f139, %f151;\n  fma.rn.f32 %f153, %f16, %f138, %f152;\n\
-  fma.rn.f32 %f154, %f21, %f137, %f153;\n  fma.rn.f32 %f155, %f22, %f136, %f154;\n\
-  fma.rn.f32 %f156, %f23, %f135, %f155;\n  fma.rn.f32 %f157, %f24, %f134, %f156;\n\
-  fma.rn.f32 %f158, %f29, %f133, %f157;\n  fma.rn.f32 %f159, %f30, %f132, %f158;\n\
-  fma.rn.f32 %f160, %f31, %f131, %f159;\n  fma.rn.f32 %f161, %f32, %f130, %f160;\n\
-  shfl.sync.bfly.b32 %f162, %f161, 4, 31, 0xFFFFFFFF;\n  add.f32   %f163, %f161, %f162;\n\
-  shfl.sync.bfly.b32 %f164, %f163, 2, 31, 0xFFFFFFFF;\n  add.f32   %f165, %f163, %f164;\n\
-  shfl.sync.bfly.b32 %f166, %f165, 1, 31, 0xFFFFFFFF;\n  add.f32   %f167, %f165, %f166;\n\
-  max.f32   %f168, %f129, %f167;\n  ld.global.nc.v4.u32 {%r42, %r43, %r44, %r45}, [%rd20+3200];\n\
-  mov.b32   {%h97, %h98}, %r45;\n  cvt.f32.f16 %f169, %h98;\n  mov.b32   {%h99, %h100}, %r45;\n\
-  cvt.f32.f16 %f170, %h99;\n  mov.b32   {%h101, %h102}, %r44;\n  cvt.f32.f16 %f171, %h102;\n\
-  mov.b32   {%h103, %h104}, %r44;\n  cvt.f32.f16 %f172, %h103;\n  mov.b32   {%h105, %h106}, %r43;\n\
-  cvt.f32.f16 %f173, %h106;\n  mov.b32   {%h107, %h108}, %r43;\n  cvt.f32.f16 %f174, %h107;\n\
-  mov.b32   {%h109, %h110}, %r42;\n  cvt.f32.f16 %f175, %h110;\n  mov.b32   {%h111, %h112}, %r42;\n\
-  cvt.f32.f16 %f176, %h111;\n  ld.global.nc.v4.u32 {%r46, %r47, %r48, %r49}, [%rd20+3072];\n\
-  mov.b32   {%h113, %h114}, %r49;\n  cvt.f32.f16 %f177, %h114;\n  mov.b32   {%h115, %h116}, %r49;\n\
-  cvt.f32.f16 %f178, %h115;\n  mov.b32   {%h117, %h118}, %r48;\n  cvt.f32.f16 %f179, %h118;\n\
-  mov.b32   {%h119, %h120}, %r48;\n  cvt.f32.f16 %f180, %h119;\n  mov.b32   {%h121, %h122}, %r47;\n\
-  cvt.f32.f16 %f181, %h122;\n  mov.b32   {%h123, %h124}, %r47;\n  cvt.f32.f16 %f182, %h123;\n\
-  mov.b32   {%h125, %h126}, %r46;\n  cvt.f32.f16 %f183, %h126;\n  mov.b32   {%h127, %h128}, %r46;\n\
-  cvt.f32.f16 %f184, %h127;\n  mul.f32   %f185, %f5, %f184;\n  fma.rn.f32 %f186, %f6, %f183, %f185;\n\
-  fma.rn.f32 %f187, %f7, %f182, %f186;\n  fma.rn.f32 %f188, %f8, %f181, %f187;\n\
-  fma.rn.f32 %f189, %f13, %f180, %f188;\n  fma.rn.f32 %f190, %f14, %f179, %f189;\n\
-  fma.rn.f32 %f191, %f15, %f178, %f190;\n  fma.rn.f32 %f192, %f16, %f177, %f191;\n\
-  fma.rn.f32 %f193, %f21, %f176, %f192;\n  fma.rn.f32 %f194, %f22, %f175, %f193;\n\
-  fma.rn.f32 %f195, %f23, %f174, %f194;\n  fma.rn.f32 %f196, %f24, %f173, %f195;\n\
-  fma.rn.f32 %f197, %f29, %f172, %f196;\n  fma.rn.f32 %f198, %f30, %f171, %f197;\n\
-  fma.rn.f32 %f199, %f31, %f170, %f198;\n  fma.rn.f32 %f200, %f32, %f169, %f199;\n\
-  shfl.sync.bfly.b32 %f201, %f200, 4, 31, 0xFFFFFFFF;\n  add.f32   %f202, %f200, %f201;\n\
-  shfl.sync.bfly.b32 %f203, %f202, 2, 31, 0xFFFFFFFF;\n  add.f32   %f204, %f202, %f203;\n\
-  shfl.sync.bfly.b32 %f205, %f204, 1, 31, 0xFFFFFFFF;\n  add.f32   %f206, %f204, %f205;\n\
-  max.f32   %f207, %f168, %f206;\n  ld.global.nc.v4.u32 {%r50, %r51, %r52, %r53}, [%rd21];\n\
-  ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd21+128];\n\
-  ld.global.nc.v4.u32 {%r58, %r59, %r60, %r61}, [%rd21+1024];\n\
-  ld.global.nc.v4.u32 {%r62, %r63, %r64, %r65}, [%rd21+1152];\n\
-  ld.global.nc.v4.u32 {%r66, %r67, %r68, %r69}, [%rd21+2048];\n\
-  ld.global.nc.v4.u32 {%r70, %r71, %r72, %r73}, [%rd21+2176];\n\
-  ld.global.nc.v4.u32 {%r74, %r75, %r76, %r77}, [%rd21+3072];\n\
-  ld.global.nc.v4.u32 {%r78, %r79, %r80, %r81}, [%rd21+3200];\n  mov.f32   %f33, %f207;\n\
-  sub.f32   %f208, %f51, %f207;\n  ex2.approx.ftz.f32 %f209, %f208;\n  mul.f32   %f34, %f34, %f209;\n\
-  mul.f32   %f35, %f35, %f209;\n  mul.f32   %f36, %f36, %f209;\n  mul.f32   %f37, %f37, %f209;\n\
-  mul.f32   %f38, %f38, %f209;\n  mul.f32   %f39, %f39, %f209;\n  mul.f32   %f40, %f40, %f209;\n\
-  mul.f32   %f41, %f41, %f209;\n  mul.f32   %f42, %f42, %f209;\n  mul.f32   %f43, %f43, %f209;\n\
-  mul.f32   %f44, %f44, %f209;\n  mul.f32   %f45, %f45, %f209;\n  mul.f32   %f46, %f46, %f209;\n\
-  mul.f32   %f47, %f47, %f209;\n  mul.f32   %f48, %f48, %f209;\n  mul.f32   %f49, %f49, %f209;\n\
-  mul.f32   %f50, %f50, %f209;\n  sub.f32   %f210, %f89, %f33;\n  ex2.approx.ftz.f32 %f211, %f210;\n\
-  add.f32   %f34, %f34, %f211;\n  mov.b32   {%h129, %h130}, %r50;\n  cvt.f32.f16 %f212, %h130;\n\
-  mov.b32   {%h131, %h132}, %r51;\n  cvt.f32.f16 %f213, %h131;\n  mov.b32   {%h133, %h134}, %r51;\n\
-  cvt.f32.f16 %f214, %h134;\n  mov.b32   {%h135, %h136}, %r52;\n  cvt.f32.f16 %f215, %h135;\n\
-  mov.b32   {%h137, %h138}, %r52;\n  cvt.f32.f16 %f216, %h138;\n  mov.b32   {%h139, %h140}, %r53;\n\
-  cvt.f32.f16 %f217, %h139;\n  mov.b32   {%h141, %h142}, %r53;\n  cvt.f32.f16 %f218, %h142;\n\
-  mov.b32   {%h143, %h144}, %r54;\n  cvt.f32.f16 %f219, %h143;\n  mov.b32   {%h145, %h146}, %r54;\n\
-  cvt.f32.f16 %f220, %h146;\n  mov.b32   {%h147, %h148}, %r55;\n  cvt.f32.f16 %f221, %h147;\n\
-  mov.b32   {%h149, %h150}, %r55;\n  cvt.f32.f16 %f222, %h150;\n  mov.b32   {%h151, %h152}, %r56;\n\
-  cvt.f32.f16 %f223, %h151;\n  mov.b32   {%h153, %h154}, %r56;\n  cvt.f32.f16 %f224, %h154;\n\
-  mov.b32   {%h155, %h156}, %r57;\n  cvt.f32.f16 %f225, %h155;\n  mov.b32   {%h157, %h158}, %r57;\n\
-  cvt.f32.f16 %f226, %h158;\n  mov.b32   {%h159, %h160}, %r50;\n  cvt.f32.f16 %f227, %h159;\n\
-  fma.rn.f32 %f35, %f211, %f227, %f35;\n  fma.rn.f32 %f36, %f211, %f212, %f36;\n\
-  fma.rn.f32 %f37, %f211, %f213, %f37;\n  fma.rn.f32 %f38, %f211, %f214, %f38;\n\
-  fma.rn.f32 %f39, %f211, %f215, %f39;\n  fma.rn.f32 %f40, %f211, %f216, %f40;\n\
-  fma.rn.f32 %f41, %f211, %f217, %f41;\n  fma.rn.f32 %f42, %f211, %f218, %f42;\n\
-  fma.rn.f32 %f43, %f211, %f219, %f43;\n  fma.rn.f32 %f44, %f211, %f220, %f44;\n\
-  fma.rn.f32 %f45, %f211, %f221, %f45;\n  fma.rn.f32 %f46, %f211, %f222, %f46;\n\
-  fma.rn.f32 %f47, %f211, %f223, %f47;\n  fma.rn.f32 %f48, %f211, %f224, %f48;\n\
-  fma.rn.f32 %f49, %f211, %f225, %f49;\n  fma.rn.f32 %f50, %f211, %f226, %f50;\n\
-  sub.f32   %f228, %f128, %f33;\n  ex2.approx.ftz.f32 %f229, %f228;\n  add.f32   %f34, %f34, %f229;\n\
-  mov.b32   {%h161, %h162}, %r58;\n  cvt.f32.f16 %f230, %h162;\n  mov.b32   {%h163, %h164}, %r59;\n\
-  cvt.f32.f16 %f231, %h163;\n  mov.b32   {%h165, %h166}, %r59;\n  cvt.f32.f16 %f232, %h166;\n\
-  mov.b32   {%h167, %h168}, %r60;\n  cvt.f32.f16 %f233, %h167;\n  mov.b32   {%h169, %h170}, %r60;\n\
-  cvt.f32.f16 %f234, %h170;\n  mov.b32   {%h171, %h172}, %r61;\n  cvt.f32.f16 %f235, %h171;\n\
-  mov.b32   {%h173, %h174}, %r61;\n  cvt.f32.f16 %f236, %h174;\n  mov.b32   {%h175, %h176}, %r62;\n\
-  cvt.f32.f16 %f237, %h175;\n  mov.b32   {%h177, %h178}, %r62;\n  cvt.f32.f16 %f238, %h178;\n\
-  mov.b32   {%h179, %h180}, %r63;\n  cvt.f32.f16 %f239, %h179;\n  mov.b32   {%h181, %h182}, %r63;\n\
-  cvt.f32.f16 %f240, %h182;\n  mov.b32   {%h183, %h184}, %r64;\n  cvt.f32.f16 %f241, %h183;\n\
-  mov.b32   {%h185, %h186}, %r64;\n  cvt.f32.f16 %f242, %h186;\n  mov.b32   {%h187, %h188}, %r65;\n\
-  cvt.f32.f16 %f243, %h187;\n  mov.b32   {%h189, %h190}, %r65;\n  cvt.f32.f16 %f244, %h190;\n\
-  mov.b32   {%h191, %h192}, %r58;\n  cvt.f32.f16 %f245, %h191;\n\
-  fma.rn.f32 %f35, %f229, %f245, %f35;\n  fma.rn.f32 %f36, %f229, %f230, %f36;\n\
-  fma.rn.f32 %f37, %f229, %f231, %f37;\n  fma.rn.f32 %f38, %f229, %f232, %f38;\n\
-  fma.rn.f32 %f39, %f229, %f233, %f39;\n  fma.rn.f32 %f40, %f229, %f234, %f40;\n\
-  fma.rn.f32 %f41, %f229, %f235, %f41;\n  fma.rn.f32 %f42, %f229, %f236, %f42;\n\
-  fma.rn.f32 %f43, %f229, %f237, %f43;\n  fma.rn.f32 %f44, %f229, %f238, %f44;\n\
-  fma.rn.f32 %f45, %f229, %f239, %f45;\n  fma.rn.f32 %f46, %f229, %f240, %f46;\n\
+    ld.global.nc.v4.u32 {%r30, %r31, %r32, %r33}, [%rd20+1024];\n\
+    mov.b32             {%h49, %h50}, %r33;\n\
+    cvt.f32.f16         %f99, %h50;\n\
+    mov.b32             {%h51, %h52}, %r33;\n\
+    cvt.f32.f16         %f100, %h51;\n\
+    mov.b32             {%h53, %h54}, %r32;\n\
+    cvt.f32.f16         %f101, %h54;\n\
+    mov.b32             {%h55, %h56}, %r32;\n\
+    cvt.f32.f16         %f102, %h55;\n\
+    mov.b32             {%h57, %h58}, %r31;\n\
+    cvt.f32.f16         %f103, %h58;\n\
+    mov.b32             {%h59, %h60}, %r31;\n\
+    cvt.f32.f16         %f104, %h59;\n\
+    mov.b32             {%h61, %h62}, %r30;\n\
+    cvt.f32.f16         %f105, %h62;\n\
+    mov.b32             {%h63, %h64}, %r30;\n\
+    cvt.f32.f16         %f106, %h63;\n\
+    mul.f32             %f107, %f5, %f106;\n\
+    fma.rn.f32          %f108, %f6, %f105, %f107;\n\
+    fma.rn.f32          %f109, %f7, %f104, %f108;\n\
+    fma.rn.f32          %f110, %f8, %f103, %f109;\n\
+    fma.rn.f32          %f111, %f13, %f102, %f110;\n\
+    fma.rn.f32          %f112, %f14, %f101, %f111;\n\
+    fma.rn.f32          %f113, %f15, %f100, %f112;\n\
+    fma.rn.f32          %f114, %f16, %f99, %f113;\n\
+    fma.rn.f32          %f115, %f21, %f98, %f114;\n\
+    fma.rn.f32          %f116, %f22, %f97, %f115;\n\
+    fma.rn.f32          %f117, %f23, %f96, %f116;\n\
+    fma.rn.f32          %f118, %f24, %f95, %f117;\n\
+    fma.rn.f32          %f119, %f29, %f94, %f118;\n\
+    fma.rn.f32          %f120, %f30, %f93, %f119;\n\
+    fma.rn.f32          %f121, %f31, %f92, %f120;\n\
+    fma.rn.f32          %f122, %f32, %f91, %f121;\n\
+    shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f124, %f122, %f123;\n\
+    shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f126, %f124, %f125;\n\
+    shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f128, %f126, %f127;\n\
+    max.f32             %f129, %f90, %f128;\n\
+    ld.global.nc.v4.u32 {%r34, %r35, %r36, %r37}, [%rd20+2176];\n\
+    mov.b32             {%h65, %h66}, %r37;\n\
+    cvt.f32.f16         %f130, %h66;\n\
+    mov.b32             {%h67, %h68}, %r37;\n\
+    cvt.f32.f16         %f131, %h67;\n\
+    mov.b32             {%h69, %h70}, %r36;\n\
+    cvt.f32.f16         %f132, %h70;\n\
+    mov.b32             {%h71, %h72}, %r36;\n\
+    cvt.f32.f16         %f133, %h71;\n\
+    mov.b32             {%h73, %h74}, %r35;\n\
+    cvt.f32.f16         %f134, %h74;\n\
+    mov.b32             {%h75, %h76}, %r35;\n\
+    cvt.f32.f16         %f135, %h75;\n\
+    mov.b32             {%h77, %h78}, %r34;\n\
+    cvt.f32.f16         %f136, %h78;\n\
+    mov.b32             {%h79, %h80}, %r34;\n\
+    cvt.f32.f16         %f137, %h79;\n\
+    ld.global.nc.v4.u32 {%r38, %r39, %r40, %r41}, [%rd20+2048];\n\
+    mov.b32             {%h81, %h82}, %r41;\n\
+    cvt.f32.f16         %f138, %h82;\n\
+    mov.b32             {%h83, %h84}, %r41;\n\
+    cvt.f32.f16         %f139, %h83;\n\
+    mov.b32             {%h85, %h86}, %r40;\n\
+    cvt.f32.f16         %f140, %h86;\n\
+    mov.b32             {%h87, %h88}, %r40;\n\
+    cvt.f32.f16         %f141, %h87;\n\
+    mov.b32             {%h89, %h90}, %r39;\n\
+    cvt.f32.f16         %f142, %h90;\n\
+    mov.b32             {%h91, %h92}, %r39;\n\
+    cvt.f32.f16         %f143, %h91;\n\
+    mov.b32             {%h93, %h94}, %r38;\n\
+    cvt.f32.f16         %f144, %h94;\n\
+    mov.b32             {%h95, %h96}, %r38;\n\
+    cvt.f32.f16         %f145, %h95;\n\
+    mul.f32             %f146, %f5, %f145;\n\
+    fma.rn.f32          %f147, %f6, %f144, %f146;\n\
+    fma.rn.f32          %f148, %f7, %f143, %f147;\n\
+    fma.rn.f32          %f149, %f8, %f142, %f148;\n\
+    fma.rn.f32          %f150, %f13, %f141, %f149;\n\
+    fma.rn.f32          %f151, %f14, %f140, %f150;\n\
+    fma.rn.f32          %f152, %f15, %f139, %f151;\n\
+    fma.rn.f32          %f153, %f16, %f138, %f152;\n\
+    fma.rn.f32          %f154, %f21, %f137, %f153;\n\
+    fma.rn.f32          %f155, %f22, %f136, %f154;\n\
+    fma.rn.f32          %f156, %f23, %f135, %f155;\n\
+    fma.rn.f32          %f157, %f24, %f134, %f156;\n\
+    fma.rn.f32          %f158, %f29, %f133, %f157;\n\
+    fma.rn.f32          %f159, %f30, %f132, %f158;\n\
+    fma.rn.f32          %f160, %f31, %f131, %f159;\n\
+    fma.rn.f32          %f161, %f32, %f130, %f160;\n\
+    shfl.sync.bfly.b32  %f162, %f161, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f163, %f161, %f162;\n\
+    shfl.sync.bfly.b32  %f164, %f163, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f165, %f163, %f164;\n\
+    shfl.sync.bfly.b32  %f166, %f165, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f167, %f165, %f166;\n\
+    max.f32             %f168, %f129, %f167;\n\
+    ld.global.nc.v4.u32 {%r42, %r43, %r44, %r45}, [%rd20+3200];\n\
+    mov.b32             {%h97, %h98}, %r45;\n\
+    cvt.f32.f16         %f169, %h98;\n\
+    mov.b32             {%h99, %h100}, %r45;\n\
+    cvt.f32.f16         %f170, %h99;\n\
+    mov.b32             {%h101, %h102}, %r44;\n\
+    cvt.f32.f16         %f171, %h102;\n\
+    mov.b32             {%h103, %h104}, %r44;\n\
+    cvt.f32.f16         %f172, %h103;\n\
+    mov.b32             {%h105, %h106}, %r43;\n\
+    cvt.f32.f16         %f173, %h106;\n\
+    mov.b32             {%h107, %h108}, %r43;\n\
+    cvt.f32.f16         %f174, %h107;\n\
+    mov.b32             {%h109, %h110}, %r42;\n\
+    cvt.f32.f16         %f175, %h110;\n\
+    mov.b32             {%h111, %h112}, %r42;\n\
+    cvt.f32.f16         %f176, %h111;\n\
+    ld.global.nc.v4.u32 {%r46, %r47, %r48, %r49}, [%rd20+3072];\n\
+    mov.b32             {%h113, %h114}, %r49;\n\
+    cvt.f32.f16         %f177, %h114;\n\
+    mov.b32             {%h115, %h116}, %r49;\n\
+    cvt.f32.f16         %f178, %h115;\n\
+    mov.b32             {%h117, %h118}, %r48;\n\
+    cvt.f32.f16         %f179, %h118;\n\
+    mov.b32             {%h119, %h120}, %r48;\n\
+    cvt.f32.f16         %f180, %h119;\n\
+    mov.b32             {%h121, %h122}, %r47;\n\
+    cvt.f32.f16         %f181, %h122;\n\
+    mov.b32             {%h123, %h124}, %r47;\n\
+    cvt.f32.f16         %f182, %h123;\n\
+    mov.b32             {%h125, %h126}, %r46;\n\
+    cvt.f32.f16         %f183, %h126;\n\
+    mov.b32             {%h127, %h128}, %r46;\n\
+    cvt.f32.f16         %f184, %h127;\n\
+    mul.f32             %f185, %f5, %f184;\n\
+    fma.rn.f32          %f186, %f6, %f183, %f185;\n\
+    fma.rn.f32          %f187, %f7, %f182, %f186;\n\
+    fma.rn.f32          %f188, %f8, %f181, %f187;\n\
+    fma.rn.f32          %f189, %f13, %f180, %f188;\n\
+    fma.rn.f32          %f190, %f14, %f179, %f189;\n\
+    fma.rn.f32          %f191, %f15, %f178, %f190;\n\
+    fma.rn.f32          %f192, %f16, %f177, %f191;\n\
+    fma.rn.f32          %f193, %f21, %f176, %f192;\n\
+    fma.rn.f32          %f194, %f22, %f175, %f193;\n\
+    fma.rn.f32          %f195, %f23, %f174, %f194;\n\
+    fma.rn.f32          %f196, %f24, %f173, %f195;\n\
+    fma.rn.f32          %f197, %f29, %f172, %f196;\n\
+    fma.rn.f32          %f198, %f30, %f171, %f197;\n\
+    fma.rn.f32          %f199, %f31, %f170, %f198;\n\
+    fma.rn.f32          %f200, %f32, %f169, %f199;\n\
+    shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f202, %f200, %f201;\n\
+    shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f204, %f202, %f203;\n\
+    shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f206, %f204, %f205;\n\
+    max.f32             %f207, %f168, %f206;\n\
+    ld.global.nc.v4.u32 {%r50, %r51, %r52, %r53}, [%rd21];\n\
+    ld.global.nc.v4.u32 {%r54, %r55, %r56, %r57}, [%rd21+128];\n\
+    ld.global.nc.v4.u32 {%r58, %r59, %r60, %r61}, [%rd21+1024];\n\
+    ld.global.nc.v4.u32 {%r62, %r63, %r64, %r65}, [%rd21+1152];\n\
+    ld.global.nc.v4.u32 {%r66, %r67, %r68, %r69}, [%rd21+2048];\n\
+    ld.global.nc.v4.u32 {%r70, %r71, %r72, %r73}, [%rd21+2176];\n\
+    ld.global.nc.v4.u32 {%r74, %r75, %r76, %r77}, [%rd21+3072];\n\
+    ld.global.nc.v4.u32 {%r78, %r79, %r80, %r81}, [%rd21+3200];\n\
+    mov.f32             %f33, %f207;\n\
+    sub.f32             %f208, %f51, %f207;\n\
+    ex2.approx.ftz.f32  %f209, %f208;\n\
+    mul.f32             %f34, %f34, %f209;\n\
+    mul.f32             %f35, %f35, %f209;\n\
+    mul.f32             %f36, %f36, %f209;\n\
+    mul.f32             %f37, %f37, %f209;\n\
+    mul.f32             %f38, %f38, %f209;\n\
+    mul.f32             %f39, %f39, %f209;\n\
+    mul.f32             %f40, %f40, %f209;\n\
 "
 "\
-  fma.rn.f32 %f47, %f229, %f241, %f47;\n  fma.rn.f32 %f48, %f229, %f242, %f48;\n\
-  fma.rn.f32 %f49, %f229, %f243, %f49;\n  fma.rn.f32 %f50, %f229, %f244, %f50;\n\
-  sub.f32   %f246, %f167, %f33;\n  ex2.approx.ftz.f32 %f247, %f246;\n  add.f32   %f34, %f34, %f247;\n\
-  mov.b32   {%h193, %h194}, %r66;\n  cvt.f32.f16 %f248, %h194;\n  mov.b32   {%h195, %h196}, %r67;\n\
-  cvt.f32.f16 %f249, %h195;\n  mov.b32   {%h197, %h198}, %r67;\n  cvt.f32.f16 %f250, %h198;\n\
-  mov.b32   {%h199, %h200}, %r68;\n  cvt.f32.f16 %f251, %h199;\n  mov.b32   {%h201, %h202}, %r68;\n\
-  cvt.f32.f16 %f252, %h202;\n  mov.b32   {%h203, %h204}, %r69;\n  cvt.f32.f16 %f253, %h203;\n\
-  mov.b32   {%h205, %h206}, %r69;\n  cvt.f32.f16 %f254, %h206;\n  mov.b32   {%h207, %h208}, %r70;\n\
-  cvt.f32.f16 %f255, %h207;\n  mov.b32   {%h209, %h210}, %r70;\n  cvt.f32.f16 %f256, %h210;\n\
-  mov.b32   {%h211, %h212}, %r71;\n  cvt.f32.f16 %f257, %h211;\n  mov.b32   {%h213, %h214}, %r71;\n\
-  cvt.f32.f16 %f258, %h214;\n  mov.b32   {%h215, %h216}, %r72;\n  cvt.f32.f16 %f259, %h215;\n\
-  mov.b32   {%h217, %h218}, %r72;\n  cvt.f32.f16 %f260, %h218;\n  mov.b32   {%h219, %h220}, %r73;\n\
-  cvt.f32.f16 %f261, %h219;\n  mov.b32   {%h221, %h222}, %r73;\n  cvt.f32.f16 %f262, %h222;\n\
-  mov.b32   {%h223, %h224}, %r66;\n  cvt.f32.f16 %f263, %h223;\n\
-  fma.rn.f32 %f35, %f247, %f263, %f35;\n  fma.rn.f32 %f36, %f247, %f248, %f36;\n\
-  fma.rn.f32 %f37, %f247, %f249, %f37;\n  fma.rn.f32 %f38, %f247, %f250, %f38;\n\
-  fma.rn.f32 %f39, %f247, %f251, %f39;\n  fma.rn.f32 %f40, %f247, %f252, %f40;\n\
-  fma.rn.f32 %f41, %f247, %f253, %f41;\n  fma.rn.f32 %f42, %f247, %f254, %f42;\n\
-  fma.rn.f32 %f43, %f247, %f255, %f43;\n  fma.rn.f32 %f44, %f247, %f256, %f44;\n\
-  fma.rn.f32 %f45, %f247, %f257, %f45;\n  fma.rn.f32 %f46, %f247, %f258, %f46;\n\
-  fma.rn.f32 %f47, %f247, %f259, %f47;\n  fma.rn.f32 %f48, %f247, %f260, %f48;\n\
-  fma.rn.f32 %f49, %f247, %f261, %f49;\n  fma.rn.f32 %f50, %f247, %f262, %f50;\n\
-  sub.f32   %f264, %f206, %f33;\n  ex2.approx.ftz.f32 %f265, %f264;\n  add.f32   %f34, %f34, %f265;\n\
-  mov.b32   {%h225, %h226}, %r74;\n  cvt.f32.f16 %f266, %h226;\n  mov.b32   {%h227, %h228}, %r75;\n\
-  cvt.f32.f16 %f267, %h227;\n  mov.b32   {%h229, %h230}, %r75;\n  cvt.f32.f16 %f268, %h230;\n\
-  mov.b32   {%h231, %h232}, %r76;\n  cvt.f32.f16 %f269, %h231;\n  mov.b32   {%h233, %h234}, %r76;\n\
-  cvt.f32.f16 %f270, %h234;\n  mov.b32   {%h235, %h236}, %r77;\n  cvt.f32.f16 %f271, %h235;\n\
-  mov.b32   {%h237, %h238}, %r77;\n  cvt.f32.f16 %f272, %h238;\n  mov.b32   {%h239, %h240}, %r78;\n\
-  cvt.f32.f16 %f273, %h239;\n  mov.b32   {%h241, %h242}, %r78;\n  cvt.f32.f16 %f274, %h242;\n\
-  mov.b32   {%h243, %h244}, %r79;\n  cvt.f32.f16 %f275, %h243;\n  mov.b32   {%h245, %h246}, %r79;\n\
-  cvt.f32.f16 %f276, %h246;\n  mov.b32   {%h247, %h248}, %r80;\n  cvt.f32.f16 %f277, %h247;\n\
-  mov.b32   {%h249, %h250}, %r80;\n  cvt.f32.f16 %f278, %h250;\n  mov.b32   {%h251, %h252}, %r81;\n\
-  cvt.f32.f16 %f279, %h251;\n  mov.b32   {%h253, %h254}, %r81;\n  cvt.f32.f16 %f280, %h254;\n\
-  mov.b32   {%h255, %h256}, %r74;\n  cvt.f32.f16 %f281, %h255;\n\
-  fma.rn.f32 %f35, %f265, %f281, %f35;\n  fma.rn.f32 %f36, %f265, %f266, %f36;\n\
-  fma.rn.f32 %f37, %f265, %f267, %f37;\n  fma.rn.f32 %f38, %f265, %f268, %f38;\n\
-  fma.rn.f32 %f39, %f265, %f269, %f39;\n  fma.rn.f32 %f40, %f265, %f270, %f40;\n\
-  fma.rn.f32 %f41, %f265, %f271, %f41;\n  fma.rn.f32 %f42, %f265, %f272, %f42;\n\
-  fma.rn.f32 %f43, %f265, %f273, %f43;\n  fma.rn.f32 %f44, %f265, %f274, %f44;\n\
-  fma.rn.f32 %f45, %f265, %f275, %f45;\n  fma.rn.f32 %f46, %f265, %f276, %f46;\n\
-  fma.rn.f32 %f47, %f265, %f277, %f47;\n  fma.rn.f32 %f48, %f265, %f278, %f48;\n\
-  fma.rn.f32 %f49, %f265, %f279, %f49;\n  fma.rn.f32 %f50, %f265, %f280, %f50;\n\
-  add.u64   %rd20, %rd20, 4096;\n  add.u64   %rd21, %rd21, 4096;\n  add.u32   %r17, %r17, 1;\n\
-  setp.lt.u32 %p3, %r17, %r15;\n  @%p3 bra  $turn_loop;\n\n$turn_done:\n\n\
-  // attend: the positions left over, one a group\n  mad.lo.u32 %r82, %r15, 16, %r8;\n\
-  setp.lt.u32 %p4, %r82, %r10;\n  @!%p4 bra $rest_done;\n\n$rest_loop:\n  .pragma \"nounroll\";\n\
-  add.u32   %r83, %r82, %r12;\n  sub.u32   %r84, %r10, 1;\n  min.u32   %r85, %r83, %r84;\n\
-  mul.wide.u32 %rd25, %r85, 256;\n  setp.le.u32 %p5, %r83, %r84;\n  add.u64   %rd20, %rd24, %rd25;\n\
-  add.u64   %rd21, %rd22, %rd25;\n  mov.f32   %f282, %f33;\n\
-  ld.global.nc.v4.u32 {%r86, %r87, %r88, %r89}, [%rd20+128];\n  mov.b32   {%h257, %h258}, %r89;\n\
-  cvt.f32.f16 %f283, %h258;\n  mov.b32   {%h259, %h260}, %r89;\n  cvt.f32.f16 %f284, %h259;\n\
-  mov.b32   {%h261, %h262}, %r88;\n  cvt.f32.f16 %f285, %h262;\n  mov.b32   {%h263, %h264}, %r88;\n\
-  cvt.f32.f16 %f286, %h263;\n  mov.b32   {%h265, %h266}, %r87;\n  cvt.f32.f16 %f287, %h266;\n\
-  mov.b32   {%h267, %h268}, %r87;\n  cvt.f32.f16 %f288, %h267;\n  mov.b32   {%h269, %h270}, %r86;\n\
-  cvt.f32.f16 %f289, %h270;\n  mov.b32   {%h271, %h272}, %r86;\n  cvt.f32.f16 %f290, %h271;\n\
-  ld.global.nc.v4.u32 {%r90, %r91, %r92, %r93}, [%rd20];\n  mov.b32   {%h273, %h274}, %r93;\n\
-  cvt.f32.f16 %f291, %h274;\n  mov.b32   {%h275, %h276}, %r93;\n  cvt.f32.f16 %f292, %h275;\n\
-  mov.b32   {%h277, %h278}, %r92;\n  cvt.f32.f16 %f293, %h278;\n  mov.b32   {%h279, %h280}, %r92;\n\
-  cvt.f32.f16 %f294, %h279;\n  mov.b32   {%h281, %h282}, %r91;\n  cvt.f32.f16 %f295, %h282;\n\
-  mov.b32   {%h283, %h284}, %r91;\n  cvt.f32.f16 %f296, %h283;\n  mov.b32   {%h285, %h286}, %r90;\n\
-  cvt.f32.f16 %f297, %h286;\n  mov.b32   {%h287, %h288}, %r90;\n  cvt.f32.f16 %f298, %h287;\n\
-  mul.f32   %f299, %f5, %f298;\n  fma.rn.f32 %f300, %f6, %f297, %f299;\n\
-  fma.rn.f32 %f301, %f7, %f296, %f300;\n  fma.rn.f32 %f302, %f8, %f295, %f301;\n\
-  fma.rn.f32 %f303, %f13, %f294, %f302;\n  fma.rn.f32 %f304, %f14, %f293, %f303;\n\
-  fma.rn.f32 %f305, %f15, %f292, %f304;\n  fma.rn.f32 %f306, %f16, %f291, %f305;\n\
-  fma.rn.f32 %f307, %f21, %f290, %f306;\n  fma.rn.f32 %f308, %f22, %f289, %f307;\n\
-  fma.rn.f32 %f309, %f23, %f288, %f308;\n  fma.rn.f32 %f310, %f24, %f287, %f309;\n\
-  fma.rn.f32 %f311, %f29, %f286, %f310;\n  fma.rn.f32 %f312, %f30, %f285, %f311;\n\
-  fma.rn.f32 %f313, %f31, %f284, %f312;\n  fma.rn.f32 %f314, %f32, %f283, %f313;\n\
-  shfl.sync.bfly.b32 %f315, %f314, 4, 31, 0xFFFFFFFF;\n  add.f32   %f316, %f314, %f315;\n\
-  shfl.sync.bfly.b32 %f317, %f316, 2, 31, 0xFFFFFFFF;\n  add.f32   %f318, %f316, %f317;\n\
-  shfl.sync.bfly.b32 %f319, %f318, 1, 31, 0xFFFFFFFF;\n  add.f32   %f320, %f318, %f319;\n\
-  selp.f32  %f321, %f320, 0fFF800000, %p5;\n  max.f32   %f322, %f282, %f321;\n\
-  ld.global.nc.v4.u32 {%r94, %r95, %r96, %r97}, [%rd21];\n\
-  ld.global.nc.v4.u32 {%r98, %r99, %r100, %r101}, [%rd21+128];\n  mov.f32   %f33, %f322;\n\
-  sub.f32   %f323, %f282, %f322;\n  ex2.approx.ftz.f32 %f324, %f323;\n  mul.f32   %f34, %f34, %f324;\n\
-  mul.f32   %f35, %f35, %f324;\n  mul.f32   %f36, %f36, %f324;\n  mul.f32   %f37, %f37, %f324;\n\
-  mul.f32   %f38, %f38, %f324;\n  mul.f32   %f39, %f39, %f324;\n  mul.f32   %f40, %f40, %f324;\n\
-  mul.f32   %f41, %f41, %f324;\n  mul.f32   %f42, %f42, %f324;\n  mul.f32   %f43, %f43, %f324;\n\
-  mul.f32   %f44, %f44, %f324;\n  mul.f32   %f45, %f45, %f324;\n  mul.f32   %f46, %f46, %f324;\n\
-  mul.f32   %f47, %f47, %f324;\n  mul.f32   %f48, %f48, %f324;\n  mul.f32   %f49, %f49, %f324;\n\
-  mul.f32   %f50, %f50, %f324;\n  sub.f32   %f325, %f321, %f33;\n  ex2.approx.ftz.f32 %f326, %f325;\n\
-  add.f32   %f34, %f34, %f326;\n  mov.b32   {%h289, %h290}, %r94;\n  cvt.f32.f16 %f327, %h290;\n\
-  mov.b32   {%h291, %h292}, %r95;\n  cvt.f32.f16 %f328, %h291;\n  mov.b32   {%h293, %h294}, %r95;\n\
-  cvt.f32.f16 %f329, %h294;\n  mov.b32   {%h295, %h296}, %r96;\n  cvt.f32.f16 %f330, %h295;\n\
-  mov.b32   {%h297, %h298}, %r96;\n  cvt.f32.f16 %f331, %h298;\n  mov.b32   {%h299, %h300}, %r97;\n\
-  cvt.f32.f16 %f332, %h299;\n  mov.b32   {%h301, %h302}, %r97;\n  cvt.f32.f16 %f333, %h302;\n\
-  mov.b32   {%h303, %h304}, %r98;\n  cvt.f32.f16 %f334, %h303;\n  mov.b32   {%h305, %h306}, %r98;\n\
-  cvt.f32.f16 %f335, %h306;\n  mov.b32   {%h307, %h308}, %r99;\n  cvt.f32.f16 %f336, %h307;\n\
-  mov.b32   {%h309, %h310}, %r99;\n  cvt.f32.f16 %f337, %h310;\n  mov.b32   {%h311, %h312}, %r100;\n\
-  cvt.f32.f16 %f338, %h311;\n  mov.b32   {%h313, %h314}, %r100;\n  cvt.f32.f16 %f339, %h314;\n\
-  mov.b32   {%h315, %h316}, %r101;\n  cvt.f32.f16 %f340, %h315;\n  mov.b32   {%h317, %h318}, %r101;\n\
+    mul.f32             %f41, %f41, %f209;\n\
+    mul.f32             %f42, %f42, %f209;\n\
+    mul.f32             %f43, %f43, %f209;\n\
+    mul.f32             %f44, %f44, %f209;\n\
+    mul.f32             %f45, %f45, %f209;\n\
+    mul.f32             %f46, %f46, %f209;\n\
+    mul.f32             %f47, %f47, %f209;\n\
+    mul.f32             %f48, %f48, %f209;\n\
+    mul.f32             %f49, %f49, %f209;\n\
+    mul.f32             %f50, %f50, %f209;\n\
+    sub.f32             %f210, %f89, %f33;\n\
+    ex2.approx.ftz.f32  %f211, %f210;\n\
+    add.f32             %f34, %f34, %f211;\n\
+    mov.b32             {%h129, %h130}, %r50;\n\
+    cvt.f32.f16         %f212, %h130;\n\
+    mov.b32             {%h131, %h132}, %r51;\n\
+    cvt.f32.f16         %f213, %h131;\n\
+    mov.b32             {%h133, %h134}, %r51;\n\
+    cvt.f32.f16         %f214, %h134;\n\
+    mov.b32             {%h135, %h136}, %r52;\n\
+    cvt.f32.f16         %f215, %h135;\n\
+    mov.b32             {%h137, %h138}, %r52;\n\
+    cvt.f32.f16         %f216, %h138;\n\
+    mov.b32             {%h139, %h140}, %r53;\n\
+    cvt.f32.f16         %f217, %h139;\n\
+    mov.b32             {%h141, %h142}, %r53;\n\
+    cvt.f32.f16         %f218, %h142;\n\
+    mov.b32             {%h143, %h144}, %r54;\n\
+    cvt.f32.f16         %f219, %h143;\n\
+    mov.b32             {%h145, %h146}, %r54;\n\
+    cvt.f32.f16         %f220, %h146;\n\
+    mov.b32             {%h147, %h148}, %r55;\n\
+    cvt.f32.f16         %f221, %h147;\n\
+    mov.b32             {%h149, %h150}, %r55;\n\
+    cvt.f32.f16         %f222, %h150;\n\
+    mov.b32             {%h151, %h152}, %r56;\n\
+    cvt.f32.f16         %f223, %h151;\n\
+    mov.b32             {%h153, %h154}, %r56;\n\
+    cvt.f32.f16         %f224, %h154;\n\
+    mov.b32             {%h155, %h156}, %r57;\n\
+    cvt.f32.f16         %f225, %h155;\n\
+    mov.b32             {%h157, %h158}, %r57;\n\
+    cvt.f32.f16         %f226, %h158;\n\
+    mov.b32             {%h159, %h160}, %r50;\n\
+    cvt.f32.f16         %f227, %h159;\n\
+    fma.rn.f32          %f35, %f211, %f227, %f35;\n\
+    fma.rn.f32          %f36, %f211, %f212, %f36;\n\
+    fma.rn.f32          %f37, %f211, %f213, %f37;\n\
+    fma.rn.f32          %f38, %f211, %f214, %f38;\n\
+    fma.rn.f32          %f39, %f211, %f215, %f39;\n\
+    fma.rn.f32          %f40, %f211, %f216, %f40;\n\
+    fma.rn.f32          %f41, %f211, %f217, %f41;\n\
+    fma.rn.f32          %f42, %f211, %f218, %f42;\n\
+    fma.rn.f32          %f43, %f211, %f219, %f43;\n\
+    fma.rn.f32          %f44, %f211, %f220, %f44;\n\
+    fma.rn.f32          %f45, %f211, %f221, %f45;\n\
+    fma.rn.f32          %f46, %f211, %f222, %f46;\n\
+    fma.rn.f32          %f47, %f211, %f223, %f47;\n\
+    fma.rn.f32          %f48, %f211, %f224, %f48;\n\
+    fma.rn.f32          %f49, %f211, %f225, %f49;\n\
+    fma.rn.f32          %f50, %f211, %f226, %f50;\n\
+    sub.f32             %f228, %f128, %f33;\n\
+    ex2.approx.ftz.f32  %f229, %f228;\n\
+    add.f32             %f34, %f34, %f229;\n\
+    mov.b32             {%h161, %h162}, %r58;\n\
+    cvt.f32.f16         %f230, %h162;\n\
+    mov.b32             {%h163, %h164}, %r59;\n\
+    cvt.f32.f16         %f231, %h163;\n\
+    mov.b32             {%h165, %h166}, %r59;\n\
+    cvt.f32.f16         %f232, %h166;\n\
+    mov.b32             {%h167, %h168}, %r60;\n\
+    cvt.f32.f16         %f233, %h167;\n\
+    mov.b32             {%h169, %h170}, %r60;\n\
+    cvt.f32.f16         %f234, %h170;\n\
+    mov.b32             {%h171, %h172}, %r61;\n\
+    cvt.f32.f16         %f235, %h171;\n\
+    mov.b32             {%h173, %h174}, %r61;\n\
+    cvt.f32.f16         %f236, %h174;\n\
+    mov.b32             {%h175, %h176}, %r62;\n\
+    cvt.f32.f16         %f237, %h175;\n\
+    mov.b32             {%h177, %h178}, %r62;\n\
+    cvt.f32.f16         %f238, %h178;\n\
+    mov.b32             {%h179, %h180}, %r63;\n\
+    cvt.f32.f16         %f239, %h179;\n\
+    mov.b32             {%h181, %h182}, %r63;\n\
+    cvt.f32.f16         %f240, %h182;\n\
+    mov.b32             {%h183, %h184}, %r64;\n\
+    cvt.f32.f16         %f241, %h183;\n\
+    mov.b32             {%h185, %h186}, %r64;\n\
+    cvt.f32.f16         %f242, %h186;\n\
+    mov.b32             {%h187, %h188}, %r65;\n\
+    cvt.f32.f16         %f243, %h187;\n\
+    mov.b32             {%h189, %h190}, %r65;\n\
+    cvt.f32.f16         %f244, %h190;\n\
+    mov.b32             {%h191, %h192}, %r58;\n\
+    cvt.f32.f16         %f245, %h191;\n\
+    fma.rn.f32          %f35, %f229, %f245, %f35;\n\
+    fma.rn.f32          %f36, %f229, %f230, %f36;\n\
+    fma.rn.f32          %f37, %f229, %f231, %f37;\n\
+    fma.rn.f32          %f38, %f229, %f232, %f38;\n\
+    fma.rn.f32          %f39, %f229, %f233, %f39;\n\
+    fma.rn.f32          %f40, %f229, %f234, %f40;\n\
+    fma.rn.f32          %f41, %f229, %f235, %f41;\n\
+    fma.rn.f32          %f42, %f229, %f236, %f42;\n\
+    fma.rn.f32          %f43, %f229, %f237, %f43;\n\
+    fma.rn.f32          %f44, %f229, %f238, %f44;\n\
+    fma.rn.f32          %f45, %f229, %f239, %f45;\n\
+    fma.rn.f32          %f46, %f229, %f240, %f46;\n\
+    fma.rn.f32          %f47, %f229, %f241, %f47;\n\
+    fma.rn.f32          %f48, %f229, %f242, %f48;\n\
+    fma.rn.f32          %f49, %f229, %f243, %f49;\n\
+    fma.rn.f32          %f50, %f229, %f244, %f50;\n\
+    sub.f32             %f246, %f167, %f33;\n\
+    ex2.approx.ftz.f32  %f247, %f246;\n\
+    add.f32             %f34, %f34, %f247;\n\
+    mov.b32             {%h193, %h194}, %r66;\n\
+    cvt.f32.f16         %f248, %h194;\n\
+    mov.b32             {%h195, %h196}, %r67;\n\
+    cvt.f32.f16         %f249, %h195;\n\
+    mov.b32             {%h197, %h198}, %r67;\n\
+    cvt.f32.f16         %f250, %h198;\n\
+    mov.b32             {%h199, %h200}, %r68;\n\
+    cvt.f32.f16         %f251, %h199;\n\
+    mov.b32             {%h201, %h202}, %r68;\n\
+    cvt.f32.f16         %f252, %h202;\n\
+    mov.b32             {%h203, %h204}, %r69;\n\
+    cvt.f32.f16         %f253, %h203;\n\
+    mov.b32             {%h205, %h206}, %r69;\n\
+    cvt.f32.f16         %f254, %h206;\n\
+    mov.b32             {%h207, %h208}, %r70;\n\
+    cvt.f32.f16         %f255, %h207;\n\
+    mov.b32             {%h209, %h210}, %r70;\n\
+    cvt.f32.f16         %f256, %h210;\n\
+    mov.b32             {%h211, %h212}, %r71;\n\
+    cvt.f32.f16         %f257, %h211;\n\
+    mov.b32             {%h213, %h214}, %r71;\n\
+    cvt.f32.f16         %f258, %h214;\n\
+    mov.b32             {%h215, %h216}, %r72;\n\
+    cvt.f32.f16         %f259, %h215;\n\
+    mov.b32             {%h217, %h218}, %r72;\n\
+    cvt.f32.f16         %f260, %h218;\n\
+    mov.b32             {%h219, %h220}, %r73;\n\
+    cvt.f32.f16         %f261, %h219;\n\
+    mov.b32             {%h221, %h222}, %r73;\n\
+    cvt.f32.f16         %f262, %h222;\n\
+    mov.b32             {%h223, %h224}, %r66;\n\
+    cvt.f32.f16         %f263, %h223;\n\
+    fma.rn.f32          %f35, %f247, %f263, %f35;\n\
+    fma.rn.f32          %f36, %f247, %f248, %f36;\n\
+    fma.rn.f32          %f37, %f247, %f249, %f37;\n\
+    fma.rn.f32          %f38, %f247, %f250, %f38;\n\
+    fma.rn.f32          %f39, %f247, %f251, %f39;\n\
+    fma.rn.f32          %f40, %f247, %f252, %f40;\n\
+    fma.rn.f32          %f41, %f247, %f253, %f41;\n\
+    fma.rn.f32          %f42, %f247, %f254, %f42;\n\
+    fma.rn.f32          %f43, %f247, %f255, %f43;\n\
+    fma.rn.f32          %f44, %f247, %f256, %f44;\n\
+    fma.rn.f32          %f45, %f247, %f257, %f45;\n\
+    fma.rn.f32          %f46, %f247, %f258, %f46;\n\
+    fma.rn.f32          %f47, %f247, %f259, %f47;\n\
+    fma.rn.f32          %f48, %f247, %f260, %f48;\n\
+    fma.rn.f32          %f49, %f247, %f261, %f49;\n\
+    fma.rn.f32          %f50, %f247, %f262, %f50;\n\
+    sub.f32             %f264, %f206, %f33;\n\
+    ex2.approx.ftz.f32  %f265, %f264;\n\
+    add.f32             %f34, %f34, %f265;\n\
+    mov.b32             {%h225, %h226}, %r74;\n\
+    cvt.f32.f16         %f266, %h226;\n\
+    mov.b32             {%h227, %h228}, %r75;\n\
+    cvt.f32.f16         %f267, %h227;\n\
+    mov.b32             {%h229, %h230}, %r75;\n\
+    cvt.f32.f16         %f268, %h230;\n\
+    mov.b32             {%h231, %h232}, %r76;\n\
+    cvt.f32.f16         %f269, %h231;\n\
+    mov.b32             {%h233, %h234}, %r76;\n\
+    cvt.f32.f16         %f270, %h234;\n\
+    mov.b32             {%h235, %h236}, %r77;\n\
+    cvt.f32.f16         %f271, %h235;\n\
+    mov.b32             {%h237, %h238}, %r77;\n\
+    cvt.f32.f16         %f272, %h238;\n\
+    mov.b32             {%h239, %h240}, %r78;\n\
 "
 "\
-  cvt.f32.f16 %f341, %h318;\n  mov.b32   {%h319, %h320}, %r94;\n  cvt.f32.f16 %f342, %h319;\n\
-  fma.rn.f32 %f35, %f326, %f342, %f35;\n  fma.rn.f32 %f36, %f326, %f327, %f36;\n\
-  fma.rn.f32 %f37, %f326, %f328, %f37;\n  fma.rn.f32 %f38, %f326, %f329, %f38;\n\
-  fma.rn.f32 %f39, %f326, %f330, %f39;\n  fma.rn.f32 %f40, %f326, %f331, %f40;\n\
-  fma.rn.f32 %f41, %f326, %f332, %f41;\n  fma.rn.f32 %f42, %f326, %f333, %f42;\n\
-  fma.rn.f32 %f43, %f326, %f334, %f43;\n  fma.rn.f32 %f44, %f326, %f335, %f44;\n\
-  fma.rn.f32 %f45, %f326, %f336, %f45;\n  fma.rn.f32 %f46, %f326, %f337, %f46;\n\
-  fma.rn.f32 %f47, %f326, %f338, %f47;\n  fma.rn.f32 %f48, %f326, %f339, %f48;\n\
-  fma.rn.f32 %f49, %f326, %f340, %f49;\n  fma.rn.f32 %f50, %f326, %f341, %f50;\n\
-  add.u32   %r82, %r82, 4;\n  setp.lt.u32 %p6, %r82, %r10;\n  @%p6 bra  $rest_loop;\n\n$rest_done:\n\n\
-  // merge the groups of lanes\n  shfl.sync.bfly.b32 %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
-  max.f32   %f344, %f33, %f343;\n  sub.f32   %f345, %f33, %f344;\n  ex2.approx.ftz.f32 %f346, %f345;\n\
-  mul.f32   %f34, %f34, %f346;\n  mul.f32   %f35, %f35, %f346;\n  mul.f32   %f36, %f36, %f346;\n\
-  mul.f32   %f37, %f37, %f346;\n  mul.f32   %f38, %f38, %f346;\n  mul.f32   %f39, %f39, %f346;\n\
-  mul.f32   %f40, %f40, %f346;\n  mul.f32   %f41, %f41, %f346;\n  mul.f32   %f42, %f42, %f346;\n\
-  mul.f32   %f43, %f43, %f346;\n  mul.f32   %f44, %f44, %f346;\n  mul.f32   %f45, %f45, %f346;\n\
-  mul.f32   %f46, %f46, %f346;\n  mul.f32   %f47, %f47, %f346;\n  mul.f32   %f48, %f48, %f346;\n\
-  mul.f32   %f49, %f49, %f346;\n  mul.f32   %f50, %f50, %f346;\n  mov.f32   %f33, %f344;\n\
-  shfl.sync.bfly.b32 %f347, %f34, 8, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f347;\n\
-  shfl.sync.bfly.b32 %f348, %f35, 8, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f348;\n\
-  shfl.sync.bfly.b32 %f349, %f36, 8, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f349;\n\
-  shfl.sync.bfly.b32 %f350, %f37, 8, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f350;\n\
-  shfl.sync.bfly.b32 %f351, %f38, 8, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f351;\n\
-  shfl.sync.bfly.b32 %f352, %f39, 8, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f352;\n\
-  shfl.sync.bfly.b32 %f353, %f40, 8, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f353;\n\
-  shfl.sync.bfly.b32 %f354, %f41, 8, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f354;\n\
-  shfl.sync.bfly.b32 %f355, %f42, 8, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f355;\n\
-  shfl.sync.bfly.b32 %f356, %f43, 8, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f356;\n\
-  shfl.sync.bfly.b32 %f357, %f44, 8, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f357;\n\
-  shfl.sync.bfly.b32 %f358, %f45, 8, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f358;\n\
-  shfl.sync.bfly.b32 %f359, %f46, 8, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f359;\n\
-  shfl.sync.bfly.b32 %f360, %f47, 8, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f360;\n\
-  shfl.sync.bfly.b32 %f361, %f48, 8, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f361;\n\
-  shfl.sync.bfly.b32 %f362, %f49, 8, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f362;\n\
-  shfl.sync.bfly.b32 %f363, %f50, 8, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f363;\n\
-  shfl.sync.bfly.b32 %f364, %f33, 16, 31, 0xFFFFFFFF;\n  max.f32   %f365, %f33, %f364;\n\
-  sub.f32   %f366, %f33, %f365;\n  ex2.approx.ftz.f32 %f367, %f366;\n  mul.f32   %f34, %f34, %f367;\n\
-  mul.f32   %f35, %f35, %f367;\n  mul.f32   %f36, %f36, %f367;\n  mul.f32   %f37, %f37, %f367;\n\
-  mul.f32   %f38, %f38, %f367;\n  mul.f32   %f39, %f39, %f367;\n  mul.f32   %f40, %f40, %f367;\n\
-  mul.f32   %f41, %f41, %f367;\n  mul.f32   %f42, %f42, %f367;\n  mul.f32   %f43, %f43, %f367;\n\
-  mul.f32   %f44, %f44, %f367;\n  mul.f32   %f45, %f45, %f367;\n  mul.f32   %f46, %f46, %f367;\n\
-  mul.f32   %f47, %f47, %f367;\n  mul.f32   %f48, %f48, %f367;\n  mul.f32   %f49, %f49, %f367;\n\
-  mul.f32   %f50, %f50, %f367;\n  mov.f32   %f33, %f365;\n\
-  shfl.sync.bfly.b32 %f368, %f34, 16, 31, 0xFFFFFFFF;\n  add.f32   %f34, %f34, %f368;\n\
-  shfl.sync.bfly.b32 %f369, %f35, 16, 31, 0xFFFFFFFF;\n  add.f32   %f35, %f35, %f369;\n\
-  shfl.sync.bfly.b32 %f370, %f36, 16, 31, 0xFFFFFFFF;\n  add.f32   %f36, %f36, %f370;\n\
-  shfl.sync.bfly.b32 %f371, %f37, 16, 31, 0xFFFFFFFF;\n  add.f32   %f37, %f37, %f371;\n\
-  shfl.sync.bfly.b32 %f372, %f38, 16, 31, 0xFFFFFFFF;\n  add.f32   %f38, %f38, %f372;\n\
-  shfl.sync.bfly.b32 %f373, %f39, 16, 31, 0xFFFFFFFF;\n  add.f32   %f39, %f39, %f373;\n\
-  shfl.sync.bfly.b32 %f374, %f40, 16, 31, 0xFFFFFFFF;\n  add.f32   %f40, %f40, %f374;\n\
-  shfl.sync.bfly.b32 %f375, %f41, 16, 31, 0xFFFFFFFF;\n  add.f32   %f41, %f41, %f375;\n\
-  shfl.sync.bfly.b32 %f376, %f42, 16, 31, 0xFFFFFFFF;\n  add.f32   %f42, %f42, %f376;\n\
-  shfl.sync.bfly.b32 %f377, %f43, 16, 31, 0xFFFFFFFF;\n  add.f32   %f43, %f43, %f377;\n\
-  shfl.sync.bfly.b32 %f378, %f44, 16, 31, 0xFFFFFFFF;\n  add.f32   %f44, %f44, %f378;\n\
-  shfl.sync.bfly.b32 %f379, %f45, 16, 31, 0xFFFFFFFF;\n  add.f32   %f45, %f45, %f379;\n\
-  shfl.sync.bfly.b32 %f380, %f46, 16, 31, 0xFFFFFFFF;\n  add.f32   %f46, %f46, %f380;\n\
-  shfl.sync.bfly.b32 %f381, %f47, 16, 31, 0xFFFFFFFF;\n  add.f32   %f47, %f47, %f381;\n\
-  shfl.sync.bfly.b32 %f382, %f48, 16, 31, 0xFFFFFFFF;\n  add.f32   %f48, %f48, %f382;\n\
-  shfl.sync.bfly.b32 %f383, %f49, 16, 31, 0xFFFFFFFF;\n  add.f32   %f49, %f49, %f383;\n\
-  shfl.sync.bfly.b32 %f384, %f50, 16, 31, 0xFFFFFFFF;\n  add.f32   %f50, %f50, %f384;\n\n\
-  // store the partial row\n  mad.wide.u32 %rd26, %r3, 528, %rd8;\n\
-  mad.wide.u32 %rd27, %r11, 32, %rd26;\n  setp.eq.u32 %p7, %r12, 0;\n  @!%p7 bra $skip_2;\n\
-  st.global.v4.f32 [%rd27], {%f35, %f36, %f37, %f38};\n\
-  st.global.v4.f32 [%rd27+16], {%f39, %f40, %f41, %f42};\n\
-  st.global.v4.f32 [%rd27+256], {%f43, %f44, %f45, %f46};\n\
-  st.global.v4.f32 [%rd27+272], {%f47, %f48, %f49, %f50};\n  setp.eq.u32 %p8, %r11, 0;\n\
-  @!%p8 bra $skip;\n  st.global.v4.f32 [%rd26+512], {%f33, %f34, 0f00000000, 0f00000000};\n\n$skip:\n\n\
-$skip_2:\n  ret;\n}\n\
+    cvt.f32.f16         %f273, %h239;\n\
+    mov.b32             {%h241, %h242}, %r78;\n\
+    cvt.f32.f16         %f274, %h242;\n\
+    mov.b32             {%h243, %h244}, %r79;\n\
+    cvt.f32.f16         %f275, %h243;\n\
+    mov.b32             {%h245, %h246}, %r79;\n\
+    cvt.f32.f16         %f276, %h246;\n\
+    mov.b32             {%h247, %h248}, %r80;\n\
+    cvt.f32.f16         %f277, %h247;\n\
+    mov.b32             {%h249, %h250}, %r80;\n\
+    cvt.f32.f16         %f278, %h250;\n\
+    mov.b32             {%h251, %h252}, %r81;\n\
+    cvt.f32.f16         %f279, %h251;\n\
+    mov.b32             {%h253, %h254}, %r81;\n\
+    cvt.f32.f16         %f280, %h254;\n\
+    mov.b32             {%h255, %h256}, %r74;\n\
+    cvt.f32.f16         %f281, %h255;\n\
+    fma.rn.f32          %f35, %f265, %f281, %f35;\n\
+    fma.rn.f32          %f36, %f265, %f266, %f36;\n\
+    fma.rn.f32          %f37, %f265, %f267, %f37;\n\
+    fma.rn.f32          %f38, %f265, %f268, %f38;\n\
+    fma.rn.f32          %f39, %f265, %f269, %f39;\n\
+    fma.rn.f32          %f40, %f265, %f270, %f40;\n\
+    fma.rn.f32          %f41, %f265, %f271, %f41;\n\
+    fma.rn.f32          %f42, %f265, %f272, %f42;\n\
+    fma.rn.f32          %f43, %f265, %f273, %f43;\n\
+    fma.rn.f32          %f44, %f265, %f274, %f44;\n\
+    fma.rn.f32          %f45, %f265, %f275, %f45;\n\
+    fma.rn.f32          %f46, %f265, %f276, %f46;\n\
+    fma.rn.f32          %f47, %f265, %f277, %f47;\n\
+    fma.rn.f32          %f48, %f265, %f278, %f48;\n\
+    fma.rn.f32          %f49, %f265, %f279, %f49;\n\
+    fma.rn.f32          %f50, %f265, %f280, %f50;\n\
+    add.u64             %rd20, %rd20, 4096;\n\
+    add.u64             %rd21, %rd21, 4096;\n\
+    add.u32             %r17, %r17, 1;\n\
+    setp.lt.u32         %p3, %r17, %r15;\n\
+    @%p3 bra            $turn_loop;\n\
+\n\
+$turn_done:\n\
+\n\
+    // attend: the positions left over, one a group\n\
+    mad.lo.u32          %r82, %r15, 16, %r8;\n\
+    setp.lt.u32         %p4, %r82, %r10;\n\
+    @!%p4 bra           $rest_done;\n\
+\n\
+$rest_loop:\n\
+    .pragma \"nounroll\";\n\
+    add.u32             %r83, %r82, %r12;\n\
+    sub.u32             %r84, %r10, 1;\n\
+    min.u32             %r85, %r83, %r84;\n\
+    mul.wide.u32        %rd25, %r85, 256;\n\
+    setp.le.u32         %p5, %r83, %r84;\n\
+    add.u64             %rd20, %rd24, %rd25;\n\
+    add.u64             %rd21, %rd22, %rd25;\n\
+    mov.f32             %f282, %f33;\n\
+    ld.global.nc.v4.u32 {%r86, %r87, %r88, %r89}, [%rd20+128];\n\
+    mov.b32             {%h257, %h258}, %r89;\n\
+    cvt.f32.f16         %f283, %h258;\n\
+    mov.b32             {%h259, %h260}, %r89;\n\
+    cvt.f32.f16         %f284, %h259;\n\
+    mov.b32             {%h261, %h262}, %r88;\n\
+    cvt.f32.f16         %f285, %h262;\n\
+    mov.b32             {%h263, %h264}, %r88;\n\
+    cvt.f32.f16         %f286, %h263;\n\
+    mov.b32             {%h265, %h266}, %r87;\n\
+    cvt.f32.f16         %f287, %h266;\n\
+    mov.b32             {%h267, %h268}, %r87;\n\
+    cvt.f32.f16         %f288, %h267;\n\
+    mov.b32             {%h269, %h270}, %r86;\n\
+    cvt.f32.f16         %f289, %h270;\n\
+    mov.b32             {%h271, %h272}, %r86;\n\
+    cvt.f32.f16         %f290, %h271;\n\
+    ld.global.nc.v4.u32 {%r90, %r91, %r92, %r93}, [%rd20];\n\
+    mov.b32             {%h273, %h274}, %r93;\n\
+    cvt.f32.f16         %f291, %h274;\n\
+    mov.b32             {%h275, %h276}, %r93;\n\
+    cvt.f32.f16         %f292, %h275;\n\
+    mov.b32             {%h277, %h278}, %r92;\n\
+    cvt.f32.f16         %f293, %h278;\n\
+    mov.b32             {%h279, %h280}, %r92;\n\
+    cvt.f32.f16         %f294, %h279;\n\
+    mov.b32             {%h281, %h282}, %r91;\n\
+    cvt.f32.f16         %f295, %h282;\n\
+    mov.b32             {%h283, %h284}, %r91;\n\
+    cvt.f32.f16         %f296, %h283;\n\
+    mov.b32             {%h285, %h286}, %r90;\n\
+    cvt.f32.f16         %f297, %h286;\n\
+    mov.b32             {%h287, %h288}, %r90;\n\
+    cvt.f32.f16         %f298, %h287;\n\
+    mul.f32             %f299, %f5, %f298;\n\
+    fma.rn.f32          %f300, %f6, %f297, %f299;\n\
+    fma.rn.f32          %f301, %f7, %f296, %f300;\n\
+    fma.rn.f32          %f302, %f8, %f295, %f301;\n\
+    fma.rn.f32          %f303, %f13, %f294, %f302;\n\
+    fma.rn.f32          %f304, %f14, %f293, %f303;\n\
+    fma.rn.f32          %f305, %f15, %f292, %f304;\n\
+    fma.rn.f32          %f306, %f16, %f291, %f305;\n\
+    fma.rn.f32          %f307, %f21, %f290, %f306;\n\
+    fma.rn.f32          %f308, %f22, %f289, %f307;\n\
+    fma.rn.f32          %f309, %f23, %f288, %f308;\n\
+    fma.rn.f32          %f310, %f24, %f287, %f309;\n\
+    fma.rn.f32          %f311, %f29, %f286, %f310;\n\
+    fma.rn.f32          %f312, %f30, %f285, %f311;\n\
+    fma.rn.f32          %f313, %f31, %f284, %f312;\n\
+    fma.rn.f32          %f314, %f32, %f283, %f313;\n\
+    shfl.sync.bfly.b32  %f315, %f314, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f316, %f314, %f315;\n\
+    shfl.sync.bfly.b32  %f317, %f316, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f318, %f316, %f317;\n\
+    shfl.sync.bfly.b32  %f319, %f318, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f320, %f318, %f319;\n\
+    selp.f32            %f321, %f320, 0fFF800000, %p5;\n\
+    max.f32             %f322, %f282, %f321;\n\
+    ld.global.nc.v4.u32 {%r94, %r95, %r96, %r97}, [%rd21];\n\
+    ld.global.nc.v4.u32 {%r98, %r99, %r100, %r101}, [%rd21+128];\n\
+    mov.f32             %f33, %f322;\n\
+    sub.f32             %f323, %f282, %f322;\n\
+    ex2.approx.ftz.f32  %f324, %f323;\n\
+    mul.f32             %f34, %f34, %f324;\n\
+    mul.f32             %f35, %f35, %f324;\n\
+    mul.f32             %f36, %f36, %f324;\n\
+    mul.f32             %f37, %f37, %f324;\n\
+    mul.f32             %f38, %f38, %f324;\n\
+    mul.f32             %f39, %f39, %f324;\n\
+    mul.f32             %f40, %f40, %f324;\n\
+    mul.f32             %f41, %f41, %f324;\n\
+    mul.f32             %f42, %f42, %f324;\n\
+    mul.f32             %f43, %f43, %f324;\n\
+    mul.f32             %f44, %f44, %f324;\n\
+    mul.f32             %f45, %f45, %f324;\n\
+    mul.f32             %f46, %f46, %f324;\n\
+    mul.f32             %f47, %f47, %f324;\n\
+    mul.f32             %f48, %f48, %f324;\n\
+    mul.f32             %f49, %f49, %f324;\n\
+    mul.f32             %f50, %f50, %f324;\n\
+    sub.f32             %f325, %f321, %f33;\n\
+    ex2.approx.ftz.f32  %f326, %f325;\n\
+    add.f32             %f34, %f34, %f326;\n\
+    mov.b32             {%h289, %h290}, %r94;\n\
+    cvt.f32.f16         %f327, %h290;\n\
+    mov.b32             {%h291, %h292}, %r95;\n\
+    cvt.f32.f16         %f328, %h291;\n\
+    mov.b32             {%h293, %h294}, %r95;\n\
+    cvt.f32.f16         %f329, %h294;\n\
+    mov.b32             {%h295, %h296}, %r96;\n\
+    cvt.f32.f16         %f330, %h295;\n\
+    mov.b32             {%h297, %h298}, %r96;\n\
+    cvt.f32.f16         %f331, %h298;\n\
+    mov.b32             {%h299, %h300}, %r97;\n\
+    cvt.f32.f16         %f332, %h299;\n\
+    mov.b32             {%h301, %h302}, %r97;\n\
+    cvt.f32.f16         %f333, %h302;\n\
+    mov.b32             {%h303, %h304}, %r98;\n\
+    cvt.f32.f16         %f334, %h303;\n\
+    mov.b32             {%h305, %h306}, %r98;\n\
+    cvt.f32.f16         %f335, %h306;\n\
+    mov.b32             {%h307, %h308}, %r99;\n\
+    cvt.f32.f16         %f336, %h307;\n\
+    mov.b32             {%h309, %h310}, %r99;\n\
+    cvt.f32.f16         %f337, %h310;\n\
+    mov.b32             {%h311, %h312}, %r100;\n\
+    cvt.f32.f16         %f338, %h311;\n\
+    mov.b32             {%h313, %h314}, %r100;\n\
+    cvt.f32.f16         %f339, %h314;\n\
+    mov.b32             {%h315, %h316}, %r101;\n\
+    cvt.f32.f16         %f340, %h315;\n\
+    mov.b32             {%h317, %h318}, %r101;\n\
+    cvt.f32.f16         %f341, %h318;\n\
+    mov.b32             {%h319, %h320}, %r94;\n\
+    cvt.f32.f16         %f342, %h319;\n\
+    fma.rn.f32          %f35, %f326, %f342, %f35;\n\
+    fma.rn.f32          %f36, %f326, %f327, %f36;\n\
+    fma.rn.f32          %f37, %f326, %f328, %f37;\n\
+    fma.rn.f32          %f38, %f326, %f329, %f38;\n\
+    fma.rn.f32          %f39, %f326, %f330, %f39;\n\
+    fma.rn.f32          %f40, %f326, %f331, %f40;\n\
+    fma.rn.f32          %f41, %f326, %f332, %f41;\n\
+    fma.rn.f32          %f42, %f326, %f333, %f42;\n\
+    fma.rn.f32          %f43, %f326, %f334, %f43;\n\
+    fma.rn.f32          %f44, %f326, %f335, %f44;\n\
+    fma.rn.f32          %f45, %f326, %f336, %f45;\n\
+    fma.rn.f32          %f46, %f326, %f337, %f46;\n\
+"
+"\
+    fma.rn.f32          %f47, %f326, %f338, %f47;\n\
+    fma.rn.f32          %f48, %f326, %f339, %f48;\n\
+    fma.rn.f32          %f49, %f326, %f340, %f49;\n\
+    fma.rn.f32          %f50, %f326, %f341, %f50;\n\
+    add.u32             %r82, %r82, 4;\n\
+    setp.lt.u32         %p6, %r82, %r10;\n\
+    @%p6 bra            $rest_loop;\n\
+\n\
+$rest_done:\n\
+\n\
+    // merge the groups of lanes\n\
+    shfl.sync.bfly.b32  %f343, %f33, 8, 31, 0xFFFFFFFF;\n\
+    max.f32             %f344, %f33, %f343;\n\
+    sub.f32             %f345, %f33, %f344;\n\
+    ex2.approx.ftz.f32  %f346, %f345;\n\
+    mul.f32             %f34, %f34, %f346;\n\
+    mul.f32             %f35, %f35, %f346;\n\
+    mul.f32             %f36, %f36, %f346;\n\
+    mul.f32             %f37, %f37, %f346;\n\
+    mul.f32             %f38, %f38, %f346;\n\
+    mul.f32             %f39, %f39, %f346;\n\
+    mul.f32             %f40, %f40, %f346;\n\
+    mul.f32             %f41, %f41, %f346;\n\
+    mul.f32             %f42, %f42, %f346;\n\
+    mul.f32             %f43, %f43, %f346;\n\
+    mul.f32             %f44, %f44, %f346;\n\
+    mul.f32             %f45, %f45, %f346;\n\
+    mul.f32             %f46, %f46, %f346;\n\
+    mul.f32             %f47, %f47, %f346;\n\
+    mul.f32             %f48, %f48, %f346;\n\
+    mul.f32             %f49, %f49, %f346;\n\
+    mul.f32             %f50, %f50, %f346;\n\
+    mov.f32             %f33, %f344;\n\
+    shfl.sync.bfly.b32  %f347, %f34, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f347;\n\
+    shfl.sync.bfly.b32  %f348, %f35, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f348;\n\
+    shfl.sync.bfly.b32  %f349, %f36, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f349;\n\
+    shfl.sync.bfly.b32  %f350, %f37, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f350;\n\
+    shfl.sync.bfly.b32  %f351, %f38, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f351;\n\
+    shfl.sync.bfly.b32  %f352, %f39, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f352;\n\
+    shfl.sync.bfly.b32  %f353, %f40, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f353;\n\
+    shfl.sync.bfly.b32  %f354, %f41, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f354;\n\
+    shfl.sync.bfly.b32  %f355, %f42, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f355;\n\
+    shfl.sync.bfly.b32  %f356, %f43, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f356;\n\
+    shfl.sync.bfly.b32  %f357, %f44, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f357;\n\
+    shfl.sync.bfly.b32  %f358, %f45, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f358;\n\
+    shfl.sync.bfly.b32  %f359, %f46, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f359;\n\
+    shfl.sync.bfly.b32  %f360, %f47, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f360;\n\
+    shfl.sync.bfly.b32  %f361, %f48, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f361;\n\
+    shfl.sync.bfly.b32  %f362, %f49, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f362;\n\
+    shfl.sync.bfly.b32  %f363, %f50, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f363;\n\
+    shfl.sync.bfly.b32  %f364, %f33, 16, 31, 0xFFFFFFFF;\n\
+    max.f32             %f365, %f33, %f364;\n\
+    sub.f32             %f366, %f33, %f365;\n\
+    ex2.approx.ftz.f32  %f367, %f366;\n\
+    mul.f32             %f34, %f34, %f367;\n\
+    mul.f32             %f35, %f35, %f367;\n\
+    mul.f32             %f36, %f36, %f367;\n\
+    mul.f32             %f37, %f37, %f367;\n\
+    mul.f32             %f38, %f38, %f367;\n\
+    mul.f32             %f39, %f39, %f367;\n\
+    mul.f32             %f40, %f40, %f367;\n\
+    mul.f32             %f41, %f41, %f367;\n\
+    mul.f32             %f42, %f42, %f367;\n\
+    mul.f32             %f43, %f43, %f367;\n\
+    mul.f32             %f44, %f44, %f367;\n\
+    mul.f32             %f45, %f45, %f367;\n\
+    mul.f32             %f46, %f46, %f367;\n\
+    mul.f32             %f47, %f47, %f367;\n\
+    mul.f32             %f48, %f48, %f367;\n\
+    mul.f32             %f49, %f49, %f367;\n\
+    mul.f32             %f50, %f50, %f367;\n\
+    mov.f32             %f33, %f365;\n\
+    shfl.sync.bfly.b32  %f368, %f34, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f34, %f34, %f368;\n\
+    shfl.sync.bfly.b32  %f369, %f35, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f35, %f35, %f369;\n\
+    shfl.sync.bfly.b32  %f370, %f36, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f36, %f36, %f370;\n\
+    shfl.sync.bfly.b32  %f371, %f37, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f37, %f37, %f371;\n\
+    shfl.sync.bfly.b32  %f372, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f38, %f38, %f372;\n\
+    shfl.sync.bfly.b32  %f373, %f39, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f39, %f39, %f373;\n\
+    shfl.sync.bfly.b32  %f374, %f40, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f40, %f40, %f374;\n\
+    shfl.sync.bfly.b32  %f375, %f41, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f41, %f41, %f375;\n\
+    shfl.sync.bfly.b32  %f376, %f42, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f42, %f42, %f376;\n\
+    shfl.sync.bfly.b32  %f377, %f43, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f43, %f43, %f377;\n\
+    shfl.sync.bfly.b32  %f378, %f44, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f44, %f44, %f378;\n\
+    shfl.sync.bfly.b32  %f379, %f45, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f45, %f45, %f379;\n\
+    shfl.sync.bfly.b32  %f380, %f46, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f46, %f46, %f380;\n\
+    shfl.sync.bfly.b32  %f381, %f47, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f47, %f47, %f381;\n\
+    shfl.sync.bfly.b32  %f382, %f48, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f48, %f48, %f382;\n\
+    shfl.sync.bfly.b32  %f383, %f49, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f49, %f49, %f383;\n\
+    shfl.sync.bfly.b32  %f384, %f50, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f50, %f50, %f384;\n\
+\n\
+    // store the partial row\n\
+    mad.wide.u32        %rd26, %r3, 528, %rd8;\n\
+    mad.wide.u32        %rd27, %r11, 32, %rd26;\n\
+    setp.eq.u32         %p7, %r12, 0;\n\
+    @!%p7 bra           $skip_2;\n\
+    st.global.v4.f32    [%rd27], {%f35, %f36, %f37, %f38};\n\
+    st.global.v4.f32    [%rd27+16], {%f39, %f40, %f41, %f42};\n\
+    st.global.v4.f32    [%rd27+256], {%f43, %f44, %f45, %f46};\n\
+    st.global.v4.f32    [%rd27+272], {%f47, %f48, %f49, %f50};\n\
+    setp.eq.u32         %p8, %r11, 0;\n\
+    @!%p8 bra           $skip;\n\
+    st.global.v4.f32    [%rd26+512], {%f33, %f34, 0f00000000, 0f00000000};\n\
+\n\
+$skip:\n\
+\n\
+$skip_2:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params[] = {
     { "partials", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 17301504, "(m*num_heads*ceil_div(max_seq_len, chunk_size)*(head_dim+4))*4", 16 },
@@ -6561,7 +11348,7 @@ static const ptxgen_config llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c12
 };
 const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
-    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 29594, UINT64_C(0xb915116784d4c30b),
+    llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38194, UINT64_C(0x83165f5b4b6c10cb),
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,
@@ -6578,86 +11365,213 @@ const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 =
 
 static const char llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx[] = "\
 // flash_decoding_reduce  head_dim=128 num_heads=32 num_kv_heads=8 max_seq_len=32768 m=4 chunk_size=128  o[m,h] = sum over c of partials[m,h,c]\n\
-// ptxgen 0.1.0  block 32  grid 32, 4\n.version 6.3\n.target sm_75\n.address_size 64\n\n\
-.visible .entry flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128(\n  .param .u64 o,\n\
-  .param .u64 partials,\n  .param .u64 seq_lens)\n.reqntid 32, 1, 1\n.maxnreg 96\n{\n\
-  .reg .pred %p<13>;\n  .reg .b32 %r<26>;\n  .reg .f32 %f<95>;\n  .reg .b64 %rd<25>;\n\n\
-  ld.param.u64 %rd1, [o];\n  ld.param.u64 %rd2, [partials];\n  ld.param.u64 %rd3, [seq_lens];\n\
-  mov.u32   %r1, %ctaid.y;              // sequence\n  mov.u32   %r2, %ctaid.x;              // head\n\
-  mov.u32   %r3, %tid.x;\n  mad.wide.u32 %rd4, %r1, 4, %rd3;\n  ld.global.nc.u32 %r4, [%rd4];\n\
-  min.u32   %r5, %r4, 32768;            // seq_len\n  add.u32   %r6, %r5, 127;\n\
-  shr.u32   %r7, %r6, 7;\n  mad.lo.u32 %r8, %r1, 32, %r2;\n  mul.wide.u32 %rd5, %r8, 256;\n\
-  mad.lo.u64 %rd6, %rd5, 528, %rd2;\n  setp.lt.u32 %p1, %r3, 32;\n  @!%p1 bra $piece_done;\n\n\
-$piece_loop:\n  .pragma \"nounroll\";\n  mov.f32   %f1, 0fFF7FFFFF;\n  mov.f32   %f2, 0f00000000;\n\
-  mov.f32   %f3, 0f00000000;\n  mov.f32   %f4, 0f00000000;\n  mov.f32   %f5, 0f00000000;\n\
-  mov.f32   %f6, 0f00000000;\n  sub.u32   %r9, %r7, 1;\n\
-  mov.u32   %r10, 0;                    // row\n  setp.lt.u32 %p2, %r10, %r7;\n  @!%p2 bra $row_done;\n\
-\n$row_loop:                              // 32 elements a lane\n  .pragma \"nounroll\";\n\
-  mov.f32   %f7, %f1;\n  min.u32   %r11, %r10, %r9;\n  mad.wide.u32 %rd7, %r11, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f8, %f9}, [%rd7+512];\n  max.f32   %f10, %f7, %f8;\n\
-  add.u32   %r12, %r10, 1;\n  min.u32   %r13, %r12, %r9;\n  mad.wide.u32 %rd8, %r13, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f11, %f12}, [%rd8+512];\n  setp.le.u32 %p3, %r12, %r9;\n\
-  selp.f32  %f13, %f11, 0fFF7FFFFF, %p3;\n  max.f32   %f14, %f10, %f13;\n  add.u32   %r14, %r10, 2;\n\
-  min.u32   %r15, %r14, %r9;\n  mad.wide.u32 %rd9, %r15, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f15, %f16}, [%rd9+512];\n  setp.le.u32 %p4, %r14, %r9;\n\
-  selp.f32  %f17, %f15, 0fFF7FFFFF, %p4;\n  max.f32   %f18, %f14, %f17;\n  add.u32   %r16, %r10, 3;\n\
-  min.u32   %r17, %r16, %r9;\n  mad.wide.u32 %rd10, %r17, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f19, %f20}, [%rd10+512];\n  setp.le.u32 %p5, %r16, %r9;\n\
-  selp.f32  %f21, %f19, 0fFF7FFFFF, %p5;\n  max.f32   %f22, %f18, %f21;\n  add.u32   %r18, %r10, 4;\n\
-  min.u32   %r19, %r18, %r9;\n  mad.wide.u32 %rd11, %r19, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f23, %f24}, [%rd11+512];\n  setp.le.u32 %p6, %r18, %r9;\n\
-  selp.f32  %f25, %f23, 0fFF7FFFFF, %p6;\n  max.f32   %f26, %f22, %f25;\n  add.u32   %r20, %r10, 5;\n\
-  min.u32   %r21, %r20, %r9;\n  mad.wide.u32 %rd12, %r21, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f27, %f28}, [%rd12+512];\n  setp.le.u32 %p7, %r20, %r9;\n\
-  selp.f32  %f29, %f27, 0fFF7FFFFF, %p7;\n  max.f32   %f30, %f26, %f29;\n  add.u32   %r22, %r10, 6;\n\
-  min.u32   %r23, %r22, %r9;\n  mad.wide.u32 %rd13, %r23, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f31, %f32}, [%rd13+512];\n  setp.le.u32 %p8, %r22, %r9;\n\
-  selp.f32  %f33, %f31, 0fFF7FFFFF, %p8;\n  max.f32   %f34, %f30, %f33;\n  add.u32   %r24, %r10, 7;\n\
-  min.u32   %r25, %r24, %r9;\n  mad.wide.u32 %rd14, %r25, 528, %rd6;\n\
-  ld.global.nc.v2.f32 {%f35, %f36}, [%rd14+512];\n  setp.le.u32 %p9, %r24, %r9;\n\
-  selp.f32  %f37, %f35, 0fFF7FFFFF, %p9;\n  max.f32   %f38, %f34, %f37;\n\
-  mad.wide.u32 %rd15, %r3, 16, %rd7;\n  ld.global.nc.v4.f32 {%f39, %f40, %f41, %f42}, [%rd15];\n\
-  mad.wide.u32 %rd16, %r3, 16, %rd8;\n  ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd16];\n\
-  mad.wide.u32 %rd17, %r3, 16, %rd9;\n  ld.global.nc.v4.f32 {%f47, %f48, %f49, %f50}, [%rd17];\n\
-  mad.wide.u32 %rd18, %r3, 16, %rd10;\n  ld.global.nc.v4.f32 {%f51, %f52, %f53, %f54}, [%rd18];\n\
-  mad.wide.u32 %rd19, %r3, 16, %rd11;\n  ld.global.nc.v4.f32 {%f55, %f56, %f57, %f58}, [%rd19];\n\
-  mad.wide.u32 %rd20, %r3, 16, %rd12;\n  ld.global.nc.v4.f32 {%f59, %f60, %f61, %f62}, [%rd20];\n\
-  mad.wide.u32 %rd21, %r3, 16, %rd13;\n  ld.global.nc.v4.f32 {%f63, %f64, %f65, %f66}, [%rd21];\n\
-  mad.wide.u32 %rd22, %r3, 16, %rd14;\n  ld.global.nc.v4.f32 {%f67, %f68, %f69, %f70}, [%rd22];\n\
-  mov.f32   %f1, %f38;\n  sub.f32   %f71, %f7, %f38;\n  ex2.approx.ftz.f32 %f72, %f71;\n\
-  mul.f32   %f2, %f2, %f72;\n  mul.f32   %f3, %f3, %f72;\n  mul.f32   %f4, %f4, %f72;\n\
-  mul.f32   %f5, %f5, %f72;\n  mul.f32   %f6, %f6, %f72;\n  sub.f32   %f73, %f8, %f1;\n\
-  ex2.approx.ftz.f32 %f74, %f73;\n  fma.rn.f32 %f2, %f74, %f9, %f2;\n\
-  fma.rn.f32 %f3, %f74, %f39, %f3;\n  fma.rn.f32 %f4, %f74, %f40, %f4;\n\
-  fma.rn.f32 %f5, %f74, %f41, %f5;\n  fma.rn.f32 %f6, %f74, %f42, %f6;\n  sub.f32   %f75, %f13, %f1;\n\
-  ex2.approx.ftz.f32 %f76, %f75;\n  fma.rn.f32 %f2, %f76, %f12, %f2;\n\
-  fma.rn.f32 %f3, %f76, %f43, %f3;\n  fma.rn.f32 %f4, %f76, %f44, %f4;\n\
-  fma.rn.f32 %f5, %f76, %f45, %f5;\n  fma.rn.f32 %f6, %f76, %f46, %f6;\n  sub.f32   %f77, %f17, %f1;\n\
-  ex2.approx.ftz.f32 %f78, %f77;\n  fma.rn.f32 %f2, %f78, %f16, %f2;\n\
-  fma.rn.f32 %f3, %f78, %f47, %f3;\n  fma.rn.f32 %f4, %f78, %f48, %f4;\n\
-  fma.rn.f32 %f5, %f78, %f49, %f5;\n  fma.rn.f32 %f6, %f78, %f50, %f6;\n  sub.f32   %f79, %f21, %f1;\n\
-  ex2.approx.ftz.f32 %f80, %f79;\n  fma.rn.f32 %f2, %f80, %f20, %f2;\n\
-  fma.rn.f32 %f3, %f80, %f51, %f3;\n  fma.rn.f32 %f4, %f80, %f52, %f4;\n\
-  fma.rn.f32 %f5, %f80, %f53, %f5;\n  fma.rn.f32 %f6, %f80, %f54, %f6;\n  sub.f32   %f81, %f25, %f1;\n\
-  ex2.approx.ftz.f32 %f82, %f81;\n  fma.rn.f32 %f2, %f82, %f24, %f2;\n\
-  fma.rn.f32 %f3, %f82, %f55, %f3;\n  fma.rn.f32 %f4, %f82, %f56, %f4;\n\
-  fma.rn.f32 %f5, %f82, %f57, %f5;\n  fma.rn.f32 %f6, %f82, %f58, %f6;\n  sub.f32   %f83, %f29, %f1;\n\
-  ex2.approx.ftz.f32 %f84, %f83;\n  fma.rn.f32 %f2, %f84, %f28, %f2;\n\
-  fma.rn.f32 %f3, %f84, %f59, %f3;\n  fma.rn.f32 %f4, %f84, %f60, %f4;\n\
-  fma.rn.f32 %f5, %f84, %f61, %f5;\n  fma.rn.f32 %f6, %f84, %f62, %f6;\n  sub.f32   %f85, %f33, %f1;\n\
-  ex2.approx.ftz.f32 %f86, %f85;\n  fma.rn.f32 %f2, %f86, %f32, %f2;\n\
-  fma.rn.f32 %f3, %f86, %f63, %f3;\n  fma.rn.f32 %f4, %f86, %f64, %f4;\n\
-  fma.rn.f32 %f5, %f86, %f65, %f5;\n  fma.rn.f32 %f6, %f86, %f66, %f6;\n  sub.f32   %f87, %f37, %f1;\n\
-  ex2.approx.ftz.f32 %f88, %f87;\n  fma.rn.f32 %f2, %f88, %f36, %f2;\n\
-  fma.rn.f32 %f3, %f88, %f67, %f3;\n  fma.rn.f32 %f4, %f88, %f68, %f4;\n\
-  fma.rn.f32 %f5, %f88, %f69, %f5;\n  fma.rn.f32 %f6, %f88, %f70, %f6;\n  add.u32   %r10, %r10, 8;\n\
-  setp.lt.u32 %p10, %r10, %r7;\n  @%p10 bra $row_loop;\n\n$row_done:\n  rcp.rn.f32 %f89, %f2;\n\
-  setp.gt.f32 %p11, %f2, 0f00000000;\n  selp.f32  %f90, %f89, 0f00000000, %p11;\n\
-  mul.f32   %f91, %f3, %f90;\n  mul.f32   %f92, %f4, %f90;\n  mul.f32   %f93, %f5, %f90;\n\
-  mul.f32   %f94, %f6, %f90;\n  mad.wide.u32 %rd23, %r8, 512, %rd1;\n\
-  mad.wide.u32 %rd24, %r3, 16, %rd23;\n  st.global.v4.f32 [%rd24], {%f91, %f92, %f93, %f94};\n\
-  add.u32   %r3, %r3, 32;\n  setp.lt.u32 %p12, %r3, 32;\n  @%p12 bra $piece_loop;\n\n$piece_done:\n\
-  ret;\n}\n\
+// ptxgen 0.1.0  block 32  grid 32, 4\n\
+.version 6.3\n\
+.target sm_75\n\
+.address_size 64\n\
+\n\
+.visible .entry flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128(\n\
+    .param .u64 o,\n\
+    .param .u64 partials,\n\
+    .param .u64 seq_lens)\n\
+.reqntid 32, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<13>;\n\
+    .reg .b32   %r<26>;\n\
+    .reg .f32   %f<95>;\n\
+    .reg .b64   %rd<25>;\n\
+\n\
+    ld.param.u64        %rd1, [o];\n\
+    ld.param.u64        %rd2, [partials];\n\
+    ld.param.u64        %rd3, [seq_lens];\n\
+    mov.u32             %r1, %ctaid.y;                          // sequence\n\
+    mov.u32             %r2, %ctaid.x;                          // head\n\
+    mov.u32             %r3, %tid.x;\n\
+    mad.wide.u32        %rd4, %r1, 4, %rd3;\n\
+    ld.global.nc.u32    %r4, [%rd4];\n\
+    min.u32             %r5, %r4, 32768;                        // seq_len\n\
+    add.u32             %r6, %r5, 127;\n\
+    shr.u32             %r7, %r6, 7;\n\
+    mad.lo.u32          %r8, %r1, 32, %r2;\n\
+    mul.wide.u32        %rd5, %r8, 256;\n\
+    mad.lo.u64          %rd6, %rd5, 528, %rd2;\n\
+    setp.lt.u32         %p1, %r3, 32;\n\
+    @!%p1 bra           $piece_done;\n\
+\n\
+$piece_loop:\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f1, 0fFF7FFFFF;\n\
+    mov.f32             %f2, 0f00000000;\n\
+    mov.f32             %f3, 0f00000000;\n\
+    mov.f32             %f4, 0f00000000;\n\
+    mov.f32             %f5, 0f00000000;\n\
+    mov.f32             %f6, 0f00000000;\n\
+    sub.u32             %r9, %r7, 1;\n\
+    mov.u32             %r10, 0;                                // row\n\
+    setp.lt.u32         %p2, %r10, %r7;\n\
+    @!%p2 bra           $row_done;\n\
+\n\
+$row_loop:                                                      // 32 elements a lane\n\
+    .pragma \"nounroll\";\n\
+    mov.f32             %f7, %f1;\n\
+    min.u32             %r11, %r10, %r9;\n\
+    mad.wide.u32        %rd7, %r11, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f8, %f9}, [%rd7+512];\n\
+    max.f32             %f10, %f7, %f8;\n\
+    add.u32             %r12, %r10, 1;\n\
+    min.u32             %r13, %r12, %r9;\n\
+    mad.wide.u32        %rd8, %r13, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f11, %f12}, [%rd8+512];\n\
+    setp.le.u32         %p3, %r12, %r9;\n\
+    selp.f32            %f13, %f11, 0fFF7FFFFF, %p3;\n\
+    max.f32             %f14, %f10, %f13;\n\
+    add.u32             %r14, %r10, 2;\n\
+    min.u32             %r15, %r14, %r9;\n\
+    mad.wide.u32        %rd9, %r15, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f15, %f16}, [%rd9+512];\n\
+    setp.le.u32         %p4, %r14, %r9;\n\
+    selp.f32            %f17, %f15, 0fFF7FFFFF, %p4;\n\
+    max.f32             %f18, %f14, %f17;\n\
+    add.u32             %r16, %r10, 3;\n\
+    min.u32             %r17, %r16, %r9;\n\
+    mad.wide.u32        %rd10, %r17, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f19, %f20}, [%rd10+512];\n\
+    setp.le.u32         %p5, %r16, %r9;\n\
+    selp.f32            %f21, %f19, 0fFF7FFFFF, %p5;\n\
+    max.f32             %f22, %f18, %f21;\n\
+    add.u32             %r18, %r10, 4;\n\
+    min.u32             %r19, %r18, %r9;\n\
+    mad.wide.u32        %rd11, %r19, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f23, %f24}, [%rd11+512];\n\
+    setp.le.u32         %p6, %r18, %r9;\n\
+    selp.f32            %f25, %f23, 0fFF7FFFFF, %p6;\n\
+    max.f32             %f26, %f22, %f25;\n\
+    add.u32             %r20, %r10, 5;\n\
+    min.u32             %r21, %r20, %r9;\n\
+    mad.wide.u32        %rd12, %r21, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f27, %f28}, [%rd12+512];\n\
+    setp.le.u32         %p7, %r20, %r9;\n\
+    selp.f32            %f29, %f27, 0fFF7FFFFF, %p7;\n\
+    max.f32             %f30, %f26, %f29;\n\
+    add.u32             %r22, %r10, 6;\n\
+    min.u32             %r23, %r22, %r9;\n\
+    mad.wide.u32        %rd13, %r23, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f31, %f32}, [%rd13+512];\n\
+    setp.le.u32         %p8, %r22, %r9;\n\
+    selp.f32            %f33, %f31, 0fFF7FFFFF, %p8;\n\
+    max.f32             %f34, %f30, %f33;\n\
+    add.u32             %r24, %r10, 7;\n\
+    min.u32             %r25, %r24, %r9;\n\
+    mad.wide.u32        %rd14, %r25, 528, %rd6;\n\
+    ld.global.nc.v2.f32 {%f35, %f36}, [%rd14+512];\n\
+    setp.le.u32         %p9, %r24, %r9;\n\
+    selp.f32            %f37, %f35, 0fFF7FFFFF, %p9;\n\
+    max.f32             %f38, %f34, %f37;\n\
+    mad.wide.u32        %rd15, %r3, 16, %rd7;\n\
+    ld.global.nc.v4.f32 {%f39, %f40, %f41, %f42}, [%rd15];\n\
+    mad.wide.u32        %rd16, %r3, 16, %rd8;\n\
+    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd16];\n\
+    mad.wide.u32        %rd17, %r3, 16, %rd9;\n\
+    ld.global.nc.v4.f32 {%f47, %f48, %f49, %f50}, [%rd17];\n\
+    mad.wide.u32        %rd18, %r3, 16, %rd10;\n\
+    ld.global.nc.v4.f32 {%f51, %f52, %f53, %f54}, [%rd18];\n\
+    mad.wide.u32        %rd19, %r3, 16, %rd11;\n\
+    ld.global.nc.v4.f32 {%f55, %f56, %f57, %f58}, [%rd19];\n\
+    mad.wide.u32        %rd20, %r3, 16, %rd12;\n\
+    ld.global.nc.v4.f32 {%f59, %f60, %f61, %f62}, [%rd20];\n\
+    mad.wide.u32        %rd21, %r3, 16, %rd13;\n\
+    ld.global.nc.v4.f32 {%f63, %f64, %f65, %f66}, [%rd21];\n\
+    mad.wide.u32        %rd22, %r3, 16, %rd14;\n\
+    ld.global.nc.v4.f32 {%f67, %f68, %f69, %f70}, [%rd22];\n\
+    mov.f32             %f1, %f38;\n\
+    sub.f32             %f71, %f7, %f38;\n\
+    ex2.approx.ftz.f32  %f72, %f71;\n\
+    mul.f32             %f2, %f2, %f72;\n\
+    mul.f32             %f3, %f3, %f72;\n\
+    mul.f32             %f4, %f4, %f72;\n\
+    mul.f32             %f5, %f5, %f72;\n\
+    mul.f32             %f6, %f6, %f72;\n\
+    sub.f32             %f73, %f8, %f1;\n\
+    ex2.approx.ftz.f32  %f74, %f73;\n\
+    fma.rn.f32          %f2, %f74, %f9, %f2;\n\
+    fma.rn.f32          %f3, %f74, %f39, %f3;\n\
+    fma.rn.f32          %f4, %f74, %f40, %f4;\n\
+    fma.rn.f32          %f5, %f74, %f41, %f5;\n\
+    fma.rn.f32          %f6, %f74, %f42, %f6;\n\
+    sub.f32             %f75, %f13, %f1;\n\
+    ex2.approx.ftz.f32  %f76, %f75;\n\
+    fma.rn.f32          %f2, %f76, %f12, %f2;\n\
+    fma.rn.f32          %f3, %f76, %f43, %f3;\n\
+    fma.rn.f32          %f4, %f76, %f44, %f4;\n\
+    fma.rn.f32          %f5, %f76, %f45, %f5;\n\
+    fma.rn.f32          %f6, %f76, %f46, %f6;\n\
+    sub.f32             %f77, %f17, %f1;\n\
+    ex2.approx.ftz.f32  %f78, %f77;\n\
+    fma.rn.f32          %f2, %f78, %f16, %f2;\n\
+    fma.rn.f32          %f3, %f78, %f47, %f3;\n\
+    fma.rn.f32          %f4, %f78, %f48, %f4;\n\
+    fma.rn.f32          %f5, %f78, %f49, %f5;\n\
+    fma.rn.f32          %f6, %f78, %f50, %f6;\n\
+    sub.f32             %f79, %f21, %f1;\n\
+    ex2.approx.ftz.f32  %f80, %f79;\n\
+    fma.rn.f32          %f2, %f80, %f20, %f2;\n\
+    fma.rn.f32          %f3, %f80, %f51, %f3;\n\
+    fma.rn.f32          %f4, %f80, %f52, %f4;\n\
+    fma.rn.f32          %f5, %f80, %f53, %f5;\n\
+    fma.rn.f32          %f6, %f80, %f54, %f6;\n\
+    sub.f32             %f81, %f25, %f1;\n\
+    ex2.approx.ftz.f32  %f82, %f81;\n\
+    fma.rn.f32          %f2, %f82, %f24, %f2;\n\
+    fma.rn.f32          %f3, %f82, %f55, %f3;\n\
+    fma.rn.f32          %f4, %f82, %f56, %f4;\n\
+    fma.rn.f32          %f5, %f82, %f57, %f5;\n\
+    fma.rn.f32          %f6, %f82, %f58, %f6;\n\
+    sub.f32             %f83, %f29, %f1;\n\
+    ex2.approx.ftz.f32  %f84, %f83;\n\
+    fma.rn.f32          %f2, %f84, %f28, %f2;\n\
+    fma.rn.f32          %f3, %f84, %f59, %f3;\n\
+    fma.rn.f32          %f4, %f84, %f60, %f4;\n\
+    fma.rn.f32          %f5, %f84, %f61, %f5;\n\
+    fma.rn.f32          %f6, %f84, %f62, %f6;\n\
+    sub.f32             %f85, %f33, %f1;\n\
+    ex2.approx.ftz.f32  %f86, %f85;\n\
+    fma.rn.f32          %f2, %f86, %f32, %f2;\n\
+    fma.rn.f32          %f3, %f86, %f63, %f3;\n\
+    fma.rn.f32          %f4, %f86, %f64, %f4;\n\
+    fma.rn.f32          %f5, %f86, %f65, %f5;\n\
+    fma.rn.f32          %f6, %f86, %f66, %f6;\n\
+    sub.f32             %f87, %f37, %f1;\n\
+    ex2.approx.ftz.f32  %f88, %f87;\n\
+    fma.rn.f32          %f2, %f88, %f36, %f2;\n\
+    fma.rn.f32          %f3, %f88, %f67, %f3;\n\
+    fma.rn.f32          %f4, %f88, %f68, %f4;\n\
+    fma.rn.f32          %f5, %f88, %f69, %f5;\n\
+    fma.rn.f32          %f6, %f88, %f70, %f6;\n\
+    add.u32             %r10, %r10, 8;\n\
+    setp.lt.u32         %p10, %r10, %r7;\n\
+    @%p10 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    rcp.rn.f32          %f89, %f2;\n\
+"
+"\
+    setp.gt.f32         %p11, %f2, 0f00000000;\n\
+    selp.f32            %f90, %f89, 0f00000000, %p11;\n\
+    mul.f32             %f91, %f3, %f90;\n\
+    mul.f32             %f92, %f4, %f90;\n\
+    mul.f32             %f93, %f5, %f90;\n\
+    mul.f32             %f94, %f6, %f90;\n\
+    mad.wide.u32        %rd23, %r8, 512, %rd1;\n\
+    mad.wide.u32        %rd24, %r3, 16, %rd23;\n\
+    st.global.v4.f32    [%rd24], {%f91, %f92, %f93, %f94};\n\
+    add.u32             %r3, %r3, 32;\n\
+    setp.lt.u32         %p12, %r3, 32;\n\
+    @%p12 bra           $piece_loop;\n\
+\n\
+$piece_done:\n\
+    ret;\n\
+}\n\
 ";
 static const ptxgen_param llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 65536, "m*num_heads*head_dim*4", 16 },
@@ -6676,7 +11590,7 @@ static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
 };
 const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
-    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 6728, UINT64_C(0xc71000713e71c498),
+    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8548, UINT64_C(0xa9471f833dfe64a0),
     "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     75, 63, /* sm, isa */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,
