@@ -82,8 +82,8 @@ static const char *const scalings[] = {
     "rope_scaling=yarn rope_factor=40 rope_original_context=4096 rope_extension=0.5",
     "rope_scaling=yarn rope_factor=16 rope_original_context=8192 rope_beta_fast=8 rope_beta_slow=2",
     "rope_factors=divide rope_base=500000",
-    "rope_factors=divide rope_scaling=yarn rope_factor=4 rope_original_context=32 "
-    "rope_magnitude=1.19",
+    ("rope_factors=divide rope_scaling=yarn rope_factor=4 rope_original_context=32 "
+     "rope_magnitude=1.19"),
     "rope_magnitude=1.3465735902799727 temperature_length=16 temperature_scale=0.1",
     "temperature_length=8192 temperature_scale=0.25",
 };
@@ -161,8 +161,8 @@ static void angles_are_right_to_a_millionth(arena *a, const subject *s)
         "rope_scaling=linear rope_factor=8",
         "rope_base=10000 rope_factors=divide",
         "rope_base=500000 rope_factors=divide",
-        "rope_base=1e6 rope_factors=divide rope_scaling=yarn rope_factor=4 "
-        "rope_original_context=4096",
+        ("rope_base=1e6 rope_factors=divide rope_scaling=yarn rope_factor=4 "
+         "rope_original_context=4096"),
     };
     float factors[64];
     double worst = 0;

@@ -162,7 +162,7 @@ typedef struct signed_scales {
 
 static signed_scales with_scales(const float *x, int subs, float levels, int most, uint8_t *d_at)
 {
-    float scales[MOST_SUBS];
+    float scales[MOST_SUBS] = { 0 };
     int values = SUPER_BLOCK / subs;
     signed_scales s;
     for (int j = 0; j < subs; j++)
