@@ -236,6 +236,7 @@ static void run_trial(void *context, size_t i)
         run_at_an_edge(t);
     else
         run_several(t);
+    emu_memory_free(t->memory);
 }
 
 /* The oldest target's kernel of each of the plan's; NULL, or the name of the one that there is not.
