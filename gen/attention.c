@@ -12,14 +12,6 @@
 #include "gen/attention_keys.h"
 #include "gen/blocks/attention.h"
 
-const choice kv_type_choices[] = {
-    [KV_F32] = { "f32", "" },
-    [KV_F16] = { "f16", "_f16" },
-    [KV_BF16] = { "bf16", "_bf16" },
-    [KV_Q8_0] = { "q8_0", "_q8_0" },
-    { NULL, NULL },
-};
-
 /* d is head_dim. */
 const real_range scale_range = { .max = 1e6, .def_text = "1/sqrt(d)" };
 #define LEAST_SOFTCAP 1e-3

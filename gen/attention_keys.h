@@ -83,7 +83,6 @@
         .field = KEY_FIELD(shape.chunk_size), .min = 32, .max = 1024, .def = 128, .tag = "c" \
     }
 
-extern const choice kv_type_choices[];
 extern const real_range scale_range, softcap_range;
 
 /* num_heads is a multiple of num_kv_heads; head_dim fits kv_type. */

@@ -195,12 +195,9 @@ static status take_positions(arena *a, command_line *o, const char *text)
 
 static status take_kv_type(command_line *o, const char *text)
 {
-    static const char *const types[] = {
-        [KV_F32] = "f32", [KV_F16] = "f16", [KV_BF16] = "bf16", [KV_Q8_0] = "q8_0"
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i], text) == 0) {
-            o->model.kv_type = (int64_t)i;
+    for (int64_t i = 0; i < KV_COUNT; i++)
+        if (strcmp(formats[kv_formats[i]].name, text) == 0) {
+            o->model.kv_type = i;
             return EXIT_DONE;
         }
     return wrong_usage("--kv-type takes f32, f16, bf16 or q8_0, not '%s'", text);

@@ -149,15 +149,11 @@ static void make_cache(arena *a, step_model *m, random_source *r)
 
 step_model step_model_new(arena *a, const plan *p, uint64_t seed)
 {
-    static const format elements[] = { [KV_F32] = FORMAT_F32,
-                                       [KV_F16] = FORMAT_F16,
-                                       [KV_BF16] = FORMAT_BF16,
-                                       [KV_Q8_0] = FORMAT_Q8_0 };
     random_source r = { seed };
     step_model m = { .d = p->decoder,
                      .plan = p,
                      .tensors = arena_alloc(a, p->tensor_count * sizeof *m.tensors),
-                     .kv_format = elements[p->decoder->kv_type] };
+                     .kv_format = kv_formats[p->decoder->kv_type] };
     m.row_bytes = format_bytes(m.kv_format, (uint64_t)m.d->head_dim);
     for (size_t i = 0; i < p->tensor_count; i++)
         m.tensors[i] = make_tensor(a, m.d, &p->tensors[i], &r);

@@ -217,9 +217,6 @@ static void print_buffers(strbuf *out, const plan_step *step)
 
 static void print_memory(strbuf *out, const plan *p)
 {
-    static const char *const kv_types[] = {
-        [KV_F32] = "f32", [KV_F16] = "f16", [KV_BF16] = "bf16", [KV_Q8_0] = "q8_0"
-    };
     const decoder *d = p->decoder;
     strbuf_put(out, "memory  weights ");
     print_bytes(out, p->bytes[PLAN_WEIGHTS]);
@@ -228,7 +225,7 @@ static void print_memory(strbuf *out, const plan *p)
     strbuf_format(out, " (%" PRId64 " positions", d->max_seq_len);
     if (d->sequences > 1)
         strbuf_format(out, " of %" PRId64 " sequences", d->sequences);
-    strbuf_format(out, ", %s), state ", kv_types[d->kv_type]);
+    strbuf_format(out, ", %s), state ", formats[kv_formats[d->kv_type]].name);
     print_bytes(out, p->bytes[PLAN_STATE]);
     strbuf_put(out, ", workspace ");
     print_bytes(out, p->bytes[PLAN_WORKSPACE]);

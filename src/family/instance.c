@@ -57,6 +57,14 @@ const choice activation_choices[] = {
     { NULL, NULL },
 };
 
+const choice kv_type_choices[] = {
+    [KV_F32] = { "f32", "" },
+    [KV_F16] = { "f16", "_f16" },
+    [KV_BF16] = { "bf16", "_bf16" },
+    [KV_Q8_0] = { "q8_0", "_q8_0" },
+    { NULL, NULL },
+};
+
 const choice seq_len_choices[] = {
     [SEQ_LEN_DIRECT] = { "direct", "" },
     [SEQ_LEN_INDIRECT] = { "indirect", "_indirect" },
@@ -413,8 +421,7 @@ const char *param_direction(const param *p)
 
 format kv_format(const instance *in)
 {
-    static const format formats_of[] = { FORMAT_F32, FORMAT_F16, FORMAT_BF16, FORMAT_Q8_0 };
-    return formats_of[in->kv_type];
+    return kv_formats[in->kv_type];
 }
 
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])

@@ -108,12 +108,8 @@ static void place_state(planner *p)
 
 static void place_caches(planner *p)
 {
-    static const format elements[] = { [KV_F32] = FORMAT_F32,
-                                       [KV_F16] = FORMAT_F16,
-                                       [KV_BF16] = FORMAT_BF16,
-                                       [KV_Q8_0] = FORMAT_Q8_0 };
     const decoder *d = p->d;
-    uint64_t row = format_bytes(elements[d->kv_type], (uint64_t)d->head_dim);
+    uint64_t row = format_bytes(kv_formats[d->kv_type], (uint64_t)d->head_dim);
     uint64_t one = row * (uint64_t)(d->num_kv_heads * d->max_seq_len);
     p->plan->cache_bytes = (one + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
     p->plan->bytes[PLAN_CACHE] =

@@ -57,7 +57,8 @@ enum { NORM_NONE, NORM_RMS };
  * norming the sum as well. */
 enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NORM };
 enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
-enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0 }; /* elements of K and V */
+enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0, KV_COUNT }; /* elements of K and V, */
+extern const format kv_formats[KV_COUNT];            /* and their formats */
 /* Activations ahead of a product stay f32, or may be rounded to 8 bits. */
 enum { PRECISION_F32, PRECISION_Q8, PRECISION_COUNT };
 

@@ -22,13 +22,6 @@ static const choice factor_tensors[] = {
     { "none", NULL }, { "tensor", NULL }, { "long", NULL }, { "short", NULL }, { NULL, NULL },
 };
 static const choice window_factors[] = { { "none", NULL }, { "tensor", NULL }, { NULL, NULL } };
-static const choice kv_types[] = {
-    [KV_F32] = { "f32", NULL },
-    [KV_F16] = { "f16", NULL },
-    [KV_BF16] = { "bf16", NULL },
-    [KV_Q8_0] = { "q8_0", NULL },
-    { NULL, NULL },
-};
 static const choice logits_choices[] = { { "last", NULL }, { "all", NULL }, { NULL, NULL } };
 static const choice output_choices[] = { { "own", NULL }, { "tied", NULL }, { NULL, NULL } };
 
@@ -256,7 +249,7 @@ const setting decoder_settings[] = {
                .summary = "positions the caches have room for" },
       .shown = true,
       .kibi = true },
-    { .key = { AT("kv_type", kv_type), .choices = kv_types, .def = KV_F16,
+    { .key = { AT("kv_type", kv_type), .choices = kv_type_choices, .def = KV_F16,
                .summary = "elements of the caches" },
       .shown = true },
     { .key = { AT("sequences", sequences), .min = 1, .max = MOST_SEQUENCES, .def = 1,
