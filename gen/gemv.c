@@ -123,7 +123,7 @@ static void build(ptx *p, const instance *in)
 
 static void build_qkv(ptx *p, const instance *in)
 {
-    for (unsigned i = 0; i < MAX_MATRICES; i++) {
+    for (unsigned i = 0; i < QKV_MATRICES; i++) {
         instance one = instance_matrix(in, i);
         gemv_operands g = gemv_of_qkv(p, in, &one, i);
         val row = named(p, "row", sub(p, ctaid_x(p), gemv_first_of_qkv(in, i)));

@@ -41,7 +41,7 @@ static void rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, un
 static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
 {
     int64_t most = 0;
-    for (unsigned i = 0; i < (is_qkv(in) ? MAX_MATRICES : GATE_AND_UP); i++) {
+    for (unsigned i = 0; i < (is_qkv(in) ? QKV_MATRICES : GATE_AND_UP); i++) {
         instance one = instance_matrix(in, i);
         most = of(&one) > most ? of(&one) : most;
     }
@@ -169,7 +169,7 @@ static void multiply_matrices(ptx *p, const instance *in, const instance *matric
 {
     unsigned rows = (unsigned)in->rows_per_warp;
     bool alike = true, whole = true;
-    gemv_operands of[MAX_MATRICES];
+    gemv_operands of[QKV_MATRICES];
     for (unsigned i = from; i < to; i++) {
         of[i] = gemv_of_qkv(p, in, &matrices[i], i);
         of[i].factors = memory->factors;
@@ -194,17 +194,17 @@ static void multiply_matrices(ptx *p, const instance *in, const instance *matric
 
 static void build_qkv(ptx *p, const instance *in)
 {
-    instance matrices[MAX_MATRICES];
+    instance matrices[QKV_MATRICES];
     unsigned registers = 0;
-    for (unsigned i = 0; i < MAX_MATRICES; i++) {
+    for (unsigned i = 0; i < QKV_MATRICES; i++) {
         matrices[i] = instance_matrix(in, i);
         unsigned needed = stream_registers(&matrices[i]);
         registers = needed > registers ? needed : registers;
     }
     ptx_max_registers(p, registers);
     stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
-    for (unsigned from = 0, to; from < MAX_MATRICES; from = to) { /* neighbours of one format */
-        for (to = from + 1; to < MAX_MATRICES && in->weights_of[to] == in->weights_of[from];)
+    for (unsigned from = 0, to; from < QKV_MATRICES; from = to) { /* neighbours of one format */
+        for (to = from + 1; to < QKV_MATRICES && in->weights_of[to] == in->weights_of[from];)
             to++;
         int64_t ahead = groups_ahead(in, from), groups = groups_ahead(in, to) - ahead;
         PTX_IF (p, lt(p, first_group(p, ahead), groups)) {

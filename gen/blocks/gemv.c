@@ -83,8 +83,8 @@ int64_t gemv_first_of_qkv(const instance *in, unsigned matrix)
 
 gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix)
 {
-    static const char *const weights[MAX_MATRICES] = { "wq", "wk", "wv" };
-    static const char *const biases[MAX_MATRICES] = { "bq", "bk", "bv" };
+    static const char *const weights[QKV_MATRICES] = { "wq", "wk", "wv" };
+    static const char *const biases[QKV_MATRICES] = { "bq", "bk", "bv" };
     gemv_operands g = gemv_of(p, one, "y", weights[matrix], "x");
     g.before = imm(U32, gemv_first_of_qkv(in, matrix));
     g.stride = imm(U32, in->shape.n + 2 * in->shape.n_kv);

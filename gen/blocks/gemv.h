@@ -7,6 +7,8 @@
 #include "family/family.h"
 #include "ptx/ptx.h"
 
+enum { QKV_MATRICES = 3 };
+
 /* A size as an immediate or, with dynamic dims, as the kernel's parameter NAME_dim. */
 val dim_k(ptx *p, const instance *in);
 val dim_n(ptx *p, const instance *in);

@@ -39,7 +39,7 @@ enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choo
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
 enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of chunk_size */
 
-enum { MAX_MATRICES = 3 }; /* of an instance that may differ in format */
+enum { MAX_MATRICES = 4 }; /* of an instance that may differ in format */
 
 /* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
  * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes

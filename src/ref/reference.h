@@ -13,7 +13,7 @@
 
 #include "format.h"
 
-enum { MAX_PARAMS = 12 };
+enum { MAX_PARAMS = 16 };
 
 /* The sizes of what is computed. A size that an operation does not have is 0. */
 typedef struct problem_shape {
