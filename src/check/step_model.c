@@ -126,7 +126,7 @@ static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t
     made.size = (t->bytes + KERNEL_READS - 1) / KERNEL_READS * KERNEL_READS;
     made.bytes = arena_alloc(a, made.stored + KERNEL_READS);
     memset((char *)made.bytes + made.stored, 0xff, KERNEL_READS);
-    if (tensor_infos[t->tensor].kind == TENSOR_MATRIX)
+    if (tensor_is_matrix(t->tensor))
         fill_sized(t->format, made.bytes, rows * t->columns, matrix_size(d, t->tensor, t->columns),
                    r);
     else

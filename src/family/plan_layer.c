@@ -58,7 +58,7 @@ static void add_product(planner *p, const product *of, int64_t rows, uint64_t fi
     planner_set_weights(&in, "weights", decoder_format(d, of->w, p->layer));
     planner_set(&in, "k", (int64_t)columns);
     planner_set(&in, "n", (int64_t)decoder_rows(d, of->w));
-    planner_set(&in, "bias", d->has[of->bias]);
+    planner_set(&in, "bias", planner_has(p, of->bias));
     planner_set(&in, "residual", of->residual != BUFFERS);
     planner_set_real(&in, "scale", of->scale);
     planner_set_real(&in, "softcap", of->softcap);
@@ -102,7 +102,7 @@ static void add_qkv(planner *p)
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "n", (int64_t)decoder_rows(d, TENSOR_ATTN_Q));
     planner_set(&in, "n_kv", (int64_t)decoder_rows(d, TENSOR_ATTN_K));
-    planner_set(&in, "bias", d->has[TENSOR_ATTN_Q_BIAS]);
+    planner_set(&in, "bias", planner_has(p, TENSOR_ATTN_Q_BIAS));
     set_norm(p, &in);
     planner_set_rows(p, &in, p->m, &b);
     planner_bind_buffer(&b, "y", BUFFER_QKV);
@@ -171,7 +171,7 @@ static void add_rope(planner *p)
     set_rope(&in, rope);
     planner_set_real(&in, "temperature_scale", rope->temperature_scale);
     planner_set_real(&in, "temperature_length", rope->temperature_length);
-    if (d->has[TENSOR_ATTN_Q_NORM]) {
+    if (planner_has(p, TENSOR_ATTN_Q_NORM)) {
         planner_set(&in, "qk_norm", 1);
         planner_set_real(&in, "epsilon", d->epsilon);
     }
@@ -223,7 +223,7 @@ static void add_post_norm(planner *p, decoder_tensor gamma, buffer_id x, buffer_
 
 static void add_output(planner *p)
 {
-    bool post = p->d->has[TENSOR_POST_ATTENTION_NORM];
+    bool post = planner_has(p, TENSOR_POST_ATTENTION_NORM);
     const product of = { .w = TENSOR_ATTN_OUTPUT,
                          .bias = TENSOR_ATTN_OUTPUT_BIAS,
                          .x = BUFFER_O,
@@ -255,7 +255,7 @@ static void bind_fused_gate_up(planner *p, bindings *b)
 static void add_gate_up(planner *p)
 {
     const decoder *d = p->d;
-    bool fused = d->has[TENSOR_FFN_GATE_UP];
+    bool fused = planner_has(p, TENSOR_FFN_GATE_UP);
     decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_GATE;
     decoder_tensor up = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_UP;
     instance in = planner_kernel(p, quantizes(p) ? "stream_gate_up" : "exact_gate_up");
@@ -265,7 +265,7 @@ static void add_gate_up(planner *p)
     planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "n", d->ff);
-    planner_set(&in, "bias", d->has[TENSOR_FFN_GATE_BIAS]);
+    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_BIAS));
     planner_set(&in, "activation", d->activation);
     set_norm(p, &in);
     planner_set_rows(p, &in, p->m, &b);
@@ -287,7 +287,7 @@ static void add_gate_up(planner *p)
 
 static void add_down(planner *p)
 {
-    bool post = p->d->has[TENSOR_POST_FFW_NORM];
+    bool post = planner_has(p, TENSOR_POST_FFW_NORM);
     const product of = { .w = TENSOR_FFN_DOWN,
                          .bias = TENSOR_FFN_DOWN_BIAS,
                          .x = BUFFER_F,
@@ -303,7 +303,7 @@ static void add_down(planner *p)
 
 void plan_layer(planner *p)
 {
-    if (p->d->has[TENSOR_ATTN_QKV])
+    if (planner_has(p, TENSOR_ATTN_QKV))
         add_fused_qkv(p);
     else
         add_qkv(p);
@@ -318,7 +318,7 @@ void plan_layer(planner *p)
 void plan_logits(planner *p, int64_t rows)
 {
     const decoder *d = p->d;
-    const product of = { .w = d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
+    const product of = { .w = planner_has(p, TENSOR_OUTPUT) ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
                          .bias = TENSOR_OUTPUT_BIAS,
                          .x = BUFFER_H,
                          .y = BUFFERS,
@@ -327,8 +327,8 @@ void plan_logits(planner *p, int64_t rows)
                          .scale = d->logit_scale,
                          .softcap = d->final_softcap };
     add_product(p, &of, rows, (uint64_t)(p->m - rows),
-                d->has[TENSOR_OUTPUT] ? "norm(h), output -> logits"
-                                      : "norm(h), token_embd -> logits");
+                planner_has(p, TENSOR_OUTPUT) ? "norm(h), output -> logits"
+                                              : "norm(h), token_embd -> logits");
 }
 
 /* Of the last rows, whose logits are the last of some. */

@@ -26,8 +26,7 @@ static void place_tensor(planner *p, decoder_tensor t, int64_t layer)
         .bytes = decoder_bytes(d, t, layer),
     };
     made.offset = take(p->plan, PLAN_WEIGHTS, made.bytes);
-    if (!layer)
-        p->first_tensor[t] = p->tensors.count;
+    p->numbers[t][layer] = (uint32_t)p->tensors.count;
     *VEC_PUSH(p->arena, &p->tensors) = made;
 }
 
@@ -40,7 +39,7 @@ static void place_tensors(planner *p)
             place_tensor(p, (decoder_tensor)t, 0);
     for (int64_t layer = 0; layer < d->layers; layer++)
         for (int t = 0; t < TENSOR_COUNT; t++)
-            if (d->has[t] && tensor_infos[t].by_layer)
+            if (tensor_infos[t].by_layer && decoder_has(d, (decoder_tensor)t, layer))
                 place_tensor(p, (decoder_tensor)t, layer);
     for (int t = TENSOR_OUTPUT_NORM; t < TENSOR_COUNT; t++)
         if (d->has[t])
@@ -131,6 +130,7 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
     p.plan->rows = of->m[of->m_count - 1];
     p.plan->step_count = (size_t)of->m_count;
     p.plan->steps = arena_alloc(a, p.plan->step_count * sizeof *p.plan->steps);
+    p.numbers = arena_alloc(a, TENSOR_COUNT * sizeof *p.numbers);
     place_tensors(&p);
     place_caches(&p);
     place_state(&p);

@@ -19,17 +19,14 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
 };
 
-/* Layers have the same tensors, so that one lies as many behind the first layer's as layers do. */
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t)
 {
-    size_t first = p->first_tensor[t];
-    if (tensor_infos[t].by_layer) {
-        size_t a_layer = 0;
-        for (int i = 0; i < TENSOR_COUNT; i++)
-            a_layer += p->d->has[i] && tensor_infos[i].by_layer;
-        first += a_layer * (size_t)p->layer;
-    }
-    return &p->tensors.items[first];
+    return &p->tensors.items[p->numbers[t][tensor_infos[t].by_layer ? p->layer : 0]];
+}
+
+bool planner_has(const planner *p, decoder_tensor t)
+{
+    return decoder_has(p->d, t, p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer);
 }
 
 static void bind(bindings *b, const char *name, plan_argument argument)
@@ -50,7 +47,7 @@ void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_
 
 void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t)
 {
-    if (p->d->has[t])
+    if (planner_has(p, t))
         planner_bind_rows(p, b, name, t, 0);
 }
 

@@ -63,7 +63,7 @@ typedef struct planner {
     diags *diags;
     size_t errors; /* before this plan */
 
-    size_t first_tensor[TENSOR_COUNT]; /* number of a tensor's, of its first layer */
+    uint32_t (*numbers)[DECODER_MOST_LAYERS]; /* [TENSOR_COUNT]: of tensors, by layer */
     VEC(plan_tensor) tensors;
     VEC(instance) kernels;
     name_map names;
@@ -80,7 +80,8 @@ extern const struct buffer_life {
     phase first, last;
 } buffer_lives[BUFFERS];
 
-/* A tensor of the present layer, or of the model. */
+/* Whether the present layer, or the model, has a tensor, and that tensor. */
+bool planner_has(const planner *p, decoder_tensor t);
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
 
 /* What a parameter gets: rows of a tensor from one on; a tensor, or nothing where the model has

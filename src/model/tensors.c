@@ -105,12 +105,12 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     if (!check_shape(r, t, tensor))
         return false;
     format stored = format_of(tensor->type);
-    if (tensor_infos[t].kind == TENSOR_MATRIX && stored == FORMAT_NONE) {
+    if (tensor_is_matrix(t) && stored == FORMAT_NONE) {
         model_error(r, DIAG_BAD_TENSOR, "%s is of type %s, which has no format here", tensor->name,
                     tensor->type->name);
         return false;
     }
-    if (tensor_infos[t].kind == TENSOR_MATRIX) {
+    if (tensor_is_matrix(t)) {
         d->formats[t][layer] = (uint8_t)stored;
         return true;
     }

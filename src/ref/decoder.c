@@ -9,17 +9,36 @@ enum {
     SIZE_FF,
     SIZE_TWO_FF,
     SIZE_Q,
+    SIZE_Q_ROWS,
     SIZE_KV,
     SIZE_QKV,
+    SIZE_O,
     SIZE_HEAD,
-    SIZE_HALF_ROPE
+    SIZE_HEADS,
+    SIZE_HALF_ROPE,
+    SIZE_Q_RANK,
+    SIZE_LATENT,
+    SIZE_LATENT_ROW,
+    SIZE_NOPE,
+    SIZE_VALUE,
+    SIZE_CHANNELS,
+    SIZE_CONV,
+    SIZE_DELTA_HEAD,
+    SIZE_DELTA_HEADS,
+    SIZE_TWO_DELTA_HEADS,
+    SIZE_DELTA_VALUES,
+    SIZE_EXPERTS,
+    SIZE_EXPERT_FF,
+    SIZE_TWO_EXPERT_FF,
+    SIZE_SHARED_FF
 };
 
-enum { MODEL, LAYER };
-
 const tensor_info tensor_infos[TENSOR_COUNT] = {
-#define TENSOR(id, name, scope, rows, columns, kind) \
-    { name, scope, TENSOR_##kind, SIZE_##rows, SIZE_##columns },
+#define TENSOR(id, name, part, planes, rows, columns, kind) \
+    { name,          PART_##part != PART_MODEL,             \
+      PART_##part,   TENSOR_##kind,                         \
+      SIZE_##planes, SIZE_##rows,                           \
+      SIZE_##columns },
 #include "ref/tensors.def"
 #undef TENSOR
 };
@@ -27,6 +46,7 @@ const tensor_info tensor_infos[TENSOR_COUNT] = {
 static uint64_t size_of(const decoder *d, unsigned size)
 {
     int64_t q = d->num_heads * d->head_dim, kv = d->num_kv_heads * d->head_dim;
+    int64_t delta = d->delta_value_heads * d->delta_head_dim;
     const int64_t sizes[] = {
         [SIZE_ONE] = 1,
         [SIZE_HIDDEN] = d->hidden,
@@ -34,17 +54,62 @@ static uint64_t size_of(const decoder *d, unsigned size)
         [SIZE_FF] = d->ff,
         [SIZE_TWO_FF] = 2 * d->ff,
         [SIZE_Q] = q,
+        [SIZE_Q_ROWS] = d->attention_gate ? 2 * q : q,
         [SIZE_KV] = kv,
         [SIZE_QKV] = q + 2 * kv,
+        [SIZE_O] = d->latent ? d->num_heads * d->value_dim : q,
         [SIZE_HEAD] = d->head_dim,
+        [SIZE_HEADS] = d->num_heads,
         [SIZE_HALF_ROPE] = d->rope[0].dims / 2,
+        [SIZE_Q_RANK] = d->q_rank,
+        [SIZE_LATENT] = d->latent,
+        [SIZE_LATENT_ROW] = d->latent + d->rope[0].dims,
+        [SIZE_NOPE] = d->head_dim - d->rope[0].dims,
+        [SIZE_VALUE] = d->value_dim,
+        [SIZE_CHANNELS] = 2 * d->delta_key_heads * d->delta_head_dim + delta,
+        [SIZE_CONV] = DELTA_CONV,
+        [SIZE_DELTA_HEAD] = d->delta_head_dim,
+        [SIZE_DELTA_HEADS] = d->delta_value_heads,
+        [SIZE_TWO_DELTA_HEADS] = 2 * d->delta_value_heads,
+        [SIZE_DELTA_VALUES] = delta,
+        [SIZE_EXPERTS] = d->experts,
+        [SIZE_EXPERT_FF] = d->expert_ff,
+        [SIZE_TWO_EXPERT_FF] = 2 * d->expert_ff,
+        [SIZE_SHARED_FF] = d->shared_ff,
     };
     return (uint64_t)sizes[size];
 }
 
+bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    bool recurrent = d->recurrent[layer], experts = d->experts && layer >= d->dense_layers;
+    switch (tensor_infos[t].part) {
+    case PART_ATTENTION:
+        return d->has[t] && !recurrent;
+    case PART_DELTA:
+        return d->has[t] && recurrent;
+    case PART_DENSE:
+        return d->has[t] && !experts;
+    case PART_EXPERTS:
+        return d->has[t] && experts;
+    default:
+        return d->has[t];
+    }
+}
+
+decoder_tensor decoder_ffn_norm(const decoder *d)
+{
+    return d->has[TENSOR_PRE_FFN_NORM] ? TENSOR_PRE_FFN_NORM : TENSOR_FFN_NORM;
+}
+
+uint64_t decoder_planes(const decoder *d, decoder_tensor t)
+{
+    return size_of(d, tensor_infos[t].planes);
+}
+
 uint64_t decoder_rows(const decoder *d, decoder_tensor t)
 {
-    return size_of(d, tensor_infos[t].rows);
+    return decoder_planes(d, t) * size_of(d, tensor_infos[t].rows);
 }
 
 uint64_t decoder_columns(const decoder *d, decoder_tensor t)
@@ -54,9 +119,13 @@ uint64_t decoder_columns(const decoder *d, decoder_tensor t)
 
 format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
 {
-    return tensor_infos[t].kind == TENSOR_MATRIX
-               ? (format)d->formats[t][tensor_infos[t].by_layer ? layer : 0]
-               : FORMAT_F32;
+    return tensor_is_matrix(t) ? (format)d->formats[t][tensor_infos[t].by_layer ? layer : 0]
+                               : FORMAT_F32;
+}
+
+bool tensor_is_matrix(decoder_tensor t)
+{
+    return tensor_infos[t].kind == TENSOR_MATRIX || tensor_infos[t].kind == TENSOR_EXACT;
 }
 
 uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer)

@@ -1,17 +1,28 @@
-/* A model's step, as data: the architecture of a dense decoder with all that decides its logits. A
+/* A model's step, as data: the architecture of a decoder with all that decides its logits. A
  * [decoder] section says it, the plan of a step is made from it, and the reference computes it.
  *
  * A layer, of hidden states h [m, hidden]:
  *
  *   q, k, v = W h' + b,  h' = norm(h) attn_norm     one fused matrix where ATTN_QKV is there
  *   q, k    = rope(head_norm(q), head_norm(k))      the norms where ATTN_Q_NORM is there
- *   o       = W softmax(scale q k') v + b
- *   h      += residual_scale o                      of norm(o) post_attention_norm where that is
- * there f       = W (act(W_gate h'') (W_up h'')) + b,  h'' = norm(h) ffn_norm h      +=
- * residual_scale f                      of norm(f) post_ffw_norm where that is there
+ *   o       = W (softmax(scale q k') v gate) + b    softmax with one more logit a head where there
+ *                                                   are ATTN_SINKS, sigmoid(gate) with
+ * attention_gate h      += residual_scale o                      of norm(o) post_attention_norm
+ * where that is f       = W (act(W_gate h'') (W_up h'')) + b,   h'' = norm(h) ffn_norm h      +=
+ * residual_scale f                      of norm(f) post_ffw_norm where that is
  *
  * ahead of all h = embedding_scale token_embd[token], behind all
  * logits = cap(logit_scale (W_output norm(h) output_norm + b)).
+ *
+ * Latent attention (latent > 0): a row of the cache is [norm(c) attn_kv_a_norm, rope(r)] of
+ * [c, r] = W_kv_a h'; q is W_q h' or, with a q_rank, W_q_b (norm(W_q_a h') attn_q_a_norm), of a
+ * head [nope, rope]; its query is [W_k_b nope, rope(rope)], its o W_v_b softmax(scale query row')
+ * c.
+ *
+ * A recurrent layer has a gated delta net in place of attention: see reference.h, ref_delta_net.
+ *
+ * Experts, of layers from dense_layers on: f is the sum over the experts_used chosen ones of
+ * weight * (W_down (act(W_gate h'') (W_up h'')) + b), and of the shared expert, see ref_moe_route.
  */
 #ifndef PTXGEN_REF_DECODER_H
 #define PTXGEN_REF_DECODER_H
@@ -21,6 +32,7 @@
 #include "ref/reference.h"
 
 enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_ROWS = 8, DECODER_MOST_HEAD_DIM = 256 };
+enum { DELTA_CONV = 4 /* inputs that a delta net's convolution is over */ };
 
 typedef enum decoder_tensor {
 #define TENSOR(id, ...) TENSOR_##id,
@@ -29,13 +41,31 @@ typedef enum decoder_tensor {
     TENSOR_COUNT
 } decoder_tensor;
 
-typedef enum tensor_kind { TENSOR_MATRIX, TENSOR_NORM, TENSOR_BIAS, TENSOR_FACTORS } tensor_kind;
+typedef enum tensor_kind {
+    TENSOR_MATRIX,
+    TENSOR_EXACT,
+    TENSOR_NORM,
+    TENSOR_BIAS,
+    TENSOR_FACTORS,
+    TENSOR_CONV,
+    TENSOR_DECAY
+} tensor_kind;
+
+typedef enum tensor_part {
+    PART_MODEL,
+    PART_LAYER,
+    PART_ATTENTION,
+    PART_DELTA,
+    PART_DENSE,
+    PART_EXPERTS
+} tensor_part;
 
 typedef struct tensor_info {
     const char *name; /* in a GGUF, behind "blk.N." where by_layer */
     bool by_layer;
+    tensor_part part;
     tensor_kind kind;
-    unsigned rows, columns; /* SIZE_ */
+    unsigned planes, rows, columns; /* SIZE_; rows of a plane */
 } tensor_info;
 extern const tensor_info tensor_infos[TENSOR_COUNT];
 
@@ -50,9 +80,27 @@ typedef struct decoder {
     rope_options rope[2];
     int64_t window; /* positions, the query's own included; 0: no layer has one */
     uint8_t windowed[DECODER_MOST_LAYERS];               /* 1: the layer has it */
+    int64_t window_cache;                                /* WINDOW_CACHE_: of windowed layers */
     double attention_scale;                              /* of q.k; 0: 1 / sqrt(head_dim) */
     double attention_softcap, final_softcap;             /* 0: none */
     double embedding_scale, residual_scale, logit_scale; /* 0: 1 */
+    int64_t attention_gate; /* 1: of a head's 2 head_dim rows of attn_q the second half is a gate */
+
+    /* Latent attention: the values of a latent, 0: there is none; what q goes through, 0: nothing;
+     * of a head of o. Of a head's q the last rope dims turn. */
+    int64_t latent, q_rank, value_dim;
+
+    /* Gated delta nets: layers that are such, and their heads of k and q, and of v. */
+    uint8_t recurrent[DECODER_MOST_LAYERS];
+    int64_t delta_key_heads, delta_value_heads, delta_head_dim;
+
+    /* Experts, 0: there are none: their number, how many a token has, rows of ffn_up of one, and of
+     * the shared expert; layers ahead of those that have them; how they are chosen. */
+    int64_t experts, experts_used, expert_ff, shared_ff, dense_layers;
+    int64_t gating;                            /* GATING_ */
+    int64_t experts_normed;                    /* 1: weights are divided by their sum, */
+    double experts_scale;                      /* and multiplied; 0: 1 */
+    int64_t expert_groups, expert_groups_used; /* 0: one group */
 
     /* The tensors: which there are, and of each its format, by layer. Of those of the model as a
      * whole layer 0 counts. Without OUTPUT the embedding stands in; without ATTN_QKV there are Q, K
@@ -71,7 +119,20 @@ typedef struct decoder {
     int64_t all_logits; /* 1: of every token of a step; 0: of the last one */
 } decoder;
 
-/* Rows and columns of a tensor. */
+enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
+enum { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
+
+/* Whether a layer has a tensor; of those of the model as a whole any layer. */
+bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer);
+
+/* The norm ahead of the feed-forward: two names of one thing. */
+decoder_tensor decoder_ffn_norm(const decoder *d);
+
+/* A tensor that has a format of its own. */
+bool tensor_is_matrix(decoder_tensor t);
+
+/* Planes of a tensor, rows of all of them, and columns. */
+uint64_t decoder_planes(const decoder *d, decoder_tensor t);
 uint64_t decoder_rows(const decoder *d, decoder_tensor t);
 uint64_t decoder_columns(const decoder *d, decoder_tensor t);
 

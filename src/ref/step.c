@@ -115,7 +115,7 @@ static ref_matrix matrix_of(const call *c, decoder_tensor t)
 /* The values of a tensor that is a vector; NULL where there is none. */
 static const double *vector_of(const call *c, decoder_tensor t)
 {
-    if (!c->s->d->has[t])
+    if (!decoder_has(c->s->d, t, c->layer))
         return NULL;
     ref_matrix one_row = matrix_of(c, t);
     double *values = arena_alloc(c->a, one_row.columns * sizeof *values);

@@ -35,7 +35,7 @@ static name_list names_of_keys(arena *a)
         if (s->kind != SETTING_FORMATS)
             *VEC_PUSH(a, &names) = s->key.name;
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (tensor_infos[t].kind == TENSOR_MATRIX && t != TENSOR_FFN_GATE_UP)
+        if (tensor_is_matrix(t) && t != TENSOR_FFN_GATE_UP)
             *VEC_PUSH(a, &names) = arena_format(a, "%s%s", FORMATS_PREFIX, tensor_word(a, t));
     return names;
 }

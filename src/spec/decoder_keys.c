@@ -333,7 +333,7 @@ const char *tensor_word(arena *a, decoder_tensor t)
 
 bool decoder_has_matrix(const decoder *d, unsigned t)
 {
-    return d->has[t] && tensor_infos[t].kind == TENSOR_MATRIX;
+    return d->has[t] && tensor_is_matrix(t);
 }
 
 int64_t decoder_copies(const decoder *d, unsigned t)

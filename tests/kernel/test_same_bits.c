@@ -131,7 +131,7 @@ static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
     instance in, one;
     whole w = run_whole(a, s, arena_format(a, "%s n=29 n_kv=7", sizes), &in);
     size_t before = 0;
-    for (int i = 0; i < MAX_MATRICES; i++) {
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
         int n = i ? 7 : 29;
         kernel k = kernel_of(a, family_find(families, streams ? "stream_gemv" : "gemv"),
                              arena_format(a, "%s n=%d m=%d", sizes, n, ROWS), &one);
