@@ -41,8 +41,6 @@ static uint64_t address_of(const step_trial *t, const plan_argument *argument)
         return t->state + argument->offset;
     case PLAN_WORKSPACE:
         return t->workspace + argument->offset;
-    case PLAN_CACHE:
-        return t->caches[argument->offset / p->cache_bytes] + argument->offset % p->cache_bytes;
     default:
         break;
     }
@@ -207,10 +205,12 @@ void step_map(step_trial *t)
     for (size_t i = 0; i < p->tensor_count; i++)
         t->tensors[i] = map_tensor(t->memory, &v->model.tensors[i], p->tensors[i].bytes);
     size_t caches = 2 * (size_t)(d->layers * d->sequences);
-    t->caches = arena_alloc(t->arena, caches * sizeof *t->caches);
+    t->caches = arena_zalloc(t->arena, caches * sizeof *t->caches);
     for (size_t i = 0; i < caches; i++)
-        t->caches[i] = emu_map_pattern(t->memory, p->cache_bytes, v->model.rows[i % 2],
-                                       MODEL_CACHE_ROWS * v->model.row_bytes);
+        if (p->caches[i / 2 % (size_t)d->layers][i % 2].bytes)
+            t->caches[i] =
+                emu_map_pattern(t->memory, p->caches[i / 2 % (size_t)d->layers][i % 2].bytes,
+                                v->model.rows[i % 2], MODEL_CACHE_ROWS * v->model.row_bytes);
     t->state = emu_alloc(t->memory, p->bytes[PLAN_STATE]);
     static const uint8_t zero = 0;
     emu_fill(t->memory, t->state, &zero, 1, p->bytes[PLAN_STATE]);

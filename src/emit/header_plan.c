@@ -111,6 +111,16 @@ static void print_steps(strbuf *out, const kernel_set *set)
     strbuf_put(out, "};\n\n");
 }
 
+static void print_caches(strbuf *out, const kernel_set *set)
+{
+    const plan *p = set->plan;
+    strbuf_format(out, "static const uint64_t %s_caches[][2] = {\n", set->prefix);
+    for (int64_t layer = 0; layer < p->decoder->layers; layer++)
+        strbuf_format(out, "    { %" PRIu64 ", %" PRIu64 " },\n", p->caches[layer][0].offset,
+                      p->caches[layer][1].offset);
+    strbuf_put(out, "};\n\n");
+}
+
 void print_plan_data(strbuf *out, const described_set *d)
 {
     const kernel_set *set = d->set;
@@ -121,6 +131,7 @@ void print_plan_data(strbuf *out, const described_set *d)
     const plan_state *s = &p->state;
     print_tensors(out, set);
     print_steps(out, set);
+    print_caches(out, set);
     strbuf_format(out,
                   "const ptxgen_decoder_plan %s_plan = {\n"
                   "    \"%s\", \"%s\",\n"
@@ -132,10 +143,10 @@ void print_plan_data(strbuf *out, const described_set *d)
     for (size_t i = 0; i < PLAN_MEMORIES; i++)
         strbuf_format(out, "%s%" PRIu64, i ? ", " : "", p->bytes[i]);
     strbuf_format(out,
-                  " }, /* bytes */\n    %" PRIu64 ", /* cache_bytes */\n"
+                  " }, /* bytes */\n    %s_caches, %" PRIu64 ", /* sequence_bytes */\n"
                   "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
                   ", /* tokens, positions, lengths, sampling, caches, logits */\n"
                   "    %s_plan_steps, %zu, %s_tensors, %zu,\n};\n\n",
-                  p->cache_bytes, s->tokens, s->positions, s->lengths, s->sampling, s->caches,
-                  s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
+                  set->prefix, p->sequence_bytes, s->tokens, s->positions, s->lengths, s->sampling,
+                  s->caches, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
 }

@@ -246,8 +246,8 @@ static json_t *conventions_json(bool with_decoder)
         "position 4294967295 and length 0 where a row is none. sampling: for each row that "
         "has a token sampled 8 words: f32 temperature (0: the likeliest token), u32 top_k "
         "(0: all), f32 top_p (1: all), f32 min_p (0: all), u64 seed. caches: addresses, u64 "
-        "[layers, 2, rows], of K, then V, of each row's sequence; K of layer l and sequence "
-        "s lies in the cache at 2 (s layers + l) cache_bytes, V cache_bytes behind it. "
+        "[layers, 2, rows], of K, then V, of each row's sequence; those of layer l and sequence "
+        "s lie in the cache at caches[l] + s sequence_bytes. "
         "logits: f32 [logits_rows, vocab]. A step writes token, position and length of its "
         "last sampled_rows to the first rows";
     static const struct {

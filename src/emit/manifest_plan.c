@@ -90,6 +90,18 @@ static json_t *state_json(const plan_state *s)
     return state;
 }
 
+static json_t *caches_json(const plan *p)
+{
+    json_t *caches = json_made(json_array());
+    for (int64_t layer = 0; layer < p->decoder->layers; layer++) {
+        json_t *parts = json_made(json_array());
+        for (int part = 0; part < PLAN_CACHE_PARTS; part++)
+            json_add(parts, json_integer((json_int_t)p->caches[layer][part].offset));
+        json_add(caches, parts);
+    }
+    return caches;
+}
+
 json_t *plan_json(arena *a, const plan *p)
 {
     const decoder *model = p->decoder;
@@ -108,7 +120,8 @@ json_t *plan_json(arena *a, const plan *p)
     json_put_number(item, "rows", p->rows);
     json_put_number(item, "sequences", model->sequences);
     json_put(item, "bytes", bytes);
-    json_put_number(item, "cache_bytes", (int64_t)p->cache_bytes);
+    json_put(item, "caches", caches_json(p));
+    json_put_number(item, "sequence_bytes", (int64_t)p->sequence_bytes);
     json_put(item, "state", state_json(&p->state));
     json_put(item, "tensors", tensors_json(p));
     json_put(item, "steps", steps);

@@ -5,7 +5,9 @@
  * Device memory is in four pieces, whose sizes are known beforehand:
  *
  *   weights    the tensors, as they stand in the GGUF, each at a multiple of MEMORY_ALIGNMENT
- *   cache      K and V of every layer and sequence, [num_kv_heads, max_seq_len, head_dim] each
+ *   cache      two parts for every layer and sequence: K and V, [num_kv_heads, max_seq_len,
+ *              head_dim] each; of latent attention rows
+ *              [positions, latent + rope_dims] alone; of a delta net its state and its last inputs
  *   state      what one step leaves for the next, zero at first: tokens, positions and lengths of
  *              rows, how to sample, the addresses of the rows' caches, counters, logits
  *   workspace  what the kernels of a step hand on; parts whose lives don't meet share memory
@@ -30,6 +32,8 @@ typedef enum plan_memory {
     PLAN_MEMORIES
 } plan_memory;
 extern const char *const plan_memory_names[PLAN_MEMORIES];
+
+enum { PLAN_CACHE_PARTS = 2 };
 
 typedef struct plan_tensor {
     const char *name; /* in the GGUF */
@@ -74,6 +78,11 @@ typedef struct plan_step {
     int64_t sampled_rows; /* the last of them */
 } plan_step;
 
+/* A part of the cache of a layer, of sequence 0. */
+typedef struct plan_cache {
+    uint64_t offset, bytes;
+} plan_cache;
+
 /* Offsets in the state. Rows are those of the largest step. */
 typedef struct plan_state {
     uint64_t tokens, positions, lengths; /* u32 [rows] */
@@ -89,16 +98,12 @@ typedef struct plan {
     size_t tensor_count;
     uint64_t bytes[PLAN_MEMORIES];
     plan_state state;
-    uint64_t cache_bytes; /* of K or V of one layer and sequence, a multiple of MEMORY_ALIGNMENT:
-                             that of K of layer l and sequence s lies at 2 (s layers + l)
-                             cache_bytes, V behind */
-    plan_step *steps;     /* for each m of the decoder */
+    plan_cache (*caches)[PLAN_CACHE_PARTS]; /* [layers] */
+    uint64_t sequence_bytes;                /* from a sequence's caches to those of the next */
+    plan_step *steps;                       /* for each m of the decoder */
     size_t step_count;
     instance *kernels; /* each configuration once; all named */
     size_t kernel_count;
 } plan;
-
-/* Offset in the cache of K of a layer and sequence; V is cache_bytes behind it. */
-uint64_t plan_cache_offset(const plan *p, int64_t sequence, int64_t layer);
 
 #endif

@@ -78,9 +78,11 @@ static bool fill_caches(device_model *m, const step_model *content)
     const plan *p = m->plan;
     const decoder *d = p->decoder;
     for (int64_t i = 0; i < 2 * d->layers * d->sequences; i++) {
-        gpu_address at = m->memory[PLAN_CACHE] + (uint64_t)i * p->cache_bytes;
-        if (!gpu_copy_in_repeated(m->gpu, at, p->cache_bytes, content->rows[i % 2],
-                                  MODEL_CACHE_ROWS * content->row_bytes))
+        const plan_cache *part = &p->caches[i / 2 % d->layers][i % 2];
+        gpu_address at = m->memory[PLAN_CACHE] + part->offset +
+                         (uint64_t)(i / 2 / d->layers) * p->sequence_bytes;
+        if (part->bytes && !gpu_copy_in_repeated(m->gpu, at, part->bytes, content->rows[i % 2],
+                                                 MODEL_CACHE_ROWS * content->row_bytes))
             return false;
     }
     return true;
@@ -94,7 +96,7 @@ static bool fill_state(device_model *m)
     size_t rows = (size_t)p->rows, values = 2 * (size_t)p->decoder->layers;
     uint64_t *caches = arena_alloc(m->arena, values * rows * sizeof *caches);
     for (size_t i = 0; i < values * rows; i++)
-        caches[i] = m->memory[PLAN_CACHE] + i / rows * p->cache_bytes;
+        caches[i] = m->memory[PLAN_CACHE] + p->caches[i / rows / 2][i / rows % 2].offset;
     uint32_t sampling[DECODER_MOST_ROWS][SAMPLING_WORDS] = { 0 };
     const float all = 1;
     for (size_t i = 0; i < rows; i++)

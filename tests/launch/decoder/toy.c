@@ -228,6 +228,7 @@ typedef struct toy {
     plan_tensor tensors[TENSORS];
     plan_launch launches[2][LAUNCHES];
     plan_step steps[2];
+    plan_cache caches[LAYERS][PLAN_CACHE_PARTS];
     plan_buffer h;
     decoder decoder;
     plan plan;
@@ -357,12 +358,15 @@ static void make_plan(toy *t, bool all)
                    .sampling = 768,
                    .caches = 1024,
                    .logits = 5632 },
-        .cache_bytes = 256,
+        .caches = t->caches,
+        .sequence_bytes = 2 * LAYERS * 256,
         .steps = t->steps,
         .step_count = 2,
         .kernels = t->instances,
         .kernel_count = KERNELS,
     };
+    for (uint64_t i = 0; i < 2 * LAYERS; i++)
+        t->caches[i / 2][i % 2] = (plan_cache){ 256 * i, 256 };
     t->h = (plan_buffer){ .name = "h", .bytes = 4 * ROWS, .offset = 256 };
     make_step(t, 0, all);
     make_step(t, 1, all);
