@@ -48,24 +48,50 @@ static void place_tensors(planner *p)
     p->plan->tensor_count = p->tensors.count;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Values of a row that the first product of a layer gives, of the kind that has the most. */
+static int64_t qkv_values(const decoder *d)
+{
+    static const uint8_t direct[] = { TENSOR_ATTN_Q,   TENSOR_ATTN_K,   TENSOR_ATTN_V,
+                                      TENSOR_ATTN_QKV, TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A },
+                         delta[] = { TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_BA };
+    int64_t attention = 0, net = 0;
+    for (size_t i = 0; i < sizeof direct; i++)
+        attention += d->has[direct[i]] ? (int64_t)decoder_rows(d, direct[i]) : 0;
+    for (size_t i = 0; i < sizeof delta; i++)
+        net += d->has[delta[i]] ? (int64_t)decoder_rows(d, delta[i]) : 0;
+    return larger(attention, net);
+}
+
 static void size_buffers(planner *p)
 {
     const decoder *d = p->d;
-    int64_t q = d->num_heads * d->head_dim, kv = d->num_kv_heads * d->head_dim;
-    bool post_attention = d->has[TENSOR_POST_ATTENTION_NORM],
-         post_ffw = d->has[TENSOR_POST_FFW_NORM];
+    int64_t q = d->num_heads * d->head_dim, used = d->experts_used;
+    int64_t in_use = d->experts < p->m * used ? d->experts : p->m * used;
     const int64_t values[BUFFERS] = {
         [BUFFER_H] = d->hidden,
-        [BUFFER_QKV] = q + 2 * kv,
-        [BUFFER_Q] = q,
-        [BUFFER_O] = q,
+        [BUFFER_QKV] = qkv_values(d),
+        [BUFFER_Q] = d->latent ? d->num_heads * (d->latent + d->rope[0].dims) : q,
+        [BUFFER_GATE] = d->attention_gate ? q : 0,
+        [BUFFER_LATENTS] = d->num_heads * d->latent,
+        [BUFFER_DELTA] = d->delta_value_heads * d->delta_head_dim,
+        [BUFFER_O] = (int64_t)decoder_columns(d, TENSOR_ATTN_OUTPUT),
         [BUFFER_MIDDLE] = d->hidden,
-        [BUFFER_F] = d->ff,
-        [BUFFER_PRODUCT] = post_attention ? d->hidden : 0,
-        [BUFFER_DOWN] = post_ffw ? d->hidden : 0,
+        [BUFFER_SCORES] = d->experts,
+        [BUFFER_IDS] = used,
+        [BUFFER_MIX] = d->experts ? used + (d->shared_ff > 0) : 0,
+        [BUFFER_F] = larger(d->ff, used * d->expert_ff + d->shared_ff),
+        [BUFFER_PRODUCT] = d->has[TENSOR_POST_ATTENTION_NORM] ? d->hidden : 0,
+        [BUFFER_DOWN] = d->has[TENSOR_POST_FFW_NORM] ? d->hidden : 0,
     };
     for (int i = 0; i < BUFFERS; i++)
         p->buffer_bytes[i] = values[i] * p->m * (int64_t)sizeof(float);
+    if (d->experts) /* see ref_moe_route */
+        p->buffer_bytes[BUFFER_LIST] = (4 + in_use * (2 + p->m)) * (int64_t)sizeof(uint32_t);
 }
 
 static void make_step(planner *p, int64_t m, plan_step *step)

@@ -14,8 +14,10 @@ typedef enum phase {
     PHASE_QKV,
     PHASE_ROPE,
     PHASE_ATTENTION,
+    PHASE_VALUES,
     PHASE_OUTPUT,
     PHASE_POST_ATTENTION,
+    PHASE_ROUTE,
     PHASE_GATE_UP,
     PHASE_DOWN,
     PHASE_POST_FFW,
@@ -27,8 +29,15 @@ typedef enum buffer_id {
     BUFFER_QKV,
     BUFFER_Q,
     BUFFER_PARTIALS,
+    BUFFER_GATE,    /* of attention */
+    BUFFER_LATENTS, /* what latent attention gives */
+    BUFFER_DELTA,   /* what a delta net gives */
     BUFFER_O,
     BUFFER_MIDDLE,
+    BUFFER_SCORES, /* of experts, */
+    BUFFER_IDS,    /* the chosen ones, */
+    BUFFER_MIX,    /* their weights, */
+    BUFFER_LIST,   /* and those in use */
     BUFFER_F,
     BUFFER_PRODUCT, /* ahead of a norm behind it: of the attention's output, */
     BUFFER_DOWN,    /* and of the feed-forward's */

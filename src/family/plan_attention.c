@@ -1,0 +1,106 @@
+/* Softmax attention of a layer:
+ *
+ *   qkv        norm(h), W_q W_k W_v                -> qkv
+ *   rope       qkv                                 -> q, and K and V into the caches
+ *   attention  q, K, V                             -> o
+ *   output     W_o o + h                           -> middle
+ */
+#include "family/plan_product.h"
+
+const plan_branch plan_attention_output = {
+    .w = TENSOR_ATTN_OUTPUT,
+    .bias = TENSOR_ATTN_OUTPUT_BIAS,
+    .post_norm = TENSOR_POST_ATTENTION_NORM,
+    .x = BUFFER_O,
+    .product = BUFFER_PRODUCT,
+    .residual = BUFFER_H,
+    .sum = BUFFER_MIDDLE,
+    .said = "attn_output o + h -> middle",
+    .said_alone = "attn_output o -> product",
+    .said_norm = "norm(product) + h -> middle",
+};
+
+static bool windowed(const planner *p)
+{
+    return p->d->window && p->d->windowed[p->layer];
+}
+
+static void multiply_qkv(planner *p)
+{
+    static const plan_product fused = { .w = TENSOR_ATTN_QKV,
+                                        .bias = TENSOR_ATTN_QKV_BIAS,
+                                        .x = BUFFER_H,
+                                        .y = BUFFER_QKV,
+                                        .residual = BUFFERS,
+                                        .norm = TENSOR_ATTN_NORM,
+                                        .said = "norm(h), attn_qkv -> qkv" };
+    static const plan_matrices apart = {
+        .w = { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
+        .bias = { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS },
+        .said = "norm(h), attn_q attn_k attn_v -> qkv",
+    };
+    if (planner_has(p, TENSOR_ATTN_QKV))
+        plan_multiply(p, &fused, p->m, 0);
+    else
+        plan_multiply_matrices(p, &apart);
+}
+
+/* The heads and the positions of a row's layer. */
+static void set_heads(const planner *p, instance *in)
+{
+    planner_set(in, "head_dim", p->d->head_dim);
+    planner_set(in, "num_heads", p->d->num_heads);
+    planner_set(in, "num_kv_heads", p->d->num_kv_heads);
+    planner_set(in, "max_seq_len", p->d->max_seq_len);
+    planner_set(in, "kv_type", p->d->kv_type);
+    planner_set(in, "m", p->m);
+}
+
+static void turn(planner *p)
+{
+    const decoder *d = p->d;
+    const rope_options *rope = &d->rope[windowed(p)];
+    instance in = planner_kernel(p, "rope_kv_write");
+    bindings b = { 0 };
+    set_heads(p, &in);
+    plan_set_rope(&in, rope);
+    planner_set_real(&in, "temperature_scale", rope->temperature_scale);
+    planner_set_real(&in, "temperature_length", rope->temperature_length);
+    if (planner_has(p, TENSOR_ATTN_Q_NORM)) {
+        planner_set(&in, "qk_norm", 1);
+        planner_set_real(&in, "epsilon", d->epsilon);
+    }
+    planner_bind_buffer(&b, "q", BUFFER_Q);
+    plan_bind_caches(p, &b, "k", "v");
+    planner_bind_buffer(&b, "qkv", BUFFER_QKV);
+    planner_bind_state(&b, "positions", p->plan->state.positions, "positions");
+    planner_bind_tensor(p, &b, "q_norm", TENSOR_ATTN_Q_NORM);
+    planner_bind_tensor(p, &b, "k_norm", TENSOR_ATTN_K_NORM);
+    plan_bind_factors(p, &b, rope);
+    planner_add(p, &in, &b, "qkv -> q, cache");
+}
+
+static void attend(planner *p)
+{
+    const decoder *d = p->d;
+    instance in = planner_kernel(p, "gqa_flash_decoding");
+    bindings b = { 0 };
+    set_heads(p, &in);
+    planner_set(&in, "chunking", CHUNKING_FIXED);
+    planner_set_real(&in, "scale", d->attention_scale);
+    planner_set_real(&in, "softcap", d->attention_softcap);
+    planner_set(&in, "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0);
+    planner_bind_buffer(&b, "o", BUFFER_O);
+    planner_bind_buffer(&b, "q", BUFFER_Q);
+    plan_bind_caches(p, &b, "k", "v");
+    planner_bind_state(&b, "seq_lens", p->plan->state.lengths, "lengths");
+    planner_add(p, &in, &b, "q, cache[0..length) -> o");
+}
+
+void plan_attention(planner *p)
+{
+    multiply_qkv(p);
+    turn(p);
+    attend(p);
+    plan_add_branch(p, &plan_attention_output);
+}

@@ -1,0 +1,113 @@
+/* A mixture of experts as the feed-forward of a layer:
+ *
+ *   route    norm(middle), ffn_gate_inp                    -> ids, mix, list
+ *   gate_up  norm(middle), of the experts in use, shared   -> f
+ *   down     of the experts in use, shared, mix + middle   -> h
+ */
+#include "family/plan_product.h"
+
+static void set_experts(const planner *p, instance *in)
+{
+    planner_set(in, "experts", p->d->experts);
+    planner_set(in, "experts_used", p->d->experts_used);
+    planner_set(in, "m", p->m);
+}
+
+static void route(planner *p)
+{
+    const decoder *d = p->d;
+    instance in = planner_kernel(p, "moe_route");
+    bindings b = { 0 };
+    bool gated = planner_has(p, TENSOR_FFN_GATE_INP_SHEXP);
+    set_experts(p, &in);
+    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_FFN_GATE_INP, p->layer));
+    planner_set(&in, "k", d->hidden);
+    planner_set(&in, "gating", d->gating);
+    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_INP_BIAS));
+    planner_set(&in, "choice_bias", planner_has(p, TENSOR_EXP_PROBS_B));
+    planner_set(&in, "groups", d->expert_groups);
+    planner_set(&in, "groups_used", d->expert_groups_used);
+    planner_set(&in, "normed", d->experts_normed);
+    planner_set_real(&in, "scale", d->experts_scale);
+    planner_set(&in, "shared", d->shared_ff ? 1 + gated : 0);
+    plan_norm(p, &in, &b, decoder_ffn_norm(d));
+    planner_bind_buffer(&b, "ids", BUFFER_IDS);
+    planner_bind_buffer(&b, "weights", BUFFER_MIX);
+    planner_bind_buffer(&b, "list", BUFFER_LIST);
+    planner_bind_tensor(p, &b, "w", TENSOR_FFN_GATE_INP);
+    planner_bind_buffer(&b, "x", BUFFER_MIDDLE);
+    planner_bind_tensor(p, &b, "bias", TENSOR_FFN_GATE_INP_BIAS);
+    planner_bind_tensor(p, &b, "choice_bias", TENSOR_EXP_PROBS_B);
+    planner_bind_tensor(p, &b, "w_shared", TENSOR_FFN_GATE_INP_SHEXP);
+    planner_bind_buffer(&b, "scores", BUFFER_SCORES);
+    planner_add(p, &in, &b, "norm(middle), ffn_gate_inp -> ids, mix, list");
+}
+
+static void multiply_gate_up(planner *p)
+{
+    const decoder *d = p->d;
+    bool fused = planner_has(p, TENSOR_FFN_GATE_UP_EXPS);
+    decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_GATE_EXPS;
+    decoder_tensor up = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_UP_EXPS;
+    instance in =
+        planner_kernel(p, plan_kernel_name(p, "stream_expert_gate_up", "exact_expert_gate_up"));
+    bindings b = { 0 };
+    set_experts(p, &in);
+    planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
+    planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
+    planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
+    if (d->shared_ff) {
+        planner_set_weights(&in, "weights_sg", decoder_format(d, TENSOR_FFN_GATE_SHEXP, p->layer));
+        planner_set_weights(&in, "weights_su", decoder_format(d, TENSOR_FFN_UP_SHEXP, p->layer));
+    }
+    planner_set(&in, "k", d->hidden);
+    planner_set(&in, "n", d->expert_ff);
+    planner_set(&in, "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff);
+    planner_set(&in, "n_shared", d->shared_ff);
+    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_EXPS_BIAS));
+    planner_set(&in, "activation", d->activation);
+    plan_norm(p, &in, &b, decoder_ffn_norm(d));
+    planner_bind_buffer(&b, "y", BUFFER_F);
+    planner_bind_rows(p, &b, "wg", gate, 0);
+    planner_bind_rows(p, &b, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
+    planner_bind_tensor(p, &b, "wsg", TENSOR_FFN_GATE_SHEXP);
+    planner_bind_tensor(p, &b, "wsu", TENSOR_FFN_UP_SHEXP);
+    planner_bind_buffer(&b, "x", BUFFER_MIDDLE);
+    planner_bind_tensor(p, &b, "bg", TENSOR_FFN_GATE_EXPS_BIAS);
+    planner_bind_tensor(p, &b, "bu", TENSOR_FFN_UP_EXPS_BIAS);
+    planner_bind_buffer(&b, "list", BUFFER_LIST);
+    planner_add(p, &in, &b, "norm(middle), gate and up of experts, activation -> f");
+}
+
+static void multiply_down(planner *p)
+{
+    const decoder *d = p->d;
+    instance in = planner_kernel(p, plan_kernel_name(p, "stream_expert_down", "exact_expert_down"));
+    bindings b = { 0 };
+    set_experts(p, &in);
+    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_FFN_DOWN_EXPS, p->layer));
+    if (d->shared_ff)
+        planner_set_weights(&in, "weights_s", decoder_format(d, TENSOR_FFN_DOWN_SHEXP, p->layer));
+    planner_set(&in, "k", d->expert_ff);
+    planner_set(&in, "n", d->hidden);
+    planner_set(&in, "n_shared", d->shared_ff);
+    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
+    planner_set(&in, "residual", 1);
+    planner_set_real(&in, "scale", d->residual_scale);
+    planner_bind_buffer(&b, "y", BUFFER_H);
+    planner_bind_tensor(p, &b, "w", TENSOR_FFN_DOWN_EXPS);
+    planner_bind_tensor(p, &b, "ws", TENSOR_FFN_DOWN_SHEXP);
+    planner_bind_buffer(&b, "x", BUFFER_F);
+    planner_bind_tensor(p, &b, "bd", TENSOR_FFN_DOWN_EXPS_BIAS);
+    planner_bind_buffer(&b, "residual", BUFFER_MIDDLE);
+    planner_bind_buffer(&b, "weights", BUFFER_MIX);
+    planner_bind_buffer(&b, "list", BUFFER_LIST);
+    planner_add(p, &in, &b, "mix of ffn_down of experts f + middle -> h");
+}
+
+void plan_experts(planner *p)
+{
+    route(p);
+    multiply_gate_up(p);
+    multiply_down(p);
+}

@@ -1,0 +1,101 @@
+/* Latent attention of a layer, absorbed: the cache has one row a position for all heads.
+ *
+ *   qkv        norm(h), W_q (or W_q_a) W_kv_a       -> qkv
+ *   query      qkv: W_k_b (W_q_b norm), RoPE        -> q, and the row into the cache
+ *   attention  q, rows                              -> latents
+ *   values     W_v_b latents                        -> o
+ *   output     W_o o + h                            -> middle
+ */
+#include <math.h>
+
+#include "family/plan_product.h"
+
+static void set_sizes(const planner *p, instance *in)
+{
+    planner_set(in, "num_heads", p->d->num_heads);
+    planner_set(in, "latent", p->d->latent);
+    planner_set(in, "m", p->m);
+}
+
+static void set_rows(const planner *p, instance *in)
+{
+    planner_set(in, "n_rope", p->d->rope[0].dims);
+    planner_set(in, "max_seq_len", p->d->max_seq_len);
+    planner_set(in, "kv_type", p->d->kv_type);
+}
+
+static void make_queries(planner *p)
+{
+    const decoder *d = p->d;
+    instance in = planner_kernel(p, "mla_query");
+    bindings b = { 0 };
+    set_sizes(p, &in);
+    set_rows(p, &in);
+    plan_set_rope(&in, &d->rope[0]);
+    planner_set_real(&in, "epsilon", d->epsilon);
+    planner_set(&in, "nope", d->head_dim - d->rope[0].dims);
+    planner_set(&in, "q_rank", d->q_rank);
+    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_ATTN_K_B, p->layer));
+    if (d->q_rank)
+        planner_set_weights(&in, "weights_q", decoder_format(d, TENSOR_ATTN_Q_B, p->layer));
+    planner_bind_buffer(&b, "q", BUFFER_Q);
+    plan_bind_caches(p, &b, "k", NULL);
+    planner_bind_tensor(p, &b, "w", TENSOR_ATTN_K_B);
+    planner_bind_tensor(p, &b, "wq", TENSOR_ATTN_Q_B);
+    planner_bind_buffer(&b, "x", BUFFER_QKV);
+    planner_bind_tensor(p, &b, "q_norm", TENSOR_ATTN_Q_A_NORM);
+    planner_bind_tensor(p, &b, "kv_norm", TENSOR_ATTN_KV_A_NORM);
+    planner_bind_state(&b, "positions", p->plan->state.positions, "positions");
+    plan_bind_factors(p, &b, &d->rope[0]);
+    planner_add(p, &in, &b,
+                d->q_rank ? "norm(qkv), attn_q_b attn_k_b -> q, cache"
+                          : "qkv, attn_k_b -> q, cache");
+}
+
+static void attend(planner *p)
+{
+    const decoder *d = p->d;
+    double usual = 1 / sqrt((double)d->head_dim);
+    instance in = planner_kernel(p, "mla_attention");
+    bindings b = { 0 };
+    set_sizes(p, &in);
+    set_rows(p, &in);
+    planner_set_real(&in, "scale", d->attention_scale > 0 ? d->attention_scale : usual);
+    planner_bind_buffer(&b, "o", BUFFER_LATENTS);
+    planner_bind_buffer(&b, "q", BUFFER_Q);
+    plan_bind_caches(p, &b, "k", NULL);
+    planner_bind_state(&b, "seq_lens", p->plan->state.lengths, "lengths");
+    planner_add(p, &in, &b, "q, cache[0..length) -> latents");
+}
+
+static void make_values(planner *p)
+{
+    instance in = planner_kernel(p, "mla_values");
+    bindings b = { 0 };
+    set_sizes(p, &in);
+    planner_set(&in, "value_dim", p->d->value_dim);
+    planner_set_weights(&in, "weights", decoder_format(p->d, TENSOR_ATTN_V_B, p->layer));
+    planner_bind_buffer(&b, "y", BUFFER_O);
+    planner_bind_tensor(p, &b, "w", TENSOR_ATTN_V_B);
+    planner_bind_buffer(&b, "x", BUFFER_LATENTS);
+    planner_add(p, &in, &b, "attn_v_b latents -> o");
+}
+
+void plan_latent_attention(planner *p)
+{
+    static const plan_matrices direct = {
+        .w = { TENSOR_ATTN_Q, TENSOR_ATTN_KV_A, TENSOR_COUNT },
+        .bias = { TENSOR_COUNT, TENSOR_COUNT, TENSOR_COUNT },
+        .said = "norm(h), attn_q attn_kv_a_mqa -> qkv",
+    };
+    static const plan_matrices by_rank = {
+        .w = { TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A, TENSOR_COUNT },
+        .bias = { TENSOR_COUNT, TENSOR_COUNT, TENSOR_COUNT },
+        .said = "norm(h), attn_q_a attn_kv_a_mqa -> qkv",
+    };
+    plan_multiply_matrices(p, p->d->q_rank ? &by_rank : &direct);
+    make_queries(p);
+    attend(p);
+    make_values(p);
+    plan_add_branch(p, &plan_attention_output);
+}

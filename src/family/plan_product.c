@@ -1,0 +1,137 @@
+#include "family/plan_product.h"
+
+const char *plan_kernel_name(const planner *p, const char *rounding, const char *exact)
+{
+    return p->d->precision == PRECISION_Q8 ? rounding : exact;
+}
+
+void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains)
+{
+    planner_set(in, "norm", NORM_RMS);
+    planner_set_real(in, "epsilon", p->d->epsilon);
+    planner_bind_tensor(p, b, "gamma", gains);
+}
+
+void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
+{
+    const decoder *d = p->d;
+    instance in = planner_kernel(p, plan_kernel_name(p, "stream_gemv", "gemv"));
+    bindings b = { 0 };
+    uint64_t columns = decoder_columns(d, of->w);
+    planner_set_weights(&in, "weights", decoder_format(d, of->w, p->layer));
+    planner_set(&in, "k", (int64_t)columns);
+    planner_set(&in, "n", (int64_t)decoder_rows(d, of->w));
+    planner_set(&in, "residual", of->residual != BUFFERS);
+    planner_set_real(&in, "scale", of->scale);
+    planner_set_real(&in, "softcap", of->softcap);
+    if (of->norm != TENSOR_COUNT)
+        plan_norm(p, &in, &b, of->norm);
+    planner_set_rows(p, &in, rows, &b);
+    if (of->y == BUFFERS)
+        planner_bind_state(&b, "y", p->plan->state.logits, "logits");
+    else
+        planner_bind_buffer(&b, "y", of->y);
+    planner_bind_tensor(p, &b, "w", of->w);
+    planner_bind_buffer_from(&b, "x", of->x, first_row * columns * sizeof(float));
+    if (of->bias != TENSOR_COUNT && planner_has(p, of->bias)) {
+        planner_set(&in, "bias", 1);
+        planner_bind_tensor(p, &b, "bias", of->bias);
+    }
+    if (of->residual != BUFFERS)
+        planner_bind_buffer(&b, "residual", of->residual);
+    planner_add(p, &in, &b, of->said);
+}
+
+void plan_add_branch(planner *p, const plan_branch *of)
+{
+    bool post = of->post_norm != TENSOR_COUNT && planner_has(p, of->post_norm);
+    const plan_product product = { .w = of->w,
+                                   .bias = of->bias,
+                                   .x = of->x,
+                                   .y = post ? of->product : of->sum,
+                                   .residual = post ? BUFFERS : of->residual,
+                                   .norm = TENSOR_COUNT,
+                                   .scale = p->d->residual_scale,
+                                   .said = post ? of->said_alone : of->said };
+    plan_multiply(p, &product, p->m, 0);
+    if (!post)
+        return;
+    instance in = planner_kernel(p, "rms_norm");
+    bindings b = { 0 };
+    planner_set(&in, "k", p->d->hidden);
+    planner_set(&in, "m", p->m);
+    planner_set(&in, "residual", RESIDUAL_POST_NORM);
+    planner_set_real(&in, "epsilon", p->d->epsilon);
+    planner_bind_buffer(&b, "h_out", of->sum);
+    planner_bind_buffer(&b, "h", of->residual);
+    planner_bind_buffer(&b, "x", of->product);
+    planner_bind_tensor(p, &b, "gamma", of->post_norm);
+    planner_add(p, &in, &b, of->said_norm);
+}
+
+void plan_multiply_matrices(planner *p, const plan_matrices *of)
+{
+    static const char *const formats_of[] = { "weights_q", "weights_k", "weights_v" };
+    static const char *const rows_of[] = { "n", "n_kv", "n_v" };
+    static const char *const matrices[] = { "wq", "wk", "wv" };
+    static const char *const biases[] = { "bq", "bk", "bv" };
+    const decoder *d = p->d;
+    instance in = planner_kernel(p, plan_kernel_name(p, "stream_qkv", "exact_qkv"));
+    bindings b = { 0 };
+    bool biased = of->bias[0] != TENSOR_COUNT && planner_has(p, of->bias[0]);
+    planner_set_weights(&in, "weights", decoder_format(d, of->w[0], p->layer));
+    planner_set(&in, "k", d->hidden);
+    planner_set(&in, "bias", biased);
+    plan_norm(p, &in, &b, TENSOR_ATTN_NORM);
+    planner_bind_buffer(&b, "y", BUFFER_QKV);
+    planner_bind_buffer(&b, "x", BUFFER_H);
+    for (int i = 0; i < 3; i++) {
+        bool there = of->w[i] != TENSOR_COUNT;
+        planner_set(&in, rows_of[i], there ? (int64_t)decoder_rows(d, of->w[i]) : 0);
+        planner_set_weights(&in, formats_of[i], decoder_format(d, of->w[there ? i : 0], p->layer));
+        if (there)
+            planner_bind_tensor(p, &b, matrices[i], of->w[i]);
+        if (biased)
+            planner_bind_tensor(p, &b, biases[i], of->bias[i]);
+    }
+    planner_set_rows(p, &in, p->m, &b);
+    planner_add(p, &in, &b, of->said);
+}
+
+void plan_bind_caches(const planner *p, bindings *b, const char *first, const char *second)
+{
+    uint64_t rows = (uint64_t)p->plan->rows * sizeof(uint64_t);
+    uint64_t at = p->plan->state.caches + 2 * rows * (uint64_t)p->layer;
+    planner_bind_state(b, first, at,
+                       p->d->recurrent[p->layer] ? "states of the rows" : "K of the rows");
+    if (second)
+        planner_bind_state(b, second, at + rows,
+                           p->d->recurrent[p->layer] ? "inputs of the rows" : "V of the rows");
+}
+
+void plan_set_rope(instance *in, const rope_options *rope)
+{
+    planner_set(in, "rope", rope->style);
+    if (rope->style == ROPE_NONE)
+        return;
+    planner_set(in, "n_rot", rope->dims);
+    planner_set_real(in, "rope_base", rope->base);
+    planner_set(in, "rope_scaling", rope->scaling);
+    planner_set(in, "rope_factors", rope->factors);
+    planner_set_real(in, "rope_magnitude", rope->magnitude);
+    if (rope->scaling != ROPE_UNSCALED)
+        planner_set_real(in, "rope_factor", rope->factor);
+    if (rope->scaling == ROPE_YARN) {
+        planner_set_real(in, "rope_original_context", rope->original_context);
+        planner_set_real(in, "rope_extension", rope->extension);
+        planner_set_real(in, "rope_beta_fast", rope->beta_fast);
+        planner_set_real(in, "rope_beta_slow", rope->beta_slow);
+    }
+}
+
+void plan_bind_factors(const planner *p, bindings *b, const rope_options *rope)
+{
+    for (int t = TENSOR_ROPE_FREQS; t <= TENSOR_ROPE_SHORT; t++)
+        if (rope->factors)
+            planner_bind_tensor(p, b, "factors", (decoder_tensor)t);
+}

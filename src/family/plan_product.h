@@ -1,0 +1,62 @@
+/* What the launches of a layer have in common: products with what stands around them, caches, RoPE.
+ */
+#ifndef PTXGEN_FAMILY_PLAN_PRODUCT_H
+#define PTXGEN_FAMILY_PLAN_PRODUCT_H
+
+#include "family/planner.h"
+
+/* Whether kernels may round x to 8 bits: the name of one that does, or of one that does not. */
+const char *plan_kernel_name(const planner *p, const char *rounding, const char *exact);
+
+/* An RMS norm of x ahead of a product, with the gains of a tensor. */
+void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains);
+
+/* A product of one matrix. */
+typedef struct plan_product {
+    decoder_tensor w, bias;   /* bias: TENSOR_COUNT: none */
+    buffer_id x, y, residual; /* BUFFERS: none; y: the logits */
+    decoder_tensor norm;      /* TENSOR_COUNT: none */
+    double scale, softcap;
+    const char *said;
+} plan_product;
+
+/* Of some rows of x, from one on. */
+void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row);
+
+/* A product that is added to the hidden states, scaled: with a norm behind it in a launch of its
+ * own, by way of a buffer. */
+typedef struct plan_branch {
+    decoder_tensor w, bias, post_norm;
+    buffer_id x, product, residual, sum;
+    const char *said;                   /* where it adds itself, */
+    const char *said_alone, *said_norm; /* and of the two launches */
+} plan_branch;
+void plan_add_branch(planner *p, const plan_branch *of);
+
+/* attn_output o + h -> middle. */
+extern const plan_branch plan_attention_output;
+
+/* Up to three matrices of norm(h), whose products stand one behind the other in a row of qkv; w[2]
+ * may be TENSOR_COUNT. */
+typedef struct plan_matrices {
+    decoder_tensor w[3], bias[3];
+    const char *said;
+} plan_matrices;
+void plan_multiply_matrices(planner *p, const plan_matrices *of);
+
+/* The addresses of the rows' caches of the layer, by the names of parameters; second may be NULL.
+ */
+void plan_bind_caches(const planner *p, bindings *b, const char *first, const char *second);
+
+void plan_set_rope(instance *in, const rope_options *rope);
+
+/* The tensor of factors of a layer's angles, where it has one. */
+void plan_bind_factors(const planner *p, bindings *b, const rope_options *rope);
+
+/* The parts of a layer, each of which is a file. */
+void plan_attention(planner *p);
+void plan_latent_attention(planner *p);
+void plan_delta_net(planner *p);
+void plan_experts(planner *p);
+
+#endif
