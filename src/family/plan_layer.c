@@ -102,6 +102,7 @@ static void add_qkv(planner *p)
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "n", (int64_t)decoder_rows(d, TENSOR_ATTN_Q));
     planner_set(&in, "n_kv", (int64_t)decoder_rows(d, TENSOR_ATTN_K));
+    planner_set(&in, "n_v", (int64_t)decoder_rows(d, TENSOR_ATTN_V));
     planner_set(&in, "bias", planner_has(p, TENSOR_ATTN_Q_BIAS));
     set_norm(p, &in);
     planner_set_rows(p, &in, p->m, &b);
