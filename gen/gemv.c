@@ -123,7 +123,7 @@ static void build(ptx *p, const instance *in)
 
 static void build_qkv(ptx *p, const instance *in)
 {
-    for (unsigned i = 0; i < QKV_MATRICES; i++) {
+    for (unsigned i = 0; i < gemv_matrices_of_qkv(in); i++) {
         instance one = instance_matrix(in, i);
         gemv_operands g = gemv_of_qkv(p, in, &one, i);
         val row = named(p, "row", sub(p, ctaid_x(p), gemv_first_of_qkv(in, i)));
@@ -181,7 +181,7 @@ const family exact_qkv = {
     .keys = (const key[]){ KEYS_OF_QKV, KEYS_AROUND_QKV, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
     .launch = { .block = "32",
-                .grid = { "n+2*n_kv", GEMV_GRID_Y },
+                .grid = { "n+n_kv+n_v", GEMV_GRID_Y },
                 .sizes = gemv_sizes,
                 .registers = 128 },
     .build = build_qkv,

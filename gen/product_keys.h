@@ -24,10 +24,23 @@
         .like = KEY_FIELD(weights), .allowed = formats, .tag = #id                               \
     }
 #define KEY_WEIGHTS_OF(id, number) KEY_WEIGHTS_OF_FORMATS(id, number, 0)
-#define KEY_N_KV                                                                           \
+#define KEY_ROWS_OF_K(said)                                                                        \
+    {                                                                                              \
+        .name = "n_kv", .summary = said, .field = KEY_FIELD(shape.n_kv), .min = 1, .max = 1 << 28, \
+        .required = true, .tag = "kv"                                                              \
+    }
+#define KEY_N_KV KEY_ROWS_OF_K("rows of Wk and of Wv")
+/* Without V its format means nothing. */
+#define KEY_N_V                                                                   \
+    {                                                                             \
+        .name = "n_v", .summary = "rows of Wv; 0: there is none", .max = 1 << 28, \
+        .field = KEY_FIELD(shape.n_v), .like = KEY_FIELD(shape.n_kv), .tag = "nv" \
+    }
+#define KEY_WEIGHTS_OF_V                                                                   \
     {                                                                                      \
-        .name = "n_kv", .summary = "rows of Wk and of Wv", .field = KEY_FIELD(shape.n_kv), \
-        .min = 1, .max = 1 << 28, .required = true, .tag = "kv"                            \
+        .name = "weights_v", .summary = "format of Wv", .field = KEY_FIELD(weights_of[2]), \
+        .choices = weights_choices, .def = WEIGHTS_Q4_K, .like = KEY_FIELD(weights),       \
+        .only_with = KEY_FIELD(shape.n_v), .tag = "v"                                      \
     }
 /* Such a matrix. */
 #define WEIGHTS_OF(id, number, count)                                               \
@@ -59,16 +72,26 @@ extern const real_range product_scale_range, product_softcap_range;
         IN_WHERE(residual, F32, residual, "m*n", 4)
 
 /* Q, K and V of one X: rows of Y are those of Q, of K, of V. */
-#define QKV_COMPUTES "y[m,n+2*n_kv] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_kv,k])^T"
-#define KEYS_OF_QKV                                                                \
-    KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF(v, 2), \
-        KEY_K_OF_WEIGHTS, KEY_N, KEY_N_KV, KEY_M(1), KEY_ROWS
-#define KEYS_AROUND_QKV KEY_OPTION(bias, "vectors [n], [n_kv], [n_kv] added"), KEYS_NORM
-#define PARAMS_OF_QKV                                                                           \
-    OUT(F32, y, "m*(n+2*n_kv)", 4), WEIGHTS_OF(q, 0, "n*k"), WEIGHTS_OF(k, 1, "n_kv*k"),        \
-        WEIGHTS_OF(v, 2, "n_kv*k"), IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), \
-        IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),                    \
-        IN_WHERE(bias, F32, bv, "n_kv", 4)
+#define QKV_COMPUTES "y[m,n+n_kv+n_v] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_v,k])^T"
+#define KEYS_OF_QKV                                                                              \
+    KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, \
+        KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1), KEY_ROWS
+#define KEYS_AROUND_QKV KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added"), KEYS_NORM
+#define PARAMS_OF_QKV                                                                      \
+    OUT(F32, y, "m*(n+n_kv+n_v)", 4), WEIGHTS_OF(q, 0, "n*k"), WEIGHTS_OF(k, 1, "n_kv*k"), \
+        { .name = "wv",                                                                    \
+          .kind = PARAM_IN,                                                                \
+          .weights = true,                                                                 \
+          .matrix = 3,                                                                     \
+          .values = "n_v*k",                                                               \
+          .align = 16,                                                                     \
+          .only_with = KEY_FIELD(shape.n_v) },                                             \
+        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),                        \
+        IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),               \
+    {                                                                                      \
+        .name = "bv", .kind = PARAM_IN, .format = FORMAT_F32, .values = "n_v", .align = 4, \
+        .only_with = KEY_FIELD(options.bias), .also_with = KEY_FIELD(shape.n_v)            \
+    }
 
 /* Gate and up. Wg and Wu may be the halves of one tensor of 2 n rows, where n rows are a multiple
  * of 16 bytes: of every format they are if n is a multiple of 16. */

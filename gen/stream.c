@@ -28,6 +28,11 @@ static bool is_qkv(const instance *in)
     return in->shape.n_kv > 0;
 }
 
+static unsigned matrices_of(const instance *in)
+{
+    return is_qkv(in) ? gemv_matrices_of_qkv(in) : GATE_AND_UP;
+}
+
 /* The rows of a turn. */
 static void rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
                          place addresses[STREAM_ROWS])
@@ -41,7 +46,7 @@ static void rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, un
 static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
 {
     int64_t most = 0;
-    for (unsigned i = 0; i < (is_qkv(in) ? QKV_MATRICES : GATE_AND_UP); i++) {
+    for (unsigned i = 0; i < matrices_of(in); i++) {
         instance one = instance_matrix(in, i);
         most = of(&one) > most ? of(&one) : most;
     }
@@ -133,7 +138,7 @@ static val first_group(ptx *p, int64_t ahead)
 static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
 {
     unsigned matrix = 0;
-    for (int64_t n = in->shape.n; row >= n; n = in->shape.n_kv, matrix++)
+    for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n)
         row -= n;
     return (groups_ahead(in, matrix) + row / (in->num_warps * in->rows_per_warp)) % blocks;
 }
@@ -195,16 +200,16 @@ static void multiply_matrices(ptx *p, const instance *in, const instance *matric
 static void build_qkv(ptx *p, const instance *in)
 {
     instance matrices[QKV_MATRICES];
-    unsigned registers = 0;
-    for (unsigned i = 0; i < QKV_MATRICES; i++) {
+    unsigned count = matrices_of(in), registers = 0;
+    for (unsigned i = 0; i < count; i++) {
         matrices[i] = instance_matrix(in, i);
         unsigned needed = stream_registers(&matrices[i]);
         registers = needed > registers ? needed : registers;
     }
     ptx_max_registers(p, registers);
     stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
-    for (unsigned from = 0, to; from < QKV_MATRICES; from = to) { /* neighbours of one format */
-        for (to = from + 1; to < QKV_MATRICES && in->weights_of[to] == in->weights_of[from];)
+    for (unsigned from = 0, to; from < count; from = to) { /* neighbours of one format */
+        for (to = from + 1; to < count && in->weights_of[to] == in->weights_of[from];)
             to++;
         int64_t ahead = groups_ahead(in, from), groups = groups_ahead(in, to) - ahead;
         PTX_IF (p, lt(p, first_group(p, ahead), groups)) {
@@ -334,7 +339,8 @@ const family stream_qkv = {
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp)"
-                          "+2*ceil_div(n_kv, num_warps*rows_per_warp), sm_count*2)",
+                          "+ceil_div(n_kv, num_warps*rows_per_warp)"
+                          "+ceil_div(n_v, num_warps*rows_per_warp), sm_count*2)",
                           GEMV_GRID_Y },
                 .shared = NORM_SHARED,
                 .dynamic_shared = "staged",

@@ -76,6 +76,11 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
     return g;
 }
 
+unsigned gemv_matrices_of_qkv(const instance *in)
+{
+    return in->shape.n_v ? QKV_MATRICES : QKV_MATRICES - 1;
+}
+
 int64_t gemv_first_of_qkv(const instance *in, unsigned matrix)
 {
     return matrix ? in->shape.n + (matrix - 1) * in->shape.n_kv : 0;
@@ -87,7 +92,7 @@ gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsig
     static const char *const biases[QKV_MATRICES] = { "bq", "bk", "bv" };
     gemv_operands g = gemv_of(p, one, "y", weights[matrix], "x");
     g.before = imm(U32, gemv_first_of_qkv(in, matrix));
-    g.stride = imm(U32, in->shape.n + 2 * in->shape.n_kv);
+    g.stride = imm(U32, in->shape.n + in->shape.n_kv + in->shape.n_v);
     if (in->options.bias)
         g.bias = parameter(p, biases[matrix]);
     return g;

@@ -48,6 +48,9 @@ gemv_operands gemv_parameters(ptx *p, const instance *in);
 gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix);
 int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
 
+/* Whether there is a V, that is how many matrices there are. */
+unsigned gemv_matrices_of_qkv(const instance *in);
+
 /* The same for kernels of several matrices or outputs, with the names of these parameters. */
 gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
 

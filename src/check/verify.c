@@ -126,7 +126,7 @@ static uint64_t estimated_work(const trial *t)
     const problem_shape *s = &t->setup.shape;
     operation op = t->instance->family->op;
     /* Of an embedding a token's row alone is read. */
-    int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + 2 * s->n_kv;
+    int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + s->n_kv + s->n_v;
     double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
     if (op == OP_SAMPLE)
         work = 1e6 + 400.0 * (double)rows;
@@ -191,8 +191,8 @@ typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
 static void choose_at_matrix_ends(block_choice *c, const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
-    const int64_t all = s->n + 2 * s->n_kv;
-    const int64_t rows[] = { s->n - 1, s->n, s->n + s->n_kv - 1, s->n + s->n_kv, all - 1 };
+    const int64_t v = s->n + s->n_kv, all = v + s->n_v;
+    const int64_t rows[] = { s->n - 1, s->n, v - 1, s->n_v ? v : v - 1, all - 1 };
     int64_t block = 0, across = t->grid[0];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         block = t->instance->family->launch.block_of_row(t->instance, rows[i], across);

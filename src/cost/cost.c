@@ -83,7 +83,7 @@ static unsigned matrix_count(const instance *in)
 static bool has_one_format(const instance *in, unsigned matrices)
 {
     for (unsigned i = 1; i < matrices; i++)
-        if (in->weights_of[i] != in->weights_of[0])
+        if (in->weights_of[i] != in->weights_of[0] && instance_matrix(in, i).shape.n)
             return false;
     return true;
 }
@@ -113,6 +113,8 @@ static bool compose(const instance *in, unsigned matrices, unsigned sm, cost_fig
     for (unsigned i = 0; i < matrices; i++) {
         instance one = instance_matrix(in, i);
         cost_figures figures;
+        if (!one.shape.n)
+            continue;
         one.family = family_find(families, in->family->each_matrix);
         if (!find_counted(&one, sm, &figures))
             return false;
@@ -226,7 +228,7 @@ static double longest_by_average(const instance *in, const cost_work *work, doub
     if (stays(l)) {
         double rows = (double)formula_value(l->rows, in, run), n = (double)in->shape.n;
         if (in->family->op == OP_QKV)
-            n += 2 * (double)in->shape.n_kv;
+            n += (double)(in->shape.n_kv + in->shape.n_v);
         of_rows = n / (blocks * rows);
         lane_units = rows * work->units / (n * threads);
     }
@@ -296,8 +298,9 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
         const char *key;
         int64_t value;
     } sizes[] = {
-        { "k", 4096 },         { "n", 14336 },          { "head_dim", 128 },   { "num_heads", 32 },
-        { "num_kv_heads", 8 }, { "max_seq_len", 8192 }, { "kv_type", KV_F16 }, { "n_kv", 1024 },
+        { "k", 4096 },         { "n", 14336 },        { "head_dim", 128 },
+        { "num_heads", 32 },   { "num_kv_heads", 8 }, { "max_seq_len", 8192 },
+        { "kv_type", KV_F16 }, { "n_kv", 1024 },      { "n_v", 1024 },
     };
     instance in = { .family = f };
     for (const key *k = f->keys; k->name; k++)

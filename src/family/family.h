@@ -214,6 +214,7 @@ typedef struct param {
     bool weights;              /* of the format that the key weights says, */
     unsigned matrix;           /* or weights_of[matrix - 1]; 0: weights */
     size_t only_with;  /* field of the instance that must not be 0 for there to be one; 0: none */
+    size_t also_with;  /* the same of another field */
     uint64_t only_of;  /* of that field: the values with which there is one, a bit each; 0: all but
                           0 */
     bool fitted;       /* its values are made by the family's fit */

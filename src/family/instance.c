@@ -116,7 +116,7 @@ instance instance_matrix(const instance *in, unsigned matrix)
     instance one = *in;
     one.weights = in->weights_of[matrix];
     if (matrix && in->shape.n_kv)
-        one.shape.n = in->shape.n_kv;
+        one.shape.n = matrix == 1 ? in->shape.n_kv : in->shape.n_v;
     return one;
 }
 
@@ -132,7 +132,7 @@ format instance_strictest_weights(const instance *in)
 {
     format strictest = FORMAT_NONE;
     for (const key *k = in->family->keys; k->name; k++) {
-        if (k->choices != weights_choices || !k->like)
+        if (k->choices != weights_choices || !k->like || !key_matters(in, k))
             continue;
         format f = weight_formats[instance_value(in, k)];
         if (strictest == FORMAT_NONE || row_multiple(f) > row_multiple(strictest))
@@ -173,6 +173,8 @@ static bool is_set(const instance *in, size_t field)
 
 static bool has_param(const instance *in, const param *p)
 {
+    if (p->also_with && !is_set(in, p->also_with))
+        return false;
     if (p->only_of)
         return p->only_of >> value_of(in, p->only_with) & 1;
     return !p->only_with || is_set(in, p->only_with);
@@ -298,7 +300,7 @@ bool instance_leaves_out(const instance *in, const key *k)
     if (k->real)
         return value == key_default(k);
     if (k->like)
-        return value == 0 || value == instance_default(in, k);
+        return (value == 0 && k->min) || value == instance_default(in, k);
     return value == 0 && (k->at_run_time || k->zero_is_none);
 }
 
@@ -309,7 +311,7 @@ const char *instance_make_name(arena *a, const instance *in)
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t value = instance_value(in, k);
         if (k->choices && !k->choices[value].tag) {
-            if (k->required || value != instance_default(in, k))
+            if (k->required || (key_matters(in, k) && value != instance_default(in, k)))
                 put_weights_tag(&name, k, k->choices[value].word);
         } else if (k->choices) {
             strbuf_put(&name, k->choices[value].tag);

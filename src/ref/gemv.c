@@ -175,19 +175,21 @@ void ref_gemv_quantizing(const problem *p, unsigned output, uint64_t first, uint
     }
 }
 
-enum { Q, K, V, QKV_VECTOR }; /* inputs of Q, K and V */
+enum { Q, K, V, QKV_MATRICES }; /* inputs of Q, K and V; without V x is there */
 
 /* A value of Y, whose rows are those of Q, of K, of V. */
 static ref_value value_of_qkv(const problem *p, uint64_t element, bool quantizing)
 {
-    uint64_t n = (uint64_t)p->shape.n, n_kv = (uint64_t)p->shape.n_kv, all = n + 2 * n_kv;
-    uint64_t row = element % all, vector = element / all;
-    unsigned matrix = row < n ? Q : row < n + n_kv ? K : V;
-    row -= matrix == Q ? 0 : matrix == K ? n : n + n_kv;
-    ref_value sum = quantizing ? dot_quantizing(p, matrix, row, QKV_VECTOR, vector)
-                               : dot(p, matrix, row, QKV_VECTOR, vector);
+    const uint64_t rows[QKV_MATRICES] = { (uint64_t)p->shape.n, (uint64_t)p->shape.n_kv,
+                                          (uint64_t)p->shape.n_v };
+    uint64_t all = rows[Q] + rows[K] + rows[V], row = element % all, vector = element / all;
+    unsigned matrix = Q, x = rows[V] ? QKV_MATRICES : V;
+    while (row >= rows[matrix])
+        row -= rows[matrix++];
+    ref_value sum =
+        quantizing ? dot_quantizing(p, matrix, row, x, vector) : dot(p, matrix, row, x, vector);
     if (p->options.bias)
-        add_value(p, QKV_VECTOR + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
+        add_value(p, x + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
     return sum;
 }
 

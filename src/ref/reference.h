@@ -17,8 +17,8 @@ enum { MAX_PARAMS = 16 };
 
 /* The sizes of what is computed. A size that an operation does not have is 0. */
 typedef struct problem_shape {
-    int64_t k, n, m; /* W is [n,k], X is [m,k], Y is [m,n] */
-    int64_t n_kv;    /* rows of K and of V, where Q has n */
+    int64_t k, n, m;   /* W is [n,k], X is [m,k], Y is [m,n] */
+    int64_t n_kv, n_v; /* rows of K and of V, where Q has n; without V n_v is 0 */
     int64_t head_dim, num_heads, num_kv_heads;
     int64_t max_seq_len, seq_len; /* positions that the cache holds, and that are valid */
     int64_t chunk_size;           /* positions that one chunk of a split sequence has */
@@ -114,8 +114,9 @@ reference ref_gemv;
 reference ref_gemv_quantizing;
 #define REF_QUANTIZING_TOLERANCE 3e-7
 
-/* Three products of m vectors: y[m, n + 2 n_kv] has the rows of Q, of K, of V; inputs Wq [n,k], Wk,
- * Wv [n_kv,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_kv]. */
+/* Three products of m vectors: y[m, n + n_kv + n_v] has the rows of Q, of K, of V; inputs Wq [n,k],
+ * Wk [n_kv,k], Wv [n_v,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_v]. Where
+ * n_v is 0 there are two, and neither Wv nor its bias. */
 reference ref_qkv;
 
 /* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */

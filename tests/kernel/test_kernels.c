@@ -125,6 +125,12 @@ static void is_right_with_formats_side_by_side(arena *a, const subject *s)
         /* Blocks that have rows of all of them. */
         check_text(a, s, arena_format(a, "%sk=768 n=50 norm=rms num_warps=2", formats_of),
                    FILL_NORMAL);
+        if (third) {
+            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=9 bias=add m=2", formats_of),
+                       FILL_NORMAL);
+            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=0 bias=add m=2", formats_of),
+                       FILL_NORMAL);
+        }
     }
 }
 
@@ -327,21 +333,22 @@ static void gemv_of_golden_data(arena *a, const subject *s)
 /* Q of weights quantized by ggml, K of blocks of random bytes, V as Q. */
 static void qkv_of_golden_data(arena *a, const subject *s)
 {
+    enum { MATRICES = 3 };
     const golden_dims *d = golden(a, "dims.i32", sizeof *d);
     instance in;
     suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
     format weights = instance_weights(&in);
-    golden_matrix g[MAX_MATRICES];
+    golden_matrix g[MATRICES];
     unsigned rows = UINT_MAX;
     golden_gemv data = { 0 };
-    for (int i = 0; i < MAX_MATRICES; i++) {
+    for (int i = 0; i < MATRICES; i++) {
         g[i] = golden_matrix_of(a, weights, i == 1 && weights != FORMAT_F32);
         data.matrices[i] = g[i].weights;
         rows = g[i].rows < rows ? g[i].rows : rows;
     }
-    double *y = arena_alloc(a, (size_t)d->m * MAX_MATRICES * rows * sizeof *y);
+    double *y = arena_alloc(a, (size_t)d->m * MATRICES * rows * sizeof *y);
     for (size_t v = 0, at = 0; v < (size_t)d->m; v++)
-        for (int i = 0; i < MAX_MATRICES; i++)
+        for (int i = 0; i < MATRICES; i++)
             for (unsigned row = 0; row < rows; row++)
                 y[at++] = g[i].y[v * g[i].rows + row];
     data.rows = rows;

@@ -247,7 +247,7 @@ TEST(several_matrices_have_the_figures_of_each_by_its_rows)
         instance in = default_instance(families_of[i][0], FORMAT_Q4_K);
         cost_figures q4_k = figures_of(families_of[i][1], FORMAT_Q4_K), all;
         cost_figures q6_k = figures_of(families_of[i][1], FORMAT_Q6_K);
-        in.shape = (problem_shape){ .k = 4096, .n = 4096, .n_kv = 1024, .m = 1 };
+        in.shape = (problem_shape){ .k = 4096, .n = 4096, .n_kv = 1024, .n_v = 1024, .m = 1 };
         in.weights_of[0] = in.weights_of[1] = in.weights_of[2] = WEIGHTS_Q4_K;
         assert_true(cost_find(&in, 80, &all));
         close_to(all.instructions, q4_k.instructions);
@@ -257,6 +257,12 @@ TEST(several_matrices_have_the_figures_of_each_by_its_rows)
         close_to(all.instructions, (5 * q4_k.instructions + q6_k.instructions) / 6);
         close_to(all.unit_bytes, (5 * q4_k.unit_bytes + q6_k.unit_bytes) / 6);
         assert_int_equal(all.registers, q6_k.registers);
+        in.shape.n_v = 2048;
+        assert_true(cost_find(&in, 80, &all));
+        close_to(all.instructions, (5 * q4_k.instructions + 2 * q6_k.instructions) / 7);
+        in.shape.n_v = 0; /* without V its format is of no account */
+        assert_true(cost_find(&in, 80, &all));
+        close_to(all.instructions, q4_k.instructions);
     }
 }
 
@@ -282,7 +288,7 @@ TEST(rows_of_q_k_and_v_are_shared_among_blocks_that_stay)
     one.family = family_find(families, "stream_gemv");
     in.num_warps = one.num_warps = 12;
     in.rows_per_warp = one.rows_per_warp = 2;
-    in.shape = (problem_shape){ .k = 4096, .n = 4800, .n_kv = 1200, .m = 1 };
+    in.shape = (problem_shape){ .k = 4096, .n = 4800, .n_kv = 1200, .n_v = 1200, .m = 1 };
     one.shape = (problem_shape){ .k = 4096, .n = 7200, .m = 1 };
     for (size_t i = 0; i < 3; i++)
         in.weights_of[i] = WEIGHTS_Q4_K;

@@ -139,17 +139,17 @@ ARENA_TEST(matrices_side_by_side_have_formats_and_rows_of_their_own)
     instance in = { .family = f,
                     .weights = WEIGHTS_Q4_K,
                     .weights_of = { WEIGHTS_F32, WEIGHTS_IQ4_XS, WEIGHTS_Q5_0 },
-                    .shape = { .k = 256, .n = 8, .n_kv = 4, .m = 1 } };
+                    .shape = { .k = 256, .n = 8, .n_kv = 4, .n_v = 2, .m = 1 } };
     param params[MAX_PARAMS];
     instance_params(a, &in, params);
     assert_string_equal(params[1].bytes, "n*k*4");
     assert_string_equal(params[2].bytes, "n_kv*k/256*136");
-    assert_string_equal(params[3].bytes, "n_kv*k/32*22");
+    assert_string_equal(params[3].bytes, "n_v*k/32*22");
     assert_int_equal(instance_strictest_weights(&in), FORMAT_IQ4_XS);
     assert_int_equal(key_multiple(&in, family_key(f, "k")), 256);
     instance v = instance_matrix(&in, 2);
     assert_int_equal(instance_weights(&v), FORMAT_Q5_0);
-    assert_int_equal(v.shape.n, 4);
+    assert_int_equal(v.shape.n, 2);
 }
 
 /* Of all that a query's rows and ptxgen_query's own members name. */
