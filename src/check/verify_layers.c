@@ -67,9 +67,12 @@ decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers 
     decoder *r = arena_alloc(a, sizeof *r);
     *r = *d;
     r->layers = chosen->count;
+    r->dense_layers = 0;
     for (int64_t i = 0; i < chosen->count; i++) {
         int64_t layer = chosen->numbers[i];
         r->windowed[i] = d->windowed[layer];
+        r->recurrent[i] = d->recurrent[layer];
+        r->dense_layers += layer < d->dense_layers;
         for (int t = 0; t < TENSOR_COUNT; t++)
             if (tensor_infos[t].by_layer)
                 r->formats[t][i] = d->formats[t][layer];
