@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Writes the header of a GGUF file of a real model: its keys, tensor names, sizes and types, without data.
 
-    make_gguf.py [--sparse] MODEL FILE   llama_3.1_8b, qwen2.5_7b, qwen3_4b, gemma_3_12b or phi_4_mini
+    make_gguf.py [--sparse] MODEL FILE   llama_3.1_8b, qwen2.5_7b, qwen3_4b, gemma_3_12b, phi_4_mini; of mixtures of
+                                         experts mixtral_8x7b, qwen3_30b_a3b, gpt_oss_20b, deepseek_v2_lite,
+                                         qwen3_next_80b_a3b
     make_gguf.py [--sparse] --all FOLDER all of them, as FOLDER/MODEL.gguf
 
-Types are those that llama.cpp's quantizer gives each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 without an importance matrix).
+Types are those that llama.cpp's quantizer gives each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 and MXFP4_MOE, without an
+importance matrix).
 Of the tokenizer only what makes a model's step different is there: no tokens. --sparse makes the file as long as the real
 one; the data are a hole, which takes no room on the disk and reads as zeros.
 """
@@ -18,12 +21,16 @@ U32, F32, BOOL, STRING = 4, 6, 7, 8
 TYPES = {
     "F32": (0, 1, 4),
     "Q4_0": (2, 32, 18),
+    "Q5_0": (6, 32, 22),
     "Q8_0": (8, 32, 34),
     "Q4_K": (12, 256, 144),
     "Q5_K": (13, 256, 176),
     "Q6_K": (14, 256, 210),
+    "MXFP4": (39, 32, 17),
 }
-FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17}
+FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17, "MXFP4_MOE": 38}
+# In whose place rows that are no whole super-blocks get another type.
+SHORT_ROWS = {"Q4_K": "Q5_0", "Q6_K": "Q8_0"}
 
 
 def string(text):
@@ -56,20 +63,30 @@ class Model:
             self.keys[name if name.startswith(("general.", "tokenizer.")) else f"{architecture}.{name}"] = value
         self.keys |= {"general.file_type": FILE_TYPES[mix], "general.quantization_version": 2}
 
-    def get(self, name):
-        return self.keys[f"{self.architecture}.{name}"]
+    def get(self, name, fallback=None):
+        return self.keys.get(f"{self.architecture}.{name}", fallback)
 
-    def type_of(self, name, columns):
+    def type_of(self, name, ne):
+        chosen = self.chosen_type(name, ne)
+        return chosen if ne[0] % TYPES[chosen][1] == 0 else SHORT_ROWS[chosen]
+
+    def chosen_type(self, name, columns):
         """The quantizer's choice, for columns that are whole blocks of every type."""
-        part = name.split(".")[-2]
-        is_mixed = self.mix.endswith("_M")
-        if len(columns) == 1:
+        part = name.split(".")[-2] if "." in name else name
+        if len(columns) == 1 or part in ("ffn_gate_inp", "ssm_conv1d") or name.endswith(".bias"):
             return "F32"
+        if self.mix == "MXFP4_MOE":
+            return "MXFP4" if len(columns) == 3 else "Q8_0"
+        if self.get("expert_count", 0) == 8 and part in ("attn_k", "attn_v"):
+            return "Q8_0"
+        if self.get("expert_count", 0) == 8 and part == "attn_output":
+            return "Q5_K"
+        is_mixed = self.mix.endswith("_M")
         if name == "output.weight" or (name == "token_embd.weight" and self.is_tied):
             return "Q8_0" if self.mix == "Q8_0" else "Q6_K"
         if is_mixed and part == "attn_qkv":
             return {"Q4_K": "Q5_K", "Q5_K": "Q6_K"}[self.base]
-        if is_mixed and part in ("attn_v", "ffn_down") and gets_more(int(name.split(".")[1]), self.get("block_count")):
+        if is_mixed and part in ("attn_v", "ffn_down", "ffn_down_exps", "ffn_down_shexp") and gets_more(int(name.split(".")[1]), self.get("block_count")):
             return "Q6_K"
         return self.base
 
@@ -140,6 +157,70 @@ def fused_layer(model, head):
     yield "ffn_down.weight", ff, n
 
 
+def softmax_attention(model, head, bias=False, head_norm=False, gate=False):
+    n = model.get("embedding_length")
+    q, kv = model.get("attention.head_count") * head, model.get("attention.head_count_kv") * head
+    for name, rows in ("q", 2 * q if gate else q), ("k", kv), ("v", kv):
+        yield f"attn_{name}.weight", n, rows
+        if bias:
+            yield f"attn_{name}.bias", rows
+        if head_norm and name != "v":
+            yield f"attn_{name}_norm.weight", head
+    yield "attn_output.weight", q, n
+    if bias:
+        yield "attn_output.bias", n
+
+
+def latent_attention(model):
+    n, heads, latent = (model.get(name) for name in (
+        "embedding_length", "attention.head_count", "attention.kv_lora_rank"))
+    rope, key, value = (model.get(name) for name in (
+        "rope.dimension_count", "attention.key_length_mla", "attention.value_length_mla"))
+    yield "attn_q.weight", n, heads * key
+    yield "attn_kv_a_mqa.weight", n, latent + rope
+    yield "attn_kv_a_norm.weight", latent
+    yield "attn_k_b.weight", key - rope, latent, heads
+    yield "attn_v_b.weight", latent, value, heads
+    yield "attn_output.weight", heads * value, n
+
+
+def delta_net(model):
+    n, inner, size, groups, heads = (model.get(name) for name in (
+        "embedding_length", "ssm.inner_size", "ssm.state_size", "ssm.group_count", "ssm.time_step_rank"))
+    channels = inner + 2 * groups * size
+    yield "attn_qkv.weight", n, channels
+    yield "attn_gate.weight", n, inner
+    yield "ssm_conv1d.weight", 4, channels
+    yield "ssm_dt.bias", heads
+    yield "ssm_a", heads
+    yield "ssm_ba.weight", n, 2 * heads
+    yield "ssm_norm.weight", size
+    yield "ssm_out.weight", inner, n
+
+
+def experts(model, bias=False, shared=0, gate=False):
+    n, count = model.get("embedding_length"), model.get("expert_count")
+    ff = model.get("expert_feed_forward_length") or model.get("feed_forward_length")
+    yield "ffn_gate_inp.weight", n, count
+    if bias:
+        yield "ffn_gate_inp.bias", count
+    for name, columns, rows in ("gate", n, ff), ("up", n, ff), ("down", ff, n):
+        yield f"ffn_{name}_exps.weight", columns, rows, count
+        if bias:
+            yield f"ffn_{name}_exps.bias", rows, count
+        if shared:
+            yield f"ffn_{name}_shexp.weight", shared if name == "down" else n, n if name == "down" else shared
+    if gate:
+        yield "ffn_gate_inp_shexp.weight", n
+
+
+def layers_of_experts(model, head, **attention):
+    yield "attn_norm.weight", model.get("embedding_length")
+    yield from softmax_attention(model, head, **attention)
+    yield "ffn_norm.weight", model.get("embedding_length")
+    yield from experts(model)
+
+
 def llama_3_1_8b():
     return Model(
         "llama", "Q4_K_M", general__name="Llama 3.1 8B Instruct", block_count=32, context_length=131072,
@@ -194,12 +275,109 @@ def phi_4_mini():
               extra=[("rope_factors_long.weight", (48,)), ("rope_factors_short.weight", (48,))])
 
 
+def mixtral_8x7b():
+    return Model(
+        "llama", "Q4_K_M", general__name="Mixtral 8x7B Instruct v0.1", block_count=32, context_length=32768,
+        embedding_length=4096, feed_forward_length=14336, attention__head_count=32, attention__head_count_kv=8,
+        rope__freq_base=1000000.0, attention__layer_norm_rms_epsilon=1e-5, expert_count=8, expert_used_count=2,
+        vocab_size=32000, rope__dimension_count=128, tokenizer__ggml__model="llama", tokenizer__ggml__pre="default",
+        tokenizer__ggml__bos_token_id=1, tokenizer__ggml__eos_token_id=2,
+    ).add_all(32000, 128, layers_of_experts, tied=False)
+
+
+def qwen3_30b_a3b():
+    return Model(
+        "qwen3moe", "Q4_K_M", general__name="Qwen3 30B A3B", block_count=48, context_length=40960,
+        embedding_length=2048, feed_forward_length=6144, attention__head_count=32, attention__head_count_kv=4,
+        rope__freq_base=1000000.0, attention__layer_norm_rms_epsilon=1e-6, expert_used_count=8,
+        attention__key_length=128, attention__value_length=128, expert_count=128, expert_feed_forward_length=768,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="qwen2", tokenizer__ggml__bos_token_id=151643,
+        tokenizer__ggml__eos_token_id=151645, tokenizer__ggml__add_bos_token=False,
+    ).add_all(151936, 128, lambda model, head: layers_of_experts(model, head, head_norm=True), tied=False)
+
+
+def gpt_oss_20b():
+    def layer(model, head):
+        yield "attn_norm.weight", model.get("embedding_length")
+        yield from softmax_attention(model, head, bias=True)
+        yield "attn_sinks.weight", model.get("attention.head_count")
+        yield "post_attention_norm.weight", model.get("embedding_length")
+        yield from experts(model, bias=True)
+
+    return Model(
+        "gpt-oss", "MXFP4_MOE", general__name="Gpt Oss 20b", block_count=24, context_length=131072,
+        embedding_length=2880, feed_forward_length=2880, attention__head_count=64, attention__head_count_kv=8,
+        rope__freq_base=150000.0, attention__layer_norm_rms_epsilon=1e-5, expert_count=32, expert_used_count=4,
+        attention__key_length=64, attention__value_length=64, attention__sliding_window=128,
+        expert_feed_forward_length=2880, rope__scaling__type="yarn", rope__scaling__factor=32.0,
+        rope__scaling__original_context_length=4096, tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="gpt-4o",
+        tokenizer__ggml__bos_token_id=199998, tokenizer__ggml__eos_token_id=200002,
+    ).add_all(201088, 64, layer, tied=False)
+
+
+def deepseek_v2_lite():
+    dense = {"count": 1}
+
+    def layer(model, _):
+        yield "attn_norm.weight", model.get("embedding_length")
+        yield from latent_attention(model)
+        yield "ffn_norm.weight", model.get("embedding_length")
+        if dense["count"]:
+            dense["count"] -= 1
+            for name in "gate", "up":
+                yield f"ffn_{name}.weight", model.get("embedding_length"), model.get("feed_forward_length")
+            yield "ffn_down.weight", model.get("feed_forward_length"), model.get("embedding_length")
+        else:
+            yield from experts(model, shared=2 * model.get("expert_feed_forward_length"))
+
+    return Model(
+        "deepseek2", "Q4_K_M", general__name="DeepSeek V2 Lite Chat", block_count=27, context_length=163840,
+        embedding_length=2048, feed_forward_length=10944, attention__head_count=16, attention__head_count_kv=1,
+        rope__freq_base=10000.0, attention__layer_norm_rms_epsilon=1e-6, expert_used_count=6,
+        leading_dense_block_count=1, vocab_size=102400, attention__kv_lora_rank=512, attention__key_length=576,
+        attention__value_length=512, attention__key_length_mla=192, attention__value_length_mla=128,
+        expert_feed_forward_length=1408, expert_count=64, expert_shared_count=2, expert_weights_scale=1.0,
+        rope__dimension_count=64, rope__scaling__type="yarn", rope__scaling__factor=40.0,
+        rope__scaling__original_context_length=4096, rope__scaling__yarn_log_multiplier=0.0707,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="deepseek-llm", tokenizer__ggml__bos_token_id=100000,
+        tokenizer__ggml__eos_token_id=100001,
+    ).add_all(102400, 0, layer, tied=False)
+
+
+def qwen3_next_80b_a3b():
+    seen = {"layers": 0}
+
+    def layer(model, head):
+        seen["layers"] += 1
+        is_recurrent = seen["layers"] % model.get("full_attention_interval")
+        yield "attn_norm.weight", model.get("embedding_length")
+        yield from delta_net(model) if is_recurrent else softmax_attention(model, head, head_norm=True, gate=True)
+        yield "post_attention_norm.weight", model.get("embedding_length")
+        yield from experts(model, shared=model.get("expert_shared_feed_forward_length"), gate=True)
+
+    return Model(
+        "qwen3next", "Q4_K_M", general__name="Qwen3 Next 80B A3B Instruct", block_count=48, context_length=262144,
+        embedding_length=2048, feed_forward_length=5120, attention__head_count=16, attention__head_count_kv=2,
+        rope__freq_base=10000000.0, attention__layer_norm_rms_epsilon=1e-6, expert_used_count=10,
+        attention__key_length=256, attention__value_length=256, expert_count=512, expert_feed_forward_length=512,
+        expert_shared_feed_forward_length=512, ssm__conv_kernel=4, ssm__state_size=128, ssm__group_count=16,
+        ssm__time_step_rank=32, ssm__inner_size=4096, full_attention_interval=4, rope__dimension_count=64,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="qwen2", tokenizer__ggml__bos_token_id=151643,
+        tokenizer__ggml__eos_token_id=151645, tokenizer__ggml__add_bos_token=False,
+    ).add_all(151936, 256, layer, tied=False)
+
+
 MODELS = {
     "llama_3.1_8b": llama_3_1_8b,
     "qwen2.5_7b": qwen2_5_7b,
     "qwen3_4b": qwen3_4b,
     "gemma_3_12b": gemma_3_12b,
     "phi_4_mini": phi_4_mini,
+    "mixtral_8x7b": mixtral_8x7b,
+    "qwen3_30b_a3b": qwen3_30b_a3b,
+    "gpt_oss_20b": gpt_oss_20b,
+    "deepseek_v2_lite": deepseek_v2_lite,
+    "qwen3_next_80b_a3b": qwen3_next_80b_a3b,
 }
 
 
