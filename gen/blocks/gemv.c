@@ -1,5 +1,6 @@
 #include "gen/blocks/gemv.h"
 
+#include "gen/blocks/sigmoid.h"
 #include "gen/blocks/tanh.h"
 #include "gen/product_keys.h"
 
@@ -192,19 +193,6 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
                 st_global(p, F32, add(p, g->y, offset), 0, sum);
             }
     }
-}
-
-/* g / (1 + exp(-x)). The exponent's rounding, which grows with x, is put right by a factor; beyond
- * +-87 f32 has no use for more of it. */
-static val by_sigmoid(ptx *p, val g, val x)
-{
-    const float log2_e = 1.44269502f, log2_e_rest = 1.92596299e-8f, ln_2 = 0.693147182f, most = 87;
-    val kept = max(p, min(p, x, most), -most);
-    val turned = mul(p, kept, -log2_e);
-    val rest = fma(p, kept, -log2_e_rest, neg(p, fma(p, kept, log2_e, turned)));
-    val power = ex2(p, turned);
-    power = fma(p, mul(p, rest, ln_2), power, power);
-    return mul(p, g, rcp(p, add(p, power, 1.0f)));
 }
 
 val gated(ptx *p, int64_t activation, val gate, val up)
