@@ -276,20 +276,24 @@ typedef struct param {
         .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .cache = true, .unit = "head_dim", \
         .values = "num_kv_heads*max_seq_len*head_dim", .align = 16                              \
     }
-#define KV_CACHES(id)                                                                              \
-    {                                                                                              \
-        .name = #id, .kind = PARAM_IN, .format = FORMAT_ADDRESS, .values = "m", .align = 8,        \
-        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
-        .unit = "head_dim"                                                                         \
-    }
+#define KV_CACHES(id) KV_CACHES_OF(id, PARAM_IN, "max_seq_len")
+/* The same in families whose caches may be rings: rows is CACHE_ROWS. */
+#define KV_RINGS(id) KV_CACHES_OF(id, PARAM_IN, "cache_rows")
 /* The same that a kernel writes positions of: the addresses are an input, what they point to is the
  * output. */
-#define KV_CACHES_OUT(id)                                                                          \
-    {                                                                                              \
-        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8,       \
-        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
-        .unit = "head_dim"                                                                         \
+#define KV_RINGS_OUT(id) KV_CACHES_OF(id, PARAM_OUT, "cache_rows")
+#define KV_CACHES_OF(id, how, rows)                                                             \
+    {                                                                                           \
+        .name = #id, .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,          \
+        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*" rows "*head_dim", \
+        .unit = "head_dim"                                                                      \
     }
+/* The size of that name, of launch.sizes. */
+#define CACHE_ROWS                                                                  \
+    {                                                                               \
+        "cache_rows", kv_rows, "rows of a cache: max_seq_len, or those of its ring" \
+    }
+int64_t kv_rows(const instance *in);
 #define PARAM_END \
     {             \
         0         \

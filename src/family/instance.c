@@ -426,6 +426,11 @@ format kv_format(const instance *in)
     return kv_formats[in->kv_type];
 }
 
+int64_t kv_rows(const instance *in)
+{
+    return in->options.ring ? in->options.ring : in->shape.max_seq_len;
+}
+
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;

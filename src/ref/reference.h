@@ -46,6 +46,10 @@ typedef struct problem_options {
     int64_t norm;           /* NORM_ of x ahead of a product */
     int64_t activation;     /* ACTIVATION_ of a gate */
     int64_t window;         /* last positions that attention is over; 0: all */
+    int64_t sinks;          /* 1: of each head one more logit, without a value */
+    int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */
+    int64_t gated;          /* 1: behind each head of q stands its gate */
+    int64_t ring;           /* rows of a cache, position t in row t % ring; 0: max_seq_len */
     double scale;           /* of q.k, 0: 1 / sqrt(head_dim); of a product or an embedding, 0: 1 */
     double softcap;         /* c of c tanh(score / c), also of logits; 0: none */
     double epsilon;         /* added to the mean square by which an RMS norm divides */
@@ -203,9 +207,14 @@ typedef struct ref_positions {
 } ref_positions;
 ref_positions ref_attention_positions(const problem *p, uint64_t sequence);
 
+/* Positions that a KV head of a cache has rows for: position t stands in row t modulo that. */
+uint64_t ref_cache_rows(const problem *p);
+
 /* o[m,h,d] = sum over t of softmax_t(cap(q[m,h] . k[kv(h),t] * scale)) v[kv(h),t,d]; inputs q, K,
  * V, of m sequences or one. Without positions, or where all scores are minus infinity, the sum is
- * 0.
+ * 0. Where there are sinks [num_heads], an input behind V, exp(sink) is added to what softmax
+ * divides by: minus infinity is as none, plus infinity gives NaN. Where there is a gate, the input
+ * behind that, o is multiplied by 1 / (1 + exp(-gate)); infinite ones give NaN.
  *
  * The magnitude is sum p|v| for scores of unit size. A score's own rounding error is at most a
  * multiple of A = scale * sum |q||k| (and with a cap, of the score, or of the cap where tanh
@@ -217,7 +226,7 @@ reference ref_attention;
  * infinite magnitudes: what stands there is of no account. Inputs as above. */
 reference ref_attention_chunks;
 
-/* o from such rows: inputs partials and seq_lens. */
+/* o from such rows: inputs partials, sinks where there are, and seq_lens. */
 reference ref_merge_chunks;
 
 /* Makes random partials possible ones, in place: sums of weights are at least 1, maxima of
@@ -240,10 +249,11 @@ rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, 
 double ref_rope_temperature(const rope_options *o, uint64_t position);
 
 /* Outputs q [m, num_heads, head_dim], and caches of K and V of m rows or of one sequence [.,
- * num_kv_heads, max_seq_len, head_dim]; inputs qkv [m, num_heads + 2 num_kv_heads, head_dim],
- * positions [m], the weights of the norms of q and k where there are, the factors where there are.
- * What a kernel must not write (other positions than the rows', and of a row at UINT32_MAX nothing
- * counts) has an infinite magnitude. */
+ * num_kv_heads, max_seq_len or ring, head_dim], and where q is gated gates [m, num_heads,
+ * head_dim]; inputs qkv [m, num_heads + 2 num_kv_heads, head_dim], where behind each of num_heads
+ * its gate may stand, positions [m], the weights of the norms of q and k where there are, the
+ * factors where there are. What a kernel must not write (other positions than the rows', and of a
+ * row at UINT32_MAX nothing counts) has an infinite magnitude. */
 reference ref_rope_kv_write;
 
 /* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), and random
