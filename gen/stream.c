@@ -1,41 +1,13 @@
 /* Streaming products: see blocks/stream.h. */
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/stream.h"
-#include "gen/product_keys.h"
-
-#define KEY_ROWS_PER_WARP                                                           \
-    {                                                                               \
-        .name = "rows_per_warp", .summary = "rows that a warp takes at once",       \
-        .field = KEY_FIELD(rows_per_warp), .min = 1, .max = 2, .def = 2, .tag = "r" \
-    }
-/* Two blocks of 12 warps with 80 registers fit an SM: 24 warps with two 16-byte loads a lane. */
-#define KEY_STREAM_WARPS                                                                          \
-    {                                                                                             \
-        .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
-        .max = 12, .def = 12, .tag = "w"                                                          \
-    }
-/* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
-#define KEY_PASSES                                                                   \
-    {                                                                                \
-        .name = "passes", .summary = "parts that x is staged in; 0: one",            \
-        .field = KEY_FIELD(passes), .max = 64, .zero_is_none = true, .tag = "passes" \
-    }
+#include "gen/stream_keys.h"
 
 enum { GATE_AND_UP = 2 };
 
 static bool is_qkv(const instance *in)
 {
     return in->shape.n_kv > 0;
-}
-
-/* The rows of a turn. */
-static void rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
-                         place addresses[STREAM_ROWS])
-{
-    addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
-    for (unsigned r = 1; r < rows; r++)
-        addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
-                             : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
 }
 
 static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
@@ -73,8 +45,8 @@ static void multiply_in_passes(ptx *p, const instance *in, const gemv_operands *
     PTX_FOR (p, first, mul(p, ctaid_x(p), of_block), g->n, mul(p, nctaid_x(p), of_block)) {
         place addresses[STREAM_ROWS];
         val row = mad(p, warp_id(p), rows, first);
-        rows_of_turn(p, stream_rows_share_pointers(in), g, min(p, row, imm(U32, last)), rows,
-                     addresses);
+        stream_rows_of_turn(p, stream_rows_share_pointers(in), g, min(p, row, imm(U32, last)), rows,
+                            addresses);
         stream_add(p, s, addresses);
         PTX_IF (p, lt(p, row, g->n))
             finish_turn(p, g, s, row);
@@ -97,7 +69,7 @@ static void build_gemv(ptx *p, const instance *in)
     }
     PTX_FOR (p, row, first, g.n, stride) {
         place addresses[STREAM_ROWS];
-        rows_of_turn(p, stream_rows_share_pointers(in), &g, row, rows, addresses);
+        stream_rows_of_turn(p, stream_rows_share_pointers(in), &g, row, rows, addresses);
         stream_add(p, &s, addresses);
         finish_turn(p, &g, &s, row);
     }
@@ -185,7 +157,7 @@ static void multiply_matrices(ptx *p, const instance *in, const instance *matric
         g.multiple = whole ? rows : 1;
         val row = named(p, "row", mul(p, stream_warp(p, group), rows));
         PTX_IF (p, lt(p, row, g.n)) {
-            rows_of_turn(p, alike, &g, row, rows, addresses);
+            stream_rows_of_turn(p, alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
             finish_turn(p, &g, &s, row);
         }

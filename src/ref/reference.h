@@ -130,7 +130,8 @@ enum {
     EXPERT_FIRST_ROW, /* and words of an entry beside its rows */
 };
 #define EXPERT_LIST_UNUSED UINT32_MAX
-enum { EXPERTS_USED_AT_MOST = 64 }; /* by a row */
+#define EXPERT_LIST_VALUES "4+min(experts,m*experts_used)*(2+m)" /* words of it */
+enum { EXPERTS_USED_AT_MOST = 64 };                              /* by a row */
 
 /* Makes random words such a list. Of three and more rows that don't all use it, the last expert is
  * one that does not exist. */
