@@ -53,9 +53,9 @@ val expert_choice(ptx *p, const expert_entry *e, val number)
     return ld_const(p, U32, mad_wide(p, number, WORD, e->choices), 0);
 }
 
-val expert_row(ptx *p, const instance *in, val choice)
+val expert_row(ptx *p, const instance *in, val word)
 {
-    return div(p, choice, (unsigned)in->shape.experts_used);
+    return div(p, word, (unsigned)in->shape.experts_used);
 }
 
 val expert_exists(ptx *p, const instance *in, val id)

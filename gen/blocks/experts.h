@@ -18,10 +18,11 @@
         .name = "experts", .summary = "that there are", .field = KEY_FIELD(shape.experts), \
         .min = 1, .max = 1 << 16, .required = true, .tag = "e"                             \
     }
-#define KEY_EXPERTS_USED                                                                           \
-    {                                                                                              \
-        .name = "experts_used", .summary = "by a row of X",                                        \
-        .field = KEY_FIELD(shape.experts_used), .min = 1, .max = 64, .required = true, .tag = "of" \
+#define KEY_EXPERTS_USED                                                               \
+    {                                                                                  \
+        .name = "experts_used", .summary = "by a row of X",                            \
+        .field = KEY_FIELD(shape.experts_used), .min = 1, .max = EXPERTS_USED_AT_MOST, \
+        .required = true, .tag = "of"                                                  \
     }
 /* Of the expert that all rows use, beside those in the list. */
 #define KEY_N_SHARED(said)                                                                       \
@@ -41,7 +42,7 @@
  * words. */
 #define EXPERTS_LISTED       "min(experts,m*experts_used)"
 #define EXPERTS_VALUES(rows) "((experts-1)*plane_rows+n)*" rows
-#define EXPERTS_LIST         IN_FITTED(U32, list, "4+min(experts,m*experts_used)*(2+m)", 16)
+#define EXPERTS_LIST         IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
 int64_t experts_listed(const instance *in);
 
 /* Refuses more experts a row than there are, planes that are shorter than their matrix, and more
@@ -59,7 +60,7 @@ expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number);
 
 /* Word number number of an entry, below its count, and the row that it says. */
 val expert_choice(ptx *p, const expert_entry *e, val number);
-val expert_row(ptx *p, const instance *in, val choice);
+val expert_row(ptx *p, const instance *in, val word);
 
 /* Whether there is an expert of that id, and where its matrix starts in a tensor, whose rows have
  * so many bytes. */

@@ -245,7 +245,7 @@ double ref_gate_factor(int64_t activation, double u)
  *
  * where S bounds the slope of the activation a: 1.0998 of silu and swiglu_oai, 1.129 of gelu. The
  * magnitude is that bound by e, for e <= 2^-19. */
-static ref_value gated(const problem *p, ref_value g, ref_value u)
+ref_value ref_gated(const problem *p, ref_value g, ref_value u)
 {
     static const double largest_error = 0x1p-19;
     double steepest = p->options.activation == ACTIVATION_GELU ? 1.13 : 1.0999;
@@ -264,7 +264,7 @@ void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint6
     (void)output;
     for (uint64_t i = 0; i < count; i++)
         values[i] =
-            gated(p, dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
+            ref_gated(p, dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
 }
 
 /* The same of a value of m vectors, with what is added to both sums: inputs behind gamma. */
@@ -278,7 +278,7 @@ static ref_value gated_of_batch(const problem *p, uint64_t element, bool quantiz
         if (p->options.bias)
             ref_add(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
     }
-    return gated(p, sums[FIRST], sums[SECOND]);
+    return ref_gated(p, sums[FIRST], sums[SECOND]);
 }
 
 void ref_gate_up_swiglu_batch(const problem *p, unsigned output, uint64_t first, uint64_t count,

@@ -164,6 +164,18 @@ void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
 /* Room in a magnitude for what a result loses where it is subnormal. */
 double ref_lost(double value);
 
+/* The problem's activation of a sum of gate, times one of up. */
+ref_value ref_gated(const problem *p, ref_value gate, ref_value up);
+
+/* Gate and up of the experts that rows use: f[m, experts_used n + n_shared] has a row's slots, then
+ * the shared expert; each value is a(g) u as of ref_gate_up_swiglu. Inputs Wg, Wu [plane_rows
+ * experts, k], those of the shared expert [n_shared, k] where there is one, x [m,k], gamma of a
+ * norm, biases [experts, n] of gate and up, the list. NaN where an expert does not exist. */
+reference ref_expert_gate_up;
+
+/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
+reference ref_expert_gate_up_quantizing;
+
 /* Three products of m vectors: y[m, n + 2 n_kv] has the rows of Q, of K, of V; inputs Wq [n,k], Wk,
  * Wv [n_kv,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_kv]. */
 reference ref_qkv;
