@@ -43,18 +43,13 @@ static void build_qkv(ptx *p, const instance *in)
 static void build_gate_up(ptx *p, const instance *in)
 {
     gemv_operands g[EXACT_ROWS];
-    val row = named(p, "row", ctaid_x(p)), results[EXACT_ROWS * MAX_VECTORS];
-    exact s = { .in = in, .x = &g[0], .rows = EXACT_ROWS, .columns = dim_k(p, in) };
+    instance matrices[EXACT_ROWS];
+    val row = named(p, "row", ctaid_x(p));
     for (unsigned i = 0; i < EXACT_ROWS; i++) {
-        instance one = instance_matrix(in, i);
-        g[i] = gemv_of(p, &one, "y", i ? "wu" : "wg", "x");
-        s.formats[i] = instance_weights(&one);
-        s.at[i] = gemv_row(p, &g[i], row);
+        matrices[i] = instance_matrix(in, i);
+        g[i] = gemv_of(p, &matrices[i], "y", i ? "wu" : "wg", "x");
     }
-    s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
-    exact_multiply(p, &s, results);
-    gemv_biases biases = gemv_biases_of_row(p, in, row);
-    gemv_store_gated(p, in, &g[0], row, results, &biases);
+    exact_gated_row(p, matrices, g, row, row);
 }
 
 const family gemv = {

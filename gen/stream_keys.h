@@ -1,4 +1,4 @@
-/* Keys of streaming products. */
+/* Keys and formulas of streaming products. */
 #ifndef PTXGEN_GEN_STREAM_KEYS_H
 #define PTXGEN_GEN_STREAM_KEYS_H
 
@@ -21,5 +21,7 @@
         .name = "passes", .summary = "parts that x is staged in; 0: one",            \
         .field = KEY_FIELD(passes), .max = 64, .zero_is_none = true, .tag = "passes" \
     }
+/* Partial sums of squares, and factors. */
+#define STREAM_NORM_SHARED "norm*4*vectors*(chunks+1)"
 
 #endif

@@ -82,3 +82,19 @@ void exact_multiply(ptx *p, exact *s, val *results)
             results[s->rows * v + r] = mul(p, results[s->rows * v + r], factor);
     }
 }
+
+void exact_gated_row(ptx *p, const instance matrices[EXACT_ROWS], const gemv_operands g[EXACT_ROWS],
+                     val row, val bias)
+{
+    const instance *in = &matrices[0];
+    val results[EXACT_ROWS * MAX_VECTORS];
+    exact s = { .in = in, .x = &g[0], .rows = EXACT_ROWS, .columns = dim_k(p, in) };
+    for (unsigned i = 0; i < EXACT_ROWS; i++) {
+        s.formats[i] = instance_weights(&matrices[i]);
+        s.at[i] = gemv_row(p, &g[i], row);
+    }
+    s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
+    exact_multiply(p, &s, results);
+    gemv_biases biases = gemv_biases_of_row(p, in, bias);
+    gemv_store_gated(p, in, &g[0], row, results, &biases);
+}

@@ -31,13 +31,9 @@ int64_t stream_table_bytes(format weights)
 
 val stream_source_vector(ptx *p, const instance *in, const stream_source *s, val vector)
 {
-    const gemv_operands *g = s->of;
     if (s->place)
         return s->place(p, s->context, vector);
-    val row = gemv_vector_row(p, g, vector);
-    if (g->m.kind)
-        row = min(p, row, sub(p, g->m, 1));
-    return mad_wide(p, row, (long long)in->shape.k * F32_BYTES, g->x);
+    return gemv_vector(p, s->of, vector, in->shape.k);
 }
 
 val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset)

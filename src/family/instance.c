@@ -125,10 +125,13 @@ format instance_weights(const instance *in)
 
 instance instance_matrix(const instance *in, unsigned matrix)
 {
+    enum { SHARED_MATRIX = 2 };
     instance one = *in;
     one.weights = in->weights_of[matrix];
     if (matrix && in->shape.n_kv)
         one.shape.n = in->shape.n_kv;
+    if (matrix >= SHARED_MATRIX && in->shape.n_shared)
+        one.shape.n = in->shape.n_shared;
     return one;
 }
 
