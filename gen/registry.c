@@ -35,6 +35,10 @@
     FAMILY(stream_gemv)                           \
     FAMILY(stream_qkv)                            \
     FAMILY(stream_gate_up)                        \
+    FAMILY(exact_expert_down)                     \
+    FAMILY(stream_expert_down)                    \
+    FAMILY(exact_expert_gate_up)                  \
+    FAMILY(stream_expert_gate_up)                 \
     FAMILY(q8_1_quantize)                         \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \

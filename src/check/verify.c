@@ -127,7 +127,8 @@ static uint64_t estimated_work(const trial *t)
     operation op = t->instance->family->op;
     /* Of an embedding a token's row alone is read. */
     int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + s->n_kv + s->n_v;
-    double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
+    double columns = (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
+    double work = 5.0 * fmax(columns, 1) * (double)at_least_one(rows);
     if (op == OP_SAMPLE)
         work = 1e6 + 400.0 * (double)rows;
     if (s->max_seq_len)

@@ -91,10 +91,11 @@ typedef struct key {
     size_t field;        /* offset in instance */
     int64_t min, max;
     int64_t multiple_of; /* 0 or 1: any */
-    bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple */
-    uint64_t allowed;    /* of weights_choices: a bit for each that the key takes; 0: all */
-    int64_t def;         /* the default; 0 with required */
-    size_t like;         /* field of the instance whose value is the default; 0: none */
+    bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple, */
+    size_t of_weights_in; /* or of the format that this field of the instance says; 0: of all */
+    uint64_t allowed;     /* of weights_choices: a bit for each that the key takes; 0: all */
+    int64_t def;          /* the default; 0 with required */
+    size_t like;          /* field of the instance whose value is the default; 0: none */
     bool required;
     bool at_run_time;      /* with dynamic dims: need not be given, and is passed as NAME_dim */
     size_t counted_with;   /* field of the instance with which the number is passed as NAME_val, and

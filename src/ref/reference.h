@@ -20,8 +20,11 @@ typedef struct problem_shape {
     int64_t k, n, m;   /* W is [n,k], X is [m,k], Y is [m,n] */
     int64_t n_kv, n_v; /* rows of K and of V, where Q has n; without V n_v is 0 */
     int64_t head_dim, num_heads, num_kv_heads;
-    int64_t max_seq_len, seq_len; /* positions that the cache holds, and that are valid */
-    int64_t chunk_size;           /* positions that one chunk of a split sequence has */
+    int64_t max_seq_len, seq_len;  /* positions that the cache holds, and that are valid */
+    int64_t chunk_size;            /* positions that one chunk of a split sequence has */
+    int64_t experts, experts_used; /* matrices of which each row of X uses some */
+    int64_t n_shared;   /* rows of the matrices of an expert that all rows of X use; 0: none */
+    int64_t plane_rows; /* from an expert's matrix to the next one's in a tensor */
 } problem_shape;
 
 /* Rotary position embedding: pairs of a head's first dims values turn by
@@ -117,6 +120,65 @@ reference ref_gemv;
  * weights that are floats x stays as it is. All else as above. */
 reference ref_gemv_quantizing;
 #define REF_QUANTIZING_TOLERANCE 3e-7
+
+/* Which experts m rows use, as words. Word 0 has the number of experts in use, three zeros follow,
+ * then the entry of each, ascending by id: its id, the number of rows that use it, and for each of
+ * these, ascending, row * experts_used + slot, where slot is the place that the row gave it. Of an
+ * entry's m such words, and of the list's entries, those that are not in use are
+ * EXPERT_LIST_UNUSED.
+ */
+enum {
+    EXPERT_LIST_HEAD = 4,
+    EXPERT_ID = 0,
+    EXPERT_ROWS,
+    EXPERT_FIRST_ROW, /* and words of an entry beside its rows */
+};
+#define EXPERT_LIST_UNUSED UINT32_MAX
+#define EXPERT_LIST_VALUES "4+min(experts,m*experts_used)*(2+m)" /* words of it */
+enum { EXPERTS_USED_AT_MOST = 64 };                              /* by a row */
+
+/* Makes random words such a list. Of three and more rows that don't all use it, the last expert is
+ * one that does not exist. */
+void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+/* y[m,n] = residual + scale (sum over the experts of row m, ascending by id, of weight (W[id] f +
+ * bias[id]) + weight of the shared expert (Ws f of it)); inputs W [experts n, k], Ws [n, n_shared]
+ * where there is a shared expert, f [m, experts_used k + n_shared] (the values of each slot, then
+ * of the shared expert), bias [experts, n], residual [m,n] where the problem says so, weights [m,
+ * experts_used] by slot, with that of the shared expert behind them, and the list. NaN where an
+ * expert does not exist. */
+reference ref_expert_down;
+
+/* The same by a kernel that quantizes f itself, as ref_gemv_quantizing says. */
+reference ref_expert_down_quantizing;
+
+/* Values of an input from one on. */
+typedef struct ref_run {
+    unsigned input;
+    uint64_t first;
+} ref_run;
+
+/* The sum of count products of weights and x, with x normed by all of its values where the problem
+ * says so, gamma being the input behind x; quantizing: x as ref_gemv_quantizing says. */
+ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count, bool quantizing);
+
+/* Adds a value of an input to a sum. */
+void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum);
+
+/* Room in a magnitude for what a result loses where it is subnormal. */
+double ref_lost(double value);
+
+/* The problem's activation of a sum of gate, times one of up. */
+ref_value ref_gated(const problem *p, ref_value gate, ref_value up);
+
+/* Gate and up of the experts that rows use: f[m, experts_used n + n_shared] has a row's slots, then
+ * the shared expert; each value is a(g) u as of ref_gate_up_swiglu. Inputs Wg, Wu [plane_rows
+ * experts, k], those of the shared expert [n_shared, k] where there is one, x [m,k], gamma of a
+ * norm, biases [experts, n] of gate and up, the list. NaN where an expert does not exist. */
+reference ref_expert_gate_up;
+
+/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
+reference ref_expert_gate_up_quantizing;
 
 /* Three products of m vectors: y[m, n + n_kv + n_v] has the rows of Q, of K, of V; inputs Wq [n,k],
  * Wk [n_kv,k], Wv [n_v,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_v]. Where
