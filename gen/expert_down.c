@@ -10,19 +10,22 @@
  * exact_expert_down rounds nothing: a warp takes a row of every expert's matrix, and goes through
  * the list with it, a row of X at a time.
  *
- * stream_expert_down streams as blocks/stream.h says. A warp keeps what becomes of its rows in
- * registers, for all rows of X, and goes through the experts of the list; of each it reads its rows
- * once, and multiplies them with all vectors of f whose rows use the expert: code for 1, 2, 4 and 8
- * of them (or m), so that of three the last one counts twice, and its result nothing. The lanes'
- * parts are added up behind the last expert. In shared memory a block has
+ * stream_expert_down streams as blocks/stream.h says. A warp goes through the experts of the list;
+ * of each it reads its rows once, and multiplies them with all vectors of f whose rows use the
+ * expert: code for 1, 2, 4 and 8 of them (or m), so that of three the last one is there twice, and
+ * its second result counts nothing. The lanes' parts are added up behind the last expert. In shared
+ * memory a block has
  *
- *   tables and tile of the experts   as many vectors as there is room for, in the list's order,
- *                                    those of an expert side by side
- *   tables and tile of the shared    of m vectors
- *   the plan                         how many experts and how many vectors the tile has, then of
- *                                    each expert: id, its first vector, how many vectors, -
- *                                    of each vector: its word of the list, its row of X or none,
- *                                    its weight, -
+ *   tables         of the experts' format, and of the shared expert's
+ *   tile           as many vectors as there is room for, in the list's order, those of an expert
+ *                  side by side
+ *   another tile   of the shared expert's vectors, m of them; the same one where that is too much
+ *   totals         where m is more than 1: the lanes' parts of a warp's rows times all rows of X.
+ *                  Of one row of X they are in registers
+ *   the plan       how many experts and how many vectors the tile has, then
+ *                  of each expert its id, its first vector, how many vectors, nothing;
+ *                  of each vector its word of the list, its row of X or none, its weight, and the
+ *                  row of X that it is of
  *
  * Where all vectors fit they are staged once, and warps go on alone. Else experts come in groups
  * that fit, for all rows of a turn one after the other, and all warps of a block with them. With
@@ -37,7 +40,7 @@
 #include "gen/stream_keys.h"
 
 enum { SHARED = 0 /* of weights_of */ };
-enum { VARIANTS = 4 };
+enum { VARIANTS = 4, WARP = 32 };
 
 typedef struct down {
     const instance *in;
@@ -46,12 +49,14 @@ typedef struct down {
     unsigned rows, vectors;
     gemv_operands g, of_shared;
     val weights, biases, list, in_use;
-    var totals[STREAM_ROWS * MAX_VECTORS]; /* rows * vector + row: the lane's parts */
+    var totals[STREAM_ROWS * MAX_VECTORS]; /* rows * vector + row: the lane's parts, */
+    val totals_at;                         /* or in shared memory: its first; without a kind: no */
     /* Of the streaming one: */
     unsigned slots; /* vectors of f that the tile has room for */
     stream experts, of_all;
     val plan;
-    var first, staged; /* the list's entries that the group starts with, that the tile does */
+    val first;  /* the list's entry that the group starts with, */
+    var staged; /* and the one that the tile does */
 } down;
 
 static bool has_shared(const instance *in)
@@ -122,10 +127,50 @@ static val weight_of_shared(ptx *p, const down *d, unsigned row)
     return ld_const(p, F32, d->weights, (row * (used + 1) + used) * F32_BYTES);
 }
 
+static unsigned total_count(const down *d)
+{
+    return d->rows * d->vectors;
+}
+
+/* From one of a lane's totals to its next. */
+static unsigned total_bytes(const ptx *p)
+{
+    return ptx_block(p) * F32_BYTES;
+}
+
 static void begin_totals(ptx *p, down *d)
 {
-    for (unsigned i = 0; i < d->rows * d->vectors; i++)
-        d->totals[i] = var_f32(p, 0.0f);
+    for (unsigned i = 0; i < total_count(d); i++)
+        if (d->totals_at.kind)
+            st_shared(p, F32, d->totals_at, i * total_bytes(p), imm(F32, 0));
+        else
+            d->totals[i] = var_f32(p, 0.0f);
+}
+
+/* To the totals of a row of X, a number or one known at run time, the weighted product of each row
+ * of weights. */
+static void add_weighted(ptx *p, down *d, val row_of_x, val weight, const val *products)
+{
+    for (unsigned r = 0; d->totals_at.kind && r < d->rows; r++) {
+        val at = mad(p, row_of_x, d->rows * total_bytes(p), d->totals_at);
+        val total = ld_shared(p, F32, at, r * total_bytes(p));
+        st_shared(p, F32, at, r * total_bytes(p), fma(p, weight, products[r], total));
+    }
+    for (unsigned i = 0; !d->totals_at.kind && i < total_count(d); i++) {
+        val sum = fma(p, weight, products[i % d->rows], d->totals[i]);
+        val own = eq(p, row_of_x, i / d->rows);
+        assign(p, d->totals[i], select(p, own, sum, get(p, d->totals[i])));
+    }
+}
+
+static void store_totals(ptx *p, const down *d, val row)
+{
+    val sums[STREAM_ROWS * MAX_VECTORS];
+    for (unsigned i = 0; i < total_count(d); i++)
+        sums[i] = d->totals_at.kind ? ld_shared(p, F32, d->totals_at, i * total_bytes(p))
+                                    : get(p, d->totals[i]);
+    gemv_store_turn(p, &d->g, row, d->rows, d->vectors,
+                    block_sum_spread(p, sums, total_count(d), 1));
 }
 
 /* The biases of an expert's rows, which one lane adds. */
@@ -139,28 +184,6 @@ static void load_biases(ptx *p, const down *d, val id, val row, val biases[STREA
         val at = mad_wide(p, add(p, first, own), F32_BYTES, d->biases);
         biases[r] = select(p, only, ld_const(p, F32, at, 0), zero);
     }
-}
-
-/* To the totals of a row of X, which may be none, the weighted product of each row of weights. */
-static void add_weighted(ptx *p, down *d, val row_of_x, val weight, const val *products)
-{
-    for (unsigned v = 0; v < d->vectors; v++)
-        for (unsigned r = 0; r < d->rows; r++) {
-            var total = d->totals[d->rows * v + r];
-            val sum = fma(p, weight, products[r], total);
-            if (d->vectors > 1)
-                sum = select(p, eq(p, row_of_x, v), sum, get(p, total));
-            assign(p, total, sum);
-        }
-}
-
-static void store_totals(ptx *p, const down *d, val row)
-{
-    unsigned count = d->rows * d->vectors;
-    val sums[STREAM_ROWS * MAX_VECTORS];
-    for (unsigned i = 0; i < count; i++)
-        sums[i] = get(p, d->totals[i]);
-    gemv_store_turn(p, &d->g, row, d->rows, d->vectors, block_sum_spread(p, sums, count, 1));
 }
 
 static val not_a_number(ptx *p)
@@ -251,36 +274,69 @@ static int64_t vector_bytes(const instance *in)
     return stream_pass_steps(in) * stream_step_bytes(instance_weights(in));
 }
 
-static int64_t shared_bytes(const instance *in)
+static int64_t table_bytes(const instance *in)
 {
-    instance shared = shared_of(in);
-    return has_shared(in) ? stream_staged_bytes(&shared) : 0;
+    return stream_table_bytes(instance_weights(in));
 }
 
-/* As many as fit half an SM beside the rest, and one expert's. */
+static int64_t tables_bytes(const instance *in)
+{
+    instance shared = shared_of(in);
+    return table_bytes(in) + (has_shared(in) ? table_bytes(&shared) : 0);
+}
+
+static int64_t shared_tile_bytes(const instance *in)
+{
+    instance shared = shared_of(in);
+    return has_shared(in) ? in->shape.m * vector_bytes(&shared) : 0;
+}
+
+static int64_t totals_bytes(const instance *in)
+{
+    return in->shape.m > 1 ? in->num_warps * WARP * in->rows_per_warp * in->shape.m * F32_BYTES : 0;
+}
+
+/* For tiles: of one row of X two blocks share an SM, of several they have too many registers. */
+static int64_t room(const instance *in)
+{
+    enum { OF_ONE = 48 * 1024, OF_SEVERAL = 60 * 1024 };
+    int64_t all = in->shape.m == 1 ? OF_ONE : OF_SEVERAL;
+    return all - tables_bytes(in) - totals_bytes(in);
+}
+
+/* Whether the tile of the shared expert is another one. */
+static bool is_apart(const instance *in)
+{
+    instance shared = shared_of(in);
+    return has_shared(in) && stream_passes(in) == 1 && stream_passes(&shared) == 1 &&
+           in->shape.m * vector_bytes(in) + shared_tile_bytes(in) <= room(in);
+}
+
+/* As many as there is room for, and one expert's. */
 static int64_t slots(const instance *in)
 {
-    enum { ROOM = 48 * 1024, AT_MOST = 32 /* a lane of a warp each */ };
-    int64_t rest = stream_table_bytes(instance_weights(in)) + shared_bytes(in);
-    int64_t fit = (ROOM - rest) / vector_bytes(in), most = most_vectors(in);
+    int64_t left = room(in) - (is_apart(in) ? shared_tile_bytes(in) : 0);
+    int64_t fit = left / vector_bytes(in), most = most_vectors(in);
     fit = fit < most ? fit : most;
-    fit = fit < AT_MOST ? fit : AT_MOST;
+    fit = fit < WARP ? fit : WARP; /* a lane each */
     return stream_passes(in) > 1 || fit < in->shape.m ? in->shape.m : fit;
 }
 
-static int64_t experts_bytes(const instance *in)
+static int64_t tiles_bytes(const instance *in)
 {
-    return stream_table_bytes(instance_weights(in)) + slots(in) * vector_bytes(in);
+    int64_t tile = slots(in) * vector_bytes(in), shared = shared_tile_bytes(in);
+    return is_apart(in) ? tile + shared : tile > shared ? tile : shared;
 }
 
 static int64_t staged_bytes(const instance *in)
 {
-    return experts_bytes(in) + shared_bytes(in);
+    return tables_bytes(in) + tiles_bytes(in) + totals_bytes(in);
 }
 
 static bool all_fit(const instance *in)
 {
-    return stream_passes(in) == 1 && slots(in) >= most_vectors(in);
+    return stream_passes(in) == 1 && slots(in) >= most_vectors(in) &&
+           (is_apart(in) || !has_shared(in));
 }
 
 /* The plan, in words. */
@@ -288,7 +344,8 @@ enum { PLAN_RECORD = 4, PLAN_BYTES = PLAN_RECORD * 4 };
 enum { HEAD_EXPERTS, HEAD_VECTORS };
 enum { EXPERT, FIRST_VECTOR, VECTOR_COUNT };
 enum { WORD_OF_LIST, ROW_OF_X, WEIGHT };
-#define NO_ROW UINT32_MAX
+#define NO_ROW    UINT32_MAX
+#define NO_EXPERT UINT32_MAX /* of one row of X: there are fewer */
 
 static val record(ptx *p, const down *d, val number, unsigned behind)
 {
@@ -314,10 +371,13 @@ static val plan_word(ptx *p, val at, unsigned word)
 static void plan_one_row(ptx *p, const down *d, val experts)
 {
     val number = tid_x(p);
+    PTX_IF (p, lt(p, number, d->slots))
+        st_shared(p, U32, expert_record(p, d, number), EXPERT * 4, imm(U32, NO_EXPERT));
     PTX_IF (p, lt(p, number, experts)) {
         expert_entry e = expert_entry_at(p, &d->planes, d->list, add(p, d->first, number));
         val word = expert_choice(p, &e, imm(U32, 0)), none = imm(U32, 0);
-        st_shared(p, U32, expert_record(p, d, number), EXPERT * 4, e.id);
+        val id = min(p, e.id, imm(U32, NO_EXPERT - 1));
+        st_shared(p, U32, expert_record(p, d, number), EXPERT * 4, id);
         st_shared(p, F32, vector_record(p, d, number), WEIGHT * 4, weight_of(p, d, word, none));
     }
 }
@@ -325,7 +385,6 @@ static void plan_one_row(ptx *p, const down *d, val experts)
 /* The sum over the lanes up to the own one. */
 static val sum_up_to(ptx *p, val v)
 {
-    enum { WARP = 32 };
     val lane = lane_id(p);
     for (unsigned behind = 1; behind < WARP; behind *= 2) {
         val other = shuffle_from(p, v, bit_and(p, sub(p, lane, behind), WARP - 1));
@@ -397,11 +456,10 @@ static val shared_vector(ptx *p, const void *context, val vector)
                     first);
 }
 
-/* The experts of the group that starts with the entry first. */
+/* The experts of the group; of one row of X as many as there may be. */
 static val experts_of_group(ptx *p, const down *d)
 {
-    return d->vectors > 1 ? ld_shared(p, U32, d->plan, HEAD_EXPERTS * 4)
-                          : min(p, sub(p, d->in_use, d->first), d->slots);
+    return d->vectors > 1 ? ld_shared(p, U32, d->plan, HEAD_EXPERTS * 4) : imm(U32, d->slots);
 }
 
 /* Plans a group and puts its vectors into the tile; with passes the latter is for later. */
@@ -414,7 +472,7 @@ static void stage_group(ptx *p, down *d)
         barrier(p);
         d->experts.source.vectors = ld_shared(p, U32, d->plan, HEAD_VECTORS * 4);
     } else {
-        d->experts.source.vectors = experts_of_group(p, d);
+        d->experts.source.vectors = min(p, sub(p, d->in_use, d->first), d->slots);
         plan_one_row(p, d, d->experts.source.vectors);
     }
     if (stream_passes(d->in) == 1)
@@ -423,9 +481,10 @@ static void stage_group(ptx *p, down *d)
         barrier(p);
 }
 
-/* An expert's rows times count vectors of the tile, from number first on. */
+/* An expert's rows times count vectors of the tile, from number first on. Those from certain on may
+ * be there for nothing. */
 static void add_products(ptx *p, down *d, const place addresses[STREAM_ROWS],
-                         const val biases[STREAM_ROWS], val first, unsigned count)
+                         const val biases[STREAM_ROWS], val first, unsigned count, unsigned certain)
 {
     stream s = stream_of_vectors(p, &d->experts, first, count);
     stream_add(p, &s, addresses);
@@ -438,7 +497,8 @@ static void add_products(ptx *p, down *d, const place addresses[STREAM_ROWS],
             if (d->biases.kind)
                 products[r] = add(p, products[r], biases[r]);
         }
-        add_weighted(p, d, row, weight, products);
+        PTX_IF (p, i < certain ? imm(PRED, 1) : ne(p, row, imm(U32, NO_ROW)))
+            add_weighted(p, d, row, weight, products);
     }
 }
 
@@ -450,7 +510,8 @@ static void add_nothing(ptx *p, down *d, val first, val count)
         PTX_IF (p, d->vectors > 1 ? gt(p, count, i) : imm(PRED, 1)) {
             val row = d->vectors > 1 ? plan_word(p, vector_record(p, d, add(p, first, i)), ROW_OF_X)
                                      : imm(U32, 0);
-            add_weighted(p, d, row, imm(F32, 0), unknown);
+            PTX_IF (p, d->vectors > 1 ? ne(p, row, imm(U32, NO_ROW)) : imm(PRED, 1))
+                add_weighted(p, d, row, imm(F32, 0), unknown);
         }
 }
 
@@ -470,10 +531,18 @@ static void add_expert(ptx *p, down *d, val number, val row)
         load_biases(p, d, id, row, biases);
         for (unsigned i = 0; i < variant_count; i++)
             PTX_IF (p, several ? eq(p, count, variants[i]) : imm(PRED, 1))
-                add_products(p, d, addresses, biases, first, variants[i]);
+                add_products(p, d, addresses, biases, first, variants[i],
+                             i ? variants[i - 1] + 1 : 1);
     }
     PTX_ELSE (p)
-        add_nothing(p, d, first, count);
+        PTX_IF (p, several ? imm(PRED, 1) : ne(p, id, imm(U32, NO_EXPERT)))
+            add_nothing(p, d, first, count);
+}
+
+static void stage_shared(ptx *p, down *d)
+{
+    phase(p, "stage the shared expert's values");
+    stream_stage_vectors(p, &d->of_all);
 }
 
 static void add_shared(ptx *p, down *d, val row)
@@ -481,6 +550,7 @@ static void add_shared(ptx *p, down *d, val row)
     place addresses[STREAM_ROWS];
     stream s = d->of_all;
     phase(p, "stream the shared expert's weights");
+    stream_begin_lane(p, &s);
     stream_rows_of_turn(p, stream_rows_share_pointers(&d->shared), &d->of_shared, row, d->rows,
                         addresses);
     stream_add(p, &s, addresses);
@@ -488,10 +558,7 @@ static void add_shared(ptx *p, down *d, val row)
         val products[STREAM_ROWS];
         for (unsigned r = 0; r < d->rows; r++)
             products[r] = get(p, s.sums[d->rows * v + r]);
-        for (unsigned r = 0; r < d->rows; r++) {
-            var total = d->totals[d->rows * v + r];
-            assign(p, total, fma(p, weight_of_shared(p, d, v), products[r], total));
-        }
+        add_weighted(p, d, imm(U32, v), weight_of_shared(p, d, v), products);
     }
 }
 
@@ -504,6 +571,7 @@ static void finish(ptx *p, down *d, val row)
 static void add_group(ptx *p, down *d, val row)
 {
     phase(p, "stream experts' weights");
+    stream_begin_lane(p, &d->experts);
     stream_note_rows(p, &d->experts);
     PTX_FOR (p, number, 0, experts_of_group(p, d), 1)
         add_expert(p, d, number, row);
@@ -531,7 +599,8 @@ static void next_group(ptx *p, down *d, val row)
     PTX_IF (p, passes ? imm(PRED, 1) : ne(p, d->staged, d->first)) {
         barrier(p); /* behind the last use of plan and tile */
         stage_group(p, d);
-        assign(p, d->staged, d->first);
+        if (!passes)
+            assign(p, d->staged, d->first);
     }
     d->experts.source.vectors =
         d->vectors > 1 ? ld_shared(p, U32, d->plan, HEAD_VECTORS * 4) : imm(U32, 1);
@@ -539,56 +608,107 @@ static void next_group(ptx *p, down *d, val row)
         add_group(p, d, row);
 }
 
+/* Groups of so many experts each, or of one row of X of as many as there is room for; of several
+ * rows as many as fit, which makes fewer groups than experts. */
+static void go_through_groups(ptx *p, down *d, val row)
+{
+    bool passes = stream_passes(d->in) > 1;
+    if (passes || d->vectors == 1) {
+        PTX_FOR (p, entry, 0, d->in_use, passes ? 1 : d->slots) {
+            d->first = entry;
+            next_group(p, d, row);
+        }
+        return;
+    }
+    var first = var_u32(p, 0);
+    PTX_FOR (p, group, 0, d->in_use, 1)
+        PTX_IF (p, lt(p, first, d->in_use)) {
+            d->first = get(p, first);
+            next_group(p, d, row);
+            assign(p, first, add(p, first, experts_of_group(p, d)));
+        }
+}
+
+/* The shared expert, where its values are in the same tile as those of others. */
+static void stage_shared_again(ptx *p, down *d)
+{
+    barrier(p);
+    stage_shared(p, d);
+    barrier(p);
+    if (d->staged.storage.kind)
+        assign(p, d->staged, imm(U32, NO_ROW));
+}
+
 /* All warps of a block go through the groups of a turn. Those that it has no rows for do nothing in
  * between, or with passes take the last ones again and store nothing. */
 static void multiply_in_groups(ptx *p, down *d)
 {
     unsigned rows = d->rows, of_block = (unsigned)d->in->num_warps * rows;
-    bool passes = stream_passes(d->in) > 1;
+    bool passes = stream_passes(d->in) > 1, shared = has_shared(d->in);
+    bool shared_passes = shared && stream_passes(&d->shared) > 1;
     uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
-    d->staged = var_u32(p, NO_ROW);
-    if (has_shared(d->in))
+    if (!passes)
+        d->staged = var_u32(p, NO_ROW);
+    if (is_apart(d->in))
         barrier(p); /* where no expert is in use there is no other one */
     PTX_FOR (p, turn, mul(p, ctaid_x(p), of_block), d->g.n, mul(p, nctaid_x(p), of_block)) {
         val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
-        val own = passes ? min(p, row, imm(U32, last)) : row;
+        val own = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
         begin_totals(p, d);
-        assign(p, d->first, imm(U32, 0));
-        PTX_FOR (p, group, 0, d->in_use, 1)
-            PTX_IF (p, lt(p, d->first, d->in_use)) {
-                next_group(p, d, own);
-                assign(p, d->first, add(p, d->first, experts_of_group(p, d)));
-            }
-        PTX_IF (p, passes ? imm(PRED, 1) : exists)
-            if (has_shared(d->in))
+        go_through_groups(p, d, own);
+        if (shared && !shared_passes && !is_apart(d->in))
+            stage_shared_again(p, d);
+        PTX_IF (p, shared_passes ? imm(PRED, 1) : exists)
+            if (shared)
                 add_shared(p, d, own);
+        if (shared_passes && !passes)
+            assign(p, d->staged, imm(U32, NO_ROW));
         PTX_IF (p, exists)
             finish(p, d, row);
     }
 }
 
+/* Two rows with pointers of their own, beside the list's, take some more than the 80 of a stream:
+ * two blocks of 10 warps still share an SM. */
+static unsigned registers_of(const instance *in)
+{
+    enum { OF_TWO_ROWS = 96 };
+    const instance of[] = { *in, shared_of(in) };
+    unsigned registers = 0;
+    for (unsigned i = 0; i < (has_shared(in) ? 2u : 1u); i++) {
+        unsigned own = stream_registers(&of[i]);
+        if (own < OF_TWO_ROWS && in->rows_per_warp > 1 && !stream_rows_share_pointers(&of[i]))
+            own = OF_TWO_ROWS;
+        registers = own > registers ? own : registers;
+    }
+    return registers;
+}
+
 static void build_stream(ptx *p, const instance *in)
 {
     down d = down_new(p, in, (unsigned)in->rows_per_warp);
-    unsigned registers = stream_registers(in), of_shared = 0;
-    if (has_shared(in))
-        of_shared = stream_registers(&d.shared);
-    ptx_max_registers(p, registers > of_shared ? registers : of_shared);
+    ptx_max_registers(p, registers_of(in));
     d.slots = (unsigned)slots(in);
     d.plan = shared_array(p, "plan", U32, PLAN_RECORD * (1 + 2 * d.slots));
-    d.first = var_u32(p, 0);
+    d.first = imm(U32, 0);
     stream_memory memory = stream_memory_new(p, in, 0);
+    val first = memory.staged;
+    memory.table = first;
+    memory.staged = add(p, first, tables_bytes(in));
+    if (d.vectors > 1)
+        d.totals_at = mad(p, tid_x(p), F32_BYTES, add(p, memory.staged, tiles_bytes(in)));
     d.experts = stream_begin_empty(p, in, &d.g, d.rows, &memory);
     d.experts.source.place = planned_vector;
     d.experts.source.context = &d;
     if (has_shared(in)) {
-        memory.staged = add(p, memory.staged, experts_bytes(in));
+        memory.table = add(p, first, table_bytes(in));
+        if (is_apart(in))
+            memory.staged = add(p, memory.staged, slots(in) * vector_bytes(in));
         d.of_all = stream_begin_empty(p, &d.shared, &d.of_shared, d.rows, &memory);
         d.of_all.source.place = shared_vector;
         d.of_all.source.context = &d;
-        phase(p, "stage the shared expert's values");
-        if (stream_passes(&d.shared) == 1)
-            stream_stage_vectors(p, &d.of_all);
+        if (is_apart(in))
+            stage_shared(p, &d);
     }
     if (all_fit(in))
         multiply_at_once(p, &d);
@@ -690,7 +810,7 @@ const family stream_expert_down = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
-    .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEY_PASSES,
+    .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP(1), KEY_PASSES,
                            KEYS_AROUND_EXPERT_DOWN, KEY_END },
     .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
     .launch = { .block = "32*num_warps",
@@ -699,7 +819,7 @@ const family stream_expert_down = {
                 .dynamic_shared = "staged",
                 .sizes = sizes,
                 .rows = "num_warps*rows_per_warp",
-                .registers = 160 },
+                .registers = 168 },
     .check = check,
     .build = build_stream,
     .fit = ref_fit_experts,

@@ -247,7 +247,7 @@ const family stream_gemv = {
     .preference = 20,
     .keys =
         (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS,
-                       KEY_ROWS_PER_WARP, KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_END },
+                       KEY_ROWS_PER_WARP(2), KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     .launch = { .block = "32*num_warps",
@@ -274,7 +274,7 @@ const family stream_qkv = {
     .preference = 20,
     .each_matrix = "stream_gemv",
     .keys =
-        (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_QKV, KEY_END },
+        (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp)"

@@ -4,10 +4,11 @@
 
 #include "gen/product_keys.h"
 
-#define KEY_ROWS_PER_WARP                                                           \
-    {                                                                               \
-        .name = "rows_per_warp", .summary = "rows that a warp takes at once",       \
-        .field = KEY_FIELD(rows_per_warp), .min = 1, .max = 2, .def = 2, .tag = "r" \
+/* Two share what is loaded of x; of few rows one leaves more warps to wait for memory. */
+#define KEY_ROWS_PER_WARP(usual)                                                          \
+    {                                                                                     \
+        .name = "rows_per_warp", .summary = "rows that a warp takes at once",             \
+        .field = KEY_FIELD(rows_per_warp), .min = 1, .max = 2, .def = (usual), .tag = "r" \
     }
 /* Two blocks of 12 warps with 80 registers fit an SM: 24 warps with two 16-byte loads a lane. */
 #define KEY_STREAM_WARPS                                                                          \

@@ -210,8 +210,9 @@ static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, uns
                  .vectors = (unsigned)in->shape.m,
                  .pass_steps = (unsigned)stream_pass_steps(in),
                  .source = { .of = g } };
-    s.table = memory->staged;
-    s.staged = s.f->table_bytes ? add(p, s.table, s.f->table_bytes) : s.table;
+    bool apart = memory->table.kind;
+    s.table = apart ? memory->table : memory->staged;
+    s.staged = s.f->table_bytes && !apart ? add(p, s.table, s.f->table_bytes) : memory->staged;
     return s;
 }
 
@@ -223,7 +224,7 @@ static void fill_table(ptx *p, const stream *s)
     s->f->table(p, s->table);
 }
 
-static void begin_lane(ptx *p, stream *s)
+void stream_begin_lane(ptx *p, stream *s)
 {
     if (s->f->scales == NO_SCALE)
         s->tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s->staged);
@@ -250,7 +251,7 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     if (at_once || s.f->table_bytes) /* what lanes know ahead of rows may be of a table */
         barrier(p);
     phase(p, "stream weights");
-    begin_lane(p, &s);
+    stream_begin_lane(p, &s);
     stream_note_rows(p, &s);
     return s;
 }
@@ -262,7 +263,6 @@ stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, un
     fill_table(p, &s);
     if (s.f->table_bytes)
         barrier(p);
-    begin_lane(p, &s);
     return s;
 }
 

@@ -293,6 +293,7 @@ int64_t stream_staged_bytes(const instance *in);
  * after the other. */
 typedef struct stream_memory {
     val staged, factors;
+    val table; /* where it is not ahead of what is staged */
 } stream_memory;
 stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
 
@@ -302,11 +303,13 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
                     const stream_memory *memory);
 
 /* The same without any vectors, for who stages some himself (stream_stage_vectors) as the source of
- * the stream says then, which is no norm's; and what a turn of a loop over rows does, said ahead of
- * it where it is all of a row. */
+ * the stream says then, which is no norm's, and who says when lanes look for their place, which
+ * takes registers from then on; and what a turn of a loop over rows does, said ahead of it where it
+ * is all of a row. */
 stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                           const stream_memory *memory);
 void stream_stage_vectors(ptx *p, stream *s);
+void stream_begin_lane(ptx *p, stream *s);
 void stream_note_rows(ptx *p, const stream *s);
 
 /* A stream of count vectors of those that another one has in its tile, from one on. */
