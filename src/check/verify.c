@@ -126,7 +126,7 @@ static uint64_t estimated_work(const trial *t)
     const problem_shape *s = &t->setup.shape;
     operation op = t->instance->family->op;
     /* Of an embedding a token's row alone is read. */
-    int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + 2 * s->n_kv;
+    int64_t rows = op == OP_EMBED_ROWS ? 1 : op == OP_MOE_ROUTE ? s->experts : s->n + 2 * s->n_kv;
     double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
     if (op == OP_SAMPLE)
         work = 1e6 + 400.0 * (double)rows;

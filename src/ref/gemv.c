@@ -100,8 +100,8 @@ static ref_value dot_by(const problem *p, unsigned matrix, uint64_t row, unsigne
     return sum;
 }
 
-static ref_value dot(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                     uint64_t vector)
+ref_value ref_dot(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                  uint64_t vector)
 {
     return dot_by(p, matrix, row, vectors, vector, false);
 }
@@ -159,7 +159,7 @@ void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
     (void)output;
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
-        values[i] = dot(p, 0, (first + i) % n, 1, (first + i) / n);
+        values[i] = ref_dot(p, 0, (first + i) % n, 1, (first + i) / n);
         finish(p, first + i, &values[i]);
     }
 }
@@ -185,7 +185,7 @@ static ref_value value_of_qkv(const problem *p, uint64_t element, bool quantizin
     unsigned matrix = row < n ? Q : row < n + n_kv ? K : V;
     row -= matrix == Q ? 0 : matrix == K ? n : n + n_kv;
     ref_value sum = quantizing ? dot_quantizing(p, matrix, row, QKV_VECTOR, vector)
-                               : dot(p, matrix, row, QKV_VECTOR, vector);
+                               : ref_dot(p, matrix, row, QKV_VECTOR, vector);
     if (p->options.bias)
         add_value(p, QKV_VECTOR + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
     return sum;
@@ -212,7 +212,7 @@ void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t c
                    ref_value *values)
 {
     for (uint64_t i = 0; i < count; i++)
-        values[i] = dot(p, output, first + i, VECTOR, 0);
+        values[i] = ref_dot(p, output, first + i, VECTOR, 0);
 }
 
 double ref_activation(int64_t activation, double g)
@@ -260,8 +260,8 @@ void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint6
 {
     (void)output;
     for (uint64_t i = 0; i < count; i++)
-        values[i] =
-            gated(p, dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
+        values[i] = gated(p, ref_dot(p, FIRST, first + i, VECTOR, 0),
+                          ref_dot(p, SECOND, first + i, VECTOR, 0));
 }
 
 /* The same of a value of m vectors, with what is added to both sums: inputs behind gamma. */
@@ -270,8 +270,8 @@ static ref_value gated_of_batch(const problem *p, uint64_t element, bool quantiz
     uint64_t row = element % (uint64_t)p->shape.n, vector = element / (uint64_t)p->shape.n;
     ref_value sums[VECTOR];
     for (unsigned i = FIRST; i < VECTOR; i++) {
-        sums[i] =
-            quantizing ? dot_quantizing(p, i, row, VECTOR, vector) : dot(p, i, row, VECTOR, vector);
+        sums[i] = quantizing ? dot_quantizing(p, i, row, VECTOR, vector)
+                             : ref_dot(p, i, row, VECTOR, vector);
         if (p->options.bias)
             add_value(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
     }
