@@ -44,6 +44,7 @@
     FAMILY(rms_norm)                              \
     FAMILY(rope_kv_write)                         \
     FAMILY(sample)                                \
+    FAMILY(moe_route)                             \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \
     FAMILY(batched_incremental_attention)         \

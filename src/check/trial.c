@@ -24,6 +24,9 @@ enum {
                                          of addresses points to share that */
 };
 
+/* What weights of blocks are by their size. */
+static const float SMALL = 0.05f;
+
 /* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
 
@@ -485,6 +488,8 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         t->problem.sequences[input] = contents;
     }
     const format_info *info = &formats[f];
+    if (p->param.small && info->block_values == 1)
+        ref_resize(f, made->bytes, made->stored / info->block_bytes, SMALL, r);
     if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param))
         t->spoiled =
             ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,

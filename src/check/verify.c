@@ -126,8 +126,12 @@ static uint64_t estimated_work(const trial *t)
     const problem_shape *s = &t->setup.shape;
     operation op = t->instance->family->op;
     /* Of an embedding a token's row alone is read. */
-    int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + s->n_kv + s->n_v;
-    double columns = (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
+    int64_t rows = op == OP_EMBED_ROWS  ? 1
+                   : op == OP_MOE_ROUTE ? s->experts
+                                        : s->n + s->n_kv + s->n_v;
+    double columns = op == OP_MOE_ROUTE
+                         ? (double)s->k
+                         : (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
     double work = 5.0 * fmax(columns, 1) * (double)at_least_one(rows);
     if (op == OP_SAMPLE)
         work = 1e6 + 400.0 * (double)rows;

@@ -219,6 +219,7 @@ typedef struct param {
     uint64_t only_of;  /* of that field: the values with which there is one, a bit each; 0: all but
                           0 */
     bool fitted;       /* its values are made by the family's fit */
+    bool small;        /* random floats are as small as weights of other formats, some 0.05 */
     bool zeroed;       /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;        /* K or V: elements of the instance's kv_type, positions from seq_len on are
                           not read, and those that are not a row's not written */

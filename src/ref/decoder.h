@@ -122,7 +122,6 @@ typedef struct decoder {
 } decoder;
 
 enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
-enum { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
 
 /* Whether a layer has a tensor; of those of the model as a whole any layer. */
 bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer);

@@ -105,8 +105,8 @@ static ref_value dot_by(const problem *p, unsigned matrix, uint64_t row, unsigne
                    quantizing);
 }
 
-static ref_value dot(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                     uint64_t vector)
+ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                      uint64_t vector)
 {
     return dot_by(p, matrix, row, vectors, vector, false);
 }
@@ -162,7 +162,7 @@ void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
     (void)output;
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
-        values[i] = dot(p, 0, (first + i) % n, 1, (first + i) / n);
+        values[i] = ref_dot_row(p, 0, (first + i) % n, 1, (first + i) / n);
         finish(p, first + i, &values[i]);
     }
 }
@@ -189,8 +189,8 @@ static ref_value value_of_qkv(const problem *p, uint64_t element, bool quantizin
     unsigned matrix = Q, x = rows[V] ? QKV_MATRICES : V;
     while (row >= rows[matrix])
         row -= rows[matrix++];
-    ref_value sum =
-        quantizing ? dot_quantizing(p, matrix, row, x, vector) : dot(p, matrix, row, x, vector);
+    ref_value sum = quantizing ? dot_quantizing(p, matrix, row, x, vector)
+                               : ref_dot_row(p, matrix, row, x, vector);
     if (p->options.bias)
         ref_add(p, x + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
     return sum;
@@ -217,7 +217,7 @@ void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t c
                    ref_value *values)
 {
     for (uint64_t i = 0; i < count; i++)
-        values[i] = dot(p, output, first + i, VECTOR, 0);
+        values[i] = ref_dot_row(p, output, first + i, VECTOR, 0);
 }
 
 double ref_activation(int64_t activation, double g)
@@ -265,8 +265,8 @@ void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint6
 {
     (void)output;
     for (uint64_t i = 0; i < count; i++)
-        values[i] =
-            ref_gated(p, dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
+        values[i] = ref_gated(p, ref_dot_row(p, FIRST, first + i, VECTOR, 0),
+                              ref_dot_row(p, SECOND, first + i, VECTOR, 0));
 }
 
 /* The same of a value of m vectors, with what is added to both sums: inputs behind gamma. */
@@ -275,8 +275,8 @@ static ref_value gated_of_batch(const problem *p, uint64_t element, bool quantiz
     uint64_t row = element % (uint64_t)p->shape.n, vector = element / (uint64_t)p->shape.n;
     ref_value sums[VECTOR];
     for (unsigned i = FIRST; i < VECTOR; i++) {
-        sums[i] =
-            quantizing ? dot_quantizing(p, i, row, VECTOR, vector) : dot(p, i, row, VECTOR, vector);
+        sums[i] = quantizing ? dot_quantizing(p, i, row, VECTOR, vector)
+                             : ref_dot_row(p, i, row, VECTOR, vector);
         if (p->options.bias)
             ref_add(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
     }

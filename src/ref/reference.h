@@ -43,6 +43,17 @@ typedef struct rope_options {
     double temperature_length; /* where there is a length */
 } rope_options;
 
+/* How a mixture's experts are chosen by their logits. */
+enum { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
+enum { SHARED_NONE, SHARED_PLAIN, SHARED_GATED };
+typedef struct route_options {
+    int64_t gating;              /* GATING_ */
+    int64_t normed;              /* 1: weights are divided by their sum */
+    int64_t choice_bias;         /* 1: an input [experts] is added for the choice alone */
+    int64_t groups, groups_used; /* of neighbouring experts; 0: one group */
+    int64_t shared;              /* SHARED_: an expert that every row has */
+} route_options;
+
 /* What else decides a result. 0: without it, or as usual. */
 typedef struct problem_options {
     int64_t bias, residual; /* 1: an input that is added to a product; of an RMS norm RESIDUAL_ */
@@ -58,6 +69,7 @@ typedef struct problem_options {
     double epsilon;         /* added to the mean square by which an RMS norm divides */
     int64_t qk_norm;        /* 1: heads of q and k are RMS-normed ahead of RoPE */
     rope_options rope;
+    route_options route;
 } problem_options;
 enum { NORM_NONE, NORM_RMS };
 /* What an RMS norm adds to hidden states: x itself, norming the sum; the normed x; the normed x,
@@ -162,6 +174,10 @@ typedef struct ref_run {
  * says so, gamma being the input behind x; quantizing: x as ref_gemv_quantizing says. */
 ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count, bool quantizing);
 
+/* A row of k values of one input times a vector of another. */
+ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                      uint64_t vector);
+
 /* Adds a value of an input to a sum. */
 void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum);
 
@@ -261,6 +277,34 @@ void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t va
 
 /* The first word of Philox4x32-10. */
 uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
+
+/* The experts of each of m rows of x, and which rows each expert has. With logits W x + bias of f32
+ * sums (x RMS-normed where the problem says so), U experts_used and S 1 with a shared expert:
+ *
+ *   ids      [m, U]      the chosen experts, best first
+ *   weights  [m, U + S]  their weights in that order, and last that of the shared expert
+ *   list     [4 + L (2 + m)], L = min(experts, m U): the number of experts in use, three zeros;
+ *            for each expert in use, ascending, its id, the number of rows that have it, and for
+ *            each of these, ascending, row * U + slot, and of the words that are left 2^32 - 1.
+ *            Entries that are left have 0 rows and elsewhere 2^32 - 1
+ *
+ * p is softmax(logits), sigmoid(logits), or the logits, by the gating. Scores are p, plus the
+ * choice bias where there is one; of a group of neighbouring experts the sum of its two best ones.
+ * The best groups_used groups are chosen (where there are groups), and of their experts the best by
+ * score. A NaN is the largest score; of equal ones the lower number is better. Without choice bias
+ * and groups the logits are the scores: the order is the same, and floats keep it.
+ *
+ * Weights are p of the chosen, or softmax over the chosen logits; where normed divided by their sum
+ * (at least ROUTE_LEAST_SUM), then multiplied by the scale. The shared expert's is 1, or
+ * sigmoid(w_shared . x).
+ *
+ * Inputs are W [experts, k] (any format), x [m, k], and where there are gamma [k], bias [experts],
+ * choice bias [experts], w_shared [k]. Where rounding may change the choice, magnitudes are
+ * infinite: of a slot whose place in the order is in doubt, or of all that depends on which experts
+ * are chosen. That holds for errors of logits up to this tolerance times the magnitude. */
+reference ref_moe_route;
+#define REF_ROUTE_TOLERANCE 5e-7
+#define ROUTE_LEAST_SUM     0x1p-14
 
 /* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
  * is clamped to max_seq_len. */
