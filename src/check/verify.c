@@ -128,10 +128,15 @@ static uint64_t estimated_work(const trial *t)
     /* Of an embedding a token's row alone is read. */
     int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + s->n_kv + s->n_v;
     double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
+    if (op == OP_MLA_QUERY || op == OP_MLA_VALUES)
+        work = 10.0 * (double)s->num_heads *
+               ((double)s->latent * (double)(s->nope + s->value_dim) +
+                (double)((s->nope + s->n_rope) * s->q_rank));
     if (op == OP_SAMPLE)
         work = 1e6 + 400.0 * (double)rows;
-    if (s->max_seq_len)
-        work = 12.0 * (double)at_least_one(s->num_heads) * (double)at_least_one(s->head_dim) *
+    if (s->max_seq_len && op != OP_MLA_QUERY)
+        work = 12.0 * (double)at_least_one(s->num_heads) *
+               (double)at_least_one(problem_cache_values(s)) *
                (double)at_least_one(longest_span(t));
     return (uint64_t)fmin(work * (double)at_least_one(s->m), (double)(UINT64_C(1) << 62));
 }
@@ -293,7 +298,7 @@ static void spoil_next_positions(const device_params *d, const trial *t, arena *
         const trial_param *p = &t->params[i];
         const uint64_t *addresses = p->targets ? p->content.bytes : &d->addresses[i];
         uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
-                                    (uint64_t)t->setup.shape.head_dim);
+                                    (uint64_t)problem_cache_values(&t->setup.shape));
         for (size_t j = 0; j < trial_cache_count(p); j++)
             spoil_position(d->memory, addresses[j], trial_cache(p, j), row, t, j, scratch);
     }
@@ -440,7 +445,7 @@ static bool judge_rows(verifier *v, const trial *t, const device_params *d, size
                        const block_choice *c)
 {
     for (size_t row = 0; !c->count && row < t->sequence_count; row++)
-        for (int64_t head = 0; head < t->setup.shape.num_kv_heads; head++) {
+        for (int64_t head = 0; head < problem_cache_heads(&t->setup.shape); head++) {
             trial_blocks b = trial_row_blocks(t, &t->params[index], row, head);
             if (b.count && !judge_missing(v, t, d, index, c, b.first, b.count))
                 return false;
