@@ -81,6 +81,7 @@ typedef struct work {
     const instance *in;
     instance results;       /* with heads of latent values: what partial rows are of */
     unsigned sets, heads;   /* of a block, of a set */
+    unsigned slots;         /* of shared memory: heads of a block, whole lines */
     unsigned size, at_once; /* products of a lane: heads, a power of two, times positions */
     unsigned width, stride; /* values of a row, bytes of a staged one */
     share key, value;
@@ -115,7 +116,7 @@ static unsigned block_threads(const work *w)
  * 8 positions and 4 heads over all banks. */
 static unsigned product_stride(const work *w)
 {
-    return (w->sets * w->size + LINE_VALUES) * F32_BYTES;
+    return (w->slots + LINE_VALUES) * F32_BYTES;
 }
 
 static work work_new(ptx *p, const instance *in)
@@ -128,6 +129,7 @@ static work work_new(ptx *p, const instance *in)
         w.size *= 2;
     while (w.size * w.at_once > WARP)
         w.at_once /= 2;
+    w.slots = term_value(in, "slots");
     w.width = (unsigned)(in->shape.latent + in->shape.n_rope);
     w.stride = w.width * F32_BYTES;
     w.key = share_of(w.width);
@@ -140,8 +142,8 @@ static work work_new(ptx *p, const instance *in)
     w.products =
         shared_array(p, "products", F32, SET_WARPS * TILE * product_stride(&w) / F32_BYTES);
     w.weights = shared_array(p, "weights", F32, TILE * product_stride(&w) / F32_BYTES);
-    w.factors = shared_array(p, "factors", F32, w.sets * w.size);
-    w.states = shared_array(p, "states", F32, w.sets * w.size * 2);
+    w.factors = shared_array(p, "factors", F32, w.slots);
+    w.states = shared_array(p, "states", F32, 2 * w.slots);
     w.ticket = shared_array(p, "ticket", U32, 1);
     w.cache = attention_sequence_cache(p, "c", w.row);
     w.max = var_f32(p, -FLT_MAX);
@@ -275,11 +277,11 @@ typedef struct softmax_place {
 
 static softmax_place softmax_place_of(ptx *p, const work *w)
 {
-    unsigned slots = w->sets * w->size;
+    unsigned heads = w->sets * w->size;
     val head = mad(p, warp_id(p), imm(U32, WARP_HEADS), bit_and(p, lane_id(p), WARP_HEADS - 1));
-    return (softmax_place){ .head = slots % SET_HEADS ? min(p, head, slots - 1) : head,
+    return (softmax_place){ .head = heads % SET_HEADS ? min(p, head, heads - 1) : head,
                             .position = div(p, lane_id(p), WARP_HEADS),
-                            .exists = slots % SET_HEADS ? lt(p, head, slots) : imm(PRED, 1) };
+                            .exists = heads % SET_HEADS ? lt(p, head, heads) : imm(PRED, 1) };
 }
 
 /* Makes weights of a tile's products, of which the first count are of positions that are there, and
@@ -528,12 +530,13 @@ static int64_t slots(const instance *in)
     unsigned size = 1;
     while (size < term_value(in, "heads"))
         size *= 2;
-    return size * term_value(in, "sets");
+    unsigned all = size * term_value(in, "sets");
+    return (all + LINE_VALUES - 1) / LINE_VALUES * LINE_VALUES;
 }
 
 static const derived_size sizes[] = {
     { "most_chunks", most_chunks, "chunks of max_seq_len positions" },
-    { "slots", slots, "heads of a block, each set's rounded up to a power of two" },
+    { "slots", slots, "heads of a block, of each set a power of two, and of all a multiple of 4" },
     { NULL, NULL, NULL },
 };
 

@@ -271,7 +271,7 @@ static void build(ptx *p, const instance *in)
     else
         copy_q(p, &w);
     phase(p, "what turns");
-    PTX_IF (p, bit_and(p, eq(p, w.part, 0), lt(p, warp_id(p), rows)))
+    PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), lt(p, warp_id(p), rows)))
         turn_q(p, &w);
     phase(p, "what becomes latents");
     make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
@@ -385,6 +385,7 @@ const family mla_query = {
                 .grid = { "num_heads*parts+1" },
                 .shared = "m*(nope+n_rope)*4 + 32*min(q_rank, 1)",
                 .sizes = sizes,
+                .last_apart = true,
                 .registers = 128 },
     .check = check,
     .build = build,

@@ -146,6 +146,12 @@ static uint64_t grid_size(const trial *t)
     return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
 }
 
+/* The block that has the last element of the first output. */
+static uint64_t last_of_output(const trial *t)
+{
+    return grid_size(t) - 1 - t->instance->family->launch.last_apart;
+}
+
 static void choose(block_choice *c, uint64_t block)
 {
     size_t at = c->count;
@@ -217,6 +223,7 @@ static block_choice choose_blocks(arena *a, const trial *t, selection which)
     if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;
     choose_with_partners(&c, t, 0);
+    choose_with_partners(&c, t, last_of_output(t));
     if (t->instance->family->launch.block_of_row) {
         choose_at_matrix_ends(&c, t);
     } else if (t->setup.shape.n) {
@@ -457,11 +464,11 @@ static bool judge_rows(verifier *v, const trial *t, const device_params *d, size
 static bool judge_ends(verifier *v, const trial *t, const device_params *d, size_t index,
                        const block_choice *c)
 {
-    uint64_t blocks = trial_output_blocks(&t->params[index]), grid = grid_size(t);
+    uint64_t blocks = trial_output_blocks(&t->params[index]);
     if (!c->count || !blocks)
         return true;
     return (!chosen(c, 0) || judge_missing(v, t, d, index, c, 0, 1)) &&
-           (!chosen(c, grid - 1) || judge_missing(v, t, d, index, c, blocks - 1, 1));
+           (!chosen(c, last_of_output(t)) || judge_missing(v, t, d, index, c, blocks - 1, 1));
 }
 
 /* Some blocks at a time; of a grid of which a part has run, and of caches, those near what is
