@@ -54,7 +54,7 @@ static void build_reduce(ptx *p, const instance *in)
     val first = div(p, all.first, in->shape.chunk_size);
     val end = div(p, add(p, all.end, in->shape.chunk_size - 1), in->shape.chunk_size);
     val rows = mad_wide(p, first, partial_bytes(in), r.partials);
-    partials_merge(p, in, rows, sub(p, end, first), r.query);
+    partials_merge(p, in, ROWS_OF_ANOTHER_GRID, rows, sub(p, end, first), r.query);
 }
 
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed)

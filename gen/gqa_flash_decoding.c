@@ -203,16 +203,8 @@ static val partials_of(ptx *p, const work *w, val head)
 static val is_last_block(ptx *p, const work *w)
 {
     val ticket = is_fixed(w->in) ? w->ticket : shared_array(p, "ticket", U32, 1);
-    val last = sub(p, w->blocks, 1);
     val column = mad(p, w->sequence, imm(U32, w->in->shape.num_kv_heads * w->is.parts), ctaid_x(p));
-    val counter = mad_wide(p, column, 4, parameter(p, "counters"));
-    barrier(p);
-    PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val number = atomic_inc(p, counter, last);
-        st_shared(p, U32, ticket, 0, number);
-    }
-    barrier(p);
-    return eq(p, ld_shared(p, U32, ticket, 0), last);
+    return attention_is_last_block(p, column, w->blocks, ticket);
 }
 
 static void merge_chunks(ptx *p, const work *w)

@@ -50,7 +50,10 @@
     FAMILY(batched_incremental_attention)         \
     FAMILY(flash_decoding_chunk)                  \
     FAMILY(flash_decoding_reduce)                 \
-    FAMILY(gqa_flash_decoding)
+    FAMILY(gqa_flash_decoding)                    \
+    FAMILY(mla_query)                             \
+    FAMILY(mla_attention)                         \
+    FAMILY(mla_values)
 
 #define FAMILY(name) extern const family name;
 FAMILIES

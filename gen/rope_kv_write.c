@@ -22,12 +22,11 @@
  *
  * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
  */
-#include <math.h>
-
 #include "gen/attention_keys.h"
 #include "gen/blocks/attention.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/rope.h"
+#include "gen/rope_keys.h"
 
 enum { ADDRESS_BYTES = 8, MOST_DIM = 256 };
 
@@ -88,13 +87,6 @@ static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x
     }
 }
 
-static val turned(ptx *p, const head_work *w, const rope_pair *r, val x, val partner)
-{
-    rope_turn by = rope_turn_at(p, w->in, r->pair, w->position);
-    val sin = select(p, r->first, neg(p, by.sin), by.sin);
-    return select(p, r->turns, fma(p, x, by.cos, mul(p, partner, sin)), x);
-}
-
 static bool has_turns(const instance *in, unsigned part)
 {
     const rope_options *o = &in->options.rope;
@@ -117,7 +109,9 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
         norm_head(p, w, pairs, x, partners);
     for (unsigned i = 0; i < w->parts; i++)
         assign(p, values[i],
-               has_turns(w->in, i) ? turned(p, w, &pairs[i], x[i], partners[i]) : x[i]);
+               has_turns(w->in, i)
+                   ? rope_turned(p, w->in, &pairs[i], w->position, x[i], partners[i])
+                   : x[i]);
 }
 
 static void copy_gate(ptx *p, const head_work *w, val number)
@@ -185,39 +179,8 @@ static void build(ptx *p, const instance *in)
         store_kv(p, &w, values);
 }
 
-static const choice style_choices[] = {
-    [ROPE_NORM] = { "norm", "_norm" },
-    [ROPE_NEOX] = { "neox", "_neox" },
-    [ROPE_NONE] = { "none", "" },
-    { NULL, NULL },
-};
-static const choice scaling_choices[] = {
-    [ROPE_UNSCALED] = { "none", "" },
-    [ROPE_LINEAR] = { "linear", "_linear" },
-    [ROPE_YARN] = { "yarn", "_yarn" },
-    { NULL, NULL },
-};
-static const choice factors_choices[] = { { "none", "" },
-                                          { "divide", "_factors" },
-                                          { NULL, NULL } };
 static const choice gated_choices[] = { { "none", "" }, { "copy", "_gated" }, { NULL, NULL } };
 static const choice qk_norm_choices[] = { { "none", "" }, { "rms", "_qknorm" }, { NULL, NULL } };
-
-static const real_range base_range = { .min = 1.0001, .max = 1e12, .def = 1e4 };
-static const real_range divisor_range = { .min = 1e-3, .max = 1e6, .def = 1 };
-static const real_range context_range = { .max = UINT32_MAX, .def_text = "none" };
-static const real_range extension_range = { .max = 1, .def = 1 };
-static const real_range beta_fast_range = { .min = 1e-3, .max = 1e6, .def = 32 };
-static const real_range beta_slow_range = { .min = 1e-3, .max = 1e6, .def = 1 };
-static const real_range magnitude_range = { .min = 1e-3, .max = 1e3, .def = 1 };
-static const real_range temperature_range = { .max = 1e3 };
-static const real_range length_range = { .max = UINT32_MAX, .def_text = "none" };
-
-#define ROPE_REAL(key_name, what, member, range, word)                              \
-    {                                                                               \
-        .name = key_name, .summary = what, .field = KEY_FIELD(options.rope.member), \
-        .only_with = KEY_FIELD(options.rope.scaling), .tag = word, .real = &(range) \
-    }
 
 static const char *check(const instance *in, arena *a, const char **blamed)
 {
@@ -234,17 +197,7 @@ static const char *check(const instance *in, arena *a, const char **blamed)
         *blamed = "n_rot";
         return arena_format(a, "n_rot = %lld is more than head_dim = %lld", dims, dim);
     }
-    if (o->scaling == ROPE_YARN && !(o->original_context >= 1)) {
-        *blamed = "rope_scaling";
-        return "rope_scaling = yarn needs rope_original_context: the positions that the model was "
-               "trained for";
-    }
-    if (o->temperature_length > floor(o->temperature_length)) {
-        *blamed = "temperature_length";
-        return arena_format(a, "temperature_length = %g is no whole number of positions",
-                            o->temperature_length);
-    }
-    return NULL;
+    return check_rope(in, a, blamed);
 }
 
 const family rope_kv_write = {
@@ -284,10 +237,7 @@ const family rope_kv_write = {
               .only_with = KEY_FIELD(options.qk_norm),
               .tag = "eps",
               .real = &epsilon_range },
-            { .name = "rope",
-              .summary = "pairs: (2i, 2i+1), or (i, i+n_rot/2)",
-              .field = KEY_FIELD(options.rope.style),
-              .choices = style_choices },
+            KEY_ROPE_STYLE("pairs: (2i, 2i+1), or (i, i+n_rot/2)"),
             { .name = "n_rot",
               .summary = "first values of a head that turn",
               .field = KEY_FIELD(options.rope.dims),
@@ -296,44 +246,7 @@ const family rope_kv_write = {
               .multiple_of = 2,
               .like = KEY_FIELD(shape.head_dim),
               .tag = "rot" },
-            { .name = "rope_base",
-              .summary = "of pair i's base^(-2i/n_rot)",
-              .field = KEY_FIELD(options.rope.base),
-              .tag = "base",
-              .real = &base_range },
-            { .name = "rope_factors",
-              .summary = "angles by an input, too",
-              .field = KEY_FIELD(options.rope.factors),
-              .choices = factors_choices },
-            { .name = "rope_scaling",
-              .summary = "of angles",
-              .field = KEY_FIELD(options.rope.scaling),
-              .choices = scaling_choices },
-            ROPE_REAL("rope_factor", "by which they are divided", factor, divisor_range, "by"),
-            ROPE_REAL("rope_original_context", "yarn: positions trained", original_context,
-                      context_range, "of"),
-            ROPE_REAL("rope_extension", "yarn: share of the mix", extension, extension_range,
-                      "ext"),
-            ROPE_REAL("rope_beta_fast", "yarn: turns of what stays", beta_fast, beta_fast_range,
-                      "fast"),
-            ROPE_REAL("rope_beta_slow", "yarn: turns of what is divided", beta_slow,
-                      beta_slow_range, "slow"),
-            { .name = "rope_magnitude",
-              .summary = "of cos and sin",
-              .field = KEY_FIELD(options.rope.magnitude),
-              .tag = "mag",
-              .real = &magnitude_range },
-            { .name = "temperature_length",
-              .summary = "q by 1 + scale ln(1 + floor(pos/length))",
-              .field = KEY_FIELD(options.rope.temperature_length),
-              .tag = "every",
-              .real = &length_range },
-            { .name = "temperature_scale",
-              .summary = "of that",
-              .field = KEY_FIELD(options.rope.temperature_scale),
-              .only_with = KEY_FIELD(options.rope.temperature_length),
-              .tag = "temp",
-              .real = &temperature_range },
+            KEYS_ROPE("n_rot"),
             KEY_DIMS,
             KEY_END,
         },
@@ -352,13 +265,7 @@ const family rope_kv_write = {
             IN_FITTED(U32, positions, "m", 4),
             IN_WHERE(qk_norm, F32, q_norm, "head_dim", 4),
             IN_WHERE(qk_norm, F32, k_norm, "head_dim", 4),
-            { .name = "factors",
-              .kind = PARAM_IN,
-              .format = FORMAT_F32,
-              .values = "n_rot/2",
-              .align = 4,
-              .only_with = KEY_FIELD(options.rope.factors),
-              .fitted = true },
+            ROPE_FACTORS("n_rot/2"),
             PARAM_END,
         },
     .launch = { .block = "32",

@@ -245,10 +245,6 @@ val partial_rows(ptx *p, const instance *in, val query)
     return mad(p, row, imm(U64, partial_bytes(in)), parameter(p, "partials"));
 }
 
-/* Whether rows in global memory are there before the grid starts, or its own blocks wrote them:
- * what may come through the read-only cache. */
-typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID } row_source;
-
 /* A lane's four values of a partial row, and the row's max and sum. */
 typedef struct partial_piece {
     val4 values;
@@ -269,7 +265,8 @@ static void merge_pieces(ptx *p, const softmax *state, const partial_piece *piec
     }
 }
 
-/* Piece number piece of a number of rows in global memory. Behind the last row it is the last one
+/* Piece number piece of a number of rows in global memory. Those that another grid made may come
+ * through the read-only cache. Behind the last row it is the last one
  * again, with the lowest maximum, which weighs nothing. */
 static softmax merge_global(ptx *p, const instance *in, row_source source, val rows, val count,
                             val piece)
@@ -317,6 +314,19 @@ static softmax merge_shared(ptx *p, const instance *in, val rows, unsigned count
     return state;
 }
 
+val attention_is_last_block(ptx *p, val column, val blocks, val ticket)
+{
+    val last = sub(p, blocks, 1);
+    val counter = mad_wide(p, column, sizeof(uint32_t), parameter(p, "counters"));
+    barrier(p);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        val number = atomic_inc(p, counter, last);
+        st_shared(p, U32, ticket, 0, number);
+    }
+    barrier(p);
+    return eq(p, ld_shared(p, U32, ticket, 0), last);
+}
+
 static unsigned piece_count(const instance *in)
 {
     return (unsigned)in->shape.head_dim * F32_BYTES / WIDE_PIECE;
@@ -357,10 +367,10 @@ static void store_merged_partial(ptx *p, const instance *in, const softmax *stat
         partial_store_sums(p, in, row, shared, get(p, state->max), get(p, state->sum));
 }
 
-void partials_merge(ptx *p, const instance *in, val rows, val count, val query)
+void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query)
 {
     PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
-        softmax state = merge_global(p, in, ROWS_OF_ANOTHER_GRID, rows, count, piece);
+        softmax state = merge_global(p, in, source, rows, count, piece);
         store_merged(p, in, &state, query, piece);
     }
 }

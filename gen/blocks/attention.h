@@ -81,15 +81,22 @@ void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val ma
 /* The address, in the parameter partials [.., chunks], of a query row's first partial row. */
 val partial_rows(ptx *p, const instance *in, val query);
 
+/* Whether all other blocks that count up a counter of the parameter counters have stored their
+ * partial rows: the last one's count sets it back to 0. ticket is a word of shared memory that
+ * nothing else uses by then. All threads of the block call it. */
+val attention_is_last_block(ptx *p, val column, val blocks, val ticket);
+
 /* Merge partial rows that lie behind each other, from the address rows on; for a whole warp.
  * Without rows, or where nothing has weight, the output is 0. Output rows have sink and gate.
  *
- *   partials_merge            rows that another grid made, into the output row at the parameter o
+ *   partials_merge            rows that another grid or blocks of this one made, into the output
+ *                             row at the parameter o
  *   partials_merge_to_shared  rows that blocks of this grid made, into one in shared memory
  *   partials_merge_shared     rows in shared memory, into the output row
  *   partials_merge_to_global  rows in shared memory, into one in global memory
  */
-void partials_merge(ptx *p, const instance *in, val rows, val count, val query);
+typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID } row_source;
+void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query);
 void partials_merge_to_shared(ptx *p, const instance *in, val rows, val count, val row);
 void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query);
 void partials_merge_to_global(ptx *p, const instance *in, val rows, unsigned count, val row);

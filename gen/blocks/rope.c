@@ -142,6 +142,13 @@ rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position)
     return turn;
 }
 
+val rope_turned(ptx *p, const instance *in, const rope_pair *r, val position, val x, val partner)
+{
+    rope_turn by = rope_turn_at(p, in, r->pair, position);
+    val sin = select(p, r->first, neg(p, by.sin), by.sin);
+    return select(p, r->turns, fma(p, x, by.cos, mul(p, partner, sin)), x);
+}
+
 /* 2 atanh((m - 1) / (m + 1)) of m of [sqrt(1/2), sqrt(2)), and the exponent's share. */
 static val natural_log(ptx *p, val x)
 {

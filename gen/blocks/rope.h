@@ -33,6 +33,9 @@ typedef struct rope_turn {
 } rope_turn;
 rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position);
 
+/* A value of a pair, turned with its partner; behind those that turn, itself. */
+val rope_turned(ptx *p, const instance *in, const rope_pair *r, val position, val x, val partner);
+
 /* What q is multiplied by at a position, where the options say so. */
 val rope_temperature(ptx *p, const instance *in, val position);
 

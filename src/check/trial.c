@@ -259,9 +259,9 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
 {
     const problem_shape *s = &t->setup.shape;
     uint64_t head = p->target_count == 1 ? 0 : row;
-    head = head * (uint64_t)s->num_kv_heads + (uint64_t)kv_head;
+    head = head * (uint64_t)problem_cache_heads(s) + (uint64_t)kv_head;
     uint64_t position = t->seq_lens[row] - 1u, rows = ref_cache_rows(&t->problem);
-    uint64_t count = (uint64_t)s->head_dim / formats[p->param.target].block_values;
+    uint64_t count = (uint64_t)problem_cache_values(s) / formats[p->param.target].block_values;
     if (!t->seq_lens[row] || position >= (uint64_t)s->max_seq_len)
         return (trial_blocks){ 0, 0 };
     return (trial_blocks){ (head * rows + position % rows) * count, count };
@@ -318,12 +318,12 @@ int64_t trial_valid_rows(const trial *t, size_t sequence)
     return positions < rows ? positions : rows;
 }
 
-/* Makes the rows [from, to) of a cache [heads, rows, head_dim] NaN, where all of it is there. All
+/* Makes the rows [from, to) of a cache [heads, rows, values] NaN, where all of it is there. All
  * bits set are a NaN in every float format. */
 static void spoil(const trial *t, trial_buffer cache, format f, int64_t from, int64_t to)
 {
-    const problem_shape *s = &t->setup.shape;
-    uint64_t row = format_bytes(f, (uint64_t)s->head_dim), head = row * ref_cache_rows(&t->problem);
+    uint64_t row = format_bytes(f, (uint64_t)problem_cache_values(&t->setup.shape));
+    uint64_t head = row * ref_cache_rows(&t->problem);
     if (cache.stored == cache.size && from < to)
         for (uint64_t at = row * (uint64_t)from; at < cache.size; at += head)
             memset((char *)cache.bytes + at, 0xff, row * (uint64_t)(to - from));

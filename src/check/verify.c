@@ -133,10 +133,15 @@ static uint64_t estimated_work(const trial *t)
                          ? (double)s->k
                          : (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
     double work = 5.0 * fmax(columns, 1) * (double)at_least_one(rows);
+    if (op == OP_MLA_QUERY || op == OP_MLA_VALUES)
+        work = 10.0 * (double)s->num_heads *
+               ((double)s->latent * (double)(s->nope + s->value_dim) +
+                (double)((s->nope + s->n_rope) * s->q_rank));
     if (op == OP_SAMPLE)
         work = 1e6 + 400.0 * (double)rows;
-    if (s->max_seq_len)
-        work = 12.0 * (double)at_least_one(s->num_heads) * (double)at_least_one(s->head_dim) *
+    if (s->max_seq_len && op != OP_MLA_QUERY)
+        work = 12.0 * (double)at_least_one(s->num_heads) *
+               (double)at_least_one(problem_cache_values(s)) *
                (double)at_least_one(longest_span(t));
     return (uint64_t)fmin(work * (double)at_least_one(s->m), (double)(UINT64_C(1) << 62));
 }
@@ -144,6 +149,12 @@ static uint64_t estimated_work(const trial *t)
 static uint64_t grid_size(const trial *t)
 {
     return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
+}
+
+/* The block that has the last element of the first output. */
+static uint64_t last_of_output(const trial *t)
+{
+    return grid_size(t) - 1 - t->instance->family->launch.last_apart;
 }
 
 static void choose(block_choice *c, uint64_t block)
@@ -217,6 +228,7 @@ static block_choice choose_blocks(arena *a, const trial *t, selection which)
     if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;
     choose_with_partners(&c, t, 0);
+    choose_with_partners(&c, t, last_of_output(t));
     if (t->instance->family->launch.block_of_row) {
         choose_at_matrix_ends(&c, t);
     } else if (t->setup.shape.n) {
@@ -298,7 +310,7 @@ static void spoil_next_positions(const device_params *d, const trial *t, arena *
         const trial_param *p = &t->params[i];
         const uint64_t *addresses = p->targets ? p->content.bytes : &d->addresses[i];
         uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
-                                    (uint64_t)t->setup.shape.head_dim);
+                                    (uint64_t)problem_cache_values(&t->setup.shape));
         for (size_t j = 0; j < trial_cache_count(p); j++)
             spoil_position(d->memory, addresses[j], trial_cache(p, j), row, t, j, scratch);
     }
@@ -445,7 +457,7 @@ static bool judge_rows(verifier *v, const trial *t, const device_params *d, size
                        const block_choice *c)
 {
     for (size_t row = 0; !c->count && row < t->sequence_count; row++)
-        for (int64_t head = 0; head < t->setup.shape.num_kv_heads; head++) {
+        for (int64_t head = 0; head < problem_cache_heads(&t->setup.shape); head++) {
             trial_blocks b = trial_row_blocks(t, &t->params[index], row, head);
             if (b.count && !judge_missing(v, t, d, index, c, b.first, b.count))
                 return false;
@@ -457,11 +469,11 @@ static bool judge_rows(verifier *v, const trial *t, const device_params *d, size
 static bool judge_ends(verifier *v, const trial *t, const device_params *d, size_t index,
                        const block_choice *c)
 {
-    uint64_t blocks = trial_output_blocks(&t->params[index]), grid = grid_size(t);
+    uint64_t blocks = trial_output_blocks(&t->params[index]);
     if (!c->count || !blocks)
         return true;
     return (!chosen(c, 0) || judge_missing(v, t, d, index, c, 0, 1)) &&
-           (!chosen(c, grid - 1) || judge_missing(v, t, d, index, c, blocks - 1, 1));
+           (!chosen(c, last_of_output(t)) || judge_missing(v, t, d, index, c, blocks - 1, 1));
 }
 
 /* Some blocks at a time; of a grid of which a part has run, and of caches, those near what is

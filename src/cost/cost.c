@@ -151,7 +151,7 @@ double cost_touched(const instance *in, const param *p)
     const problem_shape *s = &in->shape;
     double values = (double)formula_value(p->values, in, NULL);
     if (p->target_values && p->kind == PARAM_OUT)
-        return (double)(s->m * s->num_kv_heads * s->head_dim);
+        return (double)(s->m * problem_cache_heads(s) * problem_cache_values(s));
     if (p->target_values)
         return values * (double)formula_value(p->target_values, in, NULL);
     if (in->family->op == OP_EMBED_ROWS && p->weights)
@@ -179,7 +179,7 @@ cost_work cost_work_of(arena *a, const instance *in)
         bool may_be_x = f == in->family->activations && work.units > 0;
         /* Each query head goes over its head's cache on its own. */
         if (p->cache && p->kind == PARAM_IN)
-            work.units += values * (double)s->num_heads / (double)s->num_kv_heads;
+            work.units += values * (double)s->num_heads / (double)problem_cache_heads(s);
         else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE &&
                  !may_be_x)
             work.units += values;
@@ -298,9 +298,10 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
         const char *key;
         int64_t value;
     } sizes[] = {
-        { "k", 4096 },         { "n", 14336 },        { "head_dim", 128 },
-        { "num_heads", 32 },   { "num_kv_heads", 8 }, { "max_seq_len", 8192 },
-        { "kv_type", KV_F16 }, { "n_kv", 1024 },      { "n_v", 1024 },
+        { "k", 4096 },         { "n", 14336 },          { "head_dim", 128 },   { "num_heads", 32 },
+        { "num_kv_heads", 8 }, { "max_seq_len", 8192 }, { "kv_type", KV_F16 }, { "n_kv", 1024 },
+        { "n_v", 1024 },       { "latent", 512 },       { "n_rope", 64 },      { "nope", 128 },
+        { "value_dim", 128 },
     };
     instance in = { .family = f };
     for (const key *k = f->keys; k->name; k++)

@@ -19,7 +19,7 @@
 
 #include "ref/reference.h"
 
-enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 256 };
+enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 640 };
 enum { PARTIALS, BEHIND_PARTIALS };
 static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 8, SUMMED_TERMS = 4,
                     STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
@@ -47,6 +47,12 @@ ref_positions ref_attention_positions(const problem *p, uint64_t sequence)
 uint64_t ref_cache_rows(const problem *p)
 {
     return (uint64_t)(p->options.ring ? p->options.ring : p->shape.max_seq_len);
+}
+
+/* Values of a head's result: of latent attention those of a key that are its value. */
+static uint64_t value_dim(const problem_shape *s)
+{
+    return (uint64_t)(s->latent ? s->latent : s->head_dim);
 }
 
 static void scale_down(head_result *r, uint64_t dim, double factor)
@@ -94,15 +100,23 @@ static void add_sink(const problem *p, double sink, double terms, head_result *r
 {
     static const float no_value[MAX_HEAD_DIM];
     if (!(sink <= -HUGE_VAL)) /* a NaN counts */
-        add_positions(r, 1, no_value, (uint64_t)p->shape.head_dim, sink, terms);
+        add_positions(r, 1, no_value, value_dim(&p->shape), sink, terms);
+}
+
+/* Adds a position whose score is minus infinity: 0 times what may be none. */
+static void add_weightless(head_result *r, const float *v, uint64_t dim)
+{
+    for (uint64_t d = 0; d < dim; d++)
+        r->sum[d] += 0 * (double)v[d];
 }
 
 /* Head counts query heads through all sequences. */
 static void attend(const problem *p, uint64_t head, ref_positions positions, head_result *r)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
-    uint64_t kv_head = head % heads * (uint64_t)p->shape.num_kv_heads / heads;
-    uint64_t rows = ref_cache_rows(p), sequence = head / heads, cache = kv_head * rows * dim;
+    uint64_t dim = (uint64_t)problem_cache_values(&p->shape), heads = (uint64_t)p->shape.num_heads;
+    uint64_t kv_head = head % heads * (uint64_t)problem_cache_heads(&p->shape) / heads;
+    uint64_t values = value_dim(&p->shape), rows = ref_cache_rows(p);
+    uint64_t sequence = head / heads, cache = kv_head * rows * dim;
     double scale = p->options.scale > 0 ? p->options.scale : 1 / sqrt((double)dim);
     float q[MAX_HEAD_DIM], k[MAX_HEAD_DIM], v[MAX_HEAD_DIM];
 
@@ -110,7 +124,8 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
     problem_read(p, QUERY, head * dim, dim, q);
     for (uint64_t t = positions.begin; t < positions.end; t++) {
         problem_read_sequence(p, KEYS, sequence, cache + t % rows * dim, dim, k);
-        problem_read_sequence(p, VALUES, sequence, cache + t % rows * dim, dim, v);
+        if (!p->shape.latent)
+            problem_read_sequence(p, VALUES, sequence, cache + t % rows * dim, dim, v);
         double score = 0, terms = 0;
         for (uint64_t d = 0; d < dim; d++) {
             double term = scale * (double)q[d] * (double)k[d];
@@ -122,8 +137,11 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
                 fabs(score) > STRAIGHT_PART * p->options.softcap ? p->options.softcap : fabs(score);
             score = p->options.softcap * tanh(score / p->options.softcap);
         }
+        const float *value = p->shape.latent ? k : v;
         if (!(score <= -HUGE_VAL)) /* a NaN counts */
-            add_positions(r, 1, v, dim, score, terms);
+            add_positions(r, 1, value, values, score, terms);
+        else if (p->shape.latent)
+            add_weightless(r, value, values);
     }
 }
 
@@ -138,7 +156,7 @@ static double magnitude_of(const head_result *r, uint64_t d, double terms, doubl
 static ref_value softmax_value(const head_result *r, uint64_t d)
 {
     if (r->weight <= 0)
-        return (ref_value){ 0, 0 };
+        return (ref_value){ 0 * r->sum[d], 0 };
     double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, UNIT_LOGIT_TERMS);
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
@@ -164,7 +182,7 @@ void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t c
                    ref_value *values)
 {
     (void)output;
-    uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
+    uint64_t dim = value_dim(&p->shape), heads = (uint64_t)p->shape.num_heads;
     uint64_t end = first + count;
     head_result r;
     while (first < end) {

@@ -25,6 +25,10 @@ typedef struct problem_shape {
     int64_t experts, experts_used; /* matrices of which each row of X uses some */
     int64_t n_shared;   /* rows of the matrices of an expert that all rows of X use; 0: none */
     int64_t plane_rows; /* from an expert's matrix to the next one's in a tensor */
+    /* Of latent attention: values of a cache row that are its value, those of it behind them that
+     * turn; of a head of q those that do not, and of its result; columns of the matrix that makes
+     * q, where it comes compressed. */
+    int64_t latent, n_rope, nope, value_dim, q_rank;
 } problem_shape;
 
 /* Rotary position embedding: pairs of a head's first dims values turn by
@@ -96,6 +100,10 @@ typedef struct problem {
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
     bool one_cache;           /* m rows write to one cache, as positions of one sequence */
 } problem;
+
+/* Values of a position's row in a cache, and rows of a position. */
+int64_t problem_cache_values(const problem_shape *s);
+int64_t problem_cache_heads(const problem_shape *s);
 
 /* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
 void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values);
@@ -361,6 +369,25 @@ double ref_rope_temperature(const rope_options *o, uint64_t position);
  * factors where there are. What a kernel must not write (other positions than the rows', and of a
  * row at UINT32_MAX nothing counts) has an infinite magnitude. */
 reference ref_rope_kv_write;
+
+/* Latent attention (MLA of DeepSeek V2, absorbed), H heads, L = latent, R = n_rope, P = nope: from
+ * a row qc [m, H (P + R) + L + R], a head's q being [P, R], or [m, q_rank + L + R], where q is Wq
+ * [H (P + R), q_rank] times the RMS norm of the first q_rank values, by gamma_q
+ *
+ *   q [m, H, L + R]            W[h] [L, P] times a head's first P values, and the RoPE of its R
+ *   c [., max_seq_len, L + R]  at a row's position the RMS norm of the L, by gamma, and the RoPE of
+ *                              the R: caches of m rows or of one sequence, as ref_rope_kv_write's
+ *
+ * Inputs W, Wq where there is one, qc, gamma, gamma_q with Wq, positions, factors where there are.
+ */
+reference ref_mla_query;
+
+/* o[m,h,l] = sum over t of softmax_t(q[m,h] . c[t] * scale) c[t,l], l < latent; inputs q [m, H, L +
+ * R], the caches c of m sequences: ref_attention with one cache for all heads and values that are
+ * the first ones of the keys. A position of weight 0 still makes NaN of what is infinite there. */
+
+/* y[m,h,d] = sum over l of W[h,d,l] o[m,h,l]; inputs W [H * value_dim, latent], o. */
+reference ref_mla_values;
 
 /* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), and random
  * factors such that divide. */

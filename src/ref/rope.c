@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ref/reference.h"
+#include "ref/rope.h"
 
 enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE, MAX_HEAD_DIM = 256 };
 enum { QKV, POSITIONS, FIRST_OPTIONAL };
@@ -62,9 +63,21 @@ double ref_rope_temperature(const rope_options *o, uint64_t position)
     return 1 + o->temperature_scale * log(1 + floor((double)position / o->temperature_length));
 }
 
-static uint32_t position_of(const problem *p, uint64_t row)
+static uint32_t position_of(const problem *p, unsigned positions, uint64_t row)
 {
-    return ((const uint32_t *)p->inputs[POSITIONS])[row];
+    return ((const uint32_t *)p->inputs[positions])[row];
+}
+
+bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t cache_row,
+                uint64_t *row)
+{
+    uint64_t end = p->one_cache ? (uint64_t)p->shape.m : cache + 1, rows = ref_cache_rows(p);
+    for (*row = p->one_cache ? 0 : cache; *row < end; ++*row) {
+        uint32_t position = position_of(p, positions, *row);
+        if (position < (uint64_t)p->shape.max_seq_len && position % rows == cache_row)
+            return true;
+    }
+    return false;
 }
 
 /* A head by its RMS norm, in place. */
@@ -89,18 +102,19 @@ static double divisor_of(const problem *p, uint64_t pair)
     return (double)divisor;
 }
 
-static void turn_pair(const problem *p, uint64_t pair, uint64_t position, const double *x,
-                      ref_value *values)
+void ref_turn_pair(const rope_options *o, uint64_t pair, double divisor, uint64_t position,
+                   ref_value *values)
 {
-    const rope_options *o = &p->options.rope;
     bool norm = o->style == ROPE_NORM;
-    uint64_t a = norm ? 2 * pair : pair, b = norm ? a + 1 : pair + (uint64_t)o->dims / 2;
-    rope_angle by = ref_rope_angle(o, pair, divisor_of(p, pair), position);
+    uint64_t first = norm ? 2 * pair : pair;
+    uint64_t second = norm ? first + 1 : pair + (uint64_t)o->dims / 2;
+    rope_angle by = ref_rope_angle(o, pair, divisor, position);
     double exact = o->factors ? EXACT_DIVIDED_POSITIONS : EXACT_POSITIONS;
     double error = fmax(1, (double)position / exact) * hypot(by.cos, by.sin);
-    double size = (fabs(x[a]) + fabs(x[b])) * error;
-    values[a] = (ref_value){ x[a] * by.cos - x[b] * by.sin, size };
-    values[b] = (ref_value){ x[a] * by.sin + x[b] * by.cos, size };
+    ref_value a = values[first], b = values[second];
+    double size = (a.magnitude + b.magnitude) * error;
+    values[first] = (ref_value){ a.value * by.cos - b.value * by.sin, size };
+    values[second] = (ref_value){ a.value * by.sin + b.value * by.cos, size };
 }
 
 /* A head of q (output 0) or k, as it leaves the kernel. */
@@ -113,7 +127,7 @@ static void turn_head(const problem *p, unsigned output, uint64_t position, doub
     for (int64_t d = 0; d < p->shape.head_dim; d++)
         values[d] = (ref_value){ x[d], fabs(x[d]) };
     for (uint64_t pair = 0; o->style != ROPE_NONE && pair < (uint64_t)o->dims / 2; pair++)
-        turn_pair(p, pair, position, x, values);
+        ref_turn_pair(o, pair, divisor_of(p, pair), position, values);
     double temperature = output == OUTPUT_Q ? ref_rope_temperature(o, position) : 1;
     for (int64_t d = 0; d < p->shape.head_dim; d++) {
         values[d].value *= temperature;
@@ -131,7 +145,7 @@ static head_place place_in_q(const problem *p, uint64_t number)
 {
     uint64_t heads = (uint64_t)p->shape.num_heads;
     head_place at = { true, number / heads, number % heads };
-    at.written = position_of(p, at.row) != UINT32_MAX;
+    at.written = position_of(p, POSITIONS, at.row) != UINT32_MAX;
     return at;
 }
 
@@ -141,14 +155,7 @@ static head_place place_in_cache(const problem *p, unsigned output, uint64_t num
     uint64_t rows = ref_cache_rows(p), cache_row = number % rows;
     uint64_t kv_head = number / rows % kv_heads, cache = number / rows / kv_heads;
     head_place at = { .head = heads + (output == OUTPUT_V ? kv_heads : 0) + kv_head };
-    uint64_t end = p->one_cache ? (uint64_t)p->shape.m : cache + 1;
-    for (at.row = p->one_cache ? 0 : cache; at.row < end; at.row++) {
-        uint32_t position = position_of(p, at.row);
-        if (position < (uint64_t)p->shape.max_seq_len && position % rows == cache_row) {
-            at.written = true;
-            break;
-        }
-    }
+    at.written = ref_row_at(p, POSITIONS, cache, cache_row, &at.row);
     return at;
 }
 
@@ -178,7 +185,7 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
         values[d] = (ref_value){ x[d], 0 };
     }
     if (output == OUTPUT_Q || output == OUTPUT_K)
-        turn_head(p, output, position_of(p, at.row), x, values);
+        turn_head(p, output, position_of(p, POSITIONS, at.row), x, values);
 }
 
 void ref_rope_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,

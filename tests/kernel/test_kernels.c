@@ -487,7 +487,7 @@ static void equals_golden_data(arena *a, const subject *s)
 
 static bool is_no_attention(const family *f)
 {
-    return !has_key(f, "head_dim");
+    return !has_key(f, "head_dim") && !has_key(f, "latent");
 }
 
 int main(void)

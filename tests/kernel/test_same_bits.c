@@ -12,7 +12,8 @@ enum { ROWS = 8, SM_COUNT = 3 };
 /* Products that do; other families' own tests have theirs. */
 static bool promises_same_bits(const family *f)
 {
-    return f->same_bits && family_key(f, "weights") && f->activations == FORMAT_F32;
+    return f->same_bits && family_key(f, "weights") && family_key(f, "k") &&
+           f->activations == FORMAT_F32;
 }
 
 /* All rows of X in one launch of a block of each number of SMs: what the others are compared with.

@@ -1,0 +1,52 @@
+/* The keys of latent attention: its query, attention and values. */
+#ifndef PTXGEN_GEN_MLA_KEYS_H
+#define PTXGEN_GEN_MLA_KEYS_H
+
+#include "family/family.h"
+
+enum { MLA_MOST_LATENT = 512, MLA_MOST_ROPE = 128 };
+
+#define KEY_MLA_HEADS                                                                       \
+    {                                                                                       \
+        .name = "num_heads", .summary = "query heads", .field = KEY_FIELD(shape.num_heads), \
+        .min = 1, .max = 1024, .required = true, .tag = "h"                                 \
+    }
+#define KEY_MLA_LATENT                                                                          \
+    {                                                                                           \
+        .name = "latent", .summary = "values of a cache row that do not turn",                  \
+        .field = KEY_FIELD(shape.latent), .min = 32, .max = MLA_MOST_LATENT, .multiple_of = 32, \
+        .required = true, .tag = "l"                                                            \
+    }
+#define KEY_MLA_ROPE                                                                          \
+    {                                                                                         \
+        .name = "n_rope", .summary = "values behind them that do",                            \
+        .field = KEY_FIELD(shape.n_rope), .min = 32, .max = MLA_MOST_ROPE, .multiple_of = 32, \
+        .required = true, .tag = "r"                                                          \
+    }
+#define KEY_MLA_KV_TYPE                                                                     \
+    {                                                                                       \
+        .name = "kv_type", .summary = "elements of the cache", .field = KEY_FIELD(kv_type), \
+        .choices = kv_type_choices                                                          \
+    }
+#define KEY_MLA_MAX_SEQ_LEN                                                                  \
+    {                                                                                        \
+        .name = "max_seq_len", .summary = "positions the cache has room for",                \
+        .field = KEY_FIELD(shape.max_seq_len), .min = 1, .max = INT32_MAX, .required = true, \
+        .tag = "s"                                                                           \
+    }
+/* Rows that a block has at once. */
+#define KEY_MLA_ROWS                                                                               \
+    {                                                                                              \
+        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, .max = MAX_VECTORS, \
+        .def = 1, .tag = "m"                                                                       \
+    }
+
+/* The address of each row's cache [max_seq_len, latent + n_rope]. */
+#define MLA_CACHES(how)                                                                      \
+    {                                                                                        \
+        .name = "c", .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,       \
+        .cache = true, .target = FORMAT_F32, .target_values = "max_seq_len*(latent+n_rope)", \
+        .unit = "latent+n_rope"                                                              \
+    }
+
+#endif

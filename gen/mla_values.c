@@ -1,0 +1,98 @@
+/* What becomes of latent attention's result: a head's values' matrix times its sum of latents, a
+ * warp a row, nothing rounded. o is [m, H, L], W [H * value_dim, L], y [m, H, value_dim]. */
+#include "gen/blocks/row_products.h"
+#include "gen/mla_keys.h"
+
+enum { WARPS = 8 };
+
+static void build(ptx *p, const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    format f = instance_weights(in);
+    unsigned rows = (unsigned)(s->num_heads * s->value_dim);
+    unsigned latent_bytes = (unsigned)s->latent * F32_BYTES;
+    row_products r = row_products_new(f, (unsigned)s->latent, (unsigned)s->m, imm(U64, 0),
+                                      (unsigned)s->num_heads * latent_bytes);
+    val warp = mad(p, ctaid_x(p), imm(U32, WARPS), warp_id(p));
+    val row =
+        named(p, "row", mad(p, warp, imm(U32, row_products_rows(&r)), row_products_own(p, &r)));
+    val own = min(p, row, rows - 1), head = named(p, "head", div(p, own, s->value_dim));
+    val sums[MAX_VECTORS];
+    r.x = mad_wide(p, head, latent_bytes, parameter(p, "o"));
+    row_products_of(
+        p, &r, mad_wide(p, own, (unsigned)format_bytes(f, (uint64_t)s->latent), parameter(p, "w")),
+        sums);
+    val at = mad_wide(p, row, F32_BYTES, parameter(p, "y"));
+    PTX_IF (p, bit_and(p, lt(p, row, rows), row_products_first(p, &r)))
+        for (unsigned v = 0; v < s->m; v++)
+            st_global(p, F32, at, (int64_t)v * rows * F32_BYTES, sums[v]);
+}
+
+static int64_t block_rows(const instance *in)
+{
+    row_products r =
+        row_products_new(instance_weights(in), (unsigned)in->shape.latent, 1, (val){ 0 }, 0);
+    return WARPS * row_products_rows(&r);
+}
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    enum { UNIT = 32 };
+    long long latent = in->shape.latent;
+    if (latent % UNIT == 0)
+        return NULL;
+    *blamed = "latent";
+    return arena_format(a, "latent = %lld is not a multiple of %d; the next one is %lld", latent,
+                        UNIT, (latent / UNIT + 1) * UNIT);
+}
+
+static const derived_size sizes[] = {
+    { "block_rows", block_rows, "rows of a block: a warp has one, or several short ones" },
+    { NULL, NULL, NULL },
+};
+
+const family mla_values = {
+    .name = "mla_values",
+    .summary = "the values' matrix times what latent attention gives, a warp a row",
+    .computes = "y[m,h] = W[h] o[m,h]",
+    .op = OP_MLA_VALUES,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            { .name = "weights",
+              .summary = "format of W",
+              .field = KEY_FIELD(weights),
+              .required = true,
+              .choices = weights_choices },
+            KEY_MLA_HEADS,
+            { .name = "latent",
+              .summary = "columns of W",
+              .field = KEY_FIELD(shape.latent),
+              .min = 32,
+              .max = MLA_MOST_LATENT,
+              .of_weights = true,
+              .required = true,
+              .tag = "l" },
+            { .name = "value_dim",
+              .summary = "rows of W a head",
+              .field = KEY_FIELD(shape.value_dim),
+              .min = 1,
+              .max = 1024,
+              .required = true,
+              .tag = "d" },
+            KEY_MLA_ROWS,
+            KEY_END,
+        },
+    .params = (const param[]){ OUT(F32, y, "m*num_heads*value_dim", 4),
+                               WEIGHTS(w, "num_heads*value_dim*latent"),
+                               IN(F32, o, "m*num_heads*latent", 16), PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "ceil_div(num_heads*value_dim, block_rows)" },
+                .sizes = sizes,
+                .registers = 128 },
+    .check = check,
+    .build = build,
+    .reference = ref_mla_values,
+    .tolerance = 5e-7,
+};

@@ -1,0 +1,191 @@
+/* Latent attention (DeepSeek-AI, "DeepSeek-V2", section 2.1), absorbed: the product of q with the
+ * keys' matrix and that of the result with the values' one stand outside, so that attention is over
+ * the latents themselves.
+ *
+ * A product's magnitude is the sum of its absolute terms, each by the magnitude of its x: what is
+ * multiplied may be a product itself. An RMS norm's factor has errors of its own: NORM_MAGNITUDE.
+ */
+#include <math.h>
+
+#include "ref/reference.h"
+#include "ref/rope.h"
+
+enum { OUTPUT_Q, OUTPUT_CACHE };
+enum { MOST_ROPE = 256, MOST_LATENT = 1024, MOST_NOPE = 1024, MOST_RANK = 16384 };
+enum { NORM_MAGNITUDE = 3 };
+
+/* What products below the least normal float lose, as in gemv.c. */
+static double lost(double value)
+{
+    return value != 0 ? 0x1p-150 / 2e-7 : 0;
+}
+
+/* The inputs by their numbers. */
+typedef struct query_inputs {
+    unsigned w, wq, qc, gamma, gamma_q, positions, factors;
+} query_inputs;
+
+static query_inputs inputs_of(const problem *p)
+{
+    unsigned rank = p->shape.q_rank > 0;
+    return (query_inputs){ .w = 0,
+                           .wq = 1,
+                           .qc = 1 + rank,
+                           .gamma = 2 + rank,
+                           .gamma_q = 3 + rank,
+                           .positions = 3 + 2 * rank,
+                           .factors = 4 + 2 * rank };
+}
+
+static uint64_t row_values(const problem_shape *s)
+{
+    int64_t q = s->q_rank ? s->q_rank : s->num_heads * (s->nope + s->n_rope);
+    return (uint64_t)(q + s->latent + s->n_rope);
+}
+
+/* RMS-normed values of a row of qc, from first on. */
+static void read_normed(const problem *p, uint64_t row, uint64_t first, uint64_t count,
+                        unsigned gamma, ref_value *values)
+{
+    float x[MOST_RANK], weights[MOST_RANK];
+    double squares = 0;
+    problem_read(p, inputs_of(p).qc, row * row_values(&p->shape) + first, count, x);
+    problem_read(p, gamma, 0, count, weights);
+    for (uint64_t i = 0; i < count; i++)
+        squares += (double)x[i] * (double)x[i];
+    double factor = 1 / sqrt(squares / (double)count + p->options.epsilon);
+    for (uint64_t i = 0; i < count; i++) {
+        double value = (double)x[i] * factor * (double)weights[i];
+        values[i] = (ref_value){ value, NORM_MAGNITUDE * fabs(value) + lost(value) };
+    }
+}
+
+/* A row of the matrix that is this input, times x. */
+static ref_value times_row(const problem *p, unsigned matrix, uint64_t row, uint64_t columns,
+                           const ref_value *x)
+{
+    float w[MOST_RANK];
+    ref_value sum = { 0, 0 };
+    problem_read(p, matrix, row * columns, columns, w);
+    for (uint64_t i = 0; i < columns; i++) {
+        double term = (double)w[i] * x[i].value;
+        sum.value += term;
+        sum.magnitude += fabs((double)w[i]) * x[i].magnitude + lost(term);
+    }
+    return sum;
+}
+
+/* Values first .. first + count - 1 of a head of q as it comes. */
+static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first, uint64_t count,
+                   ref_value *values)
+{
+    const problem_shape *s = &p->shape;
+    uint64_t start = head * (uint64_t)(s->nope + s->n_rope) + first;
+    float q[MOST_NOPE];
+    ref_value x[MOST_RANK];
+    if (s->q_rank) {
+        uint64_t rank = (uint64_t)s->q_rank;
+        read_normed(p, row, 0, rank, inputs_of(p).gamma_q, x);
+        for (uint64_t i = 0; i < count; i++)
+            values[i] = times_row(p, inputs_of(p).wq, start + i, rank, x);
+        return;
+    }
+    problem_read(p, inputs_of(p).qc, row * row_values(s) + start, count, q);
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = (ref_value){ (double)q[i], fabs((double)q[i]) };
+}
+
+static void turn(const problem *p, uint64_t row, ref_value *values)
+{
+    rope_options o = p->options.rope;
+    o.dims = p->shape.n_rope;
+    uint32_t position = ((const uint32_t *)p->inputs[inputs_of(p).positions])[row];
+    for (uint64_t pair = 0; o.style != ROPE_NONE && pair < (uint64_t)o.dims / 2; pair++) {
+        float divisor = 1;
+        if (o.factors)
+            problem_read(p, inputs_of(p).factors, pair, 1, &divisor);
+        ref_turn_pair(&o, pair, (double)divisor, position, values);
+    }
+}
+
+/* A head of q' or a cache's row, by values from first on: the first of its latents that are
+ * wanted, or all that turn. */
+static void head_of_q(const problem *p, uint64_t number, uint64_t first, uint64_t end,
+                      ref_value *values)
+{
+    const problem_shape *s = &p->shape;
+    uint64_t latent = (uint64_t)s->latent, nope = (uint64_t)s->nope;
+    uint64_t row = number / (uint64_t)s->num_heads, head = number % (uint64_t)s->num_heads;
+    uint32_t position = ((const uint32_t *)p->inputs[inputs_of(p).positions])[row];
+    ref_value x[MOST_NOPE];
+    double temperature = ref_rope_temperature(&p->options.rope, position);
+    if (first < latent)
+        read_q(p, row, head, 0, nope, x);
+    for (uint64_t l = first; l < end && l < latent; l++)
+        values[l] = times_row(p, inputs_of(p).w, head * latent + l, nope, x);
+    if (end > latent) {
+        read_q(p, row, head, nope, (uint64_t)s->n_rope, values + latent);
+        turn(p, row, values + latent);
+    }
+    for (uint64_t i = first; i < end; i++) {
+        values[i].value *= temperature;
+        values[i].magnitude *= temperature;
+        if (position == UINT32_MAX)
+            values[i] = (ref_value){ 0, HUGE_VAL };
+    }
+}
+
+static void row_of_cache(const problem *p, uint64_t number, ref_value *values)
+{
+    const problem_shape *s = &p->shape;
+    uint64_t latent = (uint64_t)s->latent, turned = (uint64_t)s->n_rope, row;
+    uint64_t longest = (uint64_t)s->max_seq_len;
+    for (uint64_t i = 0; i < latent + turned; i++)
+        values[i] = (ref_value){ 0, HUGE_VAL };
+    if (!ref_row_at(p, inputs_of(p).positions, number / longest, number % longest, &row))
+        return;
+    uint64_t first = row_values(s) - latent - turned;
+    read_normed(p, row, first, latent, inputs_of(p).gamma, values);
+    float x[MOST_ROPE];
+    problem_read(p, inputs_of(p).qc, row * row_values(s) + first + latent, turned, x);
+    for (uint64_t i = 0; i < turned; i++)
+        values[latent + i] = (ref_value){ (double)x[i], fabs((double)x[i]) };
+    turn(p, row, values + latent);
+}
+
+void ref_mla_query(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                   ref_value *values)
+{
+    uint64_t width = (uint64_t)problem_cache_values(&p->shape), end = first + count;
+    ref_value all[MOST_LATENT + MOST_ROPE];
+    while (first < end) {
+        uint64_t number = first / width, from = first % width;
+        uint64_t left = width - from, run = left < end - first ? left : end - first;
+        if (output == OUTPUT_Q)
+            head_of_q(p, number, from, from + run, all);
+        else
+            row_of_cache(p, number, all);
+        for (uint64_t i = 0; i < run; i++)
+            *values++ = all[from + i];
+        first += run;
+    }
+}
+
+void ref_mla_values(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                    ref_value *values)
+{
+    enum { W, O };
+    (void)output;
+    uint64_t latent = (uint64_t)p->shape.latent, rows = (uint64_t)p->shape.value_dim;
+    uint64_t heads = (uint64_t)p->shape.num_heads;
+    float o[MOST_LATENT];
+    ref_value x[MOST_LATENT];
+    for (uint64_t at = first; at < first + count; at++) {
+        if (at == first || at % rows == 0) {
+            problem_read(p, O, at / rows * latent, latent, o);
+            for (uint64_t i = 0; i < latent; i++)
+                x[i] = (ref_value){ (double)o[i], fabs((double)o[i]) };
+        }
+        *values++ = times_row(p, W, at % (rows * heads), latent, x);
+    }
+}

@@ -1,0 +1,246 @@
+/* Latent attention on every device: its query, attention and values.
+ *
+ * The reference has one cache row as key and value of all heads: what must not depend on how heads
+ * are spread over blocks and a row over lanes is tried with numbers of heads and widths that leave
+ * lanes, sets of heads and blocks without work.
+ */
+#include <string.h>
+
+#include "test.h"
+#include "kernel/suite.h"
+
+enum { LONGEST = 40, ROWS = 4, KV_TYPES = 4, CHUNK = 32 };
+
+static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
+
+/* A small instance of any of the families: keys that it does not have are left out. */
+static instance make(arena *a, const subject *s, int rows, const char *options)
+{
+    const char *sizes = arena_format(a, "%s latent=256 n_rope=32 nope=256 value_dim=5 m=%d %s",
+                                     s->weights, rows, options);
+    const char *heads = strstr(options, "num_heads") ? "" : "num_heads=3";
+    const char *longest = strstr(options, "max_seq_len") ? "" : "max_seq_len=40";
+    const char *text = arena_format(a, "%s %s chunk_size=%d %s", heads, longest, CHUNK, sizes);
+    instance in;
+    assert_true(suite_instance(a, s->family, suite_known_keys(a, s->family, text), &in));
+    return in;
+}
+
+static void run(arena *a, const subject *s, const instance *in, const trial *t)
+{
+    kernel k = suite_kernel(a, in);
+    expect_right(suite_run(a, s->device, &k, t, NULL, NULL));
+}
+
+static void run_at(const subject *s, int rows, const char *options, const int64_t *lengths,
+                   size_t count)
+{
+    arena *a = arena_new();
+    instance in = make(a, s, rows, options);
+    trial_setup setup = suite_setup(&in, s->device);
+    trial t = trial_prepare(a, &in, &setup);
+    for (size_t i = 0; i < count; i++) {
+        trial_shorten(&t, lengths[i]);
+        run(a, s, &in, &t);
+    }
+    arena_free(a);
+}
+
+static bool is(const subject *s, operation op)
+{
+    return s->family->op == op;
+}
+
+/* Of the families with weights, what has all of their formats; one format is enough elsewhere. */
+static bool is_first_format(const subject *s)
+{
+    return !*s->weights || strstr(s->weights, "q4_0");
+}
+
+static void is_right_for_every_format(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { LONGEST, 1 };
+    const char *rank =
+        arena_format(a, "q_rank=256 weights_q=%s", *s->weights ? strchr(s->weights, '=') + 1 : "");
+    run_at(s, 1, "", lengths, 1);
+    if (is(s, OP_MLA_QUERY))
+        run_at(s, 3, rank, lengths, 2);
+    else
+        run_at(s, 3, "", lengths, 2);
+}
+
+/* Positions at the cache's end and behind it, of rows with caches of their own and of one. */
+static void leaves_what_it_must_not_write(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { LONGEST + 1, LONGEST, 2, 1, 0 };
+    if (!is(s, OP_MLA_QUERY) || !is_first_format(s))
+        return;
+    for (int i = 0; i < 2 * KV_TYPES; i++) {
+        instance in = make(a, s, ROWS, arena_format(a, "kv_type=%s", kv_types[i / 2]));
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.one_cache = i % 2;
+        trial t = trial_prepare(a, &in, &setup);
+        for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) {
+            trial_shorten(&t, lengths[j]);
+            run(a, s, &in, &t);
+        }
+    }
+}
+
+static void turns_as_rope_kv_write_does(arena *a, const subject *s)
+{
+    static const char *const options[] = {
+        "rope=neox",
+        "rope=none",
+        "n_rope=64 rope=norm rope_base=500000",
+        "n_rope=128 rope=neox rope_factors=divide",
+        "n_rope=64 rope_scaling=yarn rope_factor=40 rope_original_context=16 rope_magnitude=1.1",
+        "rope=neox temperature_length=8 temperature_scale=0.1 q_rank=64",
+    };
+    static const int64_t lengths[] = { LONGEST, LONGEST / 2 };
+    (void)a;
+    if (!is(s, OP_MLA_QUERY) || !is_first_format(s))
+        return;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        run_at(s, 3, options[i], lengths, 2);
+}
+
+/* Sets of 1 to 8 heads, one or two of them in a block, and rows that leave lanes without a value.
+ */
+static void is_right_for_heads_and_widths(arena *a, const subject *s)
+{
+    static const int heads[] = { 1, 2, 3, 4, 5, 8, 9, 16, 20 };
+    static const int latents[] = { 32, 64, 96, 128, 160, 256, 288, 416, 512 };
+    static const int64_t lengths[] = { LONGEST, 3 };
+    if (!is(s, OP_MLA_ATTENTION))
+        return;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        for (size_t j = 0; j < 2; j++) {
+            size_t k = (i + 4 * j) % (sizeof latents / sizeof *latents);
+            run_at(s, 2,
+                   arena_format(a, "num_heads=%d latent=%d n_rope=%d kv_type=%s scale=0.2",
+                                heads[i], latents[k], j ? 32 : 64, kv_types[(i + j) % KV_TYPES]),
+                   lengths, 2);
+        }
+}
+
+static void is_right_at_the_borders_of_chunks(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { 2 * CHUNK + 17,
+                                       2 * CHUNK + 1,
+                                       2 * CHUNK,
+                                       2 * CHUNK - 1,
+                                       CHUNK + 16,
+                                       CHUNK + 1,
+                                       CHUNK,
+                                       CHUNK - 1,
+                                       17,
+                                       16,
+                                       15,
+                                       0 };
+    (void)a;
+    if (is(s, OP_MLA_ATTENTION))
+        run_at(s, 4, "latent=64 max_seq_len=81", lengths, sizeof lengths / sizeof *lengths);
+}
+
+static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
+{
+    if (!is_first_format(s))
+        return;
+    for (fill_kind kind = 0; kind < FILL_KINDS; kind++) {
+        instance in =
+            make(a, s, 2, arena_format(a, "latent=64 kv_type=%s", kv_types[kind % KV_TYPES]));
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.kind = kind;
+        trial t = trial_prepare(a, &in, &setup);
+        run(a, s, &in, &t);
+    }
+}
+
+/* A NaN or an infinity in any input shows in all that depends on it, and in nothing else. */
+static void what_is_no_number_shows(arena *a, const subject *s)
+{
+    if (!is_first_format(s))
+        return;
+    for (int type = 0; type < KV_TYPES; type++) {
+        instance in = make(a, s, 2, arena_format(a, "kv_type=%s q_rank=64", kv_types[type]));
+        for (unsigned i = 0; i < 2 * trial_input_count(a, &in); i++) {
+            trial_setup setup = suite_setup(&in, s->device);
+            setup.spoiled = i % 2 ? WITH_NAN : WITH_INFINITY;
+            setup.spoiled_input = i / 2;
+            trial t = trial_prepare(a, &in, &setup);
+            run(a, s, &in, &t);
+        }
+    }
+}
+
+/* Makes a trial's only row that one of another trial: inputs with a part a row, and caches. */
+static void take_row(trial *one, const trial *all, uint64_t row)
+{
+    uint64_t rows = (uint64_t)all->setup.shape.m;
+    trial_shorten_each(one, all->seq_lens + row);
+    for (size_t i = 0; i < one->param_count; i++) {
+        trial_param *to = &one->params[i];
+        const trial_param *from = &all->params[i];
+        if (to->param.kind != PARAM_IN)
+            continue;
+        bool has_rows =
+            from->size == rows * to->size && strstr(to->param.values, "m*") == to->param.values;
+        if (to->param.cache)
+            memcpy(trial_cache(to, 0).bytes, trial_cache(from, row).bytes, trial_cache(to, 0).size);
+        else
+            memcpy(to->content.bytes,
+                   (const char *)from->content.bytes +
+                       (has_rows || to->param.format == FORMAT_U32 ? row * to->size : 0),
+                   to->size);
+    }
+}
+
+static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject *s)
+{
+    static const int64_t sm_counts[] = { 1, 2, 132 };
+    static const char *const options[] = { "kv_type=f16", "kv_type=q8_0 q_rank=64" };
+    if (!is_first_format(s))
+        return;
+    for (int i = 0; i < 2; i++) {
+        const char *text = arena_format(a, "max_seq_len=90 %s", options[i]);
+        const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
+        instance many = make(a, s, ROWS, text), single = make(a, s, 1, text);
+        kernel many_kernel = suite_kernel(a, &many), single_kernel = suite_kernel(a, &single);
+        trial_setup setup = suite_setup(&many, s->device);
+        trial t = trial_prepare(a, &many, &setup);
+        expect_right(suite_launch_all(a, s->device, &many_kernel, &t, all));
+        for (uint64_t row = 0; row < ROWS; row++) {
+            trial_setup one = suite_setup(&single, s->device);
+            one.sm_count = sm_counts[row % 3];
+            trial u = trial_prepare(a, &single, &one);
+            take_row(&u, &t, row);
+            expect_right(suite_launch_all(a, s->device, &single_kernel, &u, alone));
+            for (size_t p = 0; p < u.param_count && u.params[p].param.kind == PARAM_OUT; p++) {
+                uint64_t bytes = u.params[p].targets ? u.params[p].targets->size : u.params[p].size;
+                assert_memory_equal((const char *)all[p] + row * bytes, alone[p], bytes);
+            }
+        }
+    }
+}
+
+static bool is_mla(const family *f)
+{
+    return f->op == OP_MLA_QUERY || f->op == OP_MLA_ATTENTION || f->op == OP_MLA_VALUES;
+}
+
+int main(void)
+{
+    static const suite_check checks[] = {
+        { "is_right_for_every_format", is_right_for_every_format, NULL, false },
+        { "leaves_what_it_must_not_write", leaves_what_it_must_not_write, NULL, false },
+        { "turns_as_rope_kv_write_does", turns_as_rope_kv_write_does, NULL, false },
+        { "is_right_for_heads_and_widths", is_right_for_heads_and_widths, NULL, false },
+        { "is_right_at_the_borders_of_chunks", is_right_at_the_borders_of_chunks, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
+        { "rows_do_not_depend_on_others_nor_on_the_grid",
+          rows_do_not_depend_on_others_nor_on_the_grid, NULL, false },
+    };
+    return suite_main(is_mla, checks, sizeof checks / sizeof *checks);
+}
