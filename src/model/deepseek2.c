@@ -29,8 +29,8 @@ static void read_heads(model_reader *r)
     d->q_rank = model_number(r, "attention.q_lora_rank", 0, 0);
     model_require_same(r, "attention.head_count_kv", 1, "there is one row for all heads");
     model_require_same(r, "attention.key_length", d->latent + dims,
-                       "which is kv_lora_rank + rope.dimension_count");
-    model_require_same(r, "attention.value_length", d->latent, "which is kv_lora_rank");
+                       "it is kv_lora_rank + rope.dimension_count");
+    model_require_same(r, "attention.value_length", d->latent, "it is kv_lora_rank");
     if (dims >= d->head_dim)
         model_error(r, DIAG_BAD_MODEL_KEY,
                     "deepseek2.rope.dimension_count = %lld leaves nothing of %s = %lld that does "

@@ -155,6 +155,7 @@ static void read_layers(reader *r, const setting *s, const entry *e)
     value_list layers = { 0 };
     key k = { .name = "layer", .max = d->layers - 1 };
     values_read(r->arena, &k, e, &layers, r->diags);
+    r->damaged |= !layers.count;
     for (size_t i = 0; i < layers.count; i++)
         set[layers.items[i].numbers[0]] = 1;
 }

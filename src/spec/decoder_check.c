@@ -46,7 +46,10 @@ static void check_rope(const reader *r)
             diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, names[i]),
                        "%s = %lld is more than head_dim = %lld", names[i],
                        (long long)d->rope[i].dims, (long long)d->head_dim);
-    if (d->latent && d->rope[0].dims == d->head_dim)
+    if (d->latent && d->rope[0].style == ROPE_NONE)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope"),
+                   "rope = none does not go with latent, whose last values of a head turn");
+    else if (d->latent && d->rope[0].dims == d->head_dim)
         diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope_dims"),
                    "rope_dims = %lld is all of head_dim; with latent only the last values of a "
                    "head turn, 64 of 192, say",

@@ -420,7 +420,7 @@ const setting decoder_settings[] = {
     { .key = { .name = "weights",
                .choices = weights_choices,
                .required = true,
-               .summary = "format of all matrices" },
+               .summary = "format of all matrices but routers, which are f32" },
       .kind = SETTING_WEIGHTS },
     { .key = { .name = "weights.TENSOR", .summary = "that of one, or of some of its layers" },
       .kind = SETTING_FORMATS,
