@@ -17,6 +17,8 @@ const real_range scale_range = { .max = 1e6, .def_text = "1/sqrt(d)" };
 #define LEAST_SOFTCAP 1e-3
 const real_range softcap_range = { .max = 1e6, .def_text = "none" };
 
+const choice sinks_choices[] = { { "none", "" }, { "add", "_sinks" }, { NULL, NULL } };
+
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
     if (in->options.softcap > 0 && in->options.softcap < LEAST_SOFTCAP) {
@@ -110,6 +112,7 @@ static const param one_sequence[] = {
     IN(F32, q, "num_heads*head_dim", 16),
     KV_CACHE(k),
     KV_CACHE(v),
+    SINKS,
     { .name = "seq_len", .kind = PARAM_SEQ_LEN },
     PARAM_END,
 };
@@ -122,7 +125,7 @@ const family incremental_attention = {
     .same_bits = true,
     .activations = FORMAT_F32,
     .preference = 1,
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQ_LEN, ATTENTION_OPTIONS, KEY_END },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQ_LEN, ATTENTION_OPTIONS, KEY_SINKS, KEY_END },
     .params = one_sequence,
     .launch = { .block = "32", .grid = { "num_heads" }, .registers = 96 },
     .check = check_heads,
@@ -138,8 +141,8 @@ const family multi_warp_attention = {
     .op = OP_ATTENTION,
     .activations = FORMAT_F32,
     .preference = 2,
-    .keys =
-        (const key[]){ ATTENTION_SHAPE, KEY_NUM_WARPS(4), KEY_SEQ_LEN, ATTENTION_OPTIONS, KEY_END },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_NUM_WARPS(4), KEY_SEQ_LEN, ATTENTION_OPTIONS,
+                           KEY_SINKS, KEY_END },
     .params = one_sequence,
     .launch = { .block = "32*num_warps",
                 .grid = { "num_heads" },
@@ -158,13 +161,15 @@ const family batched_incremental_attention = {
     .op = OP_BATCHED_ATTENTION,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, ATTENTION_OPTIONS, KEY_DIMS, KEY_END },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, ATTENTION_OPTIONS, KEY_SINKS, KEY_DIMS,
+                           KEY_END },
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
             IN(F32, q, "m*num_heads*head_dim", 16),
             KV_CACHES(k),
             KV_CACHES(v),
+            SINKS,
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },

@@ -57,6 +57,21 @@
         .field = KEY_FIELD(options.window), .max = INT32_MAX, .zero_is_none = true, .tag = "win" \
     }
 
+/* One more logit of each head's softmax, without a value. */
+#define KEY_SINKS                                                     \
+    {                                                                 \
+        .name = "sinks", .summary = "logits of heads, without value", \
+        .field = KEY_FIELD(options.sinks), .choices = sinks_choices   \
+    }
+#define SINKS IN_WHERE(sinks, F32, sinks, "num_heads", 4)
+
+/* Caches whose rows are used again: position t stands in row t % ring. */
+#define KEY_RING                                                                                \
+    {                                                                                           \
+        .name = "ring", .summary = "rows of a cache: position t in row t % ring",               \
+        .field = KEY_FIELD(options.ring), .max = INT32_MAX, .zero_is_none = true, .tag = "ring" \
+    }
+
 #define KEY_SEQ_LEN                                                           \
     {                                                                         \
         .name = "seq_len", .summary = "a number, or read from device memory", \
@@ -83,6 +98,7 @@
         .field = KEY_FIELD(shape.chunk_size), .min = 32, .max = 1024, .def = 128, .tag = "c" \
     }
 
+extern const choice sinks_choices[];
 extern const real_range scale_range, softcap_range;
 
 /* num_heads is a multiple of num_kv_heads; head_dim fits kv_type. */

@@ -5,7 +5,8 @@
  * Layouts are those of attention.c; partials are [m, num_heads, chunks] rows of head_dim + 4 f32
  * (see blocks/attention.h), where chunks = ceil(max_seq_len / chunk_size) whatever the sequences'
  * lengths are: a row's place depends on nothing that changes. Nothing is written for a chunk
- * without positions, and the merge does not read its row.
+ * without positions, and the merge does not read its row. Sinks are the merge's: chunks know
+ * nothing of them.
  */
 #include "gen/attention_keys.h"
 #include "gen/blocks/attention.h"
@@ -102,11 +103,12 @@ const family flash_decoding_reduce = {
     .same_bits = true,
     .activations = FORMAT_F32,
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_WINDOW,
-                           KEY_DIMS, KEY_END },
+                           KEY_SINKS, KEY_DIMS, KEY_END },
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
             PARTIAL_ROWS(PARAM_IN, PARTIALS),
+            SINKS,
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },

@@ -8,109 +8,17 @@
  * format: of exact_qkv a warp takes a row of one of the matrices, of exact_gate_up the same row of
  * both.
  */
-#include "gen/blocks/gemv.h"
-#include "gen/blocks/unpack.h"
+#include "gen/blocks/exact.h"
 #include "gen/product_keys.h"
-
-enum { LINE_VALUES = 4, AT_ONCE = 2 /* rows, at most */ };
-
-/* Rows of matrices of the same size, one of each, and the vectors they are multiplied with. */
-typedef struct products {
-    const instance *in;
-    const gemv_operands *x;
-    unsigned rows, vectors;
-    format formats[AT_ONCE];
-    val at[AT_ONCE], columns, gamma;
-    var sums[AT_ONCE][MAX_VECTORS], squares[MAX_VECTORS];
-} products;
-
-static void load_floats(ptx *p, val at, unsigned count, val values[UNPACKED])
-{
-    for (unsigned i = 0; i < count; i += LINE_VALUES) {
-        val4 four = ld_const_v4(p, F32, at, i * F32_BYTES);
-        for (unsigned j = 0; j < LINE_VALUES; j++)
-            values[i + j] = four.v[j];
-    }
-}
-
-/* Adds the products of a piece's first count weights: all of them, or of f32 the first line. */
-static void add_piece(ptx *p, products *s, val piece, unsigned count)
-{
-    val w[AT_ONCE][UNPACKED], x[UNPACKED], norm[UNPACKED];
-    val offset = mul_wide(p, piece, UNPACKED * F32_BYTES);
-    for (unsigned r = 0; r < s->rows; r++) {
-        if (count == UNPACKED)
-            unpack_piece(p, s->formats[r], s->at[r], piece, w[r]);
-        else
-            load_floats(p, add(p, s->at[r], offset), count, w[r]);
-    }
-    if (s->in->options.norm)
-        load_floats(p, add(p, s->gamma, offset), count, norm);
-    for (unsigned v = 0; v < s->vectors; v++) {
-        place vector =
-            place_of_vector(p, add(p, s->x->x, offset), s->x->behind, v, s->columns, F32_BYTES);
-        load_floats(p, add(p, vector.base, vector.offset), count, x);
-        for (unsigned i = 0; i < count; i++) {
-            if (s->in->options.norm) {
-                assign(p, s->squares[v], fma(p, x[i], x[i], s->squares[v]));
-                x[i] = mul(p, x[i], norm[i]);
-            }
-            for (unsigned r = 0; r < s->rows; r++)
-                assign(p, s->sums[r][v], fma(p, w[r][i], x[i], s->sums[r][v]));
-        }
-    }
-}
-
-/* Rows of f32 may end with half a piece. */
-static void add_half_piece(ptx *p, products *s)
-{
-    bool known = s->columns.kind == VAL_IMM;
-    for (unsigned r = 0; r < s->rows; r++)
-        if (formats[s->formats[r]].block_bytes != F32_BYTES)
-            return;
-    if (known && s->columns.bits % UNPACKED == 0)
-        return;
-    val alone = eq(p, lane_id(p), 0);
-    PTX_IF (p, alone)
-        PTX_IF (p, known ? imm(PRED, 1) : ne(p, rem(p, s->columns, UNPACKED), 0))
-            add_piece(p, s, div(p, s->columns, UNPACKED), LINE_VALUES);
-}
-
-/* The lane's parts of the rows' products with all vectors: results[rows * vector + row]. */
-static void multiply(ptx *p, products *s, val *results)
-{
-    s->vectors = (unsigned)s->in->shape.m;
-    for (unsigned v = 0; v < s->vectors; v++) {
-        for (unsigned r = 0; r < s->rows; r++)
-            s->sums[r][v] = var_f32(p, 0.0f);
-        if (s->in->options.norm)
-            s->squares[v] = var_f32(p, 0.0f);
-    }
-    ptx_loop_work(p, s->rows * UNPACKED, "weights");
-    PTX_FOR (p, piece, lane_id(p), div(p, s->columns, UNPACKED), 32)
-        add_piece(p, s, piece, UNPACKED);
-    add_half_piece(p, s);
-    for (unsigned v = 0; v < s->vectors; v++) {
-        val factor = { 0 };
-        for (unsigned r = 0; r < s->rows; r++)
-            results[s->rows * v + r] = get(p, s->sums[r][v]);
-        if (s->in->options.norm) {
-            val mean = div(p, warp_sum(p, get(p, s->squares[v])), convert(p, F32, s->columns));
-            factor = rsqrt(p, add(p, mean, (float)s->in->options.epsilon));
-        }
-        for (unsigned r = 0; r < s->rows && s->in->options.norm; r++)
-            results[s->rows * v + r] = mul(p, results[s->rows * v + r], factor);
-    }
-}
 
 static void store_product(ptx *p, const instance *in, const gemv_operands *g, val row)
 {
     val results[MAX_VECTORS];
-    products s = { .in = in, .x = g, .rows = 1, .formats = { instance_weights(in) } };
+    exact s = { .in = in, .x = g, .rows = 1, .formats = { instance_weights(in) } };
     s.columns = dim_k(p, in);
     s.at[0] = gemv_row(p, g, row);
     s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
-    multiply(p, &s, results);
+    exact_multiply(p, &s, results);
     gemv_store_turn(p, g, row, 1, s.vectors, block_sum_spread(p, results, s.vectors, 1));
 }
 
@@ -134,19 +42,14 @@ static void build_qkv(ptx *p, const instance *in)
 
 static void build_gate_up(ptx *p, const instance *in)
 {
-    gemv_operands g[AT_ONCE];
-    val row = named(p, "row", ctaid_x(p)), results[AT_ONCE * MAX_VECTORS];
-    products s = { .in = in, .x = &g[0], .rows = AT_ONCE, .columns = dim_k(p, in) };
-    for (unsigned i = 0; i < AT_ONCE; i++) {
-        instance one = instance_matrix(in, i);
-        g[i] = gemv_of(p, &one, "y", i ? "wu" : "wg", "x");
-        s.formats[i] = instance_weights(&one);
-        s.at[i] = gemv_row(p, &g[i], row);
+    gemv_operands g[EXACT_ROWS];
+    instance matrices[EXACT_ROWS];
+    val row = named(p, "row", ctaid_x(p));
+    for (unsigned i = 0; i < EXACT_ROWS; i++) {
+        matrices[i] = instance_matrix(in, i);
+        g[i] = gemv_of(p, &matrices[i], "y", i ? "wu" : "wg", "x");
     }
-    s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
-    multiply(p, &s, results);
-    gemv_biases biases = gemv_biases_of_row(p, in, row);
-    gemv_store_gated(p, in, &g[0], row, results, &biases);
+    exact_gated_row(p, matrices, g, row, row);
 }
 
 const family gemv = {

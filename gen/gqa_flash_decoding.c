@@ -3,6 +3,12 @@
  * block of a KV head to finish merges the chunks.
  *
  * Layouts are those of attention.c; a partial row is that of blocks/attention.h, [query, chunk].
+ * The gate is [m, num_heads, head_dim], as o.
+ *
+ * With ring = R a cache has R rows a KV head, [num_kv_heads, R, head_dim], and position t stands in
+ * row t % R: of R = 192, positions 180 .. 307 (a window of 128 at length 308) are rows 180 .. 191
+ * and 0 .. 115. Chunks and stretches are those of a cache with max_seq_len rows, and may wrap
+ * around; it is the loads that find the row. So bits are the same as with such a cache.
  *
  * A block takes up to 8 heads, or 4 with long ones; where a KV head has more, they are spread over
  * neighbouring blocks, which find K and V in the L2 cache. Its warps take a stretch of the chunk
@@ -318,6 +324,25 @@ static const choice chunking_choices[] = {
  * positions of a tile of 64 (head_dim = 128). */
 enum { USUAL_CHUNK = 256 };
 
+static const choice gate_choices[] = { { "none", "" }, { "sigmoid", "_gate" }, { NULL, NULL } };
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    long long ring = in->options.ring, window = in->options.window;
+    if (!ring || (window && ring >= window))
+        return check_heads(in, a, blamed);
+    *blamed = "ring";
+    if (!window)
+        return arena_format(a,
+                            "ring = %lld needs a window, of at most as many positions: without one "
+                            "all max_seq_len = %lld count",
+                            ring, (long long)in->shape.max_seq_len);
+    return arena_format(a,
+                        "ring = %lld is less than window = %lld; it needs %lld rows, and m - 1 "
+                        "more where m positions of a sequence are written at once",
+                        ring, window, window);
+}
+
 #define KEY_CHUNKING                                                                      \
     { .name = "chunking",                                                                 \
       .summary = "fixed: bits follow from seq_len",                                       \
@@ -332,6 +357,7 @@ enum { USUAL_CHUNK = 256 };
 static const derived_size sizes[] = {
     { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" },
     { "most_blocks", most_blocks, "the same of a grid: at most chunks, of 128 positions or more" },
+    CACHE_ROWS,
     { NULL, NULL, NULL },
 };
 
@@ -358,16 +384,29 @@ const family gqa_flash_decoding = {
     .same_bits_with = KEY_FIELD(chunking),
     .activations = FORMAT_F32,
     .preference = 10,
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
-                           ATTENTION_OPTIONS, KEY_DIMS, KEY_END },
+    .keys = (const key[]){ ATTENTION_SHAPE,
+                           KEY_SEQUENCES,
+                           KEY_CHUNKS,
+                           KEY_CHUNKING,
+                           ATTENTION_OPTIONS,
+                           KEY_RING,
+                           KEY_SINKS,
+                           { .name = "gate",
+                             .summary = "o by its sigmoid",
+                             .field = KEY_FIELD(options.gate),
+                             .choices = gate_choices },
+                           KEY_DIMS,
+                           KEY_END },
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
             PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),
             COUNTERS(counters, "m*num_heads"),
             IN(F32, q, "m*num_heads*head_dim", 16),
-            KV_CACHES(k),
-            KV_CACHES(v),
+            KV_RINGS(k),
+            KV_RINGS(v),
+            SINKS,
+            IN_WHERE(gate, F32, gate, "m*num_heads*head_dim", 16),
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },
@@ -377,7 +416,7 @@ const family gqa_flash_decoding = {
                 .terms = terms,
                 .sizes = sizes,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
-    .check = check_heads,
+    .check = check,
     .build = build,
     .reference = ref_attention,
     .tolerance = 2e-6,

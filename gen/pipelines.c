@@ -134,19 +134,20 @@ static const family flash_decoding = {
     .name = "flash_decoding",
     .summary = "pipeline: decode attention of m sequences by chunks, then the chunks merged",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
-    .keys =
-        (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS, KEY_END },
-    .steps =
-        (const pipeline_step[]){
-            { .family = "flash_decoding_chunk",
-              .bind = { { "partials", "partials" },
-                        { "q", "q" },
-                        { "k", "k" },
-                        { "v", "v" },
-                        { "seq_lens", "seq_lens" } } },
-            { .family = "flash_decoding_reduce",
-              .bind = { { "o", "o" }, { "partials", "partials" }, { "seq_lens", "seq_lens" } } },
-            { .n = NULL } },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS,
+                           KEY_SINKS, KEY_END },
+    .steps = (const pipeline_step[]){ { .family = "flash_decoding_chunk",
+                                        .bind = { { "partials", "partials" },
+                                                  { "q", "q" },
+                                                  { "k", "k" },
+                                                  { "v", "v" },
+                                                  { "seq_lens", "seq_lens" } } },
+                                      { .family = "flash_decoding_reduce",
+                                        .bind = { { "o", "o" },
+                                                  { "partials", "partials" },
+                                                  { "sinks", "sinks" },
+                                                  { "seq_lens", "seq_lens" } } },
+                                      { .n = NULL } },
     .check = check_flash_decoding,
 };
 

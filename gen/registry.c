@@ -35,11 +35,16 @@
     FAMILY(stream_gemv)                           \
     FAMILY(stream_qkv)                            \
     FAMILY(stream_gate_up)                        \
+    FAMILY(exact_expert_down)                     \
+    FAMILY(stream_expert_down)                    \
+    FAMILY(exact_expert_gate_up)                  \
+    FAMILY(stream_expert_gate_up)                 \
     FAMILY(q8_1_quantize)                         \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
     FAMILY(rope_kv_write)                         \
     FAMILY(sample)                                \
+    FAMILY(moe_route)                             \
     FAMILY(incremental_attention)                 \
     FAMILY(multi_warp_attention)                  \
     FAMILY(batched_incremental_attention)         \

@@ -6,6 +6,13 @@
  * [num_kv_heads, max_seq_len, head_dim], where rows of one sequence have the same address and
  * different positions. K is rounded behind RoPE, V as it is.
  *
+ * With ring = R caches are [num_kv_heads, R, head_dim], and position t is written to row t % R.
+ * Positions of one sequence that a launch writes are R at most.
+ *
+ * With gated = copy a row of qkv has behind each head of q, of head_dim values, as many of its
+ * gate: it is [m, 2 num_heads + 2 num_kv_heads, head_dim]. The gates are copied as they are, to
+ * gate [m, num_heads, head_dim].
+ *
  * A row whose position is max_seq_len or more leaves the caches as they are: it is of a full
  * sequence, or, at 2^32 - 1, of none.
  *
@@ -42,7 +49,11 @@ static head_work work_new(ptx *p, const instance *in)
     w.position = ld_const(p, U32, mad_wide(p, w.row, 4, parameter(p, "positions")), 0);
     w.is_q = lt(p, w.head, s->num_heads);
     w.is_k = lt(p, w.head, s->num_heads + s->num_kv_heads);
-    val number = mad(p, w.row, imm(U32, s->num_heads + 2 * s->num_kv_heads), w.head);
+    int64_t gates = in->options.gated ? s->num_heads : 0;
+    val place = w.head;
+    if (gates) /* behind a head of q and its gate */
+        place = add(p, w.head, min(p, w.head, gates));
+    val number = mad(p, w.row, imm(U32, s->num_heads + gates + 2 * s->num_kv_heads), place);
     w.source = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "qkv"));
     return w;
 }
@@ -109,6 +120,18 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
                has_turns(w->in, i) ? turned(p, w, &pairs[i], x[i], partners[i]) : x[i]);
 }
 
+static void copy_gate(ptx *p, const head_work *w, val number)
+{
+    int64_t head_bytes = w->in->shape.head_dim * F32_BYTES;
+    val from = add(p, w->source, head_bytes);
+    val to = mad_wide(p, number, head_bytes, parameter(p, "gate"));
+    for (unsigned i = 0; i < w->parts; i++) {
+        val place = head_place(p, w->in, i), value = load_at(p, from, place);
+        PTX_IF (p, head_has(p, w->in, i))
+            st_global(p, F32, mad_wide(p, place, F32_BYTES, to), 0, value);
+    }
+}
+
 static void store_q(ptx *p, const head_work *w, const var *values)
 {
     const problem_shape *s = &w->in->shape;
@@ -122,6 +145,8 @@ static void store_q(ptx *p, const head_work *w, const var *values)
         PTX_IF (p, head_has(p, w->in, i))
             st_global(p, F32, at, 0, warm ? mul(p, value, temperature) : value);
     }
+    if (w->in->options.gated)
+        copy_gate(p, w, number);
 }
 
 static void store_kv(ptx *p, const head_work *w, const var *values)
@@ -132,7 +157,9 @@ static void store_kv(ptx *p, const head_work *w, const var *values)
     val array = select(p, w->is_k, parameter(p, "k"), parameter(p, "v"));
     val cache = ld_const(p, U64, mad_wide(p, w->row, ADDRESS_BYTES, array), 0);
     val offset = attention_kv_head_offset(p, w->in, sub(p, w->head, first));
-    val row = mad_wide(p, w->position, cache_row_bytes(w->in), add(p, cache, offset));
+    int64_t ring = w->in->options.ring;
+    val number = ring ? rem(p, w->position, imm(U32, ring)) : w->position;
+    val row = mad_wide(p, number, cache_row_bytes(w->in), add(p, cache, offset));
     val has_room = lt(p, w->position, s->max_seq_len);
     for (unsigned i = 0; i < w->parts; i++)
         cache_store(p, w->in, row, i, get(p, values[i]), has_room);
@@ -173,6 +200,7 @@ static const choice scaling_choices[] = {
 static const choice factors_choices[] = { { "none", "" },
                                           { "divide", "_factors" },
                                           { NULL, NULL } };
+static const choice gated_choices[] = { { "none", "" }, { "copy", "_gated" }, { NULL, NULL } };
 static const choice qk_norm_choices[] = { { "none", "" }, { "rms", "_qknorm" }, { NULL, NULL } };
 
 static const real_range base_range = { .min = 1.0001, .max = 1e12, .def = 1e4 };
@@ -241,6 +269,11 @@ const family rope_kv_write = {
               .summary = "elements of the cache; q8_0: head_dim in 32s",
               .field = KEY_FIELD(kv_type),
               .choices = kv_type_choices },
+            KEY_RING,
+            { .name = "gated",
+              .summary = "behind each head of q its gate, copied",
+              .field = KEY_FIELD(options.gated),
+              .choices = gated_choices },
             { .name = "qk_norm",
               .summary = "of each head of q and k, ahead of RoPE",
               .field = KEY_FIELD(options.qk_norm),
@@ -307,9 +340,15 @@ const family rope_kv_write = {
     .params =
         (const param[]){
             OUT(F32, q, "m*num_heads*head_dim", 16),
-            KV_CACHES_OUT(k),
-            KV_CACHES_OUT(v),
-            IN(F32, qkv, "m*(num_heads+2*num_kv_heads)*head_dim", 16),
+            KV_RINGS_OUT(k),
+            KV_RINGS_OUT(v),
+            { .name = "gate",
+              .kind = PARAM_OUT,
+              .format = FORMAT_F32,
+              .values = "m*num_heads*head_dim",
+              .align = 16,
+              .only_with = KEY_FIELD(options.gated) },
+            IN(F32, qkv, "m*(num_heads+gated*num_heads+2*num_kv_heads)*head_dim", 16),
             IN_FITTED(U32, positions, "m", 4),
             IN_WHERE(qk_norm, F32, q_norm, "head_dim", 4),
             IN_WHERE(qk_norm, F32, k_norm, "head_dim", 4),
@@ -322,7 +361,10 @@ const family rope_kv_write = {
               .fitted = true },
             PARAM_END,
         },
-    .launch = { .block = "32", .grid = { "num_heads+2*num_kv_heads", "m" }, .registers = 64 },
+    .launch = { .block = "32",
+                .grid = { "num_heads+2*num_kv_heads", "m" },
+                .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
+                .registers = 64 },
     .check = check,
     .build = build,
     .fit = ref_fit_rope,

@@ -19,38 +19,19 @@
 #include "gen/blocks/sampler.h"
 #include "family/formula.h"
 
-typedef struct first_token {
-    var height, number;
-} first_token;
-
-static void take_if_ahead(ptx *p, const first_token *f, val height, val number)
-{
-    val ahead = is_ahead(p, height, number, get(p, f->height), get(p, f->number));
-    assign(p, f->height, select(p, ahead, height, f->height));
-    assign(p, f->number, select(p, ahead, number, f->number));
-}
-
 static void take_first(ptx *p, const sampler *s, void *context, val height, val number)
 {
     (void)s;
-    const first_token *f = context; /* numbers ascend: of equal heights the one there stays */
+    const first_number *f = context; /* numbers ascend: of equal heights the one there stays */
     val ahead = gt(p, height, f->height);
     assign(p, f->height, select(p, ahead, height, f->height));
     assign(p, f->number, select(p, ahead, number, f->number));
 }
 
-static void first_of_warp(ptx *p, const first_token *f)
-{
-    for (unsigned mask = WARP / 2; mask; mask /= 2) {
-        val height = shuffle_xor(p, f->height, mask), number = shuffle_xor(p, f->number, mask);
-        take_if_ahead(p, f, height, number);
-    }
-}
-
 /* Finds the first token of the row, told to all, and leaves each thread's own height in f. */
 static val find_first(ptx *p, sampler *s)
 {
-    first_token f = { var_u32(p, 0), var_u32(p, UINT32_MAX) };
+    first_number f = { var_u32(p, 0), var_u32(p, UINT32_MAX) };
     ptx_loop_work(p, row_turn(s, AT_ONCE), "logits");
     over_row(p, s, AT_ONCE, take_first, &f);
     val own = get(p, f.height), lane = lane_id(p);

@@ -1,27 +1,8 @@
 /* Streaming products: see blocks/stream.h. */
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/stream.h"
-#include "gen/product_keys.h"
-
-#define KEY_ROWS_PER_WARP                                                           \
-    {                                                                               \
-        .name = "rows_per_warp", .summary = "rows that a warp takes at once",       \
-        .field = KEY_FIELD(rows_per_warp), .min = 1, .max = 2, .def = 2, .tag = "r" \
-    }
-/* Two blocks of 12 warps with 80 registers fit an SM: 24 warps with two 16-byte loads a lane. */
-#define KEY_STREAM_WARPS                                                                          \
-    {                                                                                             \
-        .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
-        .max = 12, .def = 12, .tag = "w"                                                          \
-    }
-/* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
-#define KEY_PASSES                                                                   \
-    {                                                                                \
-        .name = "passes", .summary = "parts that x is staged in; 0: one",            \
-        .field = KEY_FIELD(passes), .max = 64, .zero_is_none = true, .tag = "passes" \
-    }
-
-enum { GATE_AND_UP = 2 };
+#include "gen/blocks/stream_pair.h"
+#include "gen/stream_keys.h"
 
 static bool is_qkv(const instance *in)
 {
@@ -30,17 +11,7 @@ static bool is_qkv(const instance *in)
 
 static unsigned matrices_of(const instance *in)
 {
-    return is_qkv(in) ? gemv_matrices_of_qkv(in) : GATE_AND_UP;
-}
-
-/* The rows of a turn. */
-static void rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
-                         place addresses[STREAM_ROWS])
-{
-    addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
-    for (unsigned r = 1; r < rows; r++)
-        addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
-                             : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
+    return is_qkv(in) ? gemv_matrices_of_qkv(in) : STREAM_PAIR;
 }
 
 static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
@@ -78,8 +49,8 @@ static void multiply_in_passes(ptx *p, const instance *in, const gemv_operands *
     PTX_FOR (p, first, mul(p, ctaid_x(p), of_block), g->n, mul(p, nctaid_x(p), of_block)) {
         place addresses[STREAM_ROWS];
         val row = mad(p, warp_id(p), rows, first);
-        rows_of_turn(p, stream_rows_share_pointers(in), g, min(p, row, imm(U32, last)), rows,
-                     addresses);
+        stream_rows_of_turn(p, stream_rows_share_pointers(in), g, min(p, row, imm(U32, last)), rows,
+                            addresses);
         stream_add(p, s, addresses);
         PTX_IF (p, lt(p, row, g->n))
             finish_turn(p, g, s, row);
@@ -102,7 +73,7 @@ static void build_gemv(ptx *p, const instance *in)
     }
     PTX_FOR (p, row, first, g.n, stride) {
         place addresses[STREAM_ROWS];
-        rows_of_turn(p, stream_rows_share_pointers(in), &g, row, rows, addresses);
+        stream_rows_of_turn(p, stream_rows_share_pointers(in), &g, row, rows, addresses);
         stream_add(p, &s, addresses);
         finish_turn(p, &g, &s, row);
     }
@@ -190,7 +161,7 @@ static void multiply_matrices(ptx *p, const instance *in, const instance *matric
         g.multiple = whole ? rows : 1;
         val row = named(p, "row", mul(p, stream_warp(p, group), rows));
         PTX_IF (p, lt(p, row, g.n)) {
-            rows_of_turn(p, alike, &g, row, rows, addresses);
+            stream_rows_of_turn(p, alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
             finish_turn(p, &g, &s, row);
         }
@@ -221,43 +192,16 @@ static void build_qkv(ptx *p, const instance *in)
     }
 }
 
-/* Both rows by one stream, where their formats are the same; else each has one, and X stands in
- * shared memory twice. */
 static void build_gate_up(ptx *p, const instance *in)
 {
-    bool alike = in->weights_of[0] == in->weights_of[1];
-    unsigned streams = alike ? 1 : GATE_AND_UP, rows = GATE_AND_UP / streams;
-    instance matrices[GATE_AND_UP] = { instance_matrix(in, 0), instance_matrix(in, 1) };
-    unsigned gate_registers = stream_registers(&matrices[0]);
-    unsigned up_registers = stream_registers(&matrices[1]);
-    ptx_max_registers(p, gate_registers > up_registers ? gate_registers : up_registers);
+    stream_pair pair = { .matrices = { instance_matrix(in, 0), instance_matrix(in, 1) } };
+    ptx_max_registers(p, stream_pair_registers(in, 0));
     phase(p, "stage x");
-    gemv_operands g[GATE_AND_UP];
-    stream s[GATE_AND_UP];
-    g[0] = gemv_of(p, &matrices[0], "y", "wg", "x");
-    g[1] = gemv_of(p, &matrices[1], "y", "wu", "x");
+    pair.g[0] = gemv_of(p, &pair.matrices[0], "y", "wg", "x");
+    pair.g[1] = gemv_of(p, &pair.matrices[1], "y", "wu", "x");
     val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
-    stream_memory memory = stream_memory_new(p, &matrices[0], (unsigned)most_chunks(in));
-    g[0].factors = memory.factors;
-    for (unsigned i = 0; i < streams; i++) {
-        s[i] = stream_begin(p, &matrices[i], &g[i], rows, &memory);
-        memory.staged = add(p, memory.staged, stream_staged_bytes(&matrices[i]));
-    }
-    PTX_FOR (p, row, first, g[0].n, stride) {
-        place addresses[GATE_AND_UP][STREAM_ROWS];
-        for (unsigned i = 0; i < GATE_AND_UP; i++)
-            addresses[i / rows][i % rows] = (place){ gemv_row(p, &g[i], row), 0 };
-        for (unsigned i = 0; i < streams; i++)
-            stream_add(p, &s[i], addresses[i]);
-        phase(p, "reduce, activate and store");
-        gemv_biases biases = gemv_biases_of_row(p, in, row);
-        val sums[GATE_AND_UP * MAX_VECTORS];
-        for (unsigned v = 0; v < in->shape.m; v++) {
-            sums[GATE_AND_UP * v] = get(p, s[0].sums[rows * v]);
-            sums[GATE_AND_UP * v + 1] = get(p, s[streams - 1].sums[rows * v + rows - 1]);
-        }
-        gemv_store_gated(p, in, &g[0], row, sums, &biases);
-    }
+    stream_memory memory = stream_memory_new(p, &pair.matrices[0], (unsigned)most_chunks(in));
+    stream_pair_multiply(p, &pair, &memory, first, stride);
 }
 
 static int64_t step_bytes(const instance *in)
@@ -272,10 +216,7 @@ static int64_t table_bytes(const instance *in)
 
 static int64_t staged_bytes(const instance *in)
 {
-    if (is_qkv(in) || in->weights_of[0] == in->weights_of[1])
-        return most_of(in, stream_staged_bytes);
-    instance gate = instance_matrix(in, 0), up = instance_matrix(in, 1);
-    return stream_staged_bytes(&gate) + stream_staged_bytes(&up);
+    return is_qkv(in) ? most_of(in, stream_staged_bytes) : stream_pair_staged_bytes(in, 0);
 }
 
 static const derived_size tile_sizes[] = {
@@ -295,8 +236,6 @@ static const derived_size sizes_of_several[] = {
     { NULL, NULL, NULL },
 };
 
-#define NORM_SHARED "norm*4*vectors*(chunks+1)" /* partial sums of squares, and factors */
-
 const family stream_gemv = {
     .name = "stream_gemv",
     .summary = "streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights",
@@ -308,12 +247,12 @@ const family stream_gemv = {
     .preference = 20,
     .keys =
         (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS,
-                       KEY_ROWS_PER_WARP, KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_END },
+                       KEY_ROWS_PER_WARP(2), KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)", GEMV_GRID_Y },
-                .shared = NORM_SHARED,
+                .shared = STREAM_NORM_SHARED,
                 .dynamic_shared = "table_bytes+vectors*pass_steps*step_bytes",
                 .sizes = tile_sizes,
                 .rows = "num_warps*rows_per_warp",
@@ -335,14 +274,14 @@ const family stream_qkv = {
     .preference = 20,
     .each_matrix = "stream_gemv",
     .keys =
-        (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP, KEYS_AROUND_QKV, KEY_END },
+        (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp)"
                           "+ceil_div(n_kv, num_warps*rows_per_warp)"
                           "+ceil_div(n_v, num_warps*rows_per_warp), sm_count*2)",
                           GEMV_GRID_Y },
-                .shared = NORM_SHARED,
+                .shared = STREAM_NORM_SHARED,
                 .dynamic_shared = "staged",
                 .sizes = sizes_of_several,
                 .rows = "num_warps*rows_per_warp",
@@ -367,7 +306,7 @@ const family stream_gate_up = {
     .params = (const param[]){ PARAMS_OF_GATE_UP, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps), sm_count*2)", GEMV_GRID_Y },
-                .shared = NORM_SHARED,
+                .shared = STREAM_NORM_SHARED,
                 .dynamic_shared = "staged",
                 .sizes = sizes_of_several,
                 .rows = "num_warps",

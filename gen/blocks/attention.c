@@ -3,6 +3,7 @@
 
 #include "gen/blocks/attention.h"
 #include "gen/blocks/reduce.h"
+#include "gen/blocks/sigmoid.h"
 #include "gen/blocks/tanh.h"
 
 enum {
@@ -77,7 +78,7 @@ val attention_cache_offset(ptx *p, const instance *in, val head)
 
 val attention_kv_head_offset(ptx *p, const instance *in, val kv_head)
 {
-    return mul(p, mul_wide(p, kv_head, in->shape.max_seq_len), cache_row_bytes(in));
+    return mul(p, mul_wide(p, kv_head, kv_rows(in)), cache_row_bytes(in));
 }
 
 val attention_score(ptx *p, const instance *in, val product)
@@ -187,9 +188,21 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
         softmax_merge_lanes(p, &a->state, mask);
 }
 
+/* What a row's sums are to be multiplied by, with its head's sink. The sum is a NaN where the sink
+ * is one: the values, of which none belongs to it, do not tell. */
+static val output_scale(ptx *p, const instance *in, const softmax *state, val query)
+{
+    if (!in->options.sinks)
+        return softmax_scale(p, state);
+    val head = rem(p, query, imm(U32, in->shape.num_heads));
+    val sink = ld_const(p, F32, mad_wide(p, head, F32_BYTES, parameter(p, "sinks")), 0);
+    softmax_add_score(p, state, mul(p, sink, (float)LOG2_E));
+    return select(p, eq(p, state->sum, 0.0f), imm(F32, 0), rcp(p, state->sum));
+}
+
 void attention_store_output(ptx *p, const attention *a, val query)
 {
-    val scale = softmax_scale(p, &a->state);
+    val scale = output_scale(p, a->in, &a->state, query);
     val at = row_lane_at(p, &a->row, f32_row(p, a->in, "o", query), false);
     PTX_IF (p, eq(p, a->row.group, 0))
         row_lane_store(p, &a->row, at, false, a->state.values, &scale);
@@ -309,13 +322,24 @@ static unsigned piece_count(const instance *in)
     return (unsigned)in->shape.head_dim * F32_BYTES / WIDE_PIECE;
 }
 
+/* Zero times a gate is a NaN where the gate is none of the numbers that by_sigmoid knows. */
+static void multiply_by_gate(ptx *p, const instance *in, val query, val piece, val4 *values)
+{
+    val row = f32_row(p, in, "gate", query);
+    val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0);
+    for (unsigned j = 0; j < 4; j++)
+        values->v[j] = fma(p, gates.v[j], imm(F32, 0), by_sigmoid(p, values->v[j], gates.v[j]));
+}
+
 static void store_merged(ptx *p, const instance *in, const softmax *state, val query, val piece)
 {
-    val scale = softmax_scale(p, state);
+    val scale = output_scale(p, in, state, query);
     val row = mad_wide(p, query, in->shape.head_dim * F32_BYTES, parameter(p, "o"));
     val4 values;
     for (unsigned j = 0; j < 4; j++)
         values.v[j] = mul(p, state->values[j], scale);
+    if (in->options.gate)
+        multiply_by_gate(p, in, query, piece, &values);
     st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
 }
 

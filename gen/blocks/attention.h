@@ -1,13 +1,19 @@
 /* Decode attention of one warp: a query row against a run of positions of a KV cache.
  *
- * A cache of one KV head is [max_seq_len, head_dim] in f32, f16, bf16 or q8_0; sums are f32. A
- * position's row is shared by a group of lanes, each holding up to 16 values of it (see
- * cache_row.h). A warp has several groups, each with its own positions and its own online softmax;
- * they are merged at the end. Few lanes a position means few shuffles a score, and several
- * positions in flight.
+ * A cache of one KV head is [rows, head_dim], of max_seq_len rows or those of a ring, in f32, f16,
+ * bf16 or q8_0; sums are f32. A position's row is shared by a group of lanes, each holding up to 16
+ * values of it (see cache_row.h). A warp has several groups, each with its own positions and its
+ * own online softmax; they are merged at the end. Few lanes a position means few shuffles a score,
+ * and several positions in flight.
  *
  * Partial results are rows of head_dim + 4 f32: sums weighed by exp(score - max), max in units of
  * log 2, the sum of the weights, two zeros. Every row is 16-byte aligned.
+ *
+ * A sink is a logit of a head that weighs in its softmax and has no value: where an output row is
+ * stored, it goes into the row's max and sum, once. Sinks are in natural units: a NaN or plus
+ * infinity makes its head's rows NaN, minus infinity is as no sink, and so are all for a sequence
+ * without positions, whose rows are 0. A row may have a gate, by whose sigmoid it is multiplied
+ * last; what of a gate is no number, or infinite, becomes NaN.
  */
 #ifndef PTXGEN_GEN_BLOCKS_ATTENTION_H
 #define PTXGEN_GEN_BLOCKS_ATTENTION_H
@@ -62,7 +68,8 @@ val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
  * lane has the sums of its pieces. */
 void attention_add(ptx *p, attention *a, val k, val v, positions run);
 
-/* Stores what attention_add left: the output row at the parameter o, or a partial row. */
+/* Stores what attention_add left: the output row at the parameter o, with the head's sink where
+ * there are some, or a partial row. */
 void attention_store_output(ptx *p, const attention *a, val query);
 void attention_store_partial(ptx *p, const attention *a, val row, bool shared);
 
@@ -75,7 +82,7 @@ void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val ma
 val partial_rows(ptx *p, const instance *in, val query);
 
 /* Merge partial rows that lie behind each other, from the address rows on; for a whole warp.
- * Without rows, or where nothing has weight, the output is 0.
+ * Without rows, or where nothing has weight, the output is 0. Output rows have sink and gate.
  *
  *   partials_merge            rows that another grid made, into the output row at the parameter o
  *   partials_merge_to_shared  rows that blocks of this grid made, into one in shared memory

@@ -1,5 +1,6 @@
 #include "gen/blocks/gemv.h"
 
+#include "gen/blocks/sigmoid.h"
 #include "gen/blocks/tanh.h"
 #include "gen/product_keys.h"
 
@@ -142,6 +143,40 @@ val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row)
     return g->m.kind ? lt(p, vector_row, g->m) : imm(PRED, 1);
 }
 
+static val chosen_word(ptx *p, const gemv_chosen *c, val number)
+{
+    bool first = number.kind == VAL_IMM && !number.bits;
+    val there = first ? number : min(p, number, sub(p, c->count, 1));
+    return ld_const(p, U32, mad_wide(p, there, 4, c->words), 0);
+}
+
+val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t k)
+{
+    val row = g->chosen ? div(p, chosen_word(p, g->chosen, number), g->chosen->slots)
+                        : gemv_vector_row(p, g, number);
+    if (g->m.kind)
+        row = min(p, row, sub(p, g->m, 1));
+    return mad_wide(p, row, (long long)k * F32_BYTES, g->x);
+}
+
+val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)
+{
+    const gemv_chosen *c = g->chosen;
+    val values;
+    if (c) {
+        val word = chosen_word(p, c, number);
+        values = mul_wide(p, word, c->slot_values);
+        if (c->values_beside)
+            values = mad_wide(p, div(p, word, c->slots), c->values_beside, values);
+        *stored = lt(p, number, c->count);
+    } else {
+        val row = gemv_vector_row(p, g, number);
+        values = mul_wide(p, row, g->stride.kind ? g->stride : g->n);
+        *stored = gemv_vector_exists(p, g, row);
+    }
+    return add(p, g->y, shl(p, values, 2));
+}
+
 bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows)
 {
     uint64_t multiple = g->n.kind == VAL_IMM ? g->n.bits : g->multiple;
@@ -194,19 +229,6 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
     }
 }
 
-/* g / (1 + exp(-x)). The exponent's rounding, which grows with x, is put right by a factor; beyond
- * +-87 f32 has no use for more of it. */
-static val by_sigmoid(ptx *p, val g, val x)
-{
-    const float log2_e = 1.44269502f, log2_e_rest = 1.92596299e-8f, ln_2 = 0.693147182f, most = 87;
-    val kept = max(p, min(p, x, most), -most);
-    val turned = mul(p, kept, -log2_e);
-    val rest = fma(p, kept, -log2_e_rest, neg(p, fma(p, kept, log2_e, turned)));
-    val power = ex2(p, turned);
-    power = fma(p, mul(p, rest, ln_2), power, power);
-    return mul(p, g, rcp(p, add(p, power, 1.0f)));
-}
-
 val gated(ptx *p, int64_t activation, val gate, val up)
 {
     const float limit = 7;
@@ -256,9 +278,8 @@ void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val ro
             gate = add(p, gate, biases->gate);
             up = add(p, up, biases->up);
         }
-        val vector_row = gemv_vector_row(p, g, vector);
-        val y = add(p, g->y, shl(p, mul_wide(p, vector_row, g->n), 2));
-        PTX_IF (p, gemv_vector_exists(p, g, vector_row))
+        val stored, y = gemv_results(p, g, vector, &stored);
+        PTX_IF (p, stored)
             st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
                       gated(p, in->options.activation, gate, up));
     }

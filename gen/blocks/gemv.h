@@ -14,13 +14,22 @@ val dim_k(ptx *p, const instance *in);
 val dim_n(ptx *p, const instance *in);
 val dim_m(ptx *p, const instance *in);
 
+/* Vectors that a list chooses of X's rows: word v of it is row * slots + slot, where the row has a
+ * result of so many slots. Vectors from count on stand for the last one, and store nothing. */
+typedef struct gemv_chosen {
+    val words, count; /* their address, and how many there are */
+    unsigned slots;
+    unsigned slot_values, values_beside; /* of a slot, and of a row of Y beside its slots */
+} gemv_chosen;
+
 typedef struct gemv_operands {
     val y, w, x;
-    val bias, residual;    /* added to the result, [n] and [m, n]; without a kind: none */
-    double scale, softcap; /* of the result, see gemv_store_turn; 0: none */
-    val factors;           /* of each vector's results, in shared memory; without a kind: none */
-    val n;                 /* rows, */
-    unsigned multiple;     /* of which it is one; 0: what n says, where that is a number */
+    const gemv_chosen *chosen; /* NULL: vectors are rows of X and Y, in order */
+    val bias, residual;        /* added to the result, [n] and [m, n]; without a kind: none */
+    double scale, softcap;     /* of the result, see gemv_store_turn; 0: none */
+    val factors;       /* of each vector's results, in shared memory; without a kind: none */
+    val n;             /* rows, */
+    unsigned multiple; /* of which it is one; 0: what n says, where that is a number */
     val before;    /* and how many of other matrices are ahead of them in Y; without a kind: none */
     val stride;    /* values from a row of Y to the next; without a kind: n */
     val blocks;    /* of the weights' format in a row */
@@ -81,6 +90,11 @@ place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val 
  * vector of that number is, and whether there is one: */
 val gemv_vector_row(ptx *p, const gemv_operands *g, val number);
 val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row);
+
+/* Where vector number number is in X, k values each, with what is missing read again; and where Y
+ * has its results, and whether they are stored. */
+val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t k);
+val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);
 
 /* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for
  * what is missing the last row is read again, and nothing is stored.

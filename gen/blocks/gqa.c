@@ -167,9 +167,18 @@ static void load_queries(ptx *p, const gqa *g, head_set *s)
         }
 }
 
+/* The row of the cache that has a position, or the last one. Positions of a ring have been counted
+ * from its first row on, so that they are below twice its rows: of those below its rows, what is
+ * left wraps around, and is larger. */
+static val cache_row(ptx *p, const gqa *g, val position)
+{
+    val row = min(p, position, g->last);
+    return g->in->options.ring ? min(p, row, sub(p, row, g->in->options.ring)) : row;
+}
+
 static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
 {
-    val first = mad_wide(p, min(p, position, g->last), cache_row_bytes(g->in), cache);
+    val first = mad_wide(p, cache_row(p, g, position), cache_row_bytes(g->in), cache);
     raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
     for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
         assign(p, g->raw[i % g->depth][j], row.words[j]);
@@ -335,8 +344,17 @@ static void add_to_rows(ptx *p, const gqa *g, const head_set *s)
     }
 }
 
+/* Positions of a ring by the row that the first stands in. */
+static positions within_ring(ptx *p, int64_t rows, positions run)
+{
+    val first = rem(p, run.first, imm(U32, rows));
+    return (positions){ .first = first, .end = add(p, first, sub(p, run.end, run.first)) };
+}
+
 void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
 {
+    if (g->in->options.ring)
+        run = within_ring(p, g->in->options.ring, run);
     val offset = row_lane_offset(p, &g->row);
     k = add(p, k, offset);
     v = add(p, v, offset);

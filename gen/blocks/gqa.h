@@ -81,7 +81,8 @@ void gqa_clear(ptx *p, const gqa *g);
  * query and those behind it; in place of rows behind last_query, that one again. */
 void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query);
 
-/* Adds some positions, maybe none, of the caches of a KV head to the partial rows. */
+/* Adds some positions, maybe none, of the caches of a KV head to the partial rows. Of a ring they
+ * are at most as many as it has rows; they may begin anywhere in it. */
 void gqa_attend(ptx *p, gqa *g, val k, val v, positions run);
 
 #endif

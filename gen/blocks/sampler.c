@@ -54,12 +54,6 @@ void over_row(ptx *p, const sampler *s, unsigned at_once, visit *take, void *con
     }
 }
 
-val is_ahead(ptx *p, val height, val number, val other_height, val other_number)
-{
-    val equal = bit_and(p, eq(p, height, other_height), lt(p, number, other_number));
-    return bit_or(p, gt(p, height, other_height), equal);
-}
-
 val counts_as(ptx *p, const sampler *s, val height)
 {
     const problem_options *o = &s->in->options;

@@ -40,9 +40,6 @@ void over_row(ptx *p, const sampler *s, unsigned at_once, visit *take, void *con
 /* Of these tokens those that a thread visits in a turn of the loop. */
 unsigned row_turn(const sampler *s, unsigned at_once);
 
-/* Whether a token stands ahead of another one in the order. */
-val is_ahead(ptx *p, val height, val number, val other_height, val other_number);
-
 /* What a logit counts as, and exp of it in relation to the first token's, by an inverse of the
  * temperature. */
 val counts_as(ptx *p, const sampler *s, val height);

@@ -31,11 +31,9 @@ int64_t stream_table_bytes(format weights)
 
 val stream_source_vector(ptx *p, const instance *in, const stream_source *s, val vector)
 {
-    const gemv_operands *g = s->of;
-    val row = gemv_vector_row(p, g, vector);
-    if (g->m.kind)
-        row = min(p, row, sub(p, g->m, 1));
-    return mad_wide(p, row, (long long)in->shape.k * F32_BYTES, g->x);
+    if (s->place)
+        return s->place(p, s->context, vector);
+    return gemv_vector(p, s->of, vector, in->shape.k);
 }
 
 val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset)
@@ -49,6 +47,20 @@ val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, in
         x.v[i] = mul(p, x.v[i], gamma.v[i]);
     }
     return x;
+}
+
+stream_part stream_part_at(ptx *p, const stream_source *s, unsigned vectors, val part,
+                           unsigned chunks)
+{
+    if (vectors == 1 && !s->vectors.kind)
+        return (stream_part){ imm(U32, 0), part };
+    val vector = div(p, part, chunks);
+    return (stream_part){ vector, sub(p, part, mul(p, vector, chunks)) };
+}
+
+val stream_parts(ptx *p, const stream_source *s, unsigned vectors, unsigned chunks)
+{
+    return mul(p, s->vectors.kind ? s->vectors : imm(U32, vectors), chunks);
 }
 
 void stream_source_begin_chunk(ptx *p, stream_source *s)
@@ -180,8 +192,17 @@ static void stage(ptx *p, stream *s, val pass)
         stream_integers_stage(p, s, pass);
 }
 
-stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
-                    const stream_memory *memory)
+void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
+                         place addresses[STREAM_ROWS])
+{
+    addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
+    for (unsigned r = 1; r < rows; r++)
+        addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
+                             : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
+}
+
+static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                         const stream_memory *memory)
 {
     stream s = { .in = in,
                  .f = stream_formats[instance_weights(in)],
@@ -189,6 +210,32 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
                  .vectors = (unsigned)in->shape.m,
                  .pass_steps = (unsigned)stream_pass_steps(in),
                  .source = { .of = g } };
+    bool apart = memory->table.kind;
+    s.table = apart ? memory->table : memory->staged;
+    s.staged = s.f->table_bytes && !apart ? add(p, s.table, s.f->table_bytes) : memory->staged;
+    return s;
+}
+
+static void fill_table(ptx *p, const stream *s)
+{
+    if (!s->f->table_bytes)
+        return;
+    phase(p, "unpack the tables");
+    s->f->table(p, s->table);
+}
+
+void stream_begin_lane(ptx *p, stream *s)
+{
+    if (s->f->scales == NO_SCALE)
+        s->tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s->staged);
+    else
+        stream_integers_begin(p, s);
+}
+
+stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                    const stream_memory *memory)
+{
+    stream s = stream_new(p, in, g, rows, memory);
     bool at_once = stream_passes(in) == 1;
     if (in->options.norm) {
         s.source.gamma = parameter(p, "gamma");
@@ -196,24 +243,50 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
         s.source.partial = add(p, memory->factors, s.vectors * F32_BYTES);
         s.source.chunks = (unsigned)stream_chunks(in);
     }
-    s.table = memory->staged;
-    s.staged = s.f->table_bytes ? add(p, s.table, s.f->table_bytes) : s.table;
     if (at_once)
         stage(p, &s, imm(U32, 0));
-    if (s.f->table_bytes) {
-        phase(p, "unpack the tables");
-        s.f->table(p, s.table);
-    }
+    fill_table(p, &s);
     if (at_once && in->options.norm)
         norm_factors(p, in, &s.source);
     if (at_once || s.f->table_bytes) /* what lanes know ahead of rows may be of a table */
         barrier(p);
     phase(p, "stream weights");
-    if (s.f->scales == NO_SCALE)
-        s.tile = mad(p, lane_id(p), imm(U32, STREAM_LANE_BYTES), s.staged);
-    else
-        stream_integers_begin(p, &s);
+    stream_begin_lane(p, &s);
+    stream_note_rows(p, &s);
     return s;
+}
+
+stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                          const stream_memory *memory)
+{
+    stream s = stream_new(p, in, g, rows, memory);
+    fill_table(p, &s);
+    if (s.f->table_bytes)
+        barrier(p);
+    return s;
+}
+
+void stream_stage_vectors(ptx *p, stream *s)
+{
+    stage(p, s, imm(U32, 0));
+}
+
+void stream_note_rows(ptx *p, const stream *s)
+{
+    if (s->f->scales != NO_SCALE)
+        stream_integers_note_rows(p, s);
+}
+
+stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count)
+{
+    stream some = *s;
+    format weights = instance_weights(s->in);
+    val bytes = mul(p, first, (unsigned)(s->pass_steps * stream_step_bytes(weights)));
+    some.vectors = count;
+    some.tile = add(p, s->tile, bytes);
+    if (s->beside.kind)
+        some.beside = add(p, s->beside, bytes);
+    return some;
 }
 
 /* Barriers: behind the last use of what was staged, and of the norm's factors; and ahead of the

@@ -205,12 +205,15 @@ void stream_turn(ptx *p, val bytes, unsigned alignment, val words[STREAM_WORDS])
 
 /* X on its way into the tile. */
 typedef struct stream_source {
-    const gemv_operands *of; /* x, and where its vectors are */
-    val gamma;               /* without a kind: no norm */
-    var squares;             /* a lane's sum of squares of the present chunk */
-    val factors;             /* shared memory: what the norm leaves for each vector, and */
-    val partial;             /* the sums of chunks, vector by vector, */
-    unsigned chunks;         /* so many of each */
+    const gemv_operands *of;                               /* x, and where its vectors are, */
+    val (*place)(ptx *p, const void *context, val vector); /* where they are no rows of X */
+    const void *context;
+    val vectors;     /* that are staged, a number known at run time; without a kind: all */
+    val gamma;       /* without a kind: no norm */
+    var squares;     /* a lane's sum of squares of the present chunk */
+    val factors;     /* shared memory: what the norm leaves for each vector, and */
+    val partial;     /* the sums of chunks, vector by vector, */
+    unsigned chunks; /* so many of each */
 } stream_source;
 
 /* Where a vector starts. */
@@ -219,6 +222,14 @@ val stream_source_vector(ptx *p, const instance *in, const stream_source *s, val
 /* Four values of a vector at an address, times those of gamma behind offset bytes of the vector;
  * their squares are added up. */
 val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset);
+
+/* Which vector, and which chunk of it, what a warp stages as a part is, where each has so many. */
+typedef struct stream_part {
+    val vector, chunk;
+} stream_part;
+stream_part stream_part_at(ptx *p, const stream_source *s, unsigned vectors, val part,
+                           unsigned chunks);
+val stream_parts(ptx *p, const stream_source *s, unsigned vectors, unsigned chunks);
 
 /* The squares of a vector are added up by chunks, what a warp takes at once, so that the order of
  * additions does not depend on the number of warps. Around a chunk, where there is a norm: */
@@ -243,6 +254,7 @@ typedef struct stream {
  * know ahead of all rows; all weights of the rows at these addresses into sums. */
 void stream_integers_stage(ptx *p, stream *s, val pass);
 void stream_integers_begin(ptx *p, stream *s);
+void stream_integers_note_rows(ptx *p, const stream *s);
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 void stream_floats_stage(ptx *p, stream *s, val pass);
 void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
@@ -281,6 +293,7 @@ int64_t stream_staged_bytes(const instance *in);
  * after the other. */
 typedef struct stream_memory {
     val staged, factors;
+    val table; /* where it is not ahead of what is staged */
 } stream_memory;
 stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
 
@@ -288,6 +301,23 @@ stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
  * and the lane's place for so many rows at once. */
 stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                     const stream_memory *memory);
+
+/* The same without any vectors, for who stages some himself (stream_stage_vectors) as the source of
+ * the stream says then, which is no norm's, and who says when lanes look for their place, which
+ * takes registers from then on; and what a turn of a loop over rows does, said ahead of it where it
+ * is all of a row. */
+stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
+                          const stream_memory *memory);
+void stream_stage_vectors(ptx *p, stream *s);
+void stream_begin_lane(ptx *p, stream *s);
+void stream_note_rows(ptx *p, const stream *s);
+
+/* A stream of count vectors of those that another one has in its tile, from one on. */
+stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count);
+
+/* Where the rows of a turn are; alike: stream_rows_share_pointers of all that may be. */
+void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
+                         place addresses[STREAM_ROWS]);
 
 /* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);

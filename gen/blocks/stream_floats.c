@@ -58,9 +58,10 @@ static void stage_piece(ptx *p, stream *s, val vector, val piece, val of_x, val 
 void stream_floats_stage(ptx *p, stream *s, val pass)
 {
     unsigned chunks = s->pass_steps * step_values(s->in) / (PIECE_VALUES * WARP);
-    PTX_FOR (p, part, warp_id(p), s->vectors * chunks, ptx_block(p) / WARP) {
-        val vector = s->vectors == 1 ? imm(U32, 0) : div(p, part, chunks);
-        val chunk = s->vectors == 1 ? part : sub(p, part, mul(p, vector, chunks));
+    PTX_FOR (p, part, warp_id(p), stream_parts(p, &s->source, s->vectors, chunks),
+             ptx_block(p) / WARP) {
+        stream_part at = stream_part_at(p, &s->source, s->vectors, part, chunks);
+        val vector = at.vector, chunk = at.chunk;
         val of_x = mad(p, pass, imm(U32, chunks), chunk);
         stream_source_begin_chunk(p, &s->source);
         stage_piece(p, s, stream_source_vector(p, s->in, &s->source, vector),
@@ -83,7 +84,7 @@ static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val t
                 ld_const_v4(p, U32, weights[r].base,
                             weights[r].offset + (int64_t)(first + i) * WARP * STREAM_LANE_BYTES);
     for (unsigned i = 0; i < count; i++)
-        for (unsigned v = 0; v < s->in->shape.m; v++) {
+        for (unsigned v = 0; v < s->vectors; v++) {
             int64_t at = ((int64_t)v * s->pass_steps + in_tile + i) * step_bytes(s->in);
             val4 x[2];
             for (unsigned j = 0; j < lane_values(s->in) / PIECE_VALUES; j++)

@@ -280,9 +280,10 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
 void stream_integers_stage(ptx *p, stream *s, val pass)
 {
     unsigned chunks = s->pass_steps * s->f->segments;
-    PTX_FOR (p, part, warp_id(p), s->vectors * chunks, ptx_block(p) / WARP) {
-        val vector = s->vectors == 1 ? imm(U32, 0) : div(p, part, chunks), x[STREAM_SEGMENT];
-        val chunk = s->vectors == 1 ? part : sub(p, part, mul(p, vector, chunks));
+    PTX_FOR (p, part, warp_id(p), stream_parts(p, &s->source, s->vectors, chunks),
+             ptx_block(p) / WARP) {
+        stream_part at = stream_part_at(p, &s->source, s->vectors, part, chunks);
+        val vector = at.vector, chunk = at.chunk, x[STREAM_SEGMENT];
         val of_x = mad(p, pass, imm(U32, chunks), chunk);
         stream_source_begin_chunk(p, &s->source);
         load_segment(p, s, stream_source_vector(p, s->in, &s->source, vector),
@@ -649,6 +650,10 @@ void stream_integers_begin(ptx *p, stream *s)
     else if (beside_of(s->f).words == FEW_WORDS)
         s->beside = mad(p, lane, imm(U32, FEW_WORDS * F32_BYTES), s->staged);
     s->tile = mad(p, lane, imm(U32, PIECE_BYTES), s->staged);
+}
+
+void stream_integers_note_rows(ptx *p, const stream *s)
+{
     if (stream_passes(s->in) == 1 && s->in->shape.k / step_values(s->f) <= steps_of_turn(s))
         ptx_loop_work(p, (unsigned)(s->rows * s->in->shape.k / WARP), "weights");
 }

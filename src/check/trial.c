@@ -24,6 +24,9 @@ enum {
                                          of addresses points to share that */
 };
 
+/* What weights of blocks are by their size. */
+static const float SMALL = 0.05f;
+
 /* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
 
@@ -257,11 +260,11 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
     const problem_shape *s = &t->setup.shape;
     uint64_t head = p->target_count == 1 ? 0 : row;
     head = head * (uint64_t)s->num_kv_heads + (uint64_t)kv_head;
-    uint64_t position = t->seq_lens[row] - 1u, longest = (uint64_t)s->max_seq_len;
+    uint64_t position = t->seq_lens[row] - 1u, rows = ref_cache_rows(&t->problem);
     uint64_t count = (uint64_t)s->head_dim / formats[p->param.target].block_values;
-    if (!t->seq_lens[row] || position >= longest)
+    if (!t->seq_lens[row] || position >= (uint64_t)s->max_seq_len)
         return (trial_blocks){ 0, 0 };
-    return (trial_blocks){ (head * longest + position) * count, count };
+    return (trial_blocks){ (head * rows + position % rows) * count, count };
 }
 
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)
@@ -308,12 +311,19 @@ int64_t trial_valid_positions(const trial *t, size_t sequence)
     return length < most ? length : most;
 }
 
-/* Makes the positions [from, to) of a cache [heads, max_seq_len, head_dim] NaN, where all of it is
- * there. All bits set are a NaN in every float format. */
+int64_t trial_valid_rows(const trial *t, size_t sequence)
+{
+    int64_t positions = trial_valid_positions(t, sequence);
+    int64_t rows = (int64_t)ref_cache_rows(&t->problem);
+    return positions < rows ? positions : rows;
+}
+
+/* Makes the rows [from, to) of a cache [heads, rows, head_dim] NaN, where all of it is there. All
+ * bits set are a NaN in every float format. */
 static void spoil(const trial *t, trial_buffer cache, format f, int64_t from, int64_t to)
 {
     const problem_shape *s = &t->setup.shape;
-    uint64_t row = format_bytes(f, (uint64_t)s->head_dim), head = row * (uint64_t)s->max_seq_len;
+    uint64_t row = format_bytes(f, (uint64_t)s->head_dim), head = row * ref_cache_rows(&t->problem);
     if (cache.stored == cache.size && from < to)
         for (uint64_t at = row * (uint64_t)from; at < cache.size; at += head)
             memset((char *)cache.bytes + at, 0xff, row * (uint64_t)(to - from));
@@ -383,16 +393,16 @@ void trial_shorten(trial *t, int64_t seq_len)
                              t->seq_lens, t->sequence_count * sizeof *t->seq_lens);
     set_seq_len(t, seq_len);
     for (size_t i = 0; i < t->sequence_count; i++)
-        spoil_all(t, i, trial_valid_positions(t, i), trial_valid_positions(&before, i));
+        spoil_all(t, i, trial_valid_rows(t, i), trial_valid_rows(&before, i));
     lengths_changed(t);
 }
 
 void trial_shorten_each(trial *t, const uint32_t *seq_lens)
 {
     for (size_t i = 0; i < t->sequence_count; i++) {
-        int64_t before = trial_valid_positions(t, i);
+        int64_t before = trial_valid_rows(t, i);
         t->seq_lens[i] = seq_lens[i];
-        spoil_all(t, i, trial_valid_positions(t, i), before);
+        spoil_all(t, i, trial_valid_rows(t, i), before);
     }
     lengths_changed(t);
 }
@@ -478,6 +488,8 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         t->problem.sequences[input] = contents;
     }
     const format_info *info = &formats[f];
+    if (p->param.small && info->block_values == 1)
+        ref_resize(f, made->bytes, made->stored / info->block_bytes, SMALL, r);
     if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param))
         t->spoiled =
             ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,
@@ -526,7 +538,7 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
     }
     set_seq_len(&t, setup->shape.seq_len);
     for (size_t i = 0; i < t.sequence_count; i++)
-        spoil_all(&t, i, trial_valid_positions(&t, i), setup->shape.max_seq_len);
+        spoil_all(&t, i, trial_valid_rows(&t, i), (int64_t)ref_cache_rows(&t.problem));
     lengths_changed(&t);
 
     const launch *l = &in->family->launch;

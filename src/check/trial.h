@@ -74,8 +74,10 @@ void trial_shorten_each(trial *t, const uint32_t *seq_lens);
 /* The first byte that is not 0 of a zeroed buffer that a launch has left, or its size. */
 uint64_t trial_first_remains(const trial_param *p, const void *bytes);
 
-/* Positions of a sequence's cache that are valid. */
+/* Positions of a sequence that are valid, and rows of its cache that have one: of a ring all, as
+ * soon as it is full. */
 int64_t trial_valid_positions(const trial *t, size_t sequence);
+int64_t trial_valid_rows(const trial *t, size_t sequence);
 
 /* The caches that an input holds or points to, one a sequence: 0 where it is none, as what is
  * written to. */

@@ -126,8 +126,13 @@ static uint64_t estimated_work(const trial *t)
     const problem_shape *s = &t->setup.shape;
     operation op = t->instance->family->op;
     /* Of an embedding a token's row alone is read. */
-    int64_t rows = op == OP_EMBED_ROWS ? 1 : s->n + s->n_kv + s->n_v;
-    double work = 5.0 * (double)at_least_one(s->k) * (double)at_least_one(rows);
+    int64_t rows = op == OP_EMBED_ROWS  ? 1
+                   : op == OP_MOE_ROUTE ? s->experts
+                                        : s->n + s->n_kv + s->n_v;
+    double columns = op == OP_MOE_ROUTE
+                         ? (double)s->k
+                         : (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
+    double work = 5.0 * fmax(columns, 1) * (double)at_least_one(rows);
     if (op == OP_SAMPLE)
         work = 1e6 + 400.0 * (double)rows;
     if (s->max_seq_len)
@@ -279,12 +284,11 @@ static device_params map_params(emu_memory *memory, const trial *t)
 static void spoil_position(emu_memory *memory, uint64_t address, trial_buffer cache, uint64_t row,
                            const trial *t, size_t sequence, arena *scratch)
 {
-    uint64_t position = (uint64_t)trial_valid_positions(t, sequence);
-    uint64_t longest = (uint64_t)t->setup.shape.max_seq_len;
-    if (position >= longest || cache.stored == cache.size)
+    uint64_t valid = (uint64_t)trial_valid_rows(t, sequence), rows = ref_cache_rows(&t->problem);
+    if (valid >= rows || cache.stored == cache.size)
         return;
     void *not_a_number = memset(arena_alloc(scratch, row), 0xff, row);
-    for (uint64_t at = row * position; at < cache.size; at += row * longest)
+    for (uint64_t at = row * valid; at < cache.size; at += row * rows)
         emu_write(memory, address + at, not_a_number, row);
 }
 
@@ -673,11 +677,13 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-static bool writes_caches(const instance *in)
+/* Whether the rows of a shape may be positions of one sequence, which the kernel writes to its
+ * cache: no more than a ring has rows. */
+static bool writes_one_cache(const instance *in, const problem_shape *s)
 {
     for (const param *p = in->family->params; p->name; p++)
         if (p->kind == PARAM_OUT && p->cache)
-            return true;
+            return !in->options.ring || s->m <= in->options.ring;
     return false;
 }
 
@@ -690,7 +696,7 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
-    setup.one_cache = writes_caches(v->kernel->instance);
+    setup.one_cache = writes_one_cache(v->kernel->instance, shape);
     if (right && setup.one_cache)
         right = run_setup(v, &setup, run_lengths);
     setup.one_cache = false;

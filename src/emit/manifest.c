@@ -193,11 +193,14 @@ static json_t *buffers_json(const pipeline_buffers *buffers)
 static json_t *step_json(arena *a, const pipeline_launch *taken, const pipeline_buffers *buffers)
 {
     json_t *bind = json_made(json_object());
-    for (const binding *b = taken->step->bind; b->param; b++) {
-        const pipeline_part *part = pipeline_place_of(buffers, taken->step, b->param).part;
-        json_put_string(bind, b->param,
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, taken->kernel, params);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = params[i].name;
+        const pipeline_part *part = pipeline_place_of(buffers, taken->step, name).part;
+        json_put_string(bind, name,
                         part ? arena_format(a, "workspace+%lld", (long long)part->offset)
-                             : b->buffer);
+                             : step_buffer(taken->step, name));
     }
     json_t *item = json_made(json_object());
     json_put_string(item, "kernel", taken->kernel->name);
@@ -269,8 +272,9 @@ static json_t *conventions_json(bool with_decoder)
         { "target", "runs there and on newer GPUs; of kernels of one name take the newest that the "
                     "GPU runs" },
         { "weights", "blocks as ggml stores them, row-major: n rows of k" },
-        { "caches", "K and V are [num_kv_heads, max_seq_len, head_dim]; address: an array of "
-                    "addresses of such, one a sequence" },
+        { "caches", "K and V are [num_kv_heads, max_seq_len, head_dim]; with config.ring "
+                    "[num_kv_heads, ring, head_dim], position t in row t % ring; address: an array "
+                    "of addresses of such, one a sequence" },
         { "seq_len", "config.seq_len says how the length is given: direct, a number, or indirect, "
                      "the address of one; in size it is the length itself" },
         { "scale", "0 stands for 1 / sqrt(head_dim)" },

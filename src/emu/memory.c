@@ -199,6 +199,12 @@ void emu_clear_written(emu_memory *m, uint64_t address)
         allocation_clear_written(a);
 }
 
+uint64_t emu_loaded(const emu_memory *m, uint64_t address)
+{
+    const allocation *a = find_live(m, address, 0);
+    return a ? a->loaded : 0;
+}
+
 uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset)
 {
     const allocation *a = find_live(m, address, 0);

@@ -3,6 +3,26 @@
 
 enum { SECTOR_BYTES = 32, BANKS = 32, BANK_BYTES = 4 };
 
+/* Lanes whose address no lane ahead of them has, counted where the first of them is. */
+static void count_loaded(const warp *w, const addresses *a, unsigned size, lane_mask mask)
+{
+    uint64_t highest = 0; /* plus 1 */
+    unsigned distinct = 0;
+    allocation *of = NULL;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        bool is_new = true;
+        for (int k = 0; k < i && is_new && a->at[i] < highest; k++)
+            is_new = !(mask >> k & 1) || a->at[k] != a->at[i];
+        of = of ? of : memory_find(w->machine->memory, a->at[i]);
+        distinct += is_new;
+        highest = a->at[i] < highest ? highest : a->at[i] + 1;
+    }
+    if (of)
+        of->loaded += (uint64_t)size * distinct;
+}
+
 static unsigned count_sectors(const addresses *a, unsigned size, lane_mask mask)
 {
     uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
@@ -59,6 +79,7 @@ void access_count(const warp *w, const op *o, ptx_space space, const addresses *
     if (space == SPACE_SHARED) {
         stats->shared_bank_conflicts += count_conflicts(a, size, mask);
     } else if (space != SPACE_LOCAL && kind == ACCESS_LOAD) {
+        count_loaded(w, a, size, mask);
         stats->global_load_bytes += size * count_lanes(mask);
         stats->global_load_sectors += count_sectors(a, size, mask);
     } else if (space != SPACE_LOCAL) {

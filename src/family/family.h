@@ -91,10 +91,11 @@ typedef struct key {
     size_t field;        /* offset in instance */
     int64_t min, max;
     int64_t multiple_of; /* 0 or 1: any */
-    bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple */
-    uint64_t allowed;    /* of weights_choices: a bit for each that the key takes; 0: all */
-    int64_t def;         /* the default; 0 with required */
-    size_t like;         /* field of the instance whose value is the default; 0: none */
+    bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple, */
+    size_t of_weights_in; /* or of the format that this field of the instance says; 0: of all */
+    uint64_t allowed;     /* of weights_choices: a bit for each that the key takes; 0: all */
+    int64_t def;          /* the default; 0 with required */
+    size_t like;          /* field of the instance whose value is the default; 0: none */
     bool required;
     bool at_run_time;      /* with dynamic dims: need not be given, and is passed as NAME_dim */
     size_t counted_with;   /* field of the instance with which the number is passed as NAME_val, and
@@ -218,6 +219,7 @@ typedef struct param {
     uint64_t only_of;  /* of that field: the values with which there is one, a bit each; 0: all but
                           0 */
     bool fitted;       /* its values are made by the family's fit */
+    bool small;        /* random floats are as small as weights of other formats, some 0.05 */
     bool zeroed;       /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;        /* K or V: elements of the instance's kv_type, positions from seq_len on are
                           not read, and those that are not a row's not written */
@@ -276,20 +278,24 @@ typedef struct param {
         .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .cache = true, .unit = "head_dim", \
         .values = "num_kv_heads*max_seq_len*head_dim", .align = 16                              \
     }
-#define KV_CACHES(id)                                                                              \
-    {                                                                                              \
-        .name = #id, .kind = PARAM_IN, .format = FORMAT_ADDRESS, .values = "m", .align = 8,        \
-        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
-        .unit = "head_dim"                                                                         \
-    }
+#define KV_CACHES(id) KV_CACHES_OF(id, PARAM_IN, "max_seq_len")
+/* The same in families whose caches may be rings: rows is CACHE_ROWS. */
+#define KV_RINGS(id) KV_CACHES_OF(id, PARAM_IN, "cache_rows")
 /* The same that a kernel writes positions of: the addresses are an input, what they point to is the
  * output. */
-#define KV_CACHES_OUT(id)                                                                          \
-    {                                                                                              \
-        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8,       \
-        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*max_seq_len*head_dim", \
-        .unit = "head_dim"                                                                         \
+#define KV_RINGS_OUT(id) KV_CACHES_OF(id, PARAM_OUT, "cache_rows")
+#define KV_CACHES_OF(id, how, rows)                                                             \
+    {                                                                                           \
+        .name = #id, .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,          \
+        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*" rows "*head_dim", \
+        .unit = "head_dim"                                                                      \
     }
+/* The size of that name, of launch.sizes. */
+#define CACHE_ROWS                                                                  \
+    {                                                                               \
+        "cache_rows", kv_rows, "rows of a cache: max_seq_len, or those of its ring" \
+    }
+int64_t kv_rows(const instance *in);
 #define PARAM_END \
     {             \
         0         \

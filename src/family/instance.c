@@ -104,6 +104,18 @@ int64_t instance_weights_index(format weights)
     return -1;
 }
 
+static int64_t value_of(const instance *in, size_t field)
+{
+    int64_t value;
+    memcpy(&value, (const char *)in + field, sizeof value);
+    return value;
+}
+
+static bool is_set(const instance *in, size_t field)
+{
+    return value_of(in, field) != 0;
+}
+
 format instance_weights(const instance *in)
 {
     if (in->family->weights != FORMAT_NONE || !family_key(in->family, "weights"))
@@ -113,10 +125,13 @@ format instance_weights(const instance *in)
 
 instance instance_matrix(const instance *in, unsigned matrix)
 {
+    enum { SHARED_MATRIX = 2 };
     instance one = *in;
     one.weights = in->weights_of[matrix];
     if (matrix && in->shape.n_kv)
         one.shape.n = matrix == 1 ? in->shape.n_kv : in->shape.n_v;
+    if (matrix >= SHARED_MATRIX && in->shape.n_shared)
+        one.shape.n = in->shape.n_shared;
     return one;
 }
 
@@ -128,11 +143,21 @@ static int64_t row_multiple(format f)
     return info->block_values > 1 ? info->block_values : LINE / info->block_bytes;
 }
 
+/* Whether the key weights is of a matrix, not only the default of such keys. */
+static bool has_weights_alone(const family *f)
+{
+    const param *p = f->params;
+    while (p && p->name && !(p->weights && !p->matrix))
+        p++;
+    return p && p->name;
+}
+
 format instance_strictest_weights(const instance *in)
 {
     format strictest = FORMAT_NONE;
     for (const key *k = in->family->keys; k->name; k++) {
-        if (k->choices != weights_choices || !k->like || !key_matters(in, k))
+        if (k->choices != weights_choices || !(k->like || has_weights_alone(in->family)) ||
+            !key_matters(in, k))
             continue;
         format f = weight_formats[instance_value(in, k)];
         if (strictest == FORMAT_NONE || row_multiple(f) > row_multiple(strictest))
@@ -154,21 +179,11 @@ bool key_takes_choice(const key *k, const choice *c)
 
 int64_t key_multiple(const instance *in, const key *k)
 {
+    if (k->of_weights_in)
+        return row_multiple(weight_formats[value_of(in, k->of_weights_in)]);
     if (k->of_weights)
         return row_multiple(instance_strictest_weights(in));
     return k->multiple_of > 1 ? k->multiple_of : 1;
-}
-
-static int64_t value_of(const instance *in, size_t field)
-{
-    int64_t value;
-    memcpy(&value, (const char *)in + field, sizeof value);
-    return value;
-}
-
-static bool is_set(const instance *in, size_t field)
-{
-    return value_of(in, field) != 0;
 }
 
 static bool has_param(const instance *in, const param *p)
@@ -424,6 +439,11 @@ const char *param_direction(const param *p)
 format kv_format(const instance *in)
 {
     return kv_formats[in->kv_type];
+}
+
+int64_t kv_rows(const instance *in)
+{
+    return in->options.ring ? in->options.ring : in->shape.max_seq_len;
 }
 
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])

@@ -7,7 +7,9 @@
  * sum p|v| (A_t + A) / UNIT_LOGIT_TERMS, with A the mean of A_t: with q and k of N(0, 1), A_t is
  * about 0.64 sqrt(head_dim), at most 11, and the first is the larger one. A chunk's sums are
  * relative to one position, whose error no mean evens out: UNIT_CHUNK_TERMS. A cap's own rounding
- * is of the size of u times the score in the straight part of tanh, of u times the cap beyond.
+ * is of the size of u times the score in the straight part of tanh, of u times the cap beyond. A
+ * sink is rounded once, and what others are relative to it, once: its terms are twice its size. So
+ * is what partial rows are relative to the largest of them and the sink.
  * Where v of the largest p is 0, the others may count that are 0 as floats: a p may be off by
  * FLT_MIN, the UNDERFLOW_SHARE of a magnitude.
  */
@@ -17,8 +19,8 @@
 
 #include "ref/reference.h"
 
-enum { QUERY, KEYS, VALUES, MAX_HEAD_DIM = 256 };
-enum { PARTIALS };
+enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 256 };
+enum { PARTIALS, BEHIND_PARTIALS };
 static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 8, SUMMED_TERMS = 4,
                     STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
                     UNDERFLOW_SHARE = 0x1p-106;
@@ -40,6 +42,11 @@ ref_positions ref_attention_positions(const problem *p, uint64_t sequence)
     uint64_t most = (uint64_t)s->max_seq_len, window = (uint64_t)p->options.window;
     uint64_t end = length < most ? length : most;
     return (ref_positions){ window && window < end ? end - window : 0, end };
+}
+
+uint64_t ref_cache_rows(const problem *p)
+{
+    return (uint64_t)(p->options.ring ? p->options.ring : p->shape.max_seq_len);
 }
 
 static void scale_down(head_result *r, uint64_t dim, double factor)
@@ -74,20 +81,36 @@ static void add_positions(head_result *r, double number, const float *v, uint64_
     }
 }
 
+/* That of a head; minus infinity where there is none. */
+static double sink_of(const problem *p, unsigned input, uint64_t head)
+{
+    float sink = -HUGE_VALF;
+    if (p->options.sinks)
+        problem_read(p, input, head % (uint64_t)p->shape.num_heads, 1, &sink);
+    return (double)sink;
+}
+
+static void add_sink(const problem *p, double sink, double terms, head_result *r)
+{
+    static const float no_value[MAX_HEAD_DIM];
+    if (!(sink <= -HUGE_VAL)) /* a NaN counts */
+        add_positions(r, 1, no_value, (uint64_t)p->shape.head_dim, sink, terms);
+}
+
 /* Head counts query heads through all sequences. */
 static void attend(const problem *p, uint64_t head, ref_positions positions, head_result *r)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
     uint64_t kv_head = head % heads * (uint64_t)p->shape.num_kv_heads / heads;
-    uint64_t sequence = head / heads, cache = kv_head * (uint64_t)p->shape.max_seq_len * dim;
+    uint64_t rows = ref_cache_rows(p), sequence = head / heads, cache = kv_head * rows * dim;
     double scale = p->options.scale > 0 ? p->options.scale : 1 / sqrt((double)dim);
     float q[MAX_HEAD_DIM], k[MAX_HEAD_DIM], v[MAX_HEAD_DIM];
 
     *r = (head_result){ .largest = -HUGE_VAL };
     problem_read(p, QUERY, head * dim, dim, q);
     for (uint64_t t = positions.begin; t < positions.end; t++) {
-        problem_read_sequence(p, KEYS, sequence, cache + t * dim, dim, k);
-        problem_read_sequence(p, VALUES, sequence, cache + t * dim, dim, v);
+        problem_read_sequence(p, KEYS, sequence, cache + t % rows * dim, dim, k);
+        problem_read_sequence(p, VALUES, sequence, cache + t % rows * dim, dim, v);
         double score = 0, terms = 0;
         for (uint64_t d = 0; d < dim; d++) {
             double term = scale * (double)q[d] * (double)k[d];
@@ -112,6 +135,31 @@ static double magnitude_of(const head_result *r, uint64_t d, double terms, doubl
            UNDERFLOW_SHARE * r->unweighed[d];
 }
 
+static ref_value softmax_value(const head_result *r, uint64_t d)
+{
+    if (r->weight <= 0)
+        return (ref_value){ 0, 0 };
+    double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, UNIT_LOGIT_TERMS);
+    return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
+}
+
+/* What an element of o is multiplied by. */
+static double gate_of(const problem *p, uint64_t element)
+{
+    float gate;
+    if (!p->options.gate)
+        return 1;
+    problem_read(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), element, 1, &gate);
+    return isfinite(gate) ? 1 / (1 + exp(-(double)gate)) : (double)NAN;
+}
+
+/* A gate may be off by FLT_MIN, as a p may. */
+static ref_value gated(const problem *p, uint64_t element, ref_value o)
+{
+    double gate = gate_of(p, element), lost = p->options.gate ? UNDERFLOW_SHARE : 0;
+    return (ref_value){ o.value * gate, o.magnitude * (gate + lost) };
+}
+
 void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,
                    ref_value *values)
 {
@@ -122,14 +170,10 @@ void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t c
     while (first < end) {
         uint64_t head = first / dim, head_end = (head + 1) * dim;
         attend(p, head, ref_attention_positions(p, head / heads), &r);
-        for (; first < end && first < head_end; first++, values++) {
-            *values = (ref_value){ 0, 0 };
-            if (!(r.weight <= 0))
-                *values = (ref_value){ r.sum[first % dim] / r.weight,
-                                       magnitude_of(&r, first % dim, r.weighed_weight / r.weight,
-                                                    UNIT_LOGIT_TERMS) /
-                                           r.weight };
-        }
+        double sink = sink_of(p, BEHIND_CACHES, head);
+        add_sink(p, sink, 2 * fabs(sink), &r);
+        for (; first < end && first < head_end; first++, values++)
+            *values = gated(p, first, softmax_value(&r, first % dim));
     }
 }
 
@@ -188,21 +232,32 @@ void ref_attention_chunks(const problem *p, unsigned output, uint64_t first, uin
     }
 }
 
-/* The rows of a head that have positions, weighed by their maxima. */
-static void merge(const problem *p, uint64_t head, head_result *r)
+/* Reads a row, where its chunk has positions, and says its maximum in natural units. */
+static bool read_row(const problem *p, uint64_t number, float *row, double *largest)
 {
     chunk_rows c = rows_of(&p->shape);
-    uint64_t dim = (uint64_t)p->shape.head_dim;
+    ref_positions positions = chunk_positions(p, number);
+    if (positions.begin == positions.end)
+        return false;
+    problem_read(p, PARTIALS, number * c.row_values, c.row_values, row);
+    *largest = (double)row[p->shape.head_dim + AT_MAX] / LOG2_E;
+    return true;
+}
+
+/* The rows of a head that have positions, weighed by their maxima, and its sink. */
+static void merge(const problem *p, uint64_t head, head_result *r)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim, chunks = rows_of(&p->shape).chunks;
+    double sink = sink_of(p, BEHIND_PARTIALS, head), largest = sink, score;
     float row[MAX_HEAD_DIM + PARTIAL_EXTRA];
     *r = (head_result){ .largest = -HUGE_VAL };
-    for (uint64_t i = head * c.chunks; i < (head + 1) * c.chunks; i++) {
-        ref_positions positions = chunk_positions(p, i);
-        if (positions.begin == positions.end)
-            continue;
-        problem_read(p, PARTIALS, i * c.row_values, c.row_values, row);
-        add_positions(r, (double)row[dim + AT_WEIGHT], row, dim, (double)row[dim + AT_MAX] / LOG2_E,
-                      0);
-    }
+    for (uint64_t i = head * chunks; i < (head + 1) * chunks; i++)
+        if (read_row(p, i, row, &score))
+            largest = fmax(largest, score);
+    for (uint64_t i = head * chunks; i < (head + 1) * chunks; i++)
+        if (read_row(p, i, row, &score))
+            add_positions(r, (double)row[dim + AT_WEIGHT], row, dim, score, fabs(score - largest));
+    add_sink(p, sink, fabs(sink) + fabs(sink - largest), r);
 }
 
 void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -215,10 +270,7 @@ void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_
         uint64_t head_end = (first / dim + 1) * dim;
         merge(p, first / dim, &r);
         for (; first < end && first < head_end; first++, values++)
-            *values = !(r.weight <= 0)
-                          ? (ref_value){ r.sum[first % dim] / r.weight,
-                                         magnitude_of(&r, first % dim, 0, 1) / r.weight }
-                          : (ref_value){ 0, 0 };
+            *values = softmax_value(&r, first % dim);
     }
 }
 

@@ -122,7 +122,6 @@ typedef struct decoder {
 } decoder;
 
 enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
-enum { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
 
 /* Whether a layer has what tensors of a part are of; of those of the model as a whole any layer. */
 bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer);

@@ -9,23 +9,22 @@ enum { CHUNK = 256 }; /* a whole number of blocks in every format */
 /* Where a result is subnormal, rounding takes up to half the smallest subnormal float, 2^-150, off
  * it however small it is. A magnitude that leaves room for that at the smallest tolerance of a
  * family, 2e-7; of a sum each term may lose so much, and none that is 0. */
-static double lost(double value)
+double ref_lost(double value)
 {
     return value != 0 ? 0x1p-150 / 2e-7 : 0;
 }
 
 /* What an RMS norm multiplies a vector by, beside gamma, which is the input behind the vectors; 1
  * where there is no norm. */
-static double norm_factor(const problem *p, unsigned vectors, uint64_t vector)
+static double norm_factor(const problem *p, ref_run vector, uint64_t k)
 {
-    uint64_t k = (uint64_t)p->shape.k;
     double squares = 0;
     float x[CHUNK];
     if (!p->options.norm)
         return 1;
     for (uint64_t at = 0; at < k; at += CHUNK) {
         uint64_t count = k - at < CHUNK ? k - at : CHUNK;
-        problem_read(p, vectors, vector * k + at, count, x);
+        problem_read(p, vector.input, vector.first + at, count, x);
         for (uint64_t i = 0; i < count; i++)
             squares += (double)x[i] * (double)x[i];
     }
@@ -33,13 +32,12 @@ static double norm_factor(const problem *p, unsigned vectors, uint64_t vector)
 }
 
 /* Values of a vector, times gamma where there is a norm. */
-static void read_x(const problem *p, unsigned vectors, uint64_t vector, uint64_t at, uint64_t count,
-                   double *values)
+static void read_x(const problem *p, ref_run vector, uint64_t at, uint64_t count, double *values)
 {
     float x[CHUNK], gamma[CHUNK];
-    problem_read(p, vectors, vector * (uint64_t)p->shape.k + at, count, x);
+    problem_read(p, vector.input, vector.first + at, count, x);
     if (p->options.norm)
-        problem_read(p, vectors + 1, at, count, gamma);
+        problem_read(p, vector.input + 1, at, count, gamma);
     for (uint64_t i = 0; i < count; i++)
         values[i] = p->options.norm ? (double)x[i] * (double)gamma[i] : (double)x[i];
 }
@@ -65,56 +63,61 @@ static void add_quantized(const float *w, const double *x, ref_value *sum)
         double term = (double)w[i] * d * q[i];
         bool tie = fabs(x[i] / d - q[i]) > 0.5 - QUANT_ERROR;
         sum->value += term;
-        sum->magnitude +=
-            fabs(term) + lost(term) + (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
+        sum->magnitude += fabs(term) + ref_lost(term) +
+                          (tie ? fabs((double)w[i]) * d / REF_QUANTIZING_TOLERANCE : 0);
     }
 }
 
 /* The factor of a norm has errors of its own: of a sum of squares and of a reciprocal root. */
 enum { NORM_MAGNITUDE = 3 };
 
-/* A row of the matrix that is input number matrix, times a vector of the input number vectors,
- * which may be quantized on the way. */
-static ref_value dot_by(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                        uint64_t vector, bool quantizing)
+/* Floats are not multiplied as integers: x stays as it is. */
+ref_value ref_dot(const problem *p, ref_run weights, ref_run vector, uint64_t k, bool quantizing)
 {
-    uint64_t k = (uint64_t)p->shape.k;
     float w[CHUNK];
-    double x[CHUNK], factor = norm_factor(p, vectors, vector);
+    double x[CHUNK], factor = norm_factor(p, vector, k);
     ref_value sum = { 0, 0 };
+    quantizing = quantizing && formats[p->input_formats[weights.input]].block_values > 1;
     for (uint64_t at = 0; at < k; at += CHUNK) {
         uint64_t count = k - at < CHUNK ? k - at : CHUNK;
-        problem_read(p, matrix, row * k + at, count, w);
-        read_x(p, vectors, vector, at, count, x);
+        problem_read(p, weights.input, weights.first + at, count, w);
+        read_x(p, vector, at, count, x);
         for (uint64_t i = 0; i < count && quantizing; i += Q8_1_VALUES)
             add_quantized(w + i, x + i, &sum);
         for (uint64_t i = 0; i < count && !quantizing; i++) {
             double term = (double)w[i] * x[i];
             sum.value += term;
-            sum.magnitude += fabs(term) + lost(term);
+            sum.magnitude += fabs(term) + ref_lost(term);
         }
     }
     sum.value *= factor;
     sum.magnitude *= factor * (p->options.norm ? NORM_MAGNITUDE : 1);
-    sum.magnitude += p->options.norm ? lost(sum.value) : 0;
+    sum.magnitude += p->options.norm ? ref_lost(sum.value) : 0;
     return sum;
 }
 
-static ref_value dot(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                     uint64_t vector)
+/* A row of the matrix that is input number matrix, times a vector of the input number vectors. */
+static ref_value dot_by(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                        uint64_t vector, bool quantizing)
+{
+    uint64_t k = (uint64_t)p->shape.k;
+    return ref_dot(p, (ref_run){ matrix, row * k }, (ref_run){ vectors, vector * k }, k,
+                   quantizing);
+}
+
+ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                      uint64_t vector)
 {
     return dot_by(p, matrix, row, vectors, vector, false);
 }
 
-/* Floats are not multiplied as integers: x stays as it is. */
 static ref_value dot_quantizing(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
                                 uint64_t vector)
 {
-    bool integers = formats[p->input_formats[matrix]].block_values > 1;
-    return dot_by(p, matrix, row, vectors, vector, integers);
+    return dot_by(p, matrix, row, vectors, vector, true);
 }
 
-static void add_value(const problem *p, unsigned input, uint64_t element, ref_value *sum)
+void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
 {
     float value;
     problem_read(p, input, element, 1, &value);
@@ -134,7 +137,7 @@ static ref_value capped(ref_value y, double c)
     double t = tanh(y.value / c);
     return (ref_value){ c * t, (1 - t * t) * y.magnitude +
                                    0.385 / c * largest_error * y.magnitude * y.magnitude +
-                                   of_tanh * fabs(c * t) + lost(c * t) };
+                                   of_tanh * fabs(c * t) + ref_lost(c * t) };
 }
 
 /* What follows the product: the inputs behind W, x and gamma, and the options. */
@@ -143,13 +146,13 @@ static void finish(const problem *p, uint64_t element, ref_value *sum)
     enum { FIRST_ADDED = 2 };
     unsigned input = FIRST_ADDED + (p->options.norm != NORM_NONE);
     if (p->options.bias)
-        add_value(p, input++, element % (uint64_t)p->shape.n, sum);
+        ref_add(p, input++, element % (uint64_t)p->shape.n, sum);
     if (p->options.scale > 0) {
         sum->value *= p->options.scale;
-        sum->magnitude = sum->magnitude * p->options.scale + lost(sum->value);
+        sum->magnitude = sum->magnitude * p->options.scale + ref_lost(sum->value);
     }
     if (p->options.residual)
-        add_value(p, input, element, sum);
+        ref_add(p, input, element, sum);
     if (p->options.softcap > 0)
         *sum = capped(*sum, p->options.softcap);
 }
@@ -159,7 +162,7 @@ void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
     (void)output;
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t i = 0; i < count; i++) {
-        values[i] = dot(p, 0, (first + i) % n, 1, (first + i) / n);
+        values[i] = ref_dot_row(p, 0, (first + i) % n, 1, (first + i) / n);
         finish(p, first + i, &values[i]);
     }
 }
@@ -186,10 +189,10 @@ static ref_value value_of_qkv(const problem *p, uint64_t element, bool quantizin
     unsigned matrix = Q, x = rows[V] ? QKV_MATRICES : V;
     while (row >= rows[matrix])
         row -= rows[matrix++];
-    ref_value sum =
-        quantizing ? dot_quantizing(p, matrix, row, x, vector) : dot(p, matrix, row, x, vector);
+    ref_value sum = quantizing ? dot_quantizing(p, matrix, row, x, vector)
+                               : ref_dot_row(p, matrix, row, x, vector);
     if (p->options.bias)
-        add_value(p, x + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
+        ref_add(p, x + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
     return sum;
 }
 
@@ -214,7 +217,7 @@ void ref_gemv_pair(const problem *p, unsigned output, uint64_t first, uint64_t c
                    ref_value *values)
 {
     for (uint64_t i = 0; i < count; i++)
-        values[i] = dot(p, output, first + i, VECTOR, 0);
+        values[i] = ref_dot_row(p, output, first + i, VECTOR, 0);
 }
 
 double ref_activation(int64_t activation, double g)
@@ -244,7 +247,7 @@ double ref_gate_factor(int64_t activation, double u)
  *
  * where S bounds the slope of the activation a: 1.0998 of silu and swiglu_oai, 1.129 of gelu. The
  * magnitude is that bound by e, for e <= 2^-19. */
-static ref_value gated(const problem *p, ref_value g, ref_value u)
+ref_value ref_gated(const problem *p, ref_value g, ref_value u)
 {
     static const double largest_error = 0x1p-19;
     double steepest = p->options.activation == ACTIVATION_GELU ? 1.13 : 1.0999;
@@ -254,7 +257,7 @@ static ref_value gated(const problem *p, ref_value g, ref_value u)
         return (ref_value){ NAN, NAN }; /* the limits would make numbers of infinities */
     return (ref_value){ a * factor,
                         steepest * g.magnitude * (fabs(factor) + largest_error * u.magnitude) +
-                            fabs(a) * u.magnitude + lost(a * factor) };
+                            fabs(a) * u.magnitude + ref_lost(a * factor) };
 }
 
 void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -262,8 +265,8 @@ void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint6
 {
     (void)output;
     for (uint64_t i = 0; i < count; i++)
-        values[i] =
-            gated(p, dot(p, FIRST, first + i, VECTOR, 0), dot(p, SECOND, first + i, VECTOR, 0));
+        values[i] = ref_gated(p, ref_dot_row(p, FIRST, first + i, VECTOR, 0),
+                              ref_dot_row(p, SECOND, first + i, VECTOR, 0));
 }
 
 /* The same of a value of m vectors, with what is added to both sums: inputs behind gamma. */
@@ -272,12 +275,12 @@ static ref_value gated_of_batch(const problem *p, uint64_t element, bool quantiz
     uint64_t row = element % (uint64_t)p->shape.n, vector = element / (uint64_t)p->shape.n;
     ref_value sums[VECTOR];
     for (unsigned i = FIRST; i < VECTOR; i++) {
-        sums[i] =
-            quantizing ? dot_quantizing(p, i, row, VECTOR, vector) : dot(p, i, row, VECTOR, vector);
+        sums[i] = quantizing ? dot_quantizing(p, i, row, VECTOR, vector)
+                             : ref_dot_row(p, i, row, VECTOR, vector);
         if (p->options.bias)
-            add_value(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
+            ref_add(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
     }
-    return gated(p, sums[FIRST], sums[SECOND]);
+    return ref_gated(p, sums[FIRST], sums[SECOND]);
 }
 
 void ref_gate_up_swiglu_batch(const problem *p, unsigned output, uint64_t first, uint64_t count,

@@ -20,8 +20,11 @@ typedef struct problem_shape {
     int64_t k, n, m;   /* W is [n,k], X is [m,k], Y is [m,n] */
     int64_t n_kv, n_v; /* rows of K and of V, where Q has n; without V n_v is 0 */
     int64_t head_dim, num_heads, num_kv_heads;
-    int64_t max_seq_len, seq_len; /* positions that the cache holds, and that are valid */
-    int64_t chunk_size;           /* positions that one chunk of a split sequence has */
+    int64_t max_seq_len, seq_len;  /* positions that the cache holds, and that are valid */
+    int64_t chunk_size;            /* positions that one chunk of a split sequence has */
+    int64_t experts, experts_used; /* matrices of which each row of X uses some */
+    int64_t n_shared;   /* rows of the matrices of an expert that all rows of X use; 0: none */
+    int64_t plane_rows; /* from an expert's matrix to the next one's in a tensor */
 } problem_shape;
 
 /* Rotary position embedding: pairs of a head's first dims values turn by
@@ -40,17 +43,33 @@ typedef struct rope_options {
     double temperature_length; /* where there is a length */
 } rope_options;
 
+/* How a mixture's experts are chosen by their logits. */
+enum { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
+enum { SHARED_NONE, SHARED_PLAIN, SHARED_GATED };
+typedef struct route_options {
+    int64_t gating;              /* GATING_ */
+    int64_t normed;              /* 1: weights are divided by their sum */
+    int64_t choice_bias;         /* 1: an input [experts] is added for the choice alone */
+    int64_t groups, groups_used; /* of neighbouring experts; 0: one group */
+    int64_t shared;              /* SHARED_: an expert that every row has */
+} route_options;
+
 /* What else decides a result. 0: without it, or as usual. */
 typedef struct problem_options {
     int64_t bias, residual; /* 1: an input that is added to a product; of an RMS norm RESIDUAL_ */
     int64_t norm;           /* NORM_ of x ahead of a product */
     int64_t activation;     /* ACTIVATION_ of a gate */
     int64_t window;         /* last positions that attention is over; 0: all */
+    int64_t sinks;          /* 1: of each head one more logit, without a value */
+    int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */
+    int64_t gated;          /* 1: behind each head of q stands its gate */
+    int64_t ring;           /* rows of a cache, position t in row t % ring; 0: max_seq_len */
     double scale;           /* of q.k, 0: 1 / sqrt(head_dim); of a product or an embedding, 0: 1 */
     double softcap;         /* c of c tanh(score / c), also of logits; 0: none */
     double epsilon;         /* added to the mean square by which an RMS norm divides */
     int64_t qk_norm;        /* 1: heads of q and k are RMS-normed ahead of RoPE */
     rope_options rope;
+    route_options route;
 } problem_options;
 enum { NORM_NONE, NORM_RMS };
 /* What an RMS norm adds to hidden states: x itself, norming the sum; the normed x; the normed x,
@@ -113,6 +132,69 @@ reference ref_gemv;
  * weights that are floats x stays as it is. All else as above. */
 reference ref_gemv_quantizing;
 #define REF_QUANTIZING_TOLERANCE 3e-7
+
+/* Which experts m rows use, as words. Word 0 has the number of experts in use, three zeros follow,
+ * then the entry of each, ascending by id: its id, the number of rows that use it, and for each of
+ * these, ascending, row * experts_used + slot, where slot is the place that the row gave it. Of an
+ * entry's m such words, and of the list's entries, those that are not in use are
+ * EXPERT_LIST_UNUSED.
+ */
+enum {
+    EXPERT_LIST_HEAD = 4,
+    EXPERT_ID = 0,
+    EXPERT_ROWS,
+    EXPERT_FIRST_ROW, /* and words of an entry beside its rows */
+};
+#define EXPERT_LIST_UNUSED UINT32_MAX
+#define EXPERT_LIST_VALUES "4+min(experts,m*experts_used)*(2+m)" /* words of it */
+enum { EXPERTS_USED_AT_MOST = 64 };                              /* by a row */
+
+/* Makes random words such a list. Of three and more rows that don't all use it, the last expert is
+ * one that does not exist. */
+void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+/* y[m,n] = residual + scale (sum over the experts of row m, ascending by id, of weight (W[id] f +
+ * bias[id]) + weight of the shared expert (Ws f of it)); inputs W [experts n, k], Ws [n, n_shared]
+ * where there is a shared expert, f [m, experts_used k + n_shared] (the values of each slot, then
+ * of the shared expert), bias [experts, n], residual [m,n] where the problem says so, weights [m,
+ * experts_used] by slot, with that of the shared expert behind them, and the list. NaN where an
+ * expert does not exist. */
+reference ref_expert_down;
+
+/* The same by a kernel that quantizes f itself, as ref_gemv_quantizing says. */
+reference ref_expert_down_quantizing;
+
+/* Values of an input from one on. */
+typedef struct ref_run {
+    unsigned input;
+    uint64_t first;
+} ref_run;
+
+/* The sum of count products of weights and x, with x normed by all of its values where the problem
+ * says so, gamma being the input behind x; quantizing: x as ref_gemv_quantizing says. */
+ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count, bool quantizing);
+
+/* A row of k values of one input times a vector of another. */
+ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
+                      uint64_t vector);
+
+/* Adds a value of an input to a sum. */
+void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum);
+
+/* Room in a magnitude for what a result loses where it is subnormal. */
+double ref_lost(double value);
+
+/* The problem's activation of a sum of gate, times one of up. */
+ref_value ref_gated(const problem *p, ref_value gate, ref_value up);
+
+/* Gate and up of the experts that rows use: f[m, experts_used n + n_shared] has a row's slots, then
+ * the shared expert; each value is a(g) u as of ref_gate_up_swiglu. Inputs Wg, Wu [plane_rows
+ * experts, k], those of the shared expert [n_shared, k] where there is one, x [m,k], gamma of a
+ * norm, biases [experts, n] of gate and up, the list. NaN where an expert does not exist. */
+reference ref_expert_gate_up;
+
+/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
+reference ref_expert_gate_up_quantizing;
 
 /* Three products of m vectors: y[m, n + n_kv + n_v] has the rows of Q, of K, of V; inputs Wq [n,k],
  * Wk [n_kv,k], Wv [n_v,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_v]. Where
@@ -196,6 +278,34 @@ void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t va
 /* The first word of Philox4x32-10. */
 uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high);
 
+/* The experts of each of m rows of x, and which rows each expert has. With logits W x + bias of f32
+ * sums (x RMS-normed where the problem says so), U experts_used and S 1 with a shared expert:
+ *
+ *   ids      [m, U]      the chosen experts, best first
+ *   weights  [m, U + S]  their weights in that order, and last that of the shared expert
+ *   list     [4 + L (2 + m)], L = min(experts, m U): the number of experts in use, three zeros;
+ *            for each expert in use, ascending, its id, the number of rows that have it, and for
+ *            each of these, ascending, row * U + slot, and of the words that are left 2^32 - 1.
+ *            Entries that are left have 0 rows and elsewhere 2^32 - 1
+ *
+ * p is softmax(logits), sigmoid(logits), or the logits, by the gating. Scores are p, plus the
+ * choice bias where there is one; of a group of neighbouring experts the sum of its two best ones.
+ * The best groups_used groups are chosen (where there are groups), and of their experts the best by
+ * score. A NaN is the largest score; of equal ones the lower number is better. Without choice bias
+ * and groups the logits are the scores: the order is the same, and floats keep it.
+ *
+ * Weights are p of the chosen, or softmax over the chosen logits; where normed divided by their sum
+ * (at least ROUTE_LEAST_SUM), then multiplied by the scale. The shared expert's is 1, or
+ * sigmoid(w_shared . x).
+ *
+ * Inputs are W [experts, k] (any format), x [m, k], and where there are gamma [k], bias [experts],
+ * choice bias [experts], w_shared [k]. Where rounding may change the choice, magnitudes are
+ * infinite: of a slot whose place in the order is in doubt, or of all that depends on which experts
+ * are chosen. That holds for errors of logits up to this tolerance times the magnitude. */
+reference ref_moe_route;
+#define REF_ROUTE_TOLERANCE 5e-7
+#define ROUTE_LEAST_SUM     0x1p-14
+
 /* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
  * is clamped to max_seq_len. */
 typedef struct ref_positions {
@@ -203,9 +313,14 @@ typedef struct ref_positions {
 } ref_positions;
 ref_positions ref_attention_positions(const problem *p, uint64_t sequence);
 
+/* Positions that a KV head of a cache has rows for: position t stands in row t modulo that. */
+uint64_t ref_cache_rows(const problem *p);
+
 /* o[m,h,d] = sum over t of softmax_t(cap(q[m,h] . k[kv(h),t] * scale)) v[kv(h),t,d]; inputs q, K,
  * V, of m sequences or one. Without positions, or where all scores are minus infinity, the sum is
- * 0.
+ * 0. Where there are sinks [num_heads], an input behind V, exp(sink) is added to what softmax
+ * divides by: minus infinity is as none, plus infinity gives NaN. Where there is a gate, the input
+ * behind that, o is multiplied by 1 / (1 + exp(-gate)); infinite ones give NaN.
  *
  * The magnitude is sum p|v| for scores of unit size. A score's own rounding error is at most a
  * multiple of A = scale * sum |q||k| (and with a cap, of the score, or of the cap where tanh
@@ -217,7 +332,7 @@ reference ref_attention;
  * infinite magnitudes: what stands there is of no account. Inputs as above. */
 reference ref_attention_chunks;
 
-/* o from such rows: inputs partials and seq_lens. */
+/* o from such rows: inputs partials, sinks where there are, and seq_lens. */
 reference ref_merge_chunks;
 
 /* Makes random partials possible ones, in place: sums of weights are at least 1, maxima of
@@ -240,10 +355,11 @@ rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, 
 double ref_rope_temperature(const rope_options *o, uint64_t position);
 
 /* Outputs q [m, num_heads, head_dim], and caches of K and V of m rows or of one sequence [.,
- * num_kv_heads, max_seq_len, head_dim]; inputs qkv [m, num_heads + 2 num_kv_heads, head_dim],
- * positions [m], the weights of the norms of q and k where there are, the factors where there are.
- * What a kernel must not write (other positions than the rows', and of a row at UINT32_MAX nothing
- * counts) has an infinite magnitude. */
+ * num_kv_heads, max_seq_len or ring, head_dim], and where q is gated gates [m, num_heads,
+ * head_dim]; inputs qkv [m, num_heads + 2 num_kv_heads, head_dim], where behind each of num_heads
+ * its gate may stand, positions [m], the weights of the norms of q and k where there are, the
+ * factors where there are. What a kernel must not write (other positions than the rows', and of a
+ * row at UINT32_MAX nothing counts) has an infinite magnitude. */
 reference ref_rope_kv_write;
 
 /* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), and random

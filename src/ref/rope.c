@@ -7,7 +7,7 @@
  * Error bounds. An angle that is off by e moves a pair (a, b) by e (|a| + |b|) at most, and so much
  * is the magnitude, times that of cos and sin and the temperature. A kernel's frequencies are
  * doubles, or have 47 bits where they are divided by factors: from positions 2^28 and 2^24 on e
- * grows with the position. V is copied: its magnitude is 0.
+ * grows with the position. V and gates are copied: their magnitude is 0.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #include "ref/reference.h"
 
-enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, MAX_HEAD_DIM = 256 };
+enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE, MAX_HEAD_DIM = 256 };
 enum { QKV, POSITIONS, FIRST_OPTIONAL };
 static const long double TWO_PI = 6.283185307179586476925286766559005768L;
 static const double LEAST_RAMP = 0.001;
@@ -138,35 +138,46 @@ static head_place place_in_q(const problem *p, uint64_t number)
 static head_place place_in_cache(const problem *p, unsigned output, uint64_t number)
 {
     uint64_t heads = (uint64_t)p->shape.num_heads, kv_heads = (uint64_t)p->shape.num_kv_heads;
-    uint64_t longest = (uint64_t)p->shape.max_seq_len, position = number % longest;
-    uint64_t kv_head = number / longest % kv_heads, cache = number / longest / kv_heads;
+    uint64_t rows = ref_cache_rows(p), cache_row = number % rows;
+    uint64_t kv_head = number / rows % kv_heads, cache = number / rows / kv_heads;
     head_place at = { .head = heads + (output == OUTPUT_V ? kv_heads : 0) + kv_head };
     uint64_t end = p->one_cache ? (uint64_t)p->shape.m : cache + 1;
-    for (at.row = p->one_cache ? 0 : cache; at.row < end; at.row++)
-        if (position_of(p, at.row) == position) {
+    for (at.row = p->one_cache ? 0 : cache; at.row < end; at.row++) {
+        uint32_t position = position_of(p, at.row);
+        if (position < (uint64_t)p->shape.max_seq_len && position % rows == cache_row) {
             at.written = true;
             break;
         }
+    }
     return at;
+}
+
+/* Where qkv has a head's values, and how many heads a row has. With gates a head of q is two. */
+static uint64_t place_in_qkv(const problem *p, unsigned output, const head_place *at)
+{
+    uint64_t heads = (uint64_t)p->shape.num_heads, gates = p->options.gated ? heads : 0;
+    uint64_t before = at->head < heads ? at->head : heads;
+    uint64_t row_heads = heads + gates + 2 * (uint64_t)p->shape.num_kv_heads;
+    return at->row * row_heads + at->head + (gates ? before : 0) + (output == OUTPUT_GATE);
 }
 
 static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
-    uint64_t heads = (uint64_t)(p->shape.num_heads + 2 * p->shape.num_kv_heads);
-    head_place at = output == OUTPUT_Q ? place_in_q(p, number) : place_in_cache(p, output, number);
+    bool of_q = output == OUTPUT_Q || output == OUTPUT_GATE;
+    head_place at = of_q ? place_in_q(p, number) : place_in_cache(p, output, number);
     float read[MAX_HEAD_DIM];
     double x[MAX_HEAD_DIM];
     for (uint64_t d = 0; d < dim; d++)
         values[d] = (ref_value){ 0, HUGE_VAL };
     if (!at.written)
         return;
-    problem_read(p, QKV, (at.row * heads + at.head) * dim, dim, read);
+    problem_read(p, QKV, place_in_qkv(p, output, &at) * dim, dim, read);
     for (uint64_t d = 0; d < dim; d++) {
         x[d] = (double)read[d];
         values[d] = (ref_value){ x[d], 0 };
     }
-    if (output != OUTPUT_V)
+    if (output == OUTPUT_Q || output == OUTPUT_K)
         turn_head(p, output, position_of(p, at.row), x, values);
 }
 

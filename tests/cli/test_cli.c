@@ -352,6 +352,27 @@ TEST_WITH(a_softcap_whose_scores_leave_f32_is_an_error, enter_folder, leave_fold
     check(f, &wrong);
 }
 
+TEST_WITH(a_ring_that_does_not_hold_the_window_is_an_error, enter_folder, leave_folder)
+{
+    fixture *f = *state;
+    write_text(f, "ring.ini",
+               "[gqa_flash_decoding]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
+               "max_seq_len = 1000\nm = 1\nwindow = 128, 0\nring = 128, 127\n");
+    static const invocation wrong = {
+        "--spec ring.ini --out build", 1, "",
+        "ring.ini:8:8: error: ring = 128 needs a window, of at most as many positions: without one "
+        "all max_seq_len = 1000 count [E022]\n"
+        "    8 | ring = 128, 127\n"
+        "      |        ^~~\n"
+        "ring.ini:8:13: error: ring = 127 is less than window = 128; it needs 128 rows, and m - 1 "
+        "more where m positions of a sequence are written at once [E022]\n"
+        "    8 | ring = 128, 127\n"
+        "      |             ^~~\n"
+        "ptxgen: 2 errors, nothing written\n"
+    };
+    check(f, &wrong);
+}
+
 TEST_WITH(rope_that_no_kernel_computes_is_an_error, enter_folder, leave_folder)
 {
     fixture *f = *state;

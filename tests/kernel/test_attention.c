@@ -70,7 +70,8 @@ static void is_right_for_sequence_lengths(arena *a, const subject *s)
 {
     static const int64_t lengths[] = { LONGEST + 1, UINT32_MAX, 1LL << 31, LONGEST, 77, 33,
                                        32,          31,         2,         1,       0 };
-    static const char *const options[] = { "", "softcap=2.5 window=37 seq_len=indirect" };
+    static const char *const options[] = { "", "softcap=2.5 window=37 seq_len=indirect sinks=add "
+                                               "gate=sigmoid ring=45" };
     for (int i = 0; i < HEAD_DIMS * KV_TYPES * 2; i++) {
         arena *run = arena_new();
         const char *text =
@@ -188,6 +189,15 @@ static void is_right_for_options(arena *a, const subject *s)
                                            "kv_type=q8_0 num_warps=32",
                                            "kv_type=q8_0 window=40 chunk_size=33",
                                            "kv_type=q8_0 softcap=0.5 m=1",
+                                           "sinks=add",
+                                           "sinks=add num_warps=3 kv_type=f16",
+                                           "sinks=add window=40 chunk_size=33 softcap=2",
+                                           "sinks=add chunking=fixed chunks=2",
+                                           "sinks=add chunks=1 gate=sigmoid",
+                                           "gate=sigmoid chunking=fixed chunk_size=64",
+                                           "window=40 ring=40 kv_type=bf16",
+                                           "window=40 ring=64 chunking=fixed chunk_size=32",
+                                           "window=77 ring=129 sinks=add kv_type=q8_0",
                                            "chunking=fixed",
                                            "chunking=fixed chunks=2 window=200",
                                            "chunking=fixed chunk_size=64 softcap=0.5",
@@ -211,6 +221,7 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 /* The float input called name; NULL where the family has none. */
 static float *floats_of(const trial *t, const char *name, uint64_t *count)
 {
+    *count = 0;
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         *count = p->values;
@@ -283,6 +294,80 @@ static void an_infinite_score_stays_in_its_lane(arena *a, const subject *s)
             check_infinite_scores(a, s, ragged[i], (uint64_t)element, "", 2);
 }
 
+/* Head h has sink number h: of those that are no numbers the rows are NaN, and no others. */
+static void a_sink_shows_in_its_head_alone(arena *a, const subject *s)
+{
+    static const float sinks[] = { NAN, 0, INFINITY, -INFINITY, 30, -30, 1e4f, -1e4f, 2.5f, -NAN };
+    enum { HEADS = sizeof sinks / sizeof *sinks };
+    for (int i = 0; i < KV_TYPES; i++) {
+        instance in = make(a, s->family, 64, 2, HEADS / 2, LONGEST,
+                           arena_format(a, "sinks=add kv_type=%s", kv_types[i]));
+        kernel k = suite_kernel(a, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        trial t = trial_prepare(a, &in, &setup);
+        uint64_t count;
+        memcpy(floats_of(&t, "sinks", &count), sinks, sizeof sinks);
+        const float *o;
+        expect_right(suite_run(a, s->device, &k, &t, NULL, (const void **)&o));
+        for (uint64_t j = 0; j < t.params[0].values; j++)
+            assert_true(!isnan(o[j]) ==
+                        (isfinite(sinks[j / 64 % HEADS]) || sinks[j / 64 % HEADS] < 0));
+        trial_shorten(&t, 0);
+        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    }
+}
+
+/* Where all scores are 0, a sink of ln(length) weighs as much as all positions together, and one of
+ * minus infinity nothing: then bits are those of a kernel that knows no sinks. */
+static void a_sink_weighs_as_its_exponential(arena *a, const subject *s)
+{
+    static const float sinks[] = { -INFINITY, 4.38202663f /* ln(80) */ };
+    for (int i = 0; i < KV_TYPES; i++) {
+        const float *o[3];
+        for (int with = 0; with < 3; with++) {
+            instance in = make(
+                a, s->family, 64, 1, 3, LONGEST,
+                arena_format(a, "m=1 kv_type=%s sinks=%s", kv_types[i], with ? "add" : "none"));
+            kernel k = suite_kernel(a, &in);
+            trial_setup setup = suite_setup(&in, s->device);
+            trial t = trial_prepare(a, &in, &setup);
+            uint64_t count;
+            float *q = floats_of(&t, "q", &count);
+            if (!q)
+                return; /* of partial rows */
+            memset(q, 0, count * sizeof *q);
+            float *given = floats_of(&t, "sinks", &count);
+            for (uint64_t j = 0; given && j < count; j++)
+                given[j] = sinks[with - 1];
+            expect_right(suite_run(a, s->device, &k, &t, NULL, (const void **)&o[with]));
+        }
+        assert_memory_equal(o[0], o[1], 3 * 64 * sizeof *o[0]);
+        for (int j = 0; j < 3 * 64; j++)
+            if (!(fabsf(o[2][j] - o[0][j] / 2) <= 1e-6f))
+                fail_msg("%s: %g with a sink, %g without", kv_types[i], (double)o[2][j],
+                         (double)o[0][j]);
+    }
+}
+
+/* What gates of any size do, and such that are no numbers. */
+static void is_right_for_gates_of_any_size(arena *a, const subject *s)
+{
+    static const float gates[] = { 0,     1,      -1,  88,       -88,       100,   -100,
+                                   1e30f, -1e30f, NAN, INFINITY, -INFINITY, 1e-40f };
+    for (int i = 0; i < 2; i++) {
+        instance in = make(a, s->family, 80, 1, 3, LONGEST,
+                           i ? "gate=sigmoid" : "gate=sigmoid sinks=add chunking=fixed");
+        kernel k = suite_kernel(a, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        trial t = trial_prepare(a, &in, &setup);
+        uint64_t count;
+        float *gate = floats_of(&t, "gate", &count);
+        for (uint64_t j = 0; j < count; j++)
+            gate[j] = gates[j % (sizeof gates / sizeof *gates)];
+        expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    }
+}
+
 static void is_right_at_random(arena *a, const subject *s)
 {
     enum { RUNS = 30 };
@@ -299,8 +384,14 @@ static void is_right_at_random(arena *a, const subject *s)
         strbuf_format(&text, "num_warps=%d ", 1 + (int)random_below(&r, 8));
         strbuf_format(&text, "chunk_size=%d ", 32 + (int)random_below(&r, 160));
         strbuf_format(&text, "chunks=%d ", 1 + (int)random_below(&r, 4));
-        if (random_below(&r, 2))
-            strbuf_format(&text, "window=%d ", 1 + (int)random_below(&r, 250));
+        if (random_below(&r, 2)) {
+            int window = 1 + (int)random_below(&r, 250);
+            strbuf_format(&text, "window=%d ", window);
+            if (random_below(&r, 2))
+                strbuf_format(&text, "ring=%d ", window + (int)random_below(&r, 20));
+        }
+        strbuf_format(&text, "sinks=%s ", random_below(&r, 2) ? "add" : "none");
+        strbuf_format(&text, "gate=%s ", random_below(&r, 2) ? "sigmoid" : "none");
         if (random_below(&r, 2))
             strbuf_format(&text, "softcap=%d ", 1 + (int)random_below(&r, 60));
         strbuf_format(&text, "chunking=%s ", random_below(&r, 2) ? "fixed" : "free");
@@ -490,6 +581,9 @@ int main(void)
         { "is_right_for_scores_of_minus_infinity", is_right_for_scores_of_minus_infinity, NULL,
           false },
         { "an_infinite_score_stays_in_its_lane", an_infinite_score_stays_in_its_lane, NULL, false },
+        { "a_sink_shows_in_its_head_alone", a_sink_shows_in_its_head_alone, "sinks", false },
+        { "a_sink_weighs_as_its_exponential", a_sink_weighs_as_its_exponential, "sinks", false },
+        { "is_right_for_gates_of_any_size", is_right_for_gates_of_any_size, "gate", false },
         { "is_right_at_random", is_right_at_random, NULL, false },
         { "is_right_for_any_number_of_chunks", is_right_for_any_number_of_chunks, "chunks", false },
         { "is_right_for_batches_given_at_run_time", is_right_for_batches_given_at_run_time, "dims",

@@ -6,6 +6,7 @@
  * say the same however its prompt was split. Every family here keeps to that; gqa_flash_decoding
  * does with chunking = fixed.
  */
+#include <math.h>
 #include <string.h>
 
 #include "test.h"
@@ -82,7 +83,7 @@ static void take_row(trial *one, const trial *all, uint64_t row)
     for (size_t i = 0; i < one->param_count; i++) {
         trial_param *to = &one->params[i];
         const trial_param *from = &all->params[i];
-        uint64_t valid = (uint64_t)trial_valid_positions(one, 0);
+        uint64_t valid = (uint64_t)trial_valid_rows(one, 0);
         uint64_t position =
             format_bytes(kv_format(one->instance), (uint64_t)one->instance->shape.head_dim);
         if (to->param.cache)
@@ -128,7 +129,7 @@ static void is_right_for_tokens_of_one_sequence(arena *a, const subject *s)
         arena *run = arena_new();
         const char *options =
             arena_format(run, "head_dim=64 num_heads=3 kv_type=%s %s", kv_types[i / 2 % KV_TYPES],
-                         i % 2 ? "window=100 chunking=fixed" : "");
+                         i % 2 ? "window=100 chunking=fixed sinks=add gate=sigmoid" : "");
         instance in = make(run, s->family, ROWS, LONGEST, options);
         uint32_t lengths[ROWS];
         lengths_from(firsts[i / 2 / KV_TYPES], lengths);
@@ -183,7 +184,9 @@ static void bits_follow_from_the_length(arena *a, const subject *s)
 {
     static const char *const options[] = { "head_dim=64 num_heads=3",
                                            "head_dim=96 num_heads=8 window=200 softcap=20",
-                                           "head_dim=128 num_heads=7 chunk_size=128 window=131" };
+                                           "head_dim=128 num_heads=7 chunk_size=128 window=131",
+                                           "head_dim=64 num_heads=5 window=150 ring=157 sinks=add "
+                                           "gate=sigmoid" };
     static const uint32_t firsts[] = { 1, 60, 125, 189, 595 };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (size_t j = 0; j < sizeof firsts / sizeof *firsts; j++) {
@@ -199,11 +202,109 @@ static void bits_follow_from_the_length(arena *a, const subject *s)
     (void)a;
 }
 
+enum { WINDOW = 33, FOUR_WINDOWS = 4 * WINDOW, RING_HEADS = 2 };
+
+/* A trial of which all rows are positions of one sequence, whose caches the test writes. */
+static trial ring_trial(arena *a, const subject *s, const instance *in)
+{
+    trial_setup setup = suite_setup(in, s->device);
+    return trial_prepare(a, in, &setup);
+}
+
+static uint64_t row_bytes(const instance *in)
+{
+    return format_bytes(kv_format(in), (uint64_t)in->shape.head_dim);
+}
+
+/* Writes the positions that any row of a launch takes to the caches of all its rows, and nothing
+ * but NaN beside them. content has caches of K and V of all positions. */
+static void put_positions(trial *t, const char *const content[2], uint32_t first, uint32_t end)
+{
+    uint64_t bytes = row_bytes(t->instance), rows = (uint64_t)kv_rows(t->instance), caches = 0;
+    for (size_t i = 0; i < t->param_count; i++) {
+        for (size_t j = 0; j < trial_cache_count(&t->params[i]); j++) {
+            trial_buffer cache = trial_cache(&t->params[i], j);
+            memset(cache.bytes, 0xff, cache.size);
+            for (uint64_t at = 0; at < RING_HEADS * (uint64_t)(end - first); at++) {
+                uint64_t head = at % RING_HEADS, position = first + at / RING_HEADS;
+                memcpy((char *)cache.bytes + (head * rows + position % rows) * bytes,
+                       content[caches] + (head * FOUR_WINDOWS + position) * bytes, bytes);
+            }
+        }
+        if (trial_cache_count(&t->params[i]))
+            caches++;
+    }
+}
+
+/* Gives a trial the inputs of another one, but for the caches. */
+static void take_inputs(trial *to, const trial *from)
+{
+    for (size_t i = 0; i < to->param_count; i++)
+        if (to->params[i].param.kind == PARAM_IN && !to->params[i].param.cache)
+            memcpy(to->params[i].content.bytes, from->params[i].content.bytes, to->params[i].size);
+}
+
+/* Every length of a sequence of four windows, one at a time or those of several rows, by a ring and
+ * by a cache of all positions. */
+static void check_ring(arena *a, const subject *s, const char *options, uint32_t rows, int ring)
+{
+    const char *text = arena_format(a,
+                                    "num_heads=2 num_kv_heads=%d max_seq_len=%d m=%u window=%d "
+                                    "chunk_size=32 %s",
+                                    RING_HEADS, FOUR_WINDOWS, rows, WINDOW, options);
+    instance all, in;
+    suite_instance(a, s->family, text, &all);
+    suite_instance(a, s->family, arena_format(a, "%s ring=%d", text, ring), &in);
+    kernel all_kernel = suite_kernel(a, &all), ring_kernel = suite_kernel(a, &in);
+    trial full = ring_trial(a, s, &all), wrapped = ring_trial(a, s, &in);
+    take_inputs(&wrapped, &full);
+    const char *content[2];
+    size_t caches = 0;
+    for (size_t i = 0; i < full.param_count; i++)
+        if (trial_cache_count(&full.params[i])) {
+            trial_buffer cache = trial_cache(&full.params[i], 0);
+            content[caches++] = memcpy(arena_alloc(a, cache.size), cache.bytes, cache.size);
+        }
+    for (uint32_t end = rows; end <= FOUR_WINDOWS; end += (rows + 1) / 2) {
+        arena *run = arena_new();
+        uint32_t lengths[ROWS], first = end - rows + 1;
+        for (uint32_t i = 0; i < rows; i++)
+            lengths[i] = first + i;
+        first = first < WINDOW ? 0 : first - WINDOW;
+        const void *expected, *got;
+        const uint8_t *written;
+        trial_shorten_each(&full, lengths);
+        trial_shorten_each(&wrapped, lengths);
+        put_positions(&full, content, first, end);
+        put_positions(&wrapped, content, first, end);
+        expect_right(suite_launch(run, s->device, &all_kernel, &full, &expected, &written));
+        expect_right(suite_launch(run, s->device, &ring_kernel, &wrapped, &got, &written));
+        for (uint64_t i = 0; i < full.params[0].values; i++)
+            assert_true(!isnan(((const float *)expected)[i]));
+        expect_same(&in, "than of all positions", end, got, expected, full.params[0].size);
+        arena_free(run);
+    }
+}
+
+/* Rings of as many rows as the window has, of two chunks, and of so many that no chunk fits. */
+static void a_ring_has_the_bits_of_all_positions(arena *a, const subject *s)
+{
+    for (int i = 0; i < KV_TYPES; i++) {
+        const char *options = arena_format(a, "head_dim=32 chunking=fixed kv_type=%s", kv_types[i]);
+        check_ring(a, s, options, 1, i % 2 ? WINDOW : 64);
+        check_ring(a, s, options, ROWS, i % 2 ? 64 : WINDOW + ROWS - 1);
+    }
+    check_ring(a, s, "head_dim=40 kv_type=f16", 1, 47);
+    check_ring(a, s, "head_dim=64 kv_type=q8_0 sinks=add gate=sigmoid softcap=3", ROWS, 96);
+}
+
 int main(void)
 {
     static const suite_check checks[] = {
         { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false },
         { "bits_follow_from_the_length", bits_follow_from_the_length, NULL, false },
+        { "a_ring_has_the_bits_of_all_positions", a_ring_has_the_bits_of_all_positions, "ring",
+          false },
     };
     return suite_main(is_attention, checks, sizeof checks / sizeof *checks);
 }

@@ -73,6 +73,87 @@ static void is_right_for_parts_of_heads(arena *a, const subject *s)
                               i / 14 ? "divide" : "none"));
 }
 
+/* Every position of a ring of a few rows, and rows that are several at once. */
+static void is_right_for_rings(arena *a, const subject *s)
+{
+    static const int rings[] = { 4, 7, 39, 40, 64 };
+    for (int i = 0; i < KV_TYPES * 5; i++) {
+        arena *run_arena = arena_new();
+        instance in = make(run_arena, s,
+                           arena_format(run_arena,
+                                        "head_dim=32 num_heads=2 num_kv_heads=2 max_seq_len=%d "
+                                        "m=%d ring=%d kv_type=%s gated=%s",
+                                        LONGEST, ROWS, rings[i / KV_TYPES], kv_types[i % KV_TYPES],
+                                        i % 3 ? "none" : "copy"));
+        kernel k = suite_kernel(run_arena, &in);
+        for (int one_cache = 0; one_cache < 2; one_cache++) {
+            trial_setup setup = suite_setup(&in, s->device);
+            setup.one_cache = one_cache;
+            trial t = trial_prepare(run_arena, &in, &setup);
+            for (int64_t length = LONGEST + 2; length >= 0; length--) {
+                trial_shorten(&t, length);
+                expect_right(suite_run(run_arena, s->device, &k, &t, NULL, NULL));
+            }
+        }
+        arena_free(run_arena);
+    }
+    (void)a;
+}
+
+static void is_right_for_gated_heads(arena *a, const subject *s)
+{
+    static const char *const options[] = { "head_dim=256 n_rot=64 rope=neox qk_norm=rms",
+                                           "head_dim=256 n_rot=64 rope=norm ring=9",
+                                           "head_dim=64 rope=neox rope_factors=divide",
+                                           "head_dim=96 rope=none qk_norm=rms ring=64" };
+    for (int i = 0; i < KV_TYPES * 4; i++)
+        check(s,
+              arena_format(a, "num_heads=%d num_kv_heads=%d max_seq_len=%d m=%d %s kv_type=%s %s",
+                           2 + i % 3 * 2, 1 + i % 2, LONGEST, ROWS, options[i / KV_TYPES],
+                           kv_types[i % KV_TYPES], i % 5 ? "gated=copy" : ""));
+}
+
+/* q, k and v of heads with gates between them have the bits of such without, and gates those that
+ * they had, whatever they are. */
+static void gates_lie_behind_their_heads(arena *a, const subject *s)
+{
+    enum { DIM = 256, HEADS = 4, KV_HEADS = 2, PLAIN = HEADS + 2 * KV_HEADS, OUT_GATE = 3 };
+    const char *text = "head_dim=256 num_heads=4 num_kv_heads=2 max_seq_len=40 m=4 n_rot=64 "
+                       "rope=neox qk_norm=rms";
+    instance plain = make(a, s, text), gated = make(a, s, arena_format(a, "%s gated=copy", text));
+    trial_setup setup = suite_setup(&plain, s->device),
+                gated_setup = suite_setup(&gated, s->device);
+    trial t = trial_prepare(a, &plain, &setup), both = trial_prepare(a, &gated, &gated_setup);
+    const float *heads = t.params[IN_QKV].content.bytes;
+    uint32_t *mixed = arena_alloc(a, sizeof *mixed * ROWS * (PLAIN + HEADS) * DIM);
+    uint32_t *gates = arena_alloc(a, sizeof *gates * ROWS * HEADS * DIM);
+    random_source r = { 5 };
+    for (int i = 0; i < ROWS * HEADS * DIM; i++)
+        gates[i] = (uint32_t)random_next(&r);
+    uint32_t *to = mixed;
+    for (int i = 0; i < ROWS * PLAIN; i++) {
+        memcpy(to, heads + i * DIM, DIM * sizeof *to);
+        to += DIM;
+        if (i % PLAIN >= HEADS)
+            continue;
+        memcpy(to, gates + (i / PLAIN * HEADS + i % PLAIN) * DIM, DIM * sizeof *to);
+        to += DIM;
+    }
+    put_input(&both, 0, mixed);
+    for (unsigned i = 1; i < 4; i++)
+        put_input(&both, i, t.params[IN_QKV + i].content.bytes);
+    const void *outputs[2][MAX_PARAMS];
+    kernel plain_kernel = suite_kernel(a, &plain), gated_kernel = suite_kernel(a, &gated);
+    expect_right(suite_launch_all(a, s->device, &plain_kernel, &t, outputs[0]));
+    expect_right(suite_launch_all(a, s->device, &gated_kernel, &both, outputs[1]));
+    for (int i = OUT_Q; i <= OUT_V; i++) {
+        const trial_param *p = &t.params[i];
+        assert_memory_equal(outputs[0][i], outputs[1][i],
+                            p->targets ? p->targets->size * p->target_count : p->size);
+    }
+    assert_memory_equal(outputs[1][OUT_GATE], gates, sizeof *gates * ROWS * HEADS * DIM);
+}
+
 static const char *const scalings[] = {
     "",
     "rope_scaling=linear rope_factor=8",
@@ -324,6 +405,9 @@ int main(void)
     static const suite_check checks[] = {
         { "is_right_for_head_dims", is_right_for_head_dims, NULL, false },
         { "is_right_for_parts_of_heads", is_right_for_parts_of_heads, NULL, false },
+        { "is_right_for_rings", is_right_for_rings, NULL, false },
+        { "is_right_for_gated_heads", is_right_for_gated_heads, NULL, false },
+        { "gates_lie_behind_their_heads", gates_lie_behind_their_heads, NULL, false },
         { "is_right_for_scalings", is_right_for_scalings, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
         { "angles_are_right_to_a_millionth", angles_are_right_to_a_millionth, NULL, false },

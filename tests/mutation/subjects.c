@@ -13,6 +13,7 @@ static const struct {
 } sizes[] = {
     { "n", 3 },         { "n_kv", 5 },         { "m", 2 },
     { "num_heads", 4 }, { "num_kv_heads", 2 }, { "head_dim", 136 },
+    { "experts", 36 },  { "experts_used", 5 }, /* two a lane, of some lanes */
 };
 
 enum {
@@ -99,6 +100,15 @@ static instance small_instance(const family *f)
     return in;
 }
 
+/* Groups of experts, wherever what is added for the choice makes probabilities the scores. */
+static void group(instance *in)
+{
+    enum { GROUPS = 4, GROUPS_USED = 2 };
+    bool grouped = in->options.route.choice_bias;
+    in->options.route.groups = grouped ? GROUPS : 0;
+    in->options.route.groups_used = grouped ? GROUPS_USED : 0;
+}
+
 /* Chunks that merge themselves: one KV head is work enough, and a sequence beside an empty one. */
 static void split(instance *in)
 {
@@ -119,6 +129,7 @@ static bool make_subject(arena *a, arena *scratch, const instance *in, subject_l
         kept->shape.head_dim = Q8_0_HEAD_DIM;
     if (in->chunks)
         split(kept);
+    group(kept);
     const char *blamed;
     kept->name = instance_make_name(a, kept);
     *error = in->family->check ? in->family->check(kept, a, &blamed) : NULL;

@@ -370,5 +370,7 @@ ARENA_TEST(a_gemv_with_vector_loads_gives_the_sums)
     assert_int_equal(stats.global_load_bytes, N * 2 * K * 4);
     assert_int_equal(stats.global_load_sectors, N * 2 * K * 4 / 32);
     assert_int_equal(stats.global_store_bytes, N * 4);
+    assert_int_equal(emu_loaded(m, to_w), N * K * 4);
+    assert_int_equal(emu_loaded(m, to_x), N * K * 4);
     emu_memory_free(m);
 }

@@ -1,0 +1,70 @@
+#include "gen/blocks/experts.h"
+
+enum { WORD = 4, HEAD_WORDS = 4, ENTRY_WORDS = 2 };
+enum { ID, COUNT };
+
+int64_t experts_listed(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    int64_t chosen = s->m * s->experts_used;
+    return chosen < s->experts ? chosen : s->experts;
+}
+
+const char *check_experts(const instance *in, arena *a, const char **blamed)
+{
+    const problem_shape *s = &in->shape;
+    if (s->experts_used > s->experts) {
+        *blamed = "experts_used";
+        return arena_format(a, "experts_used = %lld is more than experts = %lld",
+                            (long long)s->experts_used, (long long)s->experts);
+    }
+    if (s->plane_rows < s->n) {
+        *blamed = "plane_rows";
+        return arena_format(a,
+                            "plane_rows = %lld is less than n = %lld; %lld with gate and up in one "
+                            "tensor",
+                            (long long)s->plane_rows, (long long)s->n, 2 * (long long)s->n);
+    }
+    if (s->experts > UINT32_MAX / s->plane_rows) {
+        *blamed = "experts";
+        return arena_format(a, "%lld experts of %lld rows are more than 2^32 rows",
+                            (long long)s->experts, (long long)s->plane_rows);
+    }
+    return NULL;
+}
+
+val experts_in_use(ptx *p, val list)
+{
+    return named(p, "experts in use", ld_const(p, U32, list, 0));
+}
+
+expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number)
+{
+    val at = mad_wide(p, number, (ENTRY_WORDS + in->shape.m) * WORD, list);
+    return (expert_entry){
+        .id = named(p, "expert", ld_const(p, U32, at, (HEAD_WORDS + ID) * WORD)),
+        .count = named(p, "rows that use it", ld_const(p, U32, at, (HEAD_WORDS + COUNT) * WORD)),
+        .choices = add(p, at, (HEAD_WORDS + ENTRY_WORDS) * WORD),
+    };
+}
+
+val expert_choice(ptx *p, const expert_entry *e, val number)
+{
+    return ld_const(p, U32, mad_wide(p, number, WORD, e->choices), 0);
+}
+
+val expert_row(ptx *p, const instance *in, val word)
+{
+    return div(p, word, (unsigned)in->shape.experts_used);
+}
+
+val expert_exists(ptx *p, const instance *in, val id)
+{
+    return lt(p, id, (unsigned)in->shape.experts);
+}
+
+val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes)
+{
+    val row = mul(p, id, (unsigned)in->shape.plane_rows);
+    return named(p, "the expert's matrix", mad_wide(p, row, row_bytes, tensor));
+}

@@ -1,0 +1,11 @@
+/* The logistic function of f32, by which gates multiply. */
+#ifndef PTXGEN_GEN_BLOCKS_SIGMOID_H
+#define PTXGEN_GEN_BLOCKS_SIGMOID_H
+
+#include "ptx/ptx.h"
+
+/* g / (1 + exp(-x)), to a few units in the last place. An x beyond +-87 counts as that, since f32
+ * has no use for more of it; a NaN counts as 87, and has to show in another way. */
+val by_sigmoid(ptx *p, val g, val x);
+
+#endif

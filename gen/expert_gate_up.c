@@ -1,0 +1,332 @@
+/* Gate and up of the experts that rows of X use, with the activation, by a list in device memory
+ * (blocks/experts.h), and of the shared expert, which all rows use. A row's results are those of
+ * its slots, then the shared expert's:
+ *
+ *   f[row] = slot 0 [n], slot 1 [n], ..., shared [n_shared]
+ *
+ * An expert that does not exist reads no weights and gives NaN.
+ *
+ * exact_expert_gate_up rounds nothing and is plain: a warp takes a row of an expert, and with it
+ * one row of X after the other.
+ *
+ * stream_expert_gate_up reads an expert once for all rows that use it. Its blocks share the experts
+ * in use evenly, whatever their number is, and each stages the rows of X that its expert has. The
+ * code for that stands there for 1, 2, 4 and 8 of them, up to m: a number between takes the next
+ * one, whose last vectors are the last one again.
+ */
+#include "gen/blocks/exact.h"
+#include "gen/blocks/experts.h"
+#include "gen/blocks/stream_pair.h"
+#include "gen/stream_keys.h"
+
+enum { PAIR = 2, OF_EXPERTS = 0, SHARED = PAIR /* the first of two matrices */ };
+
+/* Gate and up of an expert, or of the shared one: a matrix of each. */
+typedef struct matrices {
+    instance of[PAIR];
+    gemv_operands g[PAIR];
+} matrices;
+
+/* Values of a row of f. */
+static unsigned f_values(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    return (unsigned)(s->experts_used * s->n + s->n_shared);
+}
+
+/* For so many vectors. Biases are the experts' alone, and behind their values are the shared one's.
+ */
+static matrices matrices_of(ptx *p, const instance *in, unsigned first, unsigned vectors)
+{
+    static const char *const tensors[] = { "wg", "wu", "wsg", "wsu" };
+    matrices m;
+    for (unsigned i = 0; i < PAIR; i++) {
+        m.of[i] = instance_matrix(in, first + i);
+        m.of[i].shape.m = vectors;
+        if (first == SHARED)
+            m.of[i].options.bias = 0;
+        m.g[i] = gemv_of(p, &m.of[i], "y", tensors[first + i], "x");
+    }
+    if (first == SHARED) {
+        m.g[0].y = add(p, m.g[0].y, imm(U64, in->shape.experts_used * in->shape.n * F32_BYTES));
+        m.g[0].stride = imm(U32, f_values(in));
+    }
+    return m;
+}
+
+static void move_to_expert(ptx *p, const instance *in, matrices *m, val id)
+{
+    for (unsigned i = 0; i < PAIR; i++)
+        m->g[i].w = expert_plane(p, in, m->g[i].w, id, m->g[i].row_bytes);
+}
+
+static gemv_chosen rows_of(const instance *in, const expert_entry *e)
+{
+    return (gemv_chosen){ .words = e->choices,
+                          .count = e->count,
+                          .slots = (unsigned)in->shape.experts_used,
+                          .slot_values = (unsigned)in->shape.n,
+                          .values_beside = (unsigned)in->shape.n_shared };
+}
+
+/* Results of an expert that does not exist, by the threads of which this is one. */
+static void store_nans(ptx *p, const instance *in, const expert_entry *e, val thread, val threads)
+{
+    const gemv_chosen rows = rows_of(in, e);
+    const gemv_operands g = { .y = parameter(p, "y"), .chosen = &rows };
+    PTX_FOR (p, vector, 0, e->count, 1) {
+        val stored, y = gemv_results(p, &g, vector, &stored);
+        PTX_FOR (p, row, thread, in->shape.n, threads)
+            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
+                      bits_as(p, F32, imm(U32, 0x7fffffff)));
+    }
+}
+
+static val first_bias(ptx *p, const instance *in, val id)
+{
+    return mul(p, id, (unsigned)in->shape.n);
+}
+
+static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val row)
+{
+    PTX_IF (p, expert_exists(p, in, e->id)) {
+        matrices m = matrices_of(p, in, OF_EXPERTS, 1);
+        move_to_expert(p, in, &m, e->id);
+        val bias = add(p, row, first_bias(p, in, e->id)), x = m.g[0].x;
+        PTX_FOR (p, vector, 0, e->count, 1) {
+            gemv_chosen one = rows_of(in, e);
+            one.words = mad_wide(p, vector, 4, e->choices);
+            m.g[0].chosen = &one;
+            m.g[0].x = x;
+            m.g[0].x = gemv_vector(p, &m.g[0], imm(U32, 0), in->shape.k);
+            exact_gated_row(p, m.of, m.g, row, bias);
+        }
+    }
+    PTX_ELSE (p)
+        store_nans(p, in, e, mad(p, row, 32, lane_id(p)), imm(U32, in->shape.n * 32));
+}
+
+static void exact_shared(ptx *p, const instance *in, val row)
+{
+    PTX_FOR (p, vector, 0, in->shape.m, 1) {
+        matrices m = matrices_of(p, in, SHARED, 1);
+        val stored;
+        m.g[0].y = gemv_results(p, &m.g[0], vector, &stored);
+        m.g[0].x = gemv_vector(p, &m.g[0], vector, in->shape.k);
+        exact_gated_row(p, m.of, m.g, row, row);
+    }
+}
+
+static void build_exact(ptx *p, const instance *in)
+{
+    val list = parameter(p, "list"), number = named(p, "entry", ctaid_y(p));
+    val row = named(p, "row", ctaid_x(p));
+    PTX_IF (p, lt(p, number, experts_in_use(p, list)))
+        PTX_IF (p, lt(p, row, in->shape.n)) {
+            expert_entry e = expert_entry_at(p, in, list, number);
+            exact_expert(p, in, &e, row);
+        }
+    if (in->shape.n_shared)
+        PTX_IF (p, eq(p, number, (unsigned)experts_listed(in)))
+            PTX_IF (p, lt(p, row, in->shape.n_shared))
+                exact_shared(p, in, row);
+}
+
+/* What the blocks of a launch do: entries of the list one behind the other, of which a block takes
+ * every so many, and with it the warps of some blocks share its rows. */
+typedef struct share {
+    val blocks, block; /* of an entry, and which of them this one is */
+} share;
+
+static void stream_rows(ptx *p, const matrices *m, val bias, const stream_memory *memory,
+                        const share *of)
+{
+    stream_pair pair = { .matrices = { m->of[0], m->of[1] }, .g = { m->g[0], m->g[1] } };
+    pair.bias = bias;
+    unsigned warps = ptx_block(p) / 32;
+    phase(p, "stage x");
+    stream_pair_multiply(p, &pair, memory, stream_warp(p, of->block), mul(p, of->blocks, warps));
+}
+
+/* The largest of 1, 2, 4 that is less than count. */
+static unsigned fewer(unsigned count)
+{
+    unsigned power = 1;
+    while (2 * power < count)
+        power *= 2;
+    return power;
+}
+
+/* An expert that at most so many rows use. */
+static void stream_expert(ptx *p, const instance *in, const expert_entry *e, unsigned vectors,
+                          const stream_memory *memory, const share *of)
+{
+    if (vectors > 1)
+        PTX_IF (p, le(p, e->count, fewer(vectors)))
+            stream_expert(p, in, e, fewer(vectors), memory, of);
+    PTX_IF (p, vectors > 1 ? gt(p, e->count, fewer(vectors)) : imm(PRED, 1)) {
+        const gemv_chosen rows = rows_of(in, e);
+        matrices m = matrices_of(p, in, OF_EXPERTS, vectors);
+        move_to_expert(p, in, &m, e->id);
+        m.g[0].chosen = m.g[1].chosen = &rows;
+        stream_rows(p, &m, in->options.bias ? first_bias(p, in, e->id) : (val){ 0 }, memory, of);
+    }
+}
+
+/* Entries that the shared expert counts as, by its rows: at least one where there is one. */
+static int64_t shared_entries(const instance *in)
+{
+    return (in->shape.n_shared + in->shape.n - 1) / in->shape.n;
+}
+
+static void stream_entry(ptx *p, const instance *in, val number, const stream_memory *memory,
+                         const share *of)
+{
+    expert_entry e = expert_entry_at(p, in, parameter(p, "list"), number);
+    PTX_IF (p, expert_exists(p, in, e.id))
+        stream_expert(p, in, &e, (unsigned)in->shape.m, memory, of);
+    PTX_ELSE (p) {
+        unsigned threads = ptx_block(p);
+        store_nans(p, in, &e, mad(p, of->block, imm(U32, threads), tid_x(p)),
+                   mul(p, of->blocks, threads));
+    }
+}
+
+static int64_t most_chunks(const instance *in);
+
+/* The shared expert is ahead of the others, since it may take longest. */
+static void build_stream(ptx *p, const instance *in)
+{
+    unsigned shared = (unsigned)shared_entries(in),
+             registers = stream_pair_registers(in, OF_EXPERTS);
+    if (shared && stream_pair_registers(in, SHARED) > registers)
+        registers = stream_pair_registers(in, SHARED);
+    ptx_max_registers(p, registers);
+    instance gate = instance_matrix(in, OF_EXPERTS);
+    stream_memory memory = stream_memory_new(p, &gate, (unsigned)most_chunks(in));
+    val entries = add(p, experts_in_use(p, parameter(p, "list")), shared);
+    val blocks = named(p, "blocks of an entry", max(p, div(p, nctaid_x(p), max(p, entries, 1)), 1));
+    val at_once = div(p, nctaid_x(p), blocks), first = div(p, ctaid_x(p), blocks);
+    share of_one = { blocks, rem(p, ctaid_x(p), blocks) };
+    PTX_FOR (p, entry, first, entries, at_once) {
+        if (shared)
+            PTX_IF (p, lt(p, entry, shared)) {
+                matrices m = matrices_of(p, in, SHARED, (unsigned)in->shape.m);
+                share of_all = { mul(p, blocks, shared), mad(p, entry, blocks, of_one.block) };
+                stream_rows(p, &m, (val){ 0 }, &memory, &of_all);
+            }
+        PTX_IF (p, shared ? ge(p, entry, shared) : imm(PRED, 1))
+            stream_entry(p, in, shared ? sub(p, entry, shared) : entry, &memory, &of_one);
+        barrier(p); /* behind the last use of what is staged */
+    }
+}
+
+static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
+{
+    int64_t most = 0;
+    for (unsigned i = 0; i < (in->shape.n_shared ? PAIR + SHARED : PAIR); i++) {
+        instance one = instance_matrix(in, i);
+        most = of(&one) > most ? of(&one) : most;
+    }
+    return most;
+}
+
+static int64_t most_chunks(const instance *in)
+{
+    return most_of(in, stream_chunks);
+}
+
+static int64_t staged_bytes(const instance *in)
+{
+    int64_t of_experts = stream_pair_staged_bytes(in, OF_EXPERTS);
+    int64_t shared = in->shape.n_shared ? stream_pair_staged_bytes(in, SHARED) : 0;
+    return shared > of_experts ? shared : of_experts;
+}
+
+static const derived_size sizes[] = {
+    GEMV_VECTORS,
+    { "chunks", most_chunks, "partial sums of squares of a vector" },
+    { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
+    { "listed", experts_listed, "experts that rows may use, at most" },
+    { "shared", shared_entries,
+      "n_shared by n, rounded up: experts that the shared one counts as" },
+    { NULL, NULL, NULL },
+};
+
+static const derived_size exact_sizes[] = {
+    { "listed", experts_listed, "experts that rows may use, at most" },
+    { NULL, NULL, NULL },
+};
+
+/* Formats of the shared expert's matrices. */
+#define KEY_WEIGHTS_SHARED(id, number)                                                           \
+    {                                                                                            \
+        .name = "weights_" #id, .summary = "format of W" #id,                                    \
+        .field = KEY_FIELD(weights_of[number]), .choices = weights_choices, .def = WEIGHTS_Q4_K, \
+        .like = KEY_FIELD(weights), .only_with = KEY_FIELD(shape.n_shared), .tag = #id           \
+    }
+#define SHARED_WEIGHTS(id, number)                                                  \
+    {                                                                               \
+        .name = "w" #id, .kind = PARAM_IN, .weights = true, .matrix = (number) + 1, \
+        .values = "n_shared*k", .align = 16, .only_with = KEY_FIELD(shape.n_shared) \
+    }
+#define COMPUTES                                                                   \
+    "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T), " \
+    "f[m,n_shared] likewise"
+#define KEYS_OF_FAMILY                                                                     \
+    KEY_WEIGHTS, KEY_WEIGHTS_OF(g, 0), KEY_WEIGHTS_OF(u, 1), KEY_WEIGHTS_SHARED(sg, 2),    \
+        KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED, \
+        KEY_N_SHARED("rows of Wsg and Wsu, which all rows use"), KEY_PLANE_ROWS, KEY_M(1)
+#define KEYS_AROUND KEY_OPTION(bias, "vectors [experts,n] added to both"), KEY_ACTIVATION, KEYS_NORM
+#define PARAMS_OF_FAMILY                                                                     \
+    OUT(F32, y, "m*(experts_used*n+n_shared)", 4), WEIGHTS_OF(g, 0, EXPERTS_VALUES("k")),    \
+        WEIGHTS_OF(u, 1, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \
+        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),                          \
+        IN_WHERE(bias, F32, bg, "experts*n", 4), IN_WHERE(bias, F32, bu, "experts*n", 4),    \
+        EXPERTS_LIST
+
+const family exact_expert_gate_up = {
+    .name = "exact_expert_gate_up",
+    .summary = "gate and up of the experts that rows use, with the activation, nothing rounded",
+    .computes = COMPUTES,
+    .op = OP_EXPERT_GATE_UP,
+    .activations = FORMAT_F32,
+    .same_bits = true,
+    .keys = (const key[]){ KEYS_OF_FAMILY, KEYS_AROUND, KEY_END },
+    .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END },
+    .launch = { .block = "32",
+                .grid = { "max(n, n_shared)", "listed+min(1, n_shared)" },
+                .sizes = exact_sizes,
+                .registers = 128 },
+    .check = check_experts,
+    .build = build_exact,
+    .fit = ref_fit_experts,
+    .reference = ref_expert_gate_up,
+    .tolerance = 5e-7,
+};
+
+const family stream_expert_gate_up = {
+    .name = "stream_expert_gate_up",
+    .summary = "streaming gate and up of the experts that rows use: x rounded as by stream_gemv",
+    .computes = COMPUTES,
+    .op = OP_EXPERT_GATE_UP,
+    .activations = FORMAT_F32,
+    .quantizes = true,
+    .same_bits = true,
+    .preference = 20,
+    .keys = (const key[]){ KEYS_OF_FAMILY, KEY_STREAM_WARPS, KEYS_AROUND, KEY_END },
+    .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END },
+    .launch = { .block = "32*num_warps",
+                .grid = { "min(ceil_div(n, num_warps)*(listed+shared), "
+                          "max(sm_count*2, 4*(listed+shared)))" },
+                .shared = STREAM_NORM_SHARED,
+                .dynamic_shared = "staged",
+                .sizes = sizes,
+                .rows = "num_warps",
+                .registers = 160 },
+    .check = check_experts,
+    .build = build_stream,
+    .fit = ref_fit_experts,
+    .reference = ref_expert_gate_up_quantizing,
+    .tolerance = REF_QUANTIZING_TOLERANCE,
+};

@@ -1,0 +1,344 @@
+/* The router of a mixture of experts, in double, by sorting. What decides is which score is above
+ * another: where errors of float arithmetic may turn two of them round, the order is in doubt, and
+ * what depends on it has an infinite magnitude. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "ref/reference.h"
+
+enum { IDS, WEIGHTS };                                      /* outputs, and the list */
+enum { MOST_EXPERTS = 512, MOST_USED = 32, MOST_ROWS = 8 }; /* limits of the family */
+enum { LIST_HEAD = 4, ENTRY_HEAD = 2 };
+static const double TOLERANCE = REF_ROUTE_TOLERANCE;
+
+/* Errors of functions of floats, in units of the tolerance, as parts of a result: of a sum of some
+ * hundred parts that are exp, of dividing by it. Where floats are subnormal, in absolute terms. */
+static const double OF_PARTS = 4, OF_SUBNORMALS = FLT_MIN / REF_ROUTE_TOLERANCE;
+/* A logit as uncertain as this has a p of which nothing is known. */
+static const double MOST_ERROR = 0.01 / REF_ROUTE_TOLERANCE;
+static const double MOST_FINITE = FLT_MAX / 4; /* what is above may be infinite as a float */
+
+/* The inputs by their numbers. */
+typedef struct route_inputs {
+    unsigned bias, choice_bias, w_shared;
+} route_inputs;
+
+typedef struct score {
+    double value, error;
+    unsigned number;
+    bool same_bits; /* nothing was rounded: of equal values floats are equal, too */
+} score;
+
+typedef struct routed {
+    ref_value logits[MOST_EXPERTS], p[MOST_EXPERTS];
+    score scores[MOST_EXPERTS]; /* in their order; of groups that are not chosen none */
+    unsigned count;
+    bool slot_in_doubt[MOST_USED], set_in_doubt;
+    ref_value weights[MOST_USED + 1];
+} routed;
+
+static route_inputs inputs_of(const problem *p)
+{
+    unsigned next = p->options.norm ? 3 : 2;
+    route_inputs i = { 0 };
+    i.bias = next;
+    next += p->options.bias != 0;
+    i.choice_bias = next;
+    next += p->options.route.choice_bias != 0;
+    i.w_shared = next;
+    return i;
+}
+
+static double read_one(const problem *p, unsigned input, uint64_t element)
+{
+    float value;
+    problem_read(p, input, element, 1, &value);
+    return (double)value;
+}
+
+static ref_value sigmoid(ref_value x)
+{
+    double value = 1 / (1 + exp(-x.value)), slope = value * (1 - value);
+    if (x.magnitude > MOST_ERROR)
+        return (ref_value){ value, HUGE_VAL };
+    return (ref_value){ value, slope * (x.magnitude + fabs(x.value) + OF_PARTS) + 2 * value +
+                                   OF_SUBNORMALS };
+}
+
+/* Softmax of so many logits. A p is off by what its logit is off, and by what the others are. */
+static void softmax(const ref_value *logits, unsigned count, ref_value *p)
+{
+    double max = -HUGE_VAL, sum = 0, of_sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        max = fmax(max, logits[i].value);
+    for (unsigned i = 0; i < count; i++) {
+        double part = exp(logits[i].value - max);
+        sum += part;
+        of_sum += part > 0 ? part * logits[i].magnitude : 0;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        double part = exp(logits[i].value - max) / sum, distance = fabs(logits[i].value - max);
+        double off = logits[i].magnitude + of_sum / sum;
+        p[i].value = part;
+        p[i].magnitude = off > MOST_ERROR
+                             ? HUGE_VAL
+                             : OF_SUBNORMALS + (part > 0 ? part * (off + distance + OF_PARTS) : 0);
+    }
+}
+
+static void gate(const problem *p, routed *r)
+{
+    unsigned experts = (unsigned)p->shape.experts;
+    switch (p->options.route.gating) {
+    case GATING_SOFTMAX:
+        softmax(r->logits, experts, r->p);
+        break;
+    case GATING_SIGMOID:
+        for (unsigned e = 0; e < experts; e++)
+            r->p[e] = sigmoid(r->logits[e]);
+        break;
+    default:
+        for (unsigned e = 0; e < experts; e++)
+            r->p[e] = r->logits[e];
+    }
+}
+
+static score score_of(ref_value v, unsigned number)
+{
+    score s = { v.value, TOLERANCE * v.magnitude, number, v.magnitude == 0 };
+    if (isinf(v.value))
+        s.error = 0;
+    else if (isnan(s.error) || fabs(v.value) > MOST_FINITE)
+        s.error = HUGE_VAL;
+    return s;
+}
+
+/* Whether a stands ahead of b in the order, by values, and whether no errors turn them round. */
+static bool is_ahead(const score *a, const score *b)
+{
+    if (isnan(a->value) != isnan(b->value))
+        return isnan(a->value);
+    if (a->value > b->value || a->value < b->value)
+        return a->value > b->value;
+    return a->number < b->number;
+}
+
+static bool is_surely_ahead(const score *a, const score *b)
+{
+    bool equal = !(a->value > b->value) && !(a->value < b->value);
+    if (isnan(a->value) || isnan(b->value))
+        return is_ahead(a, b);
+    if (equal && ((a->same_bits && b->same_bits) || isinf(a->value)))
+        return a->number < b->number;
+    return a->value - a->error > b->value + b->error;
+}
+
+static void sort(score *s, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++) {
+        score one = s[i];
+        unsigned at = i;
+        for (; at && is_ahead(&one, &s[at - 1]); at--)
+            s[at] = s[at - 1];
+        s[at] = one;
+    }
+}
+
+/* Whether those of the first few are surely all ahead of the others. */
+static bool is_set_sure(const score *s, unsigned count, unsigned few)
+{
+    for (unsigned i = 0; i < few; i++)
+        for (unsigned j = few; j < count; j++)
+            if (!is_surely_ahead(&s[i], &s[j]))
+                return false;
+    return true;
+}
+
+/* The two best of sorted members; none is ahead of two of the same error. */
+static score group_score(const score *members, unsigned size, unsigned number)
+{
+    double error = 0;
+    for (unsigned i = 0; i < size; i++)
+        error = fmax(error, members[i].error);
+    ref_value sum = { members[0].value + members[1].value, 0 };
+    score s = score_of(sum, number);
+    s.error = fmax(s.error, 2 * error + TOLERANCE * fabs(sum.value));
+    s.same_bits = false;
+    return s;
+}
+
+/* Leaves the experts of the best groups alone. */
+static void choose_groups(const problem *p, routed *r)
+{
+    unsigned groups = (unsigned)p->options.route.groups, experts = (unsigned)p->shape.experts;
+    unsigned used = (unsigned)p->options.route.groups_used, size = experts / groups;
+    score of_groups[MOST_EXPERTS], kept[MOST_EXPERTS];
+    for (unsigned g = 0; g < groups; g++) {
+        score members[MOST_EXPERTS];
+        for (unsigned i = 0; i < size; i++)
+            members[i] = r->scores[g * size + i];
+        sort(members, size);
+        of_groups[g] = group_score(members, size, g);
+    }
+    sort(of_groups, groups);
+    r->set_in_doubt = !is_set_sure(of_groups, groups, used);
+    r->count = 0;
+    for (unsigned g = 0; g < used; g++)
+        for (unsigned i = 0; i < size; i++)
+            kept[r->count++] = r->scores[of_groups[g].number * size + i];
+    for (unsigned i = 0; i < r->count; i++)
+        r->scores[i] = kept[i];
+}
+
+static void choose(const problem *p, routed *r)
+{
+    const route_options *o = &p->options.route;
+    unsigned used = (unsigned)p->shape.experts_used, experts = (unsigned)p->shape.experts;
+    bool by_logits = !o->choice_bias && !o->groups;
+    for (unsigned e = 0; e < experts; e++) {
+        ref_value v = by_logits ? r->logits[e] : r->p[e];
+        if (o->choice_bias) {
+            v.value += read_one(p, inputs_of(p).choice_bias, e);
+            v.magnitude += fabs(v.value);
+        }
+        r->scores[e] = score_of(v, e);
+    }
+    r->count = experts;
+    r->set_in_doubt = false;
+    if (o->groups)
+        choose_groups(p, r);
+    sort(r->scores, r->count);
+    r->set_in_doubt |= !is_set_sure(r->scores, r->count, used);
+    for (unsigned i = 0; i < used; i++) {
+        r->slot_in_doubt[i] = r->set_in_doubt && o->groups;
+        for (unsigned j = 0; j < r->count; j++)
+            r->slot_in_doubt[i] |= j < i   ? !is_surely_ahead(&r->scores[j], &r->scores[i])
+                                   : j > i ? !is_surely_ahead(&r->scores[i], &r->scores[j])
+                                           : false;
+    }
+}
+
+/* w / max(sum of all, least). */
+static void divide_by_sum(ref_value *w, unsigned count)
+{
+    double sum = 0, off = 0;
+    for (unsigned i = 0; i < count; i++) {
+        sum += w[i].value;
+        off += w[i].magnitude;
+    }
+    double divisor = sum < ROUTE_LEAST_SUM ? ROUTE_LEAST_SUM : sum;
+    for (unsigned i = 0; i < count; i++) {
+        double value = w[i].value / divisor;
+        w[i].magnitude = w[i].magnitude / divisor + value * (off / divisor + OF_PARTS);
+        w[i].value = value;
+    }
+}
+
+static void weigh(const problem *p, routed *r, uint64_t row)
+{
+    const route_options *o = &p->options.route;
+    unsigned used = (unsigned)p->shape.experts_used;
+    bool chosen_alone = o->gating == GATING_SOFTMAX_OF_CHOSEN;
+    ref_value chosen[MOST_USED] = { { 0 } };
+    for (unsigned i = 0; i < used; i++) {
+        chosen[i] = r->logits[r->scores[i].number];
+        r->weights[i] = r->p[r->scores[i].number];
+    }
+    if (chosen_alone)
+        softmax(chosen, used, r->weights);
+    if (o->normed)
+        divide_by_sum(r->weights, used);
+    for (unsigned i = 0; i < used; i++) {
+        if (p->options.scale > 0) {
+            r->weights[i].value *= p->options.scale;
+            r->weights[i].magnitude = r->weights[i].magnitude * p->options.scale +
+                                      fabs(r->weights[i].value) + OF_SUBNORMALS;
+        }
+        if (r->slot_in_doubt[i] || (r->set_in_doubt && (chosen_alone || o->normed)))
+            r->weights[i].magnitude = HUGE_VAL;
+    }
+    if (o->shared == SHARED_PLAIN)
+        r->weights[used] = (ref_value){ 1, 0 };
+    if (o->shared == SHARED_GATED)
+        r->weights[used] = sigmoid(ref_dot_row(p, inputs_of(p).w_shared, 0, 1, row));
+}
+
+static void route_row(const problem *p, routed *r, uint64_t row)
+{
+    for (unsigned e = 0; e < p->shape.experts; e++) {
+        r->logits[e] = ref_dot_row(p, 0, e, 1, row);
+        if (p->options.bias) {
+            double bias = read_one(p, inputs_of(p).bias, e);
+            r->logits[e].value += bias;
+            r->logits[e].magnitude += fabs(bias);
+        }
+    }
+    gate(p, r);
+    choose(p, r);
+    weigh(p, r, row);
+}
+
+static ref_value number_in_doubt(double number, bool doubt)
+{
+    return (ref_value){ number, doubt ? HUGE_VAL : 0 };
+}
+
+/* Fills the list's words. */
+static void list_experts(const problem *p, const routed *rows, ref_value *words)
+{
+    uint64_t m = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
+    uint64_t experts = (uint64_t)p->shape.experts, entry = LIST_HEAD, entries = 0, room = m * used;
+    bool doubt = false;
+    for (uint64_t v = 0; v < m; v++)
+        doubt |= rows[v].set_in_doubt;
+    for (unsigned e = 0; e < experts; e++) {
+        uint64_t count = 0;
+        for (uint64_t v = 0; v < m; v++)
+            for (uint64_t slot = 0; slot < used; slot++)
+                if (rows[v].scores[slot].number == e)
+                    words[entry + ENTRY_HEAD + count++] = number_in_doubt(
+                        (double)(v * used + slot), doubt || rows[v].slot_in_doubt[slot]);
+        if (!count)
+            continue;
+        words[entry] = number_in_doubt(e, doubt);
+        words[entry + 1] = number_in_doubt((double)count, doubt);
+        for (; count < m; count++)
+            words[entry + ENTRY_HEAD + count] = number_in_doubt(UINT32_MAX, doubt);
+        entry += ENTRY_HEAD + m;
+        entries++;
+    }
+    for (unsigned i = 0; i < LIST_HEAD; i++)
+        words[i] = i ? number_in_doubt(0, false) : number_in_doubt((double)entries, doubt);
+    for (room = room < experts ? room : experts; entries < room; entries++)
+        for (uint64_t i = 0; i < ENTRY_HEAD + m; i++)
+            words[entry++] = number_in_doubt(i == 1 ? 0 : UINT32_MAX, doubt);
+}
+
+void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                   ref_value *values)
+{
+    enum { MOST_WORDS = LIST_HEAD + MOST_ROWS * MOST_USED * (ENTRY_HEAD + MOST_ROWS) };
+    uint64_t used = (uint64_t)p->shape.experts_used, m = (uint64_t)p->shape.m;
+    uint64_t weights = used + (p->options.route.shared != SHARED_NONE);
+    routed *rows = malloc(m * sizeof *rows);
+    ref_value *words = malloc(MOST_WORDS * sizeof *words);
+    for (uint64_t v = 0; rows && v < m; v++)
+        route_row(p, &rows[v], v);
+    if (rows && words && output > WEIGHTS)
+        list_experts(p, rows, words);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = first + i;
+        if (!rows || !words)
+            values[i] = (ref_value){ NAN, 0 };
+        else if (output == IDS)
+            values[i] = number_in_doubt(rows[at / used].scores[at % used].number,
+                                        rows[at / used].slot_in_doubt[at % used]);
+        else if (output == WEIGHTS)
+            values[i] = rows[at / weights].weights[at % weights];
+        else
+            values[i] = words[at];
+    }
+    free(rows);
+    free(words);
+}
