@@ -110,10 +110,13 @@ static void put_types(strbuf *out, const gguf_file *file)
 
 static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
 {
-    strbuf_format(out, "ptxgen: %s, %lld layers, %lld wide, %lld/%lld heads of %lld, %zu tensors (",
+    strbuf_format(out, "ptxgen: %s, %lld layers, %lld wide, %lld/%lld heads of %lld, ",
                   d->architecture, (long long)d->layers, (long long)d->hidden,
-                  (long long)d->num_heads, (long long)d->num_kv_heads, (long long)d->head_dim,
-                  file->tensor_count);
+                  (long long)d->num_heads, (long long)d->num_kv_heads, (long long)d->head_dim);
+    if (d->experts)
+        strbuf_format(out, "%lld of %lld experts, ", (long long)d->experts_used,
+                      (long long)d->experts);
+    strbuf_format(out, "%zu tensors (", file->tensor_count);
     put_types(out, file);
     strbuf_put(out, ")\n");
 }

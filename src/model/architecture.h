@@ -16,18 +16,34 @@ typedef struct model_reader {
     model *out;
 } model_reader;
 
+/* What a model may be besides dense layers with softmax attention. */
+enum {
+    FEATURE_EXPERTS = 1,
+    FEATURE_EXPERTS_ALWAYS = 2, /* it has to have them */
+    FEATURE_LATENT = 4,
+    FEATURE_RECURRENT = 8
+};
+
+/* Rows of an expert's ffn_up where no key says them: there has to be one; as many as all
+ * feed-forwards have; as many as those shared out among the experts of a token. */
+enum { EXPERT_ROWS_OWN, EXPERT_ROWS_OF_ALL, EXPERT_ROWS_SHARED_OUT };
+
 /* The style and activation hold for all layers. Tensors are those besides what every decoder has;
  * each list ends with TENSOR_COUNT. Fused q, k and v may stand in place of three in all. */
 typedef struct architecture {
     const char *name; /* general.architecture */
     int64_t rope_style, activation;
+    unsigned features;                           /* FEATURE_, several */
+    int64_t gating, experts_normed, expert_rows; /* where no key says them */
     const uint8_t *required, *optional;
-    bool may_fuse_gate_up, has_long_factors;
-    void (*adapt)(model_reader *r); /* what is read besides the keys of all; NULL: nothing */
+    bool may_fuse_gate_up, may_fuse_experts, has_long_factors;
+    void (*read_heads)(model_reader *r); /* sizes of heads; NULL: as usual */
+    void (*adapt)(model_reader *r);      /* what is read besides the keys of all; NULL: nothing */
 } architecture;
 
-extern const architecture model_llama, model_mistral3, model_qwen2, model_qwen3, model_gemma2,
-    model_gemma3, model_phi3, model_granite;
+extern const architecture model_llama, model_mistral3, model_qwen2, model_qwen3, model_qwen3moe,
+    model_qwen3next, model_gemma2, model_gemma3, model_phi3, model_granite, model_granitemoe,
+    model_gpt_oss, model_deepseek2;
 
 /* Biases of the products of attention and ffn. */
 extern const uint8_t model_biases[];
@@ -43,6 +59,9 @@ bool model_flag(model_reader *r, const char *name, bool fallback);
 
 /* The text of a key; fallback where it has none. */
 const char *model_text(model_reader *r, const char *name, const char *fallback);
+
+/* A number that may only be what others say, and why it is that. */
+void model_require_same(model_reader *r, const char *name, int64_t number, const char *why);
 
 /* Marks a key as known that means nothing here. */
 void model_ignore_key(model_reader *r, const char *name);

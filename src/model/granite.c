@@ -1,4 +1,4 @@
-/* Granite 3: a llama whose embeddings, branches and logits are scaled. */
+/* Granite 3, dense and with experts: a llama whose embeddings, branches and logits are scaled. */
 #include "model/architecture.h"
 
 static void adapt(model_reader *r)
@@ -16,6 +16,18 @@ const architecture model_granite = {
     .name = "granite",
     .rope_style = ROPE_NORM,
     .activation = ACTIVATION_SILU,
+    .optional = model_biases,
+    .adapt = adapt,
+};
+
+const architecture model_granitemoe = {
+    .name = "granitemoe",
+    .rope_style = ROPE_NORM,
+    .activation = ACTIVATION_SILU,
+    .features = FEATURE_EXPERTS,
+    .gating = GATING_SOFTMAX,
+    .experts_normed = true,
+    .expert_rows = EXPERT_ROWS_OF_ALL,
     .optional = model_biases,
     .adapt = adapt,
 };

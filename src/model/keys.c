@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/experts.h"
+
 void model_error(model_reader *r, diag_code code, const char *text, ...)
 {
     va_list args;
@@ -142,15 +144,24 @@ const char *model_text(model_reader *r, const char *name, const char *fallback)
     return fallback;
 }
 
-/* A size that may only be what another one is. */
-static void require_same(model_reader *r, const char *name, int64_t number)
+void model_require_same(model_reader *r, const char *name, int64_t number, const char *why)
 {
     int64_t found = model_number(r, name, 0, number);
     if (found != number)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.%s = %lld is not %lld; heads of k and v, and of all layers, have one size "
-                    "here",
-                    r->architecture->name, name, (long long)found, (long long)number);
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s = %lld is not %lld; %s", r->architecture->name,
+                    name, (long long)found, (long long)number, why);
+}
+
+/* Sizes of heads, which are the same of k and v, and in all layers. */
+static void read_heads(model_reader *r)
+{
+    static const char one_size[] = "heads of k and v, and of all layers, have one size here";
+    decoder *d = &r->out->decoder;
+    d->num_kv_heads = model_number(r, "attention.head_count_kv", 1, d->num_heads);
+    d->head_dim = model_number(r, "attention.key_length", 1, d->hidden / d->num_heads);
+    model_require_same(r, "attention.value_length", d->head_dim, one_size);
+    model_require_same(r, "attention.key_length_swa", d->head_dim, one_size);
+    model_require_same(r, "attention.value_length_swa", d->head_dim, one_size);
 }
 
 static void read_sizes(model_reader *r)
@@ -158,13 +169,16 @@ static void read_sizes(model_reader *r)
     decoder *d = &r->out->decoder;
     d->layers = model_required_number(r, "block_count");
     d->hidden = model_required_number(r, "embedding_length");
-    d->ff = model_required_number(r, "feed_forward_length");
     d->num_heads = model_required_number(r, "attention.head_count");
-    d->num_kv_heads = model_number(r, "attention.head_count_kv", 1, d->num_heads);
-    d->head_dim = model_number(r, "attention.key_length", 1, d->hidden / d->num_heads);
-    require_same(r, "attention.value_length", d->head_dim);
-    require_same(r, "attention.key_length_swa", d->head_dim);
-    require_same(r, "attention.value_length_swa", d->head_dim);
+    if (r->architecture->read_heads)
+        r->architecture->read_heads(r);
+    else
+        read_heads(r);
+    if (r->architecture->features & FEATURE_EXPERTS)
+        model_read_experts(r);
+    if (!d->experts || d->dense_layers)
+        d->ff = model_required_number(r, "feed_forward_length");
+    model_ignore_key(r, "feed_forward_length");
     if (d->layers > DECODER_MOST_LAYERS)
         model_error(r, DIAG_BAD_MODEL_KEY, "%s.block_count = %lld is more than %d",
                     r->architecture->name, (long long)d->layers, DECODER_MOST_LAYERS);
@@ -233,7 +247,8 @@ static void read_rope(model_reader *r)
     int64_t dims = model_number(r, "rope.dimension_count", 2, d->head_dim);
     d->rope[0] = model_plain_rope(r->architecture->rope_style, dims);
     d->rope[0].base = model_real(r, "rope.freq_base", d->rope[0].base);
-    require_same(r, "rope.dimension_count_swa", d->rope[0].dims);
+    model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
+                       "all layers turn as many values here");
     read_scaling(r, &d->rope[0]);
     d->rope[1] = d->rope[0];
 }
@@ -325,20 +340,25 @@ void model_check_keys(model_reader *r)
 
 const char *model_missing_feature(model_reader *r, const char **key)
 {
+    static const char recurrent[] = "layers with a recurrent state (delta net or SSM)",
+                      latent[] = "multi-head latent attention", experts[] = "a mixture of experts";
     static const struct {
         const char *name, *feature;
+        unsigned taken_with; /* FEATURE_ of architectures that read the key; 0: none does */
     } features[] = {
-        { "ssm.conv_kernel", "layers with a recurrent state (delta net or SSM)" },
-        { "attention.kv_lora_rank", "multi-head latent attention" },
-        { "attention.q_lora_rank", "multi-head latent attention" },
-        { "expert_count", "a mixture of experts" },
-        { "expert_used_count", "a mixture of experts" },
-        { "expert_feed_forward_length", "a mixture of experts" },
-        { "expert_shared_count", "a mixture of experts" },
-        { "leading_dense_block_count", "a mixture of experts" },
-        { "nextn_predict_layers", "layers that predict further tokens" },
+        { "ssm.conv_kernel", recurrent, FEATURE_RECURRENT },
+        { "attention.kv_lora_rank", latent, FEATURE_LATENT },
+        { "attention.q_lora_rank", latent, FEATURE_LATENT },
+        { "expert_count", experts, FEATURE_EXPERTS },
+        { "expert_used_count", experts, FEATURE_EXPERTS },
+        { "expert_feed_forward_length", experts, FEATURE_EXPERTS },
+        { "expert_shared_count", experts, FEATURE_EXPERTS },
+        { "leading_dense_block_count", experts, FEATURE_EXPERTS },
+        { "nextn_predict_layers", "layers that predict further tokens", 0 },
     };
     for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+        if (r->architecture->features & features[i].taken_with)
+            continue;
         const gguf_key *found = use_key(r, features[i].name);
         int64_t number;
         if (!found || (gguf_get_i64(found, 0, &number) && number == 0))

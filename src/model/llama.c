@@ -1,4 +1,4 @@
-/* Llama 2 and 3, Mistral, SmolLM and all that call themselves llama. */
+/* Llama 2 and 3, Mistral, SmolLM, with experts Mixtral, and all that call themselves llama. */
 #include "model/architecture.h"
 
 static const uint8_t optional[] = {
@@ -11,5 +11,9 @@ const architecture model_llama = {
     .name = "llama",
     .rope_style = ROPE_NORM,
     .activation = ACTIVATION_SILU,
+    .features = FEATURE_EXPERTS,
+    .gating = GATING_SOFTMAX,
+    .experts_normed = true,
+    .expert_rows = EXPERT_ROWS_OF_ALL,
     .optional = optional,
 };

@@ -7,8 +7,9 @@
 #include "model/tensors.h"
 
 static const architecture *const architectures[] = {
-    &model_llama,  &model_mistral3, &model_qwen2, &model_qwen3,
-    &model_gemma2, &model_gemma3,   &model_phi3,  &model_granite,
+    &model_llama,   &model_mistral3,  &model_qwen2,     &model_qwen3,   &model_qwen3moe,
+    &model_gemma2,  &model_gemma3,    &model_phi3,      &model_granite, &model_granitemoe,
+    &model_gpt_oss, &model_deepseek2, &model_qwen3next,
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
@@ -18,6 +19,22 @@ const char *model_architectures(arena *a)
     for (size_t i = 0; i < ARCHITECTURES; i++)
         strbuf_format(&names, "%s%s", i ? ", " : "", architectures[i]->name);
     return names.text;
+}
+
+/* What architectures need that no key tells; NULL: nothing known. */
+static const char *missing_part(const char *name)
+{
+    static const struct {
+        const char *name, *part;
+    } parts[] = {
+        { "gemma4", "heads of two sizes and embeddings by layer" },
+        { "qwen35", "delta nets with alphas and betas of two matrices (ssm_alpha, ssm_beta)" },
+        { "qwen35moe", "delta nets with alphas and betas of two matrices (ssm_alpha, ssm_beta)" },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(parts[i].name, name) == 0)
+            return parts[i].part;
+    return NULL;
 }
 
 /* The architecture that the file names; NULL where it is none of ours, which is said. */
@@ -35,7 +52,9 @@ static const architecture *find_architecture(model_reader *r)
             return architectures[i];
     const char *key, *feature;
     r->architecture = &(const architecture){ .name = name };
-    feature = model_missing_feature(r, &key);
+    feature = missing_part(name);
+    if (!feature)
+        feature = model_missing_feature(r, &key);
     model_error(r, DIAG_NO_ARCHITECTURE, "architecture '%s' has no decoder here%s%s; there are %s",
                 name, feature ? ", it needs " : "", feature ? feature : "",
                 model_architectures(r->arena));

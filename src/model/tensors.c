@@ -10,10 +10,6 @@ const uint8_t model_biases[] = {
     TENSOR_FFN_UP_BIAS,   TENSOR_FFN_DOWN_BIAS,    TENSOR_COUNT
 };
 
-static const uint8_t always[] = { TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT,
-                                  TENSOR_FFN_NORM,   TENSOR_FFN_DOWN,  TENSOR_OUTPUT_NORM,
-                                  TENSOR_COUNT };
-
 static const gguf_tensor *find_tensor(const model_reader *r, unsigned t, int64_t layer)
 {
     char name[DECODER_NAME];
@@ -33,50 +29,81 @@ void model_ignore_tensor(model_reader *r, decoder_tensor t)
         mark_known(r, tensor);
 }
 
-/* Those of the list that the file has in its first layer, or with all = true each of them. */
+/* That of the first layer that could have it; NULL: none has. */
+static const gguf_tensor *find_first(const model_reader *r, unsigned t)
+{
+    const decoder *d = &r->out->decoder;
+    for (int64_t l = 0; l < d->layers; l++)
+        if (decoder_has_part(d, tensor_infos[t].part, l))
+            return find_tensor(r, t, l);
+    return NULL;
+}
+
+/* Those of the list of which the file has the first, or with all = true each of them. */
 static void add_tensors(model_reader *r, const uint8_t *list, bool all)
 {
     for (; list && *list != TENSOR_COUNT; list++)
-        if (all || find_tensor(r, *list, 0))
+        if (all || find_first(r, *list))
             r->out->decoder.has[*list] = 1;
+}
+
+/* Biases of products that are one kernel: of a group the file has to have all or none. */
+static void complete_biases(decoder *d)
+{
+    static const uint8_t groups[][4] = {
+        { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, TENSOR_COUNT },
+        { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, TENSOR_COUNT },
+        { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS, TENSOR_COUNT },
+    };
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        uint8_t any = 0;
+        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
+            any |= d->has[*t];
+        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
+            d->has[*t] = any;
+    }
 }
 
 static void choose_tensors(model_reader *r)
 {
+    const architecture *of = r->architecture;
     decoder *d = &r->out->decoder;
-    bool fused = find_tensor(r, TENSOR_ATTN_QKV, 0);
-    bool gate_up = r->architecture->may_fuse_gate_up && !find_tensor(r, TENSOR_FFN_GATE, 0);
-    add_tensors(r, always, true);
-    add_tensors(r, r->architecture->required, true);
-    add_tensors(r, r->architecture->optional, false);
+    bool may_fuse = !d->latent && !d->attention_gate;
+    add_tensors(r, of->required, true);
+    add_tensors(r, of->optional, false);
+    complete_biases(d);
     d->has[TENSOR_OUTPUT] = find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
-    d->has[TENSOR_ATTN_QKV] = fused;
-    d->has[TENSOR_ATTN_Q] = d->has[TENSOR_ATTN_K] = d->has[TENSOR_ATTN_V] = !fused;
-    d->has[TENSOR_FFN_GATE_UP] = gate_up;
-    d->has[TENSOR_FFN_GATE] = d->has[TENSOR_FFN_UP] = !gate_up;
+    d->has[TENSOR_ATTN_QKV] = may_fuse && find_first(r, TENSOR_ATTN_QKV);
+    d->has[TENSOR_FFN_GATE_UP] = of->may_fuse_gate_up && !find_first(r, TENSOR_FFN_GATE);
+    d->has[TENSOR_FFN_GATE_UP_EXPS] =
+        of->may_fuse_experts && find_first(r, TENSOR_FFN_GATE_UP_EXPS);
+    decoder_add_tensors(d);
     if (d->has[TENSOR_ROPE_FREQS])
         d->rope[0].factors = d->rope[1].factors = 1;
 }
 
-static const char *shape_text(arena *a, uint64_t columns, uint64_t rows)
+static const char *shape_text(arena *a, const uint64_t *ne)
 {
-    return rows == 1 ? arena_format(a, "[%llu]", (unsigned long long)columns)
-                     : arena_format(a, "[%llu, %llu]", (unsigned long long)columns,
-                                    (unsigned long long)rows);
+    strbuf text = strbuf_new(a);
+    unsigned dims = ne[2] > 1 ? 3 : ne[1] > 1 ? 2 : 1;
+    for (unsigned i = 0; i < dims; i++)
+        strbuf_format(&text, "%s%llu", i ? ", " : "", (unsigned long long)ne[i]);
+    return text.text;
 }
 
 static bool check_shape(model_reader *r, unsigned t, const gguf_tensor *tensor)
 {
     const decoder *d = &r->out->decoder;
-    uint64_t columns = decoder_columns(d, t), rows = decoder_rows(d, t);
-    if (tensor->ne[0] == columns && tensor->ne[1] == rows && tensor->ne[2] == 1 &&
-        tensor->ne[3] == 1)
+    uint64_t planes = decoder_planes(d, t);
+    const uint64_t said[GGUF_MAX_DIMS] = { decoder_columns(d, t), decoder_rows(d, t) / planes,
+                                           planes, 1 };
+    if (memcmp(tensor->ne, said, sizeof said) == 0)
         return true;
     strbuf shape = strbuf_new(r->arena);
     for (uint32_t i = 0; i < tensor->n_dims; i++)
         strbuf_format(&shape, "%s%llu", i ? ", " : "", (unsigned long long)tensor->ne[i]);
-    model_error(r, DIAG_BAD_TENSOR, "%s is [%s], not %s as the keys say", tensor->name, shape.text,
-                shape_text(r->arena, columns, rows));
+    model_error(r, DIAG_BAD_TENSOR, "%s is [%s], not [%s] as the keys say", tensor->name,
+                shape.text, shape_text(r->arena, said));
     return false;
 }
 
@@ -115,10 +142,32 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
         return true;
     }
     if (stored != FORMAT_F32)
-        model_error(r, DIAG_BAD_TENSOR,
-                    "%s is of type %s; norms, biases and factors of RoPE are f32 here",
+        model_error(r, DIAG_BAD_TENSOR, "%s is of type %s; all but matrices is f32 here",
                     tensor->name, tensor->type->name);
     return stored == FORMAT_F32;
+}
+
+/* Tensors in whose place newer files have others: they are named rather than the missing ones. */
+static bool report_outdated(model_reader *r)
+{
+    static const struct {
+        const char *part, *said;
+    } outdated[] = {
+        { ".attn_kv_b.weight", "attn_k_b and attn_v_b in place of attn_kv_b" },
+        { ".ssm_in.weight", "attn_qkv and attn_gate in place of ssm_in" },
+        { ".ssm_alpha.weight", "ssm_ba in place of ssm_alpha and ssm_beta" },
+        { ".ffn_gate.0.weight", "ffn_gate_exps, of all experts, in place of ffn_gate.0" },
+    };
+    for (size_t i = 0; i < r->file->tensor_count; i++)
+        for (size_t o = 0; o < sizeof outdated / sizeof *outdated; o++) {
+            const char *name = r->file->tensors[i].name;
+            if (!strstr(name, outdated[o].part))
+                continue;
+            model_error(r, DIAG_BAD_TENSOR, "%s has no use here; a file is read that has %s", name,
+                        outdated[o].said);
+            return true;
+        }
+    return false;
 }
 
 /* What the decoder would leave out. */
@@ -145,11 +194,14 @@ void model_read_tensors(model_reader *r)
 {
     const decoder *d = &r->out->decoder;
     size_t errors = r->diags->errors;
+    if (report_outdated(r))
+        return;
     choose_tensors(r);
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
         int64_t copies = tensor_infos[t].by_layer ? d->layers : 1;
-        for (int64_t l = 0; d->has[t] && l < copies && check_tensor(r, t, l); l++)
-            ; /* the first layer that is wrong speaks for all */
+        bool right = true; /* the first layer that is wrong speaks for all */
+        for (int64_t l = 0; l < copies && right; l++)
+            right = !decoder_has(d, t, l) || check_tensor(r, t, l);
         if (!d->vocab)
             return; /* other tensors have rows as the embedding has */
     }

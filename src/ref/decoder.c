@@ -1,5 +1,6 @@
 #include "ref/decoder.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 enum {
@@ -80,21 +81,57 @@ static uint64_t size_of(const decoder *d, unsigned size)
     return (uint64_t)sizes[size];
 }
 
-bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer)
+bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer)
 {
     bool recurrent = d->recurrent[layer], experts = d->experts && layer >= d->dense_layers;
-    switch (tensor_infos[t].part) {
+    switch (part) {
     case PART_ATTENTION:
-        return d->has[t] && !recurrent;
+        return !recurrent;
     case PART_DELTA:
-        return d->has[t] && recurrent;
+        return recurrent;
     case PART_DENSE:
-        return d->has[t] && !experts;
+        return !experts;
     case PART_EXPERTS:
-        return d->has[t] && experts;
+        return experts;
     default:
-        return d->has[t];
+        return true;
     }
+}
+
+bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return d->has[t] && decoder_has_part(d, tensor_infos[t].part, layer);
+}
+
+static void add(decoder *d, bool there, const uint8_t *tensors, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        d->has[tensors[i]] = there;
+}
+
+void decoder_add_tensors(decoder *d)
+{
+#define ADD(there, ...) \
+    add(d, there, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+    bool dense = !d->experts || d->dense_layers, delta = false;
+    for (int64_t l = 0; l < d->layers; l++)
+        delta |= d->recurrent[l];
+    ADD(true, TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT, TENSOR_OUTPUT_NORM);
+    ADD(!d->has[TENSOR_PRE_FFN_NORM], TENSOR_FFN_NORM);
+    ADD(!d->latent && !d->has[TENSOR_ATTN_QKV], TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V);
+    if (d->latent) {
+        ADD(true, TENSOR_ATTN_KV_A, TENSOR_ATTN_KV_A_NORM, TENSOR_ATTN_K_B, TENSOR_ATTN_V_B);
+        ADD(d->q_rank, TENSOR_ATTN_Q_A, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B);
+        ADD(!d->q_rank, TENSOR_ATTN_Q);
+    }
+    ADD(delta, TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_BA, TENSOR_SSM_CONV1D, TENSOR_SSM_DT,
+        TENSOR_SSM_A, TENSOR_SSM_NORM, TENSOR_SSM_OUT);
+    ADD(dense && !d->has[TENSOR_FFN_GATE_UP], TENSOR_FFN_GATE, TENSOR_FFN_UP);
+    ADD(dense, TENSOR_FFN_DOWN);
+    ADD(d->experts, TENSOR_FFN_GATE_INP, TENSOR_FFN_DOWN_EXPS);
+    ADD(d->experts && !d->has[TENSOR_FFN_GATE_UP_EXPS], TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS);
+    ADD(d->shared_ff, TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_FFN_DOWN_SHEXP);
+#undef ADD
 }
 
 decoder_tensor decoder_ffn_norm(const decoder *d)

@@ -123,8 +123,16 @@ typedef struct decoder {
 
 enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };
 
+/* Whether a layer has what tensors of a part are of; of those of the model as a whole any layer. */
+bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer);
+
 /* Whether a layer has a tensor; of those of the model as a whole any layer. */
 bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer);
+
+/* Says which tensors there are by all else: has[] says beforehand which of the fused ones there
+ * are, which norm is ahead of the feed-forward, and what is there besides: an output matrix,
+ * biases. */
+void decoder_add_tensors(decoder *d);
 
 /* The norm ahead of the feed-forward: two names of one thing. */
 decoder_tensor decoder_ffn_norm(const decoder *d);

@@ -27,6 +27,15 @@ static size_t setting_count(void)
 
 typedef VEC(const char *) name_list;
 
+/* Whether a tensor ahead of it has the same name. */
+static bool is_namesake(unsigned t)
+{
+    for (unsigned other = 0; other < t; other++)
+        if (strcmp(tensor_infos[other].name, tensor_infos[t].name) == 0)
+            return true;
+    return false;
+}
+
 /* All that may stand in front of '=': of tensors' formats, those of matrices. */
 static name_list names_of_keys(arena *a)
 {
@@ -35,7 +44,7 @@ static name_list names_of_keys(arena *a)
         if (s->kind != SETTING_FORMATS)
             *VEC_PUSH(a, &names) = s->key.name;
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (tensor_is_matrix(t) && t != TENSOR_FFN_GATE_UP)
+        if (tensor_is_matrix(t) && !is_namesake(t))
             *VEC_PUSH(a, &names) = arena_format(a, "%s%s", FORMATS_PREFIX, tensor_word(a, t));
     return names;
 }
@@ -135,18 +144,20 @@ static void read_name(reader *r, const setting *s, const entry *e)
                    MOST);
 }
 
-static void read_window_layers(reader *r, const setting *s, const entry *e)
+static void read_layers(reader *r, const setting *s, const entry *e)
 {
     decoder *d = r->out;
-    if (!e)
-        memset(d->windowed, setting_matters(s, d), (size_t)d->layers);
+    uint8_t *set = (uint8_t *)d + s->key.field;
+    for (int64_t l = 0; !e && setting_matters(s, d) && l < d->layers; l++)
+        set[l] = s->all_layers && !d->recurrent[l];
     if (!e || !d->layers)
         return;
     value_list layers = { 0 };
     key k = { .name = "layer", .max = d->layers - 1 };
     values_read(r->arena, &k, e, &layers, r->diags);
+    r->damaged |= !layers.count;
     for (size_t i = 0; i < layers.count; i++)
-        d->windowed[layers.items[i].numbers[0]] = 1;
+        set[layers.items[i].numbers[0]] = 1;
 }
 
 static void read_rows(reader *r, const setting *s, const entry *e)
@@ -178,6 +189,14 @@ static void read_value(reader *r, const setting *s, const entry *e)
     bool right = !e || read_one(r, s, e, &number);
     r->damaged |= !right;
     setting_store(s, r->out, number);
+}
+
+static void read_tensor(reader *r, const setting *s, const entry *e)
+{
+    int64_t there = 0;
+    if (e)
+        read_one(r, s, e, &there);
+    r->out->has[s->words[0]] = there > 0;
 }
 
 /* A matrix of its own, or the embedding's. */
@@ -213,8 +232,8 @@ static void read_setting(reader *r, const setting *s)
     bool required = s->key.required && matters && !(s->when && r->damaged);
     if (!e && required && !r->section->damaged && !is_misspelt(r, s->key.name))
         diag_error(r->diags, DIAG_MISSING_KEY, r->section->name_where,
-                   s->when ? "decoder requires the key '%s' with %s"
-                           : "decoder requires the key '%s'",
+                   s->when && !s->when->usual ? "decoder requires the key '%s' with %s"
+                                              : "decoder requires the key '%s'",
                    s->key.name, s->when ? s->when->said : "");
     switch (s->kind) {
     case SETTING_VALUE:
@@ -224,13 +243,16 @@ static void read_setting(reader *r, const setting *s)
         read_name(r, s, e);
         break;
     case SETTING_LAYERS:
-        read_window_layers(r, s, e);
+        read_layers(r, s, e);
         break;
     case SETTING_ROWS:
         read_rows(r, s, e);
         break;
     case SETTING_TENSORS:
         read_tensors(r, s, e);
+        break;
+    case SETTING_TENSOR:
+        read_tensor(r, s, e);
         break;
     case SETTING_OUTPUT:
         read_output(r, s, e);
@@ -242,18 +264,6 @@ static void read_setting(reader *r, const setting *s)
     case SETTING_FORMATS:
         break; /* of tensors, when all is known of which there are */
     }
-}
-
-/* Those that every decoder has, and those in whose place fused ones may be. */
-static void add_tensors(decoder *d)
-{
-    static const uint8_t always[] = { TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT,
-                                      TENSOR_FFN_NORM,   TENSOR_FFN_DOWN,  TENSOR_OUTPUT_NORM };
-    for (size_t i = 0; i < sizeof always; i++)
-        d->has[always[i]] = 1;
-    d->has[TENSOR_ATTN_Q] = d->has[TENSOR_ATTN_K] = d->has[TENSOR_ATTN_V] =
-        !d->has[TENSOR_ATTN_QKV];
-    d->has[TENSOR_FFN_GATE] = d->has[TENSOR_FFN_UP] = !d->has[TENSOR_FFN_GATE_UP];
 }
 
 /* Whether parts of the section could not be read, which was said then. */
@@ -273,7 +283,7 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     check_keys(&r);
     for (size_t i = 0; i < setting_count(); i++)
         read_setting(&r, &decoder_settings[i]);
-    add_tensors(out);
+    decoder_add_tensors(out);
     bool complete = d->errors == errors && !is_damaged(s);
     if (complete)
         decoder_read_formats(&r);

@@ -5,7 +5,8 @@
 #include "spec/decoder_keys.h"
 #include "spec/values.h"
 
-/* The entry of one tensor while it is read. */
+/* The entry of one tensor while it is read. Two tensors may have one name, in different layers or
+ * each in place of the other: tensor is then any of them. */
 typedef struct formats_entry {
     reader *reader;
     const entry *entry;
@@ -56,6 +57,15 @@ static bool read_format(const reader *r, const char *key_name, const item *i, si
     return values.count;
 }
 
+/* The tensor of that name that a layer has; TENSOR_COUNT: none. */
+static unsigned tensor_of(const decoder *d, decoder_tensor named, int64_t layer)
+{
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (strcmp(tensor_infos[t].name, tensor_infos[named].name) == 0 && decoder_has(d, t, layer))
+            return t;
+    return TENSOR_COUNT;
+}
+
 /* Numbers of layers, which start at offset of an item. */
 static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t known)
 {
@@ -74,8 +84,14 @@ static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t 
                        f->entry->key);
             return;
         }
+        unsigned t = tensor_of(r->out, f->tensor, layer);
+        if (t == TENSOR_COUNT) {
+            diag_error(r->diags, DIAG_CONFLICT, numbers.where, "layer %lld has no %s",
+                       (long long)layer, tensor_word(r->arena, f->tensor));
+            return;
+        }
         f->named[layer] = true;
-        r->out->formats[f->tensor][layer] = known;
+        r->out->formats[t][layer] = known;
     }
 }
 
@@ -128,9 +144,11 @@ static void read_entry(formats_entry *f)
                        "'%s' is no format; layers stand behind one and a colon: q6_k: 0..3, 7",
                        at->text);
     }
-    for (int64_t l = 0; f->has_rest && l < decoder_copies(r->out, f->tensor); l++)
-        if (!f->named[l])
-            r->out->formats[f->tensor][l] = f->rest;
+    for (int64_t l = 0; f->has_rest && l < decoder_copies(r->out, f->tensor); l++) {
+        unsigned t = f->named[l] ? TENSOR_COUNT : tensor_of(r->out, f->tensor, l);
+        if (t != TENSOR_COUNT)
+            r->out->formats[t][l] = f->rest;
+    }
 }
 
 /* The matrix of the decoder that a key is for; TENSOR_COUNT where it has none, which is said. */
@@ -145,7 +163,7 @@ static unsigned find_tensor(const reader *r, const entry *e)
         strbuf_format(&there, "%s%s", there.length ? ", " : "", tensor_word(r->arena, t));
     }
     diag_error(r->diags, DIAG_CONFLICT, e->where,
-               "the decoder has no tensor %s, by its keys 'fused' and 'output'; it has %s",
+               "the decoder has no tensor %s, by its other keys; it has %s",
                e->key + strlen(FORMATS_PREFIX), there.text);
     return TENSOR_COUNT;
 }
@@ -159,8 +177,9 @@ void decoder_read_formats(reader *r)
                    "weights is one format; those of single tensors are weights.attn_v = ...");
     read_format(r, all->key, &all->items.items[0], strlen(all->items.items[0].text), &common);
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (decoder_has_matrix(r->out, t))
-            memset(r->out->formats[t], common, (size_t)decoder_copies(r->out, t));
+        for (int64_t l = 0; decoder_has_matrix(r->out, t) && l < decoder_copies(r->out, t); l++)
+            if (decoder_has(r->out, t, l))
+                r->out->formats[t][l] = (uint8_t)tensor_usual_format(t, common);
 
     for (size_t i = 0; i < r->section->entries.count; i++) {
         const entry *e = &r->section->entries.items[i];

@@ -4,7 +4,7 @@
 
 const char FORMATS_PREFIX[] = "weights.";
 
-enum { MOST_POSITIONS = 1 << 24, MOST_SEQUENCES = 1024, MOST_HEADS = 65535 };
+enum { MOST_POSITIONS = 1 << 24, MOST_SEQUENCES = 1024, MOST_HEADS = 65535, MOST_EXPERTS = 1024 };
 
 static const choice rope_styles[] = {
     [ROPE_NORM] = { "norm", NULL },
@@ -23,17 +23,41 @@ static const choice factor_tensors[] = {
 };
 static const choice window_factors[] = { { "none", NULL }, { "tensor", NULL }, { NULL, NULL } };
 static const choice logits_choices[] = { { "last", NULL }, { "all", NULL }, { NULL, NULL } };
+static const choice gatings[] = {
+    [GATING_SOFTMAX] = { "softmax", NULL },
+    [GATING_SIGMOID] = { "sigmoid", NULL },
+    [GATING_SOFTMAX_OF_CHOSEN] = { "softmax_of_chosen", NULL },
+    { NULL, NULL },
+};
+static const choice no_yes[] = { { "no", NULL }, { "yes", NULL }, { NULL, NULL } };
+static const choice gate_choices[] = { { "none", NULL }, { "sigmoid", NULL }, { NULL, NULL } };
+static const choice sink_choices[] = { { "none", NULL }, { "add", NULL }, { NULL, NULL } };
+static const choice ffn_norms[] = { { "ffn_norm", NULL },
+                                    { "post_attention_norm", NULL },
+                                    { NULL, NULL } };
+static const choice window_caches[] = {
+    [WINDOW_CACHE_RING] = { "ring", NULL },
+    [WINDOW_CACHE_FULL] = { "full", NULL },
+    { NULL, NULL },
+};
+static const uint8_t sinks[] = { TENSOR_ATTN_SINKS },
+                     shared_gates[] = { TENSOR_FFN_GATE_INP_SHEXP },
+                     pre_ffn_norms[] = { TENSOR_PRE_FFN_NORM };
 static const choice output_choices[] = { { "own", NULL }, { "tied", NULL }, { NULL, NULL } };
 
 static const choice bias_words[] = {
-    { "attn_q", NULL },   { "attn_k", NULL }, { "attn_v", NULL },      { "attn_qkv", NULL },
-    { "ffn_gate", NULL }, { "ffn_up", NULL }, { "attn_output", NULL }, { "ffn_down", NULL },
-    { "output", NULL },   { NULL, NULL },
+    { "attn_q", NULL },        { "attn_k", NULL },        { "attn_v", NULL },
+    { "attn_qkv", NULL },      { "ffn_gate", NULL },      { "ffn_up", NULL },
+    { "attn_output", NULL },   { "ffn_down", NULL },      { "ffn_gate_inp", NULL },
+    { "exp_probs_b", NULL },   { "ffn_gate_exps", NULL }, { "ffn_up_exps", NULL },
+    { "ffn_down_exps", NULL }, { "output", NULL },        { NULL, NULL },
 };
 static const uint8_t bias_tensors[] = {
-    TENSOR_ATTN_Q_BIAS,      TENSOR_ATTN_K_BIAS,   TENSOR_ATTN_V_BIAS,
-    TENSOR_ATTN_QKV_BIAS,    TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS,
-    TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_DOWN_BIAS, TENSOR_OUTPUT_BIAS,
+    TENSOR_ATTN_Q_BIAS,        TENSOR_ATTN_K_BIAS,        TENSOR_ATTN_V_BIAS,
+    TENSOR_ATTN_QKV_BIAS,      TENSOR_FFN_GATE_BIAS,      TENSOR_FFN_UP_BIAS,
+    TENSOR_ATTN_OUTPUT_BIAS,   TENSOR_FFN_DOWN_BIAS,      TENSOR_FFN_GATE_INP_BIAS,
+    TENSOR_EXP_PROBS_B,        TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS,
+    TENSOR_FFN_DOWN_EXPS_BIAS, TENSOR_OUTPUT_BIAS,
 };
 static const choice norm_words[] = {
     { "attn_q_norm", NULL },   { "attn_k_norm", NULL }, { "post_attention_norm", NULL },
@@ -48,9 +72,11 @@ static const uint8_t norm_tensors[] = {
 static const choice fused_words[] = {
     { "attn_qkv", NULL },
     { "ffn_gate_up", NULL },
+    { "ffn_gate_up_exps", NULL },
     { NULL, NULL },
 };
-static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP };
+static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP,
+                                         TENSOR_FFN_GATE_UP_EXPS };
 
 static const real_range base_range = { .min = 1, .max = 1e15, .def = 10000 };
 static const real_range rope_factor_range = { .min = 1e-6, .max = 1e6, .def = 1 };
@@ -63,6 +89,41 @@ static const real_range attention_range = {
     .min = 1e-9, .max = 1e9, .def = 0, .def_text = "head_dim^-0.5"
 };
 static const real_range optional_range = { .min = 1e-9, .max = 1e9, .def = 0, .def_text = "none" };
+
+static bool has_experts(const decoder *d)
+{
+    return d->experts > 0;
+}
+
+static bool has_dense(const decoder *d)
+{
+    return !d->experts || d->dense_layers > 0;
+}
+
+static bool has_shared(const decoder *d)
+{
+    return d->shared_ff > 0;
+}
+
+static bool has_groups(const decoder *d)
+{
+    return d->expert_groups > 0;
+}
+
+static bool has_latent(const decoder *d)
+{
+    return d->latent > 0;
+}
+
+static bool has_no_latent(const decoder *d)
+{
+    return !d->latent;
+}
+
+static bool has_recurrent(const decoder *d)
+{
+    return memchr(d->recurrent, 1, sizeof d->recurrent);
+}
 
 static bool has_window(const decoder *d)
 {
@@ -109,23 +170,36 @@ static bool window_is_yarn(const decoder *d)
     return window_has_rope(d) && d->rope[1].scaling == ROPE_YARN;
 }
 
-static const setting_case with_window = { has_window, "window" };
-static const setting_case with_rope[] = { { has_rope, "rope = norm or neox" },
-                                          { window_has_rope, "rope.window = norm or neox" } };
+static const setting_case with_experts = { has_experts, "experts", false };
+static const setting_case with_dense = { has_dense, "dense_layers", true };
+static const setting_case with_shared = { has_shared, "shared_ff", false };
+static const setting_case with_groups = { has_groups, "expert_groups", false };
+static const setting_case with_latent = { has_latent, "latent", false };
+static const setting_case without_latent = { has_no_latent, "no latent", true };
+static const setting_case with_recurrent = { has_recurrent, "recurrent_layers", false };
+static const setting_case with_window = { has_window, "window", false };
+static const setting_case with_rope[] = { { has_rope, "rope = norm or neox", false },
+                                          { window_has_rope, "rope.window = norm or neox",
+                                            false } };
 static const setting_case when_scaled[] = {
-    { is_scaled, "rope_scaling = linear or yarn" },
-    { window_is_scaled, "rope_scaling.window = linear or yarn" },
+    { is_scaled, "rope_scaling = linear or yarn", false },
+    { window_is_scaled, "rope_scaling.window = linear or yarn", false },
 };
-static const setting_case when_yarn[] = { { is_yarn, "rope_scaling = yarn" },
-                                          { window_is_yarn, "rope_scaling.window = yarn" } };
+static const setting_case when_yarn[] = { { is_yarn, "rope_scaling = yarn", false },
+                                          { window_is_yarn, "rope_scaling.window = yarn", false } };
 static const setting_case with_temperature[] = {
-    { has_temperature, "temperature_scale" },
-    { window_has_temperature, "temperature_scale.window" },
+    { has_temperature, "temperature_scale", false },
+    { window_has_temperature, "temperature_scale.window", false },
 };
 
 static int64_t derive_head_dim(const decoder *d)
 {
     return d->num_heads > 0 && d->hidden % d->num_heads == 0 ? d->hidden / d->num_heads : 0;
+}
+
+static int64_t derive_kv_heads(const decoder *d)
+{
+    return d->latent ? 1 : d->num_heads;
 }
 
 #define AT(id, member) .name = id, .field = offsetof(decoder, member)
@@ -184,10 +258,32 @@ const setting decoder_settings[] = {
       .said = "custom" },
     { .key = { AT("layers", layers), .min = 1, .max = DECODER_MOST_LAYERS, .required = true } },
     { .key = { AT("hidden", hidden), SIZE, .summary = "values of a token between layers" } },
-    { .key = { AT("ff", ff), SIZE, .summary = "rows of ffn_up" } },
+    { .key = { AT("experts", experts), .min = 1, .max = MOST_EXPERTS, .zero_is_none = true,
+               .summary = "feed-forwards a layer, of which some are used" } },
+    { .key = { AT("experts_used", experts_used), .min = 1, .max = MOST_EXPERTS, .required = true,
+               .summary = "by a token" },
+      .when = &with_experts },
+    { .key = { AT("expert_ff", expert_ff), SIZE, .summary = "rows of ffn_up_exps, of an expert" },
+      .when = &with_experts },
+    { .key = { AT("shared_ff", shared_ff), .min = 1, .max = INT32_MAX, .zero_is_none = true,
+               .summary = "those of the expert of all tokens" },
+      .when = &with_experts },
+    { .key = { AT("dense_layers", dense_layers), .min = 1, .max = DECODER_MOST_LAYERS,
+               .zero_is_none = true, .summary = "first layers, without experts" },
+      .when = &with_experts },
+    { .key = { AT("ff", ff), SIZE, .summary = "rows of ffn_up" }, .when = &with_dense },
+    { .key = { AT("latent", latent), .min = 8, .max = 8192, .multiple_of = 8, .zero_is_none = true,
+               .summary = "values that k and v of all heads are made of" } },
+    { .key = { AT("q_rank", q_rank), .min = 1, .max = INT32_MAX, .zero_is_none = true,
+               .summary = "rows of attn_q_a, in place of attn_q" },
+      .when = &with_latent },
+    { .key = { AT("value_dim", value_dim), .min = 8, .max = 256, .multiple_of = 8, .required = true,
+               .summary = "values of a head of v" },
+      .when = &with_latent },
     { .key = { AT("num_heads", num_heads), .min = 1, .max = MOST_HEADS, .required = true } },
-    { .key = { AT("num_kv_heads", num_kv_heads), .min = 1, .max = MOST_HEADS,
-               .like = offsetof(decoder, num_heads) },
+    { .key = { AT("num_kv_heads", num_kv_heads), .min = 1, .max = MOST_HEADS },
+      .derive = derive_kv_heads,
+      .said = "num_heads, 1 with latent",
       .shown = true },
     { .key = { AT("head_dim", head_dim), .min = 8, .max = 256, .multiple_of = 8 },
       .derive = derive_head_dim,
@@ -198,13 +294,63 @@ const setting decoder_settings[] = {
     { .key = { AT("activation", activation), .choices = activation_choices,
                .summary = "of the gate" },
       .shown = true },
+    { .key = { AT("gating", gating), .choices = gatings, .summary = "scores of experts" },
+      .when = &with_experts,
+      .shown = true },
+    { .key = { AT("experts_normed", experts_normed), .choices = no_yes,
+               .summary = "weights are divided by their sum" },
+      .when = &with_experts,
+      .shown = true },
+    { .key = { AT("experts_scale", experts_scale), .real = &scale_range,
+               .summary = "of the weights, after that" },
+      .when = &with_experts,
+      .one_is_zero = true },
+    { .key = { AT("expert_groups", expert_groups), .min = 2, .max = MOST_EXPERTS,
+               .zero_is_none = true, .summary = "of which the best are chosen first" },
+      .when = &with_experts },
+    { .key = { AT("expert_groups_used", expert_groups_used), .min = 1, .max = MOST_EXPERTS,
+               .required = true },
+      .when = &with_groups },
+    { .key = { .name = "shared_gate",
+               .choices = gate_choices,
+               .summary = "of the expert of all tokens: ffn_gate_inp_shexp" },
+      .kind = SETTING_TENSOR,
+      .words = shared_gates,
+      .when = &with_shared },
+    { .key = { AT("recurrent_layers", recurrent), .summary = "gated delta nets, not attention" },
+      .kind = SETTING_LAYERS,
+      .range = "0..2, 4, 5..20:2",
+      .said = "none" },
+    { .key = { AT("delta_key_heads", delta_key_heads), .min = 1, .max = MOST_HEADS,
+               .required = true, .summary = "heads of k and q of a delta net" },
+      .when = &with_recurrent },
+    { .key = { AT("delta_value_heads", delta_value_heads), .min = 1, .max = MOST_HEADS,
+               .required = true, .summary = "heads of v, with a state each" },
+      .when = &with_recurrent },
+    { .key = { AT("delta_head_dim", delta_head_dim), .min = 8, .max = 256, .multiple_of = 8,
+               .required = true },
+      .when = &with_recurrent },
+    { .key = { AT("attention_gate", attention_gate), .choices = gate_choices,
+               .summary = "of o, rows of attn_q behind each head" },
+      .when = &without_latent },
+    { .key = { .name = "sinks",
+               .choices = sink_choices,
+               .summary = "one more score a head: attn_sinks" },
+      .kind = SETTING_TENSOR,
+      .words = sinks,
+      .when = &without_latent },
     { .key = { AT("window", window), .min = 1, .max = INT32_MAX, .zero_is_none = true,
-               .summary = "positions, the query's own included" } },
-    { .key = { .name = "window_layers", .summary = "those that have it" },
+               .summary = "positions, the query's own included" },
+      .when = &without_latent },
+    { .key = { AT("window_layers", windowed), .summary = "those that have it" },
       .kind = SETTING_LAYERS,
       .when = &with_window,
+      .all_layers = true,
       .range = "0..3, 6, 8..20:2",
       .said = "all" },
+    { .key = { AT("window_cache", window_cache), .choices = window_caches,
+               .summary = "of the last positions alone, or of all" },
+      .when = &with_window },
     ROPE_SETTINGS(0, "", NULL),
     { .key = { AT("rope_factors", rope[0].factors), .choices = factor_tensors,
                .summary = "rope_freqs, rope_factors_long or _short" },
@@ -217,7 +363,8 @@ const setting decoder_settings[] = {
     { .key = { AT("attention_scale", attention_scale), .real = &attention_range,
                .summary = "of q.k" } },
     { .key = { AT("attention_softcap", attention_softcap), .real = &optional_range,
-               .summary = "c of c tanh(score/c)" } },
+               .summary = "c of c tanh(score/c)" },
+      .when = &without_latent },
     { .key = { AT("final_softcap", final_softcap), .real = &optional_range,
                .summary = "the same of logits" } },
     { .key = { AT("embedding_scale", embedding_scale), .real = &scale_range },
@@ -240,6 +387,11 @@ const setting decoder_settings[] = {
       .kind = SETTING_TENSORS,
       .words = norm_tensors,
       .said = "none" },
+    { .key = { .name = "ffn_norm",
+               .choices = ffn_norms,
+               .summary = "name of the norm ahead of the feed-forward" },
+      .kind = SETTING_TENSOR,
+      .words = pre_ffn_norms },
     { .key = { .name = "output",
                .choices = output_choices,
                .summary = "a matrix, or token_embd's" },
@@ -268,7 +420,7 @@ const setting decoder_settings[] = {
     { .key = { .name = "weights",
                .choices = weights_choices,
                .required = true,
-               .summary = "format of all matrices" },
+               .summary = "format of all matrices but routers, which are f32" },
       .kind = SETTING_WEIGHTS },
     { .key = { .name = "weights.TENSOR", .summary = "that of one, or of some of its layers" },
       .kind = SETTING_FORMATS,
@@ -339,4 +491,9 @@ bool decoder_has_matrix(const decoder *d, unsigned t)
 int64_t decoder_copies(const decoder *d, unsigned t)
 {
     return tensor_infos[t].by_layer ? d->layers : 1;
+}
+
+format tensor_usual_format(unsigned t, format common)
+{
+    return t == TENSOR_FFN_GATE_INP ? FORMAT_F32 : common;
 }

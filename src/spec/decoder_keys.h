@@ -9,9 +9,10 @@
 typedef enum setting_kind {
     SETTING_VALUE,   /* a number, a real number or a word, in the key's field */
     SETTING_NAME,    /* the architecture's: a word that is free */
-    SETTING_LAYERS,  /* a list of layers */
+    SETTING_LAYERS,  /* a list of layers, a byte for each from the key's field on */
     SETTING_ROWS,    /* a list of numbers of tokens */
     SETTING_TENSORS, /* a list of words, each a tensor that there is */
+    SETTING_TENSOR,  /* the second of two words where there is a tensor */
     SETTING_OUTPUT,  /* whether there is an output matrix */
     SETTING_FACTORS, /* which tensor has RoPE's factors */
     SETTING_WEIGHTS, /* a format */
@@ -22,6 +23,7 @@ typedef enum setting_kind {
 typedef struct setting_case {
     bool (*holds)(const decoder *d);
     const char *said; /* "window" */
+    bool usual;       /* it holds of decoders that say nothing of it */
 } setting_case;
 
 /* As in families, but that fields are offsets in struct decoder. A key whose case does not hold has
@@ -33,7 +35,8 @@ typedef struct setting {
     int64_t (*derive)(const decoder *d);
     const char *said;     /* what the default or derived value is; NULL: itself */
     const char *range;    /* what a value looks like; NULL: as the key says */
-    const uint8_t *words; /* SETTING_TENSORS: the tensor of each choice */
+    const uint8_t *words; /* SETTING_TENSORS: the tensor of each choice; _TENSOR: that */
+    bool all_layers;      /* SETTING_LAYERS: the default is all of them that are not recurrent */
     bool one_is_zero;     /* a factor of 1 is stored as 0 */
     bool shown;           /* printed even where it is the default: what a user may want to change */
     bool kibi;            /* printed as a multiple of 1024 where it is one */
@@ -63,7 +66,11 @@ const char *tensor_word(arena *a, decoder_tensor t);
 /* Whether the tensor is a matrix that the decoder has. */
 bool decoder_has_matrix(const decoder *d, unsigned t);
 
-/* Of how many layers the decoder has a tensor: 1 where it is the model's. */
+/* How many layers may have a tensor: 1 where it is the model's. */
 int64_t decoder_copies(const decoder *d, unsigned t);
+
+/* The format of a tensor that no key names, where the others have the common one: that of a router
+ * is f32. */
+format tensor_usual_format(unsigned t, format common);
 
 #endif

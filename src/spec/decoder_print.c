@@ -1,4 +1,6 @@
 /* Prints a decoder as the section that it is read from. */
+#include <string.h>
+
 #include "spec/decoder.h"
 #include "spec/decoder_keys.h"
 
@@ -94,13 +96,16 @@ static void add_value(printer *p, const setting *s)
                           : number_text(p->arena, s, value));
 }
 
-static void add_window_layers(printer *p, const setting *s)
+static void add_layers_of(printer *p, const setting *s)
 {
-    bool set[DECODER_MOST_LAYERS];
-    int64_t count = 0;
-    for (int64_t l = 0; l < p->decoder->layers; l++)
-        count += set[l] = p->decoder->windowed[l];
-    if (count < p->decoder->layers)
+    const decoder *d = p->decoder;
+    const uint8_t *in = (const uint8_t *)d + s->key.field;
+    bool set[DECODER_MOST_LAYERS], usual = true;
+    for (int64_t l = 0; l < d->layers; l++) {
+        set[l] = in[l];
+        usual &= set[l] == (s->all_layers && !d->recurrent[l]);
+    }
+    if (!usual)
         add_layers(p, add_line(p, s->key.name, NULL), set, "");
 }
 
@@ -149,35 +154,61 @@ static uint8_t common_format(const decoder *d)
     size_t counts[FORMAT_COUNT] = { 0 };
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
         for (int64_t l = 0; decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++)
-            counts[d->formats[t][l]]++;
+            if (decoder_has(d, t, l) && tensor_usual_format(t, FORMAT_NONE) == FORMAT_NONE)
+                counts[d->formats[t][l]]++;
     return most_frequent(counts);
 }
 
-/* A tensor's formats where not all are the common one: that of most of its layers first, then the
+/* Formats of the tensors of one name by layer, FORMAT_NONE where a layer has none, and how many
+ * layers have each. */
+static void collect_formats(const decoder *d, unsigned named, uint8_t by_layer[DECODER_MOST_LAYERS],
+                            size_t counts[FORMAT_COUNT])
+{
+    for (int64_t l = 0; l < decoder_copies(d, named); l++) {
+        by_layer[l] = FORMAT_NONE;
+        for (unsigned t = 0; t < TENSOR_COUNT; t++)
+            if (decoder_has(d, t, l) && strcmp(tensor_infos[t].name, tensor_infos[named].name) == 0)
+                by_layer[l] = d->formats[t][l];
+        counts[by_layer[l]]++;
+    }
+    counts[FORMAT_NONE] = 0;
+}
+
+/* A tensor's formats where not all are the usual one: that of most of its layers first, then the
  * layers that have another one. */
-static void add_formats(printer *p, unsigned t, uint8_t common)
+static void add_formats(printer *p, unsigned t, uint8_t usual)
 {
     const decoder *d = p->decoder;
-    size_t counts[FORMAT_COUNT] = { 0 };
-    int64_t copies = decoder_copies(d, t);
-    for (int64_t l = 0; l < copies; l++)
-        counts[d->formats[t][l]]++;
-    if (counts[common] == (size_t)copies)
+    uint8_t by_layer[DECODER_MOST_LAYERS];
+    size_t counts[FORMAT_COUNT] = { 0 }, all = 0;
+    collect_formats(d, t, by_layer, counts);
+    for (size_t f = 0; f < FORMAT_COUNT; f++)
+        all += counts[f];
+    if (counts[usual] == all)
         return;
     line *formats_of = VEC_PUSH(p->arena, &p->formats);
     *formats_of =
         (line){ .key = arena_format(p->arena, "%s%s", FORMATS_PREFIX, tensor_word(p->arena, t)) };
-    uint8_t rest = counts[common] ? common : most_frequent(counts);
-    if (rest != common)
+    uint8_t rest = counts[usual] ? usual : most_frequent(counts);
+    if (rest != usual)
         add_item(p, formats_of, formats[rest].name);
     for (unsigned f = 0; f < FORMAT_COUNT; f++) {
         bool set[DECODER_MOST_LAYERS] = { false };
         if (f == rest || !counts[f])
             continue;
-        for (int64_t l = 0; l < copies; l++)
-            set[l] = d->formats[t][l] == f;
+        for (int64_t l = 0; l < decoder_copies(d, t); l++)
+            set[l] = by_layer[l] == f;
         add_layers(p, formats_of, set, arena_format(p->arena, "%s: ", formats[f].name));
     }
+}
+
+/* Whether the decoder has a tensor of the same name ahead of it, with which it is printed. */
+static bool is_printed(const decoder *d, unsigned t)
+{
+    for (unsigned other = 0; other < t; other++)
+        if (d->has[other] && strcmp(tensor_infos[other].name, tensor_infos[t].name) == 0)
+            return true;
+    return false;
 }
 
 static void add_weights(printer *p, const setting *s)
@@ -187,8 +218,8 @@ static void add_weights(printer *p, const setting *s)
     *all = (line){ .key = s->key.name };
     add_item(p, all, formats[common].name);
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (decoder_has_matrix(p->decoder, t))
-            add_formats(p, t, common);
+        if (decoder_has_matrix(p->decoder, t) && !is_printed(p->decoder, t))
+            add_formats(p, t, (uint8_t)tensor_usual_format(t, common));
 }
 
 static void add_setting(printer *p, const setting *s)
@@ -204,13 +235,17 @@ static void add_setting(printer *p, const setting *s)
         add_line(p, s->key.name, d->architecture);
         break;
     case SETTING_LAYERS:
-        add_window_layers(p, s);
+        add_layers_of(p, s);
         break;
     case SETTING_ROWS:
         add_rows(p, s);
         break;
     case SETTING_TENSORS:
         add_tensors(p, s);
+        break;
+    case SETTING_TENSOR:
+        if (d->has[s->words[0]])
+            add_line(p, s->key.name, s->key.choices[1].word);
         break;
     case SETTING_OUTPUT:
         if (!d->has[TENSOR_OUTPUT])

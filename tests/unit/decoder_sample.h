@@ -28,6 +28,8 @@ static inline const char *decoder_difference(arena *a, const decoder *x, const d
         return "architecture";
     if (memcmp(x->windowed, y->windowed, sizeof x->windowed) != 0)
         return "window_layers";
+    if (memcmp(x->recurrent, y->recurrent, sizeof x->recurrent) != 0)
+        return "recurrent_layers";
     if (x->m_count != y->m_count || memcmp(x->m, y->m, sizeof x->m) != 0)
         return "m";
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {

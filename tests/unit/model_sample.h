@@ -128,13 +128,17 @@ static inline void put_key(gguf_writer *w, const char *name, const char *value)
 static inline uint64_t put_tensor(gguf_writer *w, const char *name, const char *line,
                                   uint64_t offset)
 {
-    unsigned long long columns, rows;
+    unsigned long long columns, rows, planes = 1;
     char type_name[16];
-    assert_int_equal(sscanf(line, "%llu %llu %15s", &columns, &rows, type_name), 3);
+    if (sscanf(line, "%llu %llu %llu %15s", &columns, &rows, &planes, type_name) < 4)
+        assert_int_equal(sscanf(line, "%llu %llu %15s", &columns, &rows, type_name), 3);
     const gguf_type *type = type_named(type_name);
-    gguf_put_tensor(w, name, rows == 1 ? GGUF_NE(columns) : GGUF_NE(columns, rows), type->id,
-                    offset);
-    return columns / type->block_values * rows * type->block_bytes;
+    gguf_put_tensor(w, name,
+                    planes > 1 ? GGUF_NE(columns, rows, planes)
+                    : rows > 1 ? GGUF_NE(columns, rows)
+                               : GGUF_NE(columns),
+                    type->id, offset);
+    return columns / type->block_values * rows * planes * type->block_bytes;
 }
 
 static inline gguf_writer write_file(arena *a, const file_text *text)
@@ -229,6 +233,85 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
                                                                               "512 768 q5_K")
 #define FUSED_GATE_UP \
     "-blk.0.ffn_gate.weight\n-blk.1.ffn_gate.weight\n" BOTH("ffn_up.weight", "512 1536 q4_K")
+#define NO_FFN                                                               \
+    "-blk.0.ffn_gate.weight\n-blk.1.ffn_gate.weight\n-blk.0.ffn_up.weight\n" \
+    "-blk.1.ffn_up.weight\n-blk.0.ffn_down.weight\n-blk.1.ffn_down.weight\n"
+#define EXPERT_KEYS "ARCH.expert_count = 8\nARCH.expert_used_count = 2\n"
+#define OWN_ROWS    "ARCH.expert_feed_forward_length = 256\n"
+#define ROUTER      BOTH("ffn_gate_inp.weight", "512 8 f32")
+#define EXPERTS                                                  \
+    NO_FFN ROUTER BOTH("ffn_gate_exps.weight", "512 256 8 q4_K") \
+        BOTH("ffn_up_exps.weight", "512 256 8 q4_K")             \
+            BOTH("ffn_down_exps.weight", "256 512 8 q6_K")
+#define SHARED_EXPERT                             \
+    BOTH("ffn_gate_shexp.weight", "512 512 q4_K") \
+    BOTH("ffn_up_shexp.weight", "512 512 q4_K")   \
+    BOTH("ffn_down_shexp.weight", "512 512 q4_K")
+#define PRE_FFN_NORM "-blk.0.ffn_norm.weight\n-blk.1.ffn_norm.weight\n" NORM("post_attention_norm")
+
+#define EXPERT_SECTION(keys)                                                                \
+    "[decoder]\nlayers = 2\nhidden = 512\nexperts = 8\nexperts_used = 2\nexpert_ff = 256\n" \
+    "num_heads = 8\nvocab = 1000\nrope_base = 500000\nweights = q4_k\n"                     \
+    "weights.token_embd = q6_k\nweights.ffn_down_exps = q6_k\n" OWN_OUTPUT keys
+
+/* Of gpt-oss: all biases, sinks, and the window. */
+#define GPT_OSS                                                                                \
+    EXPERT_KEYS OWN_ROWS EXPERTS PRE_FFN_NORM QKV_BIASES BOTH("attn_output.bias", "512 1 f32") \
+        BOTH("attn_sinks.weight", "8 1 f32") BOTH("ffn_gate_inp.bias", "8 1 f32")              \
+            BOTH("ffn_gate_exps.bias", "256 8 f32") BOTH("ffn_up_exps.bias", "256 8 f32")      \
+                BOTH("ffn_down_exps.bias", "512 8 f32") "ARCH.attention.sliding_window = 128\n"
+
+/* Latent attention of 8 heads of 64 + 32, values of 64, and a dense layer ahead of the experts. */
+#define LATENT_KEYS                                                              \
+    "ARCH.attention.kv_lora_rank = 256\nARCH.attention.head_count_kv = 1\n"      \
+    "ARCH.attention.key_length = 288\nARCH.attention.value_length = 256\n"       \
+    "ARCH.attention.key_length_mla = 96\nARCH.attention.value_length_mla = 64\n" \
+    "ARCH.rope.dimension_count = 32\nARCH.leading_dense_block_count = 1\n"       \
+    "ARCH.expert_shared_count = 2\n" EXPERT_KEYS OWN_ROWS
+#define LATENT_TENSORS                                                                             \
+    "-blk.0.attn_k.weight\n-blk.0.attn_v.weight\n-blk.1.attn_k.weight\n-blk.1.attn_v."             \
+    "weight\n" BOTH("attn_q.weight", "512 768 q4_K") BOTH("attn_kv_a_mqa.weight", "512 288 q4_K")  \
+        BOTH("attn_kv_a_norm.weight", "256 1 f32") BOTH("attn_k_b.weight", "64 256 8 q8_0")        \
+            BOTH("attn_v_b.weight",                                                                \
+                 "256 64 8 q4_K") "-blk.1.ffn_gate.weight\n-blk.1.ffn_up.weight\n-blk.1.ffn_down." \
+                                  "weight\n"                                                       \
+                                  "blk.1.ffn_gate_inp.weight: 512 8 "                              \
+                                  "f32\nblk.1.ffn_gate_exps.weight: 512 256 8 q4_K\n"              \
+                                  "blk.1.ffn_up_exps.weight: 512 256 8 "                           \
+                                  "q4_K\nblk.1.ffn_down_exps.weight: 256 512 8 q6_K\n"             \
+                                  "blk.1.ffn_gate_shexp.weight: 512 512 "                          \
+                                  "q4_K\nblk.1.ffn_up_shexp.weight: 512 512 q4_K\n"                \
+                                  "blk.1.ffn_down_shexp.weight: 512 512 q4_K\n"
+#define LATENT_SECTION(keys)                                                                 \
+    EXPERT_SECTION("architecture = deepseek2\nshared_ff = 512\ndense_layers = 1\nff = 768\n" \
+                   "latent = 256\nvalue_dim = 64\nhead_dim = 96\nrope_dims = 32\n"           \
+                   "weights.attn_k_b = q8_0\n" keys)
+
+/* The first layer a delta net of 2 and 4 heads of 32, the second with gated attention. */
+#define NEXT_KEYS                                                                       \
+    "ARCH.full_attention_interval = 2\nARCH.ssm.conv_kernel = 4\n"                      \
+    "ARCH.ssm.group_count = 2\nARCH.ssm.time_step_rank = 4\nARCH.ssm.state_size = 32\n" \
+    "ARCH.ssm.inner_size = 128\nARCH.rope.dimension_count = 16\n"                       \
+    "ARCH.expert_shared_feed_forward_length = 512\n" EXPERT_KEYS OWN_ROWS
+#define NEXT_TENSORS                                                                               \
+    EXPERTS PRE_FFN_NORM SHARED_EXPERT BOTH(                                                       \
+        "ffn_gate_inp_shexp.weight",                                                               \
+        "512 1 f32") "-blk.0.attn_q.weight\n-blk.0.attn_k.weight\n-blk.0.attn_v.weight\n"          \
+                     "-blk.0.attn_output.weight\nblk.0.attn_qkv.weight: 512 256 q5_K\n"            \
+                     "blk.0.attn_gate.weight: 512 128 q4_K\nblk.0.ssm_conv1d.weight: 4 256 f32\n"  \
+                     "blk.0.ssm_dt.bias: 4 1 f32\nblk.0.ssm_a: 4 1 f32\nblk.0.ssm_ba.weight: 512 " \
+                     "8 q4_K\n"                                                                    \
+                     "blk.0.ssm_norm.weight: 32 1 f32\nblk.0.ssm_out.weight: 128 512 q8_0\n"       \
+                     "blk.1.attn_q.weight: 512 1024 q4_K\nblk.1.attn_q_norm.weight: 64 1 f32\n"    \
+                     "blk.1.attn_k_norm.weight: 64 1 f32\n"
+#define NEXT_SECTION(keys)                                                                      \
+    EXPERT_SECTION("architecture = qwen3next\nnum_kv_heads = 2\nshared_ff = 512\n"              \
+                   "shared_gate = sigmoid\nexperts_normed = yes\nrope = neox\nrope_dims = 16\n" \
+                   "norms = attn_q_norm, attn_k_norm\nffn_norm = post_attention_norm\n"         \
+                   "attention_gate = sigmoid\nrecurrent_layers = 0\ndelta_key_heads = 2\n"      \
+                   "delta_value_heads = 4\ndelta_head_dim = 32\nweights.attn_qkv = q5_k\n"      \
+                   "weights.ssm_out = q8_0\n" keys)
+
 #define LONG_FACTORS "rope_factors_long.weight: 32 1 f32\nrope_factors_short.weight: 32 1 f32\n"
 
 #endif

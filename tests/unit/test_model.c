@@ -106,6 +106,76 @@ static const right_model right_models[] = {
       "ARCH.attention.scale = 0.0078125\nARCH.rope.scaling.finetuned = true\n",
       SECTION("architecture = granite\nembedding_scale = 12\nresidual_scale = 0.22\n"
               "logit_scale = 0.0625\nattention_scale = 0.0078125\n" OWN_OUTPUT) },
+    { "mixtral", "llama", "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS,
+      EXPERT_SECTION("architecture = llama\nnum_kv_heads = 2\nexperts_normed = yes\n") },
+    { "a router that is no f32, and a shared expert", "llama",
+      "ARCH.feed_forward_length = 256L\nARCH.expert_shared_feed_forward_length = 512L\n"
+      "ARCH.expert_count = 8L\nARCH.expert_used_count = 2L\n" EXPERTS SHARED_EXPERT
+      "blk.1.ffn_gate_inp.weight: 512 8 f16\n",
+      EXPERT_SECTION("architecture = llama\nnum_kv_heads = 2\nexperts_normed = yes\n"
+                     "shared_ff = 512\nweights.ffn_gate_inp = f16: 1\n") },
+    { "qwen3moe", "qwen3moe", EXPERT_KEYS OWN_ROWS EXPERTS HEAD_NORMS,
+      EXPERT_SECTION("architecture = qwen3moe\nnum_kv_heads = 2\nrope = neox\n"
+                     "experts_normed = yes\nnorms = attn_q_norm, attn_k_norm\n") },
+    { "rows of experts that the key of all is shared out to", "qwen3moe",
+      "ARCH.feed_forward_length = 512\n" EXPERT_KEYS EXPERTS HEAD_NORMS,
+      EXPERT_SECTION("architecture = qwen3moe\nnum_kv_heads = 2\nrope = neox\n"
+                     "experts_normed = yes\nnorms = attn_q_norm, attn_k_norm\n") },
+    { "what a file says of weights stands above the usual", "qwen3moe",
+      "ARCH.expert_weights_norm = false\nARCH.expert_weights_scale = 2.5\n"
+      "ARCH.expert_gating_func = 2\nARCH.expert_group_count = 4\n"
+      "ARCH.expert_group_used_count = 2\n" EXPERT_KEYS OWN_ROWS EXPERTS HEAD_NORMS,
+      EXPERT_SECTION("architecture = qwen3moe\nnum_kv_heads = 2\nrope = neox\ngating = sigmoid\n"
+                     "experts_scale = 2.5\nexpert_groups = 4\nexpert_groups_used = 2\n"
+                     "norms = attn_q_norm, attn_k_norm\n") },
+    { "granitemoe", "granitemoe",
+      "ARCH.feed_forward_length = 256\nARCH.embedding_scale = 12.0\nARCH.logit_scale = 16.0\n"
+      "ARCH.residual_scale = 0.22\nARCH.attention.scale = 0.0078125\n" EXPERT_KEYS EXPERTS,
+      EXPERT_SECTION("architecture = granitemoe\nnum_kv_heads = 2\nexperts_normed = yes\n"
+                     "embedding_scale = 12\nresidual_scale = 0.22\nlogit_scale = 0.0625\n"
+                     "attention_scale = 0.0078125\n") },
+    { "gpt-oss", "gpt-oss", GPT_OSS,
+      EXPERT_SECTION("architecture = gpt-oss\nnum_kv_heads = 2\nrope = neox\n"
+                     "activation = swiglu_oai\ngating = softmax_of_chosen\nsinks = add\n"
+                     "window = 128\nwindow_layers = 0\nffn_norm = post_attention_norm\n"
+                     "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate_inp, ffn_gate_exps, "
+                     "ffn_up_exps, ffn_down_exps\n") },
+    { "gpt-oss with a base of its own in windows", "gpt-oss",
+      GPT_OSS "ARCH.rope.freq_base_swa = 10000.0\nARCH.attention.sliding_window_pattern = [0, 1]\n",
+      EXPERT_SECTION("architecture = gpt-oss\nnum_kv_heads = 2\nrope = neox\n"
+                     "activation = swiglu_oai\ngating = softmax_of_chosen\nsinks = add\n"
+                     "window = 128\nwindow_layers = 1\nffn_norm = post_attention_norm\n"
+                     "rope_base.window = 10000\n"
+                     "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate_inp, ffn_gate_exps, "
+                     "ffn_up_exps, ffn_down_exps\n") },
+    { "deepseek2 lite", "deepseek2", LATENT_KEYS LATENT_TENSORS, LATENT_SECTION("") },
+    { "deepseek2 with a rank of q, groups and a bias of the choice", "deepseek2",
+      LATENT_KEYS LATENT_TENSORS
+      "ARCH.attention.q_lora_rank = 128\nARCH.expert_gating_func = 2\n"
+      "ARCH.expert_weights_norm = true\nARCH.expert_weights_scale = 2.5\n"
+      "ARCH.expert_group_count = 4\nARCH.expert_group_used_count = 2\n"
+      "blk.1.exp_probs_b.bias: 8 1 f32\n-blk.0.attn_q.weight\n-blk.1.attn_q.weight\n" BOTH(
+          "attn_q_a.weight", "512 128 q4_K") BOTH("attn_q_a_norm.weight", "128 1 f32")
+          BOTH("attn_q_b.weight", "128 768 q8_0"),
+      LATENT_SECTION("q_rank = 128\ngating = sigmoid\nexperts_normed = yes\nexperts_scale = 2.5\n"
+                     "expert_groups = 4\nexpert_groups_used = 2\nbiases = exp_probs_b\n"
+                     "weights.attn_q_b = q8_0\n") },
+    { "YaRN of deepseek2 is in the scale of scores", "deepseek2",
+      LATENT_KEYS LATENT_TENSORS "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 40.0\n"
+                                 "ARCH.rope.scaling.original_context_length = 4096\n"
+                                 "ARCH.rope.scaling.yarn_log_multiplier = 0.0707\n",
+      LATENT_SECTION("rope_scaling = yarn\nrope_factor = 40\nrope_original_context = 4096\n"
+                     "attention_scale = 0.16224054109680577\n") },
+    { "gates and ups of all experts in one", "deepseek2",
+      LATENT_KEYS LATENT_TENSORS "-blk.1.ffn_gate_exps.weight\n-blk.1.ffn_up_exps.weight\n"
+                                 "blk.1.ffn_gate_up_exps.weight: 512 512 8 q4_K\n",
+      LATENT_SECTION("fused = ffn_gate_up_exps\n") },
+    { "qwen3next", "qwen3next", NEXT_KEYS NEXT_TENSORS, NEXT_SECTION("") },
+    { "qwen3next with fused experts", "qwen3next",
+      NEXT_KEYS NEXT_TENSORS
+      "-blk.0.ffn_gate_exps.weight\n-blk.0.ffn_up_exps.weight\n-blk.1.ffn_gate_exps.weight\n"
+      "-blk.1.ffn_up_exps.weight\n" BOTH("ffn_gate_up_exps.weight", "512 512 8 q4_K"),
+      NEXT_SECTION("fused = ffn_gate_up_exps\n") },
 };
 
 ARENA_TEST(every_architecture_becomes_its_decoder)

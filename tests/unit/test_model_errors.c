@@ -8,19 +8,87 @@ typedef struct wrong_model {
 } wrong_model;
 
 /* clang-format off */
-#define ALL_NAMES "llama, mistral3, qwen2, qwen3, gemma2, gemma3, phi3, granite"
+#define ALL_NAMES \
+    "llama, mistral3, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, granite, granitemoe, gpt-oss, deepseek2, qwen3next"
+#define MIXTRAL "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS
 static const wrong_model wrong_models[] = {
     { "llama", "-general.architecture\n", "general.architecture is missing; this is no file of a model [E072]\n" },
     { "bert", "", "architecture 'bert' has no decoder here; there are " ALL_NAMES " [E071]\n" },
-    { "deepseek2", "ARCH.attention.kv_lora_rank = 512\n",
-      "architecture 'deepseek2' has no decoder here, it needs multi-head latent attention; there are " ALL_NAMES " [E071]\n" },
-    { "qwen3moe", "ARCH.expert_count = 8\n",
-      "architecture 'qwen3moe' has no decoder here, it needs a mixture of experts; there are " ALL_NAMES " [E071]\n" },
-    { "qwen3next", "ARCH.ssm.conv_kernel = 4\nARCH.expert_count = 8\n",
-      "architecture 'qwen3next' has no decoder here, it needs layers with a recurrent state (delta net or SSM); there are "
+    { "minicpm3", "ARCH.attention.kv_lora_rank = 512\n",
+      "architecture 'minicpm3' has no decoder here, it needs multi-head latent attention; there are " ALL_NAMES " [E071]\n" },
+    { "olmoe", "ARCH.expert_count = 8\n",
+      "architecture 'olmoe' has no decoder here, it needs a mixture of experts; there are " ALL_NAMES " [E071]\n" },
+    { "mamba", "ARCH.ssm.conv_kernel = 4\nARCH.expert_count = 8\n",
+      "architecture 'mamba' has no decoder here, it needs layers with a recurrent state (delta net or SSM); there are "
       ALL_NAMES " [E071]\n" },
-    { "llama", "ARCH.expert_count = 8\n",
-      "llama.expert_count says that the model needs a mixture of experts, which has no decoder here [E072]\n" },
+    { "qwen35moe", "ARCH.expert_count = 8\n",
+      "architecture 'qwen35moe' has no decoder here, it needs delta nets with alphas and betas of two matrices "
+      "(ssm_alpha, ssm_beta); there are " ALL_NAMES " [E071]\n" },
+    { "gemma4", "",
+      "architecture 'gemma4' has no decoder here, it needs heads of two sizes and embeddings by layer; there are "
+      ALL_NAMES " [E071]\n" },
+    { "qwen3", "ARCH.expert_count = 8\n",
+      "qwen3.expert_count says that the model needs a mixture of experts, which has no decoder here [E072]\n" },
+    { "deepseek2", LATENT_KEYS LATENT_TENSORS "ARCH.nextn_predict_layers = 1\n",
+      "deepseek2.nextn_predict_layers says that the model needs layers that predict further tokens, which has no decoder "
+      "here [E072]\n" },
+    { "llama", "ARCH.expert_count = 8\n", "llama.expert_used_count is missing [E072]\n" },
+    { "llama", MIXTRAL "ARCH.expert_used_count = 9\n",
+      "llama.expert_used_count = 9 is more than expert_count = 8 [E072]\n" },
+    { "llama", MIXTRAL "ARCH.expert_gating_func = 4\n",
+      "llama.expert_gating_func = 4 is unknown; there are 1 (softmax), 2 (sigmoid) and 3 (softmax of the chosen) [E072]\n" },
+    { "llama", MIXTRAL "ARCH.leading_dense_block_count = 2\n",
+      "llama.leading_dense_block_count = 2 leaves no layer of 2 that has experts [E072]\n" },
+    { "llama", MIXTRAL "ARCH.expert_group_count = 3\nARCH.expert_group_used_count = 2\n",
+      "llama.expert_group_count = 3 with expert_group_used_count = 2 and expert_count = 8: groups divide the experts, and "
+      "up to all are used [E072]\n" },
+    { "llama", MIXTRAL "ARCH.feed_forward_length = [256, 512]\n",
+      "llama.feed_forward_length is 256 in layer 0 and 512 in layer 1; a decoder here has one value for all layers [E072]\n" },
+    { "llama", MIXTRAL "blk.1.ffn_up_exps.weight: 512 256 7 q4_K\n",
+      "blk.1.ffn_up_exps.weight is [512, 256, 7], not [512, 256, 8] as the keys say [E073]\n" },
+    { "llama", MIXTRAL "blk.0.ffn_gate.0.weight: 512 256 q4_K\n",
+      "blk.0.ffn_gate.0.weight has no use here; a file is read that has ffn_gate_exps, of all experts, in place of "
+      "ffn_gate.0 [E073]\n" },
+    { "qwen3moe", HEAD_NORMS, "qwen3moe.expert_count is missing [E072]\nqwen3moe.expert_used_count is missing [E072]\n" },
+    { "qwen3moe", HEAD_NORMS EXPERT_KEYS OWN_ROWS EXPERTS BOTH("ffn_gate_up_exps.weight", "512 512 8 q4_K"),
+      "blk.0.ffn_gate_up_exps.weight and 1 other tensors have no use in a decoder of architecture qwen3moe [E073]\n" },
+    { "gpt-oss", GPT_OSS "-ARCH.attention.sliding_window\n", "gpt-oss.attention.sliding_window is missing [E072]\n" },
+    { "gpt-oss", GPT_OSS "-ARCH.expert_feed_forward_length\n", "gpt-oss.expert_feed_forward_length is missing [E072]\n" },
+    { "gpt-oss", GPT_OSS "-blk.1.attn_sinks.weight\n", "blk.1.attn_sinks.weight is missing [E073]\n" },
+    { "gpt-oss", GPT_OSS "blk.0.ffn_up_exps.bias: 256 1 f32\n",
+      "blk.0.ffn_up_exps.bias is [256], not [256, 8] as the keys say [E073]\n" },
+    { "deepseek2", LATENT_KEYS LATENT_TENSORS "-ARCH.attention.key_length_mla\n",
+      "deepseek2.attention.key_length_mla is missing, so that the file has attn_kv_b; a llama.cpp from April 2025 on makes "
+      "files with attn_k_b and attn_v_b in its place, which are read here [E072]\n" },
+    { "deepseek2", LATENT_KEYS LATENT_TENSORS "blk.0.attn_kv_b.weight: 256 1024 q4_K\n",
+      "blk.0.attn_kv_b.weight has no use here; a file is read that has attn_k_b and attn_v_b in place of attn_kv_b [E073]\n" },
+    { "deepseek2", LATENT_KEYS LATENT_TENSORS "ARCH.attention.key_length = 256\nARCH.attention.head_count_kv = 8\n"
+      "ARCH.attention.value_length = 64\n",
+      "deepseek2.attention.head_count_kv = 8 is not 1; there is one row for all heads [E072]\n"
+      "deepseek2.attention.key_length = 256 is not 288; it is kv_lora_rank + rope.dimension_count [E072]\n"
+      "deepseek2.attention.value_length = 64 is not 256; it is kv_lora_rank [E072]\n" },
+    { "deepseek2", LATENT_KEYS LATENT_TENSORS "ARCH.attention.key_length_mla = 32\n",
+      "deepseek2.rope.dimension_count = 32 leaves nothing of attention.key_length_mla = 32 that does not turn [E072]\n" },
+    { "deepseek2", LATENT_KEYS LATENT_TENSORS "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 40.0\n",
+      "deepseek2.rope.scaling.yarn_log_multiplier is missing [E072]\n" },
+    { "deepseek2", LATENT_KEYS LATENT_TENSORS "blk.0.attn_k_b.weight: 256 64 8 q8_0\n",
+      "blk.0.attn_k_b.weight is [256, 64, 8], not [64, 256, 8] as the keys say [E073]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.ssm.conv_kernel = 3\n",
+      "qwen3next.ssm.conv_kernel = 3 is not 4; the inputs that a convolution is over [E072]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.ssm.inner_size = 256\n",
+      "qwen3next.ssm.inner_size = 256 is not 128; it is ssm.time_step_rank * ssm.state_size [E072]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.ssm.group_count = 3\n",
+      "qwen3next.ssm.time_step_rank = 4 is not a multiple of ssm.group_count = 3 [E072]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.full_attention_interval = 3\n",
+      "qwen3next.full_attention_interval = 3 is not from 2 to block_count = 2: there are layers of both kinds [E072]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.full_attention_interval = 1\n",
+      "qwen3next.full_attention_interval = 1 is not from 2 to block_count = 2: there are layers of both kinds [E072]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "blk.0.ssm_in.weight: 512 384 q4_K\n",
+      "blk.0.ssm_in.weight has no use here; a file is read that has attn_qkv and attn_gate in place of ssm_in [E073]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "blk.0.ssm_alpha.weight: 512 4 q4_K\nblk.0.ssm_beta.weight: 512 4 q4_K\n",
+      "blk.0.ssm_alpha.weight has no use here; a file is read that has ssm_ba in place of ssm_alpha and ssm_beta [E073]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "blk.0.ssm_conv1d.weight: 4 256 f16\n",
+      "blk.0.ssm_conv1d.weight is of type f16; all but matrices is f32 here [E073]\n" },
     { "llama", "-ARCH.block_count\n-ARCH.attention.layer_norm_rms_epsilon\n",
       "llama.block_count is missing [E072]\nllama.attention.layer_norm_rms_epsilon is missing [E072]\n" },
     { "llama", "ARCH.block_count = many\n", "llama.block_count is of type string, not a whole number [E072]\n" },
@@ -47,7 +115,10 @@ static const wrong_model wrong_models[] = {
       "mistral3.attention.temperature_scale goes with temperature_length or rope.scaling.original_context_length [E072]\n" },
     { "llama", "-blk.1.ffn_up.weight\n", "blk.1.ffn_up.weight is missing [E073]\n" },
     { "llama", "-token_embd.weight\n", "token_embd.weight is missing [E073]\n" },
-    { "llama", "blk.0.attn_q.bias: 512 1 f32\n", "blk.1.attn_q.bias is missing [E073]\n" },
+    { "llama", "blk.0.attn_q.bias: 512 1 f32\n",
+      "blk.1.attn_q.bias is missing [E073]\nblk.0.attn_k.bias is missing [E073]\nblk.0.attn_v.bias is missing [E073]\n" },
+    { "llama", BOTH("attn_v.bias", "128 1 f32") BOTH("ffn_gate.bias", "768 1 f32"),
+      "blk.0.attn_q.bias is missing [E073]\nblk.0.attn_k.bias is missing [E073]\nblk.0.ffn_up.bias is missing [E073]\n" },
     { "llama", "blk.1.attn_q.bias: 512 1 f32\n", "blk.1.attn_q.bias has no use in a decoder of architecture llama [E073]\n" },
     { "llama", "blk.2.attn_q.weight: 512 512 q4_K\nsome.scale: 1 1 f32\n",
       "blk.2.attn_q.weight and 1 other tensors have no use in a decoder of architecture llama [E073]\n" },
@@ -55,7 +126,7 @@ static const wrong_model wrong_models[] = {
     { "llama", "rope_freqs.weight: 64 1 f32\n", "rope_freqs.weight is [64], not [32] as the keys say [E073]\n" },
     { "llama", "output.weight: 512 999 q6_K\n", "output.weight is [512, 999], not [512, 1000] as the keys say [E073]\n" },
     { "llama", "blk.1.attn_norm.weight: 512 1 f16\n",
-      "blk.1.attn_norm.weight is of type f16; norms, biases and factors of RoPE are f32 here [E073]\n" },
+      "blk.1.attn_norm.weight is of type f16; all but matrices is f32 here [E073]\n" },
     { "llama", "blk.0.ffn_up.weight: 512 768 i8\nblk.1.ffn_up.weight: 512 768 i8\n",
       "blk.0.ffn_up.weight is of type i8, which has no format here [E073]\n" },
     { "llama", BOTH("ffn_up.weight", "512 1536 q4_K") "-blk.0.ffn_gate.weight\n-blk.1.ffn_gate.weight\n",
@@ -72,7 +143,8 @@ ARENA_TEST(every_wrong_model_is_refused_with_its_messages)
         outcome o = read_edited(a, m->architecture, m->edits, &usual_options);
         if (strcmp(o.messages, m->messages) == 0)
             continue;
-        print_error("%s\n%s%sinstead of\n%s", m->architecture, m->edits, o.messages, m->messages);
+        print_error("%s\n%.200s\n", m->architecture, m->edits);
+        print_error("%sinstead of\n%s", o.messages, m->messages);
         wrong++;
     }
     assert_int_equal(wrong, 0);
@@ -104,19 +176,23 @@ static void damage(arena *a, file_text *text, random_source *r)
 ARENA_TEST(any_header_is_read_or_refused)
 {
     enum { TRIALS = 3000 };
-    static const char *const names[] = { "llama", "gemma3", "phi3", "granite" };
+    static const char *const names[] = { "llama",   "gemma3",    "phi3",     "granite",
+                                         "gpt-oss", "deepseek2", "qwen3next" };
     static const char *const edits[] = {
         "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 4.0\n",
         "ARCH.attention.sliding_window = 512\n" NORM("post_attention_norm") NORM("post_ffw_norm")
             HEAD_NORMS,
         FUSED_QKV FUSED_GATE_UP LONG_FACTORS,
         "ARCH.logit_scale = 16.0\nARCH.attention.head_count = [8, 8]\n",
+        GPT_OSS,
+        LATENT_KEYS LATENT_TENSORS,
+        NEXT_KEYS NEXT_TENSORS,
     };
     size_t opened = 0, right = 0;
     for (uint64_t seed = 1; seed <= TRIALS; seed++) {
         arena *scratch = arena_new_in(a);
         random_source r = { seed };
-        size_t which = random_below(&r, 4);
+        size_t which = random_below(&r, sizeof names / sizeof *names);
         file_text text = base_text(scratch, names[which]);
         gguf_file file;
         gguf_error error;

@@ -105,11 +105,95 @@ ARENA_TEST(fused_tensors_take_the_place_of_others)
     assert_int_equal(d.formats[TENSOR_FFN_UP][0], FORMAT_NONE);
 }
 
+#define EXPERTS                                                                                   \
+    "[decoder]\nlayers = 4\nhidden = 256\nnum_heads = 4\nvocab = 8k\nweights = q4_k\nexperts = 8" \
+    "\nexperts_used = 2\nexpert_ff = 512\n"
+
+ARENA_TEST(layers_with_experts_need_no_rows_of_dense_ones)
+{
+    decoder d = read_right(a, EXPERTS);
+    assert_int_equal(d.experts, 8);
+    assert_int_equal(d.experts_used, 2);
+    assert_int_equal(d.expert_ff, 512);
+    assert_int_equal(d.shared_ff, 0);
+    assert_int_equal(d.gating, GATING_SOFTMAX);
+    assert_int_equal(d.experts_normed, 0);
+    assert_true(d.has[TENSOR_FFN_GATE_INP] && d.has[TENSOR_FFN_GATE_EXPS] &&
+                d.has[TENSOR_FFN_UP_EXPS] && d.has[TENSOR_FFN_DOWN_EXPS]);
+    assert_false(d.has[TENSOR_FFN_GATE] || d.has[TENSOR_FFN_UP] || d.has[TENSOR_FFN_DOWN] ||
+                 d.has[TENSOR_FFN_UP_SHEXP]);
+    assert_int_equal(decoder_format(&d, TENSOR_FFN_GATE_EXPS, 3), FORMAT_Q4_K);
+    assert_int_equal(decoder_format(&d, TENSOR_FFN_GATE_INP, 3), FORMAT_F32);
+    assert_int_equal(decoder_rows(&d, TENSOR_FFN_UP_EXPS), 8 * 512);
+}
+
+ARENA_TEST(formats_are_those_of_layers_that_have_the_tensor)
+{
+    decoder d = read_right(a, EXPERTS "shared_ff = 256\ndense_layers = 1\nff = 1024\n"
+                                      "weights.ffn_gate_inp = f16: 2\nweights.ffn_up_exps = q6_k\n"
+                                      "weights.ffn_up = q5_k\nshared_gate = sigmoid\n");
+    static const uint8_t router[] = { FORMAT_NONE, FORMAT_F32, FORMAT_F16, FORMAT_F32 },
+                         ups[] = { FORMAT_NONE, FORMAT_Q6_K, FORMAT_Q6_K, FORMAT_Q6_K },
+                         dense[] = { FORMAT_Q5_K, FORMAT_NONE, FORMAT_NONE, FORMAT_NONE };
+    assert_memory_equal(d.formats[TENSOR_FFN_GATE_INP], router, 4);
+    assert_memory_equal(d.formats[TENSOR_FFN_UP_EXPS], ups, 4);
+    assert_memory_equal(d.formats[TENSOR_FFN_UP], dense, 4);
+    assert_true(d.has[TENSOR_FFN_GATE_INP_SHEXP] && d.has[TENSOR_FFN_DOWN_SHEXP]);
+}
+
+ARENA_TEST(latent_attention_has_one_head_of_keys)
+{
+    decoder d = read_right(a, SMALL "latent = 256\nvalue_dim = 32\nrope_dims = 32\nq_rank = 128\n"
+                                    "weights.attn_k_b = q8_0\nweights.attn_q_b = q8_0\n"
+                                    "weights.attn_output = q8_0\n");
+    assert_int_equal(d.num_kv_heads, 1);
+    assert_false(d.has[TENSOR_ATTN_Q] || d.has[TENSOR_ATTN_K] || d.has[TENSOR_ATTN_V]);
+    assert_true(d.has[TENSOR_ATTN_Q_A] && d.has[TENSOR_ATTN_Q_B] && d.has[TENSOR_ATTN_KV_A]);
+    assert_int_equal(decoder_rows(&d, TENSOR_ATTN_KV_A), 256 + 32);
+    assert_int_equal(decoder_columns(&d, TENSOR_ATTN_K_B), 32);
+    assert_int_equal(decoder_columns(&d, TENSOR_ATTN_OUTPUT), 4 * 32);
+}
+
+ARENA_TEST(a_delta_net_stands_in_place_of_attention)
+{
+    decoder d = read_right(a, SMALL "recurrent_layers = 0..2\ndelta_key_heads = 2\n"
+                                    "delta_value_heads = 4\ndelta_head_dim = 64\nwindow = 9\n"
+                                    "attention_gate = sigmoid\nsinks = add\nwindow_cache = full\n"
+                                    "fused = ffn_gate_up\nffn_norm = post_attention_norm\n"
+                                    "weights.attn_qkv = q5_k: 1\n");
+    static const uint8_t windowed[] = { 0, 0, 0, 1 };
+    assert_memory_equal(d.windowed, windowed, 4);
+    assert_int_equal(d.window_cache, WINDOW_CACHE_FULL);
+    assert_int_equal(d.attention_gate, 1);
+    assert_int_equal(decoder_rows(&d, TENSOR_ATTN_Q), 2 * 256);
+    assert_true(d.has[TENSOR_ATTN_SINKS] && d.has[TENSOR_PRE_FFN_NORM]);
+    assert_false(d.has[TENSOR_FFN_NORM]);
+    assert_true(decoder_has(&d, TENSOR_DELTA_QKV, 2) && !decoder_has(&d, TENSOR_DELTA_QKV, 3));
+    assert_int_equal(decoder_format(&d, TENSOR_DELTA_QKV, 1), FORMAT_Q5_K);
+    assert_int_equal(decoder_format(&d, TENSOR_DELTA_QKV, 0), FORMAT_Q4_K);
+}
+
+/* attn_qkv is a tensor of attention in some layers, of a delta net in the others. */
+ARENA_TEST(two_tensors_of_one_name_share_their_key)
+{
+    decoder d = read_right(a, SMALL "recurrent_layers = 0, 1\ndelta_key_heads = 2\n"
+                                    "delta_value_heads = 4\ndelta_head_dim = 64\nfused = attn_qkv\n"
+                                    "weights.attn_qkv = q5_k, q6_k: 0, 3\n");
+    assert_int_equal(decoder_format(&d, TENSOR_DELTA_QKV, 0), FORMAT_Q6_K);
+    assert_int_equal(decoder_format(&d, TENSOR_DELTA_QKV, 1), FORMAT_Q5_K);
+    assert_int_equal(decoder_format(&d, TENSOR_ATTN_QKV, 2), FORMAT_Q5_K);
+    assert_int_equal(decoder_format(&d, TENSOR_ATTN_QKV, 3), FORMAT_Q6_K);
+}
+
 typedef struct wrong_section {
     const char *text, *messages; /* behind SMALL, from line 8 on; "line:first-last: …" each */
 } wrong_section;
 
 /* clang-format off */
+#define FEW_EXPERTS "experts = 8\nexpert_ff = 256\ndense_layers = 1\n"
+#define LATENT      "latent = 512\nvalue_dim = 64\nweights.attn_k_b = f32\n"
+#define DELTA(value_heads) \
+    "delta_key_heads = 2\ndelta_value_heads = " value_heads "\ndelta_head_dim = 64\n"
 static const wrong_section wrong_sections[] = {
     { "rope_bas = 1e6\n", "8:1-8: decoder has no key 'rope_bas'; did you mean 'rope_base'? [E008]\n" },
     { "weights.attn_w = q6_k\n",
@@ -157,6 +241,11 @@ static const wrong_section wrong_sections[] = {
       "another format [E014]\n" },
     { "biases = attn_q\nfused = attn_qkv\n",
       "8:10-15: attn_q.bias goes with attn_q.weight, which is not there [E022]\n" },
+    { "biases = attn_q\n", "8:10-15: attn_q.bias goes with attn_k.bias, which is not there [E022]\n" },
+    { "biases = attn_v\n", "8:10-15: attn_v.bias goes with attn_q.bias, which is not there [E022]\n" },
+    { "biases = attn_q, attn_k\n", "8:10-15: attn_k.bias goes with attn_v.bias, which is not there [E022]\n" },
+    { "biases = ffn_gate\n", "8:10-17: ffn_gate.bias goes with ffn_up.bias, which is not there [E022]\n" },
+    { "biases = ffn_up, ffn_down\n", "8:10-15: ffn_up.bias goes with ffn_gate.bias, which is not there [E022]\n" },
     { "biases = attn_qkv\n",
       "8:10-17: attn_qkv.bias goes with attn_qkv.weight, which is not there [E022]\n" },
     { "norms = attn_q_norm\n",
@@ -178,8 +267,78 @@ static const wrong_section wrong_sections[] = {
     { "weights.output = q6_k: 0\n",
       "8:18-24: output is one tensor, not one a layer; write q6_k alone [E022]\n" },
     { "weights.output = q6_k\noutput = tied\n",
-      "8:1-14: the decoder has no tensor output, by its keys 'fused' and 'output'; it has token_embd, "
+      "8:1-14: the decoder has no tensor output, by its other keys; it has token_embd, "
       "attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down [E022]\n" },
+    { "experts_used = 2\n", "8:1-12: 'experts_used' goes with experts [E022]\n" },
+    { "gating = sigmoid\n", "8:1-6: 'gating' goes with experts [E022]\n" },
+    { "experts = 8\n",
+      "1:2-8: decoder requires the key 'experts_used' with experts [E010]\n"
+      "1:2-8: decoder requires the key 'expert_ff' with experts [E010]\n"
+      "4:1-2: 'ff' goes with dense_layers [E022]\n" },
+    { FEW_EXPERTS "experts_used = 9\n", "11:16-16: experts_used = 9 is more than experts = 8 [E022]\n" },
+    { "experts = 8\nexpert_ff = 256\nexperts_used = 2\ndense_layers = 4\n",
+      "11:16-16: dense_layers = 4 leaves no layer of 4 to the experts [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nexpert_groups = 4\n",
+      "1:2-8: decoder requires the key 'expert_groups_used' with expert_groups [E010]\n" },
+    { FEW_EXPERTS "experts_used = 2\nexpert_groups = 3\nexpert_groups_used = 1\n",
+      "12:17-17: expert_groups = 3 does not divide experts = 8 into groups of two and more [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nexpert_groups = 8\nexpert_groups_used = 1\n",
+      "12:17-17: expert_groups = 8 does not divide experts = 8 into groups of two and more [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nexpert_groups = 2\nexpert_groups_used = 3\n",
+      "13:22-22: expert_groups_used = 3 is more than expert_groups = 2 [E022]\n" },
+    { FEW_EXPERTS "experts_used = 3\nexpert_groups = 4\nexpert_groups_used = 1\n",
+      "13:22-22: expert_groups_used = 1 groups have 2 experts, less than experts_used = 3 [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nshared_gate = sigmoid\n", "12:1-11: 'shared_gate' goes with shared_ff [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nbiases = ffn_gate_exps, ffn_gate_inp\n",
+      "12:10-22: ffn_gate_exps.bias goes with ffn_up_exps.bias, which is not there [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nfused = ffn_gate_up_exps\nbiases = ffn_gate_exps, ffn_up_exps\n",
+      "13:10-22: ffn_gate_exps.bias goes with ffn_gate_exps.weight, which is not there [E022]\n"
+      "13:10-22: ffn_up_exps.bias goes with ffn_up_exps.weight, which is not there [E022]\n" },
+    { FEW_EXPERTS "experts_used = 2\nweights.ffn_up_exps = q6_k: 0..2\n",
+      "12:29-32: layer 0 has no ffn_up_exps [E022]\n" },
+    { "biases = ffn_gate_inp, exp_probs_b\n",
+      "8:10-21: ffn_gate_inp.bias goes with ffn_gate_inp.weight, which is not there [E022]\n"
+      "8:10-21: exp_probs_b.bias goes with ffn_gate_inp.weight, which is not there [E022]\n" },
+    { "fused = ffn_gate_up_exps\n",
+      "8:9-24: ffn_gate_up_exps.weight goes with ffn_down_exps.weight, which is not there [E022]\n" },
+    { "q_rank = 64\n", "8:1-6: 'q_rank' goes with latent [E022]\n" },
+    { "latent = 512\n", "1:2-8: decoder requires the key 'value_dim' with latent [E010]\n" },
+    { "latent = 500\nvalue_dim = 64\n",
+      "8:10-12: latent = 500 is not a multiple of 8; the nearest are 496 and 504 [E014]\n" },
+    { LATENT "rope_dims = 32\nnum_kv_heads = 4\n",
+      "12:16-16: num_kv_heads = 4 is not 1: with latent a cache's row is that of all heads [E022]\n" },
+    { "latent = 512\nvalue_dim = 64\nweights.attn_k_b = f32\n",
+      "1:2-8: rope_dims = 64 is all of head_dim; with latent only the last values of a head turn, 64 of 192, say [E022]\n" },
+    { LATENT "rope = none\n", "11:8-11: rope = none does not go with latent, whose last values of a head turn [E022]\n" },
+    { LATENT "rope_dims = 16\nkv_type = q8_0\n",
+      "12:11-14: a cache of q8_0 has blocks of 32 values; latent + rope_dims = 528 is no multiple of that, take f16 [E022]\n" },
+    { LATENT "rope_dims = 32\nwindow = 9\n", "12:1-6: 'window' goes with no latent [E022]\n" },
+    { LATENT "rope_dims = 32\nsinks = add\n", "12:1-5: 'sinks' goes with no latent [E022]\n" },
+    { LATENT "rope_dims = 32\nfused = attn_qkv\n", "12:9-16: fused = attn_qkv does not go with latent [E022]\n" },
+    { LATENT "rope_dims = 32\nnorms = attn_q_norm, attn_k_norm\n",
+      "12:9-19: attn_q_norm and attn_k_norm do not go with latent, which has norms of its own [E022]\n" },
+    { LATENT "rope_dims = 32\nbiases = attn_q, attn_k, attn_v\n",
+      "12:10-15: attn_k.bias goes with attn_k.weight, which is not there [E022]\n"
+      "12:10-15: attn_v.bias goes with attn_v.weight, which is not there [E022]\n" },
+    { "delta_key_heads = 2\n", "8:1-15: 'delta_key_heads' goes with recurrent_layers [E022]\n" },
+    { "recurrent_layers = 0..2\n",
+      "1:2-8: decoder requires the key 'delta_key_heads' with recurrent_layers [E010]\n"
+      "1:2-8: decoder requires the key 'delta_value_heads' with recurrent_layers [E010]\n"
+      "1:2-8: decoder requires the key 'delta_head_dim' with recurrent_layers [E010]\n" },
+    { "recurrent_layers = 0..4\n" DELTA("4"), "8:23-23: layer = 4 is too large; the largest is 3 [E013]\n" },
+    { "recurrent_layers = 0..3\n" DELTA("4"),
+      "8:20-23: all 4 layers are recurrent; at least one has to have attention [E022]\n" },
+    { "recurrent_layers = 0..2\n" DELTA("3"),
+      "10:21-21: delta_value_heads = 3 is not a multiple of delta_key_heads = 2 [E022]\n"
+      "7:11-14: ssm_out has 192 columns, not a multiple of 256, as q4_k needs; give weights.ssm_out another format [E014]\n" },
+    { "recurrent_layers = 1\n" DELTA("4") "window = 9\nwindow_layers = 0, 1\n",
+      "13:17-17: layer 1 is one of recurrent_layers, which have no window [E022]\n" },
+    { "recurrent_layers = 1\n" DELTA("4") "weights.attn_q = q6_k: 1\n", "12:24-24: layer 1 has no attn_q [E022]\n" },
+    { "window_cache = full\n", "8:1-12: 'window_cache' goes with window [E022]\n" },
+    { "attention_gate = sigmoid\nfused = attn_qkv\n",
+      "9:9-16: fused = attn_qkv does not go with attention_gate [E022]\n" },
+    { "ffn_norm = post_attention_norm\nnorms = post_attention_norm\n",
+      "9:9-27: post_attention_norm is the norm ahead of the feed-forward here, by ffn_norm; leave it out [E022]\n" },
     { "weights.ffn_down = iq4_xs: 1\nweights.attn_k = q8_0, q4_k:0\nff = 96\n",
       "10:1-2: 'ff' stands twice in this section; the first is on line 4 [E009]\n" },
 };
@@ -283,6 +442,37 @@ static int64_t random_value(const setting *s, random_source *r)
     return k->min + unit * (int64_t)random_below(r, (uint64_t)((k->max - k->min) / unit) + 1);
 }
 
+static void random_experts(decoder *d, random_source *r)
+{
+    d->experts = 4 << random_below(r, 6);
+    d->experts_used = 1 + (int64_t)random_below(r, (uint64_t)d->experts / 4);
+    d->expert_ff = 256 * (1 + (int64_t)random_below(r, 8));
+    d->shared_ff = 256 * (int64_t)random_below(r, 3);
+    d->dense_layers = (int64_t)random_below(r, (uint64_t)d->layers);
+    if (by_chance(r)) {
+        d->expert_groups = 2;
+        d->expert_groups_used = 1 + (int64_t)random_below(r, 2);
+    }
+}
+
+static void random_latent(decoder *d, random_source *r)
+{
+    d->latent = 256 * (1 + (int64_t)random_below(r, 4));
+    d->q_rank = 256 * (int64_t)random_below(r, 4);
+    d->value_dim = 32 * (1 + (int64_t)random_below(r, 8));
+    d->num_kv_heads = 1;
+    d->head_dim = 64 + 32 * (int64_t)random_below(r, 6);
+}
+
+static void random_delta_nets(decoder *d, random_source *r)
+{
+    d->delta_key_heads = 8 << random_below(r, 3);
+    d->delta_value_heads = d->delta_key_heads * (1 + (int64_t)random_below(r, 3));
+    d->delta_head_dim = 32 * (1 + (int64_t)random_below(r, 4));
+    for (int64_t l = 1; l < d->layers; l++)
+        d->recurrent[l] = random_below(r, 3) > 0 || l == 1;
+}
+
 /* Sizes that go together with everything else. */
 static void random_sizes(decoder *d, random_source *r)
 {
@@ -291,17 +481,25 @@ static void random_sizes(decoder *d, random_source *r)
     d->num_heads = d->num_kv_heads * 8;
     d->head_dim = 32 * (1 + (int64_t)random_below(r, 8));
     d->hidden = 256 * (1 + (int64_t)random_below(r, 50));
-    d->ff = 256 * (1 + (int64_t)random_below(r, 50));
+    if (by_chance(r) && d->layers > 1)
+        random_experts(d, r);
+    if (!d->experts || d->dense_layers)
+        d->ff = 256 * (1 + (int64_t)random_below(r, 50));
+    if (random_below(r, 4) == 0)
+        random_latent(d, r);
+    if (random_below(r, 4) == 0 && d->layers > 1)
+        random_delta_nets(d, r);
 }
 
 static void random_formats(decoder *d, random_source *r)
 {
     static const uint8_t some[] = { FORMAT_F32, FORMAT_Q4_K, FORMAT_Q6_K, FORMAT_IQ4_XS };
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
-        bool mixed = by_chance(r);
-        uint8_t most = some[random_below(r, sizeof some)];
+        bool mixed = by_chance(r) && decoder_columns(d, t) % 256 == 0;
+        uint8_t most = some[decoder_columns(d, t) % 256 ? 0 : random_below(r, sizeof some)];
         for (int64_t l = 0; decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++)
-            d->formats[t][l] = mixed ? some[random_below(r, sizeof some)] : most;
+            if (decoder_has(d, t, l))
+                d->formats[t][l] = mixed ? some[random_below(r, sizeof some)] : most;
     }
 }
 
@@ -312,27 +510,65 @@ static void random_lists(decoder *d, random_source *r)
             d->m[d->m_count++] = m;
     uint64_t period = 1 + random_below(r, 6), offset = random_below(r, period);
     for (int64_t l = 0; d->window && l < d->layers; l++)
-        d->windowed[l] = ((uint64_t)l % period != offset) == by_chance(r) || l == 0;
+        d->windowed[l] =
+            !d->recurrent[l] && (((uint64_t)l % period != offset) == by_chance(r) || l == 0);
 }
 
 static void random_tensors(decoder *d, random_source *r)
 {
-    static const uint8_t always[] = { TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT,
-                                      TENSOR_FFN_NORM,   TENSOR_FFN_DOWN,  TENSOR_OUTPUT_NORM };
-    for (size_t i = 0; i < sizeof always; i++)
-        d->has[always[i]] = 1;
-    bool fused = by_chance(r), gate_up = by_chance(r);
+    bool fused = !d->latent && !d->attention_gate && by_chance(r), biased = by_chance(r);
+    bool dense = !d->experts || d->dense_layers;
     d->has[TENSOR_ATTN_QKV] = fused;
-    d->has[TENSOR_ATTN_Q] = d->has[TENSOR_ATTN_K] = d->has[TENSOR_ATTN_V] = !fused;
-    d->has[TENSOR_FFN_GATE_UP] = gate_up;
-    d->has[TENSOR_FFN_GATE] = d->has[TENSOR_FFN_UP] = !gate_up;
-    d->has[fused ? TENSOR_ATTN_QKV_BIAS : TENSOR_ATTN_V_BIAS] = by_chance(r);
-    d->has[TENSOR_FFN_DOWN_BIAS] = by_chance(r);
-    d->has[TENSOR_ATTN_Q_NORM] = d->has[TENSOR_ATTN_K_NORM] = by_chance(r);
+    d->has[TENSOR_FFN_GATE_UP] = dense && by_chance(r);
+    d->has[TENSOR_FFN_GATE_UP_EXPS] = d->experts && by_chance(r);
+    d->has[TENSOR_PRE_FFN_NORM] = by_chance(r);
+    d->has[TENSOR_FFN_GATE_INP_SHEXP] = d->shared_ff && by_chance(r);
+    d->has[TENSOR_ATTN_SINKS] = !d->latent && by_chance(r);
+    decoder_add_tensors(d);
+    d->has[TENSOR_ATTN_QKV_BIAS] = fused && biased;
+    d->has[TENSOR_ATTN_Q_BIAS] = d->has[TENSOR_ATTN_K_BIAS] = d->has[TENSOR_ATTN_V_BIAS] =
+        d->has[TENSOR_ATTN_K] && biased;
+    d->has[TENSOR_FFN_DOWN_BIAS] = dense && by_chance(r);
+    d->has[TENSOR_FFN_GATE_INP_BIAS] = d->experts && by_chance(r);
+    d->has[TENSOR_EXP_PROBS_B] = d->experts && by_chance(r);
+    d->has[TENSOR_FFN_GATE_EXPS_BIAS] = d->has[TENSOR_FFN_UP_EXPS_BIAS] =
+        d->has[TENSOR_FFN_UP_EXPS] && by_chance(r);
+    d->has[TENSOR_ATTN_Q_NORM] = d->has[TENSOR_ATTN_K_NORM] = !d->latent && by_chance(r);
+    d->has[TENSOR_POST_ATTENTION_NORM] = d->has[TENSOR_FFN_NORM] && by_chance(r);
     d->has[TENSOR_POST_FFW_NORM] = by_chance(r);
     d->has[TENSOR_OUTPUT] = by_chance(r);
     if (d->rope[0].factors)
         d->has[TENSOR_ROPE_FREQS + random_below(r, 3)] = 1;
+}
+
+/* Whether random_sizes sets the key's field. */
+static bool is_size(const char *name)
+{
+    static const char *const sizes[] = {
+        "layers",
+        "hidden",
+        "experts",
+        "experts_used",
+        "expert_ff",
+        "shared_ff",
+        "dense_layers",
+        "ff",
+        "latent",
+        "q_rank",
+        "value_dim",
+        "num_heads",
+        "num_kv_heads",
+        "head_dim",
+        "expert_groups",
+        "delta_key_heads",
+        "expert_groups_used",
+        "delta_value_heads",
+        "delta_head_dim",
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (strcmp(sizes[i], name) == 0)
+            return true;
+    return false;
 }
 
 static decoder random_decoder(random_source *r)
@@ -340,11 +576,12 @@ static decoder random_decoder(random_source *r)
     decoder d = { .architecture = by_chance(r) ? "custom" : "llama-4.x" };
     random_sizes(&d, r);
     for (const setting *s = decoder_settings; s->key.name; s++) {
-        bool is_size = strcmp(s->key.name, "norm_epsilon") != 0 && s < decoder_settings + 8;
-        if (is_size && strcmp(s->key.name, "vocab") != 0)
+        if (is_size(s->key.name))
             continue;
         if (s->kind == SETTING_FACTORS)
             d.rope[0].factors = setting_matters(s, &d) && by_chance(r);
+        if (d.latent && d.rope[0].style == ROPE_NONE)
+            d.rope[0].style = ROPE_NEOX;
         if (s->kind != SETTING_VALUE)
             continue;
         bool takes = setting_matters(s, &d) && (s->key.required || by_chance(r));
@@ -355,6 +592,8 @@ static decoder random_decoder(random_source *r)
             d.rope[i].dims = d.head_dim;
     if (d.rope[0].style == ROPE_NONE)
         d.rope[0].dims = d.head_dim;
+    if (d.latent)
+        d.rope[0].dims = d.rope[1].dims = 32;
     if (d.window == 0 || d.rope[1].style == ROPE_NONE)
         d.rope[1].dims = d.rope[0].dims;
     d.rope[1].factors = d.rope[0].factors && d.rope[1].factors && d.rope[1].dims == d.rope[0].dims;
