@@ -32,6 +32,9 @@
 #include "ref/reference.h"
 
 enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_ROWS = 8, DECODER_MOST_HEAD_DIM = 256 };
+enum {
+    DECODER_MOST_CACHED = 640
+}; /* values of a row of a cache: of K and V, or a latent and rope */
 /* Inputs that a delta net's convolution is over, and those that its cache has, a ring: as many as a
  * step may add besides those that it still needs. */
 enum { DELTA_CONV = 4, DELTA_RING = 16 };

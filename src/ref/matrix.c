@@ -24,7 +24,7 @@ void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
     enum { CHUNK = 256 }; /* whole blocks of every format */
     float decoded[CHUNK];
     const uint8_t *blocks = w->blocks;
-    blocks += row % w->repeat * format_bytes(w->format, w->columns);
+    blocks += (w->first + row) % w->repeat * format_bytes(w->format, w->columns);
     for (uint64_t at = 0; at < w->columns; at += CHUNK) {
         uint64_t count = w->columns - at < CHUNK ? w->columns - at : CHUNK;
         ref_decode(w->format, blocks + format_bytes(w->format, at), count, decoded);

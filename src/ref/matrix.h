@@ -12,6 +12,7 @@ typedef struct ref_matrix {
     const void *blocks;
     uint64_t rows, columns;
     uint64_t repeat; /* rows that are there, which repeat */
+    uint64_t first;  /* of these the one that is row 0 */
 } ref_matrix;
 
 /* y[v][r] = sum over c of W[r][c] x[v][c], of count vectors [count, columns]. A row of y has stride

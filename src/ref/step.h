@@ -22,12 +22,19 @@ typedef struct ref_tensor {
 } ref_tensor;
 typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 
-/* A head's row of K (values: of V) that was there before the first token, as kv_type has it. */
+/* What a cache has: a head's row of K (values: of V), as kv_type has it. Of latent attention rows
+ * of the latent and what RoPE turns are those of K of head 0, and there is no V. A delta net has of
+ * each value head the state behind a position, [S of k, S of v], and (values, head 0) the inputs of
+ * its convolution at a position, [channels], both as they are. */
 typedef struct ref_cached {
     int64_t sequence, layer, kv_head;
     uint64_t position;
     bool values;
 } ref_cached;
+uint64_t ref_cached_values(const decoder *d, const ref_cached *which);
+
+/* Tells what was there before the first token: of a delta net the states behind the last position,
+ * and the inputs of the last few. */
 typedef void ref_earlier(void *user, const ref_cached *which, float *row);
 
 typedef struct ref_row {
@@ -52,7 +59,21 @@ void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earli
  *   hidden [count, layers + 1, hidden]  behind the embedding, then behind each layer */
 void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden);
 
-/* A row of the cache, at a position that there is: head_dim values. */
+/* Takes the last call of feed back: sequences are as long as they were, with what they had. */
+void ref_step_take_back(ref_step *s);
+
+/* What a cache has at a position that there is; of a delta net the state is the present one, and
+ * there are the inputs of the last DELTA_RING positions. */
 void ref_step_cached(const ref_step *s, const ref_cached *which, double *row);
+
+/* How the experts of a row of the last call were chosen: the scores of all, which are logits, or
+ * behind a choice bias or groups probabilities; and how far the last one that was chosen, or the
+ * last group, is ahead of the first that was not. Of layers without experts scores is NULL, and the
+ * gap infinite. */
+typedef struct ref_choice {
+    const double *scores;
+    double gap;
+} ref_choice;
+ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row);
 
 #endif

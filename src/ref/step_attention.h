@@ -13,17 +13,21 @@ void ref_turns(const rope_options *o, const double *factors, uint64_t position, 
 /* A head's values, turned. */
 void ref_rotate(const rope_options *o, const double *turns, double *head);
 
-/* o[head_dim] of one query over positions [begin, end) of what a head's row is read by. */
+/* o of queries over positions [begin, end) of what a head's row is read by. */
 typedef void ref_read_row(const void *user, bool values, uint64_t position, double *row);
 typedef struct ref_query {
-    const double *q; /* [heads, head_dim]: those that share a head of K and V */
+    const double *q;     /* [heads, head_dim]: those that share a head of K and V */
+    const double *sinks; /* [heads], one more logit of each, without a value; NULL: none */
     int64_t heads, head_dim;
+    int64_t value_dim; /* values of a row of V that count */
     double scale, softcap;
     uint64_t begin, end;
 } ref_query;
 
-/* o [heads, head_dim]; room has place for heads (end - begin) + head_dim values. */
+/* o [heads, value_dim]; room has place for heads (end - begin) + head_dim values. */
 void ref_attend(const ref_query *query, ref_read_row *read, const void *user, double *o,
                 double *room);
+
+double ref_sigmoid(double x);
 
 #endif
