@@ -118,7 +118,8 @@ enum { DIM = 8, POSITIONS = 70 };
 static void textbook_attention(const problem *p, const float *q, const float *k, const float *v,
                                double o[DIM])
 {
-    double weights[POSITIONS] = { 0 }, sum = 0;
+    double weights[POSITIONS] = { 0 };
+    double sum = p->options.sinks ? exp((double)*(const float *)p->inputs[3]) : 0;
     int64_t first = p->options.window ? p->shape.seq_len - p->options.window : 0;
     for (int64_t t = first; t < p->shape.seq_len; t++) {
         double score = 0;
@@ -153,16 +154,20 @@ static problem options_problem(const float *q, const float *k, const float *v, d
     };
 }
 
-TEST(attention_with_cap_and_window_equals_the_textbook_and_its_merged_chunks)
+TEST(attention_with_its_options_equals_the_textbook_and_its_merged_chunks)
 {
+    static const float sink = 1.75f;
     enum { CHUNKS = (POSITIONS + 15) / 16, ROW = DIM + PARTIAL_EXTRA };
     random_source r = { 1 };
     float q[DIM], k[POSITIONS * DIM], v[POSITIONS * DIM], partials[CHUNKS * ROW];
     ref_fill(FORMAT_F32, q, DIM, FILL_NORMAL, &r);
     ref_fill(FORMAT_F32, k, POSITIONS * DIM, FILL_NORMAL, &r);
     ref_fill(FORMAT_F32, v, POSITIONS * DIM, FILL_NORMAL, &r);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         problem p = options_problem(q, k, v, i & 1 ? 2 : 0, i & 2 ? 37 : 0);
+        p.options.sinks = i & 4;
+        p.inputs[3] = &sink;
+        p.input_formats[3] = FORMAT_F32;
         double expected[DIM];
         ref_value o[DIM], chunks[CHUNKS * ROW], merged[DIM];
         textbook_attention(&p, q, k, v, expected);
@@ -171,12 +176,58 @@ TEST(attention_with_cap_and_window_equals_the_textbook_and_its_merged_chunks)
         for (int j = 0; j < CHUNKS * ROW; j++)
             partials[j] = isinf(chunks[j].magnitude) ? NAN : (float)chunks[j].value;
         p.inputs[0] = partials;
+        p.inputs[1] = &sink;
         ref_merge_chunks(&p, 0, 0, DIM, merged);
         for (int d = 0; d < DIM; d++) {
             assert_true(fabs(o[d].value - expected[d]) < 1e-13);
             assert_true(fabs(merged[d].value - expected[d]) < 1e-6 * o[d].magnitude);
         }
     }
+}
+
+/* Behind the window's positions a ring has others, of which nothing may be read. */
+TEST(attention_to_a_ring_equals_that_to_all_positions)
+{
+    enum { RING = 41, WINDOW = 37 };
+    random_source r = { 2 };
+    float q[DIM], k[POSITIONS * DIM], v[POSITIONS * DIM], k_ring[RING * DIM], v_ring[RING * DIM];
+    ref_fill(FORMAT_F32, q, DIM, FILL_NORMAL, &r);
+    ref_fill(FORMAT_F32, k, POSITIONS * DIM, FILL_NORMAL, &r);
+    ref_fill(FORMAT_F32, v, POSITIONS * DIM, FILL_NORMAL, &r);
+    for (int64_t length = 0; length <= POSITIONS; length++) {
+        for (int i = 0; i < RING * DIM; i++)
+            k_ring[i] = v_ring[i] = NAN;
+        for (int64_t t = length > WINDOW ? length - WINDOW : 0; t < length; t++) {
+            memcpy(k_ring + t % RING * DIM, k + t * DIM, DIM * sizeof *k);
+            memcpy(v_ring + t % RING * DIM, v + t * DIM, DIM * sizeof *v);
+        }
+        problem p = options_problem(q, k, v, 0, WINDOW);
+        p.shape.seq_len = length;
+        ref_value all[DIM], wrapped[DIM];
+        ref_attention(&p, 0, 0, DIM, all);
+        p.options.ring = RING;
+        p.inputs[1] = k_ring;
+        p.inputs[2] = v_ring;
+        ref_attention(&p, 0, 0, DIM, wrapped);
+        assert_memory_equal(all, wrapped, sizeof all);
+    }
+}
+
+TEST(a_gate_multiplies_by_its_sigmoid_and_shows_what_is_not_finite)
+{
+    static const float gates[DIM] = { 0, 1, -2, 100, -100, INFINITY, -INFINITY, NAN };
+    static const double factors[DIM] = { 0.5, 0.73105857863000490, 0.11920292202211755, 1, 0 };
+    float q[DIM] = { 1 }, k[POSITIONS * DIM] = { 0 }, v[POSITIONS * DIM];
+    for (int i = 0; i < POSITIONS * DIM; i++)
+        v[i] = 3;
+    problem p = options_problem(q, k, v, 0, 0);
+    p.options.gate = 1;
+    p.inputs[3] = gates;
+    p.input_formats[3] = FORMAT_F32;
+    ref_value o[DIM];
+    ref_attention(&p, 0, 0, DIM, o);
+    for (int d = 0; d < DIM; d++)
+        assert_true(d < 5 ? fabs(o[d].value - 3 * factors[d]) < 1e-14 : isnan(o[d].value));
 }
 
 ARENA_TEST(a_part_of_a_result_equals_the_whole)
