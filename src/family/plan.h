@@ -6,11 +6,11 @@
  *
  *   weights    the tensors, as they stand in the GGUF, each at a multiple of MEMORY_ALIGNMENT
  *   cache      two parts for every layer and sequence: K and V, [num_kv_heads, max_seq_len,
- *              head_dim] each; of latent attention rows
- *              [positions, latent + rope_dims] alone; of a delta net its state and its last inputs
- *   state      what one step leaves for the next, zero at first: tokens, positions and lengths of
- *              rows, how to sample, the addresses of the rows' caches, counters, logits
- *   workspace  what the kernels of a step hand on; parts whose lives don't meet share memory
+ *              head_dim] each, or of a window a ring of fewer positions; of latent attention rows
+ *              [max_seq_len, latent + rope_dims] alone; of a delta net its state and its last
+ * inputs state      what one step leaves for the next, zero at first: tokens, positions and lengths
+ * of rows, how to sample, the addresses of the rows' caches, counters, logits workspace  what the
+ * kernels of a step hand on; parts whose lives don't meet share memory
  *
  * Rows of a step are tokens of one sequence, of ascending positions, or of several sequences: the
  * addresses of their caches and their positions say it. A row of position UINT32_MAX and length 0
@@ -105,5 +105,9 @@ typedef struct plan {
     instance *kernels; /* each configuration once; all named */
     size_t kernel_count;
 } plan;
+
+/* Rows of K and V of a head that a layer's caches have where they are rings: as many as the window
+ * of a step's last token reaches, and those that it writes besides; 0: max_seq_len. */
+int64_t plan_ring(const decoder *d, int64_t layer);
 
 #endif

@@ -53,6 +53,7 @@ static void set_heads(const planner *p, instance *in)
     planner_set(in, "num_kv_heads", p->d->num_kv_heads);
     planner_set(in, "max_seq_len", p->d->max_seq_len);
     planner_set(in, "kv_type", p->d->kv_type);
+    planner_set(in, "ring", plan_ring(p->d, p->layer));
     planner_set(in, "m", p->m);
 }
 
@@ -64,13 +65,17 @@ static void turn(planner *p)
     bindings b = { 0 };
     set_heads(p, &in);
     plan_set_rope(&in, rope);
+    if (rope->style != ROPE_NONE)
+        planner_set(&in, "n_rot", rope->dims);
     planner_set_real(&in, "temperature_scale", rope->temperature_scale);
     planner_set_real(&in, "temperature_length", rope->temperature_length);
     if (planner_has(p, TENSOR_ATTN_Q_NORM)) {
         planner_set(&in, "qk_norm", 1);
         planner_set_real(&in, "epsilon", d->epsilon);
     }
+    planner_set(&in, "gated", d->attention_gate);
     planner_bind_buffer(&b, "q", BUFFER_Q);
+    planner_bind_buffer(&b, "gate", BUFFER_GATE);
     plan_bind_caches(p, &b, "k", "v");
     planner_bind_buffer(&b, "qkv", BUFFER_QKV);
     planner_bind_state(&b, "positions", p->plan->state.positions, "positions");
@@ -91,7 +96,12 @@ static void attend(planner *p)
     planner_set_real(&in, "softcap", d->attention_softcap);
     planner_set(&in, "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0);
     planner_bind_buffer(&b, "o", BUFFER_O);
+    planner_set(&in, "sinks", planner_has(p, TENSOR_ATTN_SINKS));
+    planner_set(&in, "gate", d->attention_gate);
+    planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
     planner_bind_buffer(&b, "q", BUFFER_Q);
+    planner_bind_tensor(p, &b, "sinks", TENSOR_ATTN_SINKS);
+    planner_bind_buffer(&b, "gate", BUFFER_GATE);
     plan_bind_caches(p, &b, "k", "v");
     planner_bind_state(&b, "seq_lens", p->plan->state.lengths, "lengths");
     planner_add(p, &in, &b, "q, cache[0..length) -> o");

@@ -39,7 +39,7 @@ static void route(planner *p)
     planner_bind_tensor(p, &b, "bias", TENSOR_FFN_GATE_INP_BIAS);
     planner_bind_tensor(p, &b, "choice_bias", TENSOR_EXP_PROBS_B);
     planner_bind_tensor(p, &b, "w_shared", TENSOR_FFN_GATE_INP_SHEXP);
-    planner_bind_buffer(&b, "scores", BUFFER_SCORES);
+    planner_bind_buffer(&b, "scratch", BUFFER_SCORES);
     planner_add(p, &in, &b, "norm(middle), ffn_gate_inp -> ids, mix, list");
 }
 

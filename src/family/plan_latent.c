@@ -39,12 +39,12 @@ static void make_queries(planner *p)
     if (d->q_rank)
         planner_set_weights(&in, "weights_q", decoder_format(d, TENSOR_ATTN_Q_B, p->layer));
     planner_bind_buffer(&b, "q", BUFFER_Q);
-    plan_bind_caches(p, &b, "k", NULL);
+    plan_bind_caches(p, &b, "c", NULL);
     planner_bind_tensor(p, &b, "w", TENSOR_ATTN_K_B);
     planner_bind_tensor(p, &b, "wq", TENSOR_ATTN_Q_B);
-    planner_bind_buffer(&b, "x", BUFFER_QKV);
-    planner_bind_tensor(p, &b, "q_norm", TENSOR_ATTN_Q_A_NORM);
-    planner_bind_tensor(p, &b, "kv_norm", TENSOR_ATTN_KV_A_NORM);
+    planner_bind_buffer(&b, "qc", BUFFER_QKV);
+    planner_bind_tensor(p, &b, "gamma", TENSOR_ATTN_KV_A_NORM);
+    planner_bind_tensor(p, &b, "gamma_q", TENSOR_ATTN_Q_A_NORM);
     planner_bind_state(&b, "positions", p->plan->state.positions, "positions");
     plan_bind_factors(p, &b, &d->rope[0]);
     planner_add(p, &in, &b,
@@ -62,8 +62,9 @@ static void attend(planner *p)
     set_rows(p, &in);
     planner_set_real(&in, "scale", d->attention_scale > 0 ? d->attention_scale : usual);
     planner_bind_buffer(&b, "o", BUFFER_LATENTS);
+    planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
     planner_bind_buffer(&b, "q", BUFFER_Q);
-    plan_bind_caches(p, &b, "k", NULL);
+    plan_bind_caches(p, &b, "c", NULL);
     planner_bind_state(&b, "seq_lens", p->plan->state.lengths, "lengths");
     planner_add(p, &in, &b, "q, cache[0..length) -> latents");
 }
@@ -77,7 +78,7 @@ static void make_values(planner *p)
     planner_set_weights(&in, "weights", decoder_format(p->d, TENSOR_ATTN_V_B, p->layer));
     planner_bind_buffer(&b, "y", BUFFER_O);
     planner_bind_tensor(p, &b, "w", TENSOR_ATTN_V_B);
-    planner_bind_buffer(&b, "x", BUFFER_LATENTS);
+    planner_bind_buffer(&b, "o", BUFFER_LATENTS);
     planner_add(p, &in, &b, "attn_v_b latents -> o");
 }
 

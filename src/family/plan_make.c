@@ -81,7 +81,6 @@ static void size_buffers(planner *p)
         [BUFFER_DELTA] = d->delta_value_heads * d->delta_head_dim,
         [BUFFER_O] = (int64_t)decoder_columns(d, TENSOR_ATTN_OUTPUT),
         [BUFFER_MIDDLE] = d->hidden,
-        [BUFFER_SCORES] = d->experts,
         [BUFFER_IDS] = used,
         [BUFFER_MIX] = d->experts ? used + (d->shared_ff > 0) : 0,
         [BUFFER_F] = larger(d->ff, used * d->expert_ff + d->shared_ff),
@@ -131,6 +130,14 @@ static void place_state(planner *p)
         take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));
 }
 
+int64_t plan_ring(const decoder *d, int64_t layer)
+{
+    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
+        return 0;
+    int64_t positions = d->window + d->m[d->m_count - 1] - 1;
+    return positions < d->max_seq_len ? positions : 0;
+}
+
 static uint64_t cache_part_bytes(const decoder *d, int64_t layer, int part)
 {
     uint64_t channels = decoder_rows(d, TENSOR_SSM_CONV1D), size = (uint64_t)d->delta_head_dim;
@@ -141,7 +148,8 @@ static uint64_t cache_part_bytes(const decoder *d, int64_t layer, int part)
         return part ? 0
                     : (uint64_t)d->max_seq_len *
                           format_bytes(kv_formats[d->kv_type], decoder_rows(d, TENSOR_ATTN_KV_A));
-    return (uint64_t)(d->num_kv_heads * d->max_seq_len) *
+    int64_t ring = plan_ring(d, layer);
+    return (uint64_t)(d->num_kv_heads * (ring ? ring : d->max_seq_len)) *
            format_bytes(kv_formats[d->kv_type], (uint64_t)d->head_dim);
 }
 

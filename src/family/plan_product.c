@@ -114,7 +114,6 @@ void plan_set_rope(instance *in, const rope_options *rope)
     planner_set(in, "rope", rope->style);
     if (rope->style == ROPE_NONE)
         return;
-    planner_set(in, "n_rot", rope->dims);
     planner_set_real(in, "rope_base", rope->base);
     planner_set(in, "rope_scaling", rope->scaling);
     planner_set(in, "rope_factors", rope->factors);

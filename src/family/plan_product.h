@@ -48,6 +48,7 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of);
  */
 void plan_bind_caches(const planner *p, bindings *b, const char *first, const char *second);
 
+/* Angles, without how many values turn. */
 void plan_set_rope(instance *in, const rope_options *rope);
 
 /* The tensor of factors of a layer's angles, where it has one. */

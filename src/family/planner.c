@@ -164,6 +164,11 @@ static int64_t bytes_of(const instance *in, const param *p)
     return bytes < 0 ? 0 : bytes;
 }
 
+static void grow(int64_t *most, int64_t bytes)
+{
+    *most = bytes > *most ? bytes : *most;
+}
+
 static const char COUNTERS_SAID[] = "counters";
 
 /* The argument that a parameter gets; what a kernel needs for itself has places of its own. */
@@ -171,20 +176,18 @@ static plan_argument argument_of(planner *p, const instance *in, const param *pa
                                  const bindings *b, buffer_id *buffer)
 {
     *buffer = BUFFERS;
+    int64_t bytes = bytes_of(in, parameter);
     for (size_t i = 0; i < b->count; i++)
         if (strcmp(b->items[i].param, parameter->name) == 0) {
             *buffer = b->items[i].buffer;
+            if (parameter->kind == PARAM_SCRATCH)
+                grow(&p->buffer_bytes[*buffer], bytes);
             return b->items[i].argument;
         }
-    if (parameter->kind != PARAM_SCRATCH)
+    if (!parameter->zeroed)
         wrong_plan(in->family->name, "nothing for the parameter", parameter->name);
-    int64_t bytes = bytes_of(in, parameter);
-    int64_t *most = parameter->zeroed ? &p->counters : &p->buffer_bytes[BUFFER_PARTIALS];
-    *most = bytes > *most ? bytes : *most;
-    if (parameter->zeroed)
-        return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
-    *buffer = BUFFER_PARTIALS;
-    return (plan_argument){ .memory = PLAN_WORKSPACE, .said = buffer_lives[BUFFER_PARTIALS].name };
+    grow(&p->counters, bytes);
+    return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
 }
 
 /* A kernel takes what its family does: the check that a section of the spec goes through. */
