@@ -26,7 +26,8 @@ BOUNDS = {"f32": (2e-4, 2e-5), "f16": (1e-2, 1e-3), "bf16": (1e-2, 1e-3), "q8_0"
 # rounding adds to these logits is noise: two ways that are as good differ by some percent.
 OWN_KERNELS = {"llama": 0.14, "llama_bias": 0.14, "llama_types": 0.22, "qwen2": 0.12, "qwen3": 0.16,
                "gemma2": 0.11, "gemma3": 0.23, "phi3": 0.27, "granite": 0.07, "mistral3": 0.20,
-               "stories260K_q4": 0.10}
+               "stories260K_q4": 0.10, "mixtral": 0.19, "qwen3moe": 0.20, "gpt_oss": 0.14,
+               "granitemoe": 0.25, "deepseek2": 0.67, "qwen3next": 0.39}
 MOST_OF_OWN = 1.1
 KV_CASES = ("f16", "bf16", "q8_0")
 
