@@ -97,6 +97,8 @@ typedef struct problem {
     /* Attention. Inputs that are arrays of m addresses, one a sequence, have sequences in place of
      * inputs; their formats and periods are those of what the addresses point to. */
     const void *const *sequences[MAX_PARAMS];
+    const void *const *before[MAX_PARAMS]; /* by the number of an output that is an array of
+        addresses, and updated: what these point to ahead of the launch */
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
     bool one_cache;           /* m rows write to one cache, as positions of one sequence */
 } problem;
