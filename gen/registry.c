@@ -43,6 +43,7 @@
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
     FAMILY(rope_kv_write)                         \
+    FAMILY(delta_net)                             \
     FAMILY(sample)                                \
     FAMILY(moe_route)                             \
     FAMILY(incremental_attention)                 \

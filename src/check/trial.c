@@ -460,8 +460,8 @@ static void set_targets(arena *a, trial_param *p, trial_buffer *made, uint64_t c
     p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
 }
 
-/* Caches that are written to. */
-static void make_targets(arena *a, const trial *t, trial_param *p)
+/* Caches that are written to, and states that are read first. */
+static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, random_source *r)
 {
     uint64_t count = t->setup.one_cache ? 1 : p->values;
     uint64_t size = format_bytes(p->param.target, size_of(t, p->param.target_values));
@@ -469,6 +469,15 @@ static void make_targets(arena *a, const trial *t, trial_param *p)
     for (uint64_t i = 0; i < p->values; i++)
         made[i] = (trial_buffer){ .size = size, .readable = size };
     set_targets(a, p, made, count);
+    if (!p->param.updated)
+        return;
+    const void **before = arena_alloc(a, count * sizeof *before);
+    for (uint64_t i = 0; i < count; i++) {
+        made[i].stored = size;
+        before[i] = made[i].bytes = arena_alloc(a, size);
+        fill(t, p->param.target, made[i].bytes, size, r);
+    }
+    t->problem.before[output] = before;
 }
 
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
@@ -522,7 +531,7 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
     t.problem.seq_lens = t.seq_lens;
     param params[MAX_PARAMS];
     random_source r = { setup->seed };
-    unsigned inputs = 0;
+    unsigned inputs = 0, outputs = 0;
 
     t.param_count = instance_params(a, in, params);
     for (size_t i = 0; i < t.param_count; i++) {
@@ -534,7 +543,8 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);
         if (p->param.kind == PARAM_OUT && p->param.target_values)
-            make_targets(a, &t, p);
+            make_targets(a, &t, p, outputs, &r);
+        outputs += p->param.kind == PARAM_OUT;
     }
     set_seq_len(&t, setup->shape.seq_len);
     for (size_t i = 0; i < t.sequence_count; i++)

@@ -38,7 +38,7 @@ typedef struct trial_param {
     uint64_t size;         /* the same in bytes */
     trial_buffer content;  /* of inputs. Arrays of addresses: to be filled by who knows them */
     trial_buffer *targets; /* of an array of addresses: what they point to, without bytes where that
-                              is an output; NULL: it is none */
+                              is an output that is not read first; NULL: it is none */
     uint64_t target_count; /* of them: values, or 1 that all addresses are the same of */
     uint32_t number;       /* of PARAM_U32 */
 } trial_param;

@@ -476,6 +476,18 @@ static bool judge_ends(verifier *v, const trial *t, const device_params *d, size
            (!chosen(c, last_of_output(t)) || judge_missing(v, t, d, index, c, blocks - 1, 1));
 }
 
+/* All blocks of an output that is updated: what is not written is as it was. */
+static trial_output read_updated(arena *a, const device_params *d, const trial_param *p,
+                                 size_t index, uint64_t first, uint64_t count)
+{
+    uint64_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
+    uint8_t *bytes = arena_alloc(a, count * block_bytes);
+    for (uint64_t i = 0; i < count; i++)
+        emu_read(d->memory, block_address(d, p, index, first + i), bytes + i * block_bytes,
+                 block_bytes);
+    return (trial_output){ .bytes = bytes, .first = first, .count = count };
+}
+
 /* Some blocks at a time; of a grid of which a part has run, and of caches, those near what is
  * written. */
 static bool judge_output(verifier *v, const trial *t, const device_params *d, size_t index,
@@ -483,8 +495,8 @@ static bool judge_output(verifier *v, const trial *t, const device_params *d, si
 {
     const trial_param *p = &t->params[index];
     uint64_t blocks = trial_output_blocks(p);
-    bool parts = c->count || p->targets;
-    if (p->targets ? !judge_rows(v, t, d, index, c) : !judge_ends(v, t, d, index, c))
+    bool updated = p->param.updated, parts = c->count || (p->targets && !updated);
+    if (!updated && (p->targets ? !judge_rows(v, t, d, index, c) : !judge_ends(v, t, d, index, c)))
         return false;
     arena *a = arena_new();
     uint64_t at = 0, missing = 0;
@@ -494,12 +506,13 @@ static bool judge_output(verifier *v, const trial *t, const device_params *d, si
             at = next_written(d, p, index, at);
         uint64_t count = blocks - at < JUDGED_BLOCKS ? blocks - at : JUDGED_BLOCKS;
         arena_reset(a);
-        const trial_output o = read_output(a, d, p, index, at, count);
+        const trial_output o = updated && !parts ? read_updated(a, d, p, index, at, count)
+                                                 : read_output(a, d, p, index, at, count);
         at += count;
         missing = parts ? at : trial_missing_block(t, index, &o);
         if (missing == at)
             trial_judge(t, index, &o, j);
-        right = judge_strays(v, t, d, index, c, &o);
+        right = updated || judge_strays(v, t, d, index, c, &o);
     }
     arena_free(a);
     return right && (missing == at || reject_missing(v, t, d, index, c, missing));
@@ -569,15 +582,19 @@ static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
                                find_element(v, t, d, c, &j)));
 }
 
-/* What the launch before has left in scratch memory must not serve this one. */
+/* What the launch before has left in scratch memory must not serve this one; what is updated is as
+ * it was ahead of it. */
 static void clear(device_params *d, const trial *t)
 {
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         const uint64_t *starts = p->targets ? p->content.bytes : &d->addresses[i];
         for (uint64_t j = 0; p->param.kind == PARAM_OUT && j < (p->targets ? p->target_count : 1);
-             j++)
+             j++) {
+            if (p->param.updated)
+                emu_write(d->memory, starts[j], p->targets[j].bytes, p->targets[j].size);
             emu_clear_written(d->memory, starts[j]);
+        }
         if (p->param.kind == PARAM_SCRATCH && !p->param.zeroed) {
             emu_free(d->memory, d->addresses[i]);
             d->addresses[i] = emu_alloc(d->memory, p->size);
@@ -694,7 +711,7 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
 static bool writes_one_cache(const instance *in, const problem_shape *s)
 {
     for (const param *p = in->family->params; p->name; p++)
-        if (p->kind == PARAM_OUT && p->cache)
+        if (p->kind == PARAM_OUT && (p->cache || p->updated))
             return !in->options.ring || s->m <= in->options.ring;
     return false;
 }

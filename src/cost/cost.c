@@ -150,6 +150,8 @@ double cost_touched(const instance *in, const param *p)
 {
     const problem_shape *s = &in->shape;
     double values = (double)formula_value(p->values, in, NULL);
+    if (p->updated)
+        return (double)s->m * (double)formula_value(p->touched, in, NULL);
     if (p->target_values && p->kind == PARAM_OUT)
         return (double)(s->m * problem_cache_heads(s) * problem_cache_values(s));
     if (p->target_values)
@@ -178,7 +180,9 @@ cost_work cost_work_of(arena *a, const instance *in)
             largest_input = values;
         bool may_be_x = f == in->family->activations && work.units > 0;
         /* Each query head goes over its head's cache on its own. */
-        if (p->cache && p->kind == PARAM_IN)
+        if (p->updated)
+            work.units += values;
+        else if (p->cache && p->kind == PARAM_IN)
             work.units += values * (double)s->num_heads / (double)problem_cache_heads(s);
         else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE &&
                  !may_be_x)

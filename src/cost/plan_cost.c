@@ -45,6 +45,8 @@ static double bytes_of(format f, double values)
 /* Rows of one sequence share its caches. */
 static double touched_values(const instance *in, const param *p)
 {
+    if (p->updated)
+        return (double)formula_value(p->touched, in, NULL);
     return p->target_values && p->kind == PARAM_IN
                ? (double)formula_value(p->target_values, in, NULL)
                : cost_touched(in, p);

@@ -215,20 +215,24 @@ typedef struct param {
     bool weights;              /* of the format that the key weights says, */
     unsigned matrix;           /* or weights_of[matrix - 1]; 0: weights */
     size_t only_with;  /* field of the instance that must not be 0 for there to be one; 0: none */
-    size_t also_with;  /* the same of another field */
     uint64_t only_of;  /* of that field: the values with which there is one, a bit each; 0: all but
                           0 */
+    size_t also_with;  /* another field that must not be 0 */
     bool fitted;       /* its values are made by the family's fit */
     bool small;        /* random floats are as small as weights of other formats, some 0.05 */
     bool zeroed;       /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;        /* K or V: elements of the instance's kv_type, positions from seq_len on are
                           not read, and those that are not a row's not written */
+    bool updated;      /* outputs of addresses: what these point to is read first, and but for what
+                          the reference says is left as it was */
     bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
                           two zeros; max is the largest score s in units of log 2 */
-    const char *values; /* pointers: formula of the number of values, "n*k" */
-    const char *bytes;  /* the same in bytes, "n*k/256*144"; filled in by instance_params */
-    unsigned align;     /* bytes that the kernel's loads rely on */
-    const char *size;   /* numbers: the size it carries, "k", "n", "seq_len" */
+    const char *values;  /* pointers: formula of the number of values, "n*k" */
+    const char *touched; /* of what is updated: of those that are read and of those that are written
+                            for a row, together */
+    const char *bytes;   /* the same in bytes, "n*k/256*144"; filled in by instance_params */
+    unsigned align;      /* bytes that the kernel's loads rely on */
+    const char *size;    /* numbers: the size it carries, "k", "n", "seq_len" */
 } param;
 
 #define OUT(type, id, count, alignment)                                           \
@@ -296,6 +300,12 @@ typedef struct param {
         "cache_rows", kv_rows, "rows of a cache: max_seq_len, or those of its ring" \
     }
 int64_t kv_rows(const instance *in);
+/* What m addresses point to, and the kernel brings up to date. */
+#define UPDATED(type, id, count, moved)                                                      \
+    {                                                                                        \
+        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8, \
+        .updated = true, .target = FORMAT_##type, .target_values = count, .touched = moved   \
+    }
 #define PARAM_END \
     {             \
         0         \
@@ -438,7 +448,7 @@ unsigned instance_chosen(const instance *in, const target *t);
 /* Adds to an instance what another one of the same name is asked for. */
 void instance_merge(instance *in, const instance *other);
 
-/* "in", "out", "scratch" or "zeroed": what a parameter is to the caller. */
+/* "in", "out", "inout", "scratch" or "zeroed": what a parameter is to the caller. */
 const char *param_direction(const param *p);
 
 /* The format of K and V. */

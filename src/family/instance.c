@@ -433,7 +433,7 @@ const char *param_direction(const param *p)
 {
     if (p->kind == PARAM_SCRATCH)
         return p->zeroed ? "zeroed" : "scratch";
-    return p->kind == PARAM_OUT ? "out" : "in";
+    return p->updated ? "inout" : p->kind == PARAM_OUT ? "out" : "in";
 }
 
 format kv_format(const instance *in)

@@ -97,6 +97,8 @@ typedef struct problem {
     /* Attention. Inputs that are arrays of m addresses, one a sequence, have sequences in place of
      * inputs; their formats and periods are those of what the addresses point to. */
     const void *const *sequences[MAX_PARAMS];
+    const void *const *before[MAX_PARAMS]; /* by the number of an output that is an array of
+        addresses, and updated: what these point to ahead of the launch */
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
     bool one_cache;           /* m rows write to one cache, as positions of one sequence */
 } problem;
@@ -392,5 +394,29 @@ reference ref_mla_values;
 /* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), and random
  * factors such that divide. */
 void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values);
+
+/* A step of gated delta nets with S = head_dim, num_kv_heads heads of k and q and num_heads of v,
+ * of which each of the former serves as many in a row; C = (2 num_kv_heads + num_heads) S channels,
+ * those of q, of k, of v. A row at position p:
+ *
+ *   u[c] = silu(sum over j < 4 of conv[c][j] input[p - 3 + j][c]), inputs ahead of p = 0 being 0
+ *   q = u_q / max(|u_q|, epsilon) / sqrt(S),  k = u_k / max(|u_k|, epsilon),  v = u_v
+ *   decay = exp(a softplus(alpha + dt)),  beta = sigmoid(b)
+ *   d = beta (v - decay state^T k),  state = decay state + k d^T,  o = state^T q
+ *   y = o / sqrt(mean(o^2) + epsilon) gamma silu(z)
+ *
+ * Outputs y [m, num_heads, S]; states, each [num_heads, S, S], of a head element (i, j) at j S + i;
+ * the last inputs of the convolution, each [16, C], that of position p in row p % 16. The latter
+ * two are updated; they are of m rows, or of one sequence with one position after the other. Inputs
+ * x [m, C + num_heads S + 2 num_heads], of a row the inputs of the convolution, z, and key head by
+ * key head its values b, then alpha; conv [C, 4]; dt, a [num_heads]; gamma [S]; positions [m].
+ *
+ * At position 0 a state counts as 0. A row at max_seq_len or beyond leaves all as it is, and its y
+ * is 0. Infinite values of b, alpha, dt and a give NaN. */
+reference ref_delta_net;
+
+/* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), and a
+ * negative. */
+void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 #endif

@@ -38,7 +38,7 @@ static const purpose purposes[] = {
       "gqa_flash_decoding for long sequences and batches; multi_warp_attention needs no scratch",
       false, OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) },
     { "Around the products", "what a step of a decoder does besides, for all its rows at once",
-      false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(SAMPLE) },
+      false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(DELTA_NET) | OF(SAMPLE) },
     { "Other kernels", NULL, false, UINT64_MAX },
 };
 enum { PURPOSES = sizeof purposes / sizeof *purposes };

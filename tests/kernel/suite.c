@@ -169,12 +169,13 @@ static bool make_targets(device *d, const trial_param *p, const char **error)
     uint64_t *addresses = p->content.bytes;
     for (uint64_t j = 0; j < p->values; j++) {
         const trial_buffer *one = &p->targets[j];
-        bool same = p->param.kind == PARAM_IN && j && one->bytes == p->targets[j - 1].bytes;
+        bool content = p->param.kind == PARAM_IN || p->param.updated;
+        bool same = content && j && one->bytes == p->targets[j - 1].bytes;
         if (j >= p->target_count || same)
             addresses[j] = addresses[same ? j - 1 : 0];
-        else if (p->param.kind == PARAM_OUT
-                     ? !d->alloc(d->state, one->size, &addresses[j], error)
-                     : !d->copy_in(d->state, one->bytes, one->readable, true, &addresses[j], error))
+        else if (!content ? !d->alloc(d->state, one->size, &addresses[j], error)
+                          : !d->copy_in(d->state, one->bytes, one->readable, !p->param.updated,
+                                        &addresses[j], error))
             return false;
     }
     return true;
@@ -190,12 +191,15 @@ static bool copy_output(arena *a, device_run *r, size_t index, const char **erro
     const uint64_t *addresses = p->targets ? p->content.bytes : &r->addresses[index];
     r->outputs[index] = memset(arena_alloc(a, blocks * block_bytes), 0xff, blocks * block_bytes);
     r->written[index] = arena_alloc(a, blocks);
+    for (uint64_t i = 0; p->param.updated && i < p->target_count; i++)
+        memcpy(r->outputs[index] + i * p->targets[i].size, p->targets[i].bytes, p->targets[i].size);
     for (uint64_t at = 0; at < blocks; at += at_once)
         if (!d->copy_out(d->state, *addresses++, r->outputs[index] + at * block_bytes, at_once,
                          block_bytes, r->written[index] + at, error))
             return false;
-    /* The largest number is one that a kernel may write, and looks as if it had not. */
-    if (trial_output_format(&p->param) == FORMAT_U32)
+    /* The largest number is one that a kernel may write, and looks as if it had not; what is
+     * updated has values everywhere. */
+    if (trial_output_format(&p->param) == FORMAT_U32 || p->param.updated)
         memset(r->written[index], 1, blocks);
     return true;
 }

@@ -53,8 +53,9 @@ static bool put_param(bench *b, trial_param *p, gpu_address *address)
         return allocate(b, p->size, address) &&
                gpu_fill(b->gpu, *address, p->param.zeroed ? 0 : UNWRITTEN, p->size);
     for (uint64_t i = 0; p->targets && i < p->values; i++)
-        if (p->param.kind == PARAM_IN ? !put_content(b, p->targets[i], &addresses[i])
-                                      : !allocate(b, p->targets[i].size, &addresses[i]))
+        if (p->param.kind == PARAM_IN || p->param.updated
+                ? !put_content(b, p->targets[i], &addresses[i])
+                : !allocate(b, p->targets[i].size, &addresses[i]))
             return false;
     return put_content(b, p->content, address);
 }

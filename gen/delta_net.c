@@ -1,0 +1,502 @@
+/* A step of gated delta nets, as Qwen3-Next has them in place of attention, for m rows: a causal
+ * convolution of the inputs, the delta rule on each value head's state, and the gated norm of what
+ * comes out, in one launch.
+ *
+ * With S = head_dim, Hk key heads and Hv = r Hk value heads, of which key head g serves g r up to
+ * g r + r - 1, and C = (2 Hk + Hv) S channels, those of q, of k, of v: for a row at position p
+ *
+ *   u[c] = silu(sum over j < 4 of conv[c][j] input[p - 3 + j][c]), inputs ahead of p = 0 being 0
+ *   q = u_q / max(|u_q|, epsilon) / sqrt(S),  k = u_k / max(|u_k|, epsilon),  v = u_v
+ *   decay = exp(a softplus(alpha + dt)),  beta = sigmoid(b)
+ *   d = beta (v - decay state^T k),  state = decay state + k d^T,  o = state^T q
+ *   y = o / sqrt(mean(o^2) + epsilon) gamma silu(z)
+ *
+ * Source: Yang et al., "Gated Delta Networks", as llama.cpp computes it; epsilon stands as there.
+ *
+ * Layouts: x [m, C + Hv S + 2 Hv] has of a row the inputs of the convolution, z, and key head by
+ * key head its r values b, then its r values alpha. A state is [Hv, S, S] by head, column and row,
+ * element (i, j) of state above at j S + i: what belongs to one value of v lies together, and
+ * starts at a multiple of 16 bytes. convs points to the last inputs, [16, C], that of position p in
+ * row p % 16.
+ *
+ * Rows with the same address of a state are of one sequence; they have to be neighbours, each one
+ * position further, and then the inputs of rows come from x. At position 0 the state counts as 0
+ * and no inputs are read, so that a sequence may start in memory that was not cleared. A row at
+ * max_seq_len or beyond, as 2^32 - 1, leaves state and inputs as they are, and its y is 0.
+ *
+ * A block has a value head of a row and the rows that go on with its sequence, one behind the
+ * other, with the state in registers: it is read once and written once. Blocks of the rows behind
+ * the first end at once. 8 lanes have a column, each of them two columns. One reading of a state
+ * gives both its products, since o = decay state^T q + (k . q) d. New inputs go to the ring's slots
+ * p up to p + 7, which no block of the launch reads: those have p - 3 up to p - 1.
+ */
+#include <math.h>
+
+#include "gen/blocks/reduce.h"
+#include "gen/blocks/sigmoid.h"
+#include "family/family.h"
+#include "ref/decoder.h"
+
+enum { WARP = 32, ADDRESS_BYTES = 8, MOST_DIM = 128, PIECE = 4 };
+enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
+
+/* What a row has in shared memory, in values: u of q, of k and of v, silu(z) gamma, o; of each warp
+ * that makes u of q and k its part of three sums; decay and beta. */
+enum { AT_Q, AT_K, AT_V, AT_GATE, AT_O, VECTORS };
+enum { SQUARES_OF_Q, SQUARES_OF_K, K_TIMES_Q, SUMS };
+enum { DECAY, BETA, FACTORS };
+
+typedef struct net {
+    const instance *in;
+    unsigned size, warps; /* S; of each part of a block */
+    unsigned channels, columns;
+    val head, key_head, number; /* of the value head: its key head, and its number there */
+    val row, count;             /* the block's first, and how many */
+    val position;               /* of the first */
+    val lane, part; /* the thread's index in its part of the block, which has S threads */
+    val x, inputs;  /* the first row; the ring */
+    val shared;
+} net;
+
+static unsigned row_values(const net *n)
+{
+    unsigned behind = SUMS * n->warps + FACTORS;
+    return VECTORS * n->size + (behind + PIECE - 1) / PIECE * PIECE;
+}
+
+/* A vector of a row in shared memory, and the sums and factors behind them. */
+static val shared_row(ptx *p, const net *n, val row)
+{
+    return mad(p, row, row_values(n) * F32_BYTES, n->shared);
+}
+
+static int64_t vector_at(const net *n, unsigned vector)
+{
+    return (int64_t)vector * n->size * F32_BYTES;
+}
+
+static int64_t sums_at(const net *n, unsigned sum, unsigned warp)
+{
+    return vector_at(n, VECTORS) + (int64_t)(warp * SUMS + sum) * F32_BYTES;
+}
+
+static int64_t factor_at(const net *n, unsigned factor)
+{
+    return sums_at(n, 0, n->warps) + (int64_t)factor * F32_BYTES;
+}
+
+/* The rows that the block goes through. */
+static void find_rows(ptx *p, net *n)
+{
+    unsigned m = (unsigned)n->in->shape.m, longest = (unsigned)n->in->shape.max_seq_len;
+    val positions = parameter(p, "positions"), states = parameter(p, "states");
+    n->row = named(p, "row", ctaid_y(p));
+    n->position = ld_const(p, U32, mad_wide(p, n->row, sizeof(uint32_t), positions), 0);
+    val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
+    val inside = eq(p, n->row, 0), count = imm(U32, 1);
+    val goes_on = imm(PRED, 0); /* of the block's row */
+    for (unsigned i = 1; i < m; i++) {
+        val next = ld_const(p, U32, positions, i * sizeof(uint32_t));
+        val its_address = ld_const(p, U64, states, i * ADDRESS_BYTES);
+        val follows = bit_and(p, eq(p, address, its_address), eq(p, sub(p, next, 1), at));
+        follows = bit_and(p, follows, bit_and(p, ne(p, next, 0), lt(p, next, longest)));
+        val own = eq(p, n->row, i);
+        goes_on = bit_or(p, goes_on, bit_and(p, own, follows));
+        inside = bit_and(p, inside, follows);
+        count = select(p, inside, add(p, count, 1), count);
+        inside = bit_or(p, inside, own);
+        at = next;
+        address = its_address;
+    }
+    n->count = named(p, "rows", count);
+    ret_if(p, goes_on);
+}
+
+static val x_row(ptx *p, const net *n, val row)
+{
+    return mad_wide(p, row, n->columns * F32_BYTES, n->x);
+}
+
+/* What a channel has of the input back positions ahead of a row's. */
+static val earlier_input(ptx *p, const net *n, val number, val row, val position, unsigned back,
+                         val channel)
+{
+    var input = var_f32(p, 0.0f);
+    val from_x = ge(p, number, back), slot = bit_and(p, sub(p, position, back), DELTA_RING - 1);
+    val ring = mad_wide(p, slot, n->channels * F32_BYTES, n->inputs);
+    val from = select(p, from_x, sub(p, row, (long long)back * n->columns * F32_BYTES), ring);
+    PTX_IF (p, ge(p, position, back))
+        assign(p, input, ld_global(p, F32, mad_wide(p, channel, F32_BYTES, from), 0));
+    return get(p, input);
+}
+
+/* u of a channel and row; where the block is to, it keeps the input in the ring. */
+static val convolved(ptx *p, const net *n, val number, val channel, val keeps)
+{
+    val row = x_row(p, n, number), position = add(p, n->position, number);
+    val own = ld_global(p, F32, mad_wide(p, channel, F32_BYTES, row), 0);
+    val4 w = ld_const_v4(p, F32, mad_wide(p, channel, 16, parameter(p, "conv")), 0);
+    val sum = mul(p, own, w.v[DELTA_CONV - 1]);
+    for (unsigned back = 1; back < DELTA_CONV; back++)
+        sum = fma(p, earlier_input(p, n, number, row, position, back, channel),
+                  w.v[DELTA_CONV - 1 - back], sum);
+    val slot =
+        mad_wide(p, bit_and(p, position, DELTA_RING - 1), n->channels * F32_BYTES, n->inputs);
+    PTX_IF (p, keeps)
+        st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, own);
+    return by_sigmoid(p, sum, sum);
+}
+
+static void put_vector(ptx *p, const net *n, val number, unsigned vector, val value)
+{
+    st_shared(p, F32, mad(p, n->lane, F32_BYTES, shared_row(p, n, number)), vector_at(n, vector),
+              value);
+}
+
+/* u of q and k, and the warp's part of their squares and of k . q. */
+static void make_q_and_k(ptx *p, const net *n, val number)
+{
+    val channel = mad(p, n->key_head, n->size, n->lane), first = eq(p, n->number, 0);
+    unsigned keys = (unsigned)n->in->shape.num_kv_heads * n->size;
+    val q = convolved(p, n, number, channel, first);
+    val k = convolved(p, n, number, add(p, channel, keys), first);
+    put_vector(p, n, number, AT_Q, q);
+    put_vector(p, n, number, AT_K, k);
+    const val sums[SUMS] = { warp_sum(p, mul(p, q, q)), warp_sum(p, mul(p, k, k)),
+                             warp_sum(p, mul(p, k, q)) };
+    val warp = div(p, n->lane, WARP);
+    val at = mad(p, warp, SUMS * F32_BYTES, shared_row(p, n, number));
+    PTX_IF (p, eq(p, rem(p, n->lane, WARP), 0))
+        for (unsigned i = 0; i < SUMS; i++)
+            st_shared(p, F32, at, sums_at(n, i, 0), sums[i]);
+}
+
+static void make_v(ptx *p, const net *n, val number)
+{
+    unsigned ahead = 2 * (unsigned)n->in->shape.num_kv_heads;
+    val channel = mad(p, add(p, n->head, ahead), n->size, n->lane);
+    put_vector(p, n, number, AT_V, convolved(p, n, number, channel, imm(PRED, 1)));
+}
+
+static void make_gate(ptx *p, const net *n, val number)
+{
+    val place = mad(p, n->head, n->size, n->lane), row = x_row(p, n, number);
+    val z = ld_global(p, F32, mad_wide(p, place, F32_BYTES, row), n->channels * F32_BYTES);
+    val gamma = ld_const(p, F32, mad_wide(p, n->lane, F32_BYTES, parameter(p, "gamma")), 0);
+    put_vector(p, n, number, AT_GATE, mul(p, by_sigmoid(p, z, z), gamma));
+}
+
+/* What is no number has to show, and so do infinities of which exp and the sigmoid would make
+ * numbers: zero times them is a NaN. */
+static void make_factors(ptx *p, const net *n, val number)
+{
+    const problem_shape *s = &n->in->shape;
+    unsigned heads = (unsigned)s->num_heads, group = heads / (unsigned)s->num_kv_heads;
+    unsigned ahead = n->channels + heads * n->size;
+    val place = mad(p, n->key_head, 2 * group, n->number);
+    val ba = mad_wide(p, place, F32_BYTES, x_row(p, n, number)), behind = mul_wide(p, n->head, 4);
+    val b = ld_global(p, F32, ba, ahead * F32_BYTES);
+    val alpha = ld_global(p, F32, ba, (ahead + group) * F32_BYTES);
+    val a = ld_const(p, F32, add(p, parameter(p, "a"), behind), 0);
+    val t = add(p, alpha, ld_const(p, F32, add(p, parameter(p, "dt"), behind), 0));
+    val decay = power_of_e(p, mul(p, a, softplus(p, t)));
+    decay = fma(p, t, imm(F32, 0), fma(p, a, imm(F32, 0), decay));
+    val beta = fma(p, b, imm(F32, 0), by_sigmoid(p, val_of_f32(1), b)),
+        to = shared_row(p, n, number);
+    st_shared(p, F32, to, factor_at(n, DECAY), decay);
+    st_shared(p, F32, to, factor_at(n, BETA), beta);
+}
+
+/* All that the rows' recurrence needs, each part of the block something. */
+static void prepare(ptx *p, const net *n)
+{
+    PTX_FOR (p, number, imm(U32, 0), n->count, 1) {
+        PTX_IF (p, eq(p, n->part, 0))
+            make_q_and_k(p, n, number);
+        PTX_IF (p, eq(p, n->part, 1))
+            make_v(p, n, number);
+        PTX_IF (p, eq(p, n->part, 2))
+            make_gate(p, n, number);
+        PTX_IF (p, eq(p, tid_x(p), 3 * n->size))
+            make_factors(p, n, number);
+    }
+}
+
+/* The thread's part of two columns of a state: S / 2 columns apart, and of each every eighth piece.
+ */
+typedef struct columns {
+    unsigned pieces;
+    val first; /* of the two */
+    val piece; /* the first one's number */
+    val place; /* &state[head][first][piece] */
+    var values[COLUMNS][MOST_PIECES * PIECE];
+} columns;
+
+static int64_t column_at(const net *n, unsigned column, unsigned piece)
+{
+    unsigned half = n->size / COLUMNS;
+    return ((int64_t)column * half * n->size + (int64_t)piece * LANES * PIECE) * F32_BYTES;
+}
+
+static columns load_columns(ptx *p, const net *n)
+{
+    columns c = { .pieces = n->size / (LANES * PIECE) };
+    c.first = named(p, "column", div(p, tid_x(p), LANES));
+    c.piece = rem(p, tid_x(p), LANES);
+    val states = mad_wide(p, n->row, ADDRESS_BYTES, parameter(p, "states"));
+    val column = mad(p, n->head, n->size, c.first);
+    val value = mad(p, column, n->size, mul(p, c.piece, PIECE));
+    c.place = mad_wide(p, value, F32_BYTES, ld_const(p, U64, states, 0));
+    for (unsigned i = 0; i < COLUMNS; i++)
+        for (unsigned j = 0; j < c.pieces * PIECE; j++)
+            c.values[i][j] = var_f32(p, 0.0f);
+    PTX_IF (p, ne(p, n->position, 0))
+        for (unsigned i = 0; i < COLUMNS; i++)
+            for (unsigned j = 0; j < c.pieces; j++) {
+                val4 four = ld_global_v4(p, F32, c.place, column_at(n, i, j));
+                for (unsigned l = 0; l < PIECE; l++)
+                    assign(p, c.values[i][j * PIECE + l], four.v[l]);
+            }
+    return c;
+}
+
+static void store_columns(ptx *p, const net *n, const columns *c)
+{
+    for (unsigned i = 0; i < COLUMNS; i++)
+        for (unsigned j = 0; j < c->pieces; j++) {
+            val4 four;
+            for (unsigned l = 0; l < PIECE; l++)
+                four.v[l] = get(p, c->values[i][j * PIECE + l]);
+            st_global_v4(p, F32, c->place, column_at(n, i, j), four);
+        }
+}
+
+/* The sum of the warps' parts. */
+static val sum_of_parts(ptx *p, const net *n, val row, unsigned which)
+{
+    val sum = ld_shared(p, F32, row, sums_at(n, which, 0));
+    for (unsigned warp = 1; warp < n->warps; warp++)
+        sum = add(p, sum, ld_shared(p, F32, row, sums_at(n, which, warp)));
+    return sum;
+}
+
+/* 1 / max(|u|, epsilon). */
+static val inverse_length(ptx *p, const net *n, val squares)
+{
+    return min(p, rsqrt(p, squares), (float)(1 / n->in->options.epsilon));
+}
+
+/* One row of the recurrence on the thread's columns. */
+static void step(ptx *p, const net *n, const columns *c, val number)
+{
+    val row = shared_row(p, n, number), vectors = mad(p, c->piece, PIECE * F32_BYTES, row);
+    val k[MOST_PIECES * PIECE], q[MOST_PIECES * PIECE], products[COLUMNS][2];
+    for (unsigned j = 0; j < c->pieces; j++) {
+        int64_t behind = (int64_t)j * LANES * PIECE * F32_BYTES;
+        val4 of_k = ld_shared_v4(p, F32, vectors, vector_at(n, AT_K) + behind);
+        val4 of_q = ld_shared_v4(p, F32, vectors, vector_at(n, AT_Q) + behind);
+        for (unsigned l = 0; l < PIECE; l++) {
+            k[j * PIECE + l] = of_k.v[l];
+            q[j * PIECE + l] = of_q.v[l];
+        }
+    }
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        val with_k = mul(p, c->values[i][0], k[0]), with_q = mul(p, c->values[i][0], q[0]);
+        for (unsigned j = 1; j < c->pieces * PIECE; j++) {
+            with_k = fma(p, c->values[i][j], k[j], with_k);
+            with_q = fma(p, c->values[i][j], q[j], with_q);
+        }
+        products[i][0] = group_sum(p, with_k, LANES);
+        products[i][1] = group_sum(p, with_q, LANES);
+    }
+    val of_k = inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_K));
+    val of_q = mul(p, inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_Q)),
+                   (float)(1 / sqrt((double)n->size)));
+    val k_q = mul(p, mul(p, sum_of_parts(p, n, row, K_TIMES_Q), of_k), of_q);
+    val decay = ld_shared(p, F32, row, factor_at(n, DECAY));
+    val beta = ld_shared(p, F32, row, factor_at(n, BETA));
+    val column = mad(p, c->first, F32_BYTES, row);
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        int64_t behind = (int64_t)i * (n->size / COLUMNS) * F32_BYTES;
+        val v = ld_shared(p, F32, column, vector_at(n, AT_V) + behind);
+        val held = mul(p, mul(p, products[i][0], of_k), decay);
+        val d = mul(p, sub(p, v, held), beta), added = mul(p, d, of_k);
+        for (unsigned j = 0; j < c->pieces * PIECE; j++)
+            assign(p, c->values[i][j], fma(p, k[j], added, mul(p, c->values[i][j], decay)));
+        val o = fma(p, mul(p, products[i][1], of_q), decay, mul(p, k_q, d));
+        PTX_IF (p, eq(p, c->piece, 0))
+            st_shared(p, F32, column, vector_at(n, AT_O) + behind, o);
+    }
+}
+
+/* &y[row number of the block][head]. */
+static val y_of(ptx *p, const net *n, val number)
+{
+    val head = mad(p, add(p, n->row, number), imm(U32, n->in->shape.num_heads), n->head);
+    return mad_wide(p, head, n->size * F32_BYTES, parameter(p, "y"));
+}
+
+/* A warp takes a row. */
+static void store_y(ptx *p, const net *n)
+{
+    enum { MOST_VALUES = MOST_DIM / WARP };
+    val lane = lane_id(p), o[MOST_VALUES];
+    PTX_FOR (p, number, warp_id(p), n->count, ptx_block(p) / WARP) {
+        val from = mad(p, lane, F32_BYTES, shared_row(p, n, number)), squares = imm(F32, 0);
+        for (unsigned i = 0; i < n->warps; i++) {
+            o[i] = ld_shared(p, F32, from, vector_at(n, AT_O) + i * WARP * F32_BYTES);
+            squares = i ? fma(p, o[i], o[i], squares) : mul(p, o[i], o[i]);
+        }
+        val mean = mul(p, warp_sum(p, squares), 1.0f / (float)n->size);
+        val factor = rsqrt(p, add(p, mean, (float)n->in->options.epsilon));
+        factor = fma(p, mean, imm(F32, 0), factor); /* of infinity: NaN */
+        val to = mad_wide(p, lane, F32_BYTES, y_of(p, n, number));
+        for (unsigned i = 0; i < n->warps; i++) {
+            int64_t behind = i * WARP * F32_BYTES;
+            val gate = ld_shared(p, F32, from, vector_at(n, AT_GATE) + behind);
+            st_global(p, F32, to, behind, mul(p, mul(p, o[i], factor), gate));
+        }
+    }
+}
+
+static net net_new(ptx *p, const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    net n = { .in = in, .size = (unsigned)s->head_dim, .warps = (unsigned)s->head_dim / WARP };
+    n.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
+    n.columns = n.channels + (unsigned)s->num_heads * (n.size + 2);
+    n.shared = shared_array(p, "rows", F32, (unsigned)s->m * row_values(&n));
+    n.head = named(p, "head", ctaid_x(p));
+    n.key_head = div(p, n.head, (unsigned)(s->num_heads / s->num_kv_heads));
+    n.number = rem(p, n.head, (unsigned)(s->num_heads / s->num_kv_heads));
+    n.part = div(p, warp_id(p), n.warps);
+    n.lane = rem(p, tid_x(p), n.size);
+    return n;
+}
+
+static void build(ptx *p, const instance *in)
+{
+    phase(p, "which rows");
+    net n = net_new(p, in);
+    find_rows(p, &n);
+    n.x = mad_wide(p, n.row, n.columns * F32_BYTES, parameter(p, "x"));
+    PTX_IF (p, ge(p, n.position, imm(U32, in->shape.max_seq_len))) {
+        PTX_IF (p, eq(p, n.part, 0))
+            st_global(p, F32, mad_wide(p, n.lane, F32_BYTES, y_of(p, &n, imm(U32, 0))), 0,
+                      imm(F32, 0));
+        ret(p);
+    }
+    val convs = mad_wide(p, n.row, ADDRESS_BYTES, parameter(p, "convs"));
+    n.inputs = ld_const(p, U64, convs, 0);
+    phase(p, "load the state");
+    columns c = load_columns(p, &n);
+    phase(p, "convolve and gate");
+    prepare(p, &n);
+    barrier(p);
+    phase(p, "delta rule, row by row");
+    ptx_loop_work(p, COLUMNS * c.pieces * PIECE, "elements of the state");
+    PTX_FOR (p, number, imm(U32, 0), n.count, 1)
+        step(p, &n, &c, number);
+    phase(p, "store the state");
+    store_columns(p, &n, &c);
+    barrier(p);
+    phase(p, "norm and store y");
+    store_y(p, &n);
+}
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    long long heads = in->shape.num_heads, keys = in->shape.num_kv_heads, dim = in->shape.head_dim;
+    if (heads % keys) {
+        *blamed = "num_kv_heads";
+        return arena_format(a,
+                            "num_heads = %lld is not a multiple of num_kv_heads = %lld: each key "
+                            "head serves as many value heads",
+                            heads, keys);
+    }
+    if ((2 * keys + 2 * heads) * dim + 2 * heads > INT32_MAX / DELTA_RING / F32_BYTES) {
+        *blamed = "num_heads";
+        return arena_format(a, "a row of x would have %lld values, more than 32-bit offsets reach",
+                            (2 * keys + 2 * heads) * dim + 2 * heads);
+    }
+    return NULL;
+}
+
+#define CHANNELS "(2*num_kv_heads+num_heads)*head_dim"
+
+static const key keys[] = {
+    { .name = "head_dim",
+      .summary = "values a head",
+      .field = KEY_FIELD(shape.head_dim),
+      .min = WARP,
+      .max = MOST_DIM,
+      .multiple_of = WARP,
+      .required = true,
+      .tag = "d" },
+    { .name = "num_heads",
+      .summary = "value heads",
+      .field = KEY_FIELD(shape.num_heads),
+      .min = 1,
+      .max = 65535,
+      .required = true,
+      .tag = "h" },
+    { .name = "num_kv_heads",
+      .summary = "key heads",
+      .field = KEY_FIELD(shape.num_kv_heads),
+      .min = 1,
+      .max = 65535,
+      .required = true,
+      .tag = "kv" },
+    { .name = "max_seq_len",
+      .summary = "positions that a sequence may have",
+      .field = KEY_FIELD(shape.max_seq_len),
+      .min = 1,
+      .max = INT32_MAX,
+      .required = true,
+      .tag = "s" },
+    { .name = "m",
+      .summary = "rows",
+      .field = KEY_FIELD(shape.m),
+      .min = 1,
+      .max = MAX_VECTORS,
+      .def = 1,
+      .tag = "m" },
+    { .name = "epsilon",
+      .summary = "of the norms",
+      .field = KEY_FIELD(options.epsilon),
+      .tag = "eps",
+      .real = &epsilon_range },
+    KEY_END,
+};
+
+const family delta_net = {
+    .name = "delta_net",
+    .summary = "a step of gated delta nets: convolution, delta rule and gated norm",
+    .computes = "S[h] = decay S[h] + k d', y[m,h] = rmsnorm(S[h]' q) * gamma * silu(z)",
+    .op = OP_DELTA_NET,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params =
+        (const param[]){
+            OUT(F32, y, "m*num_heads*head_dim", 4),
+            UPDATED(F32, states, "num_heads*head_dim*head_dim", "2*num_heads*head_dim*head_dim"),
+            UPDATED(F32, convs, "16*" CHANNELS, "4*" CHANNELS),
+            IN(F32, x, "m*((2*num_kv_heads+2*num_heads)*head_dim+2*num_heads)", 4),
+            IN(F32, conv, "4*" CHANNELS, 16),
+            IN(F32, dt, "num_heads", 4),
+            IN_FITTED(F32, a, "num_heads", 4),
+            IN(F32, gamma, "head_dim", 4),
+            IN_FITTED(U32, positions, "m", 4),
+            PARAM_END,
+        },
+    .launch = { .block = "4*head_dim",
+                .grid = { "num_heads", "m" },
+                .shared = "4*m*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))",
+                .registers = 128 },
+    .check = check,
+    .build = build,
+    .fit = ref_fit_delta_net,
+    .reference = ref_delta_net,
+    .tolerance = 5e-7,
+};

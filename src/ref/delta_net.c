@@ -1,0 +1,357 @@
+/* Gated delta nets: see reference.h, ref_delta_net.
+ *
+ * Error bounds. Each number comes with a magnitude: results that are right are off by the tolerance
+ * times that at most, to first order. Where a number is made of others, theirs are multiplied by
+ * the slopes, and each rounding adds the number itself. The root of a sum of squares is off by the
+ * root of the sum of the errors' squares, in relation to it.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "ref/decoder.h"
+#include "ref/reference.h"
+
+enum { X, CONV, DT, A, GAMMA, POSITIONS }; /* inputs */
+enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };
+enum { MOST_DIM = 128, MOST_ROWS = 8 };
+
+/* Relative errors of a sigmoid, of exp and of a reciprocal root, in units of a rounding. */
+enum { ROUNDINGS = 4 };
+static const double STEEPEST_SILU = 1.0999;
+
+/* A sigmoid of f32 may stay at that of -87, which is nearly the least normal number: the magnitude
+ * that leaves room for this at a tolerance of 2e-7. */
+static const double LOST_SIGMOID = 1.7e-38 / 2e-7;
+
+typedef ref_value vector[MOST_DIM];
+
+/* What a value head does with a row. */
+typedef struct head_row {
+    bool used;
+    vector q, k, v, gate;
+    ref_value decay, beta;
+} head_row;
+
+typedef struct sizes {
+    uint64_t dim, heads, key_heads, group, channels, columns;
+} sizes;
+
+static sizes sizes_of(const problem *p)
+{
+    sizes s = { (uint64_t)p->shape.head_dim,
+                (uint64_t)p->shape.num_heads,
+                (uint64_t)p->shape.num_kv_heads,
+                0,
+                0,
+                0 };
+    s.group = s.heads / s.key_heads;
+    s.channels = (2 * s.key_heads + s.heads) * s.dim;
+    s.columns = s.channels + s.heads * (s.dim + 2);
+    return s;
+}
+
+static double read_one(const problem *p, unsigned input, uint64_t element)
+{
+    float value;
+    problem_read(p, input, element, 1, &value);
+    return (double)value;
+}
+
+static uint32_t position_of(const problem *p, uint64_t row)
+{
+    return ((const uint32_t *)p->inputs[POSITIONS])[row];
+}
+
+static bool is_used(const problem *p, uint64_t row)
+{
+    return position_of(p, row) < p->shape.max_seq_len;
+}
+
+/* Whose state a row's address points to, and the first row that is on this one's side of it. */
+static uint64_t target_of(const problem *p, uint64_t row)
+{
+    return p->one_cache ? 0 : row;
+}
+
+static uint64_t first_row_of(const problem *p, uint64_t row)
+{
+    while (p->one_cache && row && is_used(p, row) &&
+           position_of(p, row) == position_of(p, row - 1) + UINT64_C(1))
+        row--;
+    return row;
+}
+
+static double before(const problem *p, unsigned output, uint64_t target, uint64_t element)
+{
+    return (double)((const float *)p->before[output][target])[element];
+}
+
+/* A channel's input back positions ahead of a row's. */
+static double input_of(const problem *p, uint64_t row, uint64_t back, uint64_t channel)
+{
+    sizes s = sizes_of(p);
+    uint64_t position = position_of(p, row), number = row - first_row_of(p, row);
+    if (position < back)
+        return 0;
+    if (number >= back)
+        return read_one(p, X, (row - back) * s.columns + channel);
+    return before(p, OUTPUT_CONVS, target_of(p, row),
+                  (position - back) % DELTA_RING * s.channels + channel);
+}
+
+static ref_value silu_of(ref_value x)
+{
+    double y = x.value / (1 + exp(-x.value));
+    return (ref_value){ isinf(x.value) ? NAN : y, STEEPEST_SILU * x.magnitude +
+                                                      ROUNDINGS * fabs(y) +
+                                                      (1 + fabs(x.value)) * LOST_SIGMOID };
+}
+
+static void convolve(const problem *p, uint64_t row, uint64_t first, ref_value *u)
+{
+    sizes s = sizes_of(p);
+    for (uint64_t i = 0; i < s.dim; i++) {
+        ref_value sum = { 0, 0 };
+        for (uint64_t back = 0; back < DELTA_CONV; back++) {
+            double w = read_one(p, CONV, (first + i) * DELTA_CONV + DELTA_CONV - 1 - back);
+            double term = w * input_of(p, row, back, first + i);
+            sum.value += term;
+            sum.magnitude += fabs(term);
+        }
+        u[i] = silu_of(sum);
+    }
+}
+
+/* By 1 / max(|u|, epsilon), times a scale. */
+static void make_short(const problem *p, double scale, ref_value *u)
+{
+    double squares = 0, errors = 0;
+    for (int64_t i = 0; i < p->shape.head_dim; i++) {
+        squares += u[i].value * u[i].value;
+        errors += u[i].magnitude * u[i].magnitude;
+    }
+    double length = sqrt(squares);
+    double doubt = length > 0 ? sqrt(errors) / fmax(length, p->options.epsilon) : 0;
+    double factor = scale / (length < p->options.epsilon ? p->options.epsilon : length);
+    for (int64_t i = 0; i < p->shape.head_dim; i++) {
+        double value = u[i].value * factor;
+        u[i] = (ref_value){ value, factor * u[i].magnitude + (doubt + ROUNDINGS) * fabs(value) };
+    }
+}
+
+static ref_value decay_of(const problem *p, double alpha, uint64_t head)
+{
+    double a = read_one(p, A, head), dt = read_one(p, DT, head), t = alpha + dt;
+    double soft = fmax(t, 0) + log1p(exp(-fabs(t))), decay = exp(a * soft);
+    double error = fabs(a) * (fabs(alpha) + fabs(dt)) / (1 + exp(-t)) + ROUNDINGS * fabs(a * soft);
+    if (!isfinite(t) || !isfinite(a))
+        return (ref_value){ NAN, NAN };
+    return (ref_value){ decay, decay * (error + ROUNDINGS) };
+}
+
+static ref_value beta_of(double b)
+{
+    double beta = 1 / (1 + exp(-b));
+    return (ref_value){ isfinite(b) ? beta : NAN, ROUNDINGS * beta + LOST_SIGMOID };
+}
+
+static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
+{
+    sizes s = sizes_of(p);
+    uint64_t key = head / s.group, keys = s.key_heads * s.dim, number = head % s.group;
+    uint64_t z = row * s.columns + s.channels + head * s.dim;
+    uint64_t ba = row * s.columns + s.channels + s.heads * s.dim + key * 2 * s.group + number;
+    head_row h = { .used = is_used(p, row) };
+    if (!h.used)
+        return h;
+    convolve(p, row, key * s.dim, h.q);
+    convolve(p, row, keys + key * s.dim, h.k);
+    convolve(p, row, 2 * keys + head * s.dim, h.v);
+    make_short(p, 1 / sqrt((double)s.dim), h.q);
+    make_short(p, 1, h.k);
+    h.beta = beta_of(read_one(p, X, ba));
+    h.decay = decay_of(p, read_one(p, X, ba + s.group), head);
+    for (uint64_t i = 0; i < s.dim; i++) {
+        double value = read_one(p, X, z + i), gamma = read_one(p, GAMMA, i);
+        h.gate[i] = silu_of((ref_value){ value, 0 });
+        h.gate[i].value *= gamma;
+        h.gate[i].magnitude = h.gate[i].magnitude * fabs(gamma) + fabs(h.gate[i].value);
+    }
+    return h;
+}
+
+static ref_value dot(const ref_value *a, const ref_value *b, uint64_t count)
+{
+    ref_value sum = { 0, 0 };
+    for (uint64_t i = 0; i < count; i++) {
+        double term = a[i].value * b[i].value;
+        sum.value += term;
+        sum.magnitude +=
+            fabs(term) + fabs(a[i].value) * b[i].magnitude + a[i].magnitude * fabs(b[i].value);
+    }
+    return sum;
+}
+
+static ref_value product(ref_value a, ref_value b)
+{
+    double value = a.value * b.value;
+    return (ref_value){ value,
+                        fabs(value) + fabs(a.value) * b.magnitude + a.magnitude * fabs(b.value) };
+}
+
+static ref_value sum_of(ref_value a, ref_value b)
+{
+    return (ref_value){ a.value + b.value, a.magnitude + b.magnitude };
+}
+
+/* Takes a column of the state through a row; returns its value of o. */
+static ref_value step(const problem *p, const head_row *h, uint64_t column, ref_value *state)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim;
+    ref_value held = product(h->decay, dot(state, h->k, dim)),
+              minus = { -held.value, held.magnitude };
+    ref_value rest = sum_of(h->v[column], minus);
+    rest.magnitude += fabs(h->v[column].value) + fabs(held.value);
+    ref_value d = product(h->beta, rest);
+    for (uint64_t i = 0; i < dim; i++)
+        state[i] = sum_of(product(h->decay, state[i]), product(h->k[i], d));
+    return dot(state, h->q, dim);
+}
+
+static void load_column(const problem *p, uint64_t row, uint64_t head, uint64_t column,
+                        ref_value *state)
+{
+    sizes s = sizes_of(p);
+    bool fresh = position_of(p, row) == 0;
+    for (uint64_t i = 0; i < s.dim; i++)
+        state[i] = (ref_value){ fresh ? 0
+                                      : before(p, OUTPUT_STATES, target_of(p, row),
+                                               (head * s.dim + column) * s.dim + i),
+                                0 };
+}
+
+/* The rows of the step up to one, from the first of its sequence on. */
+static void head_rows_of(const problem *p, uint64_t first, uint64_t last, uint64_t head,
+                         head_row *rows)
+{
+    for (uint64_t row = first; row <= last; row++)
+        rows[row - first] = head_row_of(p, row, head);
+}
+
+static void y_of_head(const problem *p, uint64_t row, uint64_t head, ref_value *y)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim, first = first_row_of(p, row);
+    head_row rows[MOST_ROWS];
+    vector o, state;
+    double squares = 0, errors = 0;
+    if (!is_used(p, row)) {
+        memset(y, 0, dim * sizeof *y);
+        return;
+    }
+    head_rows_of(p, first, row, head, rows);
+    for (uint64_t column = 0; column < dim; column++) {
+        load_column(p, first, head, column, state);
+        for (uint64_t i = 0; i <= row - first; i++)
+            o[column] = step(p, &rows[i], column, state);
+        squares += o[column].value * o[column].value;
+        errors += o[column].magnitude * o[column].magnitude;
+    }
+    double divisor = squares / (double)dim + p->options.epsilon, factor = 1 / sqrt(divisor);
+    double doubt = sqrt(errors / (double)dim / divisor);
+    for (uint64_t i = 0; i < dim; i++) {
+        double value = o[i].value * factor;
+        ref_value normed = { squares <= (double)FLT_MAX ? value : NAN,
+                             o[i].magnitude * factor + (doubt + ROUNDINGS) * fabs(value) };
+        y[i] = product(normed, rows[row - first].gate[i]);
+        y[i].magnitude += FLT_MIN;
+    }
+}
+
+/* Of the rows of a target the last that is used: false where there is none. */
+static bool last_row_of(const problem *p, uint64_t target, uint64_t *row)
+{
+    *row = p->one_cache ? (uint64_t)p->shape.m - 1 : target;
+    while (!is_used(p, *row) && p->one_cache && *row)
+        --*row;
+    return is_used(p, *row);
+}
+
+/* Elements of a column of a state, as they are behind the launch. */
+static void column_of_state(const problem *p, const head_row *rows, uint64_t first, uint64_t last,
+                            uint64_t head, uint64_t column, ref_value *state)
+{
+    load_column(p, first, head, column, state);
+    for (uint64_t row = first; row <= last; row++)
+        step(p, &rows[row - first], column, state);
+    for (int64_t i = 0; i < p->shape.head_dim; i++)
+        state[i].magnitude += FLT_MIN;
+}
+
+/* What is left as it was has to be the same to the bit. */
+static void state_values(const problem *p, uint64_t first, uint64_t count, ref_value *values)
+{
+    sizes s = sizes_of(p);
+    uint64_t of_state = s.heads * s.dim * s.dim, head_before = UINT64_MAX, last;
+    head_row rows[MOST_ROWS];
+    vector column;
+    for (uint64_t done = 0, run; done < count; done += run) {
+        uint64_t at = first + done, target = at / of_state, within = at % of_state;
+        uint64_t head = within / s.dim / s.dim, number = within / s.dim % s.dim;
+        run = s.dim - within % s.dim < count - done ? s.dim - within % s.dim : count - done;
+        if (!last_row_of(p, target, &last)) {
+            for (uint64_t i = 0; i < run; i++)
+                values[done + i] = (ref_value){ before(p, OUTPUT_STATES, target, within + i), 0 };
+            continue;
+        }
+        uint64_t from = first_row_of(p, last);
+        if (target * s.heads + head != head_before)
+            head_rows_of(p, from, last, head, rows);
+        head_before = target * s.heads + head;
+        column_of_state(p, rows, from, last, head, number, column);
+        memcpy(values + done, column + within % s.dim, run * sizeof *values);
+    }
+}
+
+static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_value *values)
+{
+    sizes s = sizes_of(p);
+    uint64_t of_ring = DELTA_RING * s.channels;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t target = (first + i) / of_ring, within = (first + i) % of_ring;
+        values[i] = (ref_value){ before(p, OUTPUT_CONVS, target, within), 0 };
+        for (uint64_t row = 0; row < (uint64_t)p->shape.m; row++)
+            if (target_of(p, row) == target && is_used(p, row) &&
+                position_of(p, row) % DELTA_RING == within / s.channels)
+                values[i].value = read_one(p, X, row * s.columns + within % s.channels);
+    }
+}
+
+void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                   ref_value *values)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
+    vector y;
+    if (output == OUTPUT_STATES)
+        state_values(p, first, count, values);
+    if (output == OUTPUT_CONVS)
+        ring_values(p, first, count, values);
+    for (uint64_t done = 0, run; output == OUTPUT_Y && done < count; done += run) {
+        uint64_t at = first + done, left = dim - at % dim;
+        run = left < count - done ? left : count - done;
+        y_of_head(p, at / dim / heads, at / dim % heads, y);
+        memcpy(values + done, y + at % dim, run * sizeof *values);
+    }
+}
+
+void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values)
+{
+    uint32_t *positions = bytes;
+    float *a = bytes;
+    for (uint64_t i = 0; i < values; i++)
+        if (input == POSITIONS)
+            positions[i] = p->seq_lens[i] - 1;
+        else
+            a[i] = -fabsf(a[i]);
+}

@@ -1,0 +1,269 @@
+/* Gated delta nets, on every device: states and inputs that are brought up to date are judged as
+ * outputs, whole. */
+#include <math.h>
+#include <string.h>
+
+#include "test.h"
+#include "kernel/suite.h"
+#include "ref/decoder.h"
+
+enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };        /* parameters */
+enum { X, CONV, DT, A, GAMMA, POSITIONS, INPUTS };     /* inputs */
+enum { DIM = 32, HEADS = 4, KEY_HEADS = 2, MANY = 8 }; /* of most tests */
+enum { CHANNELS = (2 * KEY_HEADS + HEADS) * DIM, COLUMNS = CHANNELS + HEADS * (DIM + 2) };
+
+static const char usual[] = "head_dim=32 num_heads=4 num_kv_heads=2 max_seq_len=100 epsilon=1e-6";
+
+static instance make(arena *a, const subject *s, const char *text)
+{
+    instance in;
+    assert_true(suite_instance(a, s->family, text, &in));
+    return in;
+}
+
+static void check(const subject *s, const char *text, fill_kind kind)
+{
+    for (int one_cache = 0; one_cache < 2; one_cache++) {
+        arena *a = arena_new();
+        instance in = make(a, s, text);
+        kernel k = suite_kernel(a, &in);
+        const int64_t longest = in.shape.max_seq_len,
+                      lengths[] = { longest, longest + 1, 17, 3, 0 };
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.one_cache = one_cache;
+        setup.kind = kind;
+        trial t = trial_prepare(a, &in, &setup);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            trial_shorten(&t, lengths[i]);
+            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        }
+        arena_free(a);
+    }
+}
+
+static void is_right_for_sizes(arena *a, const subject *s)
+{
+    static const struct {
+        int dim, heads, key_heads, m;
+    } sizes[] = { { 32, 1, 1, 1 }, { 32, 3, 1, 8 },  { 64, 4, 2, 3 },
+                  { 96, 2, 2, 2 }, { 128, 2, 1, 1 }, { 128, 1, 1, 4 } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check(s,
+              arena_format(a, "head_dim=%d num_heads=%d num_kv_heads=%d max_seq_len=40 m=%d",
+                           sizes[i].dim, sizes[i].heads, sizes[i].key_heads, sizes[i].m),
+              FILL_NORMAL);
+}
+
+static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
+{
+    for (int kind = 0; kind < FILL_KINDS; kind++)
+        check(s, arena_format(a, "%s m=5", usual), (fill_kind)kind);
+}
+
+/* The rows of a step: of which sequence each is, and where. */
+typedef struct rows {
+    size_t count;
+    struct {
+        int sequence;
+        uint32_t position;
+    } at[MANY];
+} rows;
+
+enum { SEQUENCES = 4, STATE = HEADS * DIM * DIM, RING = DELTA_RING * CHANNELS };
+
+typedef struct sequences {
+    float *states[SEQUENCES], *rings[SEQUENCES];
+} sequences;
+
+/* Memory that nothing was written to: all bits are set. */
+static sequences sequences_new(arena *a)
+{
+    sequences made;
+    for (int i = 0; i < SEQUENCES; i++) {
+        made.states[i] = memset(arena_alloc(a, STATE * sizeof(float)), 0xff, STATE * sizeof(float));
+        made.rings[i] = memset(arena_alloc(a, RING * sizeof(float)), 0xff, RING * sizeof(float));
+    }
+    return made;
+}
+
+/* A trial of so many rows, with the same weights as all others. */
+static trial trial_of(arena *a, const subject *s, size_t m, kernel *k)
+{
+    instance *in = arena_alloc(a, sizeof *in);
+    *in = make(a, s, arena_format(a, "%s m=%d", usual, (int)m));
+    *k = suite_kernel(a, in);
+    trial_setup setup = suite_setup(in, s->device);
+    trial t = trial_prepare(a, in, &setup);
+    random_source r = { 77 };
+    for (size_t i = OUTPUTS; i < t.param_count; i++)
+        if (i - OUTPUTS != X && i - OUTPUTS != POSITIONS)
+            ref_fill(FORMAT_F32, t.params[i].content.bytes, t.params[i].values, FILL_NORMAL, &r);
+    float *decays = t.params[OUTPUTS + A].content.bytes;
+    for (int i = 0; i < HEADS; i++)
+        decays[i] = -fabsf(decays[i]);
+    return t;
+}
+
+/* Takes the sequences through rows of x by one launch, and gives their y. */
+static const float *advance(arena *a, const subject *s, const sequences *q, const rows *r,
+                            const float *x)
+{
+    kernel k;
+    trial t = trial_of(a, s, r->count, &k);
+    const void *outputs[MAX_PARAMS];
+    uint32_t *positions = t.params[OUTPUTS + POSITIONS].content.bytes;
+    put_input(&t, X, x);
+    for (size_t i = 0; i < r->count; i++) {
+        positions[i] = r->at[i].position;
+        t.params[OUT_STATES].targets[i].bytes = q->states[r->at[i].sequence];
+        t.params[OUT_CONVS].targets[i].bytes = q->rings[r->at[i].sequence];
+    }
+    expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
+    for (size_t i = 0; i < r->count; i++) {
+        int sequence = r->at[i].sequence;
+        memcpy(q->states[sequence], (const float *)outputs[OUT_STATES] + i * STATE,
+               STATE * sizeof(float));
+        memcpy(q->rings[sequence], (const float *)outputs[OUT_CONVS] + i * RING,
+               RING * sizeof(float));
+    }
+    return outputs[OUT_Y];
+}
+
+static const float *random_x(arena *a, size_t count, random_source *r)
+{
+    float *x = arena_alloc(a, count * COLUMNS * sizeof *x);
+    ref_fill(FORMAT_F32, x, count * COLUMNS, FILL_NORMAL, r);
+    return x;
+}
+
+static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
+{
+    static const rows steps[] = {
+        { 8, { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 0 }, { 2, 0 }, { 2, 1 }, { 2, 2 }, { 2, 3 } } },
+        { 8, { { 0, 3 }, { 0, 4 }, { 0, 5 }, { 0, 6 }, { 0, 7 }, { 0, 8 }, { 0, 9 }, { 0, 10 } } },
+        { 7, { { 0, 11 }, { 0, 12 }, { 0, 13 }, { 0, 14 }, { 0, 15 }, { 0, 16 }, { 0, 17 } } },
+        { 5, { { 1, 1 }, { 3, UINT32_MAX }, { 0, 18 }, { 2, 4 }, { 2, 5 } } },
+        { 4, { { 3, 100 }, { 2, 6 }, { 0, 19 }, { 1, 2 } } },
+        { 2, { { 1, 99 }, { 1, 100 } } }, /* the last position, and one that is none */
+    };
+    sequences together = sequences_new(a), alone = sequences_new(a);
+    random_source r = { 3 };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const float *x = random_x(a, steps[i].count, &r);
+        const float *y = advance(a, s, &together, &steps[i], x);
+        for (size_t row = 0; row < steps[i].count; row++) {
+            rows one = { 1, { { steps[i].at[row].sequence, steps[i].at[row].position } } };
+            const float *its_y = advance(a, s, &alone, &one, x + row * COLUMNS);
+            assert_memory_equal(y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));
+            for (int j = 0; j < HEADS * DIM; j++)
+                assert_true(isfinite(its_y[j]));
+        }
+        for (int j = 0; j < SEQUENCES; j++) {
+            assert_memory_equal(together.states[j], alone.states[j], STATE * sizeof(float));
+            assert_memory_equal(together.rings[j], alone.rings[j], RING * sizeof(float));
+        }
+    }
+}
+
+/* What is no number in a part of an input shows in all that depends on it, and nowhere else. */
+static void what_is_no_number_shows(arena *a, const subject *s)
+{
+    enum { KEYS = KEY_HEADS * DIM, GROUP = HEADS / KEY_HEADS, Z = CHANNELS, BA = Z + HEADS * DIM };
+    enum { HEAD_1 = 2, HEADS_1 = 2 | 1, ONE_VALUE = 16 }; /* heads, as bits; or y[7] of them */
+    static const struct {
+        size_t param, element; /* of outputs, what is read of them */
+        unsigned shows;
+    } places[] = {
+        { OUTPUTS + X, 7, HEADS_1 },
+        { OUTPUTS + X, KEYS + 7, HEADS_1 },
+        { OUTPUTS + X, 2 * KEYS + DIM + 7, HEAD_1 },
+        { OUTPUTS + X, Z + DIM + 7, HEAD_1 | ONE_VALUE },
+        { OUTPUTS + X, BA + 1, HEAD_1 },
+        { OUTPUTS + X, BA + GROUP + 1, HEAD_1 },
+        { OUTPUTS + CONV, 4 * (2 * KEYS + DIM + 7), HEAD_1 },
+        { OUTPUTS + DT, 1, HEAD_1 },
+        { OUTPUTS + A, 1, HEAD_1 },
+        { OUTPUTS + GAMMA, 7, 15 | ONE_VALUE },
+        { OUT_STATES, DIM * DIM + 9 * DIM + 7, HEAD_1 },
+        { OUT_CONVS, 5 * CHANNELS + 2 * KEYS + DIM + 7, HEAD_1 }, /* of position 37 */
+    };
+    static const float none[] = { NAN, INFINITY, -INFINITY };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (size_t j = 0; j < sizeof none / sizeof *none; j++) {
+            kernel k;
+            const void *outputs[MAX_PARAMS];
+            trial t = trial_of(a, s, 1, &k);
+            trial_param *p = &t.params[places[i].param];
+            *(uint32_t *)t.params[OUTPUTS + POSITIONS].content.bytes = 39;
+            ((float *)(p->targets ? p->targets->bytes : p->content.bytes))[places[i].element] =
+                none[j];
+            expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
+            const float *y = outputs[OUT_Y];
+            for (int head = 0; head < HEADS; head++)
+                for (int value = 0; value < DIM; value++) {
+                    bool hit = places[i].shows >> head & 1 &&
+                               (!(places[i].shows & ONE_VALUE) || value == 7);
+                    if (!isfinite(y[head * DIM + value]) != hit)
+                        fail_msg("place %zu as %g: y[%d][%d] is %g", i, (double)none[j], head,
+                                 value, (double)y[head * DIM + value]);
+                }
+        }
+}
+
+/* A column of one and a row of one: a state keeps what k and v say, and q reads it. */
+static void a_state_holds_what_it_was_told(arena *a, const subject *s)
+{
+    enum { LARGE = 40 }; /* silu is itself, a sigmoid 1 */
+    kernel k;
+    const void *outputs[MAX_PARAMS];
+    trial t = trial_of(a, s, 1, &k);
+    float x[COLUMNS] = { 0 }, conv[CHANNELS][DELTA_CONV] = { { 0 } }, gamma[DIM],
+          zero[HEADS] = { 0 };
+    for (int c = 0; c < CHANNELS; c++)
+        conv[c][DELTA_CONV - 1] = 1;
+    for (int i = 0; i < DIM; i++)
+        gamma[i] = 1;
+    x[2 * KEY_HEADS * DIM + 5] = 3 * LARGE; /* v of head 0: column 5, */
+    x[KEY_HEADS * DIM + 9] = LARGE;         /* k: row 9, */
+    x[9] = LARGE;                           /* and q asks for it */
+    for (int i = 0; i < DIM; i++)
+        x[CHANNELS + i] = LARGE;       /* z */
+    x[CHANNELS + HEADS * DIM] = LARGE; /* b */
+    put_input(&t, X, x);
+    put_input(&t, CONV, conv);
+    put_input(&t, GAMMA, gamma);
+    put_input(&t, A, zero); /* nothing is forgotten */
+    memset(t.params[OUT_STATES].targets->bytes, 0, STATE * sizeof(float));
+    ((float *)t.params[OUT_STATES].targets->bytes)[6 * DIM + 9] = 10;
+    ((float *)t.params[OUT_STATES].targets->bytes)[5 * DIM + 8] = 2;
+    expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
+    const float *state = outputs[OUT_STATES], *y = outputs[OUT_Y];
+    for (int i = 0; i < DIM * DIM; i++) {
+        float expected = i == 5 * DIM + 9 ? 3 * LARGE : i == 5 * DIM + 8 ? 2 : 0;
+        if (!(fabsf(state[i] - expected) <= 1e-4f))
+            fail_msg("state[%d][%d] is %g, not %g", i / DIM, i % DIM, (double)state[i],
+                     (double)expected);
+    }
+    for (int i = 0; i < DIM; i++) {
+        float expected = i == 5 ? LARGE * sqrtf(DIM) : 0;
+        if (!(fabsf(y[i] - expected) <= 1e-3f))
+            fail_msg("y[%d] is %g, not %g", i, (double)y[i], (double)expected);
+    }
+}
+
+static bool is_delta_net(const family *f)
+{
+    return f->op == OP_DELTA_NET;
+}
+
+int main(void)
+{
+    static const suite_check checks[] = {
+        { "is_right_for_sizes", is_right_for_sizes, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false },
+        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
+        { "a_state_holds_what_it_was_told", a_state_holds_what_it_was_told, NULL, false },
+    };
+    return suite_main(is_delta_net, checks, sizeof checks / sizeof *checks);
+}
