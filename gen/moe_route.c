@@ -646,9 +646,9 @@ static const char *check(const instance *in, arena *a, const char **blamed)
                             "groups = %lld do not split experts = %lld into groups of the same "
                             "size, 2 or more",
                             groups, experts);
-    *blamed = "groups_used";
     if (!o->groups_used)
         return arena_format(a, "groups = %lld needs groups_used: how many are chosen from", groups);
+    *blamed = "groups_used";
     if (o->groups_used > groups)
         return arena_format(a, "groups_used = %lld is more than groups = %lld",
                             (long long)o->groups_used, groups);
@@ -667,7 +667,7 @@ static const choice gating_choices[] = {
     [GATING_SOFTMAX_OF_CHOSEN] = { "softmax_of_chosen", "_chosen" },
     { NULL, NULL },
 };
-static const choice normed_choices[] = { { "none", "" }, { "sum", "_normed" }, { NULL, NULL } };
+static const choice normed_choices[] = { { "0", "" }, { "1", "_normed" }, { NULL, NULL } };
 static const choice choice_bias_choices[] = { { "none", "" },
                                               { "add", "_choice" },
                                               { NULL, NULL } };
@@ -703,7 +703,7 @@ static const key keys[] = {
       .tag = "u" },
     KEY_M(1),
     KEY_ROUTE(gating, "probabilities of logits"),
-    KEY_ROUTE(normed, "sum: weights by their sum"),
+    KEY_ROUTE(normed, "1: weights divided by their sum"),
     KEY_SCALE("of the weights"),
     KEY_ROUTE(choice_bias, "added for the choice alone"),
     { .name = "groups",

@@ -94,7 +94,7 @@ ARENA_TEST(of_equal_scores_the_first_experts_win)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t g = 0; g < GATINGS; g++) {
             router *r =
-                with_logits(a, used(a, arena_format(a, "normed=sum %s", gatings[g]), sizes[i][1]),
+                with_logits(a, used(a, arena_format(a, "normed=1 %s", gatings[g]), sizes[i][1]),
                             sizes[i][0], 1, logits);
             run(r);
             for (uint32_t slot = 0; slot < sizes[i][1]; slot++) {
@@ -208,7 +208,7 @@ static void expect_sound(const router *r)
 ARENA_TEST(a_nan_in_x_makes_weights_of_its_row_nan)
 {
     static const char *const options[] = {
-        "experts=128 experts_used=8 normed=sum",
+        "experts=128 experts_used=8 normed=1",
         "experts=64 experts_used=6 gating=sigmoid shared=gated norm=rms",
         "experts=32 experts_used=4 gating=softmax_of_chosen bias=add",
         "experts=64 experts_used=6 gating=sigmoid choice_bias=add groups=8 groups_used=3",
@@ -254,7 +254,7 @@ ARENA_TEST(routers_of_all_sizes_are_right)
         "weights=bf16 k=4104 experts=33 experts_used=32 m=8",
         "weights=f32 k=9220 experts=16 experts_used=4 m=2 norm=rms shared=gated",
         "weights=f32 k=128 experts=512 experts_used=10 m=8 shared=gated",
-        "weights=f32 k=64 experts=512 experts_used=32 m=8 gating=sigmoid normed=sum scale=2.5",
+        "weights=f32 k=64 experts=512 experts_used=32 m=8 gating=sigmoid normed=1 scale=2.5",
         "weights=q8_0 k=2080 experts=24 experts_used=6 m=2 shared=gated norm=rms",
         "weights=q4_k k=2304 experts=9 experts_used=2",
     };
@@ -339,7 +339,7 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
 {
     enum { ROWS = 8 };
     static const char *const options[] = {
-        "k=1540 experts=64 experts_used=6 norm=rms shared=gated normed=sum",
+        "k=1540 experts=64 experts_used=6 norm=rms shared=gated normed=1",
         "k=300 experts=40 experts_used=9 gating=sigmoid choice_bias=add groups=4 groups_used=2",
         "k=96 experts=300 experts_used=10 gating=softmax_of_chosen bias=add scale=3",
     };
@@ -405,7 +405,7 @@ ARENA_TEST(faults_in_routing_are_found)
         /* sums, their parts, and what they are multiplied with */
         { "weights=f32 k=96 experts=40 experts_used=5",
           { "rcp.rn.f32", "", 1, "mov.f32 $1, $2;" } },
-        { "weights=f32 k=96 experts=40 experts_used=5 normed=sum",
+        { "weights=f32 k=96 experts=40 experts_used=5 normed=1",
           { "div.rn.f32", "", 1, "mov.f32 $1, $2;" } },
         { "weights=f32 k=96 experts=40 experts_used=5 m=2 norm=rms",
           { "mul.f32", "", 1, "mov.f32 $1, $2;" } },
