@@ -13,9 +13,9 @@
  * a NaN as the largest; 0 is none. Turn after turn the warp finds the first and takes it out, and
  * lane i keeps the one of turn i. So there are at most 32 chosen ones.
  *
- * The list is made of the pairs (row, slot), number row * U + slot, a thread each: a pair whose
- * expert no row ahead has begins the expert's entry, and as many entries stand ahead of it as there
- * are such pairs of lower experts.
+ * The list is made of pairs (row, slot), a thread each: a pair whose expert no row ahead has begins
+ * the expert's entry, and as many entries stand ahead of it as there are such pairs of lower
+ * experts.
  */
 #include <math.h>
 
@@ -39,8 +39,7 @@ enum {
     MOST_GROUPS = WARP,
     HEAD_WORDS = 4,  /* of the list, */
     ENTRY_WORDS = 2, /* and of an entry, beside rows */
-    LINE_PAIRS = LINE / WORD,
-    LINES_AT_ONCE = 4,
+    LINE_IDS = LINE / WORD,
 };
 static const unsigned NONE = UINT32_MAX;
 
@@ -49,10 +48,11 @@ typedef struct route {
     const problem_options *options;
     unsigned k, m, experts, used, rows; /* rows of W, w_shared among them */
     unsigned threads, warps;
+    unsigned room; /* of a row's ids, in words */
     val scratch;
     val scores; /* shared memory: [warps, experts], where there are groups; */
-    val ids;    /* of the pairs, */
-    val firsts; /* and the same of those that begin an entry, else NONE */
+    val ids;    /* [m, room], behind the slots NONE; */
+    val firsts; /* and the same of those that no row ahead has, else NONE */
 } route;
 
 static bool has_row_of_shared(const instance *in)
@@ -78,11 +78,10 @@ static int64_t rows_of_w(const instance *in)
     return in->shape.experts + has_row_of_shared(in);
 }
 
-/* Pairs that there is room for: whole lines. */
-static int64_t room_for_pairs(const instance *in)
+/* Ids of a row that there is room for: whole lines. */
+static unsigned room_of_row(const instance *in)
 {
-    int64_t pairs = in->shape.m * in->shape.experts_used;
-    return (pairs + LINE_PAIRS - 1) / LINE_PAIRS * LINE_PAIRS;
+    return ((unsigned)in->shape.experts_used + LINE_IDS - 1) / LINE_IDS * LINE_IDS;
 }
 
 /* Sums of a row of W: with each row of x, and of its squares. */
@@ -97,7 +96,8 @@ static int64_t shared_bytes(const instance *in)
     int64_t bytes = (partial + LINE - 1) / LINE * LINE + LINE; /* and the ticket */
     if (in->options.route.groups)
         bytes += (warps * in->shape.experts * WORD + LINE - 1) / LINE * LINE;
-    return bytes + room_for_pairs(in) * WORD * (in->shape.m > 1 ? 2 : 1);
+    int64_t ids = in->shape.m * room_of_row(in) * WORD;
+    return bytes + ids * (in->shape.m > 1 ? 2 : 1);
 }
 
 /* A row of W and what it is multiplied with. */
@@ -458,68 +458,88 @@ static void choose_of_row(ptx *p, const route *r, val row)
     make_heights(p, r, &e);
     if (r->options->route.groups)
         choose_groups(p, r, &e);
-    val id = choose_experts(p, r, &e), pair = mad(p, row, r->used, e.lane);
-    PTX_IF (p, lt(p, e.lane, r->used)) {
-        st_shared(p, U32, mad(p, pair, WORD, r->ids), 0, id);
-        st_global(p, U32, mad_wide(p, pair, WORD, parameter(p, "ids")), 0, id);
+    val id = choose_experts(p, r, &e), chosen = lt(p, e.lane, r->used);
+    PTX_IF (p, lt(p, e.lane, r->room)) {
+        val at = mad(p, mad(p, row, r->room, e.lane), WORD, r->ids);
+        st_shared(p, U32, at, 0, select(p, chosen, id, imm(U32, NONE)));
+    }
+    PTX_IF (p, chosen) {
+        val at = mad_wide(p, mad(p, row, r->used, e.lane), WORD, parameter(p, "ids"));
+        st_global(p, U32, at, 0, id);
     }
     store_weights(p, r, &e, row, weigh(p, r, &e, id));
 }
 
-/* What is counted of all pairs, beside a pair of a number and an expert. */
-typedef struct counts {
-    val pair, id;
-    var same, ahead;     /* of ids: those of the same expert, and of these those of rows ahead */
-    var before, entries; /* of firsts: those of lower experts, and all, */
-    bool counts_entries; /* where one row's are not what they are */
-} counts;
-
-typedef void count_pair(ptx *p, const counts *c, val other, val id);
-
-static void count_same(ptx *p, const counts *c, val other, val id)
+/* The ids of a row, a word each, from an array of them in shared memory on. */
+static void load_ids(ptx *p, const route *r, val array, val row, val ids[MOST_USED])
 {
-    val same = eq(p, id, c->id), ahead = bit_and(p, same, lt(p, other, c->pair));
-    assign(p, c->same, add(p, c->same, select(p, same, imm(U32, 1), imm(U32, 0))));
-    assign(p, c->ahead, add(p, c->ahead, select(p, ahead, imm(U32, 1), imm(U32, 0))));
-}
-
-static void count_entry(ptx *p, const counts *c, val other, val id)
-{
-    (void)other;
-    val lower = lt(p, id, c->id), entry = ne(p, id, NONE);
-    assign(p, c->before, add(p, c->before, select(p, lower, imm(U32, 1), imm(U32, 0))));
-    if (c->counts_entries)
-        assign(p, c->entries, add(p, c->entries, select(p, entry, imm(U32, 1), imm(U32, 0))));
-}
-
-static void over_lines(ptx *p, val array, val first, unsigned lines, const counts *c,
-                       count_pair *count)
-{
-    val at = mad(p, first, WORD, array);
-    for (unsigned i = 0; i < lines; i++) {
-        val4 line = ld_shared_v4(p, U32, at, i * LINE);
-        for (unsigned j = 0; j < LINE_PAIRS; j++)
-            count(p, c, add(p, first, i * LINE_PAIRS + j), line.v[j]);
+    val at = mad(p, row, imm(U32, r->room * WORD), array);
+    for (unsigned i = 0; i < r->room; i += LINE_IDS) {
+        val4 line = ld_shared_v4(p, U32, at, i * WORD);
+        for (unsigned j = 0; j < LINE_IDS; j++)
+            ids[i + j] = line.v[j];
     }
 }
 
-static void over_pairs(ptx *p, const route *r, val array, const counts *c, count_pair *count)
+/* A place in the arrays of ids, and what there is. */
+typedef struct place_of_id {
+    val number, row, slot, id;
+} place_of_id;
+
+static place_of_id place_new(ptx *p, const route *r, val number)
 {
-    unsigned lines = (unsigned)room_for_pairs(r->in) / LINE_PAIRS;
-    unsigned rest = lines % LINES_AT_ONCE, looped = (lines - rest) * LINE_PAIRS;
-    PTX_FOR (p, other, 0, looped, LINES_AT_ONCE * LINE_PAIRS)
-        over_lines(p, array, other, LINES_AT_ONCE, c, count);
-    over_lines(p, array, imm(U32, looped), rest, c, count);
+    place_of_id at = { number, div(p, number, r->room), rem(p, number, r->room), { 0 } };
+    at.id = ld_shared(p, U32, mad(p, number, WORD, r->ids), 0);
+    return at;
 }
 
-/* Of a pair its place among the rows of its expert, and how many these are. */
-static void find_rows(ptx *p, const route *r, val pair, counts *c)
+/* Rows that have an expert, and those of them that are ahead of one. */
+typedef struct row_count {
+    var all, ahead;
+} row_count;
+
+static row_count count_rows(ptx *p, const route *r, const place_of_id *at)
 {
-    *c = (counts){ .pair = pair, .id = ld_shared(p, U32, mad(p, pair, WORD, r->ids), 0) };
-    c->same = var_u32(p, r->m > 1 ? 0 : 1);
-    c->ahead = var_u32(p, 0);
-    if (r->m > 1)
-        over_pairs(p, r, r->ids, c, count_same);
+    row_count rows = { var_u32(p, r->m > 1 ? 0 : 1), var_u32(p, 0) };
+    if (r->m == 1)
+        return rows;
+    PTX_FOR (p, other, 0, r->m, 1) {
+        val ids[MOST_USED], has_it = { 0 };
+        load_ids(p, r, r->ids, other, ids);
+        for (unsigned i = 0; i < r->used; i++)
+            has_it = i ? bit_or(p, has_it, eq(p, ids[i], at->id)) : eq(p, ids[i], at->id);
+        PTX_IF (p, has_it) {
+            val is_ahead = lt(p, other, at->row);
+            assign(p, rows.all, add(p, rows.all, 1));
+            assign(p, rows.ahead, select(p, is_ahead, add(p, rows.ahead, 1), rows.ahead));
+        }
+    }
+    return rows;
+}
+
+/* Keeps those ids that no row ahead has. */
+static void find_firsts(ptx *p, const route *r)
+{
+    barrier(p);
+    PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
+        place_of_id at = place_new(p, r, number);
+        row_count rows = count_rows(p, r, &at);
+        val first = select(p, eq(p, rows.ahead, 0), at.id, imm(U32, NONE));
+        st_shared(p, U32, mad(p, number, WORD, r->firsts), 0, first);
+    }
+}
+
+/* Entries of experts lower than one. */
+static val count_entries(ptx *p, const route *r, val id)
+{
+    var count = var_u32(p, 0);
+    PTX_FOR (p, listed, 0, r->m, 1) {
+        val ids[MOST_USED];
+        load_ids(p, r, r->firsts, listed, ids);
+        for (unsigned i = 0; i < r->used; i++)
+            assign(p, count, select(p, lt(p, ids[i], id), add(p, count, 1), count));
+    }
+    return get(p, count);
 }
 
 static val entry_at(ptx *p, const route *r, val number)
@@ -528,60 +548,51 @@ static val entry_at(ptx *p, const route *r, val number)
     return mad_wide(p, words, WORD, add(p, parameter(p, "list"), HEAD_WORDS * WORD));
 }
 
-/* Stores what the pair says of the list: of its expert the entry's head, if it begins one, and its
- * own number. */
-static void store_pair(ptx *p, const route *r, val pair)
+/* Stores what a pair says of the list: of its expert the entry's head, if the entry begins with it,
+ * and its own number. */
+static void store_pair(ptx *p, const route *r, const place_of_id *pair)
 {
-    counts c;
-    find_rows(p, r, pair, &c);
-    c.before = var_u32(p, 0);
-    c.entries = var_u32(p, r->m > 1 ? 0 : r->used);
-    c.counts_entries = r->m > 1;
-    over_pairs(p, r, r->firsts, &c, count_entry);
-    val at = entry_at(p, r, get(p, c.before));
-    PTX_IF (p, eq(p, c.ahead, 0)) {
-        st_global(p, U32, at, 0, c.id);
-        st_global(p, U32, at, WORD, c.same);
+    row_count rows = count_rows(p, r, pair);
+    val at = entry_at(p, r, count_entries(p, r, pair->id));
+    PTX_IF (p, eq(p, rows.ahead, 0)) {
+        st_global(p, U32, at, 0, pair->id);
+        st_global(p, U32, at, WORD, rows.all);
         for (unsigned i = 1; i < r->m; i++)
-            PTX_IF (p, le(p, c.same, i))
+            PTX_IF (p, le(p, rows.all, i))
                 st_global(p, U32, at, (ENTRY_WORDS + i) * WORD, imm(U32, NONE));
     }
-    st_global(p, U32, mad_wide(p, c.ahead, WORD, at), ENTRY_WORDS * WORD, pair);
-    PTX_IF (p, eq(p, pair, 0)) {
-        val4 head = { { get(p, c.entries), imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
+    val number = mad(p, pair->row, r->used, pair->slot);
+    st_global(p, U32, mad_wide(p, rows.ahead, WORD, at), ENTRY_WORDS * WORD, number);
+}
+
+/* Stores the list's head and the entries that are left. */
+static void store_rest(ptx *p, const route *r)
+{
+    val entries = r->m > 1 ? count_entries(p, r, imm(U32, NONE)) : imm(U32, r->used);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        val4 head = { { entries, imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
         st_global_v4(p, U32, parameter(p, "list"), 0, head);
     }
-    /* Entries that are left, by those threads that have a pair of their number. */
+    unsigned pairs = r->m * r->used, most = pairs < r->experts ? pairs : r->experts;
     if (r->m > 1)
-        PTX_IF (p, bit_and(p, ge(p, pair, c.entries), lt(p, pair, r->experts))) {
-            val left = entry_at(p, r, pair);
+        PTX_FOR (p, left, add(p, tid_x(p), entries), most, r->threads) {
+            val at = entry_at(p, r, left);
             for (unsigned i = 0; i < ENTRY_WORDS + r->m; i++)
-                st_global(p, U32, left, i * WORD, imm(U32, i == 1 ? 0 : NONE));
+                st_global(p, U32, at, i * WORD, imm(U32, i == 1 ? 0 : NONE));
         }
 }
 
 static void make_list(ptx *p, const route *r)
 {
-    unsigned pairs = r->m * r->used, room = (unsigned)room_for_pairs(r->in);
-    val own = tid_x(p);
-    if (room > pairs)
-        PTX_FOR (p, left, add(p, own, pairs), room, r->threads)
-            st_shared(p, U32, mad(p, left, WORD, r->firsts), 0, imm(U32, NONE));
-    if (r->m > 1) {
-        if (room > pairs)
-            PTX_FOR (p, unused, add(p, own, pairs), room, r->threads)
-                st_shared(p, U32, mad(p, unused, WORD, r->ids), 0, imm(U32, NONE));
-        barrier(p);
-        PTX_FOR (p, begun, own, pairs, r->threads) {
-            counts c;
-            find_rows(p, r, begun, &c);
-            val first = select(p, eq(p, c.ahead, 0), c.id, imm(U32, NONE));
-            st_shared(p, U32, mad(p, begun, WORD, r->firsts), 0, first);
-        }
-    }
+    if (r->m > 1)
+        find_firsts(p, r);
     barrier(p);
-    PTX_FOR (p, pair, own, pairs, r->threads)
-        store_pair(p, r, pair);
+    PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
+        place_of_id at = place_new(p, r, number);
+        PTX_IF (p, lt(p, at.slot, r->used))
+            store_pair(p, r, &at);
+    }
+    store_rest(p, r);
 }
 
 static route route_new(ptx *p, const instance *in)
@@ -595,6 +606,7 @@ static route route_new(ptx *p, const instance *in)
                 .rows = (unsigned)rows_of_w(in),
                 .warps = (unsigned)block_warps(in) };
     r.threads = r.warps * WARP;
+    r.room = room_of_row(in);
     r.scratch = parameter(p, "scratch");
     return r;
 }
@@ -609,8 +621,8 @@ static void build(ptx *p, const instance *in)
     ret_if(p, bit_not(p, is_last_block(p, &r)));
     if (in->options.route.groups)
         r.scores = shared_array(p, "scores", U32, r.warps * r.experts);
-    r.ids = shared_array(p, "pair_ids", U32, (unsigned)room_for_pairs(in));
-    r.firsts = r.m > 1 ? shared_array(p, "first_ids", U32, (unsigned)room_for_pairs(in)) : r.ids;
+    r.ids = shared_array(p, "row_ids", U32, r.m * r.room);
+    r.firsts = r.m > 1 ? shared_array(p, "first_ids", U32, r.m * r.room) : r.ids;
     phase(p, "choose");
     PTX_FOR (p, chooser, warp_id(p), r.m, r.warps)
         choose_of_row(p, &r, chooser);
@@ -634,9 +646,9 @@ static const char *check(const instance *in, arena *a, const char **blamed)
                             "groups = %lld do not split experts = %lld into groups of the same "
                             "size, 2 or more",
                             groups, experts);
-    *blamed = "groups_used";
     if (!o->groups_used)
         return arena_format(a, "groups = %lld needs groups_used: how many are chosen from", groups);
+    *blamed = "groups_used";
     if (o->groups_used > groups)
         return arena_format(a, "groups_used = %lld is more than groups = %lld",
                             (long long)o->groups_used, groups);
@@ -655,7 +667,7 @@ static const choice gating_choices[] = {
     [GATING_SOFTMAX_OF_CHOSEN] = { "softmax_of_chosen", "_chosen" },
     { NULL, NULL },
 };
-static const choice normed_choices[] = { { "none", "" }, { "sum", "_normed" }, { NULL, NULL } };
+static const choice normed_choices[] = { { "0", "" }, { "1", "_normed" }, { NULL, NULL } };
 static const choice choice_bias_choices[] = { { "none", "" },
                                               { "add", "_choice" },
                                               { NULL, NULL } };
@@ -691,7 +703,7 @@ static const key keys[] = {
       .tag = "u" },
     KEY_M(1),
     KEY_ROUTE(gating, "probabilities of logits"),
-    KEY_ROUTE(normed, "sum: weights by their sum"),
+    KEY_ROUTE(normed, "1: weights divided by their sum"),
     KEY_SCALE("of the weights"),
     KEY_ROUTE(choice_bias, "added for the choice alone"),
     { .name = "groups",

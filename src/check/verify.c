@@ -33,6 +33,7 @@ enum {
     ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
     LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
     TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
+    ROUTES = 4,              /* ordinary inputs of a router */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
 #define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
@@ -716,7 +717,8 @@ static bool writes_one_cache(const instance *in, const problem_shape *s)
     return false;
 }
 
-/* With ordinary inputs, and again where the rows may share a cache; then with zeros, tiny and huge
+/* With ordinary inputs, with several of them where each makes few of many possible choices, and
+ * again where the rows may share a cache; then with zeros, tiny and huge
  * ones, which divide by zero, lose bits or
  * overflow where a kernel does not take care; of these, a grid that is large runs one block. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
@@ -724,7 +726,13 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
+    bool choices = v->kernel->instance->family->op == OP_MOE_ROUTE;
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
+    while (right && choices && setup.seed < v->seed + ROUTES - 1) {
+        setup.seed++;
+        right = run_setup(v, &setup, run_alone);
+    }
+    setup.seed = v->seed;
     setup.one_cache = writes_one_cache(v->kernel->instance, shape);
     if (right && setup.one_cache)
         right = run_setup(v, &setup, run_lengths);

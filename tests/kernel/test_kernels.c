@@ -41,11 +41,18 @@ static const char *scaled(arena *a, const subject *s, const char *name, int64_t 
     return k ? arena_format(a, "%s=%lld ", name, (long long)(unit * factor)) : "";
 }
 
+/* Some more than half of n experts are used, where the family has experts. */
+static const char *experts(arena *a, const subject *s, int64_t n)
+{
+    return arena_format(a, "%s%s", scaled(a, s, "experts", n),
+                        scaled(a, s, "experts_used", n < 60 ? n / 2 + 1 : 30));
+}
+
 /* "weights=… k=… n=… " in multiples of what the family takes: a text for GEMVs and quantizers. */
 static const char *sizes(arena *a, const subject *s, int64_t k, int64_t n)
 {
-    return arena_format(a, "%s%s%s%s", s->weights, scaled(a, s, "k", k), scaled(a, s, "n", n),
-                        scaled(a, s, "n_kv", n / 2 + 1));
+    return arena_format(a, "%s%s%s%s%s", s->weights, scaled(a, s, "k", k), scaled(a, s, "n", n),
+                        scaled(a, s, "n_kv", n / 2 + 1), experts(a, s, n));
 }
 
 static void is_right_at_the_edges(arena *a, const subject *s)

@@ -94,7 +94,7 @@ ARENA_TEST(of_equal_scores_the_first_experts_win)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t g = 0; g < GATINGS; g++) {
             router *r =
-                with_logits(a, used(a, arena_format(a, "normed=sum %s", gatings[g]), sizes[i][1]),
+                with_logits(a, used(a, arena_format(a, "normed=1 %s", gatings[g]), sizes[i][1]),
                             sizes[i][0], 1, logits);
             run(r);
             for (uint32_t slot = 0; slot < sizes[i][1]; slot++) {
@@ -208,7 +208,7 @@ static void expect_sound(const router *r)
 ARENA_TEST(a_nan_in_x_makes_weights_of_its_row_nan)
 {
     static const char *const options[] = {
-        "experts=128 experts_used=8 normed=sum",
+        "experts=128 experts_used=8 normed=1",
         "experts=64 experts_used=6 gating=sigmoid shared=gated norm=rms",
         "experts=32 experts_used=4 gating=softmax_of_chosen bias=add",
         "experts=64 experts_used=6 gating=sigmoid choice_bias=add groups=8 groups_used=3",
@@ -254,7 +254,7 @@ ARENA_TEST(routers_of_all_sizes_are_right)
         "weights=bf16 k=4104 experts=33 experts_used=32 m=8",
         "weights=f32 k=9220 experts=16 experts_used=4 m=2 norm=rms shared=gated",
         "weights=f32 k=128 experts=512 experts_used=10 m=8 shared=gated",
-        "weights=f32 k=64 experts=512 experts_used=32 m=8 gating=sigmoid normed=sum scale=2.5",
+        "weights=f32 k=64 experts=512 experts_used=32 m=8 gating=sigmoid normed=1 scale=2.5",
         "weights=q8_0 k=2080 experts=24 experts_used=6 m=2 shared=gated norm=rms",
         "weights=q4_k k=2304 experts=9 experts_used=2",
     };
@@ -339,7 +339,7 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
 {
     enum { ROWS = 8 };
     static const char *const options[] = {
-        "k=1540 experts=64 experts_used=6 norm=rms shared=gated normed=sum",
+        "k=1540 experts=64 experts_used=6 norm=rms shared=gated normed=1",
         "k=300 experts=40 experts_used=9 gating=sigmoid choice_bias=add groups=4 groups_used=2",
         "k=96 experts=300 experts_used=10 gating=softmax_of_chosen bias=add scale=3",
     };
@@ -379,15 +379,63 @@ ARENA_TEST(ordinary_inputs_leave_little_in_doubt)
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         router *r = router_new(a, texts[i]);
-        uint64_t count = r->trial.params[IDS].values, words = r->trial.params[LIST].values;
-        ref_value *values = arena_alloc(a, words * sizeof *values);
+        uint64_t count = r->trial.params[IDS].values;
+        ref_value *values = arena_alloc(a, count * sizeof *values);
         unsigned in_doubt = 0;
         ref_moe_route(&r->trial.problem, IDS, 0, count, values);
         for (uint64_t j = 0; j < count; j++)
             in_doubt += isinf(values[j].magnitude) ? 1 : 0;
-        ref_moe_route(&r->trial.problem, LIST, 0, words, values);
-        printf("%s: %u of %d ids in doubt, list %s\n", texts[i], in_doubt, (int)count,
-               isinf(values[0].magnitude) ? "too" : "not");
         assert_true(in_doubt * 20 <= count);
+    }
+}
+
+/* Faults that verification has to find. */
+ARENA_TEST(faults_in_routing_are_found)
+{
+    static const struct {
+        const char *text;
+        line_edit edit;
+    } faults[] = {
+        /* the order, and what is taken out */
+        { "weights=f32 k=96 experts=40 experts_used=5",
+          { "setp.gt.u32", "", 3, "setp.lt.u32 $1, $2, $3;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5", { "selp.u32", "", 5, "mov.u32 $1, $2;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5 gating=sigmoid",
+          { "setp.lt.u32", "8;", 0, "setp.le.u32 $1, $2, 8;" } },
+        /* sums, their parts, and what they are multiplied with */
+        { "weights=f32 k=96 experts=40 experts_used=5",
+          { "rcp.rn.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5 normed=1",
+          { "div.rn.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5 m=2 norm=rms",
+          { "mul.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5 shared=gated",
+          { "neg.f32", "", 1, "mov.f32 $1, $2;" } },
+        /* blocks that do not wait for each other, or leave the counter */
+        { "weights=f32 k=96 experts=40 experts_used=5 m=2", { "bar.sync", "", 1, "" } },
+        { "weights=f32 k=2048 experts=12 experts_used=5 m=2", { "bar.sync", "", 1, "" } },
+        { "weights=f32 k=2048 experts=12 experts_used=5 m=2", { "bar.sync", "", 2, "" } },
+        { "weights=f32 k=2048 experts=12 experts_used=5 m=2", { "bar.sync", "", 3, "" } },
+        { "weights=f32 k=96 experts=40 experts_used=5",
+          { "atom.acq_rel.gpu.global.inc.u32", "", 1,
+            "atom.acq_rel.gpu.global.inc.u32 $1, $2, 40;" } },
+        { "weights=f32 k=96 experts=40 experts_used=5",
+          { "atom.acq_rel.gpu.global.inc.u32", "", 1,
+            "atom.relaxed.gpu.global.inc.u32 $1, $2, $3;" } },
+        /* the list */
+        { "weights=f32 k=96 experts=12 experts_used=5 m=3", { "bar.sync", "", 3, "" } },
+        { "weights=f32 k=96 experts=12 experts_used=5 m=3", { "bar.sync", "", 4, "" } },
+        { "weights=f32 k=96 experts=12 experts_used=5 m=3", { "st.global.v4.u32", "", 1, "" } },
+        { "weights=f32 k=96 experts=12 experts_used=5 m=3",
+          { "setp.le.u32", "", 1, "setp.lt.u32 $1, $2, $3;" } },
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        router *r = router_new(a, faults[i].text);
+        kernel k = r->kernel;
+        assert_true(verify_kernel(a, &k, 1).right);
+        k.ptx = edit_lines(a, k.ptx, &faults[i].edit);
+        k.ptx_length = strlen(k.ptx);
+        if (verify_kernel(a, &k, 1).right)
+            fail_msg("fault %zu in %s is not found", i, r->in.name);
     }
 }

@@ -38,7 +38,7 @@ static const char wide_batch_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 m
 static const char wide_chunk_keys[] =
     "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=200 m=2 chunks=1";
 static const char wide_head_keys[] = "head_dim=256 num_heads=2 num_kv_heads=1 max_seq_len=20";
-static const char gemv_keys[] = "k=1024 n=50";
+static const char gemv_keys[] = "k=1024 n=50", all_keys[] = "k=1024 n=50 experts=9 experts_used=3";
 static const char dynamic_keys[] = "k=1024 n=50 dims=dynamic";
 
 static const char rows_keys[] = "k=1024 n=50 m=2 rows=run_time";
@@ -744,7 +744,7 @@ ARENA_TEST(trap_14_a_value_of_one_path_used_on_another_is_not_built)
 TEST(trap_15_the_text_does_not_depend_on_what_was_built_before)
 {
     for (const family *const *f = families; *f; f++) {
-        const char *keys = gemv_keys, *text[2];
+        const char *keys = all_keys, *text[2];
         if (family_key(*f, "head_dim"))
             keys = family_key(*f, "m") ? batch_keys : attention_keys;
         arena *a[2];

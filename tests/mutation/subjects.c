@@ -11,9 +11,10 @@ static const struct {
     const char *key;
     int64_t value;
 } sizes[] = {
-    { "n", 3 },         { "n_kv", 5 },         { "m", 2 },
-    { "num_heads", 4 }, { "num_kv_heads", 2 }, { "head_dim", 136 },
-    { "experts", 36 },  { "experts_used", 5 }, /* two a lane, of some lanes */
+    { "n", 3 },         { "n_kv", 5 },          { "m", 2 },
+    { "num_heads", 4 }, { "num_kv_heads", 2 },  { "head_dim", 136 },
+    { "experts", 44 },  { "experts_used", 20 }, /* two of some lanes; most pairs of rows share one
+                                                 */
 };
 
 enum {
@@ -103,7 +104,7 @@ static instance small_instance(const family *f)
 /* Groups of experts, wherever what is added for the choice makes probabilities the scores. */
 static void group(instance *in)
 {
-    enum { GROUPS = 4, GROUPS_USED = 2 };
+    enum { GROUPS = 11, GROUPS_USED = 6 };
     bool grouped = in->options.route.choice_bias;
     in->options.route.groups = grouped ? GROUPS : 0;
     in->options.route.groups_used = grouped ? GROUPS_USED : 0;
