@@ -10,9 +10,10 @@
  * one row of X after the other.
  *
  * stream_expert_gate_up reads an expert once for all rows that use it. Its blocks share the experts
- * in use evenly, whatever their number is, and each stages the rows of X that its expert has. The
- * code for that stands there for 1, 2, 4 and 8 of them, up to m: a number between takes the next
- * one, whose last vectors are the last one again.
+ * in use evenly, whatever their number is, and each stages the rows of X that its expert has: all
+ * of them, or where X is so long that shared memory would not hold m rows, some after the other.
+ * The code stands there for 1, 2, 4 and 8 rows, up to m: a number between takes the next one, whose
+ * last vectors are the last one again.
  */
 #include "gen/blocks/exact.h"
 #include "gen/blocks/experts.h"
@@ -132,22 +133,6 @@ static void build_exact(ptx *p, const instance *in)
                 exact_shared(p, in, row);
 }
 
-/* What the blocks of a launch do: entries of the list one behind the other, of which a block takes
- * every so many, and with it the warps of some blocks share its rows. */
-typedef struct share {
-    val blocks, block; /* of an entry, and which of them this one is */
-} share;
-
-static void stream_rows(ptx *p, const matrices *m, val bias, const stream_memory *memory,
-                        const share *of)
-{
-    stream_pair pair = { .matrices = { m->of[0], m->of[1] }, .g = { m->g[0], m->g[1] } };
-    pair.bias = bias;
-    unsigned warps = ptx_block(p) / 32;
-    phase(p, "stage x");
-    stream_pair_multiply(p, &pair, memory, stream_warp(p, of->block), mul(p, of->blocks, warps));
-}
-
 /* The largest of 1, 2, 4 that is less than count. */
 static unsigned fewer(unsigned count)
 {
@@ -155,6 +140,42 @@ static unsigned fewer(unsigned count)
     while (2 * power < count)
         power *= 2;
     return power;
+}
+
+static int64_t bytes_of_rows(const instance *in, int64_t rows)
+{
+    instance some = *in;
+    some.shape.m = rows;
+    int64_t of_experts = stream_pair_staged_bytes(&some, OF_EXPERTS);
+    int64_t shared = in->shape.n_shared ? stream_pair_staged_bytes(&some, SHARED) : 0;
+    return shared > of_experts ? shared : of_experts;
+}
+
+/* The rows of X that are staged at once, at most: all, or as many as fit, a power of two. Several
+ * take no more than leaves any GPU room for them. */
+static int64_t staged_rows(const instance *in)
+{
+    enum { ROOM = 60 * 1024 };
+    int64_t rows = in->shape.m;
+    while (rows > 1 && bytes_of_rows(in, rows) > ROOM)
+        rows = fewer((unsigned)rows);
+    return rows;
+}
+
+/* The blocks that take an entry of the list together, and which of them this one is. */
+typedef struct share {
+    val blocks, block;
+} share;
+
+static void stream_rows(ptx *p, const matrices *m, val bias, const stream_memory *memory,
+                        const share *of)
+{
+    stream_pair pair = { .matrices = { m->of[0], m->of[1] }, .g = { m->g[0], m->g[1] } };
+    pair.bias = bias;
+    phase(p, "stage x");
+    stream_pair_multiply(p, &pair, memory, stream_warp(p, of->block),
+                         mul(p, of->blocks, ptx_block(p) / 32));
+    barrier(p); /* behind the last use of what is staged */
 }
 
 /* An expert that at most so many rows use. */
@@ -173,52 +194,52 @@ static void stream_expert(ptx *p, const instance *in, const expert_entry *e, uns
     }
 }
 
+static void stream_entry(ptx *p, const instance *in, val number, const stream_memory *memory,
+                         const share *of)
+{
+    unsigned at_once = (unsigned)staged_rows(in), threads = ptx_block(p);
+    expert_entry e = expert_entry_at(p, in, parameter(p, "list"), number);
+    PTX_IF (p, expert_exists(p, in, e.id)) {
+        if (at_once == in->shape.m)
+            stream_expert(p, in, &e, at_once, memory, of);
+        else
+            PTX_FOR (p, first, 0, e.count, at_once) {
+                expert_entry some = e;
+                some.choices = mad_wide(p, first, 4, e.choices);
+                some.count = min(p, sub(p, e.count, first), at_once);
+                stream_expert(p, in, &some, at_once, memory, of);
+            }
+    }
+    PTX_ELSE (p)
+        store_nans(p, in, &e, mad(p, of->block, imm(U32, threads), tid_x(p)),
+                   mul(p, of->blocks, threads));
+}
+
+static void stream_shared(ptx *p, const instance *in, const stream_memory *memory, const share *of)
+{
+    unsigned at_once = (unsigned)staged_rows(in);
+    matrices m = matrices_of(p, in, SHARED, at_once);
+    if (at_once == in->shape.m)
+        stream_rows(p, &m, (val){ 0 }, memory, of);
+    else
+        PTX_FOR (p, first, 0, in->shape.m, at_once) {
+            for (unsigned i = 0; i < PAIR; i++) {
+                m.g[i].m = imm(U32, in->shape.m);
+                m.g[i].first = first;
+            }
+            stream_rows(p, &m, (val){ 0 }, memory, of);
+        }
+}
+
 /* Entries that the shared expert counts as, by its rows: at least one where there is one. */
 static int64_t shared_entries(const instance *in)
 {
     return (in->shape.n_shared + in->shape.n - 1) / in->shape.n;
 }
 
-static void stream_entry(ptx *p, const instance *in, val number, const stream_memory *memory,
-                         const share *of)
+static int64_t staged_bytes(const instance *in)
 {
-    expert_entry e = expert_entry_at(p, in, parameter(p, "list"), number);
-    PTX_IF (p, expert_exists(p, in, e.id))
-        stream_expert(p, in, &e, (unsigned)in->shape.m, memory, of);
-    PTX_ELSE (p) {
-        unsigned threads = ptx_block(p);
-        store_nans(p, in, &e, mad(p, of->block, imm(U32, threads), tid_x(p)),
-                   mul(p, of->blocks, threads));
-    }
-}
-
-static int64_t most_chunks(const instance *in);
-
-/* The shared expert is ahead of the others, since it may take longest. */
-static void build_stream(ptx *p, const instance *in)
-{
-    unsigned shared = (unsigned)shared_entries(in),
-             registers = stream_pair_registers(in, OF_EXPERTS);
-    if (shared && stream_pair_registers(in, SHARED) > registers)
-        registers = stream_pair_registers(in, SHARED);
-    ptx_max_registers(p, registers);
-    instance gate = instance_matrix(in, OF_EXPERTS);
-    stream_memory memory = stream_memory_new(p, &gate, (unsigned)most_chunks(in));
-    val entries = add(p, experts_in_use(p, parameter(p, "list")), shared);
-    val blocks = named(p, "blocks of an entry", max(p, div(p, nctaid_x(p), max(p, entries, 1)), 1));
-    val at_once = div(p, nctaid_x(p), blocks), first = div(p, ctaid_x(p), blocks);
-    share of_one = { blocks, rem(p, ctaid_x(p), blocks) };
-    PTX_FOR (p, entry, first, entries, at_once) {
-        if (shared)
-            PTX_IF (p, lt(p, entry, shared)) {
-                matrices m = matrices_of(p, in, SHARED, (unsigned)in->shape.m);
-                share of_all = { mul(p, blocks, shared), mad(p, entry, blocks, of_one.block) };
-                stream_rows(p, &m, (val){ 0 }, &memory, &of_all);
-            }
-        PTX_IF (p, shared ? ge(p, entry, shared) : imm(PRED, 1))
-            stream_entry(p, in, shared ? sub(p, entry, shared) : entry, &memory, &of_one);
-        barrier(p); /* behind the last use of what is staged */
-    }
+    return bytes_of_rows(in, staged_rows(in));
 }
 
 static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
@@ -236,15 +257,33 @@ static int64_t most_chunks(const instance *in)
     return most_of(in, stream_chunks);
 }
 
-static int64_t staged_bytes(const instance *in)
+/* The shared expert is ahead of the others, since it may take longest. */
+static void build_stream(ptx *p, const instance *in)
 {
-    int64_t of_experts = stream_pair_staged_bytes(in, OF_EXPERTS);
-    int64_t shared = in->shape.n_shared ? stream_pair_staged_bytes(in, SHARED) : 0;
-    return shared > of_experts ? shared : of_experts;
+    unsigned shared = (unsigned)shared_entries(in);
+    instance some = *in, gate = instance_matrix(in, OF_EXPERTS);
+    some.shape.m = gate.shape.m = staged_rows(in);
+    unsigned registers = stream_pair_registers(&some, OF_EXPERTS);
+    if (shared && stream_pair_registers(&some, SHARED) > registers)
+        registers = stream_pair_registers(&some, SHARED);
+    ptx_max_registers(p, registers);
+    stream_memory memory = stream_memory_new(p, &gate, (unsigned)most_chunks(in));
+    val entries = add(p, experts_in_use(p, parameter(p, "list")), shared), all = nctaid_x(p);
+    val blocks = named(p, "blocks of an entry", max(p, div(p, all, max(p, entries, 1)), 1));
+    share of_one = { blocks, rem(p, ctaid_x(p), blocks) };
+    PTX_FOR (p, entry, div(p, ctaid_x(p), blocks), entries, div(p, all, blocks)) {
+        if (shared)
+            PTX_IF (p, lt(p, entry, shared)) {
+                share of_all = { mul(p, blocks, shared), mad(p, entry, blocks, of_one.block) };
+                stream_shared(p, in, &memory, &of_all);
+            }
+        PTX_IF (p, shared ? ge(p, entry, shared) : imm(PRED, 1))
+            stream_entry(p, in, shared ? sub(p, entry, shared) : entry, &memory, &of_one);
+    }
 }
 
 static const derived_size sizes[] = {
-    GEMV_VECTORS,
+    { "vectors", staged_rows, "m, or so many rows of X that 60 KB hold them: staged at once" },
     { "chunks", most_chunks, "partial sums of squares of a vector" },
     { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
     { "listed", experts_listed, "experts that rows may use, at most" },

@@ -146,9 +146,24 @@ static double value_bytes(format f)
     return (double)formats[f].block_bytes / formats[f].block_values;
 }
 
+/* Whether the kernel reads of its tensors the experts that rows use alone. */
+static bool chooses_experts(const instance *in)
+{
+    return in->family->op == OP_EXPERT_GATE_UP || in->family->op == OP_EXPERT_DOWN;
+}
+
+/* Experts that rows use between them, where each chooses its own with equal chances. */
+static double experts_touched(const problem_shape *s)
+{
+    double all = (double)s->experts, of_row = (double)s->experts_used;
+    return all * (1 - pow(1 - of_row / all, (double)s->m));
+}
+
 double cost_touched(const instance *in, const param *p)
 {
     const problem_shape *s = &in->shape;
+    if (chooses_experts(in) && p->weights && strstr(p->values, "experts"))
+        return experts_touched(s) * (double)s->n * (double)s->k;
     double values = (double)formula_value(p->values, in, NULL);
     if (p->updated)
         return (double)s->m * (double)formula_value(p->touched, in, NULL);
@@ -215,8 +230,11 @@ static double staging_time(const instance *in, double threads, double blocks_sm,
     const launch *l = &in->family->launch;
     if (!l->dynamic_shared)
         return 0;
-    int64_t vectors = in->shape.m > 0 ? in->shape.m : 1; /* 0: the family has no m */
-    double values = (double)(in->shape.k * vectors);
+    const problem_shape *s = &in->shape;
+    double vectors = s->m > 0 ? (double)s->m : 1; /* 0: the family has no m */
+    if (in->family->op == OP_EXPERT_GATE_UP)
+        vectors *= (double)s->experts_used / experts_touched(s);
+    double values = (double)s->k * vectors;
     double instructions = blocks_sm * values / WARP * STAGE_INSTRUCTIONS;
     return ceil(values / (threads * STAGED_AT_ONCE)) * LATENCY +
            instructions / (TARGET_ISSUE_SLOTS * gpu->clock);
@@ -233,6 +251,8 @@ static double longest_by_average(const instance *in, const cost_work *work, doub
         double rows = (double)formula_value(l->rows, in, run), n = (double)in->shape.n;
         if (in->family->op == OP_QKV)
             n += (double)(in->shape.n_kv + in->shape.n_v);
+        if (in->family->op == OP_EXPERT_GATE_UP)
+            n = n * experts_touched(&in->shape) + (double)in->shape.n_shared;
         of_rows = n / (blocks * rows);
         lane_units = rows * work->units / (n * threads);
     }
@@ -305,7 +325,7 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
         { "k", 4096 },         { "n", 14336 },          { "head_dim", 128 },   { "num_heads", 32 },
         { "num_kv_heads", 8 }, { "max_seq_len", 8192 }, { "kv_type", KV_F16 }, { "n_kv", 1024 },
         { "n_v", 1024 },       { "latent", 512 },       { "n_rope", 64 },      { "nope", 128 },
-        { "value_dim", 128 },
+        { "value_dim", 128 },  { "experts", 64 },       { "experts_used", 8 },
     };
     instance in = { .family = f };
     for (const key *k = f->keys; k->name; k++)
@@ -317,8 +337,8 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
     }
     in.weights = weights;
     for (const key *k = f->keys; k->name; k++)
-        if (k->choices == weights_choices && k->like)
-            instance_set(&in, k, weights);
+        if (k->like)
+            instance_set(&in, k, instance_default(&in, k));
     if (in.shape.n_kv)
         in.shape.n = in.shape.k;
     if (in.shape.m == 0 && family_key(f, "m"))

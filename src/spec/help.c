@@ -39,6 +39,8 @@ static const purpose purposes[] = {
       false, OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) },
     { "Around the products", "what a step of a decoder does besides, for all its rows at once",
       false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(DELTA_NET) | OF(SAMPLE) },
+    { "Mixtures of experts", "moe_route writes which experts rows use; the others read it", false,
+      OF(MOE_ROUTE) | OF(EXPERT_GATE_UP) | OF(EXPERT_DOWN) },
     { "Other kernels", NULL, false, UINT64_MAX },
 };
 enum { PURPOSES = sizeof purposes / sizeof *purposes };

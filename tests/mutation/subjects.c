@@ -98,6 +98,9 @@ static instance small_instance(const family *f)
         turn(&in.options.rope);
     if (strides(f))
         instance_set(&in, family_key(f, "n"), strided_rows(&in));
+    for (k = f->keys; k->name; k++)
+        if (k->like && !k->choices)
+            instance_set(&in, k, instance_default(&in, k));
     return in;
 }
 

@@ -104,7 +104,9 @@ TEST(families_round_x_where_their_reference_does)
     for (const family *const *f = families; *f; f++) {
         bool rounds = (*f)->reference == ref_gemv_quantizing ||
                       (*f)->reference == ref_qkv_quantizing ||
-                      (*f)->reference == ref_gate_up_swiglu_quantizing;
+                      (*f)->reference == ref_gate_up_swiglu_quantizing ||
+                      (*f)->reference == ref_expert_gate_up_quantizing ||
+                      (*f)->reference == ref_expert_down_quantizing;
         if ((*f)->quantizes != rounds)
             fail_msg("%s", (*f)->name);
         instance in = { .family = *f,
