@@ -59,6 +59,8 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     for (const key *k = f->keys; k->name; k++)
         instance_set(in, k, key_default(k));
     in->shape.n_kv = family_key(f, "n_kv") ? 2 : 0;
+    in->shape.experts = family_key(f, "experts") ? 5 : 0;
+    in->shape.experts_used = family_key(f, "experts_used") ? 2 : 0;
     for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
         size_t name_length = strcspn(at, "="), length = strcspn(at, " ");
         const char *name = arena_copy(a, at, name_length);

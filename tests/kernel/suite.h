@@ -8,8 +8,9 @@
 #include "check/trial.h"
 
 /* The instance of a family that a text like "k=512 n=33 num_warps=2" says; keys that it does not
- * name have their defaults, and n_kv 2. Words are given as in a spec ("dims=dynamic"). False where
- * the family has no such key; a value that the family refuses fails the test. */
+ * name have their defaults, and n_kv 2, experts 5, experts_used 2. Words are given as in a spec
+ * ("dims=dynamic"). False where the family has no such key; a value that the family refuses fails
+ * the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
 /* Of such a text what sets keys that the family has. */

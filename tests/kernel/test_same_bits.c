@@ -13,7 +13,7 @@ enum { ROWS = 8, SM_COUNT = 3 };
 static bool promises_same_bits(const family *f)
 {
     return f->same_bits && family_key(f, "weights") && family_key(f, "k") &&
-           f->activations == FORMAT_F32;
+           f->activations == FORMAT_F32 && !family_key(f, "experts");
 }
 
 /* All rows of X in one launch of a block of each number of SMs: what the others are compared with.
