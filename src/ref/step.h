@@ -24,7 +24,7 @@ typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 
 /* What a cache has: a head's row of K (values: of V), as kv_type has it. Of latent attention rows
  * of the latent and what RoPE turns are those of K of head 0, and there is no V. A delta net has of
- * each value head the state behind a position, [S of k, S of v], and (values, head 0) the inputs of
+ * each value head the state behind a position, [S of v, S of k], and (values, head 0) the inputs of
  * its convolution at a position, [channels], both as they are. */
 typedef struct ref_cached {
     int64_t sequence, layer, kv_head;

@@ -74,18 +74,18 @@ static void make_length(const call *c, double *x, int64_t size, double length)
         x[i] *= length / fmax(sqrt(squares), c->s->d->epsilon);
 }
 
-/* One token of a value head: the state, and o. */
+/* One token of a value head: the state, each value of v behind another, and o. */
 static void step_state(double *state, int64_t size, const double *q, const double *k,
                        const double *v, double decay, double beta, double *o)
 {
-    for (int64_t j = 0; j < size; j++) {
+    for (int64_t j = 0; j < size; j++, state += size) {
         double known = 0;
         for (int64_t i = 0; i < size; i++)
-            known += (state[i * size + j] *= decay) * k[i];
+            known += (state[i] *= decay) * k[i];
         o[j] = 0;
         for (int64_t i = 0; i < size; i++) {
-            state[i * size + j] += k[i] * beta * (v[j] - known);
-            o[j] += state[i * size + j] * q[i];
+            state[i] += k[i] * beta * (v[j] - known);
+            o[j] += state[i] * q[i];
         }
     }
 }

@@ -119,7 +119,6 @@ static double choose_groups(const call *c, const double *scores, bool *out)
 /* A token's experts and their weights, from its logits. */
 static ref_choice route(const call *c, const double *logits, int64_t *ids, double *weights)
 {
-    static const double LEAST_SUM = 0x1p-14;
     const decoder *d = c->s->d;
     const double *bias = call_vector(c, TENSOR_EXP_PROBS_B);
     size_t bytes = (size_t)d->experts * sizeof *logits;
@@ -143,8 +142,9 @@ static ref_choice route(const call *c, const double *logits, int64_t *ids, doubl
     for (int64_t i = 0; i < d->experts_used; i++)
         sum += weights[i];
     for (int64_t i = 0; i < d->experts_used; i++)
-        weights[i] *= step_or_1(d->experts_scale) /
-                      (d->experts_normed ? (sum < LEAST_SUM ? LEAST_SUM : sum) : 1);
+        weights[i] *= step_or_1(d->experts_scale) / (!d->experts_normed      ? 1
+                                                     : sum < ROUTE_LEAST_SUM ? ROUTE_LEAST_SUM
+                                                                             : sum);
     return (ref_choice){ scores, gap };
 }
 

@@ -1,10 +1,13 @@
-/* The logits of a model in double precision, by ref/step.h.
+/* A model in double precision, by ref/step.h.
  *
- *     reference_model MODEL.gguf TOKENS LOGITS f32|q8
+ *     reference_model MODEL.gguf TOKENS LOGITS CASE [HIDDEN [GAPS]]
  *
- * TOKENS is a file of numbers; LOGITS gets f64 [tokens, vocab]. The cache is exact. With q8
- * activations are rounded to 8 bits where the kernels do.
+ * TOKENS is a file of numbers; LOGITS gets f64 [tokens, vocab], HIDDEN f64 [tokens, layers + 1,
+ * hidden], GAPS f64 [tokens], the least of all layers' routers. CASE is f32; q8, where activations
+ * are rounded to 8 bits as the kernels do; or f16, bf16 or q8_0, the type of an otherwise exact
+ * cache.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,9 +42,35 @@ static size_t read_tokens(const char *path, ref_row rows[MOST_TOKENS])
     return count;
 }
 
+static void choose_case(const char *name, decoder *d)
+{
+    static const char *const types[KV_COUNT] = {
+        [KV_F32] = "f32", [KV_F16] = "f16", [KV_BF16] = "bf16", [KV_Q8_0] = "q8_0"
+    };
+    d->precision = strcmp(name, "q8") == 0 ? PRECISION_Q8 : PRECISION_F32;
+    for (int type = 0; type < KV_COUNT; type++)
+        if (strcmp(name, types[type]) == 0)
+            d->kv_type = type;
+}
+
+static double least_gap(const ref_step *s, int64_t layers, size_t row)
+{
+    double least = HUGE_VAL;
+    for (int64_t layer = 0; layer < layers; layer++)
+        least = fmin(least, ref_step_choice(s, layer, row).gap);
+    return least;
+}
+
+static bool write_all(const char *path, const double *values, size_t count)
+{
+    FILE *out = fopen(path, "wb");
+    return out && (fwrite(values, sizeof *values, count, out) == count) & !fclose(out);
+}
+
 int main(int argc, char **argv)
 {
     static ref_row rows[MOST_TOKENS];
+    static double gaps[MOST_TOKENS];
     if (argc < 5)
         return 2;
     read_model m;
@@ -54,14 +83,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "reference_model: %s is no model\n", argv[1]);
         return 1;
     }
-    m.model.decoder.precision = strcmp(argv[4], "q8") == 0 ? PRECISION_Q8 : PRECISION_F32;
-    size_t count = read_tokens(argv[2], rows), values = count * (size_t)m.model.decoder.vocab;
-    double *logits = arena_alloc(a, values * sizeof *logits);
-    ref_step_feed(ref_step_new(a, &m.model.decoder, weights_of, &m), rows, count, logits, NULL);
-    FILE *out = fopen(argv[3], "wb");
-    if (!out || fwrite(logits, sizeof *logits, values, out) != values || fclose(out))
-        return 1;
+    decoder *of = &m.model.decoder;
+    choose_case(argv[4], of);
+    size_t count = read_tokens(argv[2], rows), size = (size_t)of->vocab;
+    size_t hidden_size = (size_t)((of->layers + 1) * of->hidden);
+    double *logits = arena_alloc(a, count * size * sizeof *logits);
+    double *hidden = arena_alloc(a, count * hidden_size * sizeof *hidden);
+    ref_step *s = ref_step_new(a, of, weights_of, &m);
+    ref_step_feed(s, rows, count, logits, hidden);
+    for (size_t i = 0; i < count; i++)
+        gaps[i] = least_gap(s, of->layers, i);
+    bool written = write_all(argv[3], logits, count * size) &&
+                   (argc < 6 || write_all(argv[5], hidden, count * hidden_size)) &&
+                   (argc < 7 || write_all(argv[6], gaps, count));
     gguf_close(&m.file);
     arena_free(a);
-    return 0;
+    return !written;
 }

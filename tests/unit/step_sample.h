@@ -2,6 +2,7 @@
 #ifndef PTXGEN_TESTS_STEP_SAMPLE_H
 #define PTXGEN_TESTS_STEP_SAMPLE_H
 
+#include <math.h>
 #include <string.h>
 
 #include "ref/quant.h"
@@ -90,6 +91,71 @@ static inline double *sample_logits(arena *a, sample_model *m, const uint32_t *t
         ref_step_feed(s, rows, some, logits + at * (size_t)m->d.vocab, NULL);
     }
     return logits;
+}
+
+/* Some tokens, and how far logits of them are from others, as a part of the largest. */
+enum { TOKENS = 12, LOGITS = TOKENS * SAMPLE_VOCAB };
+static const uint32_t some_tokens[TOKENS] = { 3, 17, 39, 0, 5, 5, 22, 31, 8, 14, 2, 29 };
+
+static inline double difference(const double *x, const double *y, size_t count)
+{
+    double most = 0, largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        most = fmax(most, isnan(x[i] - y[i]) ? HUGE_VAL : fabs(x[i] - y[i]));
+        largest = fmax(largest, fabs(x[i]));
+    }
+    return most / largest;
+}
+
+static const double SAME = 1e-11, OTHER = 1e-3;
+
+#define assert_same(x, y, count)  assert_true(difference(x, y, count) < SAME)
+#define assert_other(x, y, count) assert_true(difference(x, y, count) > OTHER)
+
+static inline const double *sample_all_logits(arena *a, sample_model *m)
+{
+    return sample_logits(a, m, some_tokens, TOKENS, 1);
+}
+
+static inline float *sample_tensor(sample_model *m, decoder_tensor t, int64_t layer)
+{
+    return m->blocks[t][layer];
+}
+
+static inline size_t sample_values(const sample_model *m, decoder_tensor t)
+{
+    return (size_t)(decoder_rows(&m->d, t) * decoder_columns(&m->d, t));
+}
+
+static inline void sample_scale(sample_model *m, decoder_tensor t, float by)
+{
+    for (int64_t layer = 0; layer < m->d.layers; layer++)
+        for (size_t i = 0; i < sample_values(m, t); i++)
+            sample_tensor(m, t, layer)[i] *= by;
+}
+
+/* y = norm(x) gains */
+static inline void sample_norm(const decoder *d, const double *x, const float *gains, size_t size,
+                               double *y)
+{
+    double squares = 0;
+    for (size_t i = 0; i < size; i++)
+        squares += x[i] * x[i];
+    for (size_t i = 0; i < size; i++)
+        y[i] = x[i] / sqrt(squares / (double)size + d->epsilon) * (double)gains[i];
+}
+
+/* [TOKENS, layers + 1, hidden] */
+static inline const double *sample_hidden(arena *a, sample_model *m)
+{
+    ref_step *s = ref_step_new(a, &m->d, sample_weights, m);
+    ref_row rows[TOKENS];
+    size_t size = (size_t)((m->d.layers + 1) * m->d.hidden);
+    double *hidden = arena_alloc(a, TOKENS * size * sizeof *hidden);
+    for (int i = 0; i < TOKENS; i++)
+        rows[i] = (ref_row){ 0, some_tokens[i] };
+    ref_step_feed(s, rows, TOKENS, NULL, hidden);
+    return hidden;
 }
 
 #endif
