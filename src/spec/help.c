@@ -41,6 +41,9 @@ static const purpose purposes[] = {
       false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(DELTA_NET) | OF(SAMPLE) },
     { "Mixtures of experts", "moe_route writes which experts rows use; the others read it", false,
       OF(MOE_ROUTE) | OF(EXPERT_GATE_UP) | OF(EXPERT_DOWN) },
+    { "Latent attention (MLA)",
+      "over rows that all heads share: mla_query, mla_attention, mla_values", false,
+      OF(MLA_QUERY) | OF(MLA_ATTENTION) | OF(MLA_VALUES) },
     { "Other kernels", NULL, false, UINT64_MAX },
 };
 enum { PURPOSES = sizeof purposes / sizeof *purposes };
