@@ -53,8 +53,8 @@ typedef struct net {
     val head, key_head, number; /* of the value head: its key head, and its number there */
     val row, count;             /* the block's first, and how many */
     val position;               /* of the first */
-    val lane, part; /* the thread's index in its part of the block, which has S threads */
-    val x, inputs;  /* the first row; the ring */
+    val lane, part;       /* the thread's index in its part of the block, which has S threads */
+    val x, state, inputs; /* the first row; its sequence's state and ring */
     val shared;
 } net;
 
@@ -91,6 +91,9 @@ static void find_rows(ptx *p, net *n)
     unsigned m = (unsigned)n->in->shape.m, longest = (unsigned)n->in->shape.max_seq_len;
     val positions = parameter(p, "positions"), states = parameter(p, "states");
     n->row = named(p, "row", ctaid_y(p));
+    val behind = mul_wide(p, n->row, ADDRESS_BYTES);
+    n->state = ld_const(p, U64, add(p, states, behind), 0);
+    n->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
     n->position = ld_const(p, U32, mad_wide(p, n->row, sizeof(uint32_t), positions), 0);
     val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
     val inside = eq(p, n->row, 0), count = imm(U32, 1);
@@ -243,10 +246,9 @@ static columns load_columns(ptx *p, const net *n)
     columns c = { .pieces = n->size / (LANES * PIECE) };
     c.first = named(p, "column", div(p, tid_x(p), LANES));
     c.piece = rem(p, tid_x(p), LANES);
-    val states = mad_wide(p, n->row, ADDRESS_BYTES, parameter(p, "states"));
     val column = mad(p, n->head, n->size, c.first);
     val value = mad(p, column, n->size, mul(p, c.piece, PIECE));
-    c.place = mad_wide(p, value, F32_BYTES, ld_const(p, U64, states, 0));
+    c.place = mad_wide(p, value, F32_BYTES, n->state);
     for (unsigned i = 0; i < COLUMNS; i++)
         for (unsigned j = 0; j < c.pieces * PIECE; j++)
             c.values[i][j] = var_f32(p, 0.0f);
@@ -286,29 +288,50 @@ static val inverse_length(ptx *p, const net *n, val squares)
     return min(p, rsqrt(p, squares), (float)(1 / n->in->options.epsilon));
 }
 
+/* A piece of u of q or k, as the thread has them of its columns. */
+static val4 piece_of(ptx *p, const net *n, const columns *c, val row, unsigned vector,
+                     unsigned piece)
+{
+    val first = mad(p, c->piece, PIECE * F32_BYTES, row);
+    return ld_shared_v4(p, F32, first,
+                        vector_at(n, vector) + (int64_t)piece * LANES * PIECE * F32_BYTES);
+}
+
+/* state^T u_k and state^T u_q of the columns. */
+static void multiply(ptx *p, const net *n, const columns *c, val row, val products[COLUMNS][2])
+{
+    for (unsigned j = 0; j < c->pieces; j++) {
+        val4 k = piece_of(p, n, c, row, AT_K, j), q = piece_of(p, n, c, row, AT_Q, j);
+        for (unsigned i = 0; i < COLUMNS; i++)
+            for (unsigned l = 0; l < PIECE; l++) {
+                val element = get(p, c->values[i][j * PIECE + l]), *sums = products[i];
+                bool first = j == 0 && l == 0;
+                sums[0] = first ? mul(p, element, k.v[l]) : fma(p, element, k.v[l], sums[0]);
+                sums[1] = first ? mul(p, element, q.v[l]) : fma(p, element, q.v[l], sums[1]);
+            }
+    }
+    for (unsigned i = 0; i < COLUMNS * 2; i++)
+        products[i / 2][i % 2] = group_sum(p, products[i / 2][i % 2], LANES);
+}
+
+/* state = decay state + u_k d^T, d of the columns. k is read again: registers are few. */
+static void update(ptx *p, const net *n, const columns *c, val row, val decay, const val *d)
+{
+    for (unsigned j = 0; j < c->pieces; j++) {
+        val4 k = piece_of(p, n, c, row, AT_K, j);
+        for (unsigned i = 0; i < COLUMNS; i++)
+            for (unsigned l = 0; l < PIECE; l++) {
+                var element = c->values[i][j * PIECE + l];
+                assign(p, element, fma(p, k.v[l], d[i], mul(p, element, decay)));
+            }
+    }
+}
+
 /* One row of the recurrence on the thread's columns. */
 static void step(ptx *p, const net *n, const columns *c, val number)
 {
-    val row = shared_row(p, n, number), vectors = mad(p, c->piece, PIECE * F32_BYTES, row);
-    val k[MOST_PIECES * PIECE], q[MOST_PIECES * PIECE], products[COLUMNS][2];
-    for (unsigned j = 0; j < c->pieces; j++) {
-        int64_t behind = (int64_t)j * LANES * PIECE * F32_BYTES;
-        val4 of_k = ld_shared_v4(p, F32, vectors, vector_at(n, AT_K) + behind);
-        val4 of_q = ld_shared_v4(p, F32, vectors, vector_at(n, AT_Q) + behind);
-        for (unsigned l = 0; l < PIECE; l++) {
-            k[j * PIECE + l] = of_k.v[l];
-            q[j * PIECE + l] = of_q.v[l];
-        }
-    }
-    for (unsigned i = 0; i < COLUMNS; i++) {
-        val with_k = mul(p, c->values[i][0], k[0]), with_q = mul(p, c->values[i][0], q[0]);
-        for (unsigned j = 1; j < c->pieces * PIECE; j++) {
-            with_k = fma(p, c->values[i][j], k[j], with_k);
-            with_q = fma(p, c->values[i][j], q[j], with_q);
-        }
-        products[i][0] = group_sum(p, with_k, LANES);
-        products[i][1] = group_sum(p, with_q, LANES);
-    }
+    val row = shared_row(p, n, number), products[COLUMNS][2], added[COLUMNS];
+    multiply(p, n, c, row, products);
     val of_k = inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_K));
     val of_q = mul(p, inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_Q)),
                    (float)(1 / sqrt((double)n->size)));
@@ -320,13 +343,13 @@ static void step(ptx *p, const net *n, const columns *c, val number)
         int64_t behind = (int64_t)i * (n->size / COLUMNS) * F32_BYTES;
         val v = ld_shared(p, F32, column, vector_at(n, AT_V) + behind);
         val held = mul(p, mul(p, products[i][0], of_k), decay);
-        val d = mul(p, sub(p, v, held), beta), added = mul(p, d, of_k);
-        for (unsigned j = 0; j < c->pieces * PIECE; j++)
-            assign(p, c->values[i][j], fma(p, k[j], added, mul(p, c->values[i][j], decay)));
+        val d = mul(p, sub(p, v, held), beta);
         val o = fma(p, mul(p, products[i][1], of_q), decay, mul(p, k_q, d));
         PTX_IF (p, eq(p, c->piece, 0))
             st_shared(p, F32, column, vector_at(n, AT_O) + behind, o);
+        added[i] = mul(p, d, of_k);
     }
+    update(p, n, c, row, decay, added);
 }
 
 /* &y[row number of the block][head]. */
@@ -386,8 +409,6 @@ static void build(ptx *p, const instance *in)
                       imm(F32, 0));
         ret(p);
     }
-    val convs = mad_wide(p, n.row, ADDRESS_BYTES, parameter(p, "convs"));
-    n.inputs = ld_const(p, U64, convs, 0);
     phase(p, "load the state");
     columns c = load_columns(p, &n);
     phase(p, "convolve and gate");
@@ -493,7 +514,7 @@ const family delta_net = {
     .launch = { .block = "4*head_dim",
                 .grid = { "num_heads", "m" },
                 .shared = "4*m*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))",
-                .registers = 128 },
+                .registers = 64 },
     .check = check,
     .build = build,
     .fit = ref_fit_delta_net,
