@@ -30,10 +30,11 @@
 enum {
     WARP = 32,
     WORD = 4,
-    LINE = 16,          /* bytes */
-    MOST_WARPS = 8,     /* of a block, */
-    LEAST_PIECES = 2,   /* each lane of which has so many, if there are fewer warps */
-    IN_FLIGHT = 4,      /* loads of weights */
+    LINE = 16,        /* bytes */
+    MOST_WARPS = 8,   /* of a block, */
+    LEAST_PIECES = 2, /* each lane of which has so many, if there are fewer warps */
+    IN_FLIGHT = 4,    /* loads of weights, of up to FEW_ROWS of x; of more half as many */
+    FEW_ROWS = 4,
     MOST_EXPERTS = 512, /* 16 a lane */
     MOST_USED = WARP,
     MOST_GROUPS = WARP,
@@ -161,7 +162,9 @@ static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
 static void multiply(ptx *p, const products *s)
 {
     unsigned pieces = s->r->k / piece_values(s->f), threads = s->r->threads;
-    unsigned at_once = formats[s->f].block_values == 1 ? IN_FLIGHT : 1;
+    unsigned at_once = formats[s->f].block_values > 1 ? 1
+                       : s->r->m > FEW_ROWS           ? IN_FLIGHT / 2
+                                                      : IN_FLIGHT;
     unsigned turns = pieces / threads, rest = pieces % threads, looped = turns / at_once * at_once;
     val own = tid_x(p);
     if (looped > at_once) {
