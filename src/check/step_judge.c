@@ -113,35 +113,76 @@ static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *
     return compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
-/* K or V of all rows and heads that a layer has written. */
-static bool judge_cache(step_trial *t, const step_rows *r, int64_t layer, bool values)
+/* Parts of the caches that a layer has written, those of one token one behind another. */
+typedef struct written {
+    const char *what;
+    ref_cached *items;
+    size_t count, of_token;
+} written;
+
+static bool judge_written(step_trial *t, const step_rows *r, int64_t layer, const written *w)
+{
+    const step_model *m = &t->v->model;
+    size_t size = w->count ? (size_t)ref_cached_values(m->d, w->items) : 0, count = w->count * size;
+    float *got = arena_alloc(t->scratch, count * sizeof *got);
+    double *rounded = arena_alloc(t->scratch, count * sizeof *rounded);
+    double *exact = arena_alloc(t->scratch, count * sizeof *exact);
+    for (size_t i = 0, at = 0; i < w->count; i++, at += size) {
+        const ref_cached *which = &w->items[i];
+        uint64_t bytes = step_model_row_bytes(m, which);
+        ref_step_cached(t->rounded, which, rounded + at);
+        ref_step_cached(t->exact, which, exact + at);
+        ref_decode(step_model_format(m, which),
+                   step_read(t, step_cache_address(t, which), (size_t)bytes), size, got + at);
+    }
+    const compared c = { w->what, got, rounded, exact, count, w->of_token * size };
+    return !count || compare(t, r, layer, &c, &t->result.worst_hidden);
+}
+
+/* What each row has written of so many heads. */
+static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
+                       int64_t heads, bool values)
+{
+    written w = { what, arena_alloc(t->scratch, r->m * (size_t)heads * sizeof *w.items), 0,
+                  (size_t)heads };
+    for (size_t i = 0; i < r->m; i++)
+        for (int64_t head = 0; r->is_row[i] && head < heads; head++)
+            w.items[w.count++] =
+                (ref_cached){ r->rows[i].sequence, layer, head, r->positions[i], values };
+    return judge_written(t, r, layer, &w);
+}
+
+/* The states of sequences behind their last rows. */
+static bool judge_states(step_trial *t, const step_rows *r, int64_t layer)
+{
+    size_t heads = (size_t)t->v->plan->decoder->delta_value_heads;
+    written w = { "state", arena_alloc(t->scratch, r->m * heads * sizeof *w.items), 0, heads };
+    for (size_t i = 0; i < r->m; i++) {
+        bool last = r->is_row[i];
+        for (size_t j = i + 1; j < r->m; j++)
+            last &= !r->is_row[j] || r->rows[j].sequence != r->rows[i].sequence;
+        for (size_t head = 0; last && head < heads; head++)
+            w.items[w.count++] =
+                (ref_cached){ r->rows[i].sequence, layer, (int64_t)head, r->positions[i], false };
+    }
+    return judge_written(t, r, layer, &w);
+}
+
+static bool judge_caches(step_trial *t, const step_rows *r, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;
-    size_t dim = (size_t)d->head_dim, size = (size_t)d->num_kv_heads * dim;
-    float *got = arena_alloc(t->scratch, r->m * size * sizeof *got);
-    double *rounded = arena_alloc(t->scratch, r->m * size * sizeof *rounded);
-    double *exact = arena_alloc(t->scratch, r->m * size * sizeof *exact);
-    size_t at = 0;
-    for (size_t i = 0; i < r->m; i++)
-        for (int64_t head = 0; r->is_row[i] && head < d->num_kv_heads; head++, at += dim) {
-            const ref_cached which = { r->rows[i].sequence, layer, head, r->positions[i], values };
-            ref_step_cached(t->rounded, &which, rounded + at);
-            ref_step_cached(t->exact, &which, exact + at);
-            ref_decode(t->v->model.kv_format,
-                       step_read(t, step_cache_address(t, &which), t->v->model.row_bytes), dim,
-                       got + at);
-        }
-    const compared c = { values ? "V" : "K", got, rounded, exact, at, size };
-    return compare(t, r, layer, &c, &t->result.worst_hidden);
+    if (d->recurrent[layer])
+        return judge_states(t, r, layer) && judge_rows(t, r, layer, "inputs", 1, true);
+    if (d->latent)
+        return judge_rows(t, r, layer, "latent", 1, false);
+    return judge_rows(t, r, layer, "K", d->num_kv_heads, false) &&
+           judge_rows(t, r, layer, "V", d->num_kv_heads, true);
 }
 
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
                       const step_expected *e, int64_t layer)
 {
-    if (layer < 0)
-        return judge_hidden(t, step, r, e, layer);
-    return judge_cache(t, r, layer, false) && judge_cache(t, r, layer, true) &&
-           judge_hidden(t, step, r, e, layer);
+    return (layer < 0 || judge_caches(t, r, layer)) && judge_hidden(t, step, r, e, layer);
 }
 
 computed_logits step_read_logits(const step_trial *t, const plan_step *step)

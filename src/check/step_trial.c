@@ -23,12 +23,15 @@ const char *step_layer_name(const step_trial *t, int64_t layer)
 
 const char *step_name(const step_trial *t, const step_rows *r)
 {
-    const char *where = t->kind == FROM_THE_START ? "from the first position on"
-                        : t->kind == AT_AN_EDGE   ? "behind earlier positions"
-                                                  : "of several sequences";
+    static const char *const where[TRIALS] = {
+        [FROM_THE_START] = "from the first position on",
+        [AT_AN_EDGE] = "behind earlier positions",
+        [SEVERAL_SEQUENCES] = "of several sequences",
+        [AROUND_A_RING] = "where a ring begins anew",
+    };
     uint32_t position = r->positions[r->m - 1];
     return arena_format(t->arena, "step of %zu token%s %s, the last at position %u", r->m,
-                        r->m == 1 ? "" : "s", where, position);
+                        r->m == 1 ? "" : "s", where[t->kind], position);
 }
 
 /* The address of an argument. Tensors and caches are allocations of their own, so that what leaves
@@ -136,9 +139,8 @@ uint32_t step_read_word(const step_trial *t, uint64_t offset, size_t row)
 uint64_t step_cache_address(const step_trial *t, const ref_cached *which)
 {
     const step_model *m = &t->v->model;
-    uint64_t row = (uint64_t)(which->kv_head * m->d->max_seq_len) + which->position;
     size_t cache = 2 * (size_t)(which->sequence * m->d->layers + which->layer) + which->values;
-    return t->caches[cache] + row * m->row_bytes;
+    return t->caches[cache] + step_model_offset(m, which);
 }
 
 void step_write_state(const step_trial *t, const step_rows *r)
@@ -164,29 +166,72 @@ void step_write_state(const step_trial *t, const step_rows *r)
         }
 }
 
-/* Has a sequence start behind some positions. Those from there on are no numbers. */
+/* Puts what the model has there into a cache, or what is no number. */
+static void put(const step_trial *t, const ref_cached *at, bool none)
+{
+    const step_model *m = &t->v->model;
+    size_t size = (size_t)step_model_row_bytes(m, at);
+    uint64_t address = step_cache_address(t, at);
+    if (none)
+        emu_fill(t->memory, address, &(const uint8_t){ 0xff }, 1, size);
+    else
+        emu_write(t->memory, address, step_model_row(m, at), size);
+}
+
+/* A head's rows ahead of a position, as far as they differ from those that repeat, and behind it as
+ * many that are none as steps may write; of a ring all that it has. */
+static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
+{
+    const decoder *d = t->v->plan->decoder;
+    uint64_t longest = (uint64_t)d->max_seq_len,
+             rows = step_model_cache_rows(&t->v->model, at.layer);
+    uint64_t ring = rows < longest ? rows : 0;
+    uint64_t first = ring && position > ring ? position - ring : 0;
+    uint64_t end = ring                              ? position
+                   : MODEL_LARGE_POSITIONS < longest ? MODEL_LARGE_POSITIONS
+                                                     : longest;
+    uint64_t none = position + (uint64_t)(ring ? t->v->plan->rows : 3 * DECODER_MOST_ROWS);
+    for (at.position = first; at.position < end; at.position++)
+        put(t, &at, false);
+    for (at.position = position; at.position < none && at.position < longest; at.position++)
+        put(t, &at, true);
+}
+
+/* A delta net's states and inputs: ahead of the first position, and further back than a convolution
+ * reaches, there is nothing to be read. */
+static void start_states(const step_trial *t, ref_cached at, uint64_t position)
+{
+    const decoder *d = t->v->plan->decoder;
+    for (at.kv_head = 0; at.kv_head < d->delta_value_heads; at.kv_head++)
+        put(t, &at, !position);
+    at = (ref_cached){ .sequence = at.sequence, .layer = at.layer, .values = true };
+    for (at.position = 0; at.position < DELTA_RING; at.position++)
+        put(t, &at, true);
+    for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
+        at.position = position - back;
+        put(t, &at, false);
+    }
+}
+
 void step_start(step_trial *t, int64_t sequence, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;
-    void *none = memset(arena_alloc(t->arena, t->v->model.row_bytes), 0xff, t->v->model.row_bytes);
+    ref_cached at = { .sequence = sequence };
     t->lengths[sequence] = position;
     ref_step_start(t->rounded, sequence, position, step_model_earlier, (void *)&t->v->model);
     ref_step_start(t->exact, sequence, position, step_model_earlier, (void *)&t->v->model);
-    ref_cached at = { .sequence = sequence };
-    for (at.layer = 0; at.layer < d->layers; at.layer++)
-        for (at.kv_head = 0; at.kv_head < d->num_kv_heads; at.kv_head++)
-            for (int values = 0; values < 2; values++) {
+    for (at.layer = 0; at.layer < d->layers; at.layer++) {
+        at.kv_head = at.values = 0;
+        if (d->recurrent[at.layer]) {
+            start_states(t, at, position);
+            continue;
+        }
+        for (at.kv_head = 0; at.kv_head < (d->latent ? 1 : d->num_kv_heads); at.kv_head++)
+            for (int values = 0; values < (d->latent ? 1 : 2); values++) {
                 at.values = values;
-                for (at.position = 0;
-                     at.position < MODEL_LARGE_POSITIONS && at.position < (uint64_t)d->max_seq_len;
-                     at.position++)
-                    emu_write(t->memory, step_cache_address(t, &at),
-                              step_model_row(&t->v->model, &at), t->v->model.row_bytes);
-                for (at.position = position; at.position < position + 3 * DECODER_MOST_ROWS &&
-                                             at.position < (uint64_t)d->max_seq_len;
-                     at.position++)
-                    emu_write(t->memory, step_cache_address(t, &at), none, t->v->model.row_bytes);
+                start_rows(t, at, position);
             }
+    }
 }
 
 static uint64_t map_tensor(emu_memory *memory, const model_tensor *t, uint64_t bytes)
@@ -206,11 +251,15 @@ void step_map(step_trial *t)
         t->tensors[i] = map_tensor(t->memory, &v->model.tensors[i], p->tensors[i].bytes);
     size_t caches = 2 * (size_t)(d->layers * d->sequences);
     t->caches = arena_zalloc(t->arena, caches * sizeof *t->caches);
-    for (size_t i = 0; i < caches; i++)
-        if (p->caches[i / 2 % (size_t)d->layers][i % 2].bytes)
-            t->caches[i] =
-                emu_map_pattern(t->memory, p->caches[i / 2 % (size_t)d->layers][i % 2].bytes,
-                                v->model.rows[i % 2], MODEL_CACHE_ROWS * v->model.row_bytes);
+    for (size_t i = 0; i < caches; i++) {
+        size_t layer = i / 2 % (size_t)d->layers;
+        uint64_t bytes = p->caches[layer][i % 2].bytes;
+        if (bytes)
+            t->caches[i] = d->recurrent[layer]
+                               ? emu_alloc(t->memory, bytes)
+                               : emu_map_pattern(t->memory, bytes, v->model.rows[i % 2],
+                                                 MODEL_CACHE_ROWS * v->model.row_bytes);
+    }
     t->state = emu_alloc(t->memory, p->bytes[PLAN_STATE]);
     static const uint8_t zero = 0;
     emu_fill(t->memory, t->state, &zero, 1, p->bytes[PLAN_STATE]);

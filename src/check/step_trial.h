@@ -28,6 +28,7 @@ typedef enum step_trial_kind {
     FROM_THE_START,
     AT_AN_EDGE,
     SEVERAL_SEQUENCES,
+    AROUND_A_RING,
     TRIALS
 } step_trial_kind;
 
@@ -42,6 +43,7 @@ typedef struct step_trial {
     uint64_t state, workspace;
     ref_step *rounded, *exact;
     uint64_t *lengths; /* of sequences */
+    double *noise;     /* of routers: see step_router.h */
     bool in_part;      /* some blocks of the logits' product are run */
     bool right;
     step_result result;

@@ -12,6 +12,7 @@
 
 #include "base/os.h"
 #include "check/step_judge.h"
+#include "check/step_router.h"
 #include "family/plan_make.h"
 
 enum {
@@ -73,6 +74,40 @@ static uint32_t random_token(step_trial *t)
     return (uint32_t)random_below(&t->random, (uint64_t)t->v->plan->decoder->vocab);
 }
 
+/* Draws other tokens in place of those whose experts rounding might change, and tells whether there
+ * are none of these now. Without other tokens the rows are to be as they are. */
+static bool make_clear(step_trial *t, step_rows *r, bool others)
+{
+    enum { MOST_DRAWS = 200 };
+    const decoder *d = t->v->plan->decoder;
+    for (int i = 0; i < MOST_DRAWS && d->experts; i++) {
+        ref_step_feed(t->rounded, r->fed, r->fed_count, NULL, NULL);
+        ref_step_feed(t->exact, r->fed, r->fed_count, NULL, NULL);
+        size_t unclear = step_first_unclear(d, t->rounded, t->exact, r->fed_count, t->noise);
+        ref_step_take_back(t->rounded);
+        ref_step_take_back(t->exact);
+        if (unclear == r->fed_count)
+            return true;
+        if (!others)
+            return false;
+        r->fed[unclear].token = random_token(t);
+    }
+    return !d->experts;
+}
+
+/* The tokens that are fed are those of the rows. */
+static bool draw_clear(step_trial *t, step_rows *r)
+{
+    bool clear = make_clear(t, r, true);
+    for (size_t i = 0, fed = 0; i < r->m; i++)
+        if (r->is_row[i])
+            r->rows[i] = r->fed[fed++];
+    return clear || step_reject(t, arena_format(t->arena,
+                                                "%s: experts of all tokens that were tried are "
+                                                "too close for a comparison",
+                                                step_name(t, r)));
+}
+
 static bool run_step(step_trial *t, const plan_step *step, const step_rows *r, bool from_the_state)
 {
     step_expected e = feed_references(t, r);
@@ -97,24 +132,64 @@ static bool has_room(const step_trial *t, int64_t sequence, int64_t tokens)
     return (int64_t)t->lengths[sequence] + tokens <= t->v->plan->decoder->max_seq_len;
 }
 
-/* The last row again: the step has left all that it was computed from. */
-static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all)
+/* What a delta net's caches of a sequence have, [layers, 2]: unlike rows, a step writes over it. */
+static void **save_states(const step_trial *t, int64_t sequence)
 {
     const plan *p = t->v->plan;
-    const plan_step *one = step_of_one(p);
+    size_t parts = 2 * (size_t)p->decoder->layers;
+    void **saved = arena_zalloc(t->scratch, parts * sizeof *saved);
+    for (size_t i = 0; i < parts; i++)
+        if (p->decoder->recurrent[i / 2])
+            saved[i] = step_read(t, t->caches[parts * (size_t)sequence + i],
+                                 (size_t)p->caches[i / 2][i % 2].bytes);
+    return saved;
+}
+
+static bool put_back(const step_trial *t, int64_t sequence, void *const *saved)
+{
+    const plan *p = t->v->plan;
+    size_t parts = 2 * (size_t)p->decoder->layers;
+    bool any = false;
+    for (size_t i = 0; i < parts; i++)
+        if (saved[i]) {
+            any = true;
+            emu_write(t->memory, t->caches[parts * (size_t)sequence + i], saved[i],
+                      (size_t)p->caches[i / 2][i % 2].bytes);
+        }
+    return any;
+}
+
+/* One row of a step by itself, of which the logits may be none. */
+static bool run_row(step_trial *t, const step_rows *all, size_t row, bool logits)
+{
+    const plan_step *one = step_of_one(t->v->plan);
+    step_rows r = { .m = 1,
+                    .is_row = { true },
+                    .rows = { all->rows[row] },
+                    .positions = { all->positions[row] },
+                    .lengths = { all->lengths[row] } };
+    step_write_state(t, &r);
+    for (size_t i = 0; i < one->launch_count; i++)
+        if ((logits || one->launches[i].layer < t->v->plan->decoder->layers) &&
+            !step_launch(t, &one->launches[i], &r))
+            return false;
+    return true;
+}
+
+/* The last row again: the step has left all that it was computed from. But delta nets have gone on,
+ * so that these start from what was saved, with the rows ahead of the last one. */
+static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all,
+                      void *const *saved)
+{
+    const plan *p = t->v->plan;
     size_t last = all->m - 1, size = (size_t)p->decoder->vocab;
     const computed_logits l = step_read_logits(t, step);
     const float *logits = l.values + l.count - size;
-    step_rows r = { .m = 1,
-                    .is_row = { true },
-                    .rows = { all->rows[last] },
-                    .positions = { all->positions[last] },
-                    .lengths = { all->lengths[last] } };
-    step_write_state(t, &r);
-    for (size_t i = 0; i < one->launch_count; i++)
-        if (!step_launch(t, &one->launches[i], &r))
+    bool again = put_back(t, all->rows[last].sequence, saved);
+    for (size_t i = again ? 0 : last; i < all->m; i++)
+        if (all->is_row[i] && !run_row(t, all, i, i == last))
             return false;
-    const computed_logits alone = step_read_logits(t, one);
+    const computed_logits alone = step_read_logits(t, step_of_one(p));
     for (size_t i = 0; i < size; i++)
         if ((!l.are || (l.are[l.count - size + i] && alone.are[i])) &&
             memcmp(&alone.values[i], &logits[i], sizeof *logits) != 0)
@@ -138,11 +213,13 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
         add_no_row(&r);
     for (int64_t i = 0; i < count; i++)
         add_row(&r, t, sequence, random_token(t));
-    return run_step(t, step, &r, false) &&
-           (step->m == 1 || !step_of_one(t->v->plan) || run_alone(t, step, &r));
+    void *const *saved = save_states(t, sequence);
+    return draw_clear(t, &r) && run_step(t, step, &r, false) &&
+           (step->m == 1 || !step_of_one(t->v->plan) || run_alone(t, step, &r, saved));
 }
 
-/* The token that the step ahead has chosen, which is in the state with all that it needs. */
+/* The token that the step ahead has chosen, which is in the state with all that it needs; but not
+ * where its experts are not clear. */
 static bool run_chosen(step_trial *t, int64_t sequence)
 {
     const plan *p = t->v->plan;
@@ -151,6 +228,10 @@ static bool run_chosen(step_trial *t, int64_t sequence)
     if (t->in_part || !step_of_one(p) || !has_room(t, sequence, 1))
         return true;
     add_row(&r, t, sequence, step_read_word(t, p->state.tokens, 0));
+    if (!make_clear(t, &r, false)) {
+        t->lengths[sequence]--;
+        return true;
+    }
     return run_step(t, step_of_one(p), &r, true);
 }
 
@@ -199,6 +280,23 @@ static bool run_at_an_edge(step_trial *t)
            run_chosen(t, 0);
 }
 
+/* Across the end of the shortest ring, for the second time where there are as many positions. */
+static bool run_around_a_ring(step_trial *t)
+{
+    const plan *p = t->v->plan;
+    uint64_t longest = (uint64_t)p->decoder->max_seq_len, rows = longest;
+    uint64_t ahead = (uint64_t)p->rows / 2 + 1, room = (uint64_t)p->rows;
+    for (int64_t layer = 0; layer < p->decoder->layers; layer++)
+        if (p->decoder->windowed[layer] && step_model_cache_rows(&t->v->model, layer) < rows)
+            rows = step_model_cache_rows(&t->v->model, layer);
+    uint64_t end = 2 * rows + room <= longest ? 2 * rows : rows;
+    if (rows == longest || end + room > longest)
+        return true;
+    t->in_part = is_large(p);
+    step_start(t, 0, end - ahead);
+    return run_tokens(t, &p->steps[p->step_count - 1], 0, p->rows);
+}
+
 /* A token of each sequence, at positions of its own, behind rows that are none. */
 static bool run_several(step_trial *t)
 {
@@ -216,7 +314,7 @@ static bool run_several(step_trial *t)
         add_row(&r, t, i, random_token(t));
     arena_reset(t->scratch);
     t->in_part = is_large(p);
-    return run_step(t, step, &r, false);
+    return draw_clear(t, &r) && run_step(t, step, &r, false);
 }
 
 static void run_trial(void *context, size_t i)
@@ -227,6 +325,7 @@ static void run_trial(void *context, size_t i)
     t->random = (random_source){ v->seed + i + 1 };
     t->right = true;
     t->lengths = arena_zalloc(t->arena, (size_t)v->plan->decoder->sequences * sizeof *t->lengths);
+    t->noise = arena_zalloc(t->arena, (size_t)v->plan->decoder->layers * sizeof *t->noise);
     t->rounded = ref_step_new(t->arena, v->plan->decoder, step_model_weights, (void *)&v->model);
     t->exact = ref_step_new(t->arena, &v->exact, step_model_weights, (void *)&v->model);
     step_map(t);
@@ -234,8 +333,10 @@ static void run_trial(void *context, size_t i)
         run_from_the_start(t);
     else if (t->kind == AT_AN_EDGE)
         run_at_an_edge(t);
-    else
+    else if (t->kind == SEVERAL_SEQUENCES)
         run_several(t);
+    else
+        run_around_a_ring(t);
     emu_memory_free(t->memory);
 }
 
