@@ -22,7 +22,7 @@
  *   another tile   of the shared expert's vectors, m of them; the same one where that is too much
  *   totals         where m is more than 1: the lanes' parts of a warp's rows times all rows of X.
  *                  Of one row of X they are in registers
- *   the plan       how many experts and how many vectors the tile has, then
+ *   the plan       the first entry of the list that the tile has, how many, and how many vectors;
  *                  of each expert its id, its first vector, how many vectors, nothing;
  *                  of each vector its word of the list, its row of X or none, its weight, and the
  *                  row of X that it is of
@@ -55,8 +55,7 @@ typedef struct down {
     unsigned slots; /* vectors of f that the tile has room for */
     stream experts, of_all;
     val plan;
-    val first;  /* the list's entry that the group starts with, */
-    var staged; /* and the one that the tile does */
+    val first; /* the list's entry that the tile starts with */
 } down;
 
 static bool has_shared(const instance *in)
@@ -341,7 +340,7 @@ static bool all_fit(const instance *in)
 
 /* The plan, in words. */
 enum { PLAN_RECORD = 4, PLAN_BYTES = PLAN_RECORD * 4 };
-enum { HEAD_EXPERTS, HEAD_VECTORS };
+enum { HEAD_FIRST, HEAD_EXPERTS, HEAD_VECTORS }; /* entries of the list, and its first one */
 enum { EXPERT, FIRST_VECTOR, VECTOR_COUNT };
 enum { WORD_OF_LIST, ROW_OF_X, WEIGHT };
 #define NO_ROW    UINT32_MAX
@@ -371,6 +370,10 @@ static val plan_word(ptx *p, val at, unsigned word)
 static void plan_one_row(ptx *p, const down *d, val experts)
 {
     val number = tid_x(p);
+    PTX_IF (p, eq(p, number, 0)) {
+        st_shared(p, U32, d->plan, HEAD_FIRST * 4, d->first);
+        st_shared(p, U32, d->plan, HEAD_EXPERTS * 4, experts);
+    }
     PTX_IF (p, lt(p, number, d->slots))
         st_shared(p, U32, expert_record(p, d, number), EXPERT * 4, imm(U32, NO_EXPERT));
     PTX_IF (p, lt(p, number, experts)) {
@@ -416,8 +419,8 @@ static void plan_rows(ptx *p, const down *d)
     val experts = warp_max(p, select(p, fits, add(p, lane, 1), zero));
     val vectors = warp_max(p, select(p, fits, end, zero));
     PTX_IF (p, eq(p, lane, 0)) {
-        st_shared(p, U32, d->plan, HEAD_EXPERTS * 4, experts);
-        st_shared(p, U32, d->plan, HEAD_VECTORS * 4, vectors);
+        val4 head = { { d->first, experts, vectors, zero } };
+        st_shared_v4(p, U32, d->plan, 0, head);
     }
     PTX_IF (p, fits) {
         val4 of_expert = { { e.id, first, places, zero } };
@@ -463,8 +466,9 @@ static val experts_of_group(ptx *p, const down *d)
 }
 
 /* Plans a group and puts its vectors into the tile; with passes the latter is for later. */
-static void stage_group(ptx *p, down *d)
+static void stage_group(ptx *p, down *d, val first)
 {
+    d->first = first;
     phase(p, "plan and stage experts' values");
     if (d->vectors > 1) {
         PTX_IF (p, eq(p, warp_id(p), 0))
@@ -570,75 +574,61 @@ static void finish(ptx *p, down *d, val row)
     store_totals(p, d, row);
 }
 
-static void add_group(ptx *p, down *d, val row)
-{
-    phase(p, "stream experts' weights");
-    stream_begin_lane(p, &d->experts);
-    stream_note_rows(p, &d->experts);
-    PTX_FOR (p, number, 0, experts_of_group(p, d), 1)
-        add_expert(p, d, number, row);
-}
-
 /* Warps on their own. */
 static void multiply_at_once(ptx *p, down *d)
 {
     unsigned rows = d->rows;
-    stage_group(p, d);
+    stage_group(p, d, imm(U32, 0));
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_FOR (p, row, first, d->g.n, stride) {
         begin_totals(p, d);
-        add_group(p, d, row);
+        phase(p, "stream experts' weights");
+        stream_begin_lane(p, &d->experts);
+        stream_note_rows(p, &d->experts);
+        PTX_FOR (p, number, 0, experts_of_group(p, d), 1)
+            add_expert(p, d, number, row);
         if (has_shared(d->in))
             add_shared(p, d, row);
         finish(p, d, row);
     }
 }
 
-/* What of a group the tile does not have yet; with passes it has none. */
-static void next_group(ptx *p, down *d, val row)
+/* An entry of the list that the tile need not have yet; with passes it has none. */
+static void add_entry(ptx *p, down *d, val entry, val row)
 {
     bool passes = stream_passes(d->in) > 1;
-    PTX_IF (p, passes ? imm(PRED, 1) : ne(p, d->staged, d->first)) {
+    val number = imm(U32, 0), missing = imm(PRED, 1);
+    if (!passes) {
+        number = sub(p, entry, ld_shared(p, U32, d->plan, HEAD_FIRST * 4));
+        missing = ge(p, number, ld_shared(p, U32, d->plan, HEAD_EXPERTS * 4));
+    }
+    PTX_IF (p, missing) {
         barrier(p); /* behind the last use of plan and tile */
-        stage_group(p, d);
-        if (!passes)
-            assign(p, d->staged, d->first);
+        stage_group(p, d, entry);
     }
     d->experts.source.vectors =
         d->vectors > 1 ? ld_shared(p, U32, d->plan, HEAD_VECTORS * 4) : imm(U32, 1);
+    if (!passes)
+        number = sub(p, entry, ld_shared(p, U32, d->plan, HEAD_FIRST * 4));
     PTX_IF (p, passes ? imm(PRED, 1) : lt(p, row, d->g.n))
-        add_group(p, d, row);
+        add_expert(p, d, number, row);
 }
 
-/* Groups of so many experts each, or of one row of X of as many as there is room for; of several
- * rows as many as fit, which makes fewer groups than experts. */
-static void go_through_groups(ptx *p, down *d, val row)
+/* The tile has no experts, or not any more. */
+static void forget_group(ptx *p, const down *d)
 {
-    bool passes = stream_passes(d->in) > 1;
-    if (passes || d->vectors == 1) {
-        PTX_FOR (p, entry, 0, d->in_use, passes ? 1 : d->slots) {
-            d->first = entry;
-            next_group(p, d, row);
-        }
-        return;
-    }
-    var first = var_u32(p, 0);
-    PTX_FOR (p, group, 0, d->in_use, 1)
-        PTX_IF (p, lt(p, first, d->in_use)) {
-            d->first = get(p, first);
-            next_group(p, d, row);
-            assign(p, first, add(p, first, experts_of_group(p, d)));
-        }
+    const val zero = imm(U32, 0);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared_v4(p, U32, d->plan, 0, ((val4){ { zero, zero, zero, zero } }));
 }
 
 /* The shared expert, where its values are in the same tile as those of others. */
 static void stage_shared_again(ptx *p, down *d)
 {
     barrier(p);
+    forget_group(p, d);
     stage_shared(p, d);
     barrier(p);
-    if (d->staged.storage.kind)
-        assign(p, d->staged, imm(U32, NO_ROW));
 }
 
 /* All warps of a block go through the groups of a turn. Those that it has no rows for do nothing in
@@ -649,22 +639,25 @@ static void multiply_in_groups(ptx *p, down *d)
     bool passes = stream_passes(d->in) > 1, shared = has_shared(d->in);
     bool shared_passes = shared && stream_passes(&d->shared) > 1;
     uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
-    if (!passes)
-        d->staged = var_u32(p, NO_ROW);
-    if (is_apart(d->in))
-        barrier(p); /* where no expert is in use there is no other one */
+    forget_group(p, d);
+    barrier(p);
     PTX_FOR (p, turn, mul(p, ctaid_x(p), of_block), d->g.n, mul(p, nctaid_x(p), of_block)) {
         val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
         val own = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
         begin_totals(p, d);
-        go_through_groups(p, d, own);
+        phase(p, "stream experts' weights");
+        stream_begin_lane(p, &d->experts);
+        PTX_FOR (p, entry, 0, d->in_use, 1)
+            add_entry(p, d, entry, own);
         if (shared && !shared_passes && !is_apart(d->in))
             stage_shared_again(p, d);
+        if (shared_passes) {
+            barrier(p);
+            forget_group(p, d);
+        }
         PTX_IF (p, shared_passes ? imm(PRED, 1) : exists)
             if (shared)
                 add_shared(p, d, own);
-        if (shared_passes && !passes)
-            assign(p, d->staged, imm(U32, NO_ROW));
         PTX_IF (p, exists)
             finish(p, d, row);
     }
@@ -692,7 +685,6 @@ static void build_stream(ptx *p, const instance *in)
     ptx_max_registers(p, registers_of(in));
     d.slots = (unsigned)slots(in);
     d.plan = shared_array(p, "plan", U32, PLAN_RECORD * (1 + 2 * d.slots));
-    d.first = imm(U32, 0);
     stream_memory memory = stream_memory_new(p, in, 0);
     val first = memory.staged;
     memory.table = first;
