@@ -362,6 +362,7 @@ const family stream_expert_gate_up = {
                 .dynamic_shared = "staged",
                 .sizes = sizes,
                 .rows = "num_warps",
+                .dealt = true,
                 .registers = 160 },
     .check = check_experts,
     .build = build_stream,

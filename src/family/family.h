@@ -336,6 +336,7 @@ typedef struct launch {
     const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
     int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks); /* of several
         matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
+    bool dealt;         /* which results a block has follows from inputs */
     bool last_apart;    /* the last block has none of the first output, but another one */
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
