@@ -1,0 +1,148 @@
+/* --verify of steps that have experts, sinks, rings, latent attention and delta nets: what is right
+ * passes, and what is other than the kernels compute is found. */
+#include <string.h>
+
+#include "test_arena.h"
+#include "verify_sample.h"
+
+#define HEADS   "hidden = 64\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"
+#define EXPERTS "experts = 5\nexperts_used = 2\nexpert_ff = 32\n"
+
+static const char gpt_oss[] =
+    HEAD HEADS EXPERTS "layers = 2\nmax_seq_len = 128\nweights = q8_0\n"
+                       "weights.ffn_gate_exps = mxfp4\nactivation = swiglu_oai\n"
+                       "gating = softmax_of_chosen\nsinks = add\nwindow = 20\n"
+                       "window_layers = 0\nrope = neox\nffn_norm = post_attention_norm\n"
+                       "biases = attn_q, attn_k, attn_v, attn_output, ffn_gate_inp, "
+                       "ffn_gate_exps, ffn_up_exps, ffn_down_exps\nm = 1, 3\n";
+
+static const char deepseek[] =
+    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
+         "layers = 2\nmax_seq_len = 64\nexperts = 8\nexperts_used = 2\nexpert_ff = 32\n"
+         "shared_ff = 32\ndense_layers = 1\nlatent = 64\nq_rank = 32\nvalue_dim = 32\n"
+         "gating = sigmoid\nexperts_normed = yes\nexperts_scale = 2.5\nexpert_groups = 4\n"
+         "expert_groups_used = 2\nrope = norm\nrope_dims = 32\nattention_scale = 0.3\n"
+         "biases = exp_probs_b\nweights = q8_0\nkv_type = q8_0\nm = 1, 3\n";
+
+static const char qwen3next[] =
+    HEAD HEADS EXPERTS "layers = 2\nmax_seq_len = 64\nshared_ff = 32\nexperts_normed = yes\n"
+                       "shared_gate = sigmoid\nrecurrent_layers = 0\ndelta_key_heads = 1\n"
+                       "delta_value_heads = 2\ndelta_head_dim = 32\nattention_gate = sigmoid\n"
+                       "rope = neox\nrope_dims = 16\nnorms = attn_q_norm, attn_k_norm\n"
+                       "ffn_norm = post_attention_norm\nweights = q8_0\nm = 1, 3\n"
+                       "sequences = 2\nlogits = all\n";
+
+static void assert_right(arena *a, const char *text)
+{
+    made m;
+    make(a, text, &m);
+    step_result r = run(a, &m);
+    if (!r.right)
+        fail_msg("%s", r.message);
+    assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions >= 6);
+}
+
+ARENA_TEST(steps_with_experts_sinks_and_rings_are_right)
+{
+    assert_right(a, gpt_oss);
+}
+
+ARENA_TEST(steps_with_latents_and_groups_of_experts_are_right)
+{
+    assert_right(a, deepseek);
+}
+
+ARENA_TEST(steps_with_delta_nets_are_right)
+{
+    assert_right(a, qwen3next);
+}
+
+/* A decoder in which one number is another: the reference computes that. */
+typedef struct change {
+    size_t at, size;
+    int64_t number;
+    const char *found;
+} change;
+
+#define NUMBER(member, value, found)                             \
+    {                                                            \
+        offsetof(decoder, member), sizeof(int64_t), value, found \
+    }
+#define TENSOR_GONE(id, found)                           \
+    {                                                    \
+        offsetof(decoder, has[TENSOR_##id]), 1, 0, found \
+    }
+
+static void assert_changes_are_found(arena *a, const char *text, const change *changes,
+                                     size_t count)
+{
+    made m;
+    make(a, text, &m);
+    const decoder right = m.decoder;
+    for (size_t i = 0; i < count; i++) {
+        m.decoder = right;
+        memcpy((char *)&m.decoder + changes[i].at, &changes[i].number, changes[i].size);
+        assert_finds(a, &m, changes[i].found);
+    }
+}
+
+ARENA_TEST(other_experts_and_sinks_are_found)
+{
+    static const change changes[] = {
+        TENSOR_GONE(ATTN_SINKS, "layer 0: h["),
+        TENSOR_GONE(FFN_GATE_INP_BIAS, "layer 0: h["),
+        TENSOR_GONE(FFN_GATE_EXPS_BIAS, "layer 0: h["),
+        TENSOR_GONE(FFN_UP_EXPS_BIAS, "layer 0: h["),
+        TENSOR_GONE(FFN_DOWN_EXPS_BIAS, "layer 0: h["),
+        NUMBER(experts_used, 1, "layer 0: h["),
+        NUMBER(gating, GATING_SOFTMAX, "layer 0: h["),
+        NUMBER(activation, ACTIVATION_SILU, "layer 0: h["),
+        NUMBER(window, 19, "layer 0: h["),
+        NUMBER(window, 21, "layer 0: h["),
+    };
+    assert_changes_are_found(a, gpt_oss, changes, sizeof changes / sizeof *changes);
+}
+
+ARENA_TEST(other_latents_and_groups_are_found)
+{
+    static const change changes[] = {
+        TENSOR_GONE(EXP_PROBS_B, "layer 1: h["),
+        NUMBER(experts_normed, 0, "layer 1: h["),
+        NUMBER(experts_scale, 0, "layer 1: h["),
+        NUMBER(shared_ff, 0, "layer 1: h["),
+        NUMBER(attention_scale, 0, "layer 0: h["),
+        NUMBER(rope[0].style, ROPE_NEOX, "layer 0: latent["),
+    };
+    assert_changes_are_found(a, deepseek, changes, sizeof changes / sizeof *changes);
+}
+
+ARENA_TEST(shared_experts_without_their_gate_are_found)
+{
+    static const change changes[] = {
+        TENSOR_GONE(FFN_GATE_INP_SHEXP, "layer 0: h["),
+        TENSOR_GONE(ATTN_Q_NORM, "layer 1: h["),
+    };
+    assert_changes_are_found(a, qwen3next, changes, sizeof changes / sizeof *changes);
+}
+
+ARENA_TEST(a_delta_net_that_takes_other_vectors_is_found)
+{
+    made m;
+    make(a, qwen3next, &m);
+    plan_launch *net = find_launch(&m, 0, "states -> delta");
+    swap(find_argument(a, &m, net, "dt"), find_argument(a, &m, net, "a"));
+    assert_finds(a, &m, "layer 0: state[");
+}
+
+ARENA_TEST(swapped_gates_of_experts_are_found)
+{
+    made m;
+    make(a, deepseek, &m);
+    plan_launch *gate_up = find_launch(&m, 1, "gate and up of experts");
+    swap(find_argument(a, &m, gate_up, "wsg"), find_argument(a, &m, gate_up, "wsu"));
+    assert_finds(a, &m, "layer 1: h[");
+    swap(find_argument(a, &m, gate_up, "wsg"), find_argument(a, &m, gate_up, "wsu"));
+    plan_launch *down = find_launch(&m, 1, "ffn_down of experts");
+    find_argument(a, &m, down, "residual")->offset = find_argument(a, &m, down, "x")->offset;
+    assert_finds(a, &m, "layer 1: h[");
+}

@@ -1,0 +1,87 @@
+/* Small decoders whose steps are verified, and plans that may be spoiled. */
+#ifndef PTXGEN_TESTS_VERIFY_SAMPLE_H
+#define PTXGEN_TESTS_VERIFY_SAMPLE_H
+
+#include <string.h>
+
+#include "test_arena.h"
+#include "check/verify_step.h"
+#include "generate.h"
+
+#define HEAD  "[ptxgen]\nprefix = t\ntargets = sm_80\n[decoder]\n"
+#define SIZES "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"
+
+typedef struct made {
+    spec spec;
+    kernel_set set;
+    decoder decoder; /* a copy that may be changed, as the plan */
+    plan plan;
+} made;
+
+static inline void make(arena *a, const char *text, made *m)
+{
+    diags d = diags_new(a);
+    if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &m->spec, &d) ||
+        !generate_kernels(a, &m->spec, &m->set, &d)) {
+        strbuf messages = strbuf_new(a);
+        diags_render(&d, &messages, false);
+        fail_msg("%s", messages.text);
+    }
+    m->decoder = *m->set.plan->decoder;
+    m->plan = *m->set.plan;
+    m->plan.decoder = &m->decoder;
+}
+
+static inline step_result run(arena *a, const made *m)
+{
+    return verify_step(a, &m->plan, m->set.targets, m->set.target_count, m->set.kernels,
+                       m->set.kernel_count, 1, 1);
+}
+
+/* The plan as it is: all layers, by their own numbers. */
+static inline step_result run_plan(arena *a, const made *m)
+{
+    chosen_layers all = { .count = m->decoder.layers };
+    for (int64_t i = 0; i < all.count; i++)
+        all.numbers[i] = i;
+    return verify_plan(a, &m->plan, &all, m->set.kernels, m->set.kernel_count, 1, 1);
+}
+
+static inline void assert_finds(arena *a, const made *m, const char *words)
+{
+    step_result r = run_plan(a, m);
+    if (r.right || !strstr(r.message, words))
+        fail_msg("'%s' is not in '%s'", words, r.right ? "right" : r.message);
+}
+
+/* A launch of the steps of one token, by a word of what is said of it. */
+static inline plan_launch *find_launch(const made *m, int64_t layer, const char *said)
+{
+    const plan_step *step = &m->plan.steps[0];
+    for (size_t i = 0; i < step->launch_count; i++)
+        if (step->launches[i].layer == layer && strstr(step->launches[i].said, said))
+            return &step->launches[i];
+    fail_msg("no launch says '%s'", said);
+    return NULL;
+}
+
+static inline plan_argument *find_argument(arena *a, const made *m, plan_launch *l,
+                                           const char *name)
+{
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, &m->plan.kernels[l->kernel], params);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(params[i].name, name) == 0)
+            return &l->arguments[i];
+    fail_msg("no parameter is %s", name);
+    return NULL;
+}
+
+static inline void swap(plan_argument *x, plan_argument *y)
+{
+    plan_argument kept = *x;
+    *x = *y;
+    *y = kept;
+}
+
+#endif
