@@ -65,6 +65,7 @@ static gemv_chosen rows_of(const instance *in, const expert_entry *e)
 {
     return (gemv_chosen){ .words = e->choices,
                           .count = e->count,
+                          .rows = (unsigned)in->shape.m,
                           .slots = (unsigned)in->shape.experts_used,
                           .slot_values = (unsigned)in->shape.n,
                           .values_beside = (unsigned)in->shape.n_shared };
@@ -269,7 +270,9 @@ static void build_stream(ptx *p, const instance *in)
     ptx_max_registers(p, registers);
     stream_memory memory = stream_memory_new(p, &gate, (unsigned)most_chunks(in));
     val entries = add(p, experts_in_use(p, parameter(p, "list")), shared), all = nctaid_x(p);
-    val blocks = named(p, "blocks of an entry", max(p, div(p, all, max(p, entries, 1)), 1));
+    /* One row uses all experts that it may: what depends on that need not wait for the list. */
+    val likely = in->shape.m == 1 ? imm(U32, experts_listed(in) + shared) : max(p, entries, 1);
+    val blocks = named(p, "blocks of an entry", max(p, div(p, all, likely), 1));
     share of_one = { blocks, rem(p, ctaid_x(p), blocks) };
     PTX_FOR (p, entry, div(p, ctaid_x(p), blocks), entries, div(p, all, blocks)) {
         if (shared)

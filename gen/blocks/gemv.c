@@ -150,9 +150,15 @@ static val chosen_word(ptx *p, const gemv_chosen *c, val number)
     return ld_const(p, U32, mad_wide(p, there, 4, c->words), 0);
 }
 
+/* The only row there is takes no word. */
+static val chosen_row(ptx *p, const gemv_chosen *c, val word)
+{
+    return c->rows == 1 ? imm(U32, 0) : div(p, word, c->slots);
+}
+
 val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t k)
 {
-    val row = g->chosen ? div(p, chosen_word(p, g->chosen, number), g->chosen->slots)
+    val row = g->chosen ? chosen_row(p, g->chosen, chosen_word(p, g->chosen, number))
                         : gemv_vector_row(p, g, number);
     if (g->m.kind)
         row = min(p, row, sub(p, g->m, 1));
@@ -167,7 +173,7 @@ val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)
         val word = chosen_word(p, c, number);
         values = mul_wide(p, word, c->slot_values);
         if (c->values_beside)
-            values = mad_wide(p, div(p, word, c->slots), c->values_beside, values);
+            values = mad_wide(p, chosen_row(p, c, word), c->values_beside, values);
         *stored = lt(p, number, c->count);
     } else {
         val row = gemv_vector_row(p, g, number);
