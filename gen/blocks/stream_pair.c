@@ -8,11 +8,15 @@ static bool alike(const instance *in, unsigned from)
     return in->weights_of[from] == in->weights_of[from + 1];
 }
 
+/* Two streams of one vector need more registers than one. */
+enum { OF_TWO_STREAMS = 128 };
+
 unsigned stream_pair_registers(const instance *in, unsigned from)
 {
     instance gate = instance_matrix(in, from), up = instance_matrix(in, from + 1);
     unsigned of_gate = stream_registers(&gate), of_up = stream_registers(&up);
-    return of_gate > of_up ? of_gate : of_up;
+    unsigned most = of_gate > of_up ? of_gate : of_up;
+    return alike(in, from) || most > OF_TWO_STREAMS ? most : OF_TWO_STREAMS;
 }
 
 int64_t stream_pair_staged_bytes(const instance *in, unsigned from)
