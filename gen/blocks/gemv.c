@@ -143,10 +143,15 @@ val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row)
     return g->m.kind ? lt(p, vector_row, g->m) : imm(PRED, 1);
 }
 
+/* There is a first vector. */
+static bool is_first(val number)
+{
+    return number.kind == VAL_IMM && !number.bits;
+}
+
 static val chosen_word(ptx *p, const gemv_chosen *c, val number)
 {
-    bool first = number.kind == VAL_IMM && !number.bits;
-    val there = first ? number : min(p, number, sub(p, c->count, 1));
+    val there = is_first(number) ? number : min(p, number, sub(p, c->count, 1));
     return ld_const(p, U32, mad_wide(p, there, 4, c->words), 0);
 }
 
@@ -174,7 +179,7 @@ val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)
         values = mul_wide(p, word, c->slot_values);
         if (c->values_beside)
             values = mad_wide(p, chosen_row(p, c, word), c->values_beside, values);
-        *stored = lt(p, number, c->count);
+        *stored = is_first(number) ? imm(PRED, 1) : lt(p, number, c->count);
     } else {
         val row = gemv_vector_row(p, g, number);
         values = mul_wide(p, row, g->stride.kind ? g->stride : g->n);
