@@ -163,19 +163,23 @@ static int64_t staged_rows(const instance *in)
     return rows;
 }
 
-/* The blocks that take an entry of the list together, and which of them this one is. */
+/* The warps that take an entry of the list together, and which of them this one is. */
 typedef struct share {
-    val blocks, block;
+    val warps, warp;
 } share;
 
-static void stream_rows(ptx *p, const matrices *m, val bias, const stream_memory *memory,
+/* Of an expert of that id; without a kind: of the shared one. */
+static void stream_rows(ptx *p, const matrices *m, val id, const stream_memory *memory,
                         const share *of)
 {
+    const instance *in = &m->of[0];
     stream_pair pair = { .matrices = { m->of[0], m->of[1] }, .g = { m->g[0], m->g[1] } };
-    pair.bias = bias;
+    if (id.kind)
+        pair.before = expert_first_row(p, in, id);
+    if (id.kind && in->options.bias)
+        pair.bias = first_bias(p, in, id);
     phase(p, "stage x");
-    stream_pair_multiply(p, &pair, memory, stream_warp(p, of->block),
-                         mul(p, of->blocks, ptx_block(p) / 32));
+    stream_pair_multiply(p, &pair, memory, of->warp, of->warps);
     barrier(p); /* behind the last use of what is staged */
 }
 
@@ -187,18 +191,19 @@ static void stream_expert(ptx *p, const instance *in, const expert_entry *e, uns
         PTX_IF (p, le(p, e->count, fewer(vectors)))
             stream_expert(p, in, e, fewer(vectors), memory, of);
     PTX_IF (p, vectors > 1 ? gt(p, e->count, fewer(vectors)) : imm(PRED, 1)) {
-        const gemv_chosen rows = rows_of(in, e);
+        gemv_chosen rows = rows_of(in, e);
+        if (vectors == 1)
+            rows.first = expert_choice(p, e, imm(U32, 0));
         matrices m = matrices_of(p, in, OF_EXPERTS, vectors);
-        move_to_expert(p, in, &m, e->id);
         m.g[0].chosen = m.g[1].chosen = &rows;
-        stream_rows(p, &m, in->options.bias ? first_bias(p, in, e->id) : (val){ 0 }, memory, of);
+        stream_rows(p, &m, e->id, memory, of);
     }
 }
 
 static void stream_entry(ptx *p, const instance *in, val number, const stream_memory *memory,
                          const share *of)
 {
-    unsigned at_once = (unsigned)staged_rows(in), threads = ptx_block(p);
+    unsigned at_once = (unsigned)staged_rows(in);
     expert_entry e = expert_entry_at(p, in, parameter(p, "list"), number);
     PTX_IF (p, expert_exists(p, in, e.id)) {
         if (at_once == in->shape.m)
@@ -212,8 +217,7 @@ static void stream_entry(ptx *p, const instance *in, val number, const stream_me
             }
     }
     PTX_ELSE (p)
-        store_nans(p, in, &e, mad(p, of->block, imm(U32, threads), tid_x(p)),
-                   mul(p, of->blocks, threads));
+        store_nans(p, in, &e, mad(p, of->warp, 32, lane_id(p)), mul(p, of->warps, 32));
 }
 
 static void stream_shared(ptx *p, const instance *in, const stream_memory *memory, const share *of)
@@ -258,30 +262,59 @@ static int64_t most_chunks(const instance *in)
     return most_of(in, stream_chunks);
 }
 
+/* Whether a lane waits for so many bytes at once that one block keeps an SM's memory busy. */
+static bool has_large_steps(const instance *one)
+{
+    enum { WARP = 32, ENOUGH = 96 };
+    format weights = instance_weights(one);
+    return PAIR * format_bytes(weights, (uint64_t)stream_step_values(weights)) / WARP >= ENOUGH;
+}
+
+/* What stays through the loop over experts is too much for steps that are large, as Q6_K's, where
+ * two blocks share an SM. */
+static unsigned registers_of(const instance *in)
+{
+    enum { OF_LARGE_STEPS = 128 };
+    unsigned registers = 0;
+    for (unsigned first = OF_EXPERTS; first <= (in->shape.n_shared ? SHARED : OF_EXPERTS);
+         first += PAIR) {
+        instance gate = instance_matrix(in, first);
+        unsigned needed = stream_pair_registers(in, first);
+        if (has_large_steps(&gate) && needed < OF_LARGE_STEPS)
+            needed = OF_LARGE_STEPS;
+        registers = needed > registers ? needed : registers;
+    }
+    return registers;
+}
+
 /* The shared expert is ahead of the others, since it may take longest. */
 static void build_stream(ptx *p, const instance *in)
 {
     unsigned shared = (unsigned)shared_entries(in);
     instance some = *in, gate = instance_matrix(in, OF_EXPERTS);
     some.shape.m = gate.shape.m = staged_rows(in);
-    unsigned registers = stream_pair_registers(&some, OF_EXPERTS);
-    if (shared && stream_pair_registers(&some, SHARED) > registers)
-        registers = stream_pair_registers(&some, SHARED);
-    ptx_max_registers(p, registers);
+    ptx_max_registers(p, registers_of(&some));
     stream_memory memory = stream_memory_new(p, &gate, (unsigned)most_chunks(in));
-    val entries = add(p, experts_in_use(p, parameter(p, "list")), shared), all = nctaid_x(p);
-    /* One row uses all experts that it may: what depends on that need not wait for the list. */
-    val likely = in->shape.m == 1 ? imm(U32, experts_listed(in) + shared) : max(p, entries, 1);
-    val blocks = named(p, "blocks of an entry", max(p, div(p, all, likely), 1));
-    share of_one = { blocks, rem(p, ctaid_x(p), blocks) };
-    PTX_FOR (p, entry, div(p, ctaid_x(p), blocks), entries, div(p, all, blocks)) {
+    val list = parameter(p, "list"), all = nctaid_x(p);
+    /* One row uses all experts that it may: who takes what of them need not wait for the list. */
+    bool known = in->shape.m == 1;
+    val entries =
+        known ? imm(U32, experts_listed(in) + shared) : add(p, experts_in_use(p, list), shared);
+    val blocks = named(p, "blocks of an entry", max(p, div(p, all, max(p, entries, 1)), 1));
+    share of_one = { mul(p, blocks, ptx_block(p) / 32),
+                     stream_warp(p, rem(p, ctaid_x(p), blocks)) };
+    /* With more blocks than entries there is one turn: any step that is not less would do. */
+    PTX_FOR (p, entry, div(p, ctaid_x(p), blocks), entries, all) {
+        val number = shared ? sub(p, entry, shared) : entry; /* of the list's */
         if (shared)
             PTX_IF (p, lt(p, entry, shared)) {
-                share of_all = { mul(p, blocks, shared), mad(p, entry, blocks, of_one.block) };
+                share of_all = { mul(p, of_one.warps, shared),
+                                 mad(p, entry, of_one.warps, of_one.warp) };
                 stream_shared(p, in, &memory, &of_all);
             }
         PTX_IF (p, shared ? ge(p, entry, shared) : imm(PRED, 1))
-            stream_entry(p, in, shared ? sub(p, entry, shared) : entry, &memory, &of_one);
+            PTX_IF (p, known ? lt(p, number, experts_in_use(p, list)) : imm(PRED, 1))
+                stream_entry(p, in, number, &memory, &of_one);
     }
 }
 

@@ -63,8 +63,13 @@ val expert_exists(ptx *p, const instance *in, val id)
     return lt(p, id, (unsigned)in->shape.experts);
 }
 
+val expert_first_row(ptx *p, const instance *in, val id)
+{
+    return mul(p, id, (unsigned)in->shape.plane_rows);
+}
+
 val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes)
 {
-    val row = mul(p, id, (unsigned)in->shape.plane_rows);
+    val row = expert_first_row(p, in, id);
     return named(p, "the expert's matrix", mad_wide(p, row, row_bytes, tensor));
 }

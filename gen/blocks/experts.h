@@ -63,8 +63,9 @@ val expert_choice(ptx *p, const expert_entry *e, val number);
 val expert_row(ptx *p, const instance *in, val word);
 
 /* Whether there is an expert of that id, and where its matrix starts in a tensor, whose rows have
- * so many bytes. */
+ * so many bytes: by rows, and as an address. */
 val expert_exists(ptx *p, const instance *in, val id);
+val expert_first_row(ptx *p, const instance *in, val id);
 val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes);
 
 #endif

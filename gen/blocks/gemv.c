@@ -151,6 +151,8 @@ static bool is_first(val number)
 
 static val chosen_word(ptx *p, const gemv_chosen *c, val number)
 {
+    if (is_first(number) && c->first.kind)
+        return c->first;
     val there = is_first(number) ? number : min(p, number, sub(p, c->count, 1));
     return ld_const(p, U32, mad_wide(p, there, 4, c->words), 0);
 }

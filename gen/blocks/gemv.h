@@ -17,8 +17,9 @@ val dim_m(ptx *p, const instance *in);
 /* Vectors that a list chooses of X's rows: word v of it is row * slots + slot, where the row has a
  * result of so many slots. Vectors from count on stand for the last one, and store nothing. */
 typedef struct gemv_chosen {
-    val words, count;                    /* their address, and how many there are */
-    unsigned rows, slots;                /* that there are, and of each */
+    val words, count;     /* their address, and how many there are */
+    val first;            /* the first of them; without a kind: loaded where it is needed */
+    unsigned rows, slots; /* that there are, and of each */
     unsigned slot_values, values_beside; /* of a slot, and of a row of Y beside its slots */
 } gemv_chosen;
 

@@ -41,8 +41,9 @@ void stream_pair_multiply(ptx *p, const stream_pair *of, const stream_memory *me
     }
     PTX_FOR (p, row, first, g.n, stride) {
         place addresses[STREAM_PAIR][STREAM_ROWS];
+        val of_tensor = of->before.kind ? add(p, row, of->before) : row;
         for (unsigned i = 0; i < STREAM_PAIR; i++)
-            addresses[i / rows][i % rows] = (place){ gemv_row(p, &of->g[i], row), 0 };
+            addresses[i / rows][i % rows] = (place){ gemv_row(p, &of->g[i], of_tensor), 0 };
         for (unsigned i = 0; i < streams; i++)
             stream_add(p, &s[i], addresses[i]);
         phase(p, "reduce, activate and store");

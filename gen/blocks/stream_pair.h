@@ -9,7 +9,7 @@ enum { STREAM_PAIR = 2 };
 typedef struct stream_pair {
     instance matrices[STREAM_PAIR]; /* each alone: see instance_matrix */
     gemv_operands g[STREAM_PAIR];   /* the first one's x and y */
-    val bias;                       /* of the first row, in bg and bu; without a kind: 0 */
+    val before, bias; /* rows ahead of them in their tensors, and in bg and bu; without a kind: 0 */
 } stream_pair;
 
 /* Stages x, by all threads of the block, and stores activation(gate) * up of the rows from first
