@@ -180,7 +180,6 @@ static void stream_rows(ptx *p, const matrices *m, val id, const stream_memory *
         pair.bias = first_bias(p, in, id);
     phase(p, "stage x");
     stream_pair_multiply(p, &pair, memory, of->warp, of->warps);
-    barrier(p); /* behind the last use of what is staged */
 }
 
 /* An expert that at most so many rows use. */
@@ -214,6 +213,7 @@ static void stream_entry(ptx *p, const instance *in, val number, const stream_me
                 some.choices = mad_wide(p, first, 4, e.choices);
                 some.count = min(p, sub(p, e.count, first), at_once);
                 stream_expert(p, in, &some, at_once, memory, of);
+                barrier(p); /* behind the last use of what is staged */
             }
     }
     PTX_ELSE (p)
@@ -233,6 +233,7 @@ static void stream_shared(ptx *p, const instance *in, const stream_memory *memor
                 m.g[i].first = first;
             }
             stream_rows(p, &m, (val){ 0 }, memory, of);
+            barrier(p); /* behind the last use of what is staged */
         }
 }
 
@@ -262,60 +263,47 @@ static int64_t most_chunks(const instance *in)
     return most_of(in, stream_chunks);
 }
 
-/* Whether a lane waits for so many bytes at once that one block keeps an SM's memory busy. */
-static bool has_large_steps(const instance *one)
+/* Of a pair of matrices. Where a lane waits for so many bytes at once that one block keeps an SM's
+ * memory busy, as with Q6_K, it may have what two would have to share. */
+static unsigned registers_of(const instance *in, unsigned first)
 {
-    enum { WARP = 32, ENOUGH = 96 };
-    format weights = instance_weights(one);
-    return PAIR * format_bytes(weights, (uint64_t)stream_step_values(weights)) / WARP >= ENOUGH;
+    enum { WARP = 32, ENOUGH = 96, OF_LARGE_STEPS = 128 };
+    instance gate = instance_matrix(in, first);
+    format weights = instance_weights(&gate);
+    uint64_t step_bytes = format_bytes(weights, (uint64_t)stream_step_values(weights));
+    unsigned registers = stream_pair_registers(in, first);
+    bool large = PAIR * step_bytes / WARP >= ENOUGH && registers < OF_LARGE_STEPS;
+    return large ? OF_LARGE_STEPS : registers;
 }
 
-/* What stays through the loop over experts is too much for steps that are large, as Q6_K's, where
- * two blocks share an SM. */
-static unsigned registers_of(const instance *in)
-{
-    enum { OF_LARGE_STEPS = 128 };
-    unsigned registers = 0;
-    for (unsigned first = OF_EXPERTS; first <= (in->shape.n_shared ? SHARED : OF_EXPERTS);
-         first += PAIR) {
-        instance gate = instance_matrix(in, first);
-        unsigned needed = stream_pair_registers(in, first);
-        if (has_large_steps(&gate) && needed < OF_LARGE_STEPS)
-            needed = OF_LARGE_STEPS;
-        registers = needed > registers ? needed : registers;
-    }
-    return registers;
-}
-
-/* The shared expert is ahead of the others, since it may take longest. */
+/* The shared expert is ahead of the others, since it may take longest. The launch has a block for
+ * every entry at least. */
 static void build_stream(ptx *p, const instance *in)
 {
     unsigned shared = (unsigned)shared_entries(in);
     instance some = *in, gate = instance_matrix(in, OF_EXPERTS);
     some.shape.m = gate.shape.m = staged_rows(in);
-    ptx_max_registers(p, registers_of(&some));
+    unsigned of_experts = registers_of(&some, OF_EXPERTS);
+    unsigned of_shared = shared ? registers_of(&some, SHARED) : 0;
+    ptx_max_registers(p, of_shared > of_experts ? of_shared : of_experts);
     stream_memory memory = stream_memory_new(p, &gate, (unsigned)most_chunks(in));
-    val list = parameter(p, "list"), all = nctaid_x(p);
+    val list = parameter(p, "list");
     /* One row uses all experts that it may: who takes what of them need not wait for the list. */
     bool known = in->shape.m == 1;
-    val entries =
-        known ? imm(U32, experts_listed(in) + shared) : add(p, experts_in_use(p, list), shared);
-    val blocks = named(p, "blocks of an entry", max(p, div(p, all, max(p, entries, 1)), 1));
-    share of_one = { mul(p, blocks, ptx_block(p) / 32),
-                     stream_warp(p, rem(p, ctaid_x(p), blocks)) };
-    /* With more blocks than entries there is one turn: any step that is not less would do. */
-    PTX_FOR (p, entry, div(p, ctaid_x(p), blocks), entries, all) {
-        val number = shared ? sub(p, entry, shared) : entry; /* of the list's */
-        if (shared)
-            PTX_IF (p, lt(p, entry, shared)) {
-                share of_all = { mul(p, of_one.warps, shared),
-                                 mad(p, entry, of_one.warps, of_one.warp) };
-                stream_shared(p, in, &memory, &of_all);
-            }
-        PTX_IF (p, shared ? ge(p, entry, shared) : imm(PRED, 1))
-            PTX_IF (p, known ? lt(p, number, experts_in_use(p, list)) : imm(PRED, 1))
-                stream_entry(p, in, number, &memory, &of_one);
-    }
+    val entries = known ? imm(U32, experts_listed(in) + shared)
+                        : max(p, add(p, experts_in_use(p, list), shared), 1);
+    val blocks = named(p, "blocks of an entry", max(p, div(p, nctaid_x(p), entries), 1));
+    val entry = named(p, "entry", div(p, ctaid_x(p), blocks));
+    share of = { mul(p, blocks, ptx_block(p) / 32), stream_warp(p, rem(p, ctaid_x(p), blocks)) };
+    val number = shared ? sub(p, entry, shared) : entry; /* of the list's */
+    if (shared)
+        PTX_IF (p, lt(p, entry, shared)) {
+            share of_all = { mul(p, of.warps, shared), mad(p, entry, of.warps, of.warp) };
+            stream_shared(p, in, &memory, &of_all);
+        }
+    PTX_IF (p, shared ? ge(p, entry, shared) : imm(PRED, 1))
+        PTX_IF (p, lt(p, number, experts_in_use(p, list)))
+            stream_entry(p, in, number, &memory, &of);
 }
 
 static const derived_size sizes[] = {
