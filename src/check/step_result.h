@@ -12,8 +12,9 @@ typedef struct step_result {
     size_t positions;          /* of tokens that were fed */
     double worst;              /* largest error of a logit, as a part of its bound */
     double worst_hidden;       /* the same of hidden states and caches */
-    uint64_t instructions;     /* thread-instructions */
-    const char *message;       /* when not right: the layer, what is wrong there, and by how much */
+    double read;           /* how often a step reads the layers' weights that it needs, at most */
+    uint64_t instructions; /* thread-instructions */
+    const char *message;   /* when not right: the layer, what is wrong there, and by how much */
 } step_result;
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/os.h"
 #include "check/step_judge.h"
+#include "check/step_traffic.h"
 #include "check/step_router.h"
 #include "family/plan_make.h"
 
@@ -25,15 +26,19 @@ enum {
 static bool run_launches(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e)
 {
+    step_traffic traffic = step_traffic_new(t);
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         bool last = i + 1 == step->launch_count || l[1].layer != l->layer;
         if (!step_launch(t, l, r))
             return false;
-        if (last && l->layer < t->v->plan->decoder->layers &&
-            !step_judge_layer(t, step, r, e, l->layer))
+        if (!last || l->layer >= t->v->plan->decoder->layers)
+            continue;
+        if (!step_judge_layer(t, step, r, e, l->layer))
             return false;
+        step_traffic_add(&traffic, t, step, l->layer);
     }
+    t->result.read = fmax(t->result.read, (double)traffic.read / (double)traffic.needed);
     return step_judge_logits(t, step, r, e) && (t->in_part || step_judge_state(t, step, r));
 }
 
@@ -364,6 +369,7 @@ static void add_result(step_result *all, const step_trial *t, arena *a)
     all->right = all->right && t->right;
     all->positions += t->result.positions;
     all->worst = fmax(all->worst, t->result.worst);
+    all->read = fmax(all->read, t->result.read);
     all->worst_hidden = fmax(all->worst_hidden, t->result.worst_hidden);
     all->instructions += t->result.instructions;
     if (!t->right && !all->message)

@@ -34,7 +34,7 @@ typedef void access_lanes(warp *w, const op *o, ptx_space space, const addresses
 void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each);
 
 /* Adds an access to the launch's statistics, where somebody wants them. */
-void access_count(const warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
+void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
                   access_kind kind);
 
 /* False and a fault where the address is not a multiple of size. */

@@ -72,6 +72,7 @@ static void start_warp(machine *m, warp *w)
 {
     const entry *e = m->entry;
     unsigned first = w->index * WARP_LANES, count = m->threads - first;
+    memset(w->recent, 0, sizeof w->recent);
     w->present = count >= WARP_LANES ? ALL_LANES : (UINT32_C(1) << count) - 1;
     w->alive = w->present;
     w->carry = 0;

@@ -164,8 +164,8 @@ bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size);
 bool emu_written(const emu_memory *m, uint64_t address, size_t size);
 void emu_clear_written(emu_memory *m, uint64_t address);
 
-/* Bytes of an allocation that launches with stats have loaded so far: of each load of a warp those
- * that any lane asked for, once. What several warps load counts for each. */
+/* Bytes of an allocation's 32-byte sectors that launches with stats have loaded so far. What a warp
+ * loads again a little later counts once; what several warps load counts for each. */
 uint64_t emu_loaded(const emu_memory *m, uint64_t address);
 
 /* The first offset from one on near which something may have been written so: all that lies between

@@ -16,6 +16,8 @@ typedef struct frame {
     lane_mask mask;
 } frame;
 
+enum { SECTOR_BYTES = 32, RECENT_SECTORS = 256 };
+
 /* A cp.async that its thread has not waited for. */
 typedef struct async_copy {
     struct async_copy *next;
@@ -44,8 +46,9 @@ struct warp {
     const op *waits;  /* the instruction it waits at */
     frame *frames;
     uint32_t depth;
-    async_copy *copies;          /* the oldest first */
-    uint32_t groups[WARP_LANES]; /* that each lane has committed */
+    async_copy *copies;              /* the oldest first */
+    uint32_t groups[WARP_LANES];     /* that each lane has committed */
+    uint64_t recent[RECENT_SECTORS]; /* of global memory that it has loaded, plus 1 */
 };
 
 typedef struct barrier {

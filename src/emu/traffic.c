@@ -1,46 +1,35 @@
 /* What a warp's access to memory costs: sectors of global memory and passes over shared banks. */
 #include "emu/access.h"
 
-enum { SECTOR_BYTES = 32, BANKS = 32, BANK_BYTES = 4 };
+enum { BANKS = 32, BANK_BYTES = 4 };
 
-/* Lanes whose address no lane ahead of them has, counted where the first of them is. */
-static void count_loaded(const warp *w, const addresses *a, unsigned size, lane_mask mask)
+/* Sectors of a load, and of the allocation those that the warp has not loaded lately: what it asks
+ * for again while its lines are near does not leave the SM. */
+static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_mask mask)
 {
-    uint64_t highest = 0; /* plus 1 */
-    unsigned distinct = 0;
+    uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
+    unsigned count = 0, fresh = 0;
     allocation *of = NULL;
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
-        bool is_new = true;
-        for (int k = 0; k < i && is_new && a->at[i] < highest; k++)
-            is_new = !(mask >> k & 1) || a->at[k] != a->at[i];
-        of = of ? of : memory_find(w->machine->memory, a->at[i]);
-        distinct += is_new;
-        highest = a->at[i] < highest ? highest : a->at[i] + 1;
-    }
-    if (of)
-        of->loaded += (uint64_t)size * distinct;
-}
-
-static unsigned count_sectors(const addresses *a, unsigned size, lane_mask mask)
-{
-    uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
-    unsigned count = 0;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
         uint64_t last = (a->at[i] + size - 1) / SECTOR_BYTES;
+        of = of ? of : memory_find(w->machine->memory, a->at[i]);
         for (uint64_t sector = a->at[i] / SECTOR_BYTES; sector <= last; sector++) {
             unsigned known = sector < highest ? count : 0;
             while (known && seen[known - 1] != sector)
                 known--;
             if (known)
                 continue;
+            uint64_t *recent = &w->recent[sector % RECENT_SECTORS];
+            fresh += *recent != sector + 1;
+            *recent = sector + 1;
             seen[count++] = sector;
             highest = sector < highest ? highest : sector + 1;
         }
     }
+    if (of)
+        of->loaded += (uint64_t)fresh * SECTOR_BYTES;
     return count;
 }
 
@@ -69,7 +58,7 @@ static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mas
     return conflicts;
 }
 
-void access_count(const warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
+void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
                   access_kind kind)
 {
     emu_stats *stats = w->machine->stats;
@@ -79,9 +68,8 @@ void access_count(const warp *w, const op *o, ptx_space space, const addresses *
     if (space == SPACE_SHARED) {
         stats->shared_bank_conflicts += count_conflicts(a, size, mask);
     } else if (space != SPACE_LOCAL && kind == ACCESS_LOAD) {
-        count_loaded(w, a, size, mask);
         stats->global_load_bytes += size * count_lanes(mask);
-        stats->global_load_sectors += count_sectors(a, size, mask);
+        stats->global_load_sectors += count_sectors(w, a, size, mask);
     } else if (space != SPACE_LOCAL) {
         stats->global_store_bytes += size * count_lanes(mask);
     }
