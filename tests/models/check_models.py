@@ -4,8 +4,9 @@
     check_models.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS NAME [CASE ...]
 
 MODELS has NAME.gguf with logits in double (see its README). CASES: f32, f16, bf16, q8_0 (the cache's
-type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named. Exits with 77
-(skipped) where MODELS is not there.
+type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named. ring: of a
+model with a window, caches that are rings give the bits of whole ones, with each type of cache. Exits
+with 77 (skipped) where MODELS is not there.
 
 For each case the largest difference of a logit and the root of the mean square are printed beside
 their bounds; logits of tokens fed one by one and eight by eight have to be the same to the bit.
@@ -49,7 +50,7 @@ def numbers(path, kind):
 class Model:
     """One model, generated for one case: a folder with its header and program."""
 
-    def __init__(self, tools, name, case, context, m=None):
+    def __init__(self, tools, name, case, context, m=None, lines=""):
         self.tools, self.name = tools, name
         self.folder = tempfile.TemporaryDirectory(prefix="ptxgen_model_")
         self.gguf = os.path.join(tools.models, name + ".gguf")
@@ -58,7 +59,7 @@ class Model:
         spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if case == "q8" else case), spec)
         if m:
             spec = re.sub(r"(?m)^(m *=).*", r"\1 %d" % m, spec)
-        spec += "logits = all\nprecision = %s\n" % ("q8" if case == "q8" else "f32")
+        spec += lines + "logits = all\nprecision = %s\n" % ("q8" if case == "q8" else "f32")
         self.spec = self.path("model.ini")
         with open(self.spec, "w") as file:
             file.write(spec)
@@ -149,6 +150,21 @@ def check(tools, name, case):
                     greedy == expected_greedy and greedy_of_eight == expected_greedy[:4])
 
 
+def check_rings(tools, name):
+    """A text four times as long as the window and more, one token a step and eight."""
+    with open(os.path.join(tools.models, name + ".json")) as file:
+        facts = json.load(file)
+    context = 64
+    text = (facts["tokens"] * 2)[:context]
+    for kv in ("f32",) + KV_CASES:
+        whole = Model(tools, name, kv, context, lines="window_cache = full\n")
+        rings = Model(tools, name, kv, context, lines="window_cache = ring\n")
+        for most in (1, 8):
+            same = whole.logits(text, most)[0] == rings.logits(text, most)[0]
+            tools.judge("%s %s: %d tokens, %d a step, rings give the bits of whole caches" %
+                        (name, kv, context, most), same)
+
+
 def main():
     tools = Tools(*sys.argv[1:5])
     name, cases = sys.argv[5], sys.argv[6:] or list(BOUNDS) + ["q8"]
@@ -156,7 +172,10 @@ def main():
         print("no %s.gguf in %s: skipped" % (name, tools.models))
         sys.exit(77)
     for case in cases:
-        check(tools, name, case)
+        if case == "ring":
+            check_rings(tools, name)
+        else:
+            check(tools, name, case)
     sys.exit(tools.failed)
 
 
