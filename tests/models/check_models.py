@@ -4,9 +4,9 @@
     check_models.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS NAME [CASE ...]
 
 MODELS has NAME.gguf with logits in double (see its README). CASES: f32, f16, bf16, q8_0 (the cache's
-type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named. ring: of a
-model with a window, caches that are rings give the bits of whole ones, with each type of cache. Exits
-with 77 (skipped) where MODELS is not there.
+type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named. ring,
+ring_f16, ...: of a model with a window, caches that are rings give the bits of whole ones, with each type
+of cache or with one. Exits with 77 (skipped) where MODELS is not there.
 
 For each case the largest difference of a logit and the root of the mean square are printed beside
 their bounds; logits of tokens fed one by one and eight by eight have to be the same to the bit.
@@ -150,13 +150,13 @@ def check(tools, name, case):
                     greedy == expected_greedy and greedy_of_eight == expected_greedy[:4])
 
 
-def check_rings(tools, name):
+def check_rings(tools, name, types):
     """A text four times as long as the window and more, one token a step and eight."""
     with open(os.path.join(tools.models, name + ".json")) as file:
         facts = json.load(file)
     context = 64
     text = (facts["tokens"] * 2)[:context]
-    for kv in ("f32",) + KV_CASES:
+    for kv in types:
         whole = Model(tools, name, kv, context, lines="window_cache = full\n")
         rings = Model(tools, name, kv, context, lines="window_cache = ring\n")
         for most in (1, 8):
@@ -172,8 +172,8 @@ def main():
         print("no %s.gguf in %s: skipped" % (name, tools.models))
         sys.exit(77)
     for case in cases:
-        if case == "ring":
-            check_rings(tools, name)
+        if case.startswith("ring"):
+            check_rings(tools, name, [case[5:]] if case[5:] else ("f32",) + KV_CASES)
         else:
             check(tools, name, case)
     sys.exit(tools.failed)
