@@ -758,17 +758,17 @@ static const char *check(const instance *in, arena *a, const char **blamed)
         .name = "scale", .summary = "of the sum", .field = KEY_FIELD(options.scale), \
         .tag = "scale", .real = &product_scale_range                                 \
     }
-#define PARAMS_OF_EXPERT_DOWN                                                                   \
-    OUT(F32, y, "m*n", 4), WEIGHTS(w, "experts*n*k"),                                           \
-        { .name = "ws",                                                                         \
-          .kind = PARAM_IN,                                                                     \
-          .weights = true,                                                                      \
-          .matrix = SHARED + 1,                                                                 \
-          .values = "n*n_shared",                                                               \
-          .align = 16,                                                                          \
-          .only_with = KEY_FIELD(shape.n_shared) },                                             \
-        IN(F32, x, "m*(experts_used*k+n_shared)", 16), IN_WHERE(bias, F32, bd, "experts*n", 4), \
-        IN_WHERE(residual, F32, residual, "m*n", 4),                                            \
+#define PARAMS_OF_EXPERT_DOWN                                            \
+    OUT(F32, y, "m*n", 4), EXPERTS_WEIGHTS(w, 0, "experts*n*k"),         \
+        { .name = "ws",                                                  \
+          .kind = PARAM_IN,                                              \
+          .weights = true,                                               \
+          .matrix = SHARED + 1,                                          \
+          .values = "n*n_shared",                                        \
+          .align = 16,                                                   \
+          .only_with = KEY_FIELD(shape.n_shared) },                      \
+        IN(F32, x, "m*(experts_used*k+n_shared)", 16), EXPERTS_BIAS(bd), \
+        IN_WHERE(residual, F32, residual, "m*n", 4),                     \
         IN(F32, weights, "m*(experts_used+min(1, n_shared))", 4), EXPERTS_LIST
 
 const family exact_expert_down = {

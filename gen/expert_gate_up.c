@@ -341,12 +341,11 @@ static const derived_size exact_sizes[] = {
         KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED, \
         KEY_N_SHARED("rows of Wsg and Wsu, which all rows use"), KEY_PLANE_ROWS, KEY_M(1)
 #define KEYS_AROUND KEY_OPTION(bias, "vectors [experts,n] added to both"), KEY_ACTIVATION, KEYS_NORM
-#define PARAMS_OF_FAMILY                                                                     \
-    OUT(F32, y, "m*(experts_used*n+n_shared)", 4), WEIGHTS_OF(g, 0, EXPERTS_VALUES("k")),    \
-        WEIGHTS_OF(u, 1, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \
-        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),                          \
-        IN_WHERE(bias, F32, bg, "experts*n", 4), IN_WHERE(bias, F32, bu, "experts*n", 4),    \
-        EXPERTS_LIST
+#define PARAMS_OF_FAMILY                                                                           \
+    OUT(F32, y, "m*(experts_used*n+n_shared)", 4), EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),    \
+        EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \
+        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), EXPERTS_BIAS(bg),              \
+        EXPERTS_BIAS(bu), EXPERTS_LIST
 
 const family exact_expert_gate_up = {
     .name = "exact_expert_gate_up",

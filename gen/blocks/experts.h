@@ -42,7 +42,19 @@
  * words. */
 #define EXPERTS_LISTED       "min(experts,m*experts_used)"
 #define EXPERTS_VALUES(rows) "((experts-1)*plane_rows+n)*" rows
-#define EXPERTS_LIST         IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
+/* What each expert has of its own, matrix number (0: of the weights' format) and vector: a launch
+ * takes that of the experts in use. */
+#define EXPERTS_WEIGHTS(id, number, count)                                                   \
+    {                                                                                        \
+        .name = #id, .kind = PARAM_IN, .weights = true, .matrix = (number), .values = count, \
+        .align = 16, .touched = "n*k", .by_expert = true                                     \
+    }
+#define EXPERTS_BIAS(id)                                                                        \
+    {                                                                                           \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .values = "experts*n", .align = 4, \
+        .only_with = KEY_FIELD(options.bias), .touched = "n", .by_expert = true                 \
+    }
+#define EXPERTS_LIST IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
 int64_t experts_listed(const instance *in);
 
 /* Refuses more experts a row than there are, planes that are shorter than their matrix, and more

@@ -146,12 +146,6 @@ static double value_bytes(format f)
     return (double)formats[f].block_bytes / formats[f].block_values;
 }
 
-/* Whether the kernel reads of its tensors the experts that rows use alone. */
-static bool chooses_experts(const instance *in)
-{
-    return in->family->op == OP_EXPERT_GATE_UP || in->family->op == OP_EXPERT_DOWN;
-}
-
 /* Experts that rows use between them, where each chooses its own with equal chances. */
 static double experts_touched(const problem_shape *s)
 {
@@ -162,17 +156,14 @@ static double experts_touched(const problem_shape *s)
 double cost_touched(const instance *in, const param *p)
 {
     const problem_shape *s = &in->shape;
-    if (chooses_experts(in) && p->weights && strstr(p->values, "experts"))
-        return experts_touched(s) * (double)s->n * (double)s->k;
     double values = (double)formula_value(p->values, in, NULL);
-    if (p->updated)
-        return (double)s->m * (double)formula_value(p->touched, in, NULL);
+    if (p->touched)
+        return (double)formula_value(p->touched, in, NULL) *
+               (p->by_expert ? experts_touched(s) : (double)s->m);
     if (p->target_values && p->kind == PARAM_OUT)
         return (double)(s->m * problem_cache_heads(s) * problem_cache_values(s));
     if (p->target_values)
         return values * (double)formula_value(p->target_values, in, NULL);
-    if (in->family->op == OP_EMBED_ROWS && p->weights)
-        return (double)(s->m * s->k);
     return values;
 }
 

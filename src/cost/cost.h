@@ -57,7 +57,8 @@ typedef struct cost_work {
 cost_work cost_work_of(arena *a, const instance *in);
 
 /* Values of a parameter that a launch reads or writes: all, but of an embedding the rows of m
- * tokens, and of caches that it writes m positions. */
+ * tokens, of experts those that m rows use between them (each its own, with equal chances), and of
+ * caches that it writes m positions. */
 double cost_touched(const instance *in, const param *p);
 
 /* A GPU as the model sees it. */

@@ -29,7 +29,7 @@ const char *cost_kind(arena *a, const instance *in)
     strbuf_put(&kind, in->family->name);
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t value = instance_value(in, k);
-        if (k->choices != weights_choices || value < 0 || said >> value & 1)
+        if (k->choices != weights_choices || !key_matters(in, k) || value < 0 || said >> value & 1)
             continue;
         said |= UINT64_C(1) << value;
         strbuf_format(&kind, " %s", k->choices[value].word);
@@ -73,6 +73,8 @@ launch_cost cost_of_launch(arena *a, const instance *planned, int64_t positions,
         positions = in.options.window;
     if (in.shape.max_seq_len > positions)
         in.shape.max_seq_len = positions;
+    if (in.options.ring > positions)
+        in.options.ring = positions;
     launch_cost cost = { .bytes = touched_bytes(a, &in), .bound = "" };
     cost.seconds = cost_of_bytes(cost.bytes, gpu);
     if (!cost_find(&in, gpu->target->sm, &figures))

@@ -228,8 +228,9 @@ typedef struct param {
     bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
                           two zeros; max is the largest score s in units of log 2 */
     const char *values;  /* pointers: formula of the number of values, "n*k" */
-    const char *touched; /* of what is updated: of those that are read and of those that are written
-                            for a row, together */
+    const char *touched; /* of what a launch takes in part: values that are read for a row, and of
+                            what is updated those that are written as well; NULL: all are, */
+    bool by_expert;      /* or for an expert that rows use, however many rows */
     const char *bytes;   /* the same in bytes, "n*k/256*144"; filled in by instance_params */
     unsigned align;      /* bytes that the kernel's loads rely on */
     const char *size;    /* numbers: the size it carries, "k", "n", "seq_len" */

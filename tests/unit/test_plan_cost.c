@@ -148,6 +148,53 @@ ARENA_TEST(attention_is_to_no_more_positions_than_a_window_has)
                 cost_of_launch(a, &whole, 512, &gpu).bytes);
 }
 
+ARENA_TEST(a_ring_has_no_more_positions_than_attention_is_to)
+{
+    instance whole = make(a)->kernels[ATTENTION], ring = whole;
+    cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
+    ring.options.window = 1024;
+    ring.options.ring = 1280;
+    assert_true(cost_of_launch(a, &ring, 4096, &gpu).bytes ==
+                cost_of_launch(a, &whole, 1024, &gpu).bytes);
+}
+
+static instance experts_kernel(arena *a, const char *name, int64_t m)
+{
+    instance in = kernel_of(a, name, WEIGHTS_Q4_K);
+    for (const key *k = in.family->keys; k->name; k++)
+        if (k->like)
+            instance_set(&in, k, instance_default(&in, k));
+    in.shape.m = m;
+    in.shape.n = in.shape.plane_rows = 256;
+    in.shape.experts = 64;
+    in.shape.experts_used = 4;
+    return in;
+}
+
+/* Of one row 4 of 64; of two each has 4, and a 16th of the second's is the first's. */
+ARENA_TEST(of_experts_those_that_rows_use_are_read)
+{
+    static const char *const names[] = { "stream_expert_gate_up", "stream_expert_down" };
+    const double plane = 256.0 * HIDDEN * 144 / 256, planes[] = { 4, 4 + 4 * 15.0 / 16 };
+    cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned m = 1; m <= 2; m++) {
+            instance in = experts_kernel(a, names[i], m);
+            double weights = planes[m - 1] * plane * (i ? 1 : 2);
+            double bytes = cost_of_launch(a, &in, 1, &gpu).bytes;
+            assert_true(bytes > weights && bytes < weights * 1.1);
+        }
+}
+
+ARENA_TEST(a_format_is_said_of_matrices_that_there_are)
+{
+    instance in = experts_kernel(a, "stream_expert_down", 1);
+    instance_set(&in, family_key(in.family, "weights_s"), WEIGHTS_Q6_K);
+    assert_string_equal(cost_kind(a, &in), "stream_expert_down q4_k");
+    in.shape.n_shared = 256;
+    assert_string_equal(cost_kind(a, &in), "stream_expert_down q4_k q6_k");
+}
+
 ARENA_TEST(memory_is_said_in_units_of_its_size)
 {
     assert_has(printed(a),
