@@ -8,53 +8,22 @@
  * chooses. A counter tells it that it is the last, and it sets the counter back to zero. (As
  * gqa_flash_decoding's blocks do. Blocks stand in the grid's z, as partners of one result.)
  *
- * To choose, a warp takes a row of x. Lane i has the experts i, 32 + i, 64 + i and so on in
- * registers: of the scores their heights (see blocks/sampling.h), which compare as the order says,
- * a NaN as the largest; 0 is none. Turn after turn the warp finds the first and takes it out, and
- * lane i keeps the one of turn i. So there are at most 32 chosen ones.
- *
- * The list is made of pairs (row, slot), a thread each: a pair whose expert no row ahead has begins
- * the expert's entry, and as many entries stand ahead of it as there are such pairs of lower
- * experts.
+ * How it chooses stands in blocks/route_choice.c, how it makes the list in blocks/route_list.c.
  */
-#include <math.h>
-
 #include "gen/blocks/reduce.h"
-#include "gen/blocks/sampling.h"
-#include "gen/blocks/softmax.h"
+#include "gen/blocks/route.h"
 #include "gen/blocks/stream.h"
 #include "gen/blocks/unpack.h"
 #include "gen/product_keys.h"
-#include "family/formula.h"
 
 enum {
     WARP = 32,
-    WORD = 4,
     LINE = 16,        /* bytes */
     MOST_WARPS = 8,   /* of a block, */
     LEAST_PIECES = 2, /* each lane of which has so many, if there are fewer warps */
     IN_FLIGHT = 4,    /* loads of weights, of up to FEW_ROWS of x; of more half as many */
     FEW_ROWS = 4,
-    MOST_EXPERTS = 512, /* 16 a lane */
-    MOST_USED = WARP,
-    MOST_GROUPS = WARP,
-    HEAD_WORDS = 4,  /* of the list, */
-    ENTRY_WORDS = 2, /* and of an entry, beside rows */
-    LINE_IDS = LINE / WORD,
 };
-static const unsigned NONE = UINT32_MAX;
-
-typedef struct route {
-    const instance *in;
-    const problem_options *options;
-    unsigned k, m, experts, used, rows; /* rows of W, w_shared among them */
-    unsigned threads, warps;
-    unsigned room; /* of a row's ids, in words */
-    val scratch;
-    val scores; /* shared memory: [warps, experts], where there are groups; */
-    val ids;    /* [m, room], behind the slots NONE; */
-    val firsts; /* and the same of those that no row ahead has, else NONE */
-} route;
 
 static bool has_row_of_shared(const instance *in)
 {
@@ -82,7 +51,8 @@ static int64_t rows_of_w(const instance *in)
 /* Ids of a row that there is room for: whole lines. */
 static unsigned room_of_row(const instance *in)
 {
-    return ((unsigned)in->shape.experts_used + LINE_IDS - 1) / LINE_IDS * LINE_IDS;
+    return ((unsigned)in->shape.experts_used + ROUTE_LINE_IDS - 1) / ROUTE_LINE_IDS *
+           ROUTE_LINE_IDS;
 }
 
 /* Sums of a row of W: with each row of x, and of its squares. */
@@ -93,11 +63,11 @@ static unsigned sum_count(const instance *in)
 
 static int64_t shared_bytes(const instance *in)
 {
-    int64_t warps = block_warps(in), partial = warps > 1 ? sum_count(in) * warps * WORD : 0;
+    int64_t warps = block_warps(in), partial = warps > 1 ? sum_count(in) * warps * ROUTE_WORD : 0;
     int64_t bytes = (partial + LINE - 1) / LINE * LINE + LINE; /* and the ticket */
     if (in->options.route.groups)
-        bytes += (warps * in->shape.experts * WORD + LINE - 1) / LINE * LINE;
-    int64_t ids = in->shape.m * room_of_row(in) * WORD;
+        bytes += (warps * in->shape.experts * ROUTE_WORD + LINE - 1) / LINE * LINE;
+    int64_t ids = in->shape.m * room_of_row(in) * ROUTE_WORD;
     return bytes + ids * (in->shape.m > 1 ? 2 : 1);
 }
 
@@ -197,11 +167,12 @@ static void store_logits(ptx *p, const route *r, val row, const val *sums)
         var biased = var_like(p, logit);
         if (in->options.bias)
             PTX_IF (p, lt(p, row, r->experts))
-                assign(p, biased,
-                       add(p, logit,
-                           ld_const(p, F32, mad_wide(p, row, WORD, parameter(p, "bias")), 0)));
-        st_global(p, F32, mad_wide(p, mad(p, spread.number, r->rows, row), WORD, r->scratch), 0,
-                  biased);
+                assign(
+                    p, biased,
+                    add(p, logit,
+                        ld_const(p, F32, mad_wide(p, row, ROUTE_WORD, parameter(p, "bias")), 0)));
+        st_global(p, F32, mad_wide(p, mad(p, spread.number, r->rows, row), ROUTE_WORD, r->scratch),
+                  0, biased);
     }
 }
 
@@ -253,351 +224,6 @@ static val is_last_block(ptx *p, const route *r)
     return eq(p, ld_shared(p, U32, ticket, 0), last);
 }
 
-/* A row's experts, as its warp has them: those of the lane. */
-typedef struct lane_experts {
-    val lane;
-    unsigned count;
-    val logits[MOST_EXPERTS / WARP]; /* of what there is not -infinity */
-    val max, inverse;                /* of softmax: of all logits, and 1 / the sum */
-    var heights[MOST_EXPERTS / WARP];
-} lane_experts;
-
-static val expert_of(ptx *p, const lane_experts *e, unsigned number)
-{
-    return add(p, e->lane, number * WARP);
-}
-
-/* Whether the lane has an expert of that number. */
-static val has_expert(ptx *p, const route *r, const lane_experts *e, unsigned number)
-{
-    return (number + 1) * WARP <= r->experts ? imm(PRED, 1)
-                                             : lt(p, e->lane, r->experts - number * WARP);
-}
-
-static val exp_of(ptx *p, val x)
-{
-    return ex2(p, mul(p, x, (float)LOG2_E));
-}
-
-static val sigmoid(ptx *p, val x)
-{
-    return rcp(p, add(p, exp_of(p, neg(p, x)), 1.0f));
-}
-
-static void load_logits(ptx *p, const route *r, lane_experts *e, val row)
-{
-    val at = mad_wide(p, mad(p, row, r->rows, e->lane), WORD, r->scratch);
-    const val none = val_of_f32(-INFINITY);
-    for (unsigned i = 0; i < e->count; i++) {
-        var logit = ptx_var(p, F32, none);
-        PTX_IF (p, has_expert(p, r, e, i))
-            assign(p, logit, ld_global(p, F32, at, i * WARP * WORD));
-        e->logits[i] = get(p, logit);
-    }
-    if (r->options->route.gating != GATING_SOFTMAX)
-        return;
-    val max = none;
-    for (unsigned i = 0; i < e->count; i++)
-        max = max(p, max, e->logits[i]);
-    e->max = warp_max(p, max);
-    val sum = imm(F32, 0);
-    for (unsigned i = 0; i < e->count; i++) {
-        val part = exp_of(p, sub(p, e->logits[i], e->max));
-        sum = add(p, sum, select(p, has_expert(p, r, e, i), part, imm(F32, 0)));
-    }
-    e->inverse = rcp(p, warp_sum(p, sum));
-}
-
-/* What a logit is by the gating. */
-static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
-{
-    switch (r->options->route.gating) {
-    case GATING_SOFTMAX:
-        return mul(p, exp_of(p, sub(p, logit, e->max)), e->inverse);
-    case GATING_SIGMOID:
-        return sigmoid(p, logit);
-    default:
-        return logit;
-    }
-}
-
-/* Without choice bias and groups the order is that of the logits. */
-static void make_heights(ptx *p, const route *r, lane_experts *e)
-{
-    const route_options *o = &r->options->route;
-    for (unsigned i = 0; i < e->count; i++) {
-        val score = e->logits[i], exists = has_expert(p, r, e, i);
-        if (o->choice_bias || o->groups)
-            score = gated_logit(p, r, e, score);
-        var biased = var_like(p, score);
-        if (o->choice_bias)
-            PTX_IF (p, exists) {
-                val at = mad_wide(p, e->lane, WORD, parameter(p, "choice_bias"));
-                assign(p, biased, add(p, score, ld_const(p, F32, at, i * WARP * WORD)));
-            }
-        val height = height_of_float(p, get(p, biased));
-        e->heights[i] = var_like(p, select(p, exists, height, imm(U32, 0)));
-    }
-}
-
-/* The sum of the two best scores of a group, as a height, in the first of the group's lanes. */
-static val group_height(ptx *p, const route *r, const lane_experts *e, val scores, unsigned lanes)
-{
-    unsigned groups = (unsigned)r->options->route.groups, size = r->experts / groups;
-    val group = div(p, e->lane, lanes), within = rem(p, e->lane, lanes);
-    val exists = lt(p, group, groups);
-    var best = var_u32(p, 0), second = var_u32(p, 0);
-    val first = mad(p, group, size, within), end = mad(p, group, size, imm(U32, size));
-    PTX_FOR (p, member, first, select(p, exists, end, imm(U32, 0)), lanes) {
-        val height = ld_shared(p, U32, mad(p, member, WORD, scores), 0);
-        assign(p, second, max(p, second, min(p, best, height)));
-        assign(p, best, max(p, best, height));
-    }
-    for (unsigned mask = lanes / 2; mask; mask /= 2) {
-        val other = shuffle_xor(p, best, mask), other_second = shuffle_xor(p, second, mask);
-        val lower = min(p, best, other);
-        assign(p, second, max(p, max(p, second, other_second), lower));
-        assign(p, best, max(p, best, other));
-    }
-    val sum = add(p, float_of_height(p, get(p, best)), float_of_height(p, get(p, second)));
-    val told = bit_and(p, exists, eq(p, within, 0));
-    return select(p, told, height_of_float(p, sum), imm(U32, 0));
-}
-
-/* Takes the experts of all but the best groups out. */
-static void choose_groups(ptx *p, const route *r, const lane_experts *e)
-{
-    unsigned groups = (unsigned)r->options->route.groups, lanes = WARP;
-    while (WARP / lanes < groups)
-        lanes /= 2;
-    val scores = mad(p, warp_id(p), imm(U32, r->experts * WORD), r->scores);
-    for (unsigned i = 0; i < e->count; i++)
-        PTX_IF (p, has_expert(p, r, e, i))
-            st_shared(p, U32, mad(p, e->lane, WORD, scores), i * WARP * WORD, e->heights[i]);
-    warp_barrier(p);
-    var height = var_like(p, group_height(p, r, e, scores, lanes)), chosen = var_u32(p, 0);
-    val group = div(p, e->lane, lanes);
-    PTX_FOR (p, turn, 0, r->options->route.groups_used, 1) {
-        first_number best = { var_like(p, get(p, height)), var_like(p, group) };
-        first_of_warp(p, &best);
-        assign(p, chosen, bit_or(p, chosen, shl(p, imm(U32, 1), best.number)));
-        assign(p, height, select(p, eq(p, group, best.number), imm(U32, 0), height));
-    }
-    for (unsigned i = 0; i < e->count; i++) {
-        val own = div(p, expert_of(p, e, i), r->experts / groups);
-        val kept = ne(p, bit_and(p, shr(p, chosen, own), 1), 0);
-        assign(p, e->heights[i], select(p, kept, e->heights[i], imm(U32, 0)));
-    }
-    warp_barrier(p);
-}
-
-/* Lane i gets the expert of slot i; of lanes behind the slots 0. */
-static val choose_experts(ptx *p, const route *r, const lane_experts *e)
-{
-    var id = var_u32(p, 0);
-    PTX_FOR (p, slot, 0, r->used, 1) {
-        first_number best = { var_like(p, get(p, e->heights[0])), var_like(p, e->lane) };
-        for (unsigned i = 1; i < e->count; i++) {
-            val ahead = gt(p, e->heights[i], best.height);
-            assign(p, best.height, select(p, ahead, e->heights[i], best.height));
-            assign(p, best.number, select(p, ahead, expert_of(p, e, i), best.number));
-        }
-        first_of_warp(p, &best);
-        for (unsigned i = 0; i < e->count; i++) {
-            val taken = eq(p, best.number, expert_of(p, e, i));
-            assign(p, e->heights[i], select(p, taken, imm(U32, 0), e->heights[i]));
-        }
-        assign(p, id, select(p, eq(p, e->lane, slot), best.number, id));
-    }
-    return get(p, id);
-}
-
-/* The weights of a row's slots, those of lane i that of slot i. */
-static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
-{
-    const route_options *o = &r->options->route;
-    val exists = lt(p, e->lane, r->used), owner = bit_and(p, id, WARP - 1), logit = { 0 };
-    for (unsigned i = 0; i < e->count; i++) {
-        val one = shuffle_from(p, e->logits[i], owner);
-        logit = i ? select(p, eq(p, shr(p, id, 5), i), one, logit) : one;
-    }
-    val weight = gated_logit(p, r, e, logit);
-    if (o->gating == GATING_SOFTMAX_OF_CHOSEN) {
-        val max = warp_max(p, select(p, exists, logit, val_of_f32(-INFINITY)));
-        weight = exp_of(p, sub(p, logit, max));
-        weight = div(p, weight, warp_sum(p, select(p, exists, weight, imm(F32, 0))));
-    }
-    if (o->normed) {
-        const float least = (float)ROUTE_LEAST_SUM;
-        val sum = warp_sum(p, select(p, exists, weight, imm(F32, 0)));
-        weight =
-            div(p, weight, select(p, lt(p, sum, least), val_of_f32(least), sum)); /* NaN stays */
-    }
-    return r->options->scale > 0 ? mul(p, weight, (float)r->options->scale) : weight;
-}
-
-static void store_weights(ptx *p, const route *r, const lane_experts *e, val row, val weight)
-{
-    bool shared = r->options->route.shared;
-    val of_row = mul(p, row, r->used + shared);
-    val at = mad_wide(p, of_row, WORD, parameter(p, "weights"));
-    PTX_IF (p, lt(p, e->lane, r->used))
-        st_global(p, F32, mad_wide(p, e->lane, WORD, at), 0, weight);
-    if (!shared)
-        return;
-    PTX_IF (p, eq(p, e->lane, 0)) {
-        val logit = mad_wide(p, mul(p, row, r->rows), WORD, r->scratch);
-        val of_shared = has_row_of_shared(r->in)
-                            ? sigmoid(p, ld_global(p, F32, logit, (int64_t)r->experts * WORD))
-                            : val_of_f32(1.0f);
-        st_global(p, F32, at, r->used * WORD, of_shared);
-    }
-}
-
-static void choose_of_row(ptx *p, const route *r, val row)
-{
-    lane_experts e = { .lane = lane_id(p), .count = (r->experts + WARP - 1) / WARP };
-    load_logits(p, r, &e, row);
-    make_heights(p, r, &e);
-    if (r->options->route.groups)
-        choose_groups(p, r, &e);
-    val id = choose_experts(p, r, &e), chosen = lt(p, e.lane, r->used);
-    PTX_IF (p, lt(p, e.lane, r->room)) {
-        val at = mad(p, mad(p, row, r->room, e.lane), WORD, r->ids);
-        st_shared(p, U32, at, 0, select(p, chosen, id, imm(U32, NONE)));
-    }
-    PTX_IF (p, chosen) {
-        val at = mad_wide(p, mad(p, row, r->used, e.lane), WORD, parameter(p, "ids"));
-        st_global(p, U32, at, 0, id);
-    }
-    store_weights(p, r, &e, row, weigh(p, r, &e, id));
-}
-
-/* The ids of a row, a word each, from an array of them in shared memory on. */
-static void load_ids(ptx *p, const route *r, val array, val row, val ids[MOST_USED])
-{
-    val at = mad(p, row, imm(U32, r->room * WORD), array);
-    for (unsigned i = 0; i < r->room; i += LINE_IDS) {
-        val4 line = ld_shared_v4(p, U32, at, i * WORD);
-        for (unsigned j = 0; j < LINE_IDS; j++)
-            ids[i + j] = line.v[j];
-    }
-}
-
-/* A place in the arrays of ids, and what there is. */
-typedef struct place_of_id {
-    val number, row, slot, id;
-} place_of_id;
-
-static place_of_id place_new(ptx *p, const route *r, val number)
-{
-    place_of_id at = { number, div(p, number, r->room), rem(p, number, r->room), { 0 } };
-    at.id = ld_shared(p, U32, mad(p, number, WORD, r->ids), 0);
-    return at;
-}
-
-/* Rows that have an expert, and those of them that are ahead of one. */
-typedef struct row_count {
-    var all, ahead;
-} row_count;
-
-static row_count count_rows(ptx *p, const route *r, const place_of_id *at)
-{
-    row_count rows = { var_u32(p, r->m > 1 ? 0 : 1), var_u32(p, 0) };
-    if (r->m == 1)
-        return rows;
-    PTX_FOR (p, other, 0, r->m, 1) {
-        val ids[MOST_USED], has_it = { 0 };
-        load_ids(p, r, r->ids, other, ids);
-        for (unsigned i = 0; i < r->used; i++)
-            has_it = i ? bit_or(p, has_it, eq(p, ids[i], at->id)) : eq(p, ids[i], at->id);
-        PTX_IF (p, has_it) {
-            val is_ahead = lt(p, other, at->row);
-            assign(p, rows.all, add(p, rows.all, 1));
-            assign(p, rows.ahead, select(p, is_ahead, add(p, rows.ahead, 1), rows.ahead));
-        }
-    }
-    return rows;
-}
-
-/* Keeps those ids that no row ahead has. */
-static void find_firsts(ptx *p, const route *r)
-{
-    barrier(p);
-    PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
-        place_of_id at = place_new(p, r, number);
-        row_count rows = count_rows(p, r, &at);
-        val first = select(p, eq(p, rows.ahead, 0), at.id, imm(U32, NONE));
-        st_shared(p, U32, mad(p, number, WORD, r->firsts), 0, first);
-    }
-}
-
-/* Entries of experts lower than one. */
-static val count_entries(ptx *p, const route *r, val id)
-{
-    var count = var_u32(p, 0);
-    PTX_FOR (p, listed, 0, r->m, 1) {
-        val ids[MOST_USED];
-        load_ids(p, r, r->firsts, listed, ids);
-        for (unsigned i = 0; i < r->used; i++)
-            assign(p, count, select(p, lt(p, ids[i], id), add(p, count, 1), count));
-    }
-    return get(p, count);
-}
-
-static val entry_at(ptx *p, const route *r, val number)
-{
-    val words = mul(p, number, ENTRY_WORDS + r->m);
-    return mad_wide(p, words, WORD, add(p, parameter(p, "list"), HEAD_WORDS * WORD));
-}
-
-/* Stores what a pair says of the list: of its expert the entry's head, if the entry begins with it,
- * and its own number. */
-static void store_pair(ptx *p, const route *r, const place_of_id *pair)
-{
-    row_count rows = count_rows(p, r, pair);
-    val at = entry_at(p, r, count_entries(p, r, pair->id));
-    PTX_IF (p, eq(p, rows.ahead, 0)) {
-        st_global(p, U32, at, 0, pair->id);
-        st_global(p, U32, at, WORD, rows.all);
-        for (unsigned i = 1; i < r->m; i++)
-            PTX_IF (p, le(p, rows.all, i))
-                st_global(p, U32, at, (ENTRY_WORDS + i) * WORD, imm(U32, NONE));
-    }
-    val number = mad(p, pair->row, r->used, pair->slot);
-    st_global(p, U32, mad_wide(p, rows.ahead, WORD, at), ENTRY_WORDS * WORD, number);
-}
-
-/* Stores the list's head and the entries that are left. */
-static void store_rest(ptx *p, const route *r)
-{
-    val entries = r->m > 1 ? count_entries(p, r, imm(U32, NONE)) : imm(U32, r->used);
-    PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val4 head = { { entries, imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
-        st_global_v4(p, U32, parameter(p, "list"), 0, head);
-    }
-    unsigned pairs = r->m * r->used, most = pairs < r->experts ? pairs : r->experts;
-    if (r->m > 1)
-        PTX_FOR (p, left, add(p, tid_x(p), entries), most, r->threads) {
-            val at = entry_at(p, r, left);
-            for (unsigned i = 0; i < ENTRY_WORDS + r->m; i++)
-                st_global(p, U32, at, i * WORD, imm(U32, i == 1 ? 0 : NONE));
-        }
-}
-
-static void make_list(ptx *p, const route *r)
-{
-    if (r->m > 1)
-        find_firsts(p, r);
-    barrier(p);
-    PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
-        place_of_id at = place_new(p, r, number);
-        PTX_IF (p, lt(p, at.slot, r->used))
-            store_pair(p, r, &at);
-    }
-    store_rest(p, r);
-}
-
 static route route_new(ptx *p, const instance *in)
 {
     route r = { .in = in,
@@ -628,9 +254,9 @@ static void build(ptx *p, const instance *in)
     r.firsts = r.m > 1 ? shared_array(p, "first_ids", U32, r.m * r.room) : r.ids;
     phase(p, "choose");
     PTX_FOR (p, chooser, warp_id(p), r.m, r.warps)
-        choose_of_row(p, &r, chooser);
+        route_choose(p, &r, chooser);
     phase(p, "list");
-    make_list(p, &r);
+    route_make_list(p, &r);
 }
 
 static const char *check(const instance *in, arena *a, const char **blamed)
@@ -694,14 +320,14 @@ static const key keys[] = {
       .summary = "of the mixture: rows of W",
       .field = KEY_FIELD(shape.experts),
       .min = 1,
-      .max = MOST_EXPERTS,
+      .max = ROUTE_EXPERTS,
       .required = true,
       .tag = "e" },
     { .name = "experts_used",
       .summary = "chosen for each row of x",
       .field = KEY_FIELD(shape.experts_used),
       .min = 1,
-      .max = MOST_USED,
+      .max = ROUTE_USED,
       .required = true,
       .tag = "u" },
     KEY_M(1),
@@ -712,13 +338,13 @@ static const key keys[] = {
     { .name = "groups",
       .summary = "of neighbouring experts",
       .field = KEY_FIELD(options.route.groups),
-      .max = MOST_GROUPS,
+      .max = ROUTE_GROUPS,
       .zero_is_none = true,
       .tag = "g" },
     { .name = "groups_used",
       .summary = "of these, by their two best",
       .field = KEY_FIELD(options.route.groups_used),
-      .max = MOST_GROUPS,
+      .max = ROUTE_GROUPS,
       .only_with = KEY_FIELD(options.route.groups),
       .tag = "of" },
     KEY_ROUTE(shared, "an expert of all rows; gated: by w_shared"),

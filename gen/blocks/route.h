@@ -1,0 +1,39 @@
+/* The router of a mixture of experts: what its parts know of each other. The logits of all rows of
+ * W are in scratch memory, [m, rows]; the last block to finish makes of them the choice and the
+ * list.
+ */
+#ifndef PTXGEN_GEN_BLOCKS_ROUTE_H
+#define PTXGEN_GEN_BLOCKS_ROUTE_H
+
+#include "family/family.h"
+#include "ptx/ptx.h"
+
+enum {
+    ROUTE_WORD = 4,      /* bytes */
+    ROUTE_EXPERTS = 512, /* at most: 16 a lane, */
+    ROUTE_USED = 32,     /* chosen ones: one a lane, */
+    ROUTE_GROUPS = 32,   /* and groups */
+    ROUTE_LINE_IDS = 4,  /* of a row's ids that are loaded at once */
+};
+#define ROUTE_NO_ID UINT32_MAX
+
+typedef struct route {
+    const instance *in;
+    const problem_options *options;
+    unsigned k, m, experts, used, rows; /* rows of W, w_shared among them */
+    unsigned threads, warps;
+    unsigned room; /* of a row's ids, in words */
+    val scratch;
+    val scores; /* shared memory: [warps, experts], where there are groups; */
+    val ids;    /* [m, room], behind the slots ROUTE_NO_ID; */
+    val firsts; /* and the same of those that no row ahead has, else ROUTE_NO_ID */
+} route;
+
+/* Chooses the experts of a row of X and weighs them, by one warp. Stores ids and weights, and the
+ * ids in shared memory as well. */
+void route_choose(ptx *p, const route *r, val row);
+
+/* Stores the list of the experts in use, by all threads of the block, from the ids of all rows. */
+void route_make_list(ptx *p, const route *r);
+
+#endif
