@@ -1,8 +1,5 @@
-/* Each trial runs whole where that is little work, else on blocks that tell most: the first, the
- * last, those whose turn is at the last row and just behind it when blocks stride over a grid
- * smaller than the output, and some by the seed. What those blocks write must be right; what a
- * whole grid leaves unwritten is wrong as well. Blocks that finish a common result are those of
- * one x and y, and run together.
+/* Each trial runs whole where that is little work, else on some blocks: see blocks.h. What those
+ * write must be right; what a whole grid leaves unwritten is wrong as well.
  *
  * A kernel for any number of rows of X is run with one, with a group's, and with several groups of
  * which the last is not full.
@@ -15,16 +12,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "check/blocks.h"
 #include "emu/emu.h"
 #include "family/formula.h"
 
 enum {
-    WHOLE_WORK = 20000000,   /* estimated thread-instructions up to which every block is run */
-    SAMPLED_WORK = 4000000,  /* up to which more blocks are sampled */
-    LARGE_WORK = 200000000,  /* of a block, from which on one alone is run */
     LARGE_OUTPUT = 64 << 20, /* bytes, of which room is made only for what is written */
     JUDGED_BLOCKS = 1 << 12, /* of an output, at once */
-    MAX_CHOICES = 16,        /* of blocks, or of such that run together */
     HANGING = 20,            /* times the estimate of a block's work: it hangs, */
     HANGING_SMALL = 2000000, /* and that is at least so much */
     USUAL_SM_COUNT = 132,    /* an H100's */
@@ -52,14 +46,6 @@ typedef struct device_params {
     uint64_t addresses[MAX_PARAMS];
     const void *pointers[MAX_PARAMS];
 } device_params;
-
-/* The blocks of a grid to run, ascending; count 0: all of them. They run in that order or from the
- * last to the first. */
-typedef struct block_choice {
-    uint64_t *blocks;
-    size_t count;
-    bool descending;
-} block_choice;
 
 static bool reject(verifier *v, const trial *t, const char *what)
 {
@@ -102,148 +88,6 @@ static const char *fault_message(verifier *v, const emu_report *r)
     return arena_format(a, "%s, at block (%u, %u, %u) thread %u, PTX line %u%s", what, r->block[0],
                         r->block[1], r->block[2], r->thread[0], r->line,
                         text_line(a, v->kernel->ptx, r->line));
-}
-
-static uint64_t at_least_one(int64_t size)
-{
-    return size > 0 ? (uint64_t)size : 1;
-}
-
-/* Positions that the longest sequence of a trial is over: 1 where no cache is read. */
-static int64_t longest_span(const trial *t)
-{
-    size_t caches = 0;
-    for (size_t i = 0; i < t->param_count; i++)
-        caches += trial_cache_count(&t->params[i]);
-    if (!caches)
-        return 1;
-    int64_t longest = trial_valid_positions(t, 0), window = t->problem.options.window;
-    return window && window < longest ? window : longest;
-}
-
-/* Thread-instructions that a trial takes, about. */
-static uint64_t estimated_work(const trial *t)
-{
-    const problem_shape *s = &t->setup.shape;
-    operation op = t->instance->family->op;
-    /* Of an embedding a token's row alone is read. */
-    int64_t rows = op == OP_EMBED_ROWS  ? 1
-                   : op == OP_MOE_ROUTE ? s->experts
-                                        : s->n + s->n_kv + s->n_v;
-    double columns = op == OP_MOE_ROUTE
-                         ? (double)s->k
-                         : (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
-    double work = 5.0 * fmax(columns, 1) * (double)at_least_one(rows);
-    if (op == OP_MLA_QUERY || op == OP_MLA_VALUES)
-        work = 10.0 * (double)s->num_heads *
-               ((double)s->latent * (double)(s->nope + s->value_dim) +
-                (double)((s->nope + s->n_rope) * s->q_rank));
-    if (op == OP_SAMPLE)
-        work = 1e6 + 400.0 * (double)rows;
-    if (s->max_seq_len && op != OP_MLA_QUERY)
-        work = 12.0 * (double)at_least_one(s->num_heads) *
-               (double)at_least_one(problem_cache_values(s)) *
-               (double)at_least_one(longest_span(t));
-    return (uint64_t)fmin(work * (double)at_least_one(s->m), (double)(UINT64_C(1) << 62));
-}
-
-static uint64_t grid_size(const trial *t)
-{
-    return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
-}
-
-/* The block that has the last element of the first output. */
-static uint64_t last_of_output(const trial *t)
-{
-    return grid_size(t) - 1 - t->instance->family->launch.last_apart;
-}
-
-static void choose(block_choice *c, uint64_t block)
-{
-    size_t at = c->count;
-    while (at && c->blocks[at - 1] >= block)
-        at--;
-    if (at < c->count && c->blocks[at] == block)
-        return;
-    memmove(c->blocks + at + 1, c->blocks + at, (c->count - at) * sizeof *c->blocks);
-    c->blocks[at] = block;
-    c->count++;
-}
-
-static bool chosen(const block_choice *c, uint64_t block)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (c->blocks[i] == block)
-            return true;
-    return c->count == 0;
-}
-
-/* Blocks that finish a result together: of a kernel whose blocks count each other. */
-static uint64_t partners(const trial *t)
-{
-    for (size_t i = 0; i < t->param_count; i++)
-        if (t->params[i].param.zeroed)
-            return t->grid[2];
-    return 1;
-}
-
-static void choose_with_partners(block_choice *c, const trial *t, uint64_t block)
-{
-    uint64_t plane = (uint64_t)t->grid[0] * t->grid[1], count = partners(t);
-    for (uint64_t z = 0; z < count; z++)
-        choose(c, count == 1 ? block : block % plane + z * plane);
-}
-
-/* Rows of W that a block takes at once. */
-static uint64_t rows_a_turn(const instance *in)
-{
-    return at_least_one(formula_value(in->family->launch.rows, in, NULL));
-}
-
-/* Of a grid that is large: the blocks that tell most, or one. The last would be the first to leave
- * a buffer at its end. */
-typedef enum selection { SAMPLED_BLOCKS, FIRST_BLOCK, LAST_BLOCK } selection;
-
-/* Of Q, K and V the first and the last rows, and of the last group in y the last. */
-static void choose_at_matrix_ends(block_choice *c, const trial *t)
-{
-    const problem_shape *s = &t->setup.shape;
-    const int64_t v = s->n + s->n_kv, all = v + s->n_v;
-    const int64_t rows[] = { s->n - 1, s->n, v - 1, s->n_v ? v : v - 1, all - 1 };
-    int64_t block = 0, across = t->grid[0];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        block = t->instance->family->launch.block_of_row(t->instance, rows[i], across);
-        choose_with_partners(c, t, (uint64_t)block);
-    }
-    choose_with_partners(c, t, grid_size(t) - (uint64_t)(across - block));
-}
-
-static block_choice choose_blocks(arena *a, const trial *t, selection which)
-{
-    block_choice c = { .count = 0 };
-    uint64_t work = estimated_work(t), grid = grid_size(t), together = partners(t);
-    if (work <= WHOLE_WORK)
-        return c;
-    c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
-    choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
-    if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
-        return c;
-    choose_with_partners(&c, t, 0);
-    choose_with_partners(&c, t, last_of_output(t));
-    if (t->instance->family->launch.block_of_row) {
-        choose_at_matrix_ends(&c, t);
-    } else if (t->setup.shape.n) {
-        uint64_t last_turn = ((uint64_t)t->setup.shape.n - 1) / rows_a_turn(t->instance);
-        uint64_t across = t->grid[0], last_group = grid - across;
-        choose_with_partners(&c, t, last_turn % across);
-        choose_with_partners(&c, t, (last_turn + 1) % across);
-        choose_with_partners(&c, t, last_group + last_turn % across);
-    }
-    random_source r = { t->setup.seed };
-    uint64_t work_at_once = (work / grid + 1) * together;
-    for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)
-        choose_with_partners(&c, t, random_below(&r, grid));
-    return c;
 }
 
 static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
@@ -332,7 +176,7 @@ static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
         .blocks = c->count ? c->blocks : NULL,
         .block_count = c->count,
         .descending = c->descending,
-        .instruction_limit = HANGING * (estimated_work(t) / grid_size(t)) + HANGING_SMALL,
+        .instruction_limit = HANGING * (blocks_work(t) / blocks_of_grid(t)) + HANGING_SMALL,
         .watch = watch,
     };
     return emu_launch(d->memory, &config, stats, report);
@@ -473,8 +317,9 @@ static bool judge_ends(verifier *v, const trial *t, const device_params *d, size
     uint64_t blocks = trial_output_blocks(&t->params[index]);
     if (!c->count || !blocks || t->instance->family->launch.dealt)
         return true;
-    return (!chosen(c, 0) || judge_missing(v, t, d, index, c, 0, 1)) &&
-           (!chosen(c, last_of_output(t)) || judge_missing(v, t, d, index, c, blocks - 1, 1));
+    return (!blocks_chosen(c, 0) || judge_missing(v, t, d, index, c, 0, 1)) &&
+           (!blocks_chosen(c, blocks_last_of_output(t)) ||
+            judge_missing(v, t, d, index, c, blocks - 1, 1));
 }
 
 /* All blocks of an output that is updated: what is not written is as it was. */
@@ -610,8 +455,8 @@ static bool run_blocks(verifier *v, const trial *t, device_params *d, const bloc
     clear(d, t);
     bool ended = launch_blocks(v, t, d, c, 0, &stats, &report);
     v->result.instructions += stats.thread_instructions;
-    v->result.blocks += c->count ? c->count : grid_size(t);
-    v->result.of_blocks += grid_size(t);
+    v->result.blocks += c->count ? c->count : blocks_of_grid(t);
+    v->result.of_blocks += blocks_of_grid(t);
     if (!ended)
         return reject(v, t, fault_message(v, &report));
     return judge_outputs(v, t, d, c) && judge_zeroed(v, t, d);
@@ -621,14 +466,14 @@ static bool run_blocks(verifier *v, const trial *t, device_params *d, const bloc
  * the last must not matter. */
 static bool run(verifier *v, const trial *t, device_params *d, selection which)
 {
-    block_choice c = choose_blocks(v->scratch, t, which);
+    block_choice c = blocks_choose(v->scratch, t, which);
     for (size_t i = 0; i < t->param_count; i++)
         d->pointers[i] = t->params[i].param.kind == PARAM_U32 ? (const void *)&t->params[i].number
                                                               : &d->addresses[i];
     if (!run_blocks(v, t, d, &c))
         return false;
     c.descending = true;
-    return partners(t) == 1 || which != SAMPLED_BLOCKS || run_blocks(v, t, d, &c);
+    return blocks_partners(t) == 1 || which != SAMPLED_BLOCKS || run_blocks(v, t, d, &c);
 }
 
 static bool run_lengths(verifier *v, trial *t, device_params *d)
@@ -655,7 +500,7 @@ static bool run_alone(verifier *v, trial *t, device_params *d)
 /* Whether a trial takes no more of time and addresses than one may. */
 static bool is_within_reach(verifier *v, const trial *t)
 {
-    uint64_t work = estimated_work(t) / grid_size(t);
+    uint64_t work = blocks_work(t) / blocks_of_grid(t);
     for (size_t i = 0; i < t->param_count; i++)
         if (t->params[i].size > MOST_BYTES)
             return reject(v, t,
@@ -757,7 +602,7 @@ static int64_t looping_sm_count(const instance *in, const problem_shape *s)
     int64_t blocks = formula_value(in->family->launch.grid[0], in, &run);
     if (s->n <= blocks)
         return 0;
-    int64_t sm_count = s->n / blocks / (int64_t)rows_a_turn(in) / TURNS_A_BLOCK;
+    int64_t sm_count = s->n / blocks / (int64_t)blocks_rows_a_turn(in) / TURNS_A_BLOCK;
     return sm_count > 1 ? sm_count : 1;
 }
 

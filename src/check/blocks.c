@@ -1,0 +1,147 @@
+#include "check/blocks.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "family/formula.h"
+
+enum {
+    WHOLE_WORK = 20000000,  /* estimated thread-instructions up to which every block is run */
+    SAMPLED_WORK = 4000000, /* up to which more blocks are sampled */
+    LARGE_WORK = 200000000, /* of a block, from which on one alone is run */
+    MAX_CHOICES = 16,       /* of blocks, or of such that run together */
+};
+
+static uint64_t at_least_one(int64_t size)
+{
+    return size > 0 ? (uint64_t)size : 1;
+}
+
+/* Positions that the longest sequence of a trial is over: 1 where no cache is read. */
+static int64_t longest_span(const trial *t)
+{
+    size_t caches = 0;
+    for (size_t i = 0; i < t->param_count; i++)
+        caches += trial_cache_count(&t->params[i]);
+    if (!caches)
+        return 1;
+    int64_t longest = trial_valid_positions(t, 0), window = t->problem.options.window;
+    return window && window < longest ? window : longest;
+}
+
+uint64_t blocks_work(const trial *t)
+{
+    const problem_shape *s = &t->setup.shape;
+    operation op = t->instance->family->op;
+    /* Of an embedding a token's row alone is read. */
+    int64_t rows = op == OP_EMBED_ROWS  ? 1
+                   : op == OP_MOE_ROUTE ? s->experts
+                                        : s->n + s->n_kv + s->n_v;
+    double columns = op == OP_MOE_ROUTE
+                         ? (double)s->k
+                         : (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
+    double work = 5.0 * fmax(columns, 1) * (double)at_least_one(rows);
+    if (op == OP_MLA_QUERY || op == OP_MLA_VALUES)
+        work = 10.0 * (double)s->num_heads *
+               ((double)s->latent * (double)(s->nope + s->value_dim) +
+                (double)((s->nope + s->n_rope) * s->q_rank));
+    if (op == OP_SAMPLE)
+        work = 1e6 + 400.0 * (double)rows;
+    if (s->max_seq_len && op != OP_MLA_QUERY)
+        work = 12.0 * (double)at_least_one(s->num_heads) *
+               (double)at_least_one(problem_cache_values(s)) *
+               (double)at_least_one(longest_span(t));
+    return (uint64_t)fmin(work * (double)at_least_one(s->m), (double)(UINT64_C(1) << 62));
+}
+
+uint64_t blocks_of_grid(const trial *t)
+{
+    return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
+}
+
+uint64_t blocks_last_of_output(const trial *t)
+{
+    return blocks_of_grid(t) - 1 - t->instance->family->launch.last_apart;
+}
+
+static void choose(block_choice *c, uint64_t block)
+{
+    size_t at = c->count;
+    while (at && c->blocks[at - 1] >= block)
+        at--;
+    if (at < c->count && c->blocks[at] == block)
+        return;
+    memmove(c->blocks + at + 1, c->blocks + at, (c->count - at) * sizeof *c->blocks);
+    c->blocks[at] = block;
+    c->count++;
+}
+
+bool blocks_chosen(const block_choice *c, uint64_t block)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->blocks[i] == block)
+            return true;
+    return c->count == 0;
+}
+
+uint64_t blocks_partners(const trial *t)
+{
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].param.zeroed)
+            return t->grid[2];
+    return 1;
+}
+
+static void choose_with_partners(block_choice *c, const trial *t, uint64_t block)
+{
+    uint64_t plane = (uint64_t)t->grid[0] * t->grid[1], count = blocks_partners(t);
+    for (uint64_t z = 0; z < count; z++)
+        choose(c, count == 1 ? block : block % plane + z * plane);
+}
+
+uint64_t blocks_rows_a_turn(const instance *in)
+{
+    return at_least_one(formula_value(in->family->launch.rows, in, NULL));
+}
+
+/* Of Q, K and V the first and the last rows, and of the last group in y the last. */
+static void choose_at_matrix_ends(block_choice *c, const trial *t)
+{
+    const problem_shape *s = &t->setup.shape;
+    const int64_t v = s->n + s->n_kv, all = v + s->n_v;
+    const int64_t rows[] = { s->n - 1, s->n, v - 1, s->n_v ? v : v - 1, all - 1 };
+    int64_t block = 0, across = t->grid[0];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        block = t->instance->family->launch.block_of_row(t->instance, rows[i], across);
+        choose_with_partners(c, t, (uint64_t)block);
+    }
+    choose_with_partners(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
+}
+
+block_choice blocks_choose(arena *a, const trial *t, selection which)
+{
+    block_choice c = { .count = 0 };
+    uint64_t work = blocks_work(t), grid = blocks_of_grid(t), together = blocks_partners(t);
+    if (work <= WHOLE_WORK)
+        return c;
+    c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
+    choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
+    if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
+        return c;
+    choose_with_partners(&c, t, 0);
+    choose_with_partners(&c, t, blocks_last_of_output(t));
+    if (t->instance->family->launch.block_of_row) {
+        choose_at_matrix_ends(&c, t);
+    } else if (t->setup.shape.n) {
+        uint64_t last_turn = ((uint64_t)t->setup.shape.n - 1) / blocks_rows_a_turn(t->instance);
+        uint64_t across = t->grid[0], last_group = grid - across;
+        choose_with_partners(&c, t, last_turn % across);
+        choose_with_partners(&c, t, (last_turn + 1) % across);
+        choose_with_partners(&c, t, last_group + last_turn % across);
+    }
+    random_source r = { t->setup.seed };
+    uint64_t work_at_once = (work / grid + 1) * together;
+    for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)
+        choose_with_partners(&c, t, random_below(&r, grid));
+    return c;
+}
