@@ -23,6 +23,12 @@
 #include "family/family.h"
 #include "ptx/ptx.h"
 
+/* The size of that name, of launch.sizes. */
+#define CACHE_ROWS                                                                  \
+    {                                                                               \
+        "cache_rows", kv_rows, "rows of a cache: max_seq_len, or those of its ring" \
+    }
+
 enum { LANE_VALUES = 16, PARTIAL_ALIGN = 16 };
 
 /* A lane's two addresses in a row, as raw_row_load takes them. */

@@ -284,7 +284,7 @@ typedef struct param {
         .values = "num_kv_heads*max_seq_len*head_dim", .align = 16                              \
     }
 #define KV_CACHES(id) KV_CACHES_OF(id, PARAM_IN, "max_seq_len")
-/* The same in families whose caches may be rings: rows is CACHE_ROWS. */
+/* The same in families whose caches may be rings: rows is the size CACHE_ROWS. */
 #define KV_RINGS(id) KV_CACHES_OF(id, PARAM_IN, "cache_rows")
 /* The same that a kernel writes positions of: the addresses are an input, what they point to is the
  * output. */
@@ -295,12 +295,6 @@ typedef struct param {
         .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*" rows "*head_dim", \
         .unit = "head_dim"                                                                      \
     }
-/* The size of that name, of launch.sizes. */
-#define CACHE_ROWS                                                                  \
-    {                                                                               \
-        "cache_rows", kv_rows, "rows of a cache: max_seq_len, or those of its ring" \
-    }
-int64_t kv_rows(const instance *in);
 /* What m addresses point to, and the kernel brings up to date. */
 #define UPDATED(type, id, count, moved)                                                      \
     {                                                                                        \
@@ -455,6 +449,9 @@ const char *param_direction(const param *p);
 
 /* The format of K and V. */
 format kv_format(const instance *in);
+
+/* Rows of a cache of a head: max_seq_len, or those of its ring. */
+int64_t kv_rows(const instance *in);
 
 /* The parameters of an instance's kernel: those of its family's table, then with dynamic dims
  * k_dim, n_dim and m_dim for those sizes it has, and m_val where m is counted at run time. Returns

@@ -130,14 +130,6 @@ static void place_state(planner *p)
         take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));
 }
 
-int64_t plan_ring(const decoder *d, int64_t layer)
-{
-    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
-        return 0;
-    int64_t positions = d->window + d->m[d->m_count - 1] - 1;
-    return positions < d->max_seq_len ? positions : 0;
-}
-
 static uint64_t cache_part_bytes(const decoder *d, int64_t layer, int part)
 {
     uint64_t channels = decoder_rows(d, TENSOR_SSM_CONV1D), size = (uint64_t)d->delta_head_dim;

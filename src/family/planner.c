@@ -26,6 +26,14 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
 };
 
+int64_t plan_ring(const decoder *d, int64_t layer)
+{
+    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
+        return 0;
+    int64_t positions = d->window + d->m[d->m_count - 1] - 1;
+    return positions < d->max_seq_len ? positions : 0;
+}
+
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t)
 {
     return &p->tensors.items[p->numbers[t][tensor_infos[t].by_layer ? p->layer : 0]];

@@ -63,6 +63,11 @@ const char *model_text(model_reader *r, const char *name, const char *fallback);
 /* A number that may only be what others say, and why it is that. */
 void model_require_same(model_reader *r, const char *name, int64_t number, const char *why);
 
+/* A key of the architecture, without its prefix; NULL where there is none. The latter marks it as
+ * known: it is about to be read. */
+const gguf_key *model_find_key(const model_reader *r, const char *name);
+const gguf_key *model_use_key(model_reader *r, const char *name);
+
 /* Marks a key as known that means nothing here. */
 void model_ignore_key(model_reader *r, const char *name);
 
