@@ -7,10 +7,11 @@
  *   weights    the tensors, as they stand in the GGUF, each at a multiple of MEMORY_ALIGNMENT
  *   cache      two parts for every layer and sequence: K and V, [num_kv_heads, max_seq_len,
  *              head_dim] each, or of a window a ring of fewer positions; of latent attention rows
- *              [max_seq_len, latent + rope_dims] alone; of a delta net its state and its last
- * inputs state      what one step leaves for the next, zero at first: tokens, positions and lengths
- * of rows, how to sample, the addresses of the rows' caches, counters, logits workspace  what the
- * kernels of a step hand on; parts whose lives don't meet share memory
+ *              [max_seq_len, latent + rope_dims] alone; of a delta net its state and the ring of
+ *              its last inputs
+ *   state      what one step leaves for the next, zero at first: tokens, positions and lengths of
+ *              rows, how to sample, the addresses of the rows' caches, counters, logits
+ *   workspace  what the kernels of a step hand on; parts whose lives don't meet share memory
  *
  * Rows of a step are tokens of one sequence, of ascending positions, or of several sequences: the
  * addresses of their caches and their positions say it. A row of position UINT32_MAX and length 0

@@ -6,10 +6,11 @@
  *   q, k, v = W h' + b,  h' = norm(h) attn_norm     one fused matrix where ATTN_QKV is there
  *   q, k    = rope(head_norm(q), head_norm(k))      the norms where ATTN_Q_NORM is there
  *   o       = W (softmax(scale q k') v gate) + b    softmax with one more logit a head where there
- *                                                   are ATTN_SINKS, sigmoid(gate) with
- * attention_gate h      += residual_scale o                      of norm(o) post_attention_norm
- * where that is f       = W (act(W_gate h'') (W_up h'')) + b,   h'' = norm(h) ffn_norm h      +=
- * residual_scale f                      of norm(f) post_ffw_norm where that is
+ *                                                   are ATTN_SINKS; with attention_gate times
+ *                                                   sigmoid(gate)
+ *   h      += residual_scale o                      of norm(o) post_attention_norm where that is
+ *   f       = W (act(W_gate h'') (W_up h'')) + b    h'' = norm(h) ffn_norm
+ *   h      += residual_scale f                      of norm(f) post_ffw_norm where that is
  *
  * ahead of all h = embedding_scale token_embd[token], behind all
  * logits = cap(logit_scale (W_output norm(h) output_norm + b)).
@@ -32,9 +33,8 @@
 #include "ref/reference.h"
 
 enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_ROWS = 8, DECODER_MOST_HEAD_DIM = 256 };
-enum {
-    DECODER_MOST_CACHED = 640
-}; /* values of a row of a cache: of K and V, or a latent and rope */
+/* Values of a row of a cache: of K and V, or a latent and rope. */
+enum { DECODER_MOST_CACHED = 640 };
 /* Inputs that a delta net's convolution is over, and those that its cache has, a ring: as many as a
  * step may add besides those that it still needs. */
 enum { DELTA_CONV = 4, DELTA_RING = 16 };
