@@ -1,6 +1,6 @@
 #!/bin/bash
-# What README and manual pages show of the tool is what the tool prints; the README is short enough to be read, and its
-# table of formats says what the formats, the families and the cost model's counts say.
+# What README and manual pages show of the tool is what the tool prints; the README is short enough to be read, its
+# table of formats says what the formats, the families and the cost model's counts say, and it names the architectures.
 #
 #   readme.sh SOURCE_ROOT            checks; with PTXGEN set
 #   readme.sh SOURCE_ROOT update     writes the table into the README
@@ -88,5 +88,11 @@ formats >"$scratch/formats"
 [ "$(wc -l <"$scratch/formats")" -ge 8 ] || fail "too few formats"
 sed -n '/^| type | bytes/,/^$/p' "$root/README.md" | sed '/^$/d' |
     diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . update writes it"
+sed -n 's/^    \.name = "\(.*\)",$/\1/p' "$root"/src/model/*.c >"$scratch/architectures"
+[ "$(wc -l <"$scratch/architectures")" -ge 13 ] || fail "too few architectures"
+sed -n '/Architectures: /,/;/p' "$root/README.md" | tr -c 'a-z0-9-' '\n' >"$scratch/words"
+while read -r name; do
+    grep -qx -e "$name" "$scratch/words" || fail "the README does not name the architecture $name"
+done <"$scratch/architectures"
 [ "$(wc -l <"$root/README.md")" -lt 200 ] || fail "the README has 200 lines or more"
 exit $failed

@@ -72,6 +72,15 @@ printf '[ptxgen]\nnothing_like_it = 1\n' >"$scratch/keys.ini"
     sed -n 's/.*its keys are \(.*\) \[E.*/\1/p' | sed 's/, /\n/g' | sort -u >"$scratch/expected"
 sed -n '/^\.Sh KEYS FOR/,/^\.Sh PRODUCTS/s/^\.It Ic \([a-z]*\)$/\1/p' "$root/templates/man/ptxgen-spec.5" | same "the [ptxgen] keys of the man page"
 
+# All keys of [decoder], but RoPE's, which are those of its family, and their suffix.
+"$PTXGEN" --help-family decoder | sed -n -e '/^    a section/d' -e 's/^keys/    /' \
+    -e 's/^        \([a-z][a-z_]*\) .*/\1/p' | grep -v -e '^rope_' -e '^temperature_' >"$scratch/decoder_keys"
+[ "$(wc -l <"$scratch/decoder_keys")" -ge 40 ] || fail "--help-family decoder lists too little"
+sed -n '/^\.Sh DECODERS/,/^\.Sh MISTAKES/p' "$root/templates/man/ptxgen-spec.5" >"$scratch/decoders"
+while read -r key; do
+    grep -qw -e "$key" "$scratch/decoders" || fail "the man page has no decoder key $key"
+done <"$scratch/decoder_keys"
+
 if command -v mandoc >/dev/null; then
     for page in "$root"/templates/man/*.[1-8]; do
         mandoc -T lint -W warning "$page" || fail "mandoc -T lint $page"
