@@ -51,6 +51,14 @@ static bool is(const subject *s, operation op)
     return s->family->op == op;
 }
 
+/* What a family multiplies: as options. */
+static const char *const products[] = { "", "products=f16" };
+
+static size_t product_kinds(const subject *s)
+{
+    return is(s, OP_MLA_ATTENTION) ? sizeof products / sizeof *products : 1;
+}
+
 /* Of the families with weights, what has all of their formats; one format is enough elsewhere. */
 static bool is_first_format(const subject *s)
 {
@@ -115,11 +123,12 @@ static void is_right_for_heads_and_widths(arena *a, const subject *s)
     if (!is(s, OP_MLA_ATTENTION))
         return;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        for (size_t j = 0; j < 2; j++) {
-            size_t k = (i + 4 * j) % (sizeof latents / sizeof *latents);
+        for (size_t j = 0; j < 2 * product_kinds(s); j++) {
+            size_t k = (i + 4 * (j % 2)) % (sizeof latents / sizeof *latents);
             run_at(s, 2,
-                   arena_format(a, "num_heads=%d latent=%d n_rope=%d kv_type=%s scale=0.2",
-                                heads[i], latents[k], j ? 32 : 64, kv_types[(i + j) % KV_TYPES]),
+                   arena_format(a, "num_heads=%d latent=%d n_rope=%d kv_type=%s scale=0.2 %s",
+                                heads[i], latents[k], j % 2 ? 32 : 64,
+                                kv_types[(i + j % 2) % KV_TYPES], products[j / 2]),
                    lengths, 2);
         }
 }
@@ -138,18 +147,20 @@ static void is_right_at_the_borders_of_chunks(arena *a, const subject *s)
                                        16,
                                        15,
                                        0 };
-    (void)a;
-    if (is(s, OP_MLA_ATTENTION))
-        run_at(s, 4, "latent=64 max_seq_len=81", lengths, sizeof lengths / sizeof *lengths);
+    for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < product_kinds(s); i++)
+        run_at(s, 4, arena_format(a, "latent=64 max_seq_len=81 kv_type=f16 %s", products[i]),
+               lengths, sizeof lengths / sizeof *lengths);
 }
 
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 {
     if (!is_first_format(s))
         return;
-    for (fill_kind kind = 0; kind < FILL_KINDS; kind++) {
-        instance in =
-            make(a, s, 2, arena_format(a, "latent=64 kv_type=%s", kv_types[kind % KV_TYPES]));
+    for (unsigned i = 0; i < FILL_KINDS * product_kinds(s); i++) {
+        fill_kind kind = i % FILL_KINDS;
+        instance in = make(a, s, 2,
+                           arena_format(a, "latent=64 kv_type=%s %s", kv_types[i % KV_TYPES],
+                                        products[i / FILL_KINDS]));
         trial_setup setup = suite_setup(&in, s->device);
         setup.kind = kind;
         trial t = trial_prepare(a, &in, &setup);
@@ -162,8 +173,10 @@ static void what_is_no_number_shows(arena *a, const subject *s)
 {
     if (!is_first_format(s))
         return;
-    for (int type = 0; type < KV_TYPES; type++) {
-        instance in = make(a, s, 2, arena_format(a, "kv_type=%s q_rank=64", kv_types[type]));
+    for (size_t j = 0; j < KV_TYPES * product_kinds(s); j++) {
+        instance in = make(a, s, 2,
+                           arena_format(a, "kv_type=%s q_rank=64 %s", kv_types[j % KV_TYPES],
+                                        products[j / KV_TYPES]));
         for (unsigned i = 0; i < 2 * trial_input_count(a, &in); i++) {
             trial_setup setup = suite_setup(&in, s->device);
             setup.spoiled = i % 2 ? WITH_NAN : WITH_INFINITY;
@@ -202,8 +215,8 @@ static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject
     static const char *const options[] = { "kv_type=f16", "kv_type=q8_0 q_rank=64" };
     if (!is_first_format(s))
         return;
-    for (int i = 0; i < 2; i++) {
-        const char *text = arena_format(a, "max_seq_len=90 %s", options[i]);
+    for (size_t i = 0; i < 2 * product_kinds(s); i++) {
+        const char *text = arena_format(a, "max_seq_len=90 %s %s", options[i % 2], products[i / 2]);
         const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
         instance many = make(a, s, ROWS, text), single = make(a, s, 1, text);
         kernel many_kernel = suite_kernel(a, &many), single_kernel = suite_kernel(a, &single);
