@@ -5,11 +5,11 @@
  * tile,
  *
  *   1. the rows are staged: those of f16 are copied, others rounded.
- *   2. q c'. Of a row's units of 32 values a warp has every fourth, and of these q of all 16 heads
- * in registers: it multiplies the tile by them, and its sums are a part of each product.
+ *   2. q c'. Of a row's units of 32 values a warp has every fourth, and of these q of all heads in
+ *      registers: it multiplies the tile by them, and its sums are a part of each product.
  *   3. The online softmax, by 8 lanes a head with four positions each: parts are added up, products
- *      become weights of f16. The sum is that of the rounded weights, so that a rounding error
- *      moves a result by the distance of a value to the mean alone.
+ *      become weights of f16. Of rows of f16 the sum is that of the rounded weights, so that a
+ *      rounding error moves a result by the distance of a value to the mean alone.
  *   4. The weighted values: of the groups of 64 values a warp has every fourth, of all heads.
  *
  * The order of the values in a product is free where both factors have the same. In 2 a lane t =
@@ -22,7 +22,8 @@
  * So that nothing finite overflows as f16, a head of q is multiplied by a power of two that brings
  * its largest value to 2^14 .. 2^15, and so is each row that is rounded: by 2^-E, say. The score,
  * in units of log 2, has the powers again. Of the weighted values, 2^(s - max) c = 2^(s + E - max)
- * 2^-E c: what the softmax goes by is s + E, and the sum of weights has 2^-E.
+ * 2^-E c: what the softmax goes by is s + E, and the sum of weights has 2^-E. What weighs most in
+ * that may be a weight of few bits, once it is rounded: here the sum is that of what it was before.
  */
 #include <float.h>
 #include <math.h>
@@ -58,9 +59,10 @@ enum {
     /* Exponents as a float's bits have them. */
     EXPONENT_SHIFT = 23,
     BIAS = 127,
-    LARGEST = BIAS + 14, /* what the largest value of a row gets */
-    LEAST = BIAS - 46,   /* what counts as the least: sums of 2^-E have room */
-    REGISTERS = 168,     /* three blocks */
+    LARGEST = BIAS + 14,       /* what the largest value of a row gets */
+    LEAST = LARGEST - BIAS,    /* and least for that: 2^-E is a float, */
+    LEAST_OF_ROWS = BIAS - 46, /* and sums of 2^-E are */
+    REGISTERS = 168,           /* three blocks */
 };
 
 typedef struct work {
@@ -111,10 +113,11 @@ static val spread_row(ptx *p, const work *w)
     return mad(p, bit_and(p, w->group, 1), imm(U32, 4), div(p, w->group, 2));
 }
 
-/* The exponent of the largest of a row's values, of which the lanes of a warp have some. */
-static val largest_exponent(ptx *p, const val *values, unsigned count)
+/* The exponent of the largest of a row's values, or of what counts as the least, of which the lanes
+ * of a warp have some. */
+static val largest_exponent(ptx *p, const val *values, unsigned count, unsigned least)
 {
-    val largest = imm(U32, LEAST << EXPONENT_SHIFT);
+    val largest = imm(U32, least << EXPONENT_SHIFT);
     for (unsigned i = 0; i < count; i++)
         largest = max(p, largest, bit_and(p, bits_as(p, U32, values[i]), INT32_MAX));
     for (unsigned mask = 1; mask < WARP; mask *= 2)
@@ -124,7 +127,7 @@ static val largest_exponent(ptx *p, const val *values, unsigned count)
 
 /* A warp rounds a row to f16, multiplied by a power of two. What is put down of that is E, plus the
  * bias of a float. */
-static void round_row(ptx *p, const work *w, format f, val row, val number)
+static void round_row(ptx *p, const work *w, format f, val row, val number, unsigned least)
 {
     unsigned pieces = w->units * UNIT / UNPACKED, turns = (pieces + WARP - 1) / WARP;
     val values[PIECES * UNPACKED];
@@ -134,7 +137,7 @@ static void round_row(ptx *p, const work *w, format f, val row, val number)
             piece = min(p, piece, pieces - 1);
         unpack_piece(p, f, row, piece, values + (size_t)i * UNPACKED);
     }
-    val exponent = named(p, "exponent", largest_exponent(p, values, turns * UNPACKED));
+    val exponent = named(p, "exponent", largest_exponent(p, values, turns * UNPACKED, least));
     val factor = shl(p, sub(p, imm(U32, LARGEST + BIAS), exponent), EXPONENT_SHIFT);
     val power = bits_as(p, F32, factor);
     val to = mad(p, number, imm(U32, w->stride), mad(p, w->lane, imm(U32, PIECE_BYTES), w->rows));
@@ -158,7 +161,7 @@ static void round_rows(ptx *p, const work *w, val tile, val last)
     ptx_loop_work(p, w->units, "values");
     PTX_FOR (p, number, w->warp, TILE, WARPS) {
         val row = mad_wide(p, min(p, add(p, tile, number), last), bytes, w->block.cache);
-        round_row(p, w, kv_format(w->in), row, number);
+        round_row(p, w, kv_format(w->in), row, number, LEAST_OF_ROWS);
     }
 }
 
@@ -234,7 +237,7 @@ static void load_queries(ptx *p, work *w)
     phase(p, "load q");
     PTX_FOR (p, number, w->warp, HEADS, WARPS) {
         val row = mad_wide(p, mla_query_row(p, &w->block, number), bytes, parameter(p, "q"));
-        round_row(p, w, FORMAT_F32, row, number);
+        round_row(p, w, FORMAT_F32, row, number, LEAST);
     }
     barrier(p);
     val at = piece_of_row(p, w, w->group);
@@ -336,10 +339,11 @@ static val weigh(ptx *p, const work *w, val count)
     assign(p, w->max, now);
     assign(p, w->sum, mul(p, w->sum, factor));
     for (unsigned j = 0; j < LANE_POSITIONS; j++) {
-        weights.v[j] = convert(p, F16, ex2(p, sub(p, s.of[j], now)));
-        val rounded = convert(p, F32, weights.v[j]);
+        val weight = ex2(p, sub(p, s.of[j], now));
+        weights.v[j] = convert(p, F16, weight);
         assign(p, w->sum,
-               w->scaled ? fma(p, rounded, s.power[j], w->sum) : add(p, rounded, w->sum));
+               w->scaled ? fma(p, weight, s.power[j], w->sum)
+                         : add(p, convert(p, F32, weights.v[j]), w->sum));
     }
     val to = mad(p, w->head, imm(U32, WEIGHT_STRIDE),
                  mad(p, w->position, imm(U32, HALF_BYTES), w->weights));

@@ -4,6 +4,7 @@
  * are spread over blocks and a row over lanes is tried with numbers of heads and widths that leave
  * lanes, sets of heads and blocks without work.
  */
+#include <math.h>
 #include <string.h>
 
 #include "test.h"
@@ -20,7 +21,8 @@ static instance make(arena *a, const subject *s, int rows, const char *options)
                                      s->weights, rows, options);
     const char *heads = strstr(options, "num_heads") ? "" : "num_heads=3";
     const char *longest = strstr(options, "max_seq_len") ? "" : "max_seq_len=40";
-    const char *text = arena_format(a, "%s %s chunk_size=%d %s", heads, longest, CHUNK, sizes);
+    const char *chunk = strstr(options, "chunk_size") ? "" : "chunk_size=32";
+    const char *text = arena_format(a, "%s %s %s %s", heads, longest, chunk, sizes);
     instance in;
     assert_true(suite_instance(a, s->family, suite_known_keys(a, s->family, text), &in));
     return in;
@@ -152,6 +154,64 @@ static void is_right_at_the_borders_of_chunks(arena *a, const subject *s)
                lengths, sizeof lengths / sizeof *lengths);
 }
 
+/* Tiles of a chunk, of which some raise the maximum of some heads. */
+static void is_right_for_chunks_of_several_tiles(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { 200, 133, 80, 49 };
+    for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < product_kinds(s); i++)
+        for (int type = 0; type < 2; type++)
+            run_at(s, 2,
+                   arena_format(a,
+                                "num_heads=16 latent=64 max_seq_len=200 chunk_size=%d "
+                                "kv_type=%s %s",
+                                type ? 112 : 80, kv_types[type], products[i]),
+                   lengths, sizeof lengths / sizeof *lengths);
+}
+
+enum { HUGE_WIDTH = 96, HUGE_BY = 100 }; /* values of a row, and a power of two */
+
+/* Makes row after row of a cache large, by other powers of two; of q8_0 the largest there are. */
+static void make_rows_huge(const trial_buffer *cache, int64_t kv_type)
+{
+    enum { APART = 3, DIFFERENT = 8, LARGEST_SCALE = 0x7bff, BFLOAT_EXPONENT = 7 };
+    float *floats = cache->bytes;
+    uint16_t *halves = cache->bytes;
+    uint64_t blocks = cache->size / formats[FORMAT_Q8_0].block_bytes;
+    uint64_t rows = cache->size / (uint64_t)format_bytes(kv_formats[kv_type], HUGE_WIDTH);
+    for (uint64_t i = 0; kv_type == KV_Q8_0 && i < blocks; i++)
+        halves[i * formats[FORMAT_Q8_0].block_bytes / sizeof *halves] = LARGEST_SCALE;
+    for (uint64_t i = 0; kv_type != KV_Q8_0 && i < rows * HUGE_WIDTH; i++) {
+        int by = HUGE_BY - APART * (int)(i / HUGE_WIDTH % DIFFERENT);
+        if (kv_type == KV_F32)
+            floats[i] = ldexpf(floats[i], by);
+        else if (halves[i] & INT16_MAX)
+            halves[i] = (uint16_t)(halves[i] + (by << BFLOAT_EXPONENT));
+    }
+}
+
+/* Scores are not large: q is small. */
+static void nothing_finite_overflows(arena *a, const subject *s)
+{
+    static const int64_t types[] = { KV_F32, KV_BF16, KV_Q8_0 };
+    for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < sizeof types / sizeof *types; i++) {
+        instance in =
+            make(a, s, 2, arena_format(a, "latent=64 products=f16 kv_type=%s", kv_types[types[i]]));
+        trial_setup setup = suite_setup(&in, s->device);
+        trial t = trial_prepare(a, &in, &setup);
+        for (size_t j = 0; j < t.param_count; j++) {
+            const trial_param *p = &t.params[j];
+            float *q = p->content.bytes;
+            for (size_t row = 0; p->param.cache && row < 2; row++) {
+                trial_buffer cache = trial_cache(p, row);
+                make_rows_huge(&cache, types[i]);
+            }
+            for (uint64_t k = 0; strcmp(p->param.name, "q") == 0 && k < p->values; k++)
+                q[k] = ldexpf(q[k], types[i] == KV_Q8_0 ? -25 : -HUGE_BY);
+        }
+        run(a, s, &in, &t);
+    }
+}
+
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 {
     if (!is_first_format(s))
@@ -250,6 +310,9 @@ int main(void)
         { "turns_as_rope_kv_write_does", turns_as_rope_kv_write_does, NULL, false },
         { "is_right_for_heads_and_widths", is_right_for_heads_and_widths, NULL, false },
         { "is_right_at_the_borders_of_chunks", is_right_at_the_borders_of_chunks, NULL, false },
+        { "is_right_for_chunks_of_several_tiles", is_right_for_chunks_of_several_tiles, NULL,
+          false },
+        { "nothing_finite_overflows", nothing_finite_overflows, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
         { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
         { "rows_do_not_depend_on_others_nor_on_the_grid",
