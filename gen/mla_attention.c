@@ -27,7 +27,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "gen/blocks/attention.h"
+#include "gen/blocks/mla_chunks.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/unpack.h"
 #include "gen/mla_keys.h"
@@ -79,32 +79,23 @@ static unsigned first_single(const share *s)
 
 typedef struct work {
     const instance *in;
-    instance results;       /* with heads of latent values: what partial rows are of */
+    mla_block block;
     unsigned sets, heads;   /* of a block, of a set */
     unsigned slots;         /* of shared memory: heads of a block, whole lines */
     unsigned size, at_once; /* products of a lane: heads, a power of two, times positions */
     unsigned width, stride; /* values of a row, bytes of a staged one */
     share key, value;
-    val row, first_head; /* of m, of the block's heads */
-    val lane;            /* of a set's 64 */
+    val lane; /* of a set's 64 */
     val set;
     val rows, products, weights, factors, states; /* shared memory */
-    val ticket;
-    val cache;
     val q[SET_HEADS][MOST_VALUES];
     var results_of[SET_HEADS][MOST_VALUES];
     var max, sum; /* of the head that the thread has in the softmax */
-    val active, blocks;
 } work;
 
 static unsigned term_value(const instance *in, const char *name)
 {
     return (unsigned)formula_value(name, in, NULL);
-}
-
-static unsigned block_heads(const work *w)
-{
-    return w->sets * w->heads;
 }
 
 static unsigned block_threads(const work *w)
@@ -121,8 +112,7 @@ static unsigned product_stride(const work *w)
 
 static work work_new(ptx *p, const instance *in)
 {
-    work w = { .in = in, .results = *in, .size = 1, .at_once = MOST_AT_ONCE };
-    w.results.shape.head_dim = in->shape.latent;
+    work w = { .in = in, .size = 1, .at_once = MOST_AT_ONCE };
     w.sets = term_value(in, "sets");
     w.heads = term_value(in, "heads");
     while (w.size < w.heads)
@@ -134,8 +124,7 @@ static work work_new(ptx *p, const instance *in)
     w.stride = w.width * F32_BYTES;
     w.key = share_of(w.width);
     w.value = share_of(in->shape.latent);
-    w.row = named(p, "row", ctaid_y(p));
-    w.first_head = named(p, "first_head", mul(p, ctaid_x(p), block_heads(&w)));
+    w.block = mla_block_new(p, in, w.sets * w.heads);
     w.set = named(p, "set", div(p, warp_id(p), SET_WARPS));
     w.lane = named(p, "lane", bit_and(p, tid_x(p), SET_LANES - 1));
     w.rows = shared_array(p, "rows", F32, TILE * w.width);
@@ -144,18 +133,10 @@ static work work_new(ptx *p, const instance *in)
     w.weights = shared_array(p, "weights", F32, TILE * product_stride(&w) / F32_BYTES);
     w.factors = shared_array(p, "factors", F32, w.slots);
     w.states = shared_array(p, "states", F32, 2 * w.slots);
-    w.ticket = shared_array(p, "ticket", U32, 1);
-    w.cache = attention_sequence_cache(p, "c", w.row);
+    w.block.ticket = shared_array(p, "ticket", U32, 1);
     w.max = var_f32(p, -FLT_MAX);
     w.sum = var_f32(p, 0.0f);
     return w;
-}
-
-/* The row of q that a head of the block has; of heads that are not there that of the last one. */
-static val query_of(ptx *p, const work *w, val head)
-{
-    val own = min(p, add(p, w->first_head, head), imm(U32, w->in->shape.num_heads - 1));
-    return mad(p, w->row, imm(U32, w->in->shape.num_heads), own);
 }
 
 /* Whether the lane has a value of number single of a share's single ones, and its place among all;
@@ -175,13 +156,11 @@ static val single_place(ptx *p, const work *w, const share *s, unsigned single)
 
 static void load_query(ptx *p, work *w, unsigned i)
 {
-    const instance *in = w->in;
-    double scale = in->options.scale > 0 ? in->options.scale : 1 / sqrt((double)w->width);
-    float factor = (float)(scale * LOG2_E);
+    float factor = mla_score_scale(w->in);
     val head = bit_xor(p, bit_and(p, lane_id(p), w->size - 1), i);
     if (w->heads < w->size)
         head = min(p, head, w->heads - 1);
-    val query = query_of(p, w, mad(p, w->set, imm(U32, w->heads), head));
+    val query = mla_query_row(p, &w->block, mad(p, w->set, imm(U32, w->heads), head));
     val row = mad_wide(p, query, w->stride, parameter(p, "q"));
     val lines = mad_wide(p, w->lane, LINE_BYTES, row);
     for (unsigned j = 0; j < w->key.lines; j++) {
@@ -226,7 +205,7 @@ static void stage(ptx *p, const work *w, val tile, val last)
     ptx_loop_work(p, UNPACKED, "values");
     PTX_FOR (p, unit, tid_x(p), TILE * pieces, block_threads(w)) {
         val position = div(p, unit, pieces), piece = rem(p, unit, pieces), x[UNPACKED];
-        val row = mad_wide(p, min(p, add(p, tile, position), last), bytes, w->cache);
+        val row = mad_wide(p, min(p, add(p, tile, position), last), bytes, w->block.cache);
         unpack_piece(p, kv_format(w->in), row, piece, x);
         val at = mad(p, unit, imm(U32, UNPACKED * F32_BYTES), w->rows);
         for (unsigned i = 0; i < UNPACKED; i += LINE_VALUES) {
@@ -426,38 +405,26 @@ static void store_share(ptx *p, const work *w, unsigned head, val row, const val
                       results[s->lines * LINE_VALUES + j]);
 }
 
-static int64_t most_chunks(const instance *in)
-{
-    return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
-}
-
-/* The place of a query row's partial row of the first chunk. */
-static val partials_of(ptx *p, const work *w, val query)
-{
-    val row = mul_wide(p, query, most_chunks(w->in));
-    return mad(p, row, imm(U64, partial_bytes(&w->results)), parameter(p, "partials"));
-}
-
 /* What a chunk comes to: the result, where there is no other one, or partial rows. */
 static void store_chunk(ptx *p, const work *w, val chunk)
 {
-    val alone = eq(p, w->active, 1);
+    val alone = mla_is_alone(p, &w->block);
     share_states(p, w);
     for (unsigned i = 0; i < w->heads; i++) {
-        val number = add(p, mul(p, w->set, w->heads), i), query = query_of(p, w, number);
+        val number = add(p, mul(p, w->set, w->heads), i),
+            query = mla_query_row(p, &w->block, number);
         val slot = add(p, mul(p, w->set, w->size), i);
         val2 state = ld_shared_v2(p, F32, mad(p, slot, imm(U32, STATE_BYTES), w->states), 0);
-        PTX_IF (p, lt(p, add(p, w->first_head, number), w->in->shape.num_heads)) {
+        PTX_IF (p, mla_has_head(p, &w->block, number)) {
             PTX_IF (p, alone) {
                 val factor = select(p, gt(p, state.v[1], 0.0f), rcp(p, state.v[1]), imm(F32, 0));
-                int64_t bytes = w->in->shape.latent * F32_BYTES;
-                store_share(p, w, i, mad_wide(p, query, bytes, parameter(p, "o")), &factor);
+                store_share(p, w, i, mla_output(p, &w->block, query), &factor);
             }
             PTX_ELSE (p) {
-                val row = mad_wide(p, chunk, partial_bytes(&w->results), partials_of(p, w, query));
+                val row = mla_partial(p, &w->block, query, chunk);
                 store_share(p, w, i, row, NULL);
                 PTX_IF (p, eq(p, w->lane, 0))
-                    partial_store_sums(p, &w->results, row, false, state.v[0], state.v[1]);
+                    partial_store_sums(p, &w->block.results, row, false, state.v[0], state.v[1]);
             }
         }
     }
@@ -472,53 +439,38 @@ static void clear(ptx *p, const work *w)
             assign(p, w->results_of[i][j], 0.0f);
 }
 
-static void merge_chunks(ptx *p, const work *w)
-{
-    val heads = min(p, sub(p, imm(U32, w->in->shape.num_heads), w->first_head), block_heads(w));
-    PTX_FOR (p, head, warp_id(p), heads, block_threads(w) / WARP) {
-        val query = query_of(p, w, head);
-        partials_merge(p, &w->results, ROWS_OF_THIS_GRID, partials_of(p, w, query), w->active,
-                       query);
-    }
-}
-
-static void build(ptx *p, const instance *in)
+static void build_floats(ptx *p, const instance *in)
 {
     work w = work_new(p, in);
-    int64_t size = in->shape.chunk_size;
-    positions all = attention_positions(p, in, attention_sequence_length(p, w.row));
-    w.active = named(p, "active", max(p, div(p, add(p, all.end, size - 1), size), 1));
-    w.blocks = min(p, w.active, nctaid_z(p));
-    ret_if(p, ge(p, ctaid_z(p), w.active));
+    mla_block_count(p, &w.block);
     phase(p, "load q");
     for (unsigned i = 0; i < w.size; i++)
         load_query(p, &w, i);
     for (unsigned i = 0; i < w.heads; i++)
         for (unsigned j = 0; j < share_values(&w.value); j++)
             w.results_of[i][j] = var_f32(p, 0.0f);
-    PTX_FOR (p, chunk, ctaid_z(p), w.active, nctaid_z(p)) {
-        positions run = { .first = mul(p, chunk, size) };
-        run.end = min(p, add(p, run.first, size), all.end);
-        attend(p, &w, run);
+    PTX_FOR (p, chunk, ctaid_z(p), w.block.active, nctaid_z(p)) {
+        attend(p, &w, mla_chunk(p, &w.block, chunk));
         phase(p, "store what the chunk comes to");
         store_chunk(p, &w, chunk);
         clear(p, &w);
     }
-    ret_if(p, eq(p, w.active, 1));
-    phase(p, "whether this block is its row's last");
-    val column = mad(p, w.row, nctaid_x(p), ctaid_x(p));
-    ret_if(p, bit_not(p, attention_is_last_block(p, column, w.blocks, w.ticket)));
-    phase(p, "merge the chunks");
-    merge_chunks(p, &w);
+    mla_merge(p, &w.block);
 }
 
-/* Shared memory has a tile of rows, its products twice and its weights, each position's with a gap
- * of 4, a factor, a max and a sum for each head, and the ticket. */
+static void build(ptx *p, const instance *in)
+{
+    if (in->options.halves)
+        mla_halves_build(p, in);
+    else
+        build_floats(p, in);
+}
+
 static const term terms[] = {
     { "all_sets", "ceil_div(num_heads, 8)" },
     { "heads", "ceil_div(num_heads, all_sets)" },
     { "sets", "min(all_sets, 2)" },
-    { "parts", "ceil_div(num_heads, sets*heads)" },
+    { "parts", "ceil_div(num_heads, block_heads)" },
     { "columns", "parts*m" },
     { "at_once", "sm_count*2" },
     { "waves", "ceil_div(columns*4, at_once)" },
@@ -534,11 +486,50 @@ static int64_t slots(const instance *in)
     return (all + LINE_VALUES - 1) / LINE_VALUES * LINE_VALUES;
 }
 
+static int64_t threads(const instance *in)
+{
+    return in->options.halves ? MLA_HALVES_THREADS : term_value(in, "sets") * SET_LANES;
+}
+
+static int64_t block_heads(const instance *in)
+{
+    return in->options.halves ? MLA_HALVES_HEADS : term_value(in, "sets") * term_value(in, "heads");
+}
+
+/* A tile of rows, its products twice and its weights, each position's with a gap of 4, a factor, a
+ * max and a sum for each head, and the ticket. */
+static int64_t shared(const instance *in)
+{
+    return in->options.halves
+               ? mla_halves_shared(in)
+               : formula_value("16*(latent+n_rope)*4 + 48*(slots+4)*4 + slots*12 + 4", in, NULL);
+}
+
 static const derived_size sizes[] = {
-    { "most_chunks", most_chunks, "chunks of max_seq_len positions" },
+    { "most_chunks", mla_most_chunks, "chunks of max_seq_len positions" },
+    { "threads", threads, "of a block" },
+    { "block_heads", block_heads, "heads of a block: with products = f16 16 rows of a matrix" },
+    { "shared", shared, "bytes that a block has" },
     { "slots", slots, "heads of a block, of each set a power of two, and of all a multiple of 4" },
     { NULL, NULL, NULL },
 };
+
+static const choice products_choices[] = { { "f32", "" },
+                                           { "f16", "_products_f16" },
+                                           { NULL, NULL } };
+
+/* In static shared memory, a tile of f16 has room for so many. */
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    long long width = in->shape.latent + in->shape.n_rope;
+    if (!in->options.halves || width <= MLA_MOST_HALVES)
+        return NULL;
+    *blamed = "products";
+    return arena_format(a,
+                        "products = f16 takes rows of at most %d values, and latent + n_rope = "
+                        "%lld; products = f32 takes them",
+                        MLA_MOST_HALVES, width);
+}
 
 static const real_range score_scale_range = { .max = 1e6, .def_text = "1/sqrt(latent+n_rope)" };
 
@@ -577,6 +568,11 @@ const family mla_attention = {
               .field = KEY_FIELD(options.scale),
               .tag = "scale",
               .real = &score_scale_range },
+            { .name = "products",
+              .summary = "what is multiplied",
+              .field = KEY_FIELD(options.halves),
+              .choices = products_choices,
+              .sm = 80 },
             KEY_DIMS,
             KEY_END,
         },
@@ -590,13 +586,14 @@ const family mla_attention = {
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },
-    .launch = { .block = "64*sets",
+    .launch = { .block = "threads",
                 .grid = { "parts", "m",
                           "min(min(most_chunks, 1024), max(1, waves*at_once/columns))" },
-                .shared = "16*(latent+n_rope)*4 + 48*(slots+4)*4 + slots*12 + 4",
+                .shared = "shared",
                 .terms = terms,
                 .sizes = sizes,
                 .registers = 248 },
+    .check = check,
     .build = build,
     .reference = ref_attention,
     .tolerance = 2e-6,

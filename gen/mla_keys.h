@@ -4,7 +4,11 @@
 
 #include "family/family.h"
 
-enum { MLA_MOST_LATENT = 512, MLA_MOST_ROPE = 128 };
+enum {
+    MLA_MOST_LATENT = 512,
+    MLA_MOST_ROPE = 128,
+    MLA_MOST_HALVES = 576, /* values of a row with products = f16 */
+};
 
 #define KEY_MLA_HEADS                                                                       \
     {                                                                                       \

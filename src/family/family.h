@@ -104,6 +104,7 @@ typedef struct key {
     size_t only_with;      /* field of the instance without which it means nothing; 0: none */
     const char *tag;       /* numbers: "k" makes "_k4096" of 4096 */
     const choice *choices; /* words: ends with { NULL, NULL }; the value is the index */
+    unsigned sm; /* the first architecture that has other choices than the first; 0: all have */
     const real_range *real; /* real numbers: in place of min, max and def; the default has no part
                                in the name */
 } key;

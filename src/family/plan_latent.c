@@ -52,6 +52,20 @@ static void make_queries(planner *p)
                           : "qkv, attn_k_b -> q, cache");
 }
 
+/* Attention may round to f16 what it multiplies, where that takes the cache's rows: but a cache of
+ * f32 is there to lose nothing. */
+static void set_products(const planner *p, instance *in)
+{
+    const decoder *d = p->d;
+    const char *blamed;
+    if (d->precision != PRECISION_Q8 || d->kv_type == KV_F32 ||
+        !planner_has_choices(p, in, "products"))
+        return;
+    planner_set(in, "products", 1);
+    if (in->family->check(in, p->arena, &blamed))
+        planner_set(in, "products", 0);
+}
+
 static void attend(planner *p)
 {
     const decoder *d = p->d;
@@ -61,6 +75,7 @@ static void attend(planner *p)
     set_sizes(p, &in);
     set_rows(p, &in);
     planner_set_real(&in, "scale", d->attention_scale > 0 ? d->attention_scale : usual);
+    set_products(p, &in);
     planner_bind_buffer(&b, "o", BUFFER_LATENTS);
     planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
     planner_bind_buffer(&b, "q", BUFFER_Q);

@@ -125,6 +125,15 @@ void planner_set_weights(instance *in, const char *name, format weights)
     planner_set(in, name, instance_weights_index(weights));
 }
 
+bool planner_has_choices(const planner *p, const instance *in, const char *key_name)
+{
+    const key *k = family_key(in->family, key_name);
+    for (size_t i = 0; i < p->target_count; i++)
+        if (p->targets[i]->sm < k->sm)
+            return false;
+    return true;
+}
+
 /* Whether a block finds the shared memory it needs on all targets. */
 static bool fits_targets(const planner *p, const instance *in)
 {

@@ -109,6 +109,9 @@ void planner_set(instance *in, const char *key_name, int64_t value);
 void planner_set_real(instance *in, const char *key_name, double value);
 void planner_set_weights(instance *in, const char *key_name, format weights);
 
+/* Whether all targets have each choice of a key. */
+bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
+
 /* Rows of a product: all of them at once, or where they take too much shared memory as many as fit,
  * the grid having a block for each so many. */
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);

@@ -12,6 +12,13 @@
  * is what partial rows are relative to the largest of them and the sink.
  * Where v of the largest p is 0, the others may count that are 0 as floats: a p may be off by
  * FLT_MIN, the UNDERFLOW_SHARE of a magnitude.
+ *
+ * Where q, rows and p may be rounded to f16, with U = 2^-11, a product's terms are off by 2 U, but
+ * each on its own: the e_t of n terms are some U A_t / sqrt(n), well below what U A_t / 24 leaves
+ * room for from n = 64 on. Of p, normalised as rounded, and v comes up to 3 U sum p|v|. Both
+ * together are held to 4 U, HALVES_SHARE times a tolerance of 2e-6. A p below 2^-25 is lost,
+ * relative to the largest one, and one below 2^-14 is off by as much: HALVES_UNDERFLOW_SHARE of 4
+ * U.
  */
 #include <float.h>
 #include <math.h>
@@ -23,7 +30,8 @@ enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 640 };
 enum { PARTIALS, BEHIND_PARTIALS };
 static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 8, SUMMED_TERMS = 4,
                     STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
-                    UNDERFLOW_SHARE = 0x1p-106;
+                    UNDERFLOW_SHARE = 0x1p-106, HALVES_SHARE = 0x1p-9 / 2e-6,
+                    HALVES_UNDERFLOW_SHARE = 0x1p-16;
 static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
 
 /* The softmax numerators are relative to exp(largest). */
@@ -153,11 +161,13 @@ static double magnitude_of(const head_result *r, uint64_t d, double terms, doubl
            UNDERFLOW_SHARE * r->unweighed[d];
 }
 
-static ref_value softmax_value(const head_result *r, uint64_t d)
+static ref_value softmax_value(const problem *p, const head_result *r, uint64_t d)
 {
     if (r->weight <= 0)
         return (ref_value){ 0 * r->sum[d], 0 };
     double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, UNIT_LOGIT_TERMS);
+    if (p->options.halves)
+        magnitude = HALVES_SHARE * (magnitude + HALVES_UNDERFLOW_SHARE * r->unweighed[d]);
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
@@ -191,7 +201,7 @@ void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t c
         double sink = sink_of(p, BEHIND_CACHES, head);
         add_sink(p, sink, 2 * fabs(sink), &r);
         for (; first < end && first < head_end; first++, values++)
-            *values = gated(p, first, softmax_value(&r, first % dim));
+            *values = gated(p, first, softmax_value(p, &r, first % dim));
     }
 }
 
@@ -288,7 +298,7 @@ void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_
         uint64_t head_end = (first / dim + 1) * dim;
         merge(p, first / dim, &r);
         for (; first < end && first < head_end; first++, values++)
-            *values = softmax_value(&r, first % dim);
+            *values = softmax_value(p, &r, first % dim);
     }
 }
 

@@ -66,6 +66,7 @@ typedef struct problem_options {
     int64_t window;         /* last positions that attention is over; 0: all */
     int64_t sinks;          /* 1: of each head one more logit, without a value */
     int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */
+    int64_t halves;         /* 1: attention's factors may be rounded to f16 */
     int64_t gated;          /* 1: behind each head of q stands its gate */
     int64_t ring;           /* rows of a cache, position t in row t % ring; 0: max_seq_len */
     double scale;           /* of q.k, 0: 1 / sqrt(head_dim); of a product or an embedding, 0: 1 */

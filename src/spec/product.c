@@ -408,12 +408,31 @@ static bool check_shared_memory(product *p, const instance *in, const target *t,
     return false;
 }
 
+/* Whether the target has what the keys choose. */
+static bool check_target(product *p, const instance *in, const target *t, diags *d)
+{
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t chosen = k->sm ? instance_value(in, k) : 0;
+        if (!chosen || t->sm >= k->sm)
+            continue;
+        const location *where = blame(p, k->name);
+        if (where)
+            diag_error(d, DIAG_CONFLICT, *where,
+                       "%s = %s needs sm_%u or newer, and %s is a target; %s = %s runs on all",
+                       k->name, k->choices[chosen].word, k->sm, t->name, k->name,
+                       k->choices[0].word);
+        return false;
+    }
+    return true;
+}
+
 static bool check(arena *a, product *p, const instance *in, const target *const *wanted,
                   size_t wanted_count, diags *d)
 {
     bool right = check_family(a, p, in, d) && check_launch(a, p, in, d);
     for (size_t i = 0; right && i < wanted_count; i++)
-        right = (in->excluded & target_bit(wanted[i])) || check_shared_memory(p, in, wanted[i], d);
+        right = (in->excluded & target_bit(wanted[i])) ||
+                (check_target(p, in, wanted[i], d) && check_shared_memory(p, in, wanted[i], d));
     return right;
 }
 

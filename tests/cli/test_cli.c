@@ -373,6 +373,23 @@ TEST_WITH(a_ring_that_does_not_hold_the_window_is_an_error, enter_folder, leave_
     check(f, &wrong);
 }
 
+TEST_WITH(products_that_a_target_does_not_have_are_an_error, enter_folder, leave_folder)
+{
+    fixture *f = *state;
+    write_text(f, "latent.ini",
+               "[ptxgen]\ntargets = sm_75, sm_90\n[mla_attention]\nnum_heads = 16\nlatent = 512\n"
+               "n_rope = 64, 128\nmax_seq_len = 70\nm = 1\nproducts = f16\n");
+    static const invocation wrong = {
+        "--spec latent.ini --out build", 1, "",
+        "latent.ini:9:12: error: products = f16 needs sm_80 or newer, and sm_75 is a target; "
+        "products = f32 runs on all [E022]\n"
+        "    9 | products = f16\n"
+        "      |            ^~~\n"
+        "ptxgen: 1 error, nothing written\n"
+    };
+    check(f, &wrong);
+}
+
 TEST_WITH(rope_that_no_kernel_computes_is_an_error, enter_folder, leave_folder)
 {
     fixture *f = *state;

@@ -23,7 +23,8 @@ const char *suite_weights(arena *a, const family *f, size_t i);
 /* The smallest number that a key takes with those weights, and that all others are multiples of. */
 int64_t suite_multiple(arena *a, const family *f, const char *weights, const key *k);
 
-/* Builds a kernel for sm_75, which every device runs. Fails the test when it can't be built. */
+/* Builds a kernel for sm_75, which every device runs, or for the oldest target that has what the
+ * instance's keys choose. Fails the test when it can't be built. */
 kernel suite_kernel(arena *a, const instance *in);
 
 /* The sizes of an instance, with all positions of a cache valid. */

@@ -89,6 +89,27 @@ ARENA_TEST(look_ups_have_as_many_as_random_ones)
         }
 }
 
+/* A tile of positions, and three. Of a tile, each of four warps stores weights once, with two. */
+TEST(latent_attention_on_tensor_cores_has_few_in_its_loops)
+{
+    enum { TILE = 32, OF_WEIGHTS = 4 * 2 };
+    static const int latents[] = { 32, 64, 256, 512 };
+    const family *f = family_find(families, "mla_attention");
+    for (size_t i = 0; i < sizeof latents / sizeof *latents; i++) {
+        arena *a = arena_new();
+        instance in;
+        suite_instance(a, f,
+                       arena_format(a,
+                                    "latent=%d n_rope=64 num_heads=16 m=1 max_seq_len=128 "
+                                    "kv_type=f16 products=f16",
+                                    latents[i]),
+                       &in);
+        expect_no_more(in.name, bank_conflicts(a, &in, TILE, true) + 2 * OF_WEIGHTS,
+                       bank_conflicts(a, &in, 3 * TILE, true));
+        arena_free(a);
+    }
+}
+
 /* One chunk, of which every warp has half a tile or a whole one. */
 TEST(grouped_attention_has_none_in_its_loops)
 {

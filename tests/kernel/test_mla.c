@@ -4,6 +4,7 @@
  * are spread over blocks and a row over lanes is tried with numbers of heads and widths that leave
  * lanes, sets of heads and blocks without work.
  */
+#include <math.h>
 #include <string.h>
 
 #include "test.h"
@@ -20,7 +21,8 @@ static instance make(arena *a, const subject *s, int rows, const char *options)
                                      s->weights, rows, options);
     const char *heads = strstr(options, "num_heads") ? "" : "num_heads=3";
     const char *longest = strstr(options, "max_seq_len") ? "" : "max_seq_len=40";
-    const char *text = arena_format(a, "%s %s chunk_size=%d %s", heads, longest, CHUNK, sizes);
+    const char *chunk = strstr(options, "chunk_size") ? "" : "chunk_size=32";
+    const char *text = arena_format(a, "%s %s %s %s", heads, longest, chunk, sizes);
     instance in;
     assert_true(suite_instance(a, s->family, suite_known_keys(a, s->family, text), &in));
     return in;
@@ -49,6 +51,14 @@ static void run_at(const subject *s, int rows, const char *options, const int64_
 static bool is(const subject *s, operation op)
 {
     return s->family->op == op;
+}
+
+/* What a family multiplies: as options. */
+static const char *const products[] = { "", "products=f16" };
+
+static size_t product_kinds(const subject *s)
+{
+    return is(s, OP_MLA_ATTENTION) ? sizeof products / sizeof *products : 1;
 }
 
 /* Of the families with weights, what has all of their formats; one format is enough elsewhere. */
@@ -115,11 +125,12 @@ static void is_right_for_heads_and_widths(arena *a, const subject *s)
     if (!is(s, OP_MLA_ATTENTION))
         return;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        for (size_t j = 0; j < 2; j++) {
-            size_t k = (i + 4 * j) % (sizeof latents / sizeof *latents);
+        for (size_t j = 0; j < 2 * product_kinds(s); j++) {
+            size_t k = (i + 4 * (j % 2)) % (sizeof latents / sizeof *latents);
             run_at(s, 2,
-                   arena_format(a, "num_heads=%d latent=%d n_rope=%d kv_type=%s scale=0.2",
-                                heads[i], latents[k], j ? 32 : 64, kv_types[(i + j) % KV_TYPES]),
+                   arena_format(a, "num_heads=%d latent=%d n_rope=%d kv_type=%s scale=0.2 %s",
+                                heads[i], latents[k], j % 2 ? 32 : 64,
+                                kv_types[(i + j % 2) % KV_TYPES], products[j / 2]),
                    lengths, 2);
         }
 }
@@ -138,18 +149,78 @@ static void is_right_at_the_borders_of_chunks(arena *a, const subject *s)
                                        16,
                                        15,
                                        0 };
-    (void)a;
-    if (is(s, OP_MLA_ATTENTION))
-        run_at(s, 4, "latent=64 max_seq_len=81", lengths, sizeof lengths / sizeof *lengths);
+    for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < product_kinds(s); i++)
+        run_at(s, 4, arena_format(a, "latent=64 max_seq_len=81 kv_type=f16 %s", products[i]),
+               lengths, sizeof lengths / sizeof *lengths);
+}
+
+/* Tiles of a chunk, of which some raise the maximum of some heads. */
+static void is_right_for_chunks_of_several_tiles(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { 200, 133, 80, 49 };
+    for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < product_kinds(s); i++)
+        for (int type = 0; type < 2; type++)
+            run_at(s, 2,
+                   arena_format(a,
+                                "num_heads=16 latent=64 max_seq_len=200 chunk_size=%d "
+                                "kv_type=%s %s",
+                                type ? 112 : 80, kv_types[type], products[i]),
+                   lengths, sizeof lengths / sizeof *lengths);
+}
+
+enum { HUGE_WIDTH = 96, HUGE_BY = 100 }; /* values of a row, and a power of two */
+
+/* Makes row after row of a cache large, by other powers of two; of q8_0 the largest there are. */
+static void make_rows_huge(const trial_buffer *cache, int64_t kv_type)
+{
+    enum { APART = 3, DIFFERENT = 8, LARGEST_SCALE = 0x7bff, BFLOAT_EXPONENT = 7 };
+    float *floats = cache->bytes;
+    uint16_t *halves = cache->bytes;
+    uint64_t blocks = cache->size / formats[FORMAT_Q8_0].block_bytes;
+    uint64_t rows = cache->size / (uint64_t)format_bytes(kv_formats[kv_type], HUGE_WIDTH);
+    for (uint64_t i = 0; kv_type == KV_Q8_0 && i < blocks; i++)
+        halves[i * formats[FORMAT_Q8_0].block_bytes / sizeof *halves] = LARGEST_SCALE;
+    for (uint64_t i = 0; kv_type != KV_Q8_0 && i < rows * HUGE_WIDTH; i++) {
+        int by = HUGE_BY - APART * (int)(i / HUGE_WIDTH % DIFFERENT);
+        if (kv_type == KV_F32)
+            floats[i] = ldexpf(floats[i], by);
+        else if (halves[i] & INT16_MAX)
+            halves[i] = (uint16_t)(halves[i] + (by << BFLOAT_EXPONENT));
+    }
+}
+
+/* Scores are not large: q is small. */
+static void nothing_finite_overflows(arena *a, const subject *s)
+{
+    static const int64_t types[] = { KV_F32, KV_BF16, KV_Q8_0 };
+    for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < sizeof types / sizeof *types; i++) {
+        instance in =
+            make(a, s, 2, arena_format(a, "latent=64 products=f16 kv_type=%s", kv_types[types[i]]));
+        trial_setup setup = suite_setup(&in, s->device);
+        trial t = trial_prepare(a, &in, &setup);
+        for (size_t j = 0; j < t.param_count; j++) {
+            const trial_param *p = &t.params[j];
+            float *q = p->content.bytes;
+            for (size_t row = 0; p->param.cache && row < 2; row++) {
+                trial_buffer cache = trial_cache(p, row);
+                make_rows_huge(&cache, types[i]);
+            }
+            for (uint64_t k = 0; strcmp(p->param.name, "q") == 0 && k < p->values; k++)
+                q[k] = ldexpf(q[k], types[i] == KV_Q8_0 ? -25 : -HUGE_BY);
+        }
+        run(a, s, &in, &t);
+    }
 }
 
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 {
     if (!is_first_format(s))
         return;
-    for (fill_kind kind = 0; kind < FILL_KINDS; kind++) {
-        instance in =
-            make(a, s, 2, arena_format(a, "latent=64 kv_type=%s", kv_types[kind % KV_TYPES]));
+    for (unsigned i = 0; i < FILL_KINDS * product_kinds(s); i++) {
+        fill_kind kind = i % FILL_KINDS;
+        instance in = make(a, s, 2,
+                           arena_format(a, "latent=64 kv_type=%s %s", kv_types[i % KV_TYPES],
+                                        products[i / FILL_KINDS]));
         trial_setup setup = suite_setup(&in, s->device);
         setup.kind = kind;
         trial t = trial_prepare(a, &in, &setup);
@@ -162,8 +233,10 @@ static void what_is_no_number_shows(arena *a, const subject *s)
 {
     if (!is_first_format(s))
         return;
-    for (int type = 0; type < KV_TYPES; type++) {
-        instance in = make(a, s, 2, arena_format(a, "kv_type=%s q_rank=64", kv_types[type]));
+    for (size_t j = 0; j < KV_TYPES * product_kinds(s); j++) {
+        instance in = make(a, s, 2,
+                           arena_format(a, "kv_type=%s q_rank=64 %s", kv_types[j % KV_TYPES],
+                                        products[j / KV_TYPES]));
         for (unsigned i = 0; i < 2 * trial_input_count(a, &in); i++) {
             trial_setup setup = suite_setup(&in, s->device);
             setup.spoiled = i % 2 ? WITH_NAN : WITH_INFINITY;
@@ -202,8 +275,8 @@ static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject
     static const char *const options[] = { "kv_type=f16", "kv_type=q8_0 q_rank=64" };
     if (!is_first_format(s))
         return;
-    for (int i = 0; i < 2; i++) {
-        const char *text = arena_format(a, "max_seq_len=90 %s", options[i]);
+    for (size_t i = 0; i < 2 * product_kinds(s); i++) {
+        const char *text = arena_format(a, "max_seq_len=90 %s %s", options[i % 2], products[i / 2]);
         const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
         instance many = make(a, s, ROWS, text), single = make(a, s, 1, text);
         kernel many_kernel = suite_kernel(a, &many), single_kernel = suite_kernel(a, &single);
@@ -237,6 +310,9 @@ int main(void)
         { "turns_as_rope_kv_write_does", turns_as_rope_kv_write_does, NULL, false },
         { "is_right_for_heads_and_widths", is_right_for_heads_and_widths, NULL, false },
         { "is_right_at_the_borders_of_chunks", is_right_at_the_borders_of_chunks, NULL, false },
+        { "is_right_for_chunks_of_several_tiles", is_right_for_chunks_of_several_tiles, NULL,
+          false },
+        { "nothing_finite_overflows", nothing_finite_overflows, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
         { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
         { "rows_do_not_depend_on_others_nor_on_the_grid",
