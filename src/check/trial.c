@@ -365,6 +365,7 @@ static void lengths_changed(trial *t)
             p->number = size_named(&t->setup.shape, p->param.size);
         if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 && !p->param.fitted)
             memcpy(p->content.bytes, t->seq_lens, p->size);
+        t->problem.strange = t->setup.spoiled && t->setup.spoiled_input == input;
         if (p->param.kind == PARAM_IN && is_fitted(t, &p->param))
             t->instance->family->fit(&t->problem, input, p->content.bytes,
                                      p->content.stored / formats[p->param.format].block_bytes);
