@@ -52,7 +52,7 @@ static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_l
  * one on that the seed says. Callers must not, but may, name an expert that there is not. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
-    enum { FEW = 3, SIZES = 4, MOST_ROWS = 8 };
+    enum { FEW = 3, SIZES = 5, MOST_ROWS = 8 };
     (void)input;
     uint64_t rows = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
     uint64_t experts = (uint64_t)p->shape.experts, entry_words = EXPERT_FIRST_ROW + rows;
@@ -66,7 +66,7 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
     for (uint64_t row = 0; row < rows; row++)
         free[row] = used;
     for (;; count++) {
-        const uint64_t sizes[SIZES] = { rows, 1, (rows + 1) / 2, 1 + random_below(&r, rows) };
+        const uint64_t sizes[SIZES] = { rows, 1, (rows + 1) / 2, 2, 1 + random_below(&r, rows) };
         uint64_t wanted = sizes[(turn + count) % SIZES];
         if (!take_rows(p, free, experts - count, wanted, random_below(&r, rows), takes))
             break;
