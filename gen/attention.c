@@ -109,7 +109,7 @@ static void build_batched(ptx *p, const instance *in)
 
 static const param one_sequence[] = {
     OUT(F32, o, "num_heads*head_dim", 16),
-    IN(F32, q, "num_heads*head_dim", 16),
+    QUERIES("num_heads*head_dim"),
     KV_CACHE(k),
     KV_CACHE(v),
     SINKS,
@@ -166,7 +166,7 @@ const family batched_incremental_attention = {
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
-            IN(F32, q, "m*num_heads*head_dim", 16),
+            QUERIES("m*num_heads*head_dim"),
             KV_CACHES(k),
             KV_CACHES(v),
             SINKS,

@@ -82,7 +82,7 @@ const family flash_decoding_chunk = {
     .params =
         (const param[]){
             PARTIAL_ROWS(PARAM_OUT, PARTIALS),
-            IN(F32, q, "m*num_heads*head_dim", 16),
+            QUERIES("m*num_heads*head_dim"),
             KV_CACHES(k),
             KV_CACHES(v),
             IN(U32, seq_lens, "m", 4),

@@ -394,7 +394,7 @@ const family gqa_flash_decoding = {
             OUT(F32, o, "m*num_heads*head_dim", 16),
             PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),
             COUNTERS(counters, "m*num_heads"),
-            IN(F32, q, "m*num_heads*head_dim", 16),
+            QUERIES("m*num_heads*head_dim"),
             KV_RINGS(k),
             KV_RINGS(v),
             SINKS,

@@ -581,7 +581,7 @@ const family mla_attention = {
             OUT(F32, o, "m*num_heads*latent", 16),
             SCRATCH(F32, partials, "m*num_heads*most_chunks*(latent+4)", 16),
             COUNTERS(counters, "m*num_heads"),
-            IN(F32, q, "m*num_heads*(latent+n_rope)", 16),
+            QUERIES("m*num_heads*(latent+n_rope)"),
             MLA_CACHES(PARAM_IN),
             IN(U32, seq_lens, "m", 4),
             PARAM_END,

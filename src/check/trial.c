@@ -27,6 +27,9 @@ enum {
 /* What weights of blocks are by their size. */
 static const float SMALL = 0.05f;
 
+/* What makes logits of some tens or a hundred; random values of q8_0 are smaller. */
+static const float STEEP = 40, STEEP_OF_Q8_0 = 400;
+
 /* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
 
@@ -365,6 +368,7 @@ static void lengths_changed(trial *t)
             p->number = size_named(&t->setup.shape, p->param.size);
         if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 && !p->param.fitted)
             memcpy(p->content.bytes, t->seq_lens, p->size);
+        t->problem.strange = t->setup.spoiled && t->setup.spoiled_input == input;
         if (p->param.kind == PARAM_IN && is_fitted(t, &p->param))
             t->instance->family->fit(&t->problem, input, p->content.bytes,
                                      p->content.stored / formats[p->param.format].block_bytes);
@@ -480,6 +484,16 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
     t->problem.before[output] = before;
 }
 
+/* Flat heads weigh all positions much the same, so that each of them shows in the result; of steep
+ * ones a wrong maximum, sign or cap of scores does. */
+static void make_steep(const trial *t, float *q, uint64_t count)
+{
+    uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
+    float factor = t->instance->kv_type == KV_Q8_0 ? STEEP_OF_Q8_0 : STEEP;
+    for (uint64_t i = 0; i < count; i++)
+        q[i] *= i / head % 2 ? factor : 1;
+}
+
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
 {
     bool addresses = p->param.format == FORMAT_ADDRESS;
@@ -499,6 +513,8 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     const format_info *info = &formats[f];
     if (p->param.small && info->block_values == 1)
         ref_resize(f, made->bytes, made->stored / info->block_bytes, SMALL, r);
+    if (p->param.steep && t->setup.kind == FILL_NORMAL)
+        make_steep(t, made->bytes, made->stored / info->block_bytes);
     if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param))
         t->spoiled =
             ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,

@@ -25,6 +25,7 @@ enum {
     TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
     SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
     ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
+    FEW_POSITIONS = 4,       /* with fewer a state has inputs that are not there */
     LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
     TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
     ROUTES = 4,              /* ordinary inputs of a router */
@@ -476,12 +477,24 @@ static bool run(verifier *v, const trial *t, device_params *d, selection which)
     return blocks_partners(t) == 1 || which != SAMPLED_BLOCKS || run_blocks(v, t, d, &c);
 }
 
+/* Whether a family goes on with states, which it finds in memory. */
+static bool updates(const instance *in)
+{
+    for (const param *p = in->family->params; p->name; p++)
+        if (p->updated)
+            return true;
+    return false;
+}
+
 static bool run_lengths(verifier *v, trial *t, device_params *d)
 {
     int64_t longest = t->setup.shape.max_seq_len;
-    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest, SOME_SEQ_LEN, ODD_SEQ_LEN, 1, 0 };
+    const int64_t few = updates(v->kernel->instance) ? FEW_POSITIONS : 1;
+    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest,       SOME_SEQ_LEN,
+                                ODD_SEQ_LEN, few,        few - few / 4, few - few / 2,
+                                1,           0 };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        if (i > 2 && lengths[i] >= longest)
+        if (i > 2 && (lengths[i] >= longest || lengths[i] == lengths[i - 1]))
             continue;
         trial_shorten(t, lengths[i]);
         spoil_next_positions(d, t, v->scratch);
@@ -489,6 +502,16 @@ static bool run_lengths(verifier *v, trial *t, device_params *d)
             return false;
     }
     return true;
+}
+
+/* Each row a position further than the one ahead of it, though they are of different sequences. */
+static bool run_neighbours(verifier *v, trial *t, device_params *d)
+{
+    uint32_t *lengths = arena_alloc(v->scratch, t->sequence_count * sizeof *lengths);
+    for (size_t i = 0; i < t->sequence_count; i++)
+        lengths[i] = (uint32_t)(1 + i);
+    trial_shorten_each(t, lengths);
+    return run(v, t, d, SAMPLED_BLOCKS);
 }
 
 static bool run_alone(verifier *v, trial *t, device_params *d)
@@ -537,6 +560,13 @@ static bool run_first(verifier *v, trial *t, device_params *d)
     return run(v, t, d, FIRST_BLOCK);
 }
 
+/* Lists of experts, of which each seed makes another one, differ from trial to trial. */
+static uint64_t seed_of(const verifier *v, uint64_t number)
+{
+    operation op = v->kernel->instance->family->op;
+    return op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN ? v->seed + number : v->seed;
+}
+
 /* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
 static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
@@ -546,8 +576,10 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     bool right = true;
     for (size_t i = 0; right && i < inputs; i++) {
         setup.spoiled_input = (unsigned)i;
-        for (setup.spoiled = WITH_NAN; right && setup.spoiled <= WITH_INFINITY; setup.spoiled++)
+        for (setup.spoiled = WITH_NAN; right && setup.spoiled <= WITH_INFINITY; setup.spoiled++) {
+            setup.seed = seed_of(v, 2 * i + setup.spoiled);
             right = run_setup(v, &setup, run_first);
+        }
     }
     return right;
 }
@@ -578,6 +610,8 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
         right = run_setup(v, &setup, run_alone);
     }
     setup.seed = v->seed;
+    if (right && updates(v->kernel->instance) && shape->m > 1)
+        right = run_setup(v, &setup, run_neighbours);
     setup.one_cache = writes_one_cache(v->kernel->instance, shape);
     if (right && setup.one_cache)
         right = run_setup(v, &setup, run_lengths);
@@ -586,6 +620,7 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
         setup.shape.seq_len = LONG_SEQ_LEN;
     for (size_t i = 0; right && i < sizeof others / sizeof *others; i++) {
         setup.kind = others[i];
+        setup.seed = seed_of(v, setup.kind);
         right = run_setup(v, &setup, run_first);
     }
     return right;

@@ -345,13 +345,15 @@ void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t c
     }
 }
 
+/* One of a few heads forgets all, by a power of e beyond what f32 holds. */
 void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
+    enum { FORGETFUL = 4 };
     uint32_t *positions = bytes;
     float *a = bytes;
     for (uint64_t i = 0; i < values; i++)
         if (input == POSITIONS)
             positions[i] = p->seq_lens[i] - 1;
         else
-            a[i] = -fabsf(a[i]);
+            a[i] = i % FORGETFUL == FORGETFUL - 1 ? -FLT_MAX : -fabsf(a[i]);
 }

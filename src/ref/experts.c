@@ -1,4 +1,5 @@
 /* Which experts rows use: random ones, as a router might have chosen them. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "ref/random.h"
@@ -33,25 +34,50 @@ static void note(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t wor
     entry[EXPERT_FIRST_ROW + entry[EXPERT_ROWS]++] = word;
 }
 
-/* Rows choose among so few experts that they share some. */
+/* The rows that use an expert, as many of those with slots left as are wanted, from one on; and
+ * those that need all the experts that are left. Returns whether there is one. */
+static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_left,
+                      uint64_t wanted, uint64_t first, bool *takes)
+{
+    uint64_t rows = (uint64_t)p->shape.m, count = 0;
+    for (uint64_t i = 0; i < rows; i++) {
+        uint64_t row = (first + i) % rows;
+        takes[row] = free[row] && (count < wanted || free[row] == experts_left);
+        count += takes[row];
+    }
+    return count > 0;
+}
+
+/* Kernels have code for experts of all rows, of some and of one: numbers of rows take turns, from
+ * one on that the seed says. Callers must not, but may, name an expert that there is not. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
-    enum { FEW = 3 };
+    enum { FEW = 3, SIZES = 5, MOST_ROWS = 8 };
     (void)input;
     uint64_t rows = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
     uint64_t experts = (uint64_t)p->shape.experts, entry_words = EXPERT_FIRST_ROW + rows;
-    uint64_t among = FEW * used < experts ? FEW * used : experts;
-    uint32_t *list = bytes, chosen[EXPERTS_USED_AT_MOST];
+    uint64_t free[MOST_ROWS], count = 0;
+    uint32_t *list = bytes, chosen[EXPERTS_USED_AT_MOST * MOST_ROWS];
+    bool takes[MOST_ROWS];
     random_source r = { (uint64_t)list[0] << 32 | list[values - 1] };
-    uint64_t first = random_below(&r, experts - among + 1);
+    uint64_t turn = random_below(&r, SIZES);
     memset(list, 0, EXPERT_LIST_HEAD * sizeof *list);
     memset(list + EXPERT_LIST_HEAD, 0xff, (values - EXPERT_LIST_HEAD) * sizeof *list);
     for (uint64_t row = 0; row < rows; row++)
-        for (uint64_t slot = 0; slot < used; slot++) {
-            chosen[slot] = another(chosen, slot, among, &r);
-            note(list, entry_words, (uint32_t)first + chosen[slot], (uint32_t)(row * used + slot));
-        }
+        free[row] = used;
+    for (;; count++) {
+        const uint64_t sizes[SIZES] = { rows, 1, (rows + 1) / 2, 2, 1 + random_below(&r, rows) };
+        uint64_t wanted = sizes[(turn + count) % SIZES];
+        if (!take_rows(p, free, experts - count, wanted, random_below(&r, rows), takes))
+            break;
+        chosen[count] = another(chosen, count, experts, &r);
+        for (uint64_t row = 0; row < rows; row++)
+            if (takes[row])
+                note(list, entry_words, chosen[count], (uint32_t)(row * used + used - free[row]--));
+    }
     uint32_t *last = list + EXPERT_LIST_HEAD + (list[0] - 1) * entry_words;
-    if (rows >= FEW && last[EXPERT_ROWS] < rows)
+    if (p->strange)
+        last[EXPERT_ID] = random_below(&r, 2) ? UINT32_MAX : (uint32_t)experts;
+    else if (rows >= FEW && last[EXPERT_ROWS] < rows)
         last[EXPERT_ID] = (uint32_t)experts;
 }

@@ -102,6 +102,7 @@ typedef struct problem {
         addresses, and updated: what these point to ahead of the launch */
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
     bool one_cache;           /* m rows write to one cache, as positions of one sequence */
+    bool strange;             /* the input that is fitted is to have what callers must not pass */
 } problem;
 
 /* Values of a position's row in a cache, and rows of a position. */

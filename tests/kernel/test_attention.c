@@ -23,7 +23,7 @@ static bool has_key(const family *f, const char *name)
 
 static bool is_attention(const family *f)
 {
-    return has_key(f, "head_dim") && f->op != OP_ROPE_KV_WRITE;
+    return has_key(f, "head_dim") && f->op != OP_ROPE_KV_WRITE && f->op != OP_DELTA_NET;
 }
 
 static bool is_q8_0(const char *options)

@@ -1,10 +1,11 @@
 /* How many defects --verify finds: plants mutants in kernels of every family, verifies each, and
  * reports which were caught.
  *
- *   mutation EQUIVALENT [SAMPLE [SEED [JOBS [FAMILY]...]]]
+ *   mutation EQUIVALENT SUBJECTS [SAMPLE [SEED [JOBS [FAMILY]...]]]
  *
- * EQUIVALENT is the list of mutants known to compute the same; SAMPLE 0 (the default) takes all
- * mutants, another number that many, chosen by SEED; where families are named, of theirs. The
+ * EQUIVALENT is the list of mutants known to compute the same; SUBJECTS is a spec of kernels, of
+ * families that subjects.c does not know by itself; SAMPLE 0 (the default) takes all mutants,
+ * another number that many, chosen by SEED; where families are named, of theirs. The
  * report goes to standard output; the exit status is 1 where less than 95 % of the mutants that
  * change behaviour are caught.
  *
@@ -87,20 +88,9 @@ static void try_one(void *context, size_t i)
     arena_free(a);
 }
 
-/* Whether one of these, or any where there are none. */
-static bool is_named(const family *f, char *const *names)
-{
-    bool any = !*names;
-    for (; *names && !any; names++)
-        any = strcmp(f->name, *names) == 0;
-    return any;
-}
-
-static void plant_all(arena *a, const subject_list *subjects, char *const *names, planted_list *out)
+static void plant_all(arena *a, const subject_list *subjects, planted_list *out)
 {
     for (size_t s = 0; s < subjects->count; s++) {
-        if (!is_named(subjects->items[s].instance->family, names))
-            continue;
         mutant_list mutants = { 0 };
         plant_mutants(a, subjects->items[s].ptx, &mutants);
         for (size_t i = 0; i < mutants.count; i++)
@@ -203,27 +193,42 @@ static score report(arena *a, const mutation_run *r, bool all)
     return total;
 }
 
+static bool read_listed(arena *a, const char *path, spec *out, const char **error)
+{
+    diags d = diags_new(a);
+    if (spec_read(a, path, families, NULL, out, &d))
+        return true;
+    *error = d.list.items[0].message;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
+    enum { EQUIVALENT = 1, SUBJECTS, SAMPLE, SEED, JOBS, FIRST_FAMILY };
     arena *a = arena_new();
     subject_list subjects = { 0 };
     equivalence_list equivalent = { 0 };
-    const char *error = "usage: mutation EQUIVALENT [SAMPLE [SEED [JOBS [FAMILY]...]]]";
+    spec listed;
+    const char *error = "usage: mutation EQUIVALENT SUBJECTS [SAMPLE [SEED [JOBS [FAMILY]...]]]";
     char *text;
     size_t size;
-    if (argc < 2 || !os_read_file(a, argv[1], &text, &size, &error) ||
-        !read_equivalences(a, text, &equivalent, &error) || !make_subjects(a, &subjects, &error)) {
+    if (argc <= SUBJECTS || !os_read_file(a, argv[EQUIVALENT], &text, &size, &error) ||
+        !read_equivalences(a, text, &equivalent, &error) ||
+        !read_listed(a, argv[SUBJECTS], &listed, &error) ||
+        !make_subjects(a, &listed, argv + (argc > FIRST_FAMILY ? FIRST_FAMILY : argc), &subjects,
+                       &error)) {
         fprintf(stderr, "mutation: %s\n", error);
         arena_free(a);
         return 2;
     }
-    size_t sample = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    size_t sample = argc > SAMPLE ? strtoul(argv[SAMPLE], NULL, 10) : 0;
     mutation_run r = { .equivalent = &equivalent };
-    plant_all(a, &subjects, argv + (argc > 5 ? 5 : argc), &r.list);
+    plant_all(a, &subjects, &r.list);
     size_t possible = r.list.count;
     if (sample)
-        keep_sample(&r.list, sample, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
-    os_parallel(argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 1, r.list.count, try_one, &r);
+        keep_sample(&r.list, sample, argc > SEED ? strtoull(argv[SEED], NULL, 10) : 1);
+    os_parallel(argc > JOBS ? (unsigned)strtoul(argv[JOBS], NULL, 10) : 1, r.list.count, try_one,
+                &r);
 
     printf("# Mutation testing\n\n%zu kernels, %zu of %zu mutants tried.\n", subjects.count,
            r.list.count, possible);

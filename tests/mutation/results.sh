@@ -1,6 +1,6 @@
 #!/bin/sh
 # results.sh MUTATION FOLDER: writes FOLDER/results.md.
-"$1" "$2/equivalent.txt" 0 1 "$(nproc)" >"$2/results.md.new"
+"$1" "$2/equivalent.txt" "$2/subjects.ini" 0 1 "$(nproc)" >"$2/results.md.new"
 status=$?
 mv "$2/results.md.new" "$2/results.md"
 exit $status

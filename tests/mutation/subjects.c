@@ -1,5 +1,6 @@
 #include "mutation/subjects.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -11,10 +12,8 @@ static const struct {
     const char *key;
     int64_t value;
 } sizes[] = {
-    { "n", 3 },         { "n_kv", 5 },          { "m", 2 },
-    { "num_heads", 4 }, { "num_kv_heads", 2 },  { "head_dim", 136 },
-    { "experts", 44 },  { "experts_used", 20 }, /* two of some lanes; most pairs of rows share one
-                                                 */
+    { "n", 3 },         { "n_kv", 5 },         { "m", 2 },
+    { "num_heads", 4 }, { "num_kv_heads", 2 }, { "head_dim", 136 },
 };
 
 enum {
@@ -27,8 +26,6 @@ enum {
     POSITIONS = 463,     /* 4 warps with two turns of 64, the last not full; 4 chunks */
     MERGED = 19,         /* chunks: two turns of 8, and 3 */
     CHUNK = 32,          /* positions a chunk */
-    SPLITS = 43,         /* chunks: quarters of them take more than one turn of 8 */
-    SPLIT = 7 * 68,      /* positions of a chunk: each of 7 warps has more than a tile of 64 */
     SEQUENCES = 3,       /* of these one is empty */
     Q8_0_HEAD_DIM = 192, /* no power of two of lanes, as 136, but whole pairs of blocks */
 };
@@ -75,17 +72,6 @@ static int64_t small_value(const instance *in, const key *k)
     return k->required ? k->min : key_default(k);
 }
 
-/* RoPE of a part of a head, so that some values stay, with all that an option can add. */
-static void turn(rope_options *o)
-{
-    o->dims = 72;
-    o->factor = 4;
-    o->original_context = 64;
-    o->magnitude = 1.25;
-    o->temperature_length = 100;
-    o->temperature_scale = 0.5;
-}
-
 static instance small_instance(const family *f)
 {
     instance in = { .family = f };
@@ -94,8 +80,6 @@ static instance small_instance(const family *f)
     const key *k = family_key(f, "k");
     if (k)
         instance_set(&in, k, columns(&in, k->multiple_of));
-    if (family_key(f, "n_rot"))
-        turn(&in.options.rope);
     if (strides(f))
         instance_set(&in, family_key(f, "n"), strided_rows(&in));
     for (k = f->keys; k->name; k++)
@@ -104,37 +88,12 @@ static instance small_instance(const family *f)
     return in;
 }
 
-/* Groups of experts, wherever what is added for the choice makes probabilities the scores. */
-static void group(instance *in)
-{
-    enum { GROUPS = 11, GROUPS_USED = 6 };
-    bool grouped = in->options.route.choice_bias;
-    in->options.route.groups = grouped ? GROUPS : 0;
-    in->options.route.groups_used = grouped ? GROUPS_USED : 0;
-}
-
-/* Chunks that merge themselves: one KV head is work enough, and a sequence beside an empty one. */
-static void split(instance *in)
-{
-    enum { HEADS = 2, KV_HEADS = 1, WITH_AN_EMPTY_ONE = 2 };
-    in->chunks = SPLITS;
-    in->shape.max_seq_len = (int64_t)SPLITS * SPLIT - 3; /* the last group's four are not full */
-    in->shape.num_heads = HEADS;
-    in->shape.num_kv_heads = KV_HEADS;
-    in->shape.m = WITH_AN_EMPTY_ONE;
-}
-
 static bool make_subject(arena *a, arena *scratch, const instance *in, subject_list *out,
                          const char **error)
 {
     instance *kept = arena_alloc(a, sizeof *kept);
-    *kept = *in;
-    if (in->kv_type == KV_Q8_0)
-        kept->shape.head_dim = Q8_0_HEAD_DIM;
-    if (in->chunks)
-        split(kept);
-    group(kept);
     const char *blamed;
+    *kept = *in;
     kept->name = instance_make_name(a, kept);
     *error = in->family->check ? in->family->check(kept, a, &blamed) : NULL;
     return !*error && generate_ptx(a, scratch, kept, target_find("sm_75"), VEC_PUSH(a, out), error);
@@ -174,18 +133,43 @@ static bool make_products(arena *a, arena *scratch, const family *f, subject_lis
             instance_set(&in, k, rest % word_count(k));
             rest /= word_count(k);
         }
+        if (in.kv_type == KV_Q8_0)
+            in.shape.head_dim = Q8_0_HEAD_DIM;
         if (!make_subject(a, scratch, &in, out, error))
             return false;
     }
     return true;
 }
 
-bool make_subjects(arena *a, subject_list *out, const char **error)
+static bool is_listed(const spec *listed, const family *f)
+{
+    for (size_t i = 0; i < listed->instance_count; i++)
+        if (listed->instances[i].family == f)
+            return true;
+    return false;
+}
+
+static bool is_asked_for(const family *f, char *const *names)
+{
+    bool asked = !*names;
+    for (; *names && !asked; names++)
+        asked = strcmp(f->name, *names) == 0;
+    return asked;
+}
+
+bool make_subjects(arena *a, const spec *listed, char *const *names, subject_list *out,
+                   const char **error)
 {
     arena *scratch = arena_new();
     bool made = true;
     for (const family *const *f = families; made && *f; f++) {
-        made = make_products(a, scratch, *f, out, error);
+        if (!is_asked_for(*f, names))
+            continue;
+        if (!is_listed(listed, *f))
+            made = make_products(a, scratch, *f, out, error);
+        for (size_t i = 0; made && i < listed->instance_count; i++)
+            if (listed->instances[i].family == *f)
+                made = make_subject(a, scratch, &listed->instances[i], out, error);
         if (!made)
             *error = arena_format(a, "%s: %s", (*f)->name, *error);
     }
@@ -193,29 +177,54 @@ bool make_subjects(arena *a, subject_list *out, const char **error)
     return made;
 }
 
-/* Registers by name. */
-typedef VEC(const char *) register_set;
+/* Registers by class and number: "%rd12" is the 12th of its class. */
+enum { CLASSES = 8, MOST_REGISTERS = 1 << 16 };
 
-static bool in_set(const register_set *set, const char *name, size_t length)
-{
-    for (size_t i = 0; i < set->count; i++)
-        if (strlen(set->items[i]) == length && strncmp(set->items[i], name, length) == 0)
-            return true;
-    return false;
-}
+typedef struct register_set {
+    bool has[CLASSES][MOST_REGISTERS];
+} register_set;
 
 static size_t register_length(const char *at)
 {
-    return *at == '%' ? 1 + strspn(at + 1, "rdfhp0123456789") : 0;
+    size_t name = *at == '%' ? 1 + strspn(at + 1, "rdfhp") : 0;
+    return name > 1 ? name + strspn(at + name, "0123456789") : 0;
+}
+
+/* Where the set says whether it has a register, or NULL where there is no name of one. */
+static bool *place_of(register_set *set, const char *at)
+{
+    static const char classes[] = "rfhp";
+    if (!register_length(at))
+        return NULL;
+    const char *class = strchr(classes, at[1]);
+    size_t name = 1 + strspn(at + 1, "rdfhp");
+    unsigned long number = strtoul(at + name, NULL, 10);
+    return class && number < MOST_REGISTERS
+               ? &set->has[2 * (class - classes) + (at[2] == 'd')][number]
+               : NULL;
 }
 
 /* Whether a text has a register of the set before end. */
-static bool names_one(const register_set *set, const char *at, const char *end)
+static bool names_one(register_set *set, const char *at, const char *end)
 {
-    for (; at < end; at++)
-        if (in_set(set, at, register_length(at)))
+    for (; at < end; at++) {
+        const bool *has = place_of(set, at);
+        if (has && *has)
             return true;
+    }
     return false;
+}
+
+/* Adds every register that a text names before end. Returns whether there were new ones. */
+static bool add_all(register_set *set, const char *at, const char *end)
+{
+    bool added = false;
+    for (; at < end; at++) {
+        bool *has = place_of(set, at);
+        if (has && !*has)
+            *has = added = true;
+    }
+    return added;
 }
 
 /* The end of what an instruction writes: its first operand. */
@@ -240,55 +249,34 @@ static const char *skip_guard(const char *code)
 }
 
 /* Adds the results of a line that depend on data. Returns whether there were new ones. */
-static bool add_results(arena *a, register_set *set, const char *line, const char *end)
+static bool add_results(register_set *set, const char *line, const char *end)
 {
     bool writes =
         !starts(line, "st.") && !starts(line, "bra") && !starts(line, ".") && !starts(line, "$");
     const char *result = result_end(line, end);
-    if (!writes || !(starts(line, "ld.") || names_one(set, result, end)))
-        return false;
-    bool added = false;
-    for (const char *at = line; at < result; at++) {
-        size_t length = register_length(at);
-        if (!length || in_set(set, at, length))
-            continue;
-        *VEC_PUSH(a, set) = arena_copy(a, at, length);
-        added = true;
-    }
-    return added;
+    return writes && (starts(line, "ld.") || names_one(set, result, end)) &&
+           add_all(set, line, result);
 }
 
 bool depends_on_position_alone(arena *a, const char *text, unsigned number)
 {
-    register_set set = { 0 };
+    register_set *set = arena_zalloc(a, sizeof *set);
     bool alone = false;
     for (bool more = true; more;) {
         unsigned at = 1;
         more = false;
         for (const char *line = text; *line; at++) {
             const char *code = line + strspn(line, " "), *end = code + strcspn(code, ";\n");
-            more |= add_results(a, &set, skip_guard(code), end);
-            if (*code == '@' && names_one(&set, code, end))
+            more |= add_results(set, skip_guard(code), end);
+            if (*code == '@' && names_one(set, code, end))
                 return false;
             if (at == number)
-                alone = !names_one(&set, code, end);
+                alone = !names_one(set, code, end);
             line += strcspn(line, "\n");
             line += *line == '\n';
         }
     }
     return alone;
-}
-
-/* Adds every register that a text names before end. Returns whether there were new ones. */
-static bool add_all(arena *a, register_set *set, const char *at, const char *end)
-{
-    size_t before = set->count;
-    for (; at < end; at++) {
-        size_t length = register_length(at);
-        if (length > 1 && !in_set(set, at, length))
-            *VEC_PUSH(a, set) = arena_copy(a, at, length);
-    }
-    return set->count != before;
 }
 
 /* Whether an instruction does more than to compute its result from registers. */
@@ -304,7 +292,7 @@ static bool has_effect(const char *code)
 
 bool result_is_unused(arena *a, const char *text, unsigned number)
 {
-    register_set used = { 0 };
+    register_set *used = arena_zalloc(a, sizeof *used);
     bool unused = false;
     for (bool more = true; more;) {
         unsigned at = 1;
@@ -312,9 +300,9 @@ bool result_is_unused(arena *a, const char *text, unsigned number)
         for (const char *line = text; *line; at++) {
             const char *code = line + strspn(line, " "), *end = code + strcspn(code, ";\n");
             const char *result = result_end(code, end);
-            bool effect = has_effect(code), wanted = names_one(&used, code, result);
+            bool effect = has_effect(code), wanted = names_one(used, code, result);
             if (*code != '.' && (effect || wanted))
-                more |= add_all(a, &used, effect ? code : result, end);
+                more |= add_all(used, effect ? code : result, end);
             if (at == number)
                 unused = !effect && !wanted;
             line += strcspn(line, "\n");

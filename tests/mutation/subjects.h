@@ -2,14 +2,17 @@
 #ifndef PTXGEN_TESTS_SUBJECTS_H
 #define PTXGEN_TESTS_SUBJECTS_H
 
-#include "family/kernel.h"
+#include "spec/spec.h"
 
 typedef VEC(kernel) subject_list;
 
-/* One kernel for each choice of a family's words (static and dynamic dims, direct and indirect
- * sequence lengths). Sizes let every loop make several turns and leave a rest, and rows outnumber
- * the blocks of a grid that strides. False and the reason where one can't be built. */
-bool make_subjects(arena *a, subject_list *out, const char **error);
+/* Of families that a spec lists, its instances; of the others a kernel for each choice of the
+ * family's words (static and dynamic dims, direct and indirect sequence lengths), in sizes that let
+ * every loop make several turns and leave a rest, with more rows than the blocks of a grid that
+ * strides. Of the families named; of all where names, which end with NULL, are none. False and the
+ * reason where one can't be built. */
+bool make_subjects(arena *a, const spec *listed, char *const *names, subject_list *out,
+                   const char **error);
 
 /* Whether a line of PTX depends on nothing but thread and block numbers, so that a run of all
  * blocks tells all it ever does. PTX in which data decide a branch has no such lines. */
