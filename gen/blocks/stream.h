@@ -276,6 +276,9 @@ unsigned stream_passes(const instance *in);
 /* A turn's pass ahead of its weights, where there are several: by all threads of the block. */
 void stream_stage_pass(ptx *p, stream *s, val pass);
 
+/* Whether the weights are floats. */
+bool stream_is_of_floats(const instance *in);
+
 /* Values of a step, and the bytes that they take in the tile. */
 int64_t stream_step_values(format weights);
 int64_t stream_step_bytes(format weights);
