@@ -276,6 +276,14 @@ static unsigned registers_of(const instance *in, unsigned first)
     return large ? OF_LARGE_STEPS : registers;
 }
 
+/* Blocks beyond those of the experts in use have nothing to do. */
+static void stream_listed(ptx *p, const instance *in, val number, const stream_memory *memory,
+                          const share *of)
+{
+    PTX_IF (p, lt(p, number, experts_in_use(p, parameter(p, "list"))))
+        stream_entry(p, in, number, memory, of);
+}
+
 /* The shared expert is ahead of the others, since it may take longest. The launch has a block for
  * every entry at least. */
 static void build_stream(ptx *p, const instance *in)
@@ -301,9 +309,11 @@ static void build_stream(ptx *p, const instance *in)
             share of_all = { mul(p, of.warps, shared), mad(p, entry, of.warps, of.warp) };
             stream_shared(p, in, &memory, &of_all);
         }
-    PTX_IF (p, shared ? ge(p, entry, shared) : imm(PRED, 1))
-        PTX_IF (p, lt(p, number, experts_in_use(p, list)))
-            stream_entry(p, in, number, &memory, &of);
+    if (shared)
+        PTX_ELSE (p)
+            stream_listed(p, in, number, &memory, &of);
+    else
+        stream_listed(p, in, number, &memory, &of);
 }
 
 static const derived_size sizes[] = {

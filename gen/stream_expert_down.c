@@ -65,8 +65,9 @@ static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS]
     expert_down *d = &s->d;
     stream one = stream_of_vectors(p, &s->experts, first, count);
     stream_add(p, &one, addresses);
-    if (d->vectors > 1)
-        warp_barrier(p); /* or ptxas has the plan's words in registers all the while */
+    if (d->vectors > 1 && !stream_is_of_floats(d->in))
+        warp_barrier(p); /* or ptxas has the plan's words in registers all the while. Floats leave
+                            it room for them, and with a barrier some spilled at any limit */
     for (unsigned i = 0; i < count; i++) {
         val at = expert_plan_vector(p, &s->plan, i ? add(p, first, i) : first),
             products[STREAM_ROWS];

@@ -10,6 +10,11 @@ static const stream_format *const stream_formats[FORMAT_COUNT] = {
 #include "format.def"
 };
 
+bool stream_is_of_floats(const instance *in)
+{
+    return stream_formats[instance_weights(in)]->scales == NO_SCALE;
+}
+
 int64_t stream_step_values(format weights)
 {
     const stream_format *f = stream_formats[weights];

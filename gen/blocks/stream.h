@@ -170,6 +170,11 @@ typedef struct stream_format {
      * once. */
     bool crowded_end;
 
+    /* So do two rows with pointers of their own that are a turn of two steps, one more and part of
+     * one, code without a loop through which ptxas loads ahead. Turns then are single steps, and
+     * 80 registers are enough. */
+    bool crowded_turn;
+
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
     void (*row_new)(ptx *p, const stream_lane *lane, stream_row *row);
@@ -270,6 +275,9 @@ unsigned stream_passes(const instance *in);
 
 /* A turn's pass ahead of its weights, where there are several: by all threads of the block. */
 void stream_stage_pass(ptx *p, stream *s, val pass);
+
+/* Whether the weights are floats. */
+bool stream_is_of_floats(const instance *in);
 
 /* Values of a step, and the bytes that they take in the tile. */
 int64_t stream_step_values(format weights);

@@ -187,6 +187,7 @@ const stream_format stream_Q8_0 = {
 };
 
 const stream_format stream_Q5_0 = {
+    .crowded_turn = true,
     .scales = ONE_SCALE,
     .offset = -16,
     .segments = 2,
@@ -200,6 +201,7 @@ const stream_format stream_Q5_0 = {
 };
 
 const stream_format stream_Q4_0 = {
+    .crowded_turn = true,
     .scales = ONE_SCALE,
     .offset = -8,
     .segments = 2,
@@ -212,6 +214,7 @@ const stream_format stream_Q4_0 = {
 };
 
 const stream_format stream_Q4_1 = {
+    .crowded_turn = true,
     .scales = ONE_SCALE,
     .minima = true,
     .segments = 2,

@@ -453,19 +453,28 @@ static unsigned loads_at_once(const stream *s)
     return by_rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
 }
 
+/* Whether a row's last step has idle lanes. */
+static bool is_ragged(const stream *s)
+{
+    return s->in->shape.k % step_values(s->f) != 0;
+}
+
+/* Whether a row is a turn of so many steps, some more and part of one, where that is crowded. */
+static bool ends_behind_a_turn(const stream *s, unsigned steps)
+{
+    unsigned whole = (unsigned)(s->in->shape.k / step_values(s->f));
+    bool own_pointers = s->rows > 1 && !stream_rows_share_pointers(s->in);
+    return s->f->crowded_turn && s->vectors == 1 && own_pointers && is_ragged(s) && whole > steps &&
+           whole < 2 * steps;
+}
+
 static unsigned steps_of_turn(const stream *s)
 {
     unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
     unsigned by_bytes = TURN_BYTES / (step_bytes(s) / WARP * s->rows);
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
     unsigned least = (loads_at_once(s) + s->rows - 1) / s->rows;
-    return most > least ? most : least;
-}
-
-/* Whether a row's last step has idle lanes. */
-static bool is_ragged(const stream *s)
-{
-    return s->in->shape.k % step_values(s->f) != 0;
+    return most > least && !ends_behind_a_turn(s, most) ? most : least;
 }
 
 /* Whether a turn is one step, and may be such a last one: long code, of four segments for many

@@ -47,6 +47,7 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
 
 /* Segment 4c + 2 high + h of a super-block is that of lane 2c + h. */
 const stream_format stream_Q4_K = {
+    .crowded_turn = true,
     .scales = SCALES,
     .minima = true,
     .segments = 2,

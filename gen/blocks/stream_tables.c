@@ -118,6 +118,7 @@ static stream_weights decode_mxfp4(ptx *p, const stream_lane *lane, const stream
 }
 
 const stream_format stream_IQ4_NL = {
+    .crowded_turn = true,
     .scales = ONE_SCALE,
     .segments = 2,
     .factors = { 1, 1 },
@@ -145,6 +146,7 @@ const stream_format stream_IQ4_XS = {
 };
 
 const stream_format stream_MXFP4 = {
+    .crowded_turn = true,
     .scales = ONE_SCALE,
     .segments = 2,
     .factors = { 1, 1 },
