@@ -75,11 +75,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 6
+#if PTXGEN_ABI != 7
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 6
+#define PTXGEN_ABI 7
 
 #ifdef __cplusplus
 extern "C" {
@@ -102,6 +102,13 @@ typedef enum ptxgen_operation {
     PTXGEN_ROPE_KV_WRITE,
     PTXGEN_QKV,
     PTXGEN_SAMPLE,
+    PTXGEN_EXPERT_DOWN,
+    PTXGEN_EXPERT_GATE_UP,
+    PTXGEN_MOE_ROUTE,
+    PTXGEN_MLA_QUERY,
+    PTXGEN_MLA_ATTENTION,
+    PTXGEN_MLA_VALUES,
+    PTXGEN_DELTA_NET,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -143,13 +150,15 @@ typedef enum ptxgen_format {
 
 typedef enum ptxgen_param_kind { PTXGEN_PARAM_POINTER, PTXGEN_PARAM_U32 } ptxgen_param_kind;
 
-/* Scratch memory belongs to one launch at a time, and what it holds is of no account; ZEROED memory
+/* Of an array of addresses IN, OUT and INOUT are said of what these point to: INOUT is brought up to
+ * date. Scratch memory belongs to one launch at a time, and what it holds is of no account; ZEROED memory
  * has to be 0 before the first launch, and every launch that ends leaves it so. */
 typedef enum ptxgen_direction {
     PTXGEN_PARAM_IN,
     PTXGEN_PARAM_OUT,
     PTXGEN_PARAM_SCRATCH,
-    PTXGEN_PARAM_ZEROED
+    PTXGEN_PARAM_ZEROED,
+    PTXGEN_PARAM_INOUT
 } ptxgen_direction;
 
 /* A parameter, in the order of the entry's: a device pointer, or a 32-bit number. */
@@ -245,12 +254,22 @@ typedef struct ptxgen_query {
     int64_t n;
     int64_t m;
     int64_t n_kv; /* of pipelines: rows of Wk and of Wv */
+    int64_t experts; /* of a mixture: that there are */
+    int64_t experts_used; /* by each row */
+    int64_t n_shared; /* rows of the expert that all rows use; 0: any */
+    int64_t plane_rows; /* from an expert's matrix to the next */
     int64_t head_dim;
     int64_t num_heads;
     int64_t num_kv_heads;
     int64_t max_seq_len;
     int64_t chunk_size;
+    int64_t latent; /* of latent attention, as the four below: values of a cache row that do not turn */
+    int64_t n_rope; /* values that turn, of a cache row and of a head of q */
+    int64_t nope; /* values of a head of q that do not */
+    int64_t value_dim; /* values of a head's result */
+    int64_t q_rank; /* columns of the matrix that makes q; 0: there is none */
     int64_t num_warps; /* a block's, where the family has the key */
+    int64_t n_v; /* rows of Wv, where they are not n_kv */
 
     int bias; /* of a GEMV: 1 where it is added to the product */
     int residual; /* as bias */
@@ -258,6 +277,10 @@ typedef struct ptxgen_query {
     ptxgen_activation activation; /* of a gate */
     int seq_len_indirect; /* of attention to one sequence: 1 where seq_len is read from device memory */
     int64_t window; /* of attention: the last positions that count; 0: all */
+    int sinks; /* of attention: 1 where heads have them */
+    int gate; /* of attention: 1 where its result is multiplied by sigmoid(gate) */
+    int64_t ring; /* rows of a cache that is used again; 0: max_seq_len of them */
+    int gated; /* of rope_kv_write: 1 where q comes with gates */
     double scale; /* of q.k; 0: 1 / sqrt(head_dim). Of a product; 0: 1 */
     double softcap; /* 0: none */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
@@ -265,7 +288,7 @@ typedef struct ptxgen_query {
 
 /* Kernels that belong together, in the order to launch them. */
 #define PTXGEN_WORKSPACE (-1)
-enum { PTXGEN_MOST_ARGUMENTS = 12 };
+enum { PTXGEN_MOST_ARGUMENTS = 16 };
 typedef struct ptxgen_argument {
     int buffer;    /* of the pipeline, or PTXGEN_WORKSPACE */
     size_t offset; /* bytes from its start */
@@ -449,7 +472,7 @@ static inline int ptxgen_fits_epsilon(const ptxgen_kernel *kernel, double wanted
 }
 
 /* The sizes that a query asks for, by the names of their keys. */
-enum { PTXGEN_QUERY_SIZES = 10 };
+enum { PTXGEN_QUERY_SIZES = 20 };
 typedef struct ptxgen_size {
     const char *name;
     int64_t wanted; /* 0: any */
@@ -461,18 +484,28 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
         { "n", query->n },
         { "m", query->m },
         { "n_kv", query->n_kv },
+        { "experts", query->experts },
+        { "experts_used", query->experts_used },
+        { "n_shared", query->n_shared },
+        { "plane_rows", query->plane_rows },
         { "head_dim", query->head_dim },
         { "num_heads", query->num_heads },
         { "num_kv_heads", query->num_kv_heads },
         { "max_seq_len", query->max_seq_len },
         { "chunk_size", query->chunk_size },
+        { "latent", query->latent },
+        { "n_rope", query->n_rope },
+        { "nope", query->nope },
+        { "value_dim", query->value_dim },
+        { "q_rank", query->q_rank },
         { "num_warps", query->num_warps },
+        { "n_v", query->n_v },
     };
     return sizes[index];
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 8 };
+enum { PTXGEN_QUERY_OPTIONS = 12 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
@@ -486,6 +519,10 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "activation", (double)query->activation },
         { "seq_len", (double)query->seq_len_indirect },
         { "window", (double)query->window },
+        { "sinks", (double)query->sinks },
+        { "gate", (double)query->gate },
+        { "ring", (double)query->ring },
+        { "gated", (double)query->gated },
         { "scale", (double)query->scale },
         { "softcap", (double)query->softcap },
     };
@@ -2192,6 +2229,13 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "rope_kv_write",
         "qkv",
         "sample",
+        "expert_down",
+        "expert_gate_up",
+        "moe_route",
+        "mla_query",
+        "mla_attention",
+        "mla_values",
+        "delta_net",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";
@@ -8929,6 +8973,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
     { "window", 0, 0, NULL, 0, 0, 0, 1 },
+    { "sinks", 0, 0, "none", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
@@ -8941,7 +8986,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     0, 0, 1, /* k, n, m */
     1, 128, 32, 8, 8192, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_incremental_attention_d128_h32_kv8_s8192_config, 9,
+    llama_incremental_attention_d128_h32_kv8_s8192_config, 10,
     0, 0, /* registers, blocks_per_sm */
     1, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
@@ -9432,6 +9477,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_indire
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
     { "window", 0, 0, NULL, 0, 0, 0, 1 },
+    { "sinks", 0, 0, "none", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
@@ -9444,7 +9490,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     0, 0, 1, /* k, n, m */
     1, 128, 32, 8, 8192, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 1, /* dynamic_dims, seq_len_indirect */
-    llama_incremental_attention_d128_h32_kv8_s8192_indirect_config, 9,
+    llama_incremental_attention_d128_h32_kv8_s8192_indirect_config, 10,
     0, 0, /* registers, blocks_per_sm */
     1, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
@@ -10432,6 +10478,7 @@ static const ptxgen_config llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
     { "window", 0, 0, NULL, 0, 0, 0, 1 },
+    { "sinks", 0, 0, "none", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
@@ -10444,7 +10491,7 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     0, 0, 1, /* k, n, m */
     4, 128, 32, 8, 8192, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_config, 10,
+    llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_config, 11,
     0, 0, /* registers, blocks_per_sm */
     2, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
@@ -11586,6 +11633,7 @@ static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c1
     { "m", 4, 0, NULL, 0, 0, 0, 1 },
     { "chunk_size", 128, 0, NULL, 0, 0, 0, 1 },
     { "window", 0, 0, NULL, 0, 0, 0, 1 },
+    { "sinks", 0, 0, "none", 0, 0, 0, 1 },
     { "dims", 0, 0, "static", 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
@@ -11599,7 +11647,7 @@ const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     0, 0, 4, /* k, n, m */
     1, 128, 32, 8, 32768, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_config, 8,
+    llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_config, 9,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
@@ -11629,12 +11677,13 @@ static const ptxgen_config llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
     { "window", 0, 0, NULL, 0, 0, 0, 1 },
+    { "sinks", 0, 0, "none", 0, 0, 0, 1 },
 };
 const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding", llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_buffers, 5, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps, 2,
     17301504, /* workspace */
     0, 0, 0, 4, /* k, n, n_kv, m */
-    llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config, 10,
+    llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config, 11,
     PTXGEN_F16, /* weights */
 };
 
