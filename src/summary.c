@@ -84,7 +84,7 @@ static void put_step(strbuf *out, const plan *p, const step_result *r)
     strbuf_format(out, "step right: %lld of %lld layers, %zu positions, ", (long long)r->layers,
                   (long long)r->of_layers, r->positions);
     put_rows(out, p->decoder);
-    strbuf_format(out, ", worst logit error %.2g of its bound, weights read %.3g times\n", r->worst,
+    strbuf_format(out, ", worst logit error %.2g of its bound, weights read %.2f times\n", r->worst,
                   r->read);
 }
 

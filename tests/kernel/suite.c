@@ -52,6 +52,13 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
     return key_multiple(&in, k);
 }
 
+/* The smallest number that a key takes. */
+static int64_t least_of(const instance *in, const key *k)
+{
+    int64_t multiple = key_multiple(in, k), least = key_least(in, k);
+    return (least + multiple - 1) / multiple * multiple;
+}
+
 bool suite_instance(arena *a, const family *f, const char *text, instance *in)
 {
     uint64_t given = 0;
@@ -78,6 +85,9 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     for (const key *k = f->keys; k->name; k++)
         if (k->like && !(given >> (k - f->keys) & 1))
             instance_set(in, k, instance_default(in, k));
+    for (const key *k = f->keys; k->name; k++)
+        if (k->required && !k->at_run_time && !k->choices && !k->real && !instance_value(in, k))
+            instance_set(in, k, least_of(in, k));
     for (const key *k = f->keys; k->name; k++) {
         check_range(in, k);
     }

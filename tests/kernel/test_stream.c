@@ -136,7 +136,7 @@ TEST(nan_and_infinity_in_x_show_in_every_result)
 {
     const char *weights;
     for (const family *const *f = families; *f; f++)
-        for (size_t i = 0; (*f)->quantizes; i++) {
+        for (size_t i = 0; (*f)->quantizes && !family_key(*f, "experts"); i++) {
             arena *a = arena_new();
             weights = suite_weights(a, *f, i);
             if (weights) {
