@@ -26,9 +26,14 @@ phases() {
 }
 
 "$PTXGEN" --quiet --spec "$1/tests/every_family.ini" --out "$out" || exit 1
-for family in $("$PTXGEN" --list | sed -n 's/^  \(stream_[^ ]*\) .*/\1/p'); do
+for family in $("$PTXGEN" --list | sed -n 's/^  \(stream_[^ ]*\) .*/\1/p' | grep -v stream_expert_down); do
     phases "$family" "stage x" "stream weights" "reduce"
 done
+phases stream_expert_down "plan and stage" "stream experts" "reduce and store"
+phases moe_route "a row of W" "whether this block" choose list
+phases mla_query "the last block" "q of the head" "what turns" "what becomes latents"
+phases mla_attention "load q" "stage the rows" products softmax "weighted values" "merge the chunks"
+phases delta_net "load the state" convolve "delta rule" "store the state" norm
 phases incremental_attention "load q" attend merge store
 phases multi_warp_attention "load q" attend merge "merge the warps"
 phases batched_incremental_attention "load q" attend merge store
