@@ -29,7 +29,7 @@ phases() {
 for family in $("$PTXGEN" --list | sed -n 's/^  \(stream_[^ ]*\) .*/\1/p' | grep -v stream_expert_down); do
     phases "$family" "stage x" "stream weights" "reduce"
 done
-phases stream_expert_down "plan and stage" "stream experts" "reduce and store"
+phases stream_expert_down plan stream "reduce and store"
 phases moe_route "a row of W" "whether this block" choose list
 phases mla_query "the last block" "q of the head" "what turns" "what becomes latents"
 phases mla_attention "load q" "stage the rows" products softmax "weighted values" "merge the chunks"
