@@ -192,6 +192,7 @@ static void add_entry(ptx *p, streamed *s, val entry, val row)
     }
     s->experts.source.vectors =
         d->vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_VECTORS * 4) : imm(U32, 1);
+    phase(p, "stream experts' weights");
     if (!passes)
         number = sub(p, entry, ld_shared(p, U32, s->plan.words, PLAN_HEAD_FIRST * 4));
     PTX_IF (p, passes ? imm(PRED, 1) : lt(p, row, d->g.n))
@@ -230,7 +231,6 @@ static void multiply_in_groups(ptx *p, streamed *s)
         val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
         val own = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
         expert_down_begin(p, d);
-        phase(p, "stream experts' weights");
         stream_begin_lane(p, &s->experts);
         PTX_FOR (p, entry, 0, d->in_use, 1)
             add_entry(p, s, entry, own);
