@@ -273,8 +273,8 @@ const family stream_qkv = {
     .same_bits = true,
     .preference = 20,
     .each_matrix = "stream_gemv",
-    .keys =
-        (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV, KEY_END },
+    .keys = (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV,
+                           KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp)"

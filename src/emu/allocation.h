@@ -18,7 +18,7 @@ typedef struct allocation {
     uint64_t pattern_size;
     struct page_group **groups; /* of a pattern: those with pages that were written */
     struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
-    uint64_t loaded; /* bytes, see emu_loaded */
+    uint64_t loaded;            /* bytes, see emu_loaded */
     bool read_only, freed, owned, variable;
 } allocation;
 

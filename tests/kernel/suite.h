@@ -72,6 +72,9 @@ typedef struct suite_check {
     void (*check)(arena *a, const subject *s);
     const char *key; /* without which the check makes no sense for a family; NULL: none */
     bool emulator_only;
+    unsigned formats_of_experts; /* experts take each format by code of other families: a check of
+                                    theirs that takes long is made of one format in so many; 0: of
+                                    all */
 } suite_check;
 
 /* Runs every check for every family that fits, with all weights, on every device, as

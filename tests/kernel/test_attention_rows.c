@@ -185,8 +185,8 @@ static void bits_follow_from_the_length(arena *a, const subject *s)
     static const char *const options[] = { "head_dim=64 num_heads=3",
                                            "head_dim=96 num_heads=8 window=200 softcap=20",
                                            "head_dim=128 num_heads=7 chunk_size=128 window=131",
-                                           "head_dim=64 num_heads=5 window=150 ring=157 sinks=add "
-                                           "gate=sigmoid" };
+                                           ("head_dim=64 num_heads=5 window=150 ring=157 sinks=add "
+                                            "gate=sigmoid") };
     static const uint32_t firsts[] = { 1, 60, 125, 189, 595 };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (size_t j = 0; j < sizeof firsts / sizeof *firsts; j++) {
@@ -301,10 +301,11 @@ static void a_ring_has_the_bits_of_all_positions(arena *a, const subject *s)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false },
-        { "bits_follow_from_the_length", bits_follow_from_the_length, NULL, false },
+        { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false,
+          0 },
+        { "bits_follow_from_the_length", bits_follow_from_the_length, NULL, false, 0 },
         { "a_ring_has_the_bits_of_all_positions", a_ring_has_the_bits_of_all_positions, "ring",
-          false },
+          false, 0 },
     };
     return suite_main(is_attention, checks, sizeof checks / sizeof *checks);
 }

@@ -499,17 +499,21 @@ static bool is_no_attention(const family *f)
 
 int main(void)
 {
+    enum { OF_EXPERTS = 9 };
     static const suite_check checks[] = {
-        { "equals_golden_data", equals_golden_data, NULL, false },
-        { "decodes_every_weight", decodes_every_weight, "weights", false },
-        { "is_right_at_the_edges", is_right_at_the_edges, NULL, false },
-        { "is_right_with_formats_side_by_side", is_right_with_formats_side_by_side, NULL, false },
-        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
-        { "is_right_for_any_number_of_rows", is_right_for_any_number_of_rows, "rows", false },
-        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, "rows", false },
+        { "equals_golden_data", equals_golden_data, NULL, false, 0 },
+        { "decodes_every_weight", decodes_every_weight, "weights", false, 0 },
+        { "is_right_at_the_edges", is_right_at_the_edges, NULL, false, OF_EXPERTS },
+        { "is_right_with_formats_side_by_side", is_right_with_formats_side_by_side, NULL, false,
+          OF_EXPERTS },
+        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false, OF_EXPERTS },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false,
+          OF_EXPERTS },
+        { "is_right_for_any_number_of_rows", is_right_for_any_number_of_rows, "rows", false, 0 },
+        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, "rows", false,
+          0 },
         { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims",
-          false },
+          false, 0 },
     };
     return suite_main(is_no_attention, checks, sizeof checks / sizeof *checks);
 }

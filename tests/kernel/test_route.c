@@ -372,8 +372,8 @@ ARENA_TEST(ordinary_inputs_leave_little_in_doubt)
         "weights=f32 k=2048 experts=128 experts_used=8 m=8 norm=rms",
         "weights=f32 k=256 experts=512 experts_used=10 m=8",
         "weights=q8_0 k=512 experts=64 experts_used=6 m=8 gating=sigmoid",
-        "weights=f32 k=512 experts=256 experts_used=8 m=8 gating=sigmoid choice_bias=add groups=8 "
-        "groups_used=4",
+        ("weights=f32 k=512 experts=256 experts_used=8 m=8 gating=sigmoid choice_bias=add groups=8 "
+         "groups_used=4"),
         "weights=f16 k=512 experts=160 experts_used=6 m=8 groups=8 groups_used=3",
         "weights=f32 k=720 experts=32 experts_used=4 m=8 gating=softmax_of_chosen bias=add",
     };

@@ -64,7 +64,8 @@ static double least_gap(const ref_step *s, int64_t layers, size_t row)
 static bool write_all(const char *path, const double *values, size_t count)
 {
     FILE *out = fopen(path, "wb");
-    return out && (fwrite(values, sizeof *values, count, out) == count) & !fclose(out);
+    bool whole = out && fwrite(values, sizeof *values, count, out) == count;
+    return out && !fclose(out) && whole;
 }
 
 int main(int argc, char **argv)

@@ -62,15 +62,16 @@ static inline sample_model *sample_fill(arena *a, const decoder *d, uint64_t see
     for (int t = 0; t < TENSOR_COUNT; t++)
         for (int64_t layer = 0; layer < SAMPLE_LAYERS; layer++) {
             random_source r = { seed + (uint64_t)(t * SAMPLE_LAYERS + layer) };
-            format f = tensor_is_matrix(t) && d->formats[t][layer] ? (format)d->formats[t][layer]
-                                                                   : FORMAT_F32;
+            format f = tensor_is_matrix((decoder_tensor)t) && d->formats[t][layer]
+                           ? (format)d->formats[t][layer]
+                           : FORMAT_F32;
             uint64_t values =
                 decoder_rows(d, (decoder_tensor)t) * decoder_columns(d, (decoder_tensor)t);
             m->blocks[t][layer] = arena_alloc(a, format_bytes(f, values));
             ref_fill(f, m->blocks[t][layer], values, FILL_NORMAL, &r);
             float *numbers = m->blocks[t][layer];
             for (uint64_t i = 0; f == FORMAT_F32 && i < values; i++)
-                numbers[i] = tensor_is_matrix(t)                      ? 0.15f * numbers[i]
+                numbers[i] = tensor_is_matrix((decoder_tensor)t)      ? 0.15f * numbers[i]
                              : tensor_infos[t].kind == TENSOR_FACTORS ? 1 + numbers[i] * numbers[i]
                                                                       : numbers[i];
         }
