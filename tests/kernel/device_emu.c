@@ -3,6 +3,7 @@
 #include "emu/emu.h"
 
 typedef struct emulator {
+    arena *owner; /* with which it goes, if it is not closed */
     arena *arena;
     emu_memory *memory;
     const emu_module *module;
@@ -76,7 +77,7 @@ static void reset(void *state)
 {
     emulator *e = state;
     emu_memory_free(e->memory);
-    e->memory = emu_memory_new();
+    e->memory = emu_memory_new_in(e->owner);
     e->module = NULL;
     arena_reset(e->arena);
 }
@@ -92,7 +93,7 @@ bool device_open_emulator(arena *a, device *d, const char **why)
 {
     (void)why;
     emulator *e = arena_alloc(a, sizeof *e);
-    *e = (emulator){ .arena = arena_new(), .memory = emu_memory_new() };
+    *e = (emulator){ .owner = a, .arena = arena_new_in(a), .memory = emu_memory_new_in(a) };
     *d = (device){
         .name = "emulator",
         .state = e,
