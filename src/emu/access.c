@@ -1,4 +1,5 @@
 #include "emu/access.h"
+#include "emu/overlap_order.h"
 
 static const char *const space_names[] = { "generic", "global",    "shared",
                                            "local",   "parameter", "constant" };
@@ -96,13 +97,15 @@ allocation *access_global(const access *x)
                      describe(x));
     else if (a->read_only && x->kind != ACCESS_LOAD)
         ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
-    else if (x->kind != ACCESS_STORE && !allocation_is_initialised(a, x->address, x->size))
+    else if (x->kind == ACCESS_STORE || allocation_is_initialised(a, x->address, x->size))
+        return a;
+    else {
         ACCESS_FAULT(x, EMU_UNINITIALISED,
                      "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
                      "nothing has written",
                      describe(x), (ull)(x->address - a->address), (ull)a->size);
-    else
-        return a;
+        return overlap_excuses(x->warp, x->lane) ? a : NULL;
+    }
     return NULL;
 }
 

@@ -1,6 +1,4 @@
-/* A launch: what is asked of it is checked, its machine built, and its blocks run one after
- * another.
- */
+#include "emu/launch.h"
 #include "emu/block.h"
 #include "emu/grid_race.h"
 
@@ -35,14 +33,14 @@ static void make_warps(machine *m)
     }
 }
 
-static void make_params(machine *m)
+const uint8_t *launch_params(arena *a, const emu_launch_config *config, const entry *e)
 {
-    uint8_t *bytes = arena_zalloc(m->arena, m->entry->param_bytes + 1);
-    for (size_t i = 0; i < m->entry->params.count; i++) {
-        const param *p = &m->entry->params.items[i];
-        memcpy(bytes + p->offset, m->config->params[i], p->size);
+    uint8_t *bytes = arena_zalloc(a, e->param_bytes + 1);
+    for (size_t i = 0; i < e->params.count; i++) {
+        const param *p = &e->params.items[i];
+        memcpy(bytes + p->offset, config->params[i], p->size);
     }
-    m->params = bytes;
+    return bytes;
 }
 
 static bool refuse(emu_memory *memory, emu_report *report, const char *format, ...)
@@ -63,8 +61,8 @@ static uint64_t extent(const unsigned size[3])
     return (uint64_t)size[0] * size[1] * size[2];
 }
 
-static bool check_launch(emu_memory *memory, const emu_launch_config *c, const entry *e,
-                         emu_report *report)
+bool launch_is_valid(emu_memory *memory, const emu_launch_config *c, const entry *e,
+                     emu_report *report)
 {
     static const unsigned most_block[3] = { 1024, 1024, 64 };
     static const unsigned most_grid[3] = { INT32_MAX, 65535, 65535 };
@@ -109,31 +107,42 @@ static void run_grid(machine *m)
     for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++) {
         machine_block(m, i, m->block);
         order_begin_block(&m->grid->order, (uint32_t)(i + 1));
+        block_begin(m);
         block_run(m);
     }
 }
 
-/* What may run out of memory: all of a launch. */
-static void run_machine(void *context)
+uint64_t launch_blocks(const emu_launch_config *config)
 {
-    machine *m = context;
+    return config->blocks ? config->block_count : extent(config->grid);
+}
+
+void launch_prepare(machine *m)
+{
     const entry *e = m->entry;
     const emu_launch_config *config = m->config;
-    m->block_count = config->blocks ? config->block_count : extent(config->grid);
+    m->block_count = launch_blocks(config);
+    m->step = 1;
     m->threads = (unsigned)extent(config->block);
     m->warp_count = (m->threads + WARP_LANES - 1) / WARP_LANES;
     m->limit = config->instruction_limit ? config->instruction_limit : UINT64_C(1) << 36;
     m->globals = memory_variables(m->memory, config->module);
     size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
     shared_start(&m->shared, m->arena, shared_bytes, !config->no_race_check);
-    m->grid = arena_zalloc(m->arena, sizeof *m->grid);
-    m->grid->enabled = !config->no_race_check;
-    m->grid->order = (grid_order){ .arena = m->arena, .times = &m->shared };
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
     m->local = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     m->local_written = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
-    make_params(m);
     make_warps(m);
+}
+
+/* What may run out of memory: all of a launch. */
+static void run_machine(void *context)
+{
+    machine *m = context;
+    m->params = launch_params(m->arena, m->config, m->entry);
+    m->grid = grid_race_new(m->arena, !m->config->no_race_check);
+    m->grid->order.times = &m->shared;
+    launch_prepare(m);
     run_grid(m);
 }
 
@@ -144,7 +153,7 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     report = report ? report : &unused;
     *report = (emu_report){ .fault = EMU_OK, .message = "" };
     const entry *e = module_entry(config->module, config->entry);
-    if (!check_launch(memory, config, e, report))
+    if (!launch_is_valid(memory, config, e, report))
         return false;
     arena *a = arena_new_in(memory_arena(memory));
     machine *m = arena_try_alloc(a, sizeof *m);
@@ -159,7 +168,7 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
         m->report = report;
         had_memory = arena_try(memory_arena(memory), run_machine, m);
         if (m->grid)
-            grid_race_end(m->grid);
+            grid_race_leave(m->grid);
     }
     arena_free(a);
     if (!had_memory)
