@@ -16,7 +16,6 @@
 
 enum {
     IN_FLIGHT = 3,
-    MOST_QUEUED = 4096,
     HELD_BYTES = 64 << 20,
     LEAST_HELD = 2,
     MOST_HELD = 1024,
@@ -60,7 +59,7 @@ struct emu_stream {
     overlap overlap;
     flight *flights, *last;
     const flight *running; /* whose shadows are on the allocations, or NULL */
-    size_t queued, launched;
+    size_t launched;
     order_style style;
     bool shuffled;
     uint64_t random;
@@ -113,7 +112,6 @@ static void drop_first(emu_stream *s)
         switch_to(s, NULL);
     s->flights = f->next;
     s->last = s->flights ? s->last : NULL;
-    s->queued--;
     arena_free(f->arena);
 }
 
@@ -365,8 +363,6 @@ bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool prog
     const entry *e = module_entry(config->module, config->entry);
     if (!launch_is_valid(s->memory, config, e, report))
         return false;
-    if (s->queued == MOST_QUEUED && !emu_stream_finish(s, report))
-        return false;
     arena *a = arena_new_in(s->arena);
     flight *f = arena_zalloc(a, sizeof *f);
     *f = (flight){ .arena = a,
@@ -384,6 +380,5 @@ bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool prog
             a, config->blocks, config->block_count * sizeof *config->blocks);
     *(s->last ? &s->last->next : &s->flights) = f;
     s->last = f;
-    s->queued++;
     return true;
 }
