@@ -78,7 +78,11 @@ static uint64_t draw(emu_stream *s, uint64_t below)
 emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
 {
     arena *a = arena_new_in(memory_arena(m));
-    emu_stream *s = arena_zalloc(a, sizeof *s);
+    emu_stream *s = arena_try_alloc(a, sizeof *s);
+    if (!s) {
+        arena_free(a);
+        arena_exhausted(memory_arena(m), sizeof *s);
+    }
     *s = (emu_stream){
         .arena = a,
         .memory = m,
