@@ -4,7 +4,7 @@
  *   K and V    as kv_type when they are written, K behind RoPE: f16 and bf16 to the nearest even;
  *              q8_0 in blocks of 32 of a head's values, d = amax / 127, q = x / d rounded half away
  *              from zero, d as f16. f32 stays as exact as it is.
- *   precision  with Q8 what a matrix of integers is multiplied by, as ref_gemv_quantizing does it:
+ *   precision  with Q8 what a matrix of integers is multiplied by, as of a problem that quantizes:
  *              of a normed vector x gamma is rounded, and the norm's factor multiplies the product.
  *
  * It is as fast as plain loops are: a row of weights is decoded once for all tokens of a call.
