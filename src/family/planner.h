@@ -51,9 +51,8 @@ typedef struct bound {
     buffer_id buffer; /* of the workspace */
 } bound;
 
-enum { MOST_BOUND = MAX_PARAMS };
 typedef struct bindings {
-    bound items[MOST_BOUND];
+    bound items[MAX_PARAMS];
     size_t count;
 } bindings;
 
@@ -70,7 +69,6 @@ typedef struct planner {
     size_t target_count;
     location where;
     diags *diags;
-    size_t errors; /* before this plan */
 
     uint32_t (*numbers)[DECODER_MOST_LAYERS]; /* [TENSOR_COUNT]: of tensors, by layer */
     VEC(plan_tensor) tensors;
