@@ -36,9 +36,11 @@ static bool run_launches(step_trial *t, const plan_step *step, const step_rows *
             continue;
         if (!step_judge_layer(t, step, r, e, l->layer))
             return false;
-        step_traffic_add(&traffic, t, step, l->layer);
+        step_traffic_add(&traffic, t, step, r, l->layer);
     }
-    t->result.read = fmax(t->result.read, (double)traffic.read / (double)traffic.needed);
+    t->result.weights_read = fmax(t->result.weights_read, step_bytes_times(traffic.weights));
+    t->result.caches.read += traffic.caches.read;
+    t->result.caches.needed += traffic.caches.needed;
     return step_judge_logits(t, step, r, e) && (t->in_part || step_judge_state(t, step, r));
 }
 
@@ -378,7 +380,9 @@ static void add_result(step_result *all, const step_trial *t, arena *a)
     all->right = all->right && t->right;
     all->positions += t->result.positions;
     all->worst = fmax(all->worst, t->result.worst);
-    all->read = fmax(all->read, t->result.read);
+    all->weights_read = fmax(all->weights_read, t->result.weights_read);
+    all->caches.read += t->result.caches.read;
+    all->caches.needed += t->result.caches.needed;
     all->worst_hidden = fmax(all->worst_hidden, t->result.worst_hidden);
     all->instructions += t->result.instructions;
     if (!t->right && !all->message)
