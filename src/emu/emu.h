@@ -181,6 +181,14 @@ uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset
 /* Whether all of these bytes have content: mapped, or written at any time since emu_alloc. */
 bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);
 
+/* What all allocations that kernels can write to hold at a time, in an arena. It is put back into,
+ * or compared with, the same allocations: those that are live both times. The first address that
+ * differs is one whose content, or having any, does. */
+typedef struct emu_snapshot emu_snapshot;
+emu_snapshot *emu_snapshot_new(arena *a, const emu_memory *m);
+void emu_snapshot_restore(const emu_snapshot *s, emu_memory *m);
+bool emu_snapshot_differs(const emu_snapshot *s, const emu_memory *m, uint64_t *address);
+
 typedef struct emu_allocation {
     uint64_t address, size;
     bool freed;    /* there is nothing any more; no other allocation will get these addresses */
@@ -270,7 +278,7 @@ typedef struct emu_range {
 
 typedef struct emu_stream_config {
     uint64_t order;
-    const emu_range *ranges; /* the first that holds an address counts; they outlive the stream */
+    const emu_range *ranges; /* may overlap; they outlive the stream */
     size_t range_count;
 } emu_stream_config;
 

@@ -72,15 +72,19 @@ static void add_record(overlap_launch *l, uint64_t grain, const overlap_record *
     *first = r;
 }
 
-/* "byte 8 of 'h'" */
+/* "byte 8 of 'h' or byte 72 of 'o'": of all ranges that hold the address */
 static const char *place_of(const overlap *all, const allocation *of, uint64_t address)
 {
+    const char *said = NULL;
     for (size_t i = 0; i < all->range_count; i++) {
         const emu_range *r = &all->ranges[i];
         if (address - r->address < r->size)
-            return arena_format(all->arena, "byte %llu of '%s'",
-                                (unsigned long long)(address - r->address), r->name);
+            said = arena_format(all->arena, "%s%sbyte %llu of '%s'", said ? said : "",
+                                said ? " or " : "", (unsigned long long)(address - r->address),
+                                r->name);
     }
+    if (said)
+        return said;
     return arena_format(all->arena, "byte %llu of an allocation of %llu bytes",
                         (unsigned long long)(address - of->address), (unsigned long long)of->size);
 }

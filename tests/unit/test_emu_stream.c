@@ -302,7 +302,7 @@ TEST(buffers_that_share_memory_while_both_live_are_found)
                              .later = "b",
                              .later_mark = "store",
                              .later_verb = "stores",
-                             .buffer = "o",
+                             .buffer = "y",
                              .earlier = "a",
                              .earlier_mark = "load",
                              .earlier_verb = "loads",
