@@ -267,7 +267,9 @@ bool emu_launch(emu_memory *m, const emu_launch_config *config, emu_stats *stats
  * kernels, lines, and the name of what they touch in the message. Nothing but a wait orders a
  * programmatic launch behind the one ahead: not that it has begun, nor that the one ahead executes
  * no griddepcontrol.launch_dependents; and where a launch ends without waiting, neither does one
- * that waits for it come after the launch ahead of that. See overlap_order.h. */
+ * that waits for it come after the launch ahead of that. And what ld.global.nc loads must not
+ * change while its launch runs: it does not see what a launch ahead stores meanwhile, even behind a
+ * wait. See overlap_order.h and overlap_race.h. */
 typedef struct emu_stream emu_stream;
 
 /* A range of device memory, and what a report calls it. */

@@ -14,7 +14,7 @@ typedef struct overlap_record {
     uint64_t bytes; /* a bit each */
     uint32_t line;
     uint8_t phase, kind; /* access_kind */
-    bool strong;
+    bool strong, non_coherent;
 } overlap_record;
 
 typedef struct overlap_page {
@@ -94,6 +94,35 @@ typedef struct side {
     const overlap_record *record;
 } side;
 
+/* The last launch between two that ended without having waited, or NULL. */
+static const overlap_launch *find_gap(const overlap_launch *earlier, const overlap_launch *later)
+{
+    const overlap_launch *found = NULL;
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
+        const overlap_launch *l = earlier->all->launches[i];
+        if (l && !l->waited && l->number > earlier->number && l->number < later->number &&
+            (!found || l->number > found->number))
+            found = l;
+    }
+    return found;
+}
+
+/* Why one access does not come after the other. */
+static const char *find_reason(const side *earlier, const side *later)
+{
+    arena *a = earlier->launch->all->arena;
+    const overlap_launch *gap = find_gap(earlier->launch, later->launch);
+    if (later->record->phase == BEFORE_WAIT)
+        return "no griddepcontrol.wait comes before that";
+    if (later->record->non_coherent)
+        return "a load past the coherent caches (.nc) need not see what was stored since its "
+               "launch began, whatever it has waited for";
+    return arena_format(a,
+                        "the griddepcontrol.wait before that is for the launches up to '%s', which "
+                        "ends without having waited",
+                        gap ? gap->name : "");
+}
+
 static void report_race(const access *x, const allocation *of, const overlap_launch *mine,
                         const overlap_record *new, const overlap_launch *other,
                         const overlap_record *old)
@@ -105,13 +134,6 @@ static void report_race(const access *x, const allocation *of, const overlap_lau
     side at_hand = { mine, new }, known = { other, old };
     side earlier = other->number < mine->number ? known : at_hand;
     side later = other->number < mine->number ? at_hand : known;
-    const char *why =
-        later.record->phase == BEFORE_WAIT
-            ? "no griddepcontrol.wait comes before that"
-            : arena_format(all->arena,
-                           "the griddepcontrol.wait before that waits for the launch right ahead, "
-                           "which ends without having waited for '%s'",
-                           earlier.launch->name);
     ACCESS_FAULT(x, EMU_RACE,
                  "race between launches: '%s' %s %s at line %u, which '%s', %zu launch%s ahead, "
                  "%s at line %u and need not have finished: %s",
@@ -119,10 +141,16 @@ static void report_race(const access *x, const allocation *of, const overlap_lau
                  later.record->line, earlier.launch->name,
                  later.launch->number - earlier.launch->number,
                  later.launch->number - earlier.launch->number == 1 ? "" : "es",
-                 verbs[earlier.record->kind], earlier.record->line, why);
+                 verbs[earlier.record->kind], earlier.record->line, find_reason(&earlier, &later));
     emu_report *report = x->warp->machine->report;
     report->other_launch = other->number;
     report->other_line = old->line;
+}
+
+/* What a thread has waited for need not be seen by a load that is not coherent. */
+static int phase_of(const overlap_record *r)
+{
+    return r->non_coherent ? BEFORE_WAIT : r->phase;
 }
 
 /* Whether a new record and an old one of another launch race. */
@@ -130,8 +158,8 @@ static bool races(const overlap_launch *mine, const overlap_record *new,
                   const overlap_launch *other, const overlap_record *old)
 {
     overlap_set unfinished = other->number < mine->number
-                                 ? mine->unfinished[new->phase] & overlap_set_of(other)
-                                 : other->unfinished[old->phase] & overlap_set_of(mine);
+                                 ? mine->unfinished[phase_of(new)] & overlap_set_of(other)
+                                 : other->unfinished[phase_of(old)] & overlap_set_of(mine);
     return unfinished && new->bytes & old->bytes &&
            (new->kind != ACCESS_LOAD || old->kind != ACCESS_LOAD) && !(new->strong && old->strong);
 }
@@ -153,7 +181,7 @@ static bool note(const access *x, const addresses *a, lane_mask mask, const allo
 {
     overlap_launch *mine = x->warp->machine->dependence.overlap->launch;
     const overlap *all = mine->all;
-    overlap_set others = mine->unfinished[new->phase] | mine->followers;
+    overlap_set others = mine->unfinished[phase_of(new)] | mine->followers;
     for (unsigned i = 0; others >> i; i++) {
         if (!(others >> i & 1))
             continue;
@@ -170,7 +198,7 @@ static bool note(const access *x, const addresses *a, lane_mask mask, const allo
         if (i + 1 == OVERLAP_LAUNCHES)
             break;
     }
-    if (mine->leads || mine->unfinished[new->phase])
+    if (mine->leads || mine->unfinished[phase_of(new)])
         add_record(mine, grain, new);
     return true;
 }
@@ -188,7 +216,8 @@ static bool check_phase(const access *x, const addresses *a, lane_mask mask, int
     overlap_record r = { .line = x->op->line,
                          .phase = (uint8_t)phase,
                          .kind = (uint8_t)x->kind,
-                         .strong = x->op->order != 0 };
+                         .strong = x->op->order != 0,
+                         .non_coherent = x->op->non_coherent };
     uint64_t grain = 0;
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))

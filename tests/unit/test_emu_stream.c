@@ -337,8 +337,8 @@ TEST(a_wait_for_a_launch_that_has_not_waited_is_found)
                   .earlier = "a",
                   .earlier_mark = "store",
                   .earlier_verb = "stores",
-                  .why = "waits for the launch right ahead, which ends without having waited for "
-                         "'a'" };
+                  .why = "the griddepcontrol.wait before that is for the launches up to 'b', which "
+                         "ends without having waited" };
     assert_found(&p);
     p.steps[1].ordinary = true; /* b comes after a by itself */
     stream_run r = { .text = text };
@@ -426,6 +426,34 @@ TEST(a_barrier_passes_a_wait_on)
                              .earlier_mark = "store",
                              .earlier_verb = "stores",
                              .why = NO_WAIT });
+}
+
+/* What b loads is stored while it runs. Had a ended before, as it has when c begins behind a launch
+ * that waits before it triggers, the load would be fine. */
+TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT WAIT "ld.global.nc.u32 %r2, [%from]; //load\n" ADD STORE)
+            STREAM_KERNEL("between", WAIT TRIGGER);
+    planted p = { .text = text,
+                  .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                  .later = "b",
+                  .later_mark = "load",
+                  .later_verb = "loads",
+                  .buffer = "q",
+                  .earlier = "a",
+                  .earlier_mark = "store",
+                  .earlier_verb = "stores",
+                  .why = "a load past the coherent caches (.nc) need not see what was stored since "
+                         "its launch began" };
+    assert_found(&p);
+    stream_run r = { .text = text,
+                     .steps = {
+                         { "a", 1, 0, true }, { "between", 0, 0, false }, { "b", 2, 1, false } } };
+    for (r.order = 0; r.order < 12; r.order++) {
+        run_stream(&r);
+        assert_string_equal(r.message, "");
+    }
 }
 
 /* Also where the launch ahead triggers nothing: that its blocks have ended does not make visible
