@@ -123,14 +123,16 @@ static range_list name_ranges(const step_trial *t, const plan_step *step)
     return list;
 }
 
-/* Launches of a step and of the one behind it, as they stand in a stream. */
+/* Launches of a step and of the one behind it. */
 typedef struct step_stream {
-    const plan_step *steps[2];
+    emu_stream *stream;
+    const plan_step *steps[2]; /* the second may be NULL */
     const step_rows *rows[2];
+    size_t launch_count;
     range_list ranges;
 } step_stream;
 
-static bool add_launches(step_trial *t, const step_stream *of, emu_stream *s, bool in_order,
+static bool add_launches(step_trial *t, const step_stream *of, bool in_order,
                          const plan_launch **launches)
 {
     emu_report report;
@@ -144,27 +146,22 @@ static bool add_launches(step_trial *t, const step_stream *of, emu_stream *s, bo
                 continue;
             request.config.module = k->dependent;
             launches[count++] = l;
-            if (!emu_stream_launch(s, &request.config, k->overlaps && !in_order, NULL, &report))
+            if (!emu_stream_launch(of->stream, &request.config, k->overlaps && !in_order, NULL,
+                                   &report))
                 return step_reject_launch(t, l, of->rows[n], &report);
         }
     return true;
 }
 
-/* Runs them in an order of their blocks, or in_order: without overlap. */
-static bool run_in(step_trial *t, const step_stream *of, uint64_t order, bool in_order)
+/* Runs them in the stream's order, or in_order: without overlap. */
+static bool run_all(step_trial *t, const step_stream *of, bool in_order)
 {
     emu_report report;
-    size_t most = of->steps[0]->launch_count + (of->steps[1] ? of->steps[1]->launch_count : 0);
-    const plan_launch **launches = arena_alloc(t->scratch, (most + 1) * sizeof *launches);
-    emu_stream *s =
-        emu_stream_new(t->memory, &(emu_stream_config){ .order = order,
-                                                        .ranges = of->ranges.items,
-                                                        .range_count = of->ranges.count });
-    bool right = add_launches(t, of, s, in_order, launches) &&
-                 (emu_stream_finish(s, &report) ||
-                  step_reject_launch(t, launches[report.launch], of->rows[0], &report));
-    emu_stream_free(s);
-    return right;
+    const plan_launch **launches = arena_alloc(t->scratch, of->launch_count * sizeof *launches);
+    if (!add_launches(t, of, in_order, launches))
+        return false;
+    return emu_stream_finish(of->stream, &report) ||
+           step_reject_launch(t, launches[report.launch], of->rows[0], &report);
 }
 
 /* "byte 8 of 'h'" */
@@ -186,9 +183,43 @@ static step_stream make_stream(const step_trial *t, const plan_step *step, const
     const plan *p = t->v->plan;
     bool more = !t->in_part && p->steps[0].m == 1 &&
                 (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
-    return (step_stream){ .steps = { step, more ? &p->steps[0] : NULL },
-                          .rows = { r, next },
-                          .ranges = name_ranges(t, step) };
+    step_stream s = { .steps = { step, more ? &p->steps[0] : NULL },
+                      .rows = { r, next },
+                      .launch_count = step->launch_count + (more ? p->steps[0].launch_count : 0),
+                      .ranges = name_ranges(t, step) };
+    s.stream = emu_stream_new(
+        t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });
+    return s;
+}
+
+/* An order: the most adverse one first, then by turns of both kinds. */
+static uint64_t order_of(const step_verifier *v, unsigned i)
+{
+    return i ? STYLES * (v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;
+}
+
+static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
+                       const emu_snapshot *before)
+{
+    uint64_t address;
+    emu_snapshot_restore(before, t->memory);
+    if (!run_all(t, s, true))
+        return false;
+    const emu_snapshot *expected = emu_snapshot_new(t->scratch, t->memory);
+    for (unsigned i = 0; i < t->v->orders; i++) {
+        emu_snapshot_restore(before, t->memory);
+        emu_stream_set_order(s->stream, order_of(t->v, i));
+        if (!run_all(t, s, false))
+            return false;
+        if (emu_snapshot_differs(expected, t->memory, &address))
+            return step_reject(
+                t, arena_format(t->arena,
+                                "%s: with launches that overlap in order %llu, %s is not what it "
+                                "is without",
+                                step_name(t, r), (unsigned long long)order_of(t->v, i),
+                                place_of(t, &s->ranges, address)));
+    }
+    return true;
 }
 
 bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
@@ -196,25 +227,9 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
 {
     const emu_snapshot *now = emu_snapshot_new(t->scratch, t->memory);
     const step_rows next = { .m = 1 };
-    step_stream stream = make_stream(t, step, r, &next);
-    uint64_t address;
-    emu_snapshot_restore(before, t->memory);
-    if (!run_in(t, &stream, AS_EARLY, true))
-        return false;
-    const emu_snapshot *expected = emu_snapshot_new(t->scratch, t->memory);
-    for (unsigned i = 0; i < t->v->orders; i++) {
-        uint64_t order = i ? STYLES * (t->v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;
-        emu_snapshot_restore(before, t->memory);
-        if (!run_in(t, &stream, order, false))
-            return false;
-        if (emu_snapshot_differs(expected, t->memory, &address))
-            return step_reject(
-                t, arena_format(t->arena,
-                                "%s: with launches that overlap in order %llu, %s is not what it "
-                                "is without",
-                                step_name(t, r), (unsigned long long)order,
-                                place_of(t, &stream.ranges, address)));
-    }
+    step_stream s = make_stream(t, step, r, &next);
+    bool right = run_orders(t, &s, r, before);
+    emu_stream_free(s.stream);
     emu_snapshot_restore(now, t->memory);
-    return true;
+    return right;
 }

@@ -83,7 +83,7 @@ typedef struct emu_report {
     unsigned line; /* of the PTX text, from 1; 0 where no line is to blame */
     unsigned block[3], thread[3];
     uint64_t address;
-    size_t launch; /* of a stream: which of its launches this happened in, from 0 */
+    size_t launch; /* of a stream: which launch since it was last finished, from 0 */
     /* of a race between launches: the other one, and the line of its access */
     size_t other_launch;
     unsigned other_line;
@@ -285,6 +285,9 @@ typedef struct emu_stream_config {
 } emu_stream_config;
 
 emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config);
+
+/* For the launches that are added from now on; none may be there that has not run. */
+void emu_stream_set_order(emu_stream *s, uint64_t order);
 
 /* Adds a launch, which runs when the stream is finished: until then its module and stats, which may
  * be NULL, must not go. False and a report where the launch is wrong. */

@@ -117,15 +117,14 @@ uint64_t launch_blocks(const emu_launch_config *config)
     return config->blocks ? config->block_count : extent(config->grid);
 }
 
-void launch_prepare(machine *m)
+void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
+                  const emu_launch_config *config)
 {
-    const entry *e = m->entry;
-    const emu_launch_config *config = m->config;
-    m->block_count = launch_blocks(config);
-    m->step = 1;
+    m->arena = a;
+    m->memory = memory;
+    m->entry = e;
     m->threads = (unsigned)extent(config->block);
     m->warp_count = (m->threads + WARP_LANES - 1) / WARP_LANES;
-    m->limit = config->instruction_limit ? config->instruction_limit : UINT64_C(1) << 36;
     m->globals = memory_variables(m->memory, config->module);
     size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
     shared_start(&m->shared, m->arena, shared_bytes, !config->no_race_check);
@@ -135,14 +134,43 @@ void launch_prepare(machine *m)
     make_warps(m);
 }
 
-/* What may run out of memory: all of a launch. */
-static void run_machine(void *context)
+void launch_take(machine *m, const launch_job *job)
 {
-    machine *m = context;
-    m->params = launch_params(m->arena, m->config, m->entry);
-    m->grid = grid_race_new(m->arena, !m->config->no_race_check);
-    m->grid->order.times = &m->shared;
-    launch_prepare(m);
+    uint64_t limit = job->config->instruction_limit;
+    m->config = job->config;
+    m->params = job->params;
+    m->stats = job->stats;
+    m->report = job->report;
+    m->grid = job->grid;
+    m->block_count = launch_blocks(job->config);
+    m->first = 0;
+    m->step = 1;
+    m->limit = limit ? limit : UINT64_C(1) << 36;
+}
+
+/* What may run out of memory: all of a launch. */
+typedef struct single_launch {
+    arena *arena;
+    emu_memory *memory;
+    const entry *entry;
+    const emu_launch_config *config;
+    emu_stats *stats;
+    emu_report *report;
+    grid_race *grid; /* NULL: not yet there */
+} single_launch;
+
+static void run_single(void *context)
+{
+    single_launch *l = context;
+    machine *m = arena_zalloc(l->arena, sizeof *m);
+    l->grid = grid_race_new(l->arena, !l->config->no_race_check);
+    l->grid->order.times = &m->shared;
+    launch_build(m, l->arena, l->memory, l->entry, l->config);
+    launch_take(m, &(launch_job){ .config = l->config,
+                                  .params = launch_params(l->arena, l->config, l->entry),
+                                  .stats = l->stats,
+                                  .report = l->report,
+                                  .grid = l->grid });
     run_grid(m);
 }
 
@@ -156,20 +184,10 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     if (!launch_is_valid(memory, config, e, report))
         return false;
     arena *a = arena_new_in(memory_arena(memory));
-    machine *m = arena_try_alloc(a, sizeof *m);
-    bool had_memory = m;
-    if (m) {
-        memset(m, 0, sizeof *m);
-        m->arena = a;
-        m->memory = memory;
-        m->entry = e;
-        m->config = config;
-        m->stats = stats;
-        m->report = report;
-        had_memory = arena_try(memory_arena(memory), run_machine, m);
-        if (m->grid)
-            grid_race_leave(m->grid);
-    }
+    single_launch l = { a, memory, e, config, stats, report, NULL };
+    bool had_memory = arena_try(memory_arena(memory), run_single, &l);
+    if (l.grid)
+        grid_race_leave(l.grid);
     arena_free(a);
     if (!had_memory)
         arena_exhausted(memory_arena(memory), 0);

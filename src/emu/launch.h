@@ -16,8 +16,22 @@ uint64_t launch_blocks(const emu_launch_config *config);
 /* Its parameters as the kernel finds them. */
 const uint8_t *launch_params(arena *a, const emu_launch_config *config, const entry *e);
 
-/* Builds a machine of a launch that was checked, of which arena, memory, entry, config, stats,
- * report, params and grid are set and all else is zero. */
-void launch_prepare(machine *m);
+/* What a machine is to run. */
+typedef struct launch_job {
+    const emu_launch_config
+        *config; /* of the entry, block and shared memory that it was built for */
+    const uint8_t *params;
+    emu_stats *stats;
+    emu_report *report;
+    struct grid_race *grid;
+} launch_job;
+
+/* Builds a machine, all zero before, for launches that were checked and are like one: of its entry,
+ * size of a block, shared memory and race check. */
+void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
+                  const emu_launch_config *like);
+
+/* Has it run blocks of a launch, from the first to the last. */
+void launch_take(machine *m, const launch_job *job);
 
 #endif

@@ -78,13 +78,6 @@ void overlap_forget(overlap *all, overlap_set kept)
             drop(all, all->launches[i]);
 }
 
-void overlap_begin_block(overlap_block *b)
-{
-    b->waits.count = 0;
-    memset(b->behind, 0, sizeof b->behind);
-    b->late_trigger = false;
-}
-
 void overlap_end_block(machine *m)
 {
     overlap_block *b = m->dependence.overlap;

@@ -90,7 +90,6 @@ void overlap_end(overlap_launch *l, overlap_launch *next);
  * what these have not finished. */
 void overlap_forget(overlap *all, overlap_set kept);
 
-void overlap_begin_block(overlap_block *b);
 void overlap_end_block(machine *m);
 
 /* Lanes execute griddepcontrol.launch_dependents or griddepcontrol.wait. */

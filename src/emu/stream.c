@@ -17,6 +17,7 @@
 enum {
     IN_FLIGHT = 3,
     HELD_BYTES = 64 << 20,
+    POOLED_BYTES = 256 << 20,
     LEAST_HELD = 2,
     MOST_HELD = 1024,
     MOST_TURNS = 8,
@@ -32,6 +33,18 @@ typedef struct held_block {
     bool depends;   /* at a griddepcontrol.wait */
     bool triggered; /* and counted as such */
 } held_block;
+
+/* What blocks were held in that have ended, for those of the same and later launches. */
+typedef struct block_pool {
+    struct block_pool *next;
+    arena *arena; /* of all of this, and of the blocks */
+    const entry *entry;
+    unsigned block[3];
+    size_t dynamic_shared;
+    bool no_race_check;
+    size_t users, bytes; /* launches in flight; bytes of all blocks, about */
+    VEC(held_block *) spare;
+} block_pool;
 
 typedef struct flight {
     struct flight *next;
@@ -50,7 +63,7 @@ typedef struct flight {
     uint64_t first, step;                          /* of machines */
     size_t most_held;
     VEC(held_block *) held;
-    VEC(held_block *) spare;
+    block_pool *pool;
 } flight;
 
 struct emu_stream {
@@ -58,6 +71,8 @@ struct emu_stream {
     emu_memory *memory;
     overlap overlap;
     flight *flights, *last;
+    block_pool *pools;
+    size_t pooled;         /* bytes of all of them */
     const flight *running; /* whose shadows are on the allocations, or NULL */
     size_t launched;
     order_style style;
@@ -75,6 +90,13 @@ static uint64_t draw(emu_stream *s, uint64_t below)
     return (z ^ z >> 31) % below;
 }
 
+void emu_stream_set_order(emu_stream *s, uint64_t order)
+{
+    s->style = (order_style)(order % ORDER_STYLES);
+    s->shuffled = order >= ORDER_STYLES;
+    s->random = order;
+}
+
 emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
 {
     arena *a = arena_new_in(memory_arena(m));
@@ -89,10 +111,8 @@ emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
         .overlap = { .arena = memory_arena(m),
                      .ranges = config->ranges,
                      .range_count = config->range_count },
-        .style = (order_style)(config->order % ORDER_STYLES),
-        .shuffled = config->order >= ORDER_STYLES,
-        .random = config->order,
     };
+    emu_stream_set_order(s, config->order);
     return s;
 }
 
@@ -116,6 +136,8 @@ static void drop_first(emu_stream *s)
         switch_to(s, NULL);
     s->flights = f->next;
     s->last = s->flights ? s->last : NULL;
+    if (f->pool)
+        f->pool->users--;
     arena_free(f->arena);
 }
 
@@ -125,6 +147,7 @@ static void forget_all(emu_stream *s)
     while (s->flights)
         drop_first(s);
     s->overlap.newest = NULL;
+    s->launched = 0;
     overlap_forget(&s->overlap, 0);
 }
 
@@ -179,12 +202,56 @@ static size_t held_bytes(const flight *f)
            shared * (1 + sizeof(shared_record)) + 2 * threads * local;
 }
 
+static bool is_like(const block_pool *p, const flight *f)
+{
+    return p->entry == f->entry && memcmp(p->block, f->config.block, sizeof p->block) == 0 &&
+           p->dynamic_shared == f->config.dynamic_shared &&
+           p->no_race_check == f->config.no_race_check;
+}
+
+/* Frees pools that no launch in flight uses. */
+static void free_pools(emu_stream *s)
+{
+    for (block_pool **at = &s->pools; *at;) {
+        block_pool *p = *at;
+        if (p->users) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        s->pooled -= p->bytes;
+        arena_free(p->arena);
+    }
+}
+
+static block_pool *find_pool(emu_stream *s, const flight *f)
+{
+    block_pool *p = s->pools;
+    while (p && !is_like(p, f))
+        p = p->next;
+    if (p)
+        return p;
+    if (s->pooled > POOLED_BYTES)
+        free_pools(s);
+    arena *a = arena_new_in(s->arena);
+    p = arena_zalloc(a, sizeof *p);
+    *p = (block_pool){ .next = s->pools,
+                       .arena = a,
+                       .entry = f->entry,
+                       .dynamic_shared = f->config.dynamic_shared,
+                       .no_race_check = f->config.no_race_check };
+    memcpy(p->block, f->config.block, sizeof p->block);
+    return s->pools = p;
+}
+
 static void take_off(emu_stream *s, flight *f)
 {
     size_t held = HELD_BYTES / held_bytes(f);
     f->flies = true;
     f->most_held = held < LEAST_HELD ? LEAST_HELD : held < MOST_HELD ? held : MOST_HELD;
     shuffle(s, f);
+    f->pool = find_pool(s, f);
+    f->pool->users++;
     f->grid = grid_race_new(f->arena, !f->config.no_race_check);
     f->overlap = overlap_begin(&s->overlap, s->arena, f->entry->name, f->number, f->programmatic,
                                may_be_followed(f));
@@ -211,35 +278,35 @@ static void move_on(emu_stream *s)
     overlap_forget(&s->overlap, kept);
 }
 
-static held_block *begin(emu_stream *s, flight *f)
+static held_block *take_from_pool(emu_stream *s, const flight *f)
 {
-    held_block *h;
-    if (f->spare.count) {
-        h = f->spare.items[--f->spare.count];
-    } else {
-        h = arena_zalloc(f->arena, sizeof *h);
-        h->machine = (machine){ .arena = f->arena,
-                                .memory = s->memory,
-                                .entry = f->entry,
-                                .config = &f->config,
-                                .stats = f->stats,
-                                .report = s->report,
-                                .grid = f->grid,
-                                .params = f->params };
-        launch_prepare(&h->machine);
-        h->machine.first = f->first;
-        h->machine.step = f->step;
-        h->order =
-            (grid_order){ .arena = f->arena, .times = &h->machine.shared, .interleaved = true };
-        h->overlap = (overlap_block){ .launch = f->overlap, .arena = f->arena };
-        h->machine.dependence.overlap = f->overlap ? &h->overlap : NULL;
-    }
+    block_pool *p = f->pool;
+    if (p->spare.count)
+        return p->spare.items[--p->spare.count];
+    held_block *h = arena_zalloc(p->arena, sizeof *h);
+    launch_build(&h->machine, p->arena, s->memory, f->entry, &f->config);
+    p->bytes += held_bytes(f);
+    s->pooled += held_bytes(f);
+    return h;
+}
+
+static void begin(emu_stream *s, flight *f)
+{
+    held_block *h = take_from_pool(s, f);
+    launch_take(&h->machine, &(launch_job){ .config = &f->config,
+                                            .params = f->params,
+                                            .stats = f->stats,
+                                            .report = s->report,
+                                            .grid = f->grid });
+    h->machine.first = f->first;
+    h->machine.step = f->step;
+    h->order = (grid_order){ .arena = f->arena, .times = &h->machine.shared, .interleaved = true };
+    h->overlap = (overlap_block){ .launch = f->overlap, .arena = f->arena };
+    h->machine.dependence.overlap = f->overlap ? &h->overlap : NULL;
     h->depends = h->triggered = false;
     machine_block(&h->machine, f->begun++, h->machine.block);
-    overlap_begin_block(&h->overlap);
     block_begin(&h->machine);
     *VEC_PUSH(f->arena, &f->held) = h;
-    return h;
 }
 
 static void end_block(flight *f, size_t index)
@@ -248,7 +315,7 @@ static void end_block(flight *f, size_t index)
     if (f->overlap)
         overlap_end_block(&h->machine);
     f->held.items[index] = f->held.items[--f->held.count];
-    *VEC_PUSH(f->arena, &f->spare) = h;
+    *VEC_PUSH(f->pool->arena, &f->pool->spare) = h;
     f->ended++;
     if (has_ended(f) && f->overlap)
         overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
