@@ -1,0 +1,97 @@
+/* Families whose kernels overlap with the launches ahead of them: all that steps use do, for
+ * targets that can, and what a family says and does not do is found. */
+#include <string.h>
+
+#include "test_arena.h"
+#include "base/strbuf.h"
+#include "family/family.h"
+#include "generate.h"
+
+#define HEAD "[ptxgen]\nprefix = t\ntargets = sm_80, sm_90, sm_100\n[decoder]\n"
+#define HEADS \
+    "hidden = 64\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\nlayers = 2\n"
+
+static const char *const decoders[] = {
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nrope = norm\nweights = q8_0\nm = 1, 3\n",
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nrope = neox\nprecision = f32\nweights = q8_0\n"
+               "ffn_norm = post_attention_norm\n",
+    HEAD HEADS "experts = 5\nexperts_used = 2\nexpert_ff = 32\nmax_seq_len = 64\nrope = neox\n"
+               "weights = q8_0\n",
+    HEAD HEADS "experts = 5\nexperts_used = 2\nexpert_ff = 32\nmax_seq_len = 64\nrope = neox\n"
+               "weights = q8_0\nprecision = f32\n",
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nrecurrent_layers = 0\ndelta_key_heads = 1\n"
+               "delta_value_heads = 2\ndelta_head_dim = 32\nrope = neox\nweights = q8_0\n",
+    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
+         "layers = 2\nmax_seq_len = 64\nlatent = 64\nq_rank = 32\nvalue_dim = 32\nrope = norm\n"
+         "rope_dims = 32\nattention_scale = 0.3\nweights = q8_0\n",
+};
+
+static void make(arena *a, const char *text, spec *s, kernel_set *set)
+{
+    diags d = diags_new(a);
+    if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, s, &d) ||
+        !generate_kernels(a, s, set, &d)) {
+        strbuf messages = strbuf_new(a);
+        diags_render(&d, &messages, false);
+        fail_msg("%s", messages.text);
+    }
+}
+
+ARENA_TEST(all_kernels_of_steps_overlap_where_the_target_can)
+{
+    for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
+        spec s;
+        kernel_set set;
+        make(a, decoders[n], &s, &set);
+        for (size_t i = 0; i < set.kernel_count; i++) {
+            const kernel *k = &set.kernels[i];
+            bool waits = strstr(k->ptx, "griddepcontrol.wait");
+            if (k->overlaps != (k->target->sm >= 90) || waits != k->overlaps)
+                fail_msg("%s", k->file);
+        }
+    }
+}
+
+ARENA_TEST(a_kernel_is_made_once_for_targets_that_overlap_and_once_for_others)
+{
+    static const char text[] = "[ptxgen]\nprefix = t\ntargets = sm_80, sm_89, sm_90, sm_100\n"
+                               "[rms_norm]\nk = 64\n[q4k_gemv]\nk = 256\nn = 4\n";
+    spec s;
+    kernel_set set;
+    make(a, text, &s, &set);
+    assert_int_equal(set.kernel_count, 3);
+    assert_string_equal(set.kernels[0].target->name, "sm_80");
+    assert_string_equal(set.kernels[0].newest->name, "sm_89");
+    assert_string_equal(set.kernels[1].target->name, "sm_90");
+    assert_string_equal(set.kernels[1].newest->name, "sm_100");
+    assert_string_equal(set.kernels[2].newest->name, "sm_100");
+    assert_false(set.kernels[2].overlaps);
+}
+
+/* What the builder says of the first kernel of a spec whose family has its wait elsewhere. */
+static const char *verdict(arena *a, const char *section, overlap planted)
+{
+    spec s;
+    kernel_set set;
+    kernel k;
+    const char *error = NULL;
+    make(a, arena_format(a, "[ptxgen]\nprefix = t\ntargets = sm_90\n%s", section), &s, &set);
+    family spoiled = *s.instances[0].family;
+    spoiled.launch.overlap = planted;
+    instance in = s.instances[0];
+    in.family = &spoiled;
+    arena *scratch = arena_new();
+    bool made = generate_ptx(a, scratch, &in, target_find("sm_90"), &k, &error);
+    arena_free(scratch);
+    return made ? "right" : error;
+}
+
+#define STREAM_GEMV "[stream_gemv]\nweights = q8_0\nk = 64\nn = 8\n"
+
+ARENA_TEST(a_family_that_waits_other_than_it_says_is_refused)
+{
+    assert_string_equal(verdict(a, "[rms_norm]\nk = 64\n", WAITS_FIRST), "right");
+    assert_string_equal(verdict(a, STREAM_GEMV, WAITS_ITSELF), "right");
+    assert_non_null(strstr(verdict(a, "[rms_norm]\nk = 64\n", WAITS_ITSELF), "ahead of the wait"));
+    assert_non_null(strstr(verdict(a, STREAM_GEMV, WAITS_FIRST), "may have waited before"));
+}
