@@ -8,24 +8,25 @@
 
 /* Builds a kernel with weights w, an input x, an array of addresses and an output y; NULL where the
  * verifier refuses it. */
-static const char *built(arena *a, const char *target, void (*build)(ptx *p), const char **error)
+static const char *built(arena *a, const char *architecture, void (*build)(ptx *p),
+                         const char **error)
 {
-    ptx *p = ptx_new(a, "kernel", target_find(target), 64);
+    ptx *p = ptx_new(a, "kernel", target_find(architecture), 64);
     ptx_output out;
     ptx_constant_param(p, U64, "w");
     ptx_param(p, U64, "x");
     ptx_param(p, U64, "addresses");
     ptx_param(p, U64, "y");
     ptx_param(p, U32, "n");
-    if (ptx_can_overlap(target_find(target)))
+    if (ptx_can_overlap(target_find(architecture)))
         ptx_overlap(p);
     build(p);
     return ptx_finish(p, a, &out, error) ? out.text : NULL;
 }
 
-static const char *text_of(arena *a, const char *target, void (*build)(ptx *p))
+static const char *text_of(arena *a, const char *architecture, void (*build)(ptx *p))
 {
-    const char *error, *text = built(a, target, build, &error);
+    const char *error, *text = built(a, architecture, build, &error);
     if (!text)
         fail_msg("refused: %s", error);
     return text;
