@@ -4,6 +4,8 @@
 
 #include "test_arena.h"
 #include "base/strbuf.h"
+#include "check/verify.h"
+#include "check/verify_step.h"
 #include "family/family.h"
 #include "generate.h"
 
@@ -94,4 +96,52 @@ ARENA_TEST(a_family_that_waits_other_than_it_says_is_refused)
     assert_string_equal(verdict(a, STREAM_GEMV, WAITS_ITSELF), "right");
     assert_non_null(strstr(verdict(a, "[rms_norm]\nk = 64\n", WAITS_ITSELF), "ahead of the wait"));
     assert_non_null(strstr(verdict(a, STREAM_GEMV, WAITS_FIRST), "may have waited before"));
+}
+
+/* Rows that are no multiple of lines, fewer than warps, of less than a line, of more than is
+ * fetched ahead; tensors that end with them. */
+static const char streams[] =
+    "[ptxgen]\nprefix = t\ntargets = sm_90\n"
+    "[stream_gemv]\nweights = f32, q8_0, q4_k\nshape = 256x1, 1024x25, 4096x34\n"
+    "rows_per_warp = 1, 2\nresidual = add\nnorm = rms\n"
+    "[stream_gemv:passes]\nweights = q6_k\nshape = 2304x29\npasses = 2\n"
+    "[stream_qkv]\nweights = q4_k, f32\nweights_k = q4_k, q8_0\nweights_v = q6_k\n"
+    "k = 1024\nn = 70\nn_kv = 23\nnorm = rms\n"
+    "[stream_gate_up]\nweights = q4_k, f32\nweights_u = iq3_s, f16\nk = 768\nn = 33\n"
+    "norm = rms\n";
+
+ARENA_TEST(weights_are_fetched_ahead_from_where_they_are)
+{
+    spec s;
+    kernel_set set;
+    make(a, streams, &s, &set);
+    for (size_t i = 0; i < set.kernel_count; i++) {
+        const kernel *k = &set.kernels[i];
+        verify_result r = verify_kernel(a, k, 1);
+        if (!r.right)
+            fail_msg("%s: %s", k->file, r.message);
+        const char *wait = strstr(k->ptx, "griddepcontrol.wait");
+        const char *fetched = strstr(k->ptx, "prefetch.global.L2");
+        if (!fetched || !wait || fetched > wait)
+            fail_msg("%s fetches nothing ahead of its wait", k->file);
+    }
+}
+
+ARENA_TEST(steps_of_kernels_that_overlap_are_right)
+{
+    for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
+        spec s;
+        kernel_set set;
+        kernel *newest;
+        size_t count = 0;
+        make(a, decoders[n], &s, &set);
+        newest = arena_alloc(a, set.kernel_count * sizeof *newest);
+        for (size_t i = 0; i < set.kernel_count; i++)
+            if (set.kernels[i].overlaps)
+                newest[count++] = set.kernels[i];
+        step_result r =
+            verify_step(a, set.plan, set.targets, set.target_count, newest, count, 1, 1);
+        if (!r.right)
+            fail_msg("%s\n%s", decoders[n], r.message);
+    }
 }
