@@ -212,6 +212,17 @@ static void through_addresses(ptx *p)
     }
 }
 
+/* What an address leads to that was loaded itself is not known, wherever that stood. */
+static void through_loaded_addresses(ptx *p)
+{
+    val kept = shared_array(p, "kept", U64, 64);
+    wait_for_launches(p);
+    st_shared(p, U64, kept, 0, parameter(p, "x"));
+    barrier(p);
+    store(p, ld_const(p, F32, ld_shared(p, U64, kept, 0), 0));
+    store(p, ld_const(p, F32, ld_const(p, U64, parameter(p, "w"), 0), 0));
+}
+
 static void far_in_the_weights(ptx *p)
 {
     wait_for_launches(p);
@@ -232,6 +243,10 @@ ARENA_TEST(what_other_launches_write_is_loaded_with_ordinary_loads)
     text = text_of(a, "sm_90", far_in_the_weights);
     assert_int_equal(count(text, "ld.global.u32"), 1);
     assert_int_equal(count(text, "ld.global.nc.f32"), 1);
+    text = text_of(a, "sm_90", through_loaded_addresses);
+    assert_int_equal(count(text, "ld.global.nc.u64"), 1);
+    assert_int_equal(count(text, "ld.global.nc"), 1);
+    assert_int_equal(count(text, "ld.global.f32"), 2);
     text = text_of(a, "sm_90", through_addresses);
     assert_int_equal(count(text, "ld.global.nc"), 0);
     assert_int_equal(count(text, "ld.global."), 3);
