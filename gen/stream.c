@@ -339,7 +339,7 @@ const family stream_gemv = {
                 .registers = 160 },
     .check = check_product,
     .build = build_gemv,
-    .reference = ref_gemv_quantizing,
+    .reference = ref_gemv,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
@@ -369,7 +369,7 @@ const family stream_qkv = {
                 .overlap = WAITS_ITSELF,
                 .registers = 160 },
     .build = build_qkv,
-    .reference = ref_qkv_quantizing,
+    .reference = ref_qkv,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
@@ -394,6 +394,6 @@ const family stream_gate_up = {
                 .overlap = WAITS_ITSELF,
                 .registers = 160 },
     .build = build_gate_up,
-    .reference = ref_gate_up_swiglu_quantizing,
+    .reference = ref_gate_up_swiglu,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };
