@@ -36,16 +36,16 @@ static size_t dynamic_shared(const instance *in, const run_values *run)
 static bool load_kernels(device_model *m, const kernel_set *set)
 {
     const plan *p = m->plan;
-    bool *overlap = arena_zalloc(m->arena, p->kernel_count * sizeof *overlap);
+    bool *overlapping = arena_zalloc(m->arena, p->kernel_count * sizeof *overlapping);
     m->kernels = arena_zalloc(m->arena, p->kernel_count * sizeof *m->kernels);
-    m->overlap = overlap;
+    m->overlap = overlapping;
     for (size_t i = 0; i < p->kernel_count; i++) {
         const instance *in = &p->kernels[i];
         const kernel *k = kernel_named(set, in->name);
         run_values run = run_values_of(m, in, p->rows);
         if (!k)
             return fail(m, arena_format(m->arena, "there is no kernel %s", in->name));
-        overlap[i] = k->overlaps && gpu_overlaps(m->gpu);
+        overlapping[i] = k->overlaps && gpu_overlaps(m->gpu);
         if (!gpu_keep(m->gpu, k->ptx, in->name, dynamic_shared(in, &run), &m->kernels[i]))
             return fail(m, arena_format(m->arena, "%s: %s", in->name, m->gpu->error));
     }
