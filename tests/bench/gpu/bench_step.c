@@ -157,7 +157,7 @@ static bool bench_whole(const bench *b, device_model *m, const plan_step *s, tim
     if (!ran)
         return false;
     bool usual = no_overlap == b->no_overlap;
-    printf("| **step of %lld**%s |", (long long)s->m, usual ? "" : ", no overlap");
+    printf(usual ? "| **step of %lld** |" : "| step of %lld, no overlap |", (long long)s->m);
     print_times(b, t, 1);
     printf(" | |\n");
     fflush(stdout);
