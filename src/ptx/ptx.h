@@ -260,8 +260,8 @@ val kept_in_register(ptx *p, uint32_t number);
 
 /* Memory. base is a 64-bit address (global) or a 32-bit one or a shared array (shared), offset in
  * bytes. A load of 8 or 16-bit integers gives a 32-bit value. ld_const reads memory that no thread
- * of the grid writes. v2 and v4: two or four neighbours at once; the address is a multiple of the
- * whole size. */
+ * of the grid writes; where the kernel overlaps with launches that may, it is ld_global. v2 and v4:
+ * two or four neighbours at once; the address is a multiple of the whole size. */
 typedef struct val4 {
     val v[4];
 } val4;

@@ -1,5 +1,6 @@
 /* Families whose kernels overlap with the launches ahead of them: all that steps use do, for
  * targets that can, and what a family says and does not do is found. */
+#include <stdio.h>
 #include <string.h>
 
 #include "test_arena.h"
@@ -125,6 +126,28 @@ ARENA_TEST(weights_are_fetched_ahead_from_where_they_are)
         if (!fetched || !wait || fetched > wait)
             fail_msg("%s fetches nothing ahead of its wait", k->file);
     }
+}
+
+/* Of 24 rows a group, q has 3 groups, k and v one each, by streams of their own. */
+ARENA_TEST(a_block_fetches_rows_of_the_matrix_that_it_begins_with)
+{
+    static const char text[] =
+        "[ptxgen]\nprefix = t\ntargets = sm_90\n[stream_qkv]\nweights = q4_k\nweights_k = q8_0\n"
+        "weights_v = q6_k\nk = 1024\nn = 70\nn_kv = 23\n";
+    spec s;
+    kernel_set set;
+    make(a, text, &s, &set);
+    char *head = arena_strdup(a, set.kernels[0].ptx), *wait = strstr(head, "griddepcontrol.wait");
+    char block[16];
+    assert_non_null(wait);
+    *wait = '\0';
+    const char *from = strstr(head, ", %ctaid.x;");
+    assert_non_null(from);
+    while (*from != '%' || from[1] != 'r')
+        from--;
+    assert_int_equal(sscanf(from, "%15[%a-z0-9]", block), 1);
+    assert_non_null(strstr(head, arena_format(a, ", %s, 3;", block)));
+    assert_non_null(strstr(head, arena_format(a, ", %s, 4;", block)));
 }
 
 ARENA_TEST(steps_of_kernels_that_overlap_are_right)
