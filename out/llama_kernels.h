@@ -75,11 +75,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 7
+#if PTXGEN_ABI != 8
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 7
+#define PTXGEN_ABI 8
 
 #ifdef __cplusplus
 extern "C" {
@@ -201,6 +201,8 @@ typedef struct ptxgen_kernel {
     ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 where the kernel rounds it */
     unsigned sm;  /* runs on this compute capability, times ten, and on newer ones */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
+    int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
+                     has finished (programmatic stream serialization), and waits for that itself */
 
     const ptxgen_param *params;
     size_t param_count;
@@ -879,6 +881,25 @@ typedef struct ptxgen_node_params { /* CUDA_KERNEL_NODE_PARAMS */
 } ptxgen_node_params;
 #endif
 
+/* What cuLaunchKernelEx takes, CUlaunchConfig with a CUlaunchAttribute, of which not every cuda.h
+ * knows: types of our own that are the same. */
+typedef struct ptxgen_launch_attribute {
+    unsigned id;
+    char unused[8 - sizeof(unsigned)];
+    union {
+        char bytes[64];
+        void *alignment;
+        int allowed;
+    } value;
+} ptxgen_launch_attribute;
+typedef struct ptxgen_launch_config {
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    ptxgen_stream hStream;
+    ptxgen_launch_attribute *attrs;
+    unsigned numAttrs;
+} ptxgen_launch_config;
+#define PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION 6u
+
 /* The driver's own numbers: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
 #define PTXGEN_CUDA_SUCCESS                    ((ptxgen_result)0)
 #define PTXGEN_CUDA_ERROR_INVALID_VALUE        ((ptxgen_result)1)
@@ -908,6 +929,12 @@ typedef struct ptxgen_node_params { /* CUDA_KERNEL_NODE_PARAMS */
 #define PTXGEN_TEXT_OF(name)    #name
 #define PTXGEN_ENTRY_NAME(name) PTXGEN_TEXT_OF(name)
 #define PTXGEN_LAUNCH_KERNEL    PTXGEN_ENTRY_NAME(cuLaunchKernel)
+#endif
+
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define PTXGEN_LAUNCH_KERNEL_EX "cuLaunchKernelEx_ptsz"
+#else
+#define PTXGEN_LAUNCH_KERNEL_EX "cuLaunchKernelEx"
 #endif
 
 #ifdef __cplusplus
@@ -953,9 +980,16 @@ typedef struct ptxgen_driver {
                                  ptxgen_stream stream);
     ptxgen_result(PTXGEN_CUDAAPI *stream_synchronize)(ptxgen_stream stream);
 
+    /* And what launches take that overlap; without these none does. */
+    ptxgen_result(PTXGEN_CUDAAPI *get_version)(int *version);
+    ptxgen_result(PTXGEN_CUDAAPI *launch_kernel_ex)(const ptxgen_launch_config *config,
+                                                    ptxgen_function function, void **arguments,
+                                                    void **extra);
+
     unsigned sm;           /* compute capability, times ten; 0: not initialised */
     unsigned sm_count;     /* multiprocessors */
     unsigned shared_block; /* bytes of shared memory a block may opt into */
+    int overlaps;          /* 1: launches may start before the one ahead of them has finished */
 
     /* Set it to be told in words, such as "q4k_gemv_k4096_n4096: w is misaligned: 16 bytes are
      * needed", why a launch comes back with CUDA_ERROR_INVALID_VALUE or _HANDLE before the driver
@@ -1012,6 +1046,18 @@ static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lo
     ptxgen_look_up(lookup, library, "cuMemcpyDtoDAsync_v2", &driver->copy_on_device);
     ptxgen_look_up(lookup, library, "cuMemsetD8Async", &driver->set_bytes);
     ptxgen_look_up(lookup, library, "cuStreamSynchronize", &driver->stream_synchronize);
+    ptxgen_look_up(lookup, library, "cuDriverGetVersion", &driver->get_version);
+    ptxgen_look_up(lookup, library, PTXGEN_LAUNCH_KERNEL_EX, &driver->launch_kernel_ex);
+}
+
+/* Whether launches may overlap: the device is of compute capability 9.0 or newer, and the driver one
+ * of CUDA 12.3 or newer, with which graphs have such launches too. */
+static inline int ptxgen_driver_overlaps(const ptxgen_driver *driver)
+{
+    const int first_with_graphs = 12030;
+    int version = 0;
+    return driver->sm >= 90 && driver->launch_kernel_ex && driver->get_version &&
+           driver->get_version(&version) == PTXGEN_CUDA_SUCCESS && version >= first_with_graphs;
 }
 
 /* Asks for the device of the current context. CUDA_ERROR_NOT_FOUND where an entry point is missing
@@ -1042,6 +1088,7 @@ static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
             ptxgen_ask_device(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MINOR, &minor);
     if (result == PTXGEN_CUDA_SUCCESS)
         driver->sm = major * 10 + minor;
+    driver->overlaps = ptxgen_driver_overlaps(driver);
     return result;
 }
 
@@ -1315,6 +1362,49 @@ static inline ptxgen_result ptxgen_prepare(const ptxgen_driver *driver,
     return PTXGEN_CUDA_SUCCESS;
 }
 
+/* Has a launch start before the kernel ahead of it in its stream has finished, for which it waits
+ * itself. */
+static inline ptxgen_result ptxgen_launch_early(const ptxgen_driver *driver,
+                                                const ptxgen_node_params *to, ptxgen_stream stream)
+{
+    ptxgen_launch_attribute attribute;
+    ptxgen_launch_config config;
+    memset(&attribute, 0, sizeof attribute);
+    memset(&config, 0, sizeof config);
+    attribute.id = PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.allowed = 1;
+    config.gridDimX = to->gridDimX;
+    config.gridDimY = to->gridDimY;
+    config.gridDimZ = to->gridDimZ;
+    config.blockDimX = to->blockDimX;
+    config.blockDimY = to->blockDimY;
+    config.blockDimZ = to->blockDimZ;
+    config.sharedMemBytes = to->sharedMemBytes;
+    config.hStream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return driver->launch_kernel_ex(&config, to->func, to->kernelParams, NULL);
+}
+
+/* The same as ptxgen_launch, but where early is not 0 device, driver and kernel may overlap the
+ * launch with the one ahead of it in its stream. Each launch ahead, from the last one on that is not
+ * early, has to wait for those ahead of it, as kernels do that overlap. */
+static inline ptxgen_result ptxgen_launch_in_turn(const ptxgen_driver *driver,
+                                                  const ptxgen_loaded_kernel *loaded,
+                                                  ptxgen_stream stream, void **arguments,
+                                                  size_t argument_count, int early)
+{
+    ptxgen_node_params to;
+    ptxgen_result result = ptxgen_prepare(driver, loaded, arguments, argument_count, &to);
+    if (result != PTXGEN_CUDA_SUCCESS)
+        return result;
+    if (early && driver->overlaps && loaded->kernel->overlaps)
+        return ptxgen_launch_early(driver, &to, stream);
+    return driver->launch_kernel(to.func, to.gridDimX, to.gridDimY, to.gridDimZ, to.blockDimX,
+                                 to.blockDimY, to.blockDimZ, to.sharedMemBytes, stream, arguments,
+                                 NULL);
+}
+
 /* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters,
  * of which kernels that one query may find have different ones: see kernel->params. Grid and shared
  * memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not loaded,
@@ -1325,13 +1415,7 @@ static inline ptxgen_result ptxgen_launch(const ptxgen_driver *driver,
                                      const ptxgen_loaded_kernel *loaded, ptxgen_stream stream,
                                      void **arguments, size_t argument_count)
 {
-    ptxgen_node_params to;
-    ptxgen_result result = ptxgen_prepare(driver, loaded, arguments, argument_count, &to);
-    if (result != PTXGEN_CUDA_SUCCESS)
-        return result;
-    return driver->launch_kernel(to.func, to.gridDimX, to.gridDimY, to.gridDimZ, to.blockDimX,
-                                 to.blockDimY, to.blockDimZ, to.sharedMemBytes, stream, arguments,
-                                 NULL);
+    return ptxgen_launch_in_turn(driver, loaded, stream, arguments, argument_count, 0);
 }
 
 /* A launch as a node of a graph: cuGraphAddKernelNode takes &node->params, and
@@ -2634,7 +2718,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
     llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0xfb7f54beb6b51136),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_f32_gemv_k4096_n256_params, 3,
     { 32, 1, 1 }, { 256, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -2773,7 +2857,7 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
     llama_f32_gemv_dynamic_ptx, 4130, UINT64_C(0x62c23647a176648d),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_f32_gemv_dynamic_params, 5,
     { 32, 1, 1 }, { 0, 0, 0 }, llama_grid_0, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -2936,7 +3020,7 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
     llama_q4k_gemv_k4096_n1024_ptx, 5092, UINT64_C(0xef77532b2b830618),
     "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q4k_gemv_k4096_n1024_params, 3,
     { 32, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3196,7 +3280,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
     llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462, UINT64_C(0xc79d87939cadc8ab),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3458,7 +3542,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
     llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568, UINT64_C(0xbcd13f3825969747),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3718,7 +3802,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
     llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462, UINT64_C(0x6ccac38ce6e0fb1b),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
     { 64, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3980,7 +4064,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
     llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568, UINT64_C(0x4f61a33fd8a87f37),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
     { 128, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4240,7 +4324,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
     llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465, UINT64_C(0x6e8612c73b69c72d),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
     { 64, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4502,7 +4586,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
     llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571, UINT64_C(0x51196a08e45d4b39),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
     { 128, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4762,7 +4846,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
     llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465, UINT64_C(0x71f07f43e63a74e5),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5024,7 +5108,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
     llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570, UINT64_C(0x17994f2f89cdfef3),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5286,7 +5370,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
     llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574, UINT64_C(0x5f30c6404eb912ce),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
     { 128, 1, 1 }, { 128256, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5638,7 +5722,7 @@ const ptxgen_kernel llama_q6k_gemv_k4096_n4096 = {
     "q6k_gemv_k4096_n4096", "q6k_gemv_k4096_n4096",
     llama_q6k_gemv_k4096_n4096_ptx, 14235, UINT64_C(0xb9b6d9fe5907a71d),
     "q6k_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q6k_gemv_k4096_n4096_params, 3,
     { 32, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5667,11 +5751,11 @@ static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
 .reqntid 384, 1, 1\n\
 .maxnreg 80\n\
 {\n\
-    .reg .pred  %p<13>;\n\
+    .reg .pred  %p<14>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<421>;\n\
+    .reg .b32   %r<422>;\n\
     .reg .f32   %f<110>;\n\
-    .reg .b64   %rd<31>;\n\
+    .reg .b64   %rd<34>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
@@ -5681,506 +5765,520 @@ static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
     shr.u32             %r3, %r2, 5;                            // warp\n\
     mov.u32             %r4, %nctaid.x;\n\
     and.b32             %r5, %r2, 31;                           // lane\n\
+    griddepcontrol.launch_dependents;                           // the next launch may start\n\
 \n\
-    // stage x\n\
+    // fetch the first weights\n\
     mad.lo.u32          %r6, %r1, 12, %r3;\n\
     mul.lo.u32          %r7, %r6, 2;\n\
     mul.lo.u32          %r8, %r4, 12;\n\
     mul.lo.u32          %r9, %r8, 2;\n\
-    mov.u32             %r10, %r3;                              // part\n\
-    setp.lt.u32         %p1, %r10, 8;\n\
-    @!%p1 bra           $part_done;\n\
+    setp.lt.u32         %p1, %r7, 4096;\n\
+    @!%p1 bra           $skip;\n\
+    mad.wide.u32        %rd4, %r7, 3360, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r5, 128, %rd4;\n\
+    prefetch.global.L2  [%rd5];\n\
+    min.u32             %r10, %r5, 20;\n\
+    mad.wide.u32        %rd6, %r10, 128, %rd4;\n\
+    prefetch.global.L2  [%rd6+4096];\n\
+\n\
+$skip:\n\
+    griddepcontrol.wait;                                        // those ahead are done\n\
+\n\
+    // stage x\n\
+    mov.u32             %r11, %r3;                              // part\n\
+    setp.lt.u32         %p2, %r11, 8;\n\
+    @!%p2 bra           $part_done;\n\
 \n\
 $part_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.lo.u32          %r11, %r10, 32, %r5;\n\
-    and.b32             %r12, %r11, 0x7F;\n\
-    shr.u32             %r13, %r12, 1;\n\
-    and.b32             %r14, %r13, 3;\n\
-    shr.u32             %r15, %r11, 7;\n\
-    mov.u32             %r16, activations;                      // activations\n\
-    mad.lo.u32          %r17, %r15, 3072, %r16;\n\
-    shr.u32             %r18, %r12, 2;\n\
-    shr.u32             %r19, %r18, 1;\n\
-    mul.lo.u32          %r20, %r19, 2;\n\
-    and.b32             %r21, %r12, 1;\n\
-    add.u32             %r22, %r20, %r21;\n\
-    mad.lo.u32          %r23, %r10, 32, %r5;\n\
-    mad.wide.u32        %rd4, %r23, 64, %rd3;\n\
-    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
-    mov.b32             %r24, %f1;\n\
-    and.b32             %r25, %r24, 0x7FFFFFFF;\n\
-    max.u32             %r26, %r25, 228737632;\n\
-    mov.b32             %r27, %f2;\n\
-    and.b32             %r28, %r27, 0x7FFFFFFF;\n\
-    max.u32             %r29, %r26, %r28;\n\
-    mov.b32             %r30, %f3;\n\
-    and.b32             %r31, %r30, 0x7FFFFFFF;\n\
-    max.u32             %r32, %r29, %r31;\n\
-    mov.b32             %r33, %f4;\n\
-    and.b32             %r34, %r33, 0x7FFFFFFF;\n\
-    max.u32             %r35, %r32, %r34;\n\
-    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
-    mov.b32             %r36, %f5;\n\
-    and.b32             %r37, %r36, 0x7FFFFFFF;\n\
-    max.u32             %r38, %r35, %r37;\n\
-    mov.b32             %r39, %f6;\n\
-    and.b32             %r40, %r39, 0x7FFFFFFF;\n\
-    max.u32             %r41, %r38, %r40;\n\
-    mov.b32             %r42, %f7;\n\
-    and.b32             %r43, %r42, 0x7FFFFFFF;\n\
-    max.u32             %r44, %r41, %r43;\n\
-    mov.b32             %r45, %f8;\n\
-    and.b32             %r46, %r45, 0x7FFFFFFF;\n\
-    max.u32             %r47, %r44, %r46;\n\
-    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
-    mov.b32             %r48, %f9;\n\
-    and.b32             %r49, %r48, 0x7FFFFFFF;\n\
-    max.u32             %r50, %r47, %r49;\n\
-    mov.b32             %r51, %f10;\n\
-    and.b32             %r52, %r51, 0x7FFFFFFF;\n\
-    max.u32             %r53, %r50, %r52;\n\
-    mov.b32             %r54, %f11;\n\
-    and.b32             %r55, %r54, 0x7FFFFFFF;\n\
-    max.u32             %r56, %r53, %r55;\n\
-    mov.b32             %r57, %f12;\n\
-    and.b32             %r58, %r57, 0x7FFFFFFF;\n\
-    max.u32             %r59, %r56, %r58;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
-    mov.b32             %r60, %f13;\n\
-    and.b32             %r61, %r60, 0x7FFFFFFF;\n\
-    max.u32             %r62, %r59, %r61;\n\
-    mov.b32             %r63, %f14;\n\
-    and.b32             %r64, %r63, 0x7FFFFFFF;\n\
-    max.u32             %r65, %r62, %r64;\n\
-    mov.b32             %r66, %f15;\n\
-    and.b32             %r67, %r66, 0x7FFFFFFF;\n\
-    max.u32             %r68, %r65, %r67;\n\
-    mov.b32             %r69, %f16;\n\
-    and.b32             %r70, %r69, 0x7FFFFFFF;\n\
-    max.u32             %r71, %r68, %r70;\n\
-    shfl.sync.bfly.b32  %r72, %r71, 1, 31, 0xFFFFFFFF;\n\
-    max.u32             %r73, %r71, %r72;\n\
-    mov.b32             %f17, %r73;\n\
+    mad.lo.u32          %r12, %r11, 32, %r5;\n\
+    and.b32             %r13, %r12, 0x7F;\n\
+    shr.u32             %r14, %r13, 1;\n\
+    and.b32             %r15, %r14, 3;\n\
+    shr.u32             %r16, %r12, 7;\n\
+    mov.u32             %r17, activations;                      // activations\n\
+    mad.lo.u32          %r18, %r16, 3072, %r17;\n\
+    shr.u32             %r19, %r13, 2;\n\
+    shr.u32             %r20, %r19, 1;\n\
+    mul.lo.u32          %r21, %r20, 2;\n\
+    and.b32             %r22, %r13, 1;\n\
+    add.u32             %r23, %r21, %r22;\n\
+    mad.lo.u32          %r24, %r11, 32, %r5;\n\
+    mad.wide.u32        %rd7, %r24, 64, %rd3;\n\
+    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd7];\n\
+    mov.b32             %r25, %f1;\n\
+    and.b32             %r26, %r25, 0x7FFFFFFF;\n\
+    max.u32             %r27, %r26, 228737632;\n\
+    mov.b32             %r28, %f2;\n\
+    and.b32             %r29, %r28, 0x7FFFFFFF;\n\
+    max.u32             %r30, %r27, %r29;\n\
+    mov.b32             %r31, %f3;\n\
+    and.b32             %r32, %r31, 0x7FFFFFFF;\n\
+    max.u32             %r33, %r30, %r32;\n\
+    mov.b32             %r34, %f4;\n\
+    and.b32             %r35, %r34, 0x7FFFFFFF;\n\
+    max.u32             %r36, %r33, %r35;\n\
+    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd7+16];\n\
+    mov.b32             %r37, %f5;\n\
+    and.b32             %r38, %r37, 0x7FFFFFFF;\n\
+    max.u32             %r39, %r36, %r38;\n\
+    mov.b32             %r40, %f6;\n\
+    and.b32             %r41, %r40, 0x7FFFFFFF;\n\
+    max.u32             %r42, %r39, %r41;\n\
+    mov.b32             %r43, %f7;\n\
+    and.b32             %r44, %r43, 0x7FFFFFFF;\n\
+    max.u32             %r45, %r42, %r44;\n\
+    mov.b32             %r46, %f8;\n\
+    and.b32             %r47, %r46, 0x7FFFFFFF;\n\
+    max.u32             %r48, %r45, %r47;\n\
+    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd7+32];\n\
+    mov.b32             %r49, %f9;\n\
+    and.b32             %r50, %r49, 0x7FFFFFFF;\n\
+    max.u32             %r51, %r48, %r50;\n\
+    mov.b32             %r52, %f10;\n\
+    and.b32             %r53, %r52, 0x7FFFFFFF;\n\
+    max.u32             %r54, %r51, %r53;\n\
+    mov.b32             %r55, %f11;\n\
+    and.b32             %r56, %r55, 0x7FFFFFFF;\n\
+    max.u32             %r57, %r54, %r56;\n\
+    mov.b32             %r58, %f12;\n\
+    and.b32             %r59, %r58, 0x7FFFFFFF;\n\
+    max.u32             %r60, %r57, %r59;\n\
+    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd7+48];\n\
+    mov.b32             %r61, %f13;\n\
+    and.b32             %r62, %r61, 0x7FFFFFFF;\n\
+    max.u32             %r63, %r60, %r62;\n\
+    mov.b32             %r64, %f14;\n\
+    and.b32             %r65, %r64, 0x7FFFFFFF;\n\
+    max.u32             %r66, %r63, %r65;\n\
+    mov.b32             %r67, %f15;\n\
+    and.b32             %r68, %r67, 0x7FFFFFFF;\n\
+    max.u32             %r69, %r66, %r68;\n\
+    mov.b32             %r70, %f16;\n\
+    and.b32             %r71, %r70, 0x7FFFFFFF;\n\
+    max.u32             %r72, %r69, %r71;\n\
+    shfl.sync.bfly.b32  %r73, %r72, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r74, %r72, %r73;\n\
+    mov.b32             %f17, %r74;\n\
     mul.f32             %f18, %f17, 0f3C010204;\n\
     rcp.approx.ftz.f32  %f19, %f18;\n\
     fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
-    mov.b32             %r74, %f20;\n\
+    mov.b32             %r75, %f20;\n\
     fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
-    mov.b32             %r75, %f21;\n\
-    prmt.b32            %r76, %r74, %r75, 64;\n\
+    mov.b32             %r76, %f21;\n\
+    prmt.b32            %r77, %r75, %r76, 64;\n\
     fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
-    mov.b32             %r77, %f22;\n\
+    mov.b32             %r78, %f22;\n\
     fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
-    mov.b32             %r78, %f23;\n\
-    prmt.b32            %r79, %r77, %r78, 64;\n\
-    prmt.b32            %r80, %r76, %r79, 0x5410;\n\
+    mov.b32             %r79, %f23;\n\
+    prmt.b32            %r80, %r78, %r79, 64;\n\
+    prmt.b32            %r81, %r77, %r80, 0x5410;\n\
     fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r81, %f24;\n\
+    mov.b32             %r82, %f24;\n\
     fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r82, %f25;\n\
-    prmt.b32            %r83, %r81, %r82, 64;\n\
+    mov.b32             %r83, %f25;\n\
+    prmt.b32            %r84, %r82, %r83, 64;\n\
     fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r84, %f26;\n\
+    mov.b32             %r85, %f26;\n\
     fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r85, %f27;\n\
-    prmt.b32            %r86, %r84, %r85, 64;\n\
-    prmt.b32            %r87, %r83, %r86, 0x5410;\n\
+    mov.b32             %r86, %f27;\n\
+    prmt.b32            %r87, %r85, %r86, 64;\n\
+    prmt.b32            %r88, %r84, %r87, 0x5410;\n\
     fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
-    mov.b32             %r88, %f28;\n\
+    mov.b32             %r89, %f28;\n\
     fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
-    mov.b32             %r89, %f29;\n\
-    prmt.b32            %r90, %r88, %r89, 64;\n\
+    mov.b32             %r90, %f29;\n\
+    prmt.b32            %r91, %r89, %r90, 64;\n\
     fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
-    mov.b32             %r91, %f30;\n\
+    mov.b32             %r92, %f30;\n\
     fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
-    mov.b32             %r92, %f31;\n\
-    prmt.b32            %r93, %r91, %r92, 64;\n\
-    prmt.b32            %r94, %r90, %r93, 0x5410;\n\
+    mov.b32             %r93, %f31;\n\
+    prmt.b32            %r94, %r92, %r93, 64;\n\
+    prmt.b32            %r95, %r91, %r94, 0x5410;\n\
     fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r95, %f32;\n\
+    mov.b32             %r96, %f32;\n\
     fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r96, %f33;\n\
-    prmt.b32            %r97, %r95, %r96, 64;\n\
+    mov.b32             %r97, %f33;\n\
+    prmt.b32            %r98, %r96, %r97, 64;\n\
     fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r98, %f34;\n\
+    mov.b32             %r99, %f34;\n\
     fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r99, %f35;\n\
-    prmt.b32            %r100, %r98, %r99, 64;\n\
-    prmt.b32            %r101, %r97, %r100, 0x5410;\n\
-    dp4a.u32.s32        %r102, 0x01010101, %r101, 0;\n\
-    dp4a.u32.s32        %r103, 0x01010101, %r94, %r102;\n\
-    dp4a.u32.s32        %r104, 0x01010101, %r87, %r103;\n\
-    dp4a.u32.s32        %r105, 0x01010101, %r80, %r104;\n\
-    setp.eq.u32         %p2, %r14, 3;\n\
-    selp.s32            %r106, -128, -32, %p2;\n\
-    mad.lo.s32          %r107, %r105, %r106, 1262485504;\n\
-    shr.u32             %r108, %r22, 2;\n\
-    mul.lo.u32          %r109, %r108, 210;\n\
-    and.b32             %r110, %r22, 3;\n\
-    shr.u32             %r111, %r110, 1;\n\
-    and.b32             %r112, %r110, 1;\n\
-    mul.lo.u32          %r113, %r112, 16;\n\
-    mad.lo.u32          %r114, %r111, 64, %r113;\n\
-    add.u32             %r115, %r109, %r114;\n\
-    and.b32             %r116, %r115, 15;\n\
-    sub.u32             %r117, 16, %r116;\n\
-    and.b32             %r118, %r117, 15;\n\
-    and.b32             %r119, %r118, 8;\n\
-    setp.ne.u32         %p3, %r119, 0;\n\
-    selp.s32            %r120, %r80, %r94, %p3;\n\
-    selp.s32            %r121, %r87, %r101, %p3;\n\
-    and.b32             %r122, %r118, 4;\n\
-    setp.ne.u32         %p4, %r122, 0;\n\
-    selp.s32            %r123, %r120, %r121, %p4;\n\
-    selp.s32            %r124, %r101, %r87, %p3;\n\
-    selp.s32            %r125, %r124, %r120, %p4;\n\
-    and.b32             %r126, %r118, 3;\n\
-    mad.lo.u32          %r127, %r126, 4369, 12816;\n\
-    prmt.b32            %r128, %r123, %r125, %r127;\n\
-    selp.s32            %r129, %r94, %r80, %p3;\n\
-    selp.s32            %r130, %r129, %r124, %p4;\n\
-    prmt.b32            %r131, %r125, %r130, %r127;\n\
-    selp.s32            %r132, %r121, %r129, %p4;\n\
-    prmt.b32            %r133, %r130, %r132, %r127;\n\
+    mov.b32             %r100, %f35;\n\
+    prmt.b32            %r101, %r99, %r100, 64;\n\
+    prmt.b32            %r102, %r98, %r101, 0x5410;\n\
+    dp4a.u32.s32        %r103, 0x01010101, %r102, 0;\n\
+    dp4a.u32.s32        %r104, 0x01010101, %r95, %r103;\n\
+    dp4a.u32.s32        %r105, 0x01010101, %r88, %r104;\n\
+    dp4a.u32.s32        %r106, 0x01010101, %r81, %r105;\n\
+    setp.eq.u32         %p3, %r15, 3;\n\
+    selp.s32            %r107, -128, -32, %p3;\n\
+    mad.lo.s32          %r108, %r106, %r107, 1262485504;\n\
+    shr.u32             %r109, %r23, 2;\n\
+    mul.lo.u32          %r110, %r109, 210;\n\
+    and.b32             %r111, %r23, 3;\n\
+    shr.u32             %r112, %r111, 1;\n\
+    and.b32             %r113, %r111, 1;\n\
+    mul.lo.u32          %r114, %r113, 16;\n\
+    mad.lo.u32          %r115, %r112, 64, %r114;\n\
+    add.u32             %r116, %r110, %r115;\n\
+    and.b32             %r117, %r116, 15;\n\
+    sub.u32             %r118, 16, %r117;\n\
+    and.b32             %r119, %r118, 15;\n\
+    and.b32             %r120, %r119, 8;\n\
+    setp.ne.u32         %p4, %r120, 0;\n\
+    selp.s32            %r121, %r81, %r95, %p4;\n\
+    selp.s32            %r122, %r88, %r102, %p4;\n\
+    and.b32             %r123, %r119, 4;\n\
+    setp.ne.u32         %p5, %r123, 0;\n\
 "
 "\
-    prmt.b32            %r134, %r132, %r123, %r127;\n\
-    mad.lo.u32          %r135, %r14, 512, %r17;\n\
-    mad.lo.u32          %r136, %r22, 16, %r135;\n\
-    st.shared.v4.s32    [%r136], {%r128, %r131, %r133, %r134};\n\
-    mad.lo.u32          %r137, %r14, 4, %r17;\n\
-    mad.lo.u32          %r138, %r22, 16, %r137;\n\
-    setp.eq.u32         %p5, %r14, 3;\n\
-    selp.f32            %f36, 0f3E800000, 0f3F800000, %p5;\n\
+    selp.s32            %r124, %r121, %r122, %p5;\n\
+    selp.s32            %r125, %r102, %r88, %p4;\n\
+    selp.s32            %r126, %r125, %r121, %p5;\n\
+    and.b32             %r127, %r119, 3;\n\
+    mad.lo.u32          %r128, %r127, 4369, 12816;\n\
+    prmt.b32            %r129, %r124, %r126, %r128;\n\
+    selp.s32            %r130, %r95, %r81, %p4;\n\
+    selp.s32            %r131, %r130, %r125, %p5;\n\
+    prmt.b32            %r132, %r126, %r131, %r128;\n\
+    selp.s32            %r133, %r122, %r130, %p5;\n\
+    prmt.b32            %r134, %r131, %r133, %r128;\n\
+    prmt.b32            %r135, %r133, %r124, %r128;\n\
+    mad.lo.u32          %r136, %r15, 512, %r18;\n\
+    mad.lo.u32          %r137, %r23, 16, %r136;\n\
+    st.shared.v4.s32    [%r137], {%r129, %r132, %r134, %r135};\n\
+    mad.lo.u32          %r138, %r15, 4, %r18;\n\
+    mad.lo.u32          %r139, %r23, 16, %r138;\n\
+    setp.eq.u32         %p6, %r15, 3;\n\
+    selp.f32            %f36, 0f3E800000, 0f3F800000, %p6;\n\
     mul.f32             %f37, %f18, %f36;\n\
-    mov.b32             %r139, %f37;\n\
-    st.shared.u32       [%r138+2048], %r139;\n\
-    st.shared.u32       [%r138+2560], %r107;\n\
-    add.u32             %r10, %r10, 12;\n\
-    setp.lt.u32         %p6, %r10, 8;\n\
-    @%p6 bra            $part_loop;\n\
+    mov.b32             %r140, %f37;\n\
+    st.shared.u32       [%r139+2048], %r140;\n\
+    st.shared.u32       [%r139+2560], %r108;\n\
+    add.u32             %r11, %r11, 12;\n\
+    setp.lt.u32         %p7, %r11, 8;\n\
+    @%p7 bra            $part_loop;\n\
 \n\
 $part_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    shr.u32             %r140, %r5, 2;\n\
-    and.b32             %r141, %r5, 3;\n\
-    shr.u32             %r142, %r141, 1;\n\
-    and.b32             %r143, %r141, 1;\n\
-    mul.lo.u32          %r144, %r143, 16;\n\
-    mad.lo.u32          %r145, %r142, 64, %r144;\n\
-    mov.u32             %r146, activations;                     // activations\n\
-    mad.lo.u32          %r147, %r5, 16, %r146;\n\
-    mul.lo.u32          %r148, %r140, 210;\n\
-    add.u32             %r149, %r148, %r145;\n\
-    and.b32             %r150, %r149, 15;\n\
-    mul.lo.u32          %r151, %r150, 4;\n\
-    shl.b64             %rd5, 1, %r151;\n\
-    sub.u64             %rd6, %rd5, 1;\n\
-    shr.u64             %rd7, %rd6, 48;\n\
-    cvt.u32.u64         %r152, %rd7;\n\
-    lop3.b32            %r153, %r152, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd8, %rd6, 32;\n\
-    cvt.u32.u64         %r154, %rd8;\n\
-    lop3.b32            %r155, %r154, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd9, %rd6, 16;\n\
-    cvt.u32.u64         %r156, %rd9;\n\
-    lop3.b32            %r157, %r156, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r158, %rd6;\n\
-    lop3.b32            %r159, %r158, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r160, %r7;                             // row\n\
-    setp.lt.u32         %p7, %r160, 4096;\n\
-    @!%p7 bra           $row_done;\n\
+    shr.u32             %r141, %r5, 2;\n\
+    and.b32             %r142, %r5, 3;\n\
+    shr.u32             %r143, %r142, 1;\n\
+    and.b32             %r144, %r142, 1;\n\
+    mul.lo.u32          %r145, %r144, 16;\n\
+    mad.lo.u32          %r146, %r143, 64, %r145;\n\
+    mov.u32             %r147, activations;                     // activations\n\
+    mad.lo.u32          %r148, %r5, 16, %r147;\n\
+    mul.lo.u32          %r149, %r141, 210;\n\
+    add.u32             %r150, %r149, %r146;\n\
+    and.b32             %r151, %r150, 15;\n\
+    mul.lo.u32          %r152, %r151, 4;\n\
+    shl.b64             %rd8, 1, %r152;\n\
+    sub.u64             %rd9, %rd8, 1;\n\
+    shr.u64             %rd10, %rd9, 48;\n\
+    cvt.u32.u64         %r153, %rd10;\n\
+    lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd11, %rd9, 32;\n\
+    cvt.u32.u64         %r155, %rd11;\n\
+    lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd12, %rd9, 16;\n\
+    cvt.u32.u64         %r157, %rd12;\n\
+    lop3.b32            %r158, %r157, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r159, %rd9;\n\
+    lop3.b32            %r160, %r159, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r161, %r7;                             // row\n\
+    setp.lt.u32         %p8, %r161, 4096;\n\
+    @!%p8 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd10, %r160, 3360, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd13, %r161, 3360, %rd2;               // &w[row]\n\
     mov.f32             %f38, 0f00000000;\n\
     mov.f32             %f39, 0f00000000;\n\
-    mad.wide.u32        %rd11, %r140, 210, %rd10;\n\
-    shr.u32             %r161, %r141, 1;\n\
-    and.b32             %r162, %r141, 1;\n\
-    mad.lo.u32          %r163, %r161, 8, %r162;\n\
-    cvt.u64.u32         %rd12, %r163;\n\
-    add.u64             %rd13, %rd11, %rd12;\n\
-    cvt.u64.u32         %rd14, %r145;\n\
-    add.u64             %rd15, %rd11, %rd14;\n\
-    and.b64             %rd16, %rd15, 0xFFFFFFFFFFFFFFF0;\n\
-    mul.lo.u32          %r164, %r161, 32;\n\
-    sub.u32             %r165, 128, %r164;\n\
-    cvt.u64.u32         %rd17, %r165;\n\
-    add.u64             %rd18, %rd16, %rd17;\n\
-    mov.u32             %r166, 0;                               // turn\n\
+    mad.wide.u32        %rd14, %r141, 210, %rd13;\n\
+    shr.u32             %r162, %r142, 1;\n\
+    and.b32             %r163, %r142, 1;\n\
+    mad.lo.u32          %r164, %r162, 8, %r163;\n\
+    cvt.u64.u32         %rd15, %r164;\n\
+    add.u64             %rd16, %rd14, %rd15;\n\
+    cvt.u64.u32         %rd17, %r146;\n\
+    add.u64             %rd18, %rd14, %rd17;\n\
+    and.b64             %rd19, %rd18, 0xFFFFFFFFFFFFFFF0;\n\
+    mul.lo.u32          %r165, %r162, 32;\n\
+    sub.u32             %r166, 128, %r165;\n\
+    cvt.u64.u32         %rd20, %r166;\n\
+    add.u64             %rd21, %rd19, %rd20;\n\
+    mov.u32             %r167, 0;                               // turn\n\
 \n\
 $turn_loop:                                                     // 128 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd19, %r166, 1680;\n\
-    add.u64             %rd20, %rd11, %rd19;\n\
-    add.u64             %rd21, %rd13, %rd19;\n\
-    mad.lo.u32          %r167, %r166, 3072, %r147;\n\
-    add.u64             %rd22, %rd16, %rd19;\n\
-    add.u64             %rd23, %rd18, %rd19;\n\
-    add.u64             %rd24, %rd11, %rd19;\n\
-    ld.global.nc.b16    %h1, [%rd24+208];\n\
+    mul.wide.u32        %rd22, %r167, 1680;\n\
+    add.u64             %rd23, %rd14, %rd22;\n\
+    add.u64             %rd24, %rd16, %rd22;\n\
+    mad.lo.u32          %r168, %r167, 3072, %r148;\n\
+    add.u64             %rd25, %rd19, %rd22;\n\
+    add.u64             %rd26, %rd21, %rd22;\n\
+    add.u64             %rd27, %rd14, %rd22;\n\
+    ld.global.nc.b16    %h1, [%rd27+208];\n\
     cvt.f32.f16         %f40, %h1;\n\
-    add.u64             %rd25, %rd13, %rd19;\n\
-    ld.global.nc.s8     %r168, [%rd25+198];\n\
-    cvt.rn.f32.s32      %f41, %r168;\n\
-    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r167+2048];\n\
+    add.u64             %rd28, %rd16, %rd22;\n\
+    ld.global.nc.s8     %r169, [%rd28+198];\n\
+    cvt.rn.f32.s32      %f41, %r169;\n\
+    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r168+2048];\n\
     mul.f32             %f46, %f41, %f45;\n\
-    add.u64             %rd26, %rd16, %rd19;\n\
-    ld.global.nc.v4.u32 {%r169, %r170, %r171, %r172}, [%rd26+32];\n\
-    ld.global.nc.v4.u32 {%r173, %r174, %r175, %r176}, [%rd26+48];\n\
-    prmt.b32            %r177, %r172, %r176, %r153;\n\
-    shr.u32             %r178, %r177, 2;\n\
-    add.u64             %rd27, %rd18, %rd19;\n\
-    ld.global.nc.v4.u32 {%r179, %r180, %r181, %r182}, [%rd27];\n\
-    ld.global.nc.v4.u32 {%r183, %r184, %r185, %r186}, [%rd27+16];\n\
-    prmt.b32            %r187, %r182, %r186, %r153;\n\
-    and.b32             %r188, %r187, 0xC0C0C0C0;\n\
-    lop3.b32            %r189, %r178, 0x3C3C3C3C, %r188, 0xEA;\n\
-    ld.shared.v4.s32    {%r190, %r191, %r192, %r193}, [%r167+1536];\n\
-    prmt.b32            %r194, %r171, %r175, %r155;\n\
-    shr.u32             %r195, %r194, 2;\n\
-    prmt.b32            %r196, %r181, %r185, %r155;\n\
-    and.b32             %r197, %r196, 0xC0C0C0C0;\n\
-    lop3.b32            %r198, %r195, 0x3C3C3C3C, %r197, 0xEA;\n\
-    prmt.b32            %r199, %r170, %r174, %r157;\n\
-    shr.u32             %r200, %r199, 2;\n\
-    prmt.b32            %r201, %r180, %r184, %r157;\n\
-    and.b32             %r202, %r201, 0xC0C0C0C0;\n\
-    lop3.b32            %r203, %r200, 0x3C3C3C3C, %r202, 0xEA;\n\
-    prmt.b32            %r204, %r169, %r173, %r159;\n\
-    shr.u32             %r205, %r204, 2;\n\
-    prmt.b32            %r206, %r179, %r183, %r159;\n\
-    and.b32             %r207, %r206, 0xC0C0C0C0;\n\
-    lop3.b32            %r208, %r205, 0x3C3C3C3C, %r207, 0xEA;\n\
-    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r167+2560];\n\
-    mov.b32             %r209, %f50;\n\
-    dp4a.u32.s32        %r210, %r208, %r190, %r209;\n\
-    dp4a.u32.s32        %r211, %r203, %r191, %r210;\n\
-    dp4a.u32.s32        %r212, %r198, %r192, %r211;\n\
-    dp4a.u32.s32        %r213, %r189, %r193, %r212;\n\
-    mov.b32             %f51, %r213;\n\
+    add.u64             %rd29, %rd19, %rd22;\n\
+    ld.global.nc.v4.u32 {%r170, %r171, %r172, %r173}, [%rd29+32];\n\
+    ld.global.nc.v4.u32 {%r174, %r175, %r176, %r177}, [%rd29+48];\n\
+    prmt.b32            %r178, %r173, %r177, %r154;\n\
+    shr.u32             %r179, %r178, 2;\n\
+    add.u64             %rd30, %rd21, %rd22;\n\
+    ld.global.nc.v4.u32 {%r180, %r181, %r182, %r183}, [%rd30];\n\
+    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd30+16];\n\
+    prmt.b32            %r188, %r183, %r187, %r154;\n\
+    and.b32             %r189, %r188, 0xC0C0C0C0;\n\
+    lop3.b32            %r190, %r179, 0x3C3C3C3C, %r189, 0xEA;\n\
+    ld.shared.v4.s32    {%r191, %r192, %r193, %r194}, [%r168+1536];\n\
+    prmt.b32            %r195, %r172, %r176, %r156;\n\
+    shr.u32             %r196, %r195, 2;\n\
+    prmt.b32            %r197, %r182, %r186, %r156;\n\
+    and.b32             %r198, %r197, 0xC0C0C0C0;\n\
+    lop3.b32            %r199, %r196, 0x3C3C3C3C, %r198, 0xEA;\n\
+    prmt.b32            %r200, %r171, %r175, %r158;\n\
+    shr.u32             %r201, %r200, 2;\n\
+    prmt.b32            %r202, %r181, %r185, %r158;\n\
+    and.b32             %r203, %r202, 0xC0C0C0C0;\n\
+    lop3.b32            %r204, %r201, 0x3C3C3C3C, %r203, 0xEA;\n\
+    prmt.b32            %r205, %r170, %r174, %r160;\n\
+    shr.u32             %r206, %r205, 2;\n\
+    prmt.b32            %r207, %r180, %r184, %r160;\n\
+    and.b32             %r208, %r207, 0xC0C0C0C0;\n\
+    lop3.b32            %r209, %r206, 0x3C3C3C3C, %r208, 0xEA;\n\
+    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r168+2560];\n\
+    mov.b32             %r210, %f50;\n\
+    dp4a.u32.s32        %r211, %r209, %r191, %r210;\n\
+    dp4a.u32.s32        %r212, %r204, %r192, %r211;\n\
+    dp4a.u32.s32        %r213, %r199, %r193, %r212;\n\
+    dp4a.u32.s32        %r214, %r190, %r194, %r213;\n\
+    mov.b32             %f51, %r214;\n\
     sub.f32             %f52, %f51, 0f4B400000;\n\
-    ld.global.nc.s8     %r214, [%rd25+196];\n\
-    cvt.rn.f32.s32      %f53, %r214;\n\
+    ld.global.nc.s8     %r215, [%rd28+196];\n\
+    cvt.rn.f32.s32      %f53, %r215;\n\
     mul.f32             %f54, %f53, %f44;\n\
-    ld.global.nc.v4.u32 {%r215, %r216, %r217, %r218}, [%rd26];\n\
-    ld.global.nc.v4.u32 {%r219, %r220, %r221, %r222}, [%rd26+16];\n\
-    prmt.b32            %r223, %r218, %r222, %r153;\n\
-    shr.u32             %r224, %r223, 4;\n\
-    and.b32             %r225, %r187, 0x30303030;\n\
-    lop3.b32            %r226, %r224, 0x0F0F0F0F, %r225, 0xEA;\n\
-    ld.shared.v4.s32    {%r227, %r228, %r229, %r230}, [%r167+1024];\n\
-    prmt.b32            %r231, %r217, %r221, %r155;\n\
-    shr.u32             %r232, %r231, 4;\n\
-    and.b32             %r233, %r196, 0x30303030;\n\
-    lop3.b32            %r234, %r232, 0x0F0F0F0F, %r233, 0xEA;\n\
-    prmt.b32            %r235, %r216, %r220, %r157;\n\
-    shr.u32             %r236, %r235, 4;\n\
-    and.b32             %r237, %r201, 0x30303030;\n\
-    lop3.b32            %r238, %r236, 0x0F0F0F0F, %r237, 0xEA;\n\
-    prmt.b32            %r239, %r215, %r219, %r159;\n\
-    shr.u32             %r240, %r239, 4;\n\
-    and.b32             %r241, %r206, 0x30303030;\n\
-    lop3.b32            %r242, %r240, 0x0F0F0F0F, %r241, 0xEA;\n\
-    mov.b32             %r243, %f49;\n\
-    dp4a.u32.s32        %r244, %r242, %r227, %r243;\n\
-    dp4a.u32.s32        %r245, %r238, %r228, %r244;\n\
-    dp4a.u32.s32        %r246, %r234, %r229, %r245;\n\
-    dp4a.u32.s32        %r247, %r226, %r230, %r246;\n\
-    mov.b32             %f55, %r247;\n\
+    ld.global.nc.v4.u32 {%r216, %r217, %r218, %r219}, [%rd29];\n\
+    ld.global.nc.v4.u32 {%r220, %r221, %r222, %r223}, [%rd29+16];\n\
+    prmt.b32            %r224, %r219, %r223, %r154;\n\
+    shr.u32             %r225, %r224, 4;\n\
+    and.b32             %r226, %r188, 0x30303030;\n\
+    lop3.b32            %r227, %r225, 0x0F0F0F0F, %r226, 0xEA;\n\
+    ld.shared.v4.s32    {%r228, %r229, %r230, %r231}, [%r168+1024];\n\
+    prmt.b32            %r232, %r218, %r222, %r156;\n\
+    shr.u32             %r233, %r232, 4;\n\
+    and.b32             %r234, %r197, 0x30303030;\n\
+    lop3.b32            %r235, %r233, 0x0F0F0F0F, %r234, 0xEA;\n\
+    prmt.b32            %r236, %r217, %r221, %r158;\n\
+    shr.u32             %r237, %r236, 4;\n\
+    and.b32             %r238, %r202, 0x30303030;\n\
+    lop3.b32            %r239, %r237, 0x0F0F0F0F, %r238, 0xEA;\n\
+    prmt.b32            %r240, %r216, %r220, %r160;\n\
+    shr.u32             %r241, %r240, 4;\n\
+    and.b32             %r242, %r207, 0x30303030;\n\
+    lop3.b32            %r243, %r241, 0x0F0F0F0F, %r242, 0xEA;\n\
+    mov.b32             %r244, %f49;\n\
+    dp4a.u32.s32        %r245, %r243, %r228, %r244;\n\
+    dp4a.u32.s32        %r246, %r239, %r229, %r245;\n\
+    dp4a.u32.s32        %r247, %r235, %r230, %r246;\n\
+    dp4a.u32.s32        %r248, %r227, %r231, %r247;\n\
+    mov.b32             %f55, %r248;\n\
     sub.f32             %f56, %f55, 0f4B400000;\n\
-    ld.global.nc.s8     %r248, [%rd25+194];\n\
-    cvt.rn.f32.s32      %f57, %r248;\n\
+    ld.global.nc.s8     %r249, [%rd28+194];\n\
+    cvt.rn.f32.s32      %f57, %r249;\n\
     mul.f32             %f58, %f57, %f43;\n\
-    shl.b32             %r249, %r187, 2;\n\
-    and.b32             %r250, %r249, 0x30303030;\n\
-    lop3.b32            %r251, %r177, 0x0F0F0F0F, %r250, 0xEA;\n\
-    ld.shared.v4.s32    {%r252, %r253, %r254, %r255}, [%r167+512];\n\
-    shl.b32             %r256, %r196, 2;\n\
-    and.b32             %r257, %r256, 0x30303030;\n\
-    lop3.b32            %r258, %r194, 0x0F0F0F0F, %r257, 0xEA;\n\
-    shl.b32             %r259, %r201, 2;\n\
-    and.b32             %r260, %r259, 0x30303030;\n\
-    lop3.b32            %r261, %r199, 0x0F0F0F0F, %r260, 0xEA;\n\
-    shl.b32             %r262, %r206, 2;\n\
-    and.b32             %r263, %r262, 0x30303030;\n\
-    lop3.b32            %r264, %r204, 0x0F0F0F0F, %r263, 0xEA;\n\
-    mov.b32             %r265, %f48;\n\
-    dp4a.u32.s32        %r266, %r264, %r252, %r265;\n\
-    dp4a.u32.s32        %r267, %r261, %r253, %r266;\n\
-    dp4a.u32.s32        %r268, %r258, %r254, %r267;\n\
-    dp4a.u32.s32        %r269, %r251, %r255, %r268;\n\
+    shl.b32             %r250, %r188, 2;\n\
+    and.b32             %r251, %r250, 0x30303030;\n\
+    lop3.b32            %r252, %r178, 0x0F0F0F0F, %r251, 0xEA;\n\
+    ld.shared.v4.s32    {%r253, %r254, %r255, %r256}, [%r168+512];\n\
+    shl.b32             %r257, %r197, 2;\n\
+    and.b32             %r258, %r257, 0x30303030;\n\
+    lop3.b32            %r259, %r195, 0x0F0F0F0F, %r258, 0xEA;\n\
 "
 "\
-    mov.b32             %f59, %r269;\n\
+    shl.b32             %r260, %r202, 2;\n\
+    and.b32             %r261, %r260, 0x30303030;\n\
+    lop3.b32            %r262, %r200, 0x0F0F0F0F, %r261, 0xEA;\n\
+    shl.b32             %r263, %r207, 2;\n\
+    and.b32             %r264, %r263, 0x30303030;\n\
+    lop3.b32            %r265, %r205, 0x0F0F0F0F, %r264, 0xEA;\n\
+    mov.b32             %r266, %f48;\n\
+    dp4a.u32.s32        %r267, %r265, %r253, %r266;\n\
+    dp4a.u32.s32        %r268, %r262, %r254, %r267;\n\
+    dp4a.u32.s32        %r269, %r259, %r255, %r268;\n\
+    dp4a.u32.s32        %r270, %r252, %r256, %r269;\n\
+    mov.b32             %f59, %r270;\n\
     sub.f32             %f60, %f59, 0f4B400000;\n\
-    ld.global.nc.s8     %r270, [%rd25+192];\n\
-    cvt.rn.f32.s32      %f61, %r270;\n\
+    ld.global.nc.s8     %r271, [%rd28+192];\n\
+    cvt.rn.f32.s32      %f61, %r271;\n\
     mul.f32             %f62, %f61, %f42;\n\
-    shl.b32             %r271, %r187, 4;\n\
-    and.b32             %r272, %r271, 0x30303030;\n\
-    lop3.b32            %r273, %r223, 0x0F0F0F0F, %r272, 0xEA;\n\
-    ld.shared.v4.s32    {%r274, %r275, %r276, %r277}, [%r167];\n\
-    shl.b32             %r278, %r196, 4;\n\
-    and.b32             %r279, %r278, 0x30303030;\n\
-    lop3.b32            %r280, %r231, 0x0F0F0F0F, %r279, 0xEA;\n\
-    shl.b32             %r281, %r201, 4;\n\
-    and.b32             %r282, %r281, 0x30303030;\n\
-    lop3.b32            %r283, %r235, 0x0F0F0F0F, %r282, 0xEA;\n\
-    shl.b32             %r284, %r206, 4;\n\
-    and.b32             %r285, %r284, 0x30303030;\n\
-    lop3.b32            %r286, %r239, 0x0F0F0F0F, %r285, 0xEA;\n\
-    mov.b32             %r287, %f47;\n\
-    dp4a.u32.s32        %r288, %r286, %r274, %r287;\n\
-    dp4a.u32.s32        %r289, %r283, %r275, %r288;\n\
-    dp4a.u32.s32        %r290, %r280, %r276, %r289;\n\
-    dp4a.u32.s32        %r291, %r273, %r277, %r290;\n\
-    mov.b32             %f63, %r291;\n\
+    shl.b32             %r272, %r188, 4;\n\
+    and.b32             %r273, %r272, 0x30303030;\n\
+    lop3.b32            %r274, %r224, 0x0F0F0F0F, %r273, 0xEA;\n\
+    ld.shared.v4.s32    {%r275, %r276, %r277, %r278}, [%r168];\n\
+    shl.b32             %r279, %r197, 4;\n\
+    and.b32             %r280, %r279, 0x30303030;\n\
+    lop3.b32            %r281, %r232, 0x0F0F0F0F, %r280, 0xEA;\n\
+    shl.b32             %r282, %r202, 4;\n\
+    and.b32             %r283, %r282, 0x30303030;\n\
+    lop3.b32            %r284, %r236, 0x0F0F0F0F, %r283, 0xEA;\n\
+    shl.b32             %r285, %r207, 4;\n\
+    and.b32             %r286, %r285, 0x30303030;\n\
+    lop3.b32            %r287, %r240, 0x0F0F0F0F, %r286, 0xEA;\n\
+    mov.b32             %r288, %f47;\n\
+    dp4a.u32.s32        %r289, %r287, %r275, %r288;\n\
+    dp4a.u32.s32        %r290, %r284, %r276, %r289;\n\
+    dp4a.u32.s32        %r291, %r281, %r277, %r290;\n\
+    dp4a.u32.s32        %r292, %r274, %r278, %r291;\n\
+    mov.b32             %f63, %r292;\n\
     sub.f32             %f64, %f63, 0f4B400000;\n\
     mul.f32             %f65, %f62, %f64;\n\
     fma.rn.f32          %f66, %f58, %f60, %f65;\n\
     fma.rn.f32          %f67, %f54, %f56, %f66;\n\
     fma.rn.f32          %f68, %f46, %f52, %f67;\n\
     fma.rn.f32          %f38, %f40, %f68, %f38;\n\
-    ld.global.nc.b16    %h2, [%rd20+3568];\n\
+    ld.global.nc.b16    %h2, [%rd23+3568];\n\
     cvt.f32.f16         %f69, %h2;\n\
-    ld.global.nc.s8     %r292, [%rd21+3558];\n\
-    cvt.rn.f32.s32      %f70, %r292;\n\
-    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r167+2048];\n\
+    ld.global.nc.s8     %r293, [%rd24+3558];\n\
+    cvt.rn.f32.s32      %f70, %r293;\n\
+    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r168+2048];\n\
     mul.f32             %f75, %f70, %f74;\n\
-    ld.global.nc.v4.u32 {%r293, %r294, %r295, %r296}, [%rd22+3392];\n\
-    ld.global.nc.v4.u32 {%r297, %r298, %r299, %r300}, [%rd22+3408];\n\
-    prmt.b32            %r301, %r296, %r300, %r153;\n\
-    shr.u32             %r302, %r301, 2;\n\
-    ld.global.nc.v4.u32 {%r303, %r304, %r305, %r306}, [%rd23+3360];\n\
-    ld.global.nc.v4.u32 {%r307, %r308, %r309, %r310}, [%rd23+3376];\n\
-    prmt.b32            %r311, %r306, %r310, %r153;\n\
-    and.b32             %r312, %r311, 0xC0C0C0C0;\n\
-    lop3.b32            %r313, %r302, 0x3C3C3C3C, %r312, 0xEA;\n\
-    ld.shared.v4.s32    {%r314, %r315, %r316, %r317}, [%r167+1536];\n\
-    prmt.b32            %r318, %r295, %r299, %r155;\n\
-    shr.u32             %r319, %r318, 2;\n\
-    prmt.b32            %r320, %r305, %r309, %r155;\n\
-    and.b32             %r321, %r320, 0xC0C0C0C0;\n\
-    lop3.b32            %r322, %r319, 0x3C3C3C3C, %r321, 0xEA;\n\
-    prmt.b32            %r323, %r294, %r298, %r157;\n\
-    shr.u32             %r324, %r323, 2;\n\
-    prmt.b32            %r325, %r304, %r308, %r157;\n\
-    and.b32             %r326, %r325, 0xC0C0C0C0;\n\
-    lop3.b32            %r327, %r324, 0x3C3C3C3C, %r326, 0xEA;\n\
-    prmt.b32            %r328, %r293, %r297, %r159;\n\
-    shr.u32             %r329, %r328, 2;\n\
-    prmt.b32            %r330, %r303, %r307, %r159;\n\
-    and.b32             %r331, %r330, 0xC0C0C0C0;\n\
-    lop3.b32            %r332, %r329, 0x3C3C3C3C, %r331, 0xEA;\n\
-    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r167+2560];\n\
-    mov.b32             %r333, %f79;\n\
-    dp4a.u32.s32        %r334, %r332, %r314, %r333;\n\
-    dp4a.u32.s32        %r335, %r327, %r315, %r334;\n\
-    dp4a.u32.s32        %r336, %r322, %r316, %r335;\n\
-    dp4a.u32.s32        %r337, %r313, %r317, %r336;\n\
-    mov.b32             %f80, %r337;\n\
+    ld.global.nc.v4.u32 {%r294, %r295, %r296, %r297}, [%rd25+3392];\n\
+    ld.global.nc.v4.u32 {%r298, %r299, %r300, %r301}, [%rd25+3408];\n\
+    prmt.b32            %r302, %r297, %r301, %r154;\n\
+    shr.u32             %r303, %r302, 2;\n\
+    ld.global.nc.v4.u32 {%r304, %r305, %r306, %r307}, [%rd26+3360];\n\
+    ld.global.nc.v4.u32 {%r308, %r309, %r310, %r311}, [%rd26+3376];\n\
+    prmt.b32            %r312, %r307, %r311, %r154;\n\
+    and.b32             %r313, %r312, 0xC0C0C0C0;\n\
+    lop3.b32            %r314, %r303, 0x3C3C3C3C, %r313, 0xEA;\n\
+    ld.shared.v4.s32    {%r315, %r316, %r317, %r318}, [%r168+1536];\n\
+    prmt.b32            %r319, %r296, %r300, %r156;\n\
+    shr.u32             %r320, %r319, 2;\n\
+    prmt.b32            %r321, %r306, %r310, %r156;\n\
+    and.b32             %r322, %r321, 0xC0C0C0C0;\n\
+    lop3.b32            %r323, %r320, 0x3C3C3C3C, %r322, 0xEA;\n\
+    prmt.b32            %r324, %r295, %r299, %r158;\n\
+    shr.u32             %r325, %r324, 2;\n\
+    prmt.b32            %r326, %r305, %r309, %r158;\n\
+    and.b32             %r327, %r326, 0xC0C0C0C0;\n\
+    lop3.b32            %r328, %r325, 0x3C3C3C3C, %r327, 0xEA;\n\
+    prmt.b32            %r329, %r294, %r298, %r160;\n\
+    shr.u32             %r330, %r329, 2;\n\
+    prmt.b32            %r331, %r304, %r308, %r160;\n\
+    and.b32             %r332, %r331, 0xC0C0C0C0;\n\
+    lop3.b32            %r333, %r330, 0x3C3C3C3C, %r332, 0xEA;\n\
+    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r168+2560];\n\
+    mov.b32             %r334, %f79;\n\
+    dp4a.u32.s32        %r335, %r333, %r315, %r334;\n\
+    dp4a.u32.s32        %r336, %r328, %r316, %r335;\n\
+    dp4a.u32.s32        %r337, %r323, %r317, %r336;\n\
+    dp4a.u32.s32        %r338, %r314, %r318, %r337;\n\
+    mov.b32             %f80, %r338;\n\
     sub.f32             %f81, %f80, 0f4B400000;\n\
-    ld.global.nc.s8     %r338, [%rd21+3556];\n\
-    cvt.rn.f32.s32      %f82, %r338;\n\
+    ld.global.nc.s8     %r339, [%rd24+3556];\n\
+    cvt.rn.f32.s32      %f82, %r339;\n\
     mul.f32             %f83, %f82, %f73;\n\
-    ld.global.nc.v4.u32 {%r339, %r340, %r341, %r342}, [%rd22+3360];\n\
-    ld.global.nc.v4.u32 {%r343, %r344, %r345, %r346}, [%rd22+3376];\n\
-    prmt.b32            %r347, %r342, %r346, %r153;\n\
-    shr.u32             %r348, %r347, 4;\n\
-    and.b32             %r349, %r311, 0x30303030;\n\
-    lop3.b32            %r350, %r348, 0x0F0F0F0F, %r349, 0xEA;\n\
-    ld.shared.v4.s32    {%r351, %r352, %r353, %r354}, [%r167+1024];\n\
-    prmt.b32            %r355, %r341, %r345, %r155;\n\
-    shr.u32             %r356, %r355, 4;\n\
-    and.b32             %r357, %r320, 0x30303030;\n\
-    lop3.b32            %r358, %r356, 0x0F0F0F0F, %r357, 0xEA;\n\
-    prmt.b32            %r359, %r340, %r344, %r157;\n\
-    shr.u32             %r360, %r359, 4;\n\
-    and.b32             %r361, %r325, 0x30303030;\n\
-    lop3.b32            %r362, %r360, 0x0F0F0F0F, %r361, 0xEA;\n\
-    prmt.b32            %r363, %r339, %r343, %r159;\n\
-    shr.u32             %r364, %r363, 4;\n\
-    and.b32             %r365, %r330, 0x30303030;\n\
-    lop3.b32            %r366, %r364, 0x0F0F0F0F, %r365, 0xEA;\n\
-    mov.b32             %r367, %f78;\n\
-    dp4a.u32.s32        %r368, %r366, %r351, %r367;\n\
-    dp4a.u32.s32        %r369, %r362, %r352, %r368;\n\
-    dp4a.u32.s32        %r370, %r358, %r353, %r369;\n\
-    dp4a.u32.s32        %r371, %r350, %r354, %r370;\n\
-    mov.b32             %f84, %r371;\n\
+    ld.global.nc.v4.u32 {%r340, %r341, %r342, %r343}, [%rd25+3360];\n\
+    ld.global.nc.v4.u32 {%r344, %r345, %r346, %r347}, [%rd25+3376];\n\
+    prmt.b32            %r348, %r343, %r347, %r154;\n\
+    shr.u32             %r349, %r348, 4;\n\
+    and.b32             %r350, %r312, 0x30303030;\n\
+    lop3.b32            %r351, %r349, 0x0F0F0F0F, %r350, 0xEA;\n\
+    ld.shared.v4.s32    {%r352, %r353, %r354, %r355}, [%r168+1024];\n\
+    prmt.b32            %r356, %r342, %r346, %r156;\n\
+    shr.u32             %r357, %r356, 4;\n\
+    and.b32             %r358, %r321, 0x30303030;\n\
+    lop3.b32            %r359, %r357, 0x0F0F0F0F, %r358, 0xEA;\n\
+    prmt.b32            %r360, %r341, %r345, %r158;\n\
+    shr.u32             %r361, %r360, 4;\n\
+    and.b32             %r362, %r326, 0x30303030;\n\
+    lop3.b32            %r363, %r361, 0x0F0F0F0F, %r362, 0xEA;\n\
+    prmt.b32            %r364, %r340, %r344, %r160;\n\
+    shr.u32             %r365, %r364, 4;\n\
+    and.b32             %r366, %r331, 0x30303030;\n\
+    lop3.b32            %r367, %r365, 0x0F0F0F0F, %r366, 0xEA;\n\
+    mov.b32             %r368, %f78;\n\
+    dp4a.u32.s32        %r369, %r367, %r352, %r368;\n\
+    dp4a.u32.s32        %r370, %r363, %r353, %r369;\n\
+    dp4a.u32.s32        %r371, %r359, %r354, %r370;\n\
+    dp4a.u32.s32        %r372, %r351, %r355, %r371;\n\
+    mov.b32             %f84, %r372;\n\
     sub.f32             %f85, %f84, 0f4B400000;\n\
-    ld.global.nc.s8     %r372, [%rd21+3554];\n\
-    cvt.rn.f32.s32      %f86, %r372;\n\
+    ld.global.nc.s8     %r373, [%rd24+3554];\n\
+    cvt.rn.f32.s32      %f86, %r373;\n\
     mul.f32             %f87, %f86, %f72;\n\
-    shl.b32             %r373, %r311, 2;\n\
-    and.b32             %r374, %r373, 0x30303030;\n\
-    lop3.b32            %r375, %r301, 0x0F0F0F0F, %r374, 0xEA;\n\
-    ld.shared.v4.s32    {%r376, %r377, %r378, %r379}, [%r167+512];\n\
-    shl.b32             %r380, %r320, 2;\n\
-    and.b32             %r381, %r380, 0x30303030;\n\
-    lop3.b32            %r382, %r318, 0x0F0F0F0F, %r381, 0xEA;\n\
-    shl.b32             %r383, %r325, 2;\n\
-    and.b32             %r384, %r383, 0x30303030;\n\
-    lop3.b32            %r385, %r323, 0x0F0F0F0F, %r384, 0xEA;\n\
-    shl.b32             %r386, %r330, 2;\n\
-    and.b32             %r387, %r386, 0x30303030;\n\
-    lop3.b32            %r388, %r328, 0x0F0F0F0F, %r387, 0xEA;\n\
-    mov.b32             %r389, %f77;\n\
-    dp4a.u32.s32        %r390, %r388, %r376, %r389;\n\
-    dp4a.u32.s32        %r391, %r385, %r377, %r390;\n\
-    dp4a.u32.s32        %r392, %r382, %r378, %r391;\n\
-    dp4a.u32.s32        %r393, %r375, %r379, %r392;\n\
-    mov.b32             %f88, %r393;\n\
+    shl.b32             %r374, %r312, 2;\n\
+    and.b32             %r375, %r374, 0x30303030;\n\
+    lop3.b32            %r376, %r302, 0x0F0F0F0F, %r375, 0xEA;\n\
+    ld.shared.v4.s32    {%r377, %r378, %r379, %r380}, [%r168+512];\n\
+    shl.b32             %r381, %r321, 2;\n\
+    and.b32             %r382, %r381, 0x30303030;\n\
+    lop3.b32            %r383, %r319, 0x0F0F0F0F, %r382, 0xEA;\n\
+    shl.b32             %r384, %r326, 2;\n\
+    and.b32             %r385, %r384, 0x30303030;\n\
+    lop3.b32            %r386, %r324, 0x0F0F0F0F, %r385, 0xEA;\n\
+    shl.b32             %r387, %r331, 2;\n\
+    and.b32             %r388, %r387, 0x30303030;\n\
+    lop3.b32            %r389, %r329, 0x0F0F0F0F, %r388, 0xEA;\n\
+    mov.b32             %r390, %f77;\n\
+    dp4a.u32.s32        %r391, %r389, %r377, %r390;\n\
+    dp4a.u32.s32        %r392, %r386, %r378, %r391;\n\
+    dp4a.u32.s32        %r393, %r383, %r379, %r392;\n\
+    dp4a.u32.s32        %r394, %r376, %r380, %r393;\n\
+    mov.b32             %f88, %r394;\n\
     sub.f32             %f89, %f88, 0f4B400000;\n\
-    ld.global.nc.s8     %r394, [%rd21+3552];\n\
-    cvt.rn.f32.s32      %f90, %r394;\n\
+    ld.global.nc.s8     %r395, [%rd24+3552];\n\
+    cvt.rn.f32.s32      %f90, %r395;\n\
     mul.f32             %f91, %f90, %f71;\n\
-    shl.b32             %r395, %r311, 4;\n\
-    and.b32             %r396, %r395, 0x30303030;\n\
-    lop3.b32            %r397, %r347, 0x0F0F0F0F, %r396, 0xEA;\n\
-    ld.shared.v4.s32    {%r398, %r399, %r400, %r401}, [%r167];\n\
-    shl.b32             %r402, %r320, 4;\n\
-    and.b32             %r403, %r402, 0x30303030;\n\
-    lop3.b32            %r404, %r355, 0x0F0F0F0F, %r403, 0xEA;\n\
-    shl.b32             %r405, %r325, 4;\n\
-    and.b32             %r406, %r405, 0x30303030;\n\
-    lop3.b32            %r407, %r359, 0x0F0F0F0F, %r406, 0xEA;\n\
-    shl.b32             %r408, %r330, 4;\n\
-    and.b32             %r409, %r408, 0x30303030;\n\
-    lop3.b32            %r410, %r363, 0x0F0F0F0F, %r409, 0xEA;\n\
-    mov.b32             %r411, %f76;\n\
-    dp4a.u32.s32        %r412, %r410, %r398, %r411;\n\
-    dp4a.u32.s32        %r413, %r407, %r399, %r412;\n\
-    dp4a.u32.s32        %r414, %r404, %r400, %r413;\n\
-    dp4a.u32.s32        %r415, %r397, %r401, %r414;\n\
-    mov.b32             %f92, %r415;\n\
+    shl.b32             %r396, %r312, 4;\n\
+    and.b32             %r397, %r396, 0x30303030;\n\
+    lop3.b32            %r398, %r348, 0x0F0F0F0F, %r397, 0xEA;\n\
+    ld.shared.v4.s32    {%r399, %r400, %r401, %r402}, [%r168];\n\
+    shl.b32             %r403, %r321, 4;\n\
+    and.b32             %r404, %r403, 0x30303030;\n\
+    lop3.b32            %r405, %r356, 0x0F0F0F0F, %r404, 0xEA;\n\
+    shl.b32             %r406, %r326, 4;\n\
+    and.b32             %r407, %r406, 0x30303030;\n\
+    lop3.b32            %r408, %r360, 0x0F0F0F0F, %r407, 0xEA;\n\
+    shl.b32             %r409, %r331, 4;\n\
+    and.b32             %r410, %r409, 0x30303030;\n\
+    lop3.b32            %r411, %r364, 0x0F0F0F0F, %r410, 0xEA;\n\
+    mov.b32             %r412, %f76;\n\
+    dp4a.u32.s32        %r413, %r411, %r399, %r412;\n\
+    dp4a.u32.s32        %r414, %r408, %r400, %r413;\n\
+    dp4a.u32.s32        %r415, %r405, %r401, %r414;\n\
+    dp4a.u32.s32        %r416, %r398, %r402, %r415;\n\
+    mov.b32             %f92, %r416;\n\
     sub.f32             %f93, %f92, 0f4B400000;\n\
     mul.f32             %f94, %f91, %f93;\n\
     fma.rn.f32          %f95, %f87, %f89, %f94;\n\
     fma.rn.f32          %f96, %f83, %f85, %f95;\n\
     fma.rn.f32          %f97, %f75, %f81, %f96;\n\
-    fma.rn.f32          %f39, %f69, %f97, %f39;\n\
-    add.u32             %r166, %r166, 1;\n\
-    setp.lt.u32         %p8, %r166, 2;\n\
-    @%p8 bra            $turn_loop;\n\
-\n\
-    // reduce and store\n\
-    shr.u32             %r416, %r5, 4;\n\
-    and.b32             %r417, %r5, 15;\n\
-    setp.eq.u32         %p9, %r417, 0;\n\
-    selp.u32            %r418, %r416, 2, %p9;\n\
-    and.b32             %r419, %r5, 16;\n\
-    setp.ne.u32         %p10, %r419, 0;\n\
-    selp.f32            %f98, %f39, %f38, %p10;\n\
-    selp.f32            %f99, %f38, %f39, %p10;\n\
 "
 "\
+    fma.rn.f32          %f39, %f69, %f97, %f39;\n\
+    add.u32             %r167, %r167, 1;\n\
+    setp.lt.u32         %p9, %r167, 2;\n\
+    @%p9 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r417, %r5, 4;\n\
+    and.b32             %r418, %r5, 15;\n\
+    setp.eq.u32         %p10, %r418, 0;\n\
+    selp.u32            %r419, %r417, 2, %p10;\n\
+    and.b32             %r420, %r5, 16;\n\
+    setp.ne.u32         %p11, %r420, 0;\n\
+    selp.f32            %f98, %f39, %f38, %p11;\n\
+    selp.f32            %f99, %f38, %f39, %p11;\n\
     shfl.sync.bfly.b32  %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f101, %f98, %f100;\n\
     shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
@@ -6191,18 +6289,18 @@ $turn_loop:                                                     // 128 weights a
     add.f32             %f107, %f105, %f106;\n\
     shfl.sync.bfly.b32  %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f109, %f107, %f108;\n\
-    setp.lt.u32         %p11, %r418, 2;\n\
-    @!%p11 bra          $skip;\n\
-    add.u32             %r420, %r160, %r418;\n\
-    cvt.u64.u32         %rd28, %r420;\n\
-    shl.b64             %rd29, %rd28, 2;\n\
-    add.u64             %rd30, %rd1, %rd29;\n\
-    st.global.f32       [%rd30], %f109;\n\
+    setp.lt.u32         %p12, %r419, 2;\n\
+    @!%p12 bra          $skip_2;\n\
+    add.u32             %r421, %r161, %r419;\n\
+    cvt.u64.u32         %rd31, %r421;\n\
+    shl.b64             %rd32, %rd31, 2;\n\
+    add.u64             %rd33, %rd1, %rd32;\n\
+    st.global.f32       [%rd33], %f109;\n\
 \n\
-$skip:\n\
-    add.u32             %r160, %r160, %r9;\n\
-    setp.lt.u32         %p12, %r160, 4096;\n\
-    @%p12 bra           $row_loop;\n\
+$skip_2:\n\
+    add.u32             %r161, %r161, %r9;\n\
+    setp.lt.u32         %p13, %r161, 4096;\n\
+    @%p13 bra           $row_loop;\n\
 \n\
 $row_done:\n\
     ret;\n\
@@ -6231,9 +6329,9 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] 
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w12_r2", "stream_gemv_q6k_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24820, UINT64_C(0x1e870231942e1392),
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 25402, UINT64_C(0x9569bcf6d8d7e073),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
-    90, 78, /* sm, isa */
+    90, 78, 1, /* sm, isa, overlaps */
     llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params, 3,
     { 384, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -6473,7 +6571,7 @@ const ptxgen_kernel llama_q8_0_gemv_k4096_n4096 = {
     "q8_0_gemv_k4096_n4096", "q8_0_gemv_k4096_n4096",
     llama_q8_0_gemv_k4096_n4096_ptx, 8314, UINT64_C(0x5173efb96110891b),
     "q8_0_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q8_0_gemv_k4096_n4096_params, 3,
     { 32, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -6502,11 +6600,11 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
 .reqntid 384, 1, 1\n\
 .maxnreg 80\n\
 {\n\
-    .reg .pred  %p<12>;\n\
+    .reg .pred  %p<13>;\n\
     .reg .b16   %h<3>;\n\
     .reg .b32   %r<225>;\n\
     .reg .f32   %f<62>;\n\
-    .reg .b64   %rd<24>;\n\
+    .reg .b64   %rd<26>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
@@ -6516,21 +6614,33 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
     shr.u32             %r3, %r2, 5;                            // warp\n\
     mov.u32             %r4, %nctaid.x;\n\
     and.b32             %r5, %r2, 31;                           // lane\n\
+    griddepcontrol.launch_dependents;                           // the next launch may start\n\
 \n\
-    // stage x\n\
+    // fetch the first weights\n\
     mad.lo.u32          %r6, %r1, 12, %r3;\n\
     mul.lo.u32          %r7, %r6, 2;\n\
     mul.lo.u32          %r8, %r4, 12;\n\
     mul.lo.u32          %r9, %r8, 2;\n\
+    setp.lt.u32         %p1, %r7, 4096;\n\
+    @!%p1 bra           $skip;\n\
+    mad.wide.u32        %rd4, %r7, 4352, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r5, 128, %rd4;\n\
+    prefetch.global.L2  [%rd5];\n\
+    prefetch.global.L2  [%rd5+4096];\n\
+\n\
+$skip:\n\
+    griddepcontrol.wait;                                        // those ahead are done\n\
+\n\
+    // stage x\n\
     mov.u32             %r10, %r3;                              // part\n\
-    setp.lt.u32         %p1, %r10, 8;\n\
-    @!%p1 bra           $part_done;\n\
+    setp.lt.u32         %p2, %r10, 8;\n\
+    @!%p2 bra           $part_done;\n\
 \n\
 $part_loop:\n\
     .pragma \"nounroll\";\n\
     mad.lo.u32          %r11, %r10, 32, %r5;\n\
-    mad.wide.u32        %rd4, %r11, 64, %rd3;\n\
-    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
+    mad.wide.u32        %rd6, %r11, 64, %rd3;\n\
+    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd6];\n\
     mov.b32             %r12, %f1;\n\
     and.b32             %r13, %r12, 0x7FFFFFFF;\n\
     max.u32             %r14, %r13, 228737632;\n\
@@ -6543,7 +6653,7 @@ $part_loop:\n\
     mov.b32             %r21, %f4;\n\
     and.b32             %r22, %r21, 0x7FFFFFFF;\n\
     max.u32             %r23, %r20, %r22;\n\
-    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
+    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd6+16];\n\
     mov.b32             %r24, %f5;\n\
     and.b32             %r25, %r24, 0x7FFFFFFF;\n\
     max.u32             %r26, %r23, %r25;\n\
@@ -6556,7 +6666,7 @@ $part_loop:\n\
     mov.b32             %r33, %f8;\n\
     and.b32             %r34, %r33, 0x7FFFFFFF;\n\
     max.u32             %r35, %r32, %r34;\n\
-    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
+    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd6+32];\n\
     mov.b32             %r36, %f9;\n\
     and.b32             %r37, %r36, 0x7FFFFFFF;\n\
     max.u32             %r38, %r35, %r37;\n\
@@ -6569,7 +6679,7 @@ $part_loop:\n\
     mov.b32             %r45, %f12;\n\
     and.b32             %r46, %r45, 0x7FFFFFFF;\n\
     max.u32             %r47, %r44, %r46;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
+    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd6+48];\n\
     mov.b32             %r48, %f13;\n\
     and.b32             %r49, %r48, 0x7FFFFFFF;\n\
     max.u32             %r50, %r47, %r49;\n\
@@ -6623,8 +6733,8 @@ $part_loop:\n\
     sub.u32             %r87, 16, %r86;\n\
     and.b32             %r88, %r87, 15;\n\
     and.b32             %r89, %r88, 8;\n\
-    setp.ne.u32         %p2, %r89, 0;\n\
-    selp.s32            %r90, %r76, %r83, %p2;\n\
+    setp.ne.u32         %p3, %r89, 0;\n\
+    selp.s32            %r90, %r76, %r83, %p3;\n\
     fma.rn.f32          %f28, %f9, %f19, 0f4B400000;\n\
     mov.b32             %r91, %f28;\n\
     fma.rn.f32          %f29, %f10, %f19, 0f4B400000;\n\
@@ -6647,33 +6757,35 @@ $part_loop:\n\
     mov.b32             %r102, %f35;\n\
     prmt.b32            %r103, %r101, %r102, 64;\n\
     prmt.b32            %r104, %r100, %r103, 0x5410;\n\
-    selp.s32            %r105, %r97, %r104, %p2;\n\
+    selp.s32            %r105, %r97, %r104, %p3;\n\
     and.b32             %r106, %r88, 4;\n\
-    setp.ne.u32         %p3, %r106, 0;\n\
-    selp.s32            %r107, %r90, %r105, %p3;\n\
-    selp.s32            %r108, %r104, %r97, %p2;\n\
-    selp.s32            %r109, %r108, %r90, %p3;\n\
+    setp.ne.u32         %p4, %r106, 0;\n\
+    selp.s32            %r107, %r90, %r105, %p4;\n\
+    selp.s32            %r108, %r104, %r97, %p3;\n\
+    selp.s32            %r109, %r108, %r90, %p4;\n\
     and.b32             %r110, %r88, 3;\n\
     mad.lo.u32          %r111, %r110, 4369, 12816;\n\
     prmt.b32            %r112, %r107, %r109, %r111;\n\
-    selp.s32            %r113, %r83, %r76, %p2;\n\
-    selp.s32            %r114, %r113, %r108, %p3;\n\
+    selp.s32            %r113, %r83, %r76, %p3;\n\
+    selp.s32            %r114, %r113, %r108, %p4;\n\
     prmt.b32            %r115, %r109, %r114, %r111;\n\
-    selp.s32            %r116, %r105, %r113, %p3;\n\
+    selp.s32            %r116, %r105, %r113, %p4;\n\
     prmt.b32            %r117, %r114, %r116, %r111;\n\
     prmt.b32            %r118, %r116, %r107, %r111;\n\
     mad.lo.u32          %r119, %r64, 512, %r68;\n\
     mad.lo.u32          %r120, %r69, 16, %r119;\n\
     st.shared.v4.s32    [%r120], {%r112, %r115, %r117, %r118};\n\
     mov.b32             %r121, %f18;\n\
-    setp.eq.u32         %p4, %r64, 0;\n\
-    selp.u32            %r122, %r121, %r65, %p4;\n\
+    setp.eq.u32         %p5, %r64, 0;\n\
+    selp.u32            %r122, %r121, %r65, %p5;\n\
+"
+"\
     mad.lo.u32          %r123, %r64, 4, %r68;\n\
     mad.lo.u32          %r124, %r69, 8, %r123;\n\
     st.shared.u32       [%r124+1024], %r122;\n\
     add.u32             %r10, %r10, 12;\n\
-    setp.lt.u32         %p5, %r10, 8;\n\
-    @%p5 bra            $part_loop;\n\
+    setp.lt.u32         %p6, %r10, 8;\n\
+    @%p6 bra            $part_loop;\n\
 \n\
 $part_done:\n\
     bar.sync            0;\n\
@@ -6681,8 +6793,6 @@ $part_done:\n\
     // stream weights\n\
     mov.u32             %r125, activations;                     // activations\n\
     mad.lo.u32          %r126, %r5, 8, %r125;\n\
-"
-"\
     mov.u32             %r127, activations;                     // activations\n\
     mad.lo.u32          %r128, %r5, 16, %r127;\n\
     mul.lo.u32          %r129, %r5, 34;\n\
@@ -6692,55 +6802,55 @@ $part_done:\n\
     and.b32             %r133, %r132, 15;\n\
     add.u32             %r134, %r133, 1;\n\
     mul.lo.u32          %r135, %r134, 4;\n\
-    shl.b64             %rd5, 1, %r135;\n\
-    sub.u64             %rd6, %rd5, 1;\n\
-    shr.u64             %rd7, %rd6, 48;\n\
-    cvt.u32.u64         %r136, %rd7;\n\
+    shl.b64             %rd7, 1, %r135;\n\
+    sub.u64             %rd8, %rd7, 1;\n\
+    shr.u64             %rd9, %rd8, 48;\n\
+    cvt.u32.u64         %r136, %rd9;\n\
     lop3.b32            %r137, %r136, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd8, %rd6, 32;\n\
-    cvt.u32.u64         %r138, %rd8;\n\
+    shr.u64             %rd10, %rd8, 32;\n\
+    cvt.u32.u64         %r138, %rd10;\n\
     lop3.b32            %r139, %r138, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd9, %rd6, 16;\n\
-    cvt.u32.u64         %r140, %rd9;\n\
+    shr.u64             %rd11, %rd8, 16;\n\
+    cvt.u32.u64         %r140, %rd11;\n\
     lop3.b32            %r141, %r140, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r142, %rd6;\n\
+    cvt.u32.u64         %r142, %rd8;\n\
     lop3.b32            %r143, %r142, 0x4444, 0x3210, 0xEA;\n\
     mov.u32             %r144, %r7;                             // row\n\
-    setp.lt.u32         %p6, %r144, 4096;\n\
-    @!%p6 bra           $row_done;\n\
+    setp.lt.u32         %p7, %r144, 4096;\n\
+    @!%p7 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd10, %r144, 4352, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd12, %r144, 4352, %rd2;               // &w[row]\n\
     mov.f32             %f36, 0f00000000;\n\
     mov.f32             %f37, 0f00000000;\n\
-    mad.wide.u32        %rd11, %r5, 34, %rd10;\n\
-    cvt.u64.u32         %rd12, 2;\n\
-    add.u64             %rd13, %rd11, %rd12;\n\
-    sub.u64             %rd14, %rd13, 1;\n\
-    and.b64             %rd15, %rd14, 0xFFFFFFFFFFFFFFF0;\n\
+    mad.wide.u32        %rd13, %r5, 34, %rd12;\n\
+    cvt.u64.u32         %rd14, 2;\n\
+    add.u64             %rd15, %rd13, %rd14;\n\
+    sub.u64             %rd16, %rd15, 1;\n\
+    and.b64             %rd17, %rd16, 0xFFFFFFFFFFFFFFF0;\n\
     mov.u32             %r145, 0;                               // turn\n\
 \n\
 $turn_loop:                                                     // 64 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd16, %r145, 1088;\n\
-    add.u64             %rd17, %rd11, %rd16;\n\
+    mul.wide.u32        %rd18, %r145, 1088;\n\
+    add.u64             %rd19, %rd13, %rd18;\n\
     mad.lo.u32          %r146, %r145, 1280, %r126;\n\
-    add.u64             %rd18, %rd15, %rd16;\n\
+    add.u64             %rd20, %rd17, %rd18;\n\
     mad.lo.u32          %r147, %r145, 1280, %r128;\n\
-    add.u64             %rd19, %rd11, %rd16;\n\
-    ld.global.nc.b16    %h1, [%rd19];\n\
+    add.u64             %rd21, %rd13, %rd18;\n\
+    ld.global.nc.b16    %h1, [%rd21];\n\
     cvt.f32.f16         %f38, %h1;\n\
     ld.shared.v2.f32    {%f39, %f40}, [%r146+1024];\n\
-    add.u64             %rd20, %rd15, %rd16;\n\
-    ld.global.nc.v4.u32 {%r148, %r149, %r150, %r151}, [%rd20+16];\n\
-    ld.global.nc.v4.u32 {%r152, %r153, %r154, %r155}, [%rd20+32];\n\
+    add.u64             %rd22, %rd17, %rd18;\n\
+    ld.global.nc.v4.u32 {%r148, %r149, %r150, %r151}, [%rd22+16];\n\
+    ld.global.nc.v4.u32 {%r152, %r153, %r154, %r155}, [%rd22+32];\n\
     prmt.b32            %r156, %r151, %r155, %r137;\n\
     ld.shared.v4.s32    {%r157, %r158, %r159, %r160}, [%r147+512];\n\
     prmt.b32            %r161, %r150, %r154, %r139;\n\
     prmt.b32            %r162, %r149, %r153, %r141;\n\
     prmt.b32            %r163, %r148, %r152, %r143;\n\
-    ld.global.nc.v4.u32 {%r164, %r165, %r166, %r167}, [%rd20];\n\
+    ld.global.nc.v4.u32 {%r164, %r165, %r166, %r167}, [%rd22];\n\
     prmt.b32            %r168, %r167, %r151, %r137;\n\
     ld.shared.v4.s32    {%r169, %r170, %r171, %r172}, [%r147];\n\
     prmt.b32            %r173, %r166, %r150, %r139;\n\
@@ -6758,17 +6868,17 @@ $turn_loop:                                                     // 64 weights a 
     sub.f32             %f42, %f41, 0f4B400000;\n\
     mul.f32             %f43, %f39, %f42;\n\
     fma.rn.f32          %f36, %f38, %f43, %f36;\n\
-    ld.global.nc.b16    %h2, [%rd17+4352];\n\
+    ld.global.nc.b16    %h2, [%rd19+4352];\n\
     cvt.f32.f16         %f44, %h2;\n\
     ld.shared.v2.f32    {%f45, %f46}, [%r146+1024];\n\
-    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd18+4368];\n\
-    ld.global.nc.v4.u32 {%r188, %r189, %r190, %r191}, [%rd18+4384];\n\
+    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd20+4368];\n\
+    ld.global.nc.v4.u32 {%r188, %r189, %r190, %r191}, [%rd20+4384];\n\
     prmt.b32            %r192, %r187, %r191, %r137;\n\
     ld.shared.v4.s32    {%r193, %r194, %r195, %r196}, [%r147+512];\n\
     prmt.b32            %r197, %r186, %r190, %r139;\n\
     prmt.b32            %r198, %r185, %r189, %r141;\n\
     prmt.b32            %r199, %r184, %r188, %r143;\n\
-    ld.global.nc.v4.u32 {%r200, %r201, %r202, %r203}, [%rd18+4352];\n\
+    ld.global.nc.v4.u32 {%r200, %r201, %r202, %r203}, [%rd20+4352];\n\
     prmt.b32            %r204, %r203, %r187, %r137;\n\
     ld.shared.v4.s32    {%r205, %r206, %r207, %r208}, [%r147];\n\
     prmt.b32            %r209, %r202, %r186, %r139;\n\
@@ -6787,18 +6897,18 @@ $turn_loop:                                                     // 64 weights a 
     mul.f32             %f49, %f45, %f48;\n\
     fma.rn.f32          %f37, %f44, %f49, %f37;\n\
     add.u32             %r145, %r145, 1;\n\
-    setp.lt.u32         %p7, %r145, 4;\n\
-    @%p7 bra            $turn_loop;\n\
+    setp.lt.u32         %p8, %r145, 4;\n\
+    @%p8 bra            $turn_loop;\n\
 \n\
     // reduce and store\n\
     shr.u32             %r220, %r5, 4;\n\
     and.b32             %r221, %r5, 15;\n\
-    setp.eq.u32         %p8, %r221, 0;\n\
-    selp.u32            %r222, %r220, 2, %p8;\n\
+    setp.eq.u32         %p9, %r221, 0;\n\
+    selp.u32            %r222, %r220, 2, %p9;\n\
     and.b32             %r223, %r5, 16;\n\
-    setp.ne.u32         %p9, %r223, 0;\n\
-    selp.f32            %f50, %f37, %f36, %p9;\n\
-    selp.f32            %f51, %f36, %f37, %p9;\n\
+    setp.ne.u32         %p10, %r223, 0;\n\
+    selp.f32            %f50, %f37, %f36, %p10;\n\
+    selp.f32            %f51, %f36, %f37, %p10;\n\
     shfl.sync.bfly.b32  %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f53, %f50, %f52;\n\
     shfl.sync.bfly.b32  %f54, %f53, 8, 31, 0xFFFFFFFF;\n\
@@ -6809,18 +6919,18 @@ $turn_loop:                                                     // 64 weights a 
     add.f32             %f59, %f57, %f58;\n\
     shfl.sync.bfly.b32  %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f61, %f59, %f60;\n\
-    setp.lt.u32         %p10, %r222, 2;\n\
-    @!%p10 bra          $skip;\n\
+    setp.lt.u32         %p11, %r222, 2;\n\
+    @!%p11 bra          $skip_2;\n\
     add.u32             %r224, %r144, %r222;\n\
-    cvt.u64.u32         %rd21, %r224;\n\
-    shl.b64             %rd22, %rd21, 2;\n\
-    add.u64             %rd23, %rd1, %rd22;\n\
-    st.global.f32       [%rd23], %f61;\n\
+    cvt.u64.u32         %rd23, %r224;\n\
+    shl.b64             %rd24, %rd23, 2;\n\
+    add.u64             %rd25, %rd1, %rd24;\n\
+    st.global.f32       [%rd25], %f61;\n\
 \n\
-$skip:\n\
+$skip_2:\n\
     add.u32             %r144, %r144, %r9;\n\
-    setp.lt.u32         %p11, %r144, 4096;\n\
-    @%p11 bra           $row_loop;\n\
+    setp.lt.u32         %p12, %r144, 4096;\n\
+    @%p12 bra           $row_loop;\n\
 \n\
 $row_done:\n\
     ret;\n\
@@ -6849,9 +6959,9 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14337, UINT64_C(0xc988d30b8b403f47),
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14830, UINT64_C(0xe824c4af2b1e9e95),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
-    90, 78, /* sm, isa */
+    90, 78, 1, /* sm, isa, overlaps */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params, 3,
     { 384, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     0, 5120, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -6966,7 +7076,7 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     "q8_1_quantize_k4096_m1_w4", "q8_1_quantize_k4096_m1_w4",
     llama_q8_1_quantize_k4096_m1_w4_ptx, 3167, UINT64_C(0x5179cab699deeea6),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q8_1_quantize_k4096_m1_w4_params, 2,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7081,7 +7191,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     "q8_1_quantize_k14336_m1_w4", "q8_1_quantize_k14336_m1_w4",
     llama_q8_1_quantize_k14336_m1_w4_ptx, 3170, UINT64_C(0x2a4f61eee9224e2a),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q8_1_quantize_k14336_m1_w4_params, 2,
     { 128, 1, 1 }, { 112, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7428,7 +7538,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12769, UINT64_C(0x712ce9c0cc9f4ab3),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7775,7 +7885,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12769, UINT64_C(0xfd1d79a267d6296b),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -8122,7 +8232,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12774, UINT64_C(0x9f598c402a006419),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -8476,7 +8586,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13070, UINT64_C(0x72a3a4fdca696ae8),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -8979,7 +9089,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
     llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0x020ef0e1ce31a40b),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -9483,7 +9593,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20882, UINT64_C(0x1fb2d7bacf7752db),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -10484,7 +10594,7 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 42121, UINT64_C(0x2ce867c62fa22b5d),
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     2112, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -11397,7 +11507,7 @@ const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 =
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38194, UINT64_C(0x83165f5b4b6c10cb),
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,
     { 32, 1, 1 }, { 32, 4, 256 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -11640,7 +11750,7 @@ const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8548, UINT64_C(0xa9471f833dfe64a0),
     "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,
     { 32, 1, 1 }, { 32, 4, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */

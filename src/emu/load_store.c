@@ -211,3 +211,13 @@ void exec_st(warp *w, const op *o, lane_mask mask)
     else
         access_by_space(w, o, mask, store);
 }
+
+/* Real GPUs pass over an address that is none; but a kernel that prefetches there means another. */
+void exec_prefetch(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES && o->space == SPACE_GLOBAL && !has_fault(w->machine); i++)
+        if (mask >> i & 1)
+            access_global(&(access){ w, o, i, ACCESS_PREFETCH, SPACE_GLOBAL, a.at[i], 1 });
+}

@@ -528,6 +528,7 @@ TEST(the_manifest_says_it_too)
     assert_has(text.text, "      \"file\": \"ptxgen.mwv_q4k_gemv_k4096_n4096_w2.sm_75.ptx\",\n"
                           "      \"target\": \"sm_75\",\n"
                           "      \"isa\": \"6.3\",\n"
+                          "      \"overlaps\": false,\n"
                           "      \"chosen_by\": \"q4k_gemv\",\n"
                           "      \"chosen_for\": [\n"
                           "        \"sm_75\",\n"
