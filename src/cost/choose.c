@@ -86,11 +86,17 @@ static bool has_parameters(arena *a, const instance *in, const param *p, size_t 
     return true;
 }
 
+/* A family that computes what is asked for, and what no kernel of it can be faster than. */
+typedef struct contender {
+    instance made;
+    cost_figures figures;
+    double least;
+} contender;
+
 typedef struct search {
     const cost_gpu *gpu;
     cost_work work;
-    cost_figures figures;
-    double least; /* of a family: see cost_least */
+    contender *tried;
     instance best;
     cost_prediction prediction;
 } search;
@@ -98,10 +104,10 @@ typedef struct search {
 /* All values of the tuned keys from number key on, until nothing of the family can be faster. */
 static void try_values(search *s, instance *candidate, size_t key_number)
 {
-    if (s->least >= s->prediction.total)
+    if (s->tried->least >= s->prediction.total)
         return;
     if (key_number == TUNED_KEYS) {
-        cost_prediction p = cost_predict(&s->figures, candidate, &s->work, s->gpu);
+        cost_prediction p = cost_predict(&s->tried->figures, candidate, &s->work, s->gpu);
         if (p.total < s->prediction.total) {
             s->best = *candidate;
             s->prediction = p;
@@ -132,27 +138,53 @@ static instance sized(const instance *asked)
     return made;
 }
 
+/* The families that suit, those first that may be fastest: what they come to rules out others. */
+static size_t find_contenders(const instance *asked, const target *t, const search *s,
+                              contender *found)
+{
+    size_t count = 0;
+    for (const family *const *f = families; *f; f++) {
+        contender c;
+        if (!suits(*f, asked))
+            continue;
+        c.made = made_of(*f, asked);
+        bool rounds = instance_precision(&c.made) != (*f)->activations;
+        if ((rounds && asked->precision != PRECISION_Q8) || !cost_find(&c.made, t->sm, &c.figures))
+            continue;
+        c.least = cost_least(&c.figures, *f, &s->work, s->gpu);
+        size_t at = count++;
+        for (; at && found[at - 1].least > c.least; at--)
+            found[at] = found[at - 1];
+        found[at] = c;
+    }
+    return count;
+}
+
+static size_t family_count(void)
+{
+    size_t count = 0;
+    while (families[count])
+        count++;
+    return count;
+}
+
 instance cost_choose(const instance *asked, const target *t, cost_prediction *predicted)
 {
     arena *a = arena_new();
     cost_gpu gpu = cost_gpu_of(t);
     search s = { .gpu = &gpu, .best = made_of(asked->family, asked) };
     s.prediction.total = HUGE_VAL;
-    param params[MAX_PARAMS];
-    size_t param_count = instance_params(a, asked, params);
     instance usual = sized(asked);
     s.work = cost_work_of(a, &usual); /* the candidates' too: they have the same parameters */
-    for (const family *const *f = families; *f; f++) {
-        if (!suits(*f, asked))
+    contender *contenders = arena_alloc(a, family_count() * sizeof *contenders);
+    size_t count = find_contenders(asked, t, &s, contenders);
+    param params[MAX_PARAMS];
+    size_t param_count = instance_params(a, asked, params);
+    for (s.tried = contenders; s.tried < contenders + count; s.tried++) {
+        if (s.tried->least >= s.prediction.total ||
+            !has_parameters(a, &s.tried->made, params, param_count))
             continue;
-        instance made = made_of(*f, asked);
-        bool rounds = instance_precision(&made) != (*f)->activations;
-        if ((rounds && asked->precision != PRECISION_Q8) || !cost_find(&made, t->sm, &s.figures))
-            continue;
-        s.least = cost_least(&s.figures, *f, &s.work, &gpu);
-        if (s.least >= s.prediction.total || !has_parameters(a, &made, params, param_count))
-            continue;
-        instance candidate = sized(&made);
+        instance candidate = sized(&s.tried->made);
         try_values(&s, &candidate, 0);
     }
     arena_free(a);

@@ -27,22 +27,31 @@ static double between(double low, double high, double share)
     return low + (high - low) * share;
 }
 
+/* The first row behind those of the same family, which stand together. */
+static const cost_figures *next_family(const cost_figures *row)
+{
+    enum { STRIDE = 16 };
+    const cost_figures *end = cost_table + cost_table_size, *next = row;
+    while (end - next > STRIDE && next[STRIDE].family == row->family)
+        next += STRIDE;
+    while (next < end && next->family == row->family)
+        next++;
+    return next;
+}
+
 /* Those of kernels of a family with these weights. */
 static bool find_counted(const instance *in, unsigned sm, cost_figures *found)
 {
     const cost_figures *below = NULL, *above = NULL; /* with as many vectors or fewer; with more */
+    const cost_figures *first = cost_table, *end = cost_table + cost_table_size;
     format weights = instance_weights(in);
     unsigned m = (unsigned)in->shape.m;
-    const char *name = NULL; /* of the rows' family, which stand together */
-    bool wanted = false, passed = false;
-    for (const cost_figures *f = cost_table; f < cost_table + cost_table_size && !passed; f++) {
-        if (f->family != name) {
-            bool before = wanted;
-            wanted = strcmp(f->family, in->family->name) == 0;
-            passed = before && !wanted;
-        }
-        name = f->family;
-        if (!wanted || f->weights != weights || f->sm > sm)
+    while (first < end && strcmp(first->family, in->family->name) != 0)
+        first = next_family(first);
+    if (first < end)
+        end = next_family(first);
+    for (const cost_figures *f = first; f < end; f++) {
+        if (f->weights != weights || f->sm > sm)
             continue;
         const cost_figures **side = f->m <= m ? &below : &above;
         if (is_nearer(f, *side, m))

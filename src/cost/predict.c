@@ -174,10 +174,14 @@ double cost_of_bytes(double bytes, const cost_gpu *gpu)
 double cost_least(const cost_figures *f, const family *of, const cost_work *work,
                   const cost_gpu *gpu)
 {
+    const target *t = gpu->target;
     double start = (of->launch.dynamic_shared ? 2 : 1) * LATENCY;
     double instructions = work->units * f->instructions / WARP;
     double issue = instructions / (TARGET_ISSUE_SLOTS * gpu->sm_count * gpu->clock);
-    return start + fmax(memory_time(work, gpu->bandwidth), issue);
+    double threads = fmin(t->warps_sm * WARP, (double)t->registers_sm / f->registers);
+    double rounds =
+        work->units * f->unit_bytes * LATENCY / (gpu->sm_count * threads * f->in_flight);
+    return fmax(start + fmax(memory_time(work, gpu->bandwidth), issue), rounds);
 }
 
 cost_prediction cost_predict(const cost_figures *f, const instance *in, const cost_work *work,
