@@ -165,7 +165,7 @@ static bool print_plan(run *r)
                    "has no [decoder], whose plan --plan prints");
         return false;
     }
-    cost_plan(r->out, set->plan, set->targets[set->target_count - 1]);
+    cost_plan(r->out, set->plan, set->targets[set->target_count - 1], false);
     return true;
 }
 

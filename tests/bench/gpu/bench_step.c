@@ -143,10 +143,9 @@ static bool bench_step(const bench *b, device_model *m, const plan_step *s)
     launch_cost *costs = arena_alloc(m->arena, p->kernel_count * sizeof *costs);
     for (size_t i = 0; i < p->kernel_count; i++)
         costs[i] = cost_of_launch(m->arena, &p->kernels[i], b->positions + s->m, &b->model);
-    for (size_t i = 0; i < s->launch_count; i++) {
-        t.bytes += costs[s->launches[i].kernel].bytes;
-        t.predicted += costs[s->launches[i].kernel].seconds;
-    }
+    step_cost predicted = cost_of_step(s, costs, false);
+    t.bytes = predicted.bytes;
+    t.predicted = predicted.seconds;
     if (!measure(b, m, s, EVERY_KERNEL, STEP_TURNS, &t.seconds))
         return false;
     printf("| **step of %lld** |", (long long)s->m);
