@@ -108,15 +108,13 @@ static double doubt_of(const decoder *d, const ref_choice *rounded, const ref_ch
     return DIFFERENCES * *noise + (rounds ? OF_8_BITS : FLOATS) * (second - least);
 }
 
-size_t step_first_unclear(const decoder *d, const ref_step *rounded, const ref_step *exact,
-                          size_t rows, double *noise)
+bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise)
 {
-    for (size_t row = 0; row < rows; row++)
-        for (int64_t layer = 0; layer < d->layers; layer++) {
-            const ref_choice r = ref_step_choice(rounded, layer, row);
-            const ref_choice e = ref_step_choice(exact, layer, row);
-            if (r.scores && !(r.gap > doubt_of(d, &r, &e, &noise[layer])))
-                return row;
-        }
-    return rows;
+    for (int64_t layer = 0; layer < d->layers; layer++) {
+        const ref_choice r = ref_step_choice(rounded, layer, 0);
+        const ref_choice e = ref_step_choice(exact, layer, 0);
+        if (r.scores && !(r.gap > doubt_of(d, &r, &e, &noise[layer])))
+            return false;
+    }
+    return true;
 }

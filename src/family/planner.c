@@ -163,7 +163,7 @@ static bool fits_in_passes(const planner *p, instance *in)
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
     planner_set(in, "m", rows);
-    if (fits_targets(p, in) || fits_in_passes(p, in))
+    if (fits_targets(p, in) || fits_in_passes(p, in) || !family_key(in->family, "rows"))
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
     for (int64_t fewer = rows / 2; fewer; fewer /= 2) {

@@ -59,6 +59,9 @@ void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earli
  *   hidden [count, layers + 1, hidden]  behind the embedding, then behind each layer */
 void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden);
 
+/* The logits of tokens that were fed, from what that gave as hidden. */
+void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *logits);
+
 /* Takes the last call of feed back: sequences are as long as they were, with what they had. */
 void ref_step_take_back(ref_step *s);
 
