@@ -5,7 +5,7 @@
  * blocks keep it there, and of the first loads; and x goes to all blocks through the ports of their
  * SMs.
  *
- * Then the slowest of:
+ * Then the slowest of these, and some more where others are nearly as slow:
  *
  *   memory   every byte of inputs and outputs once, at the speed of a copy, or of the share of it
  *            that a target has where each warp reads rows of its own;
@@ -103,7 +103,7 @@ typedef struct cost_prediction {
     double times[BOUND_COUNT]; /* of a grid that may be too small to fill the SMs */
     cost_bound bound;          /* the largest of them */
     double end;                /* seconds of a last block behind all others */
-    double total;              /* the start, the bound's time and the end */
+    double total;              /* the start, the bound's time or somewhat more, and the end */
 } cost_prediction;
 
 /* The sizes of the instance must be known. A total of infinity: the kernel does not fit an SM. */

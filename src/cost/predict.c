@@ -18,7 +18,6 @@
 
 enum { WARP = 32, PORT_BYTES = 64, L2_BYTES = 5120 };
 enum { STAGED_AT_ONCE = 16, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
-enum { SEPARATE_WAVES = 2 }; /* of blocks that end together; later ones are out of step */
 
 static const double LATENCY = 780e-9, PERCENT = 0.01;
 
@@ -92,35 +91,61 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_gpu *g
     return d;
 }
 
-/* Each lane waits for 64 bytes of x at a time. All blocks of an SM take x through its port, and
- * quantize it while others still do, but for the last. */
-static double staging_time(const instance *in, const dealing *d, const cost_gpu *gpu)
+/* Vectors of x that a block has, all of its experts' together. */
+static double vectors_of(const instance *in)
 {
     const problem_shape *s = &in->shape;
     double vectors = s->m > 0 ? (double)s->m : 1; /* 0: the family has no m */
     if (in->family->op == OP_EXPERT_GATE_UP)
         vectors *= (double)s->experts_used / cost_experts(s);
-    double values = (double)s->k * vectors, bytes = values * (double)sizeof(float);
+    return vectors;
+}
+
+/* Turns of the loop that a lane makes for an item: less than one where it has half a turn's work.
+ */
+static double loops_of(const cost_figures *f, const cost_work *work, const dealing *d)
+{
+    return work->units / (d->items * d->threads * f->turn);
+}
+
+/* Each lane waits for 64 bytes of x at a time. All blocks of an SM take x through its port, and
+ * quantize it while others still do, but for the last. */
+static double staging_time(const instance *in, const dealing *d, const cost_gpu *gpu)
+{
+    double values = (double)in->shape.k * vectors_of(in), bytes = values * (double)sizeof(float);
     double instructions = values / WARP * STAGE_INSTRUCTIONS;
     return ceil(values / (d->threads * STAGED_AT_ONCE)) * LATENCY +
            d->resident * bytes / port_bandwidth(gpu) +
            instructions / (TARGET_ISSUE_SLOTS * gpu->clock);
 }
 
-/* Of each wave of blocks, until its first loads are there. */
-static double first_loads_time(const dealing *d)
+/* Of blocks that don't stage x what their first turns read of it, at once. Later ones find it in
+ * the L1. */
+static double first_x_time(const cost_figures *f, const instance *in, const cost_work *work,
+                           const dealing *d, const cost_gpu *gpu)
 {
-    return fmin(d->waves, SEPARATE_WAVES) * LATENCY;
+    const format_info *x = &formats[in->family->activations];
+    if (instance_weights(in) == FORMAT_NONE || in->family->activations == FORMAT_NONE)
+        return 0;
+    double values = (double)in->shape.k * vectors_of(in) / ceil(loops_of(f, work, d));
+    return d->resident * values * x->block_bytes / x->block_values / port_bandwidth(gpu);
 }
 
-/* Until weights come in; x is staged by each wave of blocks, and in passes for each turn. */
-static double start_time(const instance *in, const cost_work *work, const dealing *d,
-                         const cost_gpu *gpu)
+/* What blocks of the launch wait for ahead of all else, once: or, where they stage x, each wave of
+ * them. */
+static double first_waits(const instance *in, const dealing *d)
 {
-    double start = work->trips_ahead * LATENCY + first_loads_time(d);
-    if (in->family->launch.dynamic_shared)
-        start += d->waves * (in->passes > 1 ? d->turns : 1) * staging_time(in, d, gpu);
-    return start;
+    return in->family->launch.dynamic_shared ? d->waves : 1;
+}
+
+/* Until weights come in; x in passes is staged for each turn. */
+static double start_time(const cost_figures *f, const instance *in, const cost_work *work,
+                         const dealing *d, const cost_gpu *gpu)
+{
+    double start = (work->trips_ahead + first_waits(in, d)) * LATENCY;
+    if (!in->family->launch.dynamic_shared)
+        return start + first_x_time(f, in, work, d, gpu);
+    return start + d->waves * (in->passes > 1 ? d->turns : 1) * staging_time(in, d, gpu);
 }
 
 /* Bytes of a second where a warp has rows of its own, or a block's warps share them. */
@@ -150,20 +175,34 @@ static double issue_time(const cost_figures *f, const cost_work *work, const dea
  * whole one. */
 static double block_bandwidth(const cost_figures *f, const cost_work *work, const dealing *d)
 {
-    double loops = work->units / (d->items * d->threads * f->turn);
+    double loops = loops_of(f, work, d);
     return d->threads * f->in_flight * loops / ceil(loops) / LATENCY;
 }
 
-static void set_waiting_times(const cost_figures *f, const cost_work *work, const dealing *d,
-                              double bandwidth, const cost_gpu *gpu, double times[BOUND_COUNT])
+static void set_waiting_times(const cost_figures *f, const instance *in, const cost_work *work,
+                              const dealing *d, double bandwidth, const cost_gpu *gpu,
+                              double times[BOUND_COUNT])
 {
     double item = work->units * f->unit_bytes / d->items, port = port_bandwidth(gpu);
     double of_block = block_bandwidth(f, work, d);
-    double rounds = d->turns * item / of_block - first_loads_time(d);
+    double rounds = d->turns * item / of_block - first_waits(in, d) * LATENCY;
     times[BOUND_LATENCY] = fmax(rounds, d->most * item / port);
     if (d->most > d->fewest)
         times[BOUND_BALANCE] = d->fewest * d->sms * work->bytes / d->items / bandwidth + LATENCY +
                                (d->most - d->fewest) * item / fmin(d->resident * of_block, port);
+}
+
+/* Near the knee, where one thing begins to hold a kernel and another one still does, both do. */
+static double time_together(const double times[BOUND_COUNT])
+{
+    double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]);
+    double longest = fmax(memory, fmax(times[BOUND_ISSUE], times[BOUND_LATENCY])), sum = 0;
+    const double parts[] = { memory, times[BOUND_ISSUE], times[BOUND_LATENCY] };
+    for (int i = 0; i < 3; i++) {
+        double square = parts[i] / longest * (parts[i] / longest);
+        sum += square * square;
+    }
+    return longest * sqrt(sqrt(sum));
 }
 
 double cost_of_bytes(double bytes, const cost_gpu *gpu)
@@ -194,15 +233,15 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
     cost_prediction p = {
         .warps_sm = (unsigned)(d.fitting * d.threads / WARP),
         .in_flight_sm = d.fitting * d.threads * f->in_flight,
-        .start = start_time(in, work, &d, gpu),
+        .start = start_time(f, in, work, &d, gpu),
         .times = { [BOUND_MEMORY] = memory_time(work, bandwidth),
                    [BOUND_ISSUE] = issue_time(f, work, &d, stays(&in->family->launch), gpu) },
         .end = work->trips_behind * LATENCY,
     };
-    set_waiting_times(f, work, &d, bandwidth, gpu, p.times);
+    set_waiting_times(f, in, work, &d, bandwidth, gpu, p.times);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         if (p.times[b] > p.times[p.bound])
             p.bound = b;
-    p.total = p.start + p.times[p.bound] + p.end;
+    p.total = p.start + time_together(p.times) + p.end;
     return p;
 }

@@ -105,6 +105,7 @@ ARENA_TEST(staging_takes_the_share_that_a_simulation_shows)
         family without = *in.family;
         double with = predict(a, &in, &gpu).total;
         without.launch.dynamic_shared = NULL;
+        without.activations = FORMAT_NONE;
         in.family = &without;
         near("staging", s, 1 - predict(a, &in, &gpu).total / with, shares[part]);
     }
