@@ -12,14 +12,15 @@ static const double MARGIN = 1.1, WORTH_IT = 1.01;
 /* The keys that change how a kernel computes and not what, and the values that are tried. */
 typedef struct tuned_key {
     const char *name;
-    int64_t values[12]; /* ascending; ends with 0 */
-    bool shares_x; /* rows share what they read of x: with fewer than the table's kernels have, and
-                 several vectors, that is more than the table knows */
+    int64_t values[12]; /* of equally fast ones the first; ends with 0 */
+    /* Rows share what they read of x: with fewer than the table's kernels have, and several
+     * vectors, that is more than the table knows. */
+    bool shares_x;
 } tuned_key;
 
 static const tuned_key tuned_keys[] = {
     { "num_warps", { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 }, false },
-    { "rows_per_warp", { 1, 2 }, true },
+    { "rows_per_warp", { 2, 1 }, true },
     { "outputs_per_block", { 1, 2, 4, 8 }, false },
 };
 enum { TUNED_KEYS = sizeof tuned_keys / sizeof *tuned_keys };

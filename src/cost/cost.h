@@ -12,8 +12,8 @@
  *   issue    the instructions of the busiest SM, by its schedulers;
  *   latency  of the busiest place for a block: each lane asks for some bytes and waits for them:
  *            bytes in flight a round trip, behind the first one; and what one SM takes from the L2;
- *   balance  memory, until the SMs that have the least are done, and then what is left to the
- *            busiest ones, which alone don't keep memory busy.
+ *   balance  where the busiest SMs alone don't keep memory busy: memory, until the others are done,
+ *            and then what is left to them.
  *
  * The end, where a last block merges what the others have stored: round trips again.
  *

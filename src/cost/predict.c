@@ -179,6 +179,7 @@ static double block_bandwidth(const cost_figures *f, const cost_work *work, cons
     return d->threads * f->in_flight * loops / ceil(loops) / LATENCY;
 }
 
+/* SMs that have more items than others don't let memory idle where they are enough for it. */
 static void set_waiting_times(const cost_figures *f, const instance *in, const cost_work *work,
                               const dealing *d, double bandwidth, const cost_gpu *gpu,
                               double times[BOUND_COUNT])
@@ -187,9 +188,10 @@ static void set_waiting_times(const cost_figures *f, const instance *in, const c
     double of_block = block_bandwidth(f, work, d);
     double rounds = d->turns * item / of_block - first_waits(in, d) * LATENCY;
     times[BOUND_LATENCY] = fmax(rounds, d->most * item / port);
-    if (d->most > d->fewest)
-        times[BOUND_BALANCE] = d->fewest * d->sms * work->bytes / d->items / bandwidth + LATENCY +
-                               (d->most - d->fewest) * item / fmin(d->resident * of_block, port);
+    double more = d->most - d->fewest, alone = fmin(d->resident * of_block, port);
+    if (more > 0 && (ceil(d->items) - d->fewest * d->sms) / more * alone < bandwidth)
+        times[BOUND_BALANCE] =
+            d->fewest * d->sms * work->bytes / d->items / bandwidth + LATENCY + more * item / alone;
 }
 
 /* Near the knee, where one thing begins to hold a kernel and another one still does, both do. */

@@ -195,13 +195,16 @@ TEST(memory_waits_for_the_busiest_sms)
 {
     instance even = gemv_of(4096, 1600), uneven = gemv_of(4096, 1200);
     even.family = uneven.family = &staying_gemv;
-    cost_gpu gpu = gpu_of(100, 1e9, 1e12);
+    cost_gpu gpu = gpu_of(100, 1e9, 2e12);
     double turn = 8.0 * 4096 / 32 * 34, bytes = 1200.0 * 4096 / 32 * 34 + 4096 * 4 + 1200 * 4;
+    double of_sm = 2 * 256 * 32 / 780e-9;
     assert_true(predict(&counted, &even, &gpu).times[BOUND_BALANCE] <= 0);
     /* Memory for 100 of the turns; a round trip; the others by 2 blocks an SM, 256 lanes of each
      * with 32 bytes in flight. */
     close_to(predict(&counted, &uneven, &gpu).times[BOUND_BALANCE],
-             100 * bytes / 150 / 1e12 + 780e-9 + turn / (2 * 256 * 32 / 780e-9));
+             100 * bytes / 150 / 2e12 + 780e-9 + turn / of_sm);
+    gpu.bandwidth = 50 * of_sm; /* which the others need no more for */
+    assert_true(predict(&counted, &uneven, &gpu).times[BOUND_BALANCE] <= 0);
 }
 
 /* Of two equal times by a fifth, where one is twice the other by a 64th. */
