@@ -499,6 +499,32 @@ static double predicted_seconds(arena *a, const instance *in, const target *t)
     return cost_predict(&figures, in, &work, &gpu).total;
 }
 
+/* Of several families that the model has finish within a tenth of each other. */
+ARENA_TEST(a_preferred_family_is_taken_where_no_other_is_far_ahead)
+{
+    const target *t = target_find("sm_89");
+    instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096 n=4096" });
+    instance chosen = cost_choose(&asked, t, NULL), faster = asked;
+    faster.family = family_find(families, "inline_q8_dp4a_q4k_gemv");
+    faster.variant = VARIANT_PLAIN;
+    faster.shape.m = faster.num_warps = 1;
+    assert_string_equal(chosen.family->name, "stream_gemv");
+    assert_true(predicted_seconds(a, &faster, t) < predicted_seconds(a, &chosen, t));
+}
+
+/* There memory is slower where each warp reads rows of its own, as streaming kernels do. */
+ARENA_TEST(on_sm_75_the_warps_of_a_block_share_rows)
+{
+    static const int64_t rows[] = { 1024, 4096, 14336, 128256 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096" });
+        asked.shape.n = rows[i];
+        instance chosen = cost_choose(&asked, target_find("sm_75"), NULL);
+        assert_string_not_equal(chosen.family->name, "stream_gemv");
+        assert_true(chosen.num_warps > 1);
+    }
+}
+
 static instance streaming(arena *a, const char *values)
 {
     instance in = asked_by(a, &(question){ "stream_gemv", values });
