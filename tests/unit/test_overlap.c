@@ -163,7 +163,7 @@ ARENA_TEST(steps_of_kernels_that_overlap_are_right)
             if (set.kernels[i].overlaps)
                 newest[count++] = set.kernels[i];
         step_result r =
-            verify_step(a, set.plan, set.targets, set.target_count, newest, count, 1, 1);
+            verify_step(a, set.plan, set.targets, set.target_count, newest, count, 1, 100, 1);
         if (!r.right)
             fail_msg("%s\n%s", decoders[n], r.message);
     }

@@ -171,13 +171,14 @@ static bool bench_step(const bench *b, device_model *m, const plan_step *s)
     launch_cost *costs = arena_alloc(m->arena, p->kernel_count * sizeof *costs);
     for (size_t i = 0; i < p->kernel_count; i++)
         costs[i] = cost_of_launch(m->arena, &p->kernels[i], b->positions + s->m, &b->model);
-    for (size_t i = 0; i < s->launch_count; i++) {
-        t.bytes += costs[s->launches[i].kernel].bytes;
-        t.predicted += costs[s->launches[i].kernel].seconds;
-    }
+    bool overlapped = overlaps(b, m);
+    step_cost predicted = cost_of_step(s, costs, overlapped);
+    t.bytes = predicted.bytes;
+    t.predicted = predicted.seconds;
     times late = t;
+    late.predicted = cost_of_step(s, costs, false).seconds;
     return bench_whole(b, m, s, &t, b->no_overlap) &&
-           (!overlaps(b, m) || bench_whole(b, m, s, &late, true)) &&
+           (!overlapped || bench_whole(b, m, s, &late, true)) &&
            bench_kernels(b, m, s, costs, t.seconds);
 }
 
