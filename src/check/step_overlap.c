@@ -54,7 +54,8 @@ bool step_is_to_overlap(step_trial *t, const plan_step *step)
     bool any = false;
     for (size_t i = 0; i < t->v->plan->kernel_count; i++)
         any |= t->v->kernels[i].overlaps;
-    if (!any || t->overlapped & bit)
+    bool in_turn = t->kind == FROM_THE_START || (t->kind == AT_AN_EDGE && t->in_part);
+    if (!any || !in_turn || t->overlapped & bit)
         return false;
     t->overlapped |= bit;
     return true;
@@ -175,17 +176,18 @@ static const char *place_of(const step_trial *t, const range_list *ranges, uint6
     return "a byte without a name";
 }
 
-/* The step and, where that has all launches and another token has room, one of the token that it
- * chooses: what a launch does ahead of its wait may also race with the step ahead. */
+/* The step and, where that is of one token, has all launches, and another token has room, one of
+ * the token that it chooses: what a launch does ahead of its wait may also race with the step
+ * ahead. */
 static step_stream make_stream(const step_trial *t, const plan_step *step, const step_rows *r,
                                const step_rows *next)
 {
     const plan *p = t->v->plan;
-    bool more = !t->in_part && p->steps[0].m == 1 &&
+    bool more = !t->in_part && step->m == 1 &&
                 (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
-    step_stream s = { .steps = { step, more ? &p->steps[0] : NULL },
+    step_stream s = { .steps = { step, more ? step : NULL },
                       .rows = { r, next },
-                      .launch_count = step->launch_count + (more ? p->steps[0].launch_count : 0),
+                      .launch_count = (more ? 2 : 1) * step->launch_count,
                       .ranges = name_ranges(t, step) };
     s.stream = emu_stream_new(
         t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });

@@ -13,7 +13,8 @@
 /* Loads the kernels of such a target, where there is one. */
 void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size_t count);
 
-/* Whether a step of a trial is to be run so: each of the plan's once. Notes that it is. */
+/* Whether a step of a trial is to be run so: each of the plan's once, from the first position on
+ * or, where that is not run, in part behind earlier positions. Notes that it is. */
 bool step_is_to_overlap(step_trial *t, const plan_step *step);
 
 /* Runs a step again that has just run. before: the memory ahead of it; the memory becomes what it

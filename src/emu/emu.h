@@ -289,8 +289,9 @@ emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config);
 /* For the launches that are added from now on; none may be there that has not run. */
 void emu_stream_set_order(emu_stream *s, uint64_t order);
 
-/* Adds a launch, which runs when the stream is finished: until then its module and stats, which may
- * be NULL, must not go. False and a report where the launch is wrong. */
+/* Adds a launch, which runs when the stream is finished: until then stats, which may be NULL, must
+ * not go, and the module not before the stream does. False and a report where the launch is wrong.
+ */
 bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool programmatic,
                        emu_stats *stats, emu_report *report);
 
