@@ -201,7 +201,7 @@ void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, un
                          place addresses[STREAM_ROWS])
 {
     addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
-    for (unsigned r = 1; r < rows; r++)
+    for (unsigned r = 1; r < rows && r < STREAM_ROWS; r++)
         addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
                              : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
 }

@@ -152,6 +152,7 @@ ARENA_TEST(a_block_fetches_rows_of_the_matrix_that_it_begins_with)
 
 ARENA_TEST(steps_of_kernels_that_overlap_are_right)
 {
+    enum { ORDERS = 9 }; /* three of each kind */
     for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
         spec s;
         kernel_set set;
@@ -163,7 +164,7 @@ ARENA_TEST(steps_of_kernels_that_overlap_are_right)
             if (set.kernels[i].overlaps)
                 newest[count++] = set.kernels[i];
         step_result r =
-            verify_step(a, set.plan, set.targets, set.target_count, newest, count, 1, 100, 1);
+            verify_step(a, set.plan, set.targets, set.target_count, newest, count, 1, ORDERS, 1);
         if (!r.right)
             fail_msg("%s\n%s", decoders[n], r.message);
     }
