@@ -378,13 +378,15 @@ static void lengths_changed(trial *t)
 
 static void set_seq_len(trial *t, int64_t seq_len)
 {
+    int64_t most = t->setup.shape.max_seq_len, valid = seq_len < most ? seq_len : most;
+    const int64_t lengths[] = { seq_len, seq_len < most ? 0 : valid - valid / 8,
+                                valid - valid / 2, valid - valid / 4 };
     t->setup.shape.seq_len = seq_len;
     t->problem.shape.seq_len = seq_len;
     for (size_t i = 0; i < t->sequence_count; i++) {
-        int64_t valid = seq_len < t->setup.shape.max_seq_len ? seq_len : t->setup.shape.max_seq_len;
-        int64_t lengths[] = { seq_len, 0, valid - valid / 2, valid - valid / 4 };
         int64_t ahead = (int64_t)(t->sequence_count - 1 - i);
-        t->seq_lens[i] = (uint32_t)lengths[i % (sizeof lengths / sizeof *lengths)];
+        t->seq_lens[i] =
+            (uint32_t)(seq_len > most ? seq_len : lengths[i % (sizeof lengths / sizeof *lengths)]);
         if (t->setup.one_cache)
             t->seq_lens[i] = (uint32_t)(seq_len > ahead ? seq_len - ahead : 0);
     }

@@ -26,6 +26,7 @@ enum {
     SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
     ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
     FEW_POSITIONS = 4,       /* with fewer a state has inputs that are not there */
+    MOST_LENGTHS = 13,       /* of a sequence, that are tried one behind the other */
     LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
     TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
     ROUTES = 4,              /* ordinary inputs of a router */
@@ -486,16 +487,39 @@ static bool updates(const instance *in)
     return false;
 }
 
+/* Of caches longer than they are, then shorter and shorter ones. Kernels that merge chunks by turns
+ * of several get other rests of them, and one chunk alone. 0 ends the list. */
+static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MOST_LENGTHS])
+{
+    const int64_t few = updates(in) ? FEW_POSITIONS : 1, size = in->shape.chunk_size;
+    const int64_t shorter[] = { size || in->chunks ? longest * 2 / 3 : 0,
+                                size || in->chunks ? longest * 2 / 5 : 0,
+                                size - size / 3,
+                                SOME_SEQ_LEN,
+                                ODD_SEQ_LEN,
+                                few,
+                                few - few / 4,
+                                few - few / 2,
+                                1 };
+    size_t count = 0;
+    lengths[count++] = longest + 1;
+    lengths[count++] = UINT32_MAX;
+    lengths[count++] = longest;
+    while (lengths[count - 1]) {
+        int64_t next = 0;
+        for (size_t i = 0; i < sizeof shorter / sizeof *shorter; i++)
+            if (shorter[i] < lengths[count - 1] && shorter[i] > next)
+                next = shorter[i];
+        lengths[count++] = next;
+    }
+    return count;
+}
+
 static bool run_lengths(verifier *v, trial *t, device_params *d)
 {
-    int64_t longest = t->setup.shape.max_seq_len;
-    const int64_t few = updates(v->kernel->instance) ? FEW_POSITIONS : 1;
-    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest,       SOME_SEQ_LEN,
-                                ODD_SEQ_LEN, few,        few - few / 4, few - few / 2,
-                                1,           0 };
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        if (i > 2 && (lengths[i] >= longest || lengths[i] == lengths[i - 1]))
-            continue;
+    int64_t longest = t->setup.shape.max_seq_len, lengths[MOST_LENGTHS];
+    size_t count = lengths_of(v->kernel->instance, longest, lengths);
+    for (size_t i = 0; i < count; i++) {
         trial_shorten(t, lengths[i]);
         spoil_next_positions(d, t, v->scratch);
         if (!run(v, t, d, lengths[i] > longest ? LAST_BLOCK : SAMPLED_BLOCKS))
@@ -597,7 +621,8 @@ static bool writes_one_cache(const instance *in, const problem_shape *s)
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and
  * again where the rows may share a cache; then with zeros, tiny and huge
  * ones, which divide by zero, lose bits or
- * overflow where a kernel does not take care; of these, a grid that is large runs one block. */
+ * overflow where a kernel does not take care; of these, a grid that is large runs one block. What
+ * is rounded to f16 by a common power of two has outliers as well. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
@@ -623,7 +648,8 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
         setup.seed = seed_of(v, setup.kind);
         right = run_setup(v, &setup, run_first);
     }
-    return right;
+    setup.kind = FILL_OUTLIERS;
+    return right && (!v->kernel->instance->options.halves || run_setup(v, &setup, run_alone));
 }
 
 /* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
@@ -641,6 +667,19 @@ static int64_t looping_sm_count(const instance *in, const problem_shape *s)
     return sm_count > 1 ? sm_count : 1;
 }
 
+/* Where a smaller GPU has fewer blocks for a sequence's chunks, so that they take several. */
+static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
+{
+    const char *blocks = v->kernel->instance->family->launch.grid[2];
+    trial_setup setup = { .shape = *shape, .sm_count = 1, .seed = v->seed };
+    run_values one_sm = { .m = shape->m, .sm_count = 1 }, usual = { .m = shape->m,
+                                                                   .sm_count = USUAL_SM_COUNT };
+    setup.shape.seq_len = shape->max_seq_len;
+    return formula_value(blocks, v->kernel->instance, &one_sm) ==
+               formula_value(blocks, v->kernel->instance, &usual) ||
+           run_setup(v, &setup, run_alone);
+}
+
 static bool run_shape(verifier *v, const problem_shape *shape)
 {
     int64_t looping = looping_sm_count(v->kernel->instance, shape);
@@ -648,7 +687,7 @@ static bool run_shape(verifier *v, const problem_shape *shape)
     int64_t usual = long_loops ? looping : USUAL_SM_COUNT;
     return run_sizes(v, shape, usual) &&
            (!looping || looping == usual || run_sizes(v, shape, looping)) &&
-           run_spoiled(v, shape, usual);
+           run_fewer_blocks(v, shape) && run_spoiled(v, shape, usual);
 }
 
 /* With rows = run_time numbers of rows around that of a group: all that is asked of a kernel with
