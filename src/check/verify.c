@@ -26,7 +26,8 @@ enum {
     SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
     ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
     FEW_POSITIONS = 4,       /* with fewer a state has inputs that are not there */
-    MOST_LENGTHS = 13,       /* of a sequence, that are tried one behind the other */
+    MOST_LENGTHS = 16,       /* of a sequence, that are tried one behind the other, */
+    MOST_BEYOND = 3,         /* and so that some rows of it are beyond its cache */
     LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
     TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
     ROUTES = 4,              /* ordinary inputs of a router */
@@ -487,8 +488,19 @@ static bool updates(const instance *in)
     return false;
 }
 
-/* Of caches longer than they are, then shorter and shorter ones. Kernels that merge chunks by turns
- * of several get other rests of them, and one chunk alone. 0 ends the list. */
+/* Whether the rows of a shape may be positions of one sequence, which the kernel writes to its
+ * cache: no more than a ring has rows. */
+static bool writes_one_cache(const instance *in, const problem_shape *s)
+{
+    for (const param *p = in->family->params; p->name; p++)
+        if (p->kind == PARAM_OUT && (p->cache || p->updated))
+            return !in->options.ring || s->m <= in->options.ring;
+    return false;
+}
+
+/* Of caches longer than they are, also so that the rows of one sequence have the last position among
+ * them, then shorter and shorter ones. Kernels that merge chunks by turns of several get other rests
+ * of them, and one chunk alone. 0 ends the list. */
 static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MOST_LENGTHS])
 {
     const int64_t few = updates(in) ? FEW_POSITIONS : 1, size = in->shape.chunk_size;
@@ -502,6 +514,9 @@ static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MO
                                 few - few / 2,
                                 1 };
     size_t count = 0;
+    for (int64_t beyond = writes_one_cache(in, &in->shape) ? in->shape.m - 1 : 1;
+         beyond > 1 && count < MOST_BEYOND; beyond--)
+        lengths[count++] = longest + beyond;
     lengths[count++] = longest + 1;
     lengths[count++] = UINT32_MAX;
     lengths[count++] = longest;
@@ -536,6 +551,20 @@ static bool run_neighbours(verifier *v, trial *t, device_params *d)
         lengths[i] = (uint32_t)(1 + i);
     trial_shorten_each(t, lengths);
     return run(v, t, d, SAMPLED_BLOCKS);
+}
+
+/* The first rows unused, more and more of them, the others of the same sequence all the same. */
+static bool run_unused(verifier *v, trial *t, device_params *d)
+{
+    uint32_t *lengths = arena_alloc(v->scratch, t->sequence_count * sizeof *lengths);
+    bool right = true;
+    for (size_t unused = 1; right && unused < t->sequence_count; unused++) {
+        for (size_t i = 0; i < t->sequence_count; i++)
+            lengths[i] = i < unused ? 0 : (uint32_t)(FEW_POSITIONS + i - unused);
+        trial_shorten_each(t, lengths);
+        right = run(v, t, d, SAMPLED_BLOCKS);
+    }
+    return right;
 }
 
 static bool run_alone(verifier *v, trial *t, device_params *d)
@@ -584,11 +613,10 @@ static bool run_first(verifier *v, trial *t, device_params *d)
     return run(v, t, d, FIRST_BLOCK);
 }
 
-/* Lists of experts, of which each seed makes another one, differ from trial to trial. */
+/* What a family's fit makes, as a list of experts, differs from trial to trial. */
 static uint64_t seed_of(const verifier *v, uint64_t number)
 {
-    operation op = v->kernel->instance->family->op;
-    return op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN ? v->seed + number : v->seed;
+    return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
 /* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
@@ -608,21 +636,11 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* Whether the rows of a shape may be positions of one sequence, which the kernel writes to its
- * cache: no more than a ring has rows. */
-static bool writes_one_cache(const instance *in, const problem_shape *s)
-{
-    for (const param *p = in->family->params; p->name; p++)
-        if (p->kind == PARAM_OUT && (p->cache || p->updated))
-            return !in->options.ring || s->m <= in->options.ring;
-    return false;
-}
-
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and
  * again where the rows may share a cache; then with zeros, tiny and huge
  * ones, which divide by zero, lose bits or
  * overflow where a kernel does not take care; of these, a grid that is large runs one block. What
- * is rounded to f16 by a common power of two has outliers as well. */
+ * has a power of two for a row, or a norm, has outliers as well: one value in that decides. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
@@ -640,6 +658,9 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     setup.one_cache = writes_one_cache(v->kernel->instance, shape);
     if (right && setup.one_cache)
         right = run_setup(v, &setup, run_lengths);
+    if (right && setup.one_cache && updates(v->kernel->instance) &&
+        shape->max_seq_len >= FEW_POSITIONS + shape->m)
+        right = run_setup(v, &setup, run_unused);
     setup.one_cache = false;
     if (setup.shape.seq_len > LONG_SEQ_LEN)
         setup.shape.seq_len = LONG_SEQ_LEN;
@@ -648,8 +669,9 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
         setup.seed = seed_of(v, setup.kind);
         right = run_setup(v, &setup, run_first);
     }
+    const problem_options *o = &v->kernel->instance->options;
     setup.kind = FILL_OUTLIERS;
-    return right && (!v->kernel->instance->options.halves || run_setup(v, &setup, run_alone));
+    return right && ((!o->halves && !o->norm) || run_setup(v, &setup, run_alone));
 }
 
 /* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
