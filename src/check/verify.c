@@ -639,8 +639,8 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and
  * again where the rows may share a cache; then with zeros, tiny and huge
  * ones, which divide by zero, lose bits or
- * overflow where a kernel does not take care; of these, a grid that is large runs one block. What
- * has a power of two for a row, or a norm, has outliers as well: one value in that decides. */
+ * overflow where a kernel does not take care; of these, a grid that is large runs one block. Of
+ * what has a power of two for a row, a norm or a limit a few values decide: there are outliers. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
@@ -671,7 +671,8 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     }
     const problem_options *o = &v->kernel->instance->options;
     setup.kind = FILL_OUTLIERS;
-    return right && ((!o->halves && !o->norm) || run_setup(v, &setup, run_alone));
+    bool few_decide = o->halves || o->norm || o->activation == ACTIVATION_SWIGLU_OAI;
+    return right && (!few_decide || run_setup(v, &setup, run_alone));
 }
 
 /* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
