@@ -30,7 +30,7 @@ enum {
     MOST_BEYOND = 3,         /* and so that some rows of it are beyond its cache */
     LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
     TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
-    ROUTES = 4,              /* ordinary inputs of a router */
+    ROUTES = 4,              /* ordinary inputs of a router, and lists of experts */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
 #define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
@@ -636,6 +636,14 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
+/* Whether the inputs make few of many possible choices: a router's, and which experts rows use. */
+static bool makes_choices(const instance *in)
+{
+    operation op = in->family->op;
+    return op == OP_MOE_ROUTE ||
+           (in->shape.m > 1 && (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN));
+}
+
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and
  * again where the rows may share a cache; then with zeros, tiny and huge
  * ones, which divide by zero, lose bits or
@@ -646,7 +654,7 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
-    bool choices = v->kernel->instance->family->op == OP_MOE_ROUTE;
+    bool choices = makes_choices(v->kernel->instance);
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
     while (right && choices && setup.seed < v->seed + ROUTES - 1) {
         setup.seed++;

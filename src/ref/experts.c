@@ -64,10 +64,11 @@ static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
 }
 
 /* Kernels have code for experts of all rows, of some and of one: numbers of rows take turns, from
- * one on that the seed says. Callers must not, but may, name an expert that there is not. */
+ * one on that the seed says; of some lists each expert has one alone, so that these are many. Callers
+ * must not, but may, name an expert that there is not. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
-    enum { FEW = 3, SIZES = 5 };
+    enum { FEW = 3, SIZES = 5, LONG_LISTS = 3 };
     (void)input;
     uint64_t rows = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
     uint64_t experts = (uint64_t)p->shape.experts, entry_words = EXPERT_FIRST_ROW + rows;
@@ -76,13 +77,14 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
     bool takes[MOST_ROWS];
     random_source r = { (uint64_t)list[0] << 32 | list[values - 1] };
     uint64_t turn = random_below(&r, SIZES);
+    bool alone = random_below(&r, LONG_LISTS) == 0;
     memset(list, 0, EXPERT_LIST_HEAD * sizeof *list);
     memset(list + EXPERT_LIST_HEAD, 0xff, (values - EXPERT_LIST_HEAD) * sizeof *list);
     for (uint64_t row = 0; row < rows; row++)
         free[row] = used;
     for (;; count++) {
         const uint64_t sizes[SIZES] = { rows, 1, (rows + 1) / 2, 2, 1 + random_below(&r, rows) };
-        uint64_t wanted = sizes[(turn + count) % SIZES];
+        uint64_t wanted = alone ? 1 : sizes[(turn + count) % SIZES];
         if (!take_rows(p, free, experts - count, wanted, random_below(&r, rows), takes))
             break;
         chosen[count] = another(chosen, count, experts, &r);
