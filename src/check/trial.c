@@ -384,8 +384,8 @@ static void lengths_changed(trial *t)
 static void set_seq_len(trial *t, int64_t seq_len)
 {
     int64_t most = t->setup.shape.max_seq_len, valid = seq_len < most ? seq_len : most;
-    const int64_t lengths[] = { seq_len, seq_len < most ? 0 : valid - valid / 8,
-                                valid - valid / 2, valid - valid / 4 };
+    const int64_t lengths[] = { seq_len, seq_len < most ? 0 : valid - valid / 8, valid - valid / 2,
+                                valid - valid / 4 };
     t->setup.shape.seq_len = seq_len;
     t->problem.shape.seq_len = seq_len;
     for (size_t i = 0; i < t->sequence_count; i++) {

@@ -498,9 +498,9 @@ static bool writes_one_cache(const instance *in, const problem_shape *s)
     return false;
 }
 
-/* Of caches longer than they are, also so that the rows of one sequence have the last position among
- * them, then shorter and shorter ones. Kernels that merge chunks by turns of several get other rests
- * of them, and one chunk alone. 0 ends the list. */
+/* Of caches longer than they are, also so that the rows of one sequence have the last position
+ * among them, then shorter and shorter ones. Kernels that merge chunks by turns of several get
+ * other rests of them, and one chunk alone. 0 ends the list. */
 static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MOST_LENGTHS])
 {
     const int64_t few = updates(in) ? FEW_POSITIONS : 1, size = in->shape.chunk_size;
@@ -703,8 +703,8 @@ static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
 {
     const char *blocks = v->kernel->instance->family->launch.grid[2];
     trial_setup setup = { .shape = *shape, .sm_count = 1, .seed = v->seed };
-    run_values one_sm = { .m = shape->m, .sm_count = 1 }, usual = { .m = shape->m,
-                                                                   .sm_count = USUAL_SM_COUNT };
+    run_values one_sm = { .m = shape->m, .sm_count = 1 },
+               usual = { .m = shape->m, .sm_count = USUAL_SM_COUNT };
     setup.shape.seq_len = shape->max_seq_len;
     return formula_value(blocks, v->kernel->instance, &one_sm) ==
                formula_value(blocks, v->kernel->instance, &usual) ||

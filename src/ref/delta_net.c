@@ -26,8 +26,8 @@ static const double STEEPEST_SILU = 1.0999;
  * that leaves room for this at a tolerance of 2e-7. */
 static const double LOST_SIGMOID = 1.7e-38 / 2e-7;
 
-/* Of huge inputs those that only a sigmoid or an exponential sees become the largest that one has to
- * know. */
+/* Of huge inputs those that only a sigmoid or an exponential sees become the largest that one has
+ * to know. */
 static const float HUGE_GATE = 100, LARGEST_GATE = 3e38f;
 
 typedef ref_value vector[MOST_DIM];
@@ -389,8 +389,8 @@ void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t v
         if (input == POSITIONS)
             positions[i] = p->seq_lens[i] - 1;
         else if (input == DT)
-            numbers[i] = fabsf(numbers[i]) > HUGE_GATE ? copysignf(LARGEST_GATE, numbers[i])
-                                                       : numbers[i];
+            numbers[i] =
+                fabsf(numbers[i]) > HUGE_GATE ? copysignf(LARGEST_GATE, numbers[i]) : numbers[i];
         else
             numbers[i] = i % FORGETFUL == FORGETFUL - 1 ? -FLT_MAX : -fabsf(numbers[i]);
     if (p->strange && (input == DT || input == A))

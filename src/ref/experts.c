@@ -59,13 +59,14 @@ static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
         if (entry[EXPERT_ROWS] > most[EXPERT_ROWS])
             most = entry;
     memcpy(moved, most, entry_words * sizeof *moved);
-    memmove(most, most + entry_words, (size_t)(end - most) * sizeof *most - entry_words * sizeof *most);
+    memmove(most, most + entry_words,
+            (size_t)(end - most) * sizeof *most - entry_words * sizeof *most);
     memcpy(end - entry_words, moved, entry_words * sizeof *moved);
 }
 
 /* Kernels have code for experts of all rows, of some and of one: numbers of rows take turns, from
- * one on that the seed says; of some lists each expert has one alone, so that these are many. Callers
- * must not, but may, name an expert that there is not. */
+ * one on that the seed says; of some lists each expert has one alone, so that these are many.
+ * Callers must not, but may, name an expert that there is not. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
     enum { FEW = 3, SIZES = 5, LONG_LISTS = 3 };

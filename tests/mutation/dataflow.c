@@ -142,8 +142,8 @@ bool result_is_unused(arena *a, const char *text, unsigned number)
 /* What computes its result from registers alone, besides what has_effect names. */
 static bool is_pure(const char *code)
 {
-    static const char *const others[] = { "min.", "max.", "div.", "rem.", "setp.",
-                                          "bfe.", "not.", "ld.param.u64" };
+    static const char *const others[] = { "min.",  "max.", "div.", "rem.",
+                                          "setp.", "bfe.", "not.", "ld.param.u64" };
     bool pure = !has_effect(code);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         pure |= starts(code, others[i]);
@@ -157,8 +157,8 @@ static unsigned count_definitions(const char *text, const char *name, size_t len
     for (const char *line = text; *line; line += *line == '\n') {
         const char *code = line + strspn(line, " "), *end = code + strcspn(code, ";\n");
         const char *guarded = skip_guard(code), *result = result_end(guarded, end);
-        bool writes = *code != '.' && *code != '/' && !starts(guarded, "st.") &&
-                      !starts(guarded, "bra");
+        bool writes =
+            *code != '.' && *code != '/' && !starts(guarded, "st.") && !starts(guarded, "bra");
         for (const char *at = guarded; writes && at < result; at++)
             if (register_length(at) == length && strncmp(at, name, length) == 0) {
                 count++;

@@ -22,7 +22,8 @@ const char *operand_slice(arena *a, const char *text, const char *one, const cha
 /* The number of the line with the first instruction, from 1. */
 unsigned first_instruction(const char *text);
 
-/* What the kernel says that it does at a line: the last comment on a line of its own ahead of it, or
+/* What the kernel says that it does at a line: the last comment on a line of its own ahead of it,
+ * or
  * "". */
 const char *line_phase(arena *a, const char *text, unsigned line);
 

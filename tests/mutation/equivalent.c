@@ -68,11 +68,13 @@ static bool fits(const char *pattern, const char *text)
 int find_equivalence(arena *a, const equivalence_list *list, const kernel *k, const mutant *m)
 {
     const instance *in = k->instance;
-    const char *phase = line_phase(a, k->ptx, m->line), *before = without_numbers(a, m->before), *after = without_numbers(a, m->after);
+    const char *phase = line_phase(a, k->ptx, m->line), *before = without_numbers(a, m->before),
+               *after = without_numbers(a, m->after);
     for (size_t i = 0; i < list->count; i++) {
         const equivalence *e = &list->items[i];
         if ((fits(e->kernel, in->family->name) || fits(e->kernel, in->name)) &&
-            fits(e->phase, phase) && fits(e->kind, m->kind) && fits(e->before, before) && fits(e->after, after))
+            fits(e->phase, phase) && fits(e->kind, m->kind) && fits(e->before, before) &&
+            fits(e->after, after))
             return (int)i;
     }
     return -1;

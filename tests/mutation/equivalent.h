@@ -12,7 +12,8 @@
  * stands behind such a comment alone. In all but the reason * stands for any text; before and after
  * have registers without their numbers, and after is empty for a line that was dropped. */
 typedef struct equivalence {
-    const char *kernel, *phase, *kind, *before, *after, *reason; /* phase: "*" where none is named */
+    const char *kernel, *phase, *kind, *before, *after,
+        *reason; /* phase: "*" where none is named */
 } equivalence;
 
 typedef VEC(equivalence) equivalence_list;

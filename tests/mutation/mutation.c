@@ -13,8 +13,8 @@
  * computes the same for certain where its line depends on thread and block numbers alone, whose
  * values every trial of a small kernel goes through, and computes in all of them what the original
  * does: a probe in its place traps where not. Where data decide whether a thread comes to the line,
- * the probe stands ahead of all, with the instructions that its operands are made of. One whose line
- * computes what nothing uses is the same as well.
+ * the probe stands ahead of all, with the instructions that its operands are made of. One whose
+ * line computes what nothing uses is the same as well.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,9 +80,9 @@ static bool passes_hoisted_probe(arena *a, const kernel *k, const mutant *m)
 {
     unsigned line = first_instruction(k->ptx);
     const char *slice = *m->before == '@' ? NULL : operand_slice(a, k->ptx, m->before, m->after);
-    return slice && passes_probe(a, k, line,
-                                 arena_format(a, "%s%s\n%s", slice, m->probe,
-                                              text_line(a, k->ptx, line)));
+    return slice &&
+           passes_probe(a, k, line,
+                        arena_format(a, "%s%s\n%s", slice, m->probe, text_line(a, k->ptx, line)));
 }
 
 static bool computes_the_same(arena *a, const kernel *k, const mutant *m)

@@ -96,8 +96,8 @@ static bool make_subject(arena *a, arena *scratch, const instance *in, subject_l
     *kept = *in;
     kept->name = instance_make_name(a, kept);
     *error = in->family->check ? in->family->check(kept, a, &blamed) : NULL;
-    return !*error && generate_ptx(a, scratch, kept, instance_oldest_target(kept), VEC_PUSH(a, out),
-                                   error);
+    return !*error &&
+           generate_ptx(a, scratch, kept, instance_oldest_target(kept), VEC_PUSH(a, out), error);
 }
 
 static int64_t word_count(const key *k)
