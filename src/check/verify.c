@@ -30,7 +30,8 @@ enum {
     MOST_BEYOND = 3,         /* and so that some rows of it are beyond its cache */
     LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
     TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
-    ROUTES = 4,              /* ordinary inputs of a router, and lists of experts */
+    ROUTES = 8,              /* ordinary inputs of a router, */
+    LISTS = 4,               /* and lists of experts */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
 #define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
@@ -636,12 +637,13 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* Whether the inputs make few of many possible choices: a router's, and which experts rows use. */
-static bool makes_choices(const instance *in)
+/* Ordinary inputs that are tried: several where each makes few of many possible choices, a router's
+ * or which experts rows use. */
+static unsigned ordinary_inputs(const instance *in)
 {
     operation op = in->family->op;
-    return op == OP_MOE_ROUTE ||
-           (in->shape.m > 1 && (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN));
+    bool lists = in->shape.m > 1 && (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN);
+    return op == OP_MOE_ROUTE ? ROUTES : lists ? LISTS : 1;
 }
 
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and
@@ -654,12 +656,10 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
-    bool choices = makes_choices(v->kernel->instance);
+    const uint64_t end = v->seed + ordinary_inputs(v->kernel->instance);
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
-    while (right && choices && setup.seed < v->seed + ROUTES - 1) {
-        setup.seed++;
+    while (right && ++setup.seed < end)
         right = run_setup(v, &setup, run_alone);
-    }
     setup.seed = v->seed;
     if (right && updates(v->kernel->instance) && shape->m > 1)
         right = run_setup(v, &setup, run_neighbours);
