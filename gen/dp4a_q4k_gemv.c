@@ -171,7 +171,7 @@ const family inline_q8_dp4a_q4k_gemv = {
                 .rows = "2",
                 .registers = 128 },
     .build = build_batched,
-    .reference = ref_gemv_quantizing,
+    .reference = ref_gemv,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
@@ -188,6 +188,6 @@ const family dp4a_q4k_gemv = {
     .params = dp4a_params,
     .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
     .build = build_row_a_block,
-    .reference = ref_gemv_quantizing,
+    .reference = ref_gemv,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };

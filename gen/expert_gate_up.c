@@ -400,6 +400,6 @@ const family stream_expert_gate_up = {
     .check = check_experts,
     .build = build_stream,
     .fit = ref_fit_experts,
-    .reference = ref_expert_gate_up_quantizing,
+    .reference = ref_expert_gate_up,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };

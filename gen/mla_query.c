@@ -320,11 +320,7 @@ const family mla_query = {
     .activations = FORMAT_F32,
     .keys =
         (const key[]){
-            { .name = "weights",
-              .summary = "format of W",
-              .field = KEY_FIELD(weights),
-              .required = true,
-              .choices = weights_choices },
+            KEY_WEIGHTS,
             KEY_MLA_HEADS,
             KEY_MLA_LATENT,
             KEY_MLA_ROPE,

@@ -60,11 +60,7 @@ const family mla_values = {
     .activations = FORMAT_F32,
     .keys =
         (const key[]){
-            { .name = "weights",
-              .summary = "format of W",
-              .field = KEY_FIELD(weights),
-              .required = true,
-              .choices = weights_choices },
+            KEY_WEIGHTS,
             KEY_MLA_HEADS,
             { .name = "latent",
               .summary = "columns of W",

@@ -327,6 +327,6 @@ const family stream_expert_down = {
     .check = expert_down_check,
     .build = build,
     .fit = ref_fit_experts,
-    .reference = ref_expert_down_quantizing,
+    .reference = ref_expert_down,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };

@@ -365,15 +365,26 @@ typedef struct proof {
 
 typedef struct proofs {
     uint64_t seed;
+    unsigned jobs;
     proof *list;
+    const kernel_set *with_step; /* NULL: there is none to prove */
+    arena *step_arena;
+    step_result step;
     shown_work work;
 } proofs;
 
+/* The step first: it takes longest. */
 static void prove(void *context, size_t i)
 {
     proofs *all = context;
-    proof *one = &all->list[i];
-    one->result = verify_kernel(one->arena, one->kernel, all->seed);
+    const kernel_set *set = all->with_step;
+    if (set && i == 0) {
+        all->step = verify_step(all->step_arena, set->plan, set->targets, set->target_count,
+                                set->kernels, set->kernel_count, all->seed, all->jobs);
+    } else {
+        proof *one = &all->list[i - (set != NULL)];
+        one->result = verify_kernel(one->arena, one->kernel, all->seed);
+    }
     finished_one(&all->work);
 }
 
@@ -434,34 +445,36 @@ static bool has_step(const kernel_set *set)
     return set->plan != NULL;
 }
 
-static void prove_step(arena *a, const kernel_set *set, uint64_t seed, unsigned jobs,
-                       verification *out, diags *d)
+/* Kernels that are wrong say more than the step that they are part of. */
+static void judge_step(arena *a, const proofs *all, verification *out, diags *d)
 {
-    out->plan = set->plan;
-    out->step = verify_step(a, set->plan, set->targets, set->target_count, set->kernels,
-                            set->kernel_count, seed, jobs);
-    if (!out->step.right)
-        diag_error(d, DIAG_VERIFY_FAILED, set->plan->kernels[0].where, "%s", out->step.message);
+    out->plan = all->with_step->plan;
+    out->step = all->step;
+    if (all->step.right)
+        return;
+    out->step.message = arena_strdup(a, all->step.message);
+    diag_error(d, DIAG_VERIFY_FAILED, out->plan->kernels[0].where, "%s", out->step.message);
 }
 
 bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d)
 {
     size_t count = set->kernel_count + edited->count;
+    bool step = has_step(set);
     proofs all = {
         .seed = seed,
+        .jobs = jobs,
         .list = arena_zalloc(a, count * sizeof *all.list),
-        .work = { .show = show,
-                  .what = "verify",
-                  .total = count + has_step(set),
-                  .busy = ATOMIC_FLAG_INIT },
+        .with_step = step ? set : NULL,
+        .step_arena = arena_new(),
+        .work = { .show = show, .what = "verify", .total = count + step, .busy = ATOMIC_FLAG_INIT },
     };
     for (size_t i = 0; i < count; i++) {
         bool generated = i < set->kernel_count;
         all.list[i].kernel = generated ? &set->kernels[i] : &edited->items[i - set->kernel_count];
         all.list[i].arena = arena_new();
     }
-    os_parallel(jobs, count, prove, &all);
+    os_parallel(jobs, all.work.total, prove, &all);
 
     *out =
         (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
@@ -472,9 +485,8 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
         out->right += out->kernels[i].right;
         arena_free(all.list[i].arena);
     }
-    if (has_step(set) && out->right == count) {
-        prove_step(a, set, seed, jobs, out, d);
-        finished_one(&all.work);
-    }
+    if (step && out->right == count)
+        judge_step(a, &all, out, d);
+    arena_free(all.step_arena);
     return d->errors == 0;
 }

@@ -84,8 +84,9 @@ static void put_step(strbuf *out, const plan *p, const step_result *r)
     strbuf_format(out, "step right: %lld of %lld layers, %zu positions, ", (long long)r->layers,
                   (long long)r->of_layers, r->positions);
     put_rows(out, p->decoder);
-    strbuf_format(out, ", worst logit error %.2g of its bound, weights read %.2f times\n", r->worst,
-                  r->read);
+    strbuf_format(out,
+                  ", worst logit error %.2g of its bound, weights read %.2f times, caches %.2f\n",
+                  r->worst, r->weights_read, step_bytes_times(r->caches));
 }
 
 void summary_verification(strbuf *out, const verification *v, bool all)

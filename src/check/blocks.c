@@ -29,29 +29,48 @@ static int64_t longest_span(const trial *t)
     return window && window < longest ? window : longest;
 }
 
-uint64_t blocks_work(const trial *t)
+/* Of a product a row, of as many rows as there are. */
+static double product_work(double rows, double columns)
+{
+    return 5.0 * fmax(columns, 1) * fmax(rows, 1);
+}
+
+static double cache_work(const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
-    operation op = t->instance->family->op;
-    /* Of an embedding a token's row alone is read. */
-    int64_t rows = op == OP_EMBED_ROWS  ? 1
-                   : op == OP_MOE_ROUTE ? s->experts
-                                        : s->n + s->n_kv + s->n_v;
-    double columns = op == OP_MOE_ROUTE
-                         ? (double)s->k
-                         : (double)(s->k * (int64_t)at_least_one(s->experts_used) + s->n_shared);
-    double work = 5.0 * fmax(columns, 1) * (double)at_least_one(rows);
-    if (op == OP_MLA_QUERY || op == OP_MLA_VALUES)
-        work = 10.0 * (double)s->num_heads *
+    return 12.0 * (double)at_least_one(s->num_heads) *
+           (double)at_least_one(problem_cache_values(s)) * (double)at_least_one(longest_span(t));
+}
+
+/* Of one row of X. */
+static double row_work(const trial *t)
+{
+    const problem_shape *s = &t->setup.shape;
+    double rows = (double)(s->n + s->n_kv + s->n_v), columns = (double)s->k;
+    switch (t->instance->family->op) {
+    case OP_EMBED_ROWS:
+        return product_work(1, columns);
+    case OP_MOE_ROUTE:
+        return product_work((double)s->experts, columns);
+    case OP_MLA_QUERY:
+    case OP_MLA_VALUES:
+        return 10.0 * (double)s->num_heads *
                ((double)s->latent * (double)(s->nope + s->value_dim) +
                 (double)((s->nope + s->n_rope) * s->q_rank));
-    if (op == OP_SAMPLE)
-        work = 1e6 + 400.0 * (double)rows;
-    if (s->max_seq_len && op != OP_MLA_QUERY)
-        work = 12.0 * (double)at_least_one(s->num_heads) *
-               (double)at_least_one(problem_cache_values(s)) *
-               (double)at_least_one(longest_span(t));
-    return (uint64_t)fmin(work * (double)at_least_one(s->m), (double)(UINT64_C(1) << 62));
+    case OP_SAMPLE:
+        return 1e6 + 400.0 * rows;
+    default:
+        if (s->max_seq_len)
+            return cache_work(t);
+        columns = columns * (double)at_least_one(s->experts_used) + (double)s->n_shared;
+        return product_work(rows, columns);
+    }
+}
+
+uint64_t blocks_work(const trial *t)
+{
+    double work = row_work(t) * (double)at_least_one(t->setup.shape.m);
+    return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
 }
 
 uint64_t blocks_of_grid(const trial *t)

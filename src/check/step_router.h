@@ -18,11 +18,10 @@
 void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, ref_weights *weights,
                       random_source *r);
 
-/* The first row of the last call some of whose experts arithmetic or rounding might change, by two
- * references, one of which rounds nothing; rows where all are clear. noise [layers] has the largest
- * differences of scores so far, and gets those up to there: behind a row with other experts all
- * differs. */
-size_t step_first_unclear(const decoder *d, const ref_step *rounded, const ref_step *exact,
-                          size_t rows, double *noise);
+/* Whether neither arithmetic nor rounding might change an expert of the token that was fed last, by
+ * itself, to two references, one of which rounds nothing. noise [layers] has the largest
+ * differences of scores so far, and gets the token's, but not where these are why it is not clear.
+ */
+bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise);
 
 #endif

@@ -551,7 +551,10 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         .instance = in,
         .setup = *setup,
         .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
-        .problem = { .shape = setup->shape, .options = in->options, .one_cache = setup->one_cache }
+        .problem = { .shape = setup->shape,
+                     .options = in->options,
+                     .one_cache = setup->one_cache,
+                     .quantizes = in->family->quantizes },
     };
     t.seq_lens = arena_zalloc(a, t.sequence_count * sizeof *t.seq_lens);
     t.problem.seq_lens = t.seq_lens;

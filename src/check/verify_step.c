@@ -36,25 +36,12 @@ static bool run_launches(step_trial *t, const plan_step *step, const step_rows *
             continue;
         if (!step_judge_layer(t, step, r, e, l->layer))
             return false;
-        step_traffic_add(&traffic, t, step, l->layer);
+        step_traffic_add(&traffic, t, step, r, l->layer);
     }
-    t->result.read = fmax(t->result.read, (double)traffic.read / (double)traffic.needed);
+    t->result.weights_read = fmax(t->result.weights_read, step_bytes_times(traffic.weights));
+    t->result.caches.read += traffic.caches.read;
+    t->result.caches.needed += traffic.caches.needed;
     return step_judge_logits(t, step, r, e) && (t->in_part || step_judge_state(t, step, r));
-}
-
-static step_expected feed_references(step_trial *t, const step_rows *r)
-{
-    const decoder *d = t->v->plan->decoder;
-    ref_step *const both[] = { t->rounded, t->exact };
-    size_t hidden = (size_t)(d->layers + 1) * (size_t)d->hidden;
-    step_expected e;
-    for (int i = 0; i < 2; i++) {
-        e.logits[i] =
-            arena_alloc(t->scratch, r->fed_count * (size_t)d->vocab * sizeof *e.logits[i]);
-        e.hidden[i] = arena_alloc(t->scratch, r->fed_count * hidden * sizeof *e.hidden[i]);
-        ref_step_feed(both[i], r->fed, r->fed_count, e.logits[i], e.hidden[i]);
-    }
-    return e;
 }
 
 static void add_row(step_rows *r, const step_trial *t, int64_t sequence, uint32_t token)
@@ -79,47 +66,70 @@ static uint32_t random_token(step_trial *t)
     return (uint32_t)random_below(&t->random, (uint64_t)t->v->plan->decoder->vocab);
 }
 
-/* Draws other tokens in place of those whose experts rounding might change, and tells whether there
- * are none of these now. Without other tokens the rows are to be as they are. */
-static bool make_clear(step_trial *t, step_rows *r, bool others)
+/* Feeds a row to both references, from hidden on. A token whose experts rounding might change gives
+ * its place to another one, or with no others is taken back. */
+static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hidden[2])
 {
     enum { MOST_DRAWS = 200 };
-    const decoder *d = t->v->plan->decoder;
-    for (int i = 0; i < MOST_DRAWS && d->experts; i++) {
-        ref_step_feed(t->rounded, r->fed, r->fed_count, NULL, NULL);
-        ref_step_feed(t->exact, r->fed, r->fed_count, NULL, NULL);
-        size_t unclear = step_first_unclear(d, t->rounded, t->exact, r->fed_count, t->noise);
+    for (int i = 0; i < MOST_DRAWS; i++) {
+        ref_step_feed(t->rounded, row, 1, NULL, hidden[0]);
+        ref_step_feed(t->exact, row, 1, NULL, hidden[1]);
+        if (step_is_clear(t->v->plan->decoder, t->rounded, t->exact, t->noise))
+            return true;
         ref_step_take_back(t->rounded);
         ref_step_take_back(t->exact);
-        if (unclear == r->fed_count)
-            return true;
         if (!others)
-            return false;
-        r->fed[unclear].token = random_token(t);
+            break;
+        row->token = random_token(t);
     }
-    return !d->experts;
+    return false;
 }
 
-/* The tokens that are fed are those of the rows. */
-static bool draw_clear(step_trial *t, step_rows *r)
+/* What the references give for the rows that are fed: of a mixture of experts for one after the
+ * other. The tokens that are fed become those of the rows. False: they are not clear. */
+static bool feed_references(step_trial *t, step_rows *r, bool others, step_expected *e)
 {
-    bool clear = make_clear(t, r, true);
+    const decoder *d = t->v->plan->decoder;
+    ref_step *const both[] = { t->rounded, t->exact };
+    size_t hidden = (size_t)(d->layers + 1) * (size_t)d->hidden;
+    for (int i = 0; i < 2; i++) {
+        e->logits[i] =
+            arena_alloc(t->scratch, r->fed_count * (size_t)d->vocab * sizeof *e->logits[i]);
+        e->hidden[i] = arena_alloc(t->scratch, r->fed_count * hidden * sizeof *e->hidden[i]);
+        if (!d->experts)
+            ref_step_feed(both[i], r->fed, r->fed_count, NULL, e->hidden[i]);
+    }
+    for (size_t i = 0; d->experts && i < r->fed_count; i++)
+        if (!feed_row(t, &r->fed[i], others,
+                      (double *[]){ e->hidden[0] + i * hidden, e->hidden[1] + i * hidden }))
+            return false;
     for (size_t i = 0, fed = 0; i < r->m; i++)
         if (r->is_row[i])
             r->rows[i] = r->fed[fed++];
-    return clear || step_reject(t, arena_format(t->arena,
-                                                "%s: experts of all tokens that were tried are "
-                                                "too close for a comparison",
-                                                step_name(t, r)));
+    for (int i = 0; i < 2; i++)
+        ref_step_logits(both[i], e->hidden[i], r->fed_count, e->logits[i]);
+    return true;
 }
 
-static bool run_step(step_trial *t, const plan_step *step, const step_rows *r, bool from_the_state)
+static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
+                     const step_expected *e, bool from_the_state)
 {
-    step_expected e = feed_references(t, r);
     t->result.positions += r->fed_count;
     if (!from_the_state)
         step_write_state(t, r);
-    return run_launches(t, step, r, &e);
+    return run_launches(t, step, r, e);
+}
+
+/* A step of tokens any of which others may stand for. */
+static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
+{
+    step_expected e;
+    if (feed_references(t, r, true, &e))
+        return run_step(t, step, r, &e, false);
+    return step_reject(t, arena_format(t->arena,
+                                       "%s: experts of all tokens that were tried are too close "
+                                       "for a comparison",
+                                       step_name(t, r)));
 }
 
 static const plan_step *step_of_one(const plan *p)
@@ -219,7 +229,7 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     for (int64_t i = 0; i < count; i++)
         add_row(&r, t, sequence, random_token(t));
     void *const *saved = save_states(t, sequence);
-    return draw_clear(t, &r) && run_step(t, step, &r, false) &&
+    return run_any(t, step, &r) &&
            (step->m == 1 || !step_of_one(t->v->plan) || run_alone(t, step, &r, saved));
 }
 
@@ -233,11 +243,12 @@ static bool run_chosen(step_trial *t, int64_t sequence)
     if (t->in_part || !step_of_one(p) || !has_room(t, sequence, 1))
         return true;
     add_row(&r, t, sequence, step_read_word(t, p->state.tokens, 0));
-    if (!make_clear(t, &r, false)) {
+    step_expected e;
+    if (!feed_references(t, &r, false, &e)) {
         t->lengths[sequence]--;
         return true;
     }
-    return run_step(t, step_of_one(p), &r, true);
+    return run_step(t, step_of_one(p), &r, &e, true);
 }
 
 static bool has_window(const decoder *d)
@@ -319,7 +330,7 @@ static bool run_several(step_trial *t)
         add_row(&r, t, i, random_token(t));
     arena_reset(t->scratch);
     t->in_part = is_large(p);
-    return draw_clear(t, &r) && run_step(t, step, &r, false);
+    return run_any(t, step, &r);
 }
 
 static void run_trial(void *context, size_t i)
@@ -369,7 +380,9 @@ static void add_result(step_result *all, const step_trial *t, arena *a)
     all->right = all->right && t->right;
     all->positions += t->result.positions;
     all->worst = fmax(all->worst, t->result.worst);
-    all->read = fmax(all->read, t->result.read);
+    all->weights_read = fmax(all->weights_read, t->result.weights_read);
+    all->caches.read += t->result.caches.read;
+    all->caches.needed += t->result.caches.needed;
     all->worst_hidden = fmax(all->worst_hidden, t->result.worst_hidden);
     all->instructions += t->result.instructions;
     if (!t->right && !all->message)

@@ -29,7 +29,7 @@ static int64_t end_of(const memory_part *part)
     return __builtin_add_overflow(part->offset, part->bytes, &end) ? INT64_MAX : end;
 }
 
-static int64_t aligned(int64_t offset)
+int64_t memory_aligned(int64_t offset)
 {
     if (offset > INT64_MAX - MEMORY_ALIGNMENT)
         return INT64_MAX / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
@@ -46,7 +46,7 @@ static int64_t lowest_gap(const placed_parts *placed, const memory_part *part)
             continue;
         if (other->offset - offset >= part->bytes)
             break;
-        int64_t behind = aligned(end_of(other));
+        int64_t behind = memory_aligned(end_of(other));
         offset = behind > offset ? behind : offset;
     }
     return offset;

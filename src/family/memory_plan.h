@@ -18,6 +18,9 @@ typedef struct memory_part {
     int64_t offset; /* the plan's: a multiple of MEMORY_ALIGNMENT */
 } memory_part;
 
+/* The first multiple of MEMORY_ALIGNMENT from an offset on, or the last one that there is. */
+int64_t memory_aligned(int64_t offset);
+
 /* Fills in the offsets and returns the bytes that are needed in all, from the start of the memory
  * to the end of its highest part; INT64_MAX where there is no such number.
  *

@@ -94,6 +94,7 @@ static void multiply_down(planner *p)
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
     planner_set(&in, "residual", 1);
     planner_set_real(&in, "scale", d->residual_scale);
+    planner_set_rows(p, &in, p->m, &b);
     planner_bind_buffer(&b, "y", BUFFER_H);
     planner_bind_tensor(p, &b, "w", TENSOR_FFN_DOWN_EXPS);
     planner_bind_tensor(p, &b, "ws", TENSOR_FFN_DOWN_SHEXP);

@@ -7,7 +7,7 @@
 static uint64_t take(plan *p, plan_memory memory, uint64_t bytes)
 {
     uint64_t at = p->bytes[memory];
-    p->bytes[memory] = at + (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    p->bytes[memory] = (uint64_t)memory_aligned((int64_t)(at + bytes));
     return at;
 }
 
@@ -168,8 +168,8 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
                   .targets = wanted,
                   .target_count = wanted_count,
                   .where = where,
-                  .diags = d,
-                  .errors = d->errors };
+                  .diags = d };
+    size_t errors = d->errors;
     p.plan->decoder = of;
     p.plan->rows = of->m[of->m_count - 1];
     p.plan->step_count = (size_t)of->m_count;
@@ -183,5 +183,5 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
     planner_place_counters(&p, take(p.plan, PLAN_STATE, (uint64_t)p.counters));
     p.plan->kernels = p.kernels.items;
     p.plan->kernel_count = p.kernels.count;
-    return d->errors > p.errors ? NULL : p.plan;
+    return d->errors > errors ? NULL : p.plan;
 }

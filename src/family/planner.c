@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "family/formula.h"
+#include "family/limits.h"
 #include "family/memory_plan.h"
 
 const struct buffer_life buffer_lives[BUFFERS] = {
@@ -137,12 +138,11 @@ bool planner_has_choices(const planner *p, const instance *in, const char *key_n
 /* Whether a block finds the shared memory it needs on all targets. */
 static bool fits_targets(const planner *p, const instance *in)
 {
-    const launch *l = &in->family->launch;
-    int64_t fixed = l->shared ? formula_value(l->shared, in, NULL) : 0;
-    int64_t dynamic = l->dynamic_shared ? formula_value(l->dynamic_shared, in, NULL) : 0;
-    for (size_t i = 0; i < p->target_count; i++)
-        if (fixed + dynamic > (int64_t)p->targets[i]->shared_block)
+    for (size_t i = 0; i < p->target_count; i++) {
+        shared_need need = launch_shared_need(in, p->targets[i]);
+        if (need.bytes > need.limit)
             return false;
+    }
     return true;
 }
 
@@ -163,7 +163,7 @@ static bool fits_in_passes(const planner *p, instance *in)
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
     planner_set(in, "m", rows);
-    if (fits_targets(p, in) || fits_in_passes(p, in))
+    if (fits_targets(p, in) || fits_in_passes(p, in) || !family_key(in->family, "rows"))
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
     for (int64_t fewer = rows / 2; fewer; fewer /= 2) {
@@ -207,15 +207,20 @@ static plan_argument argument_of(planner *p, const instance *in, const param *pa
     return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
 }
 
-/* A kernel takes what its family does: the check that a section of the spec goes through. */
-static void check_kernel(planner *p, const instance *in)
+static void check_shared_memory(planner *p, const instance *in)
 {
-    const char *blamed = NULL;
-    const char *refusal = in->family->check ? in->family->check(in, p->arena, &blamed) : NULL;
-    if (refusal) {
-        diag_error(p->diags, DIAG_CONFLICT, p->where, "%s: %s", in->name, refusal);
-        return;
+    for (size_t i = 0; i < p->target_count; i++) {
+        shared_need need = launch_shared_need(in, p->targets[i]);
+        if (need.bytes > need.limit)
+            diag_error(p->diags, DIAG_SHARED_MEMORY, p->where,
+                       "%s needs %lld bytes of %s a block; %s has %lld", in->name,
+                       (long long)need.bytes, need.kind, p->targets[i]->name,
+                       (long long)need.limit);
     }
+}
+
+static void check_numbers(planner *p, const instance *in)
+{
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t value = instance_value(in, k), multiple = key_multiple(in, k);
         bool number = !k->choices && !k->real;
@@ -226,6 +231,25 @@ static void check_kernel(planner *p, const instance *in)
                        in->family->name, k->name, (long long)key_least(in, k),
                        (long long)key_most(in, k), (long long)multiple, (long long)value);
     }
+}
+
+/* A kernel takes what its family does, and a GPU can launch it: the checks that a section of the
+ * spec goes through. */
+static void check_kernel(planner *p, const instance *in)
+{
+    const char *blamed = NULL;
+    const char *wrong = in->family->check ? in->family->check(in, p->arena, &blamed) : NULL;
+    diag_code code = DIAG_CONFLICT;
+    if (!wrong) {
+        wrong = launch_problem(p->arena, in, &blamed);
+        code = DIAG_LAUNCH_LIMIT;
+    }
+    if (wrong) {
+        diag_error(p->diags, code, p->where, "%s: %s", in->name, wrong);
+        return;
+    }
+    check_shared_memory(p, in);
+    check_numbers(p, in);
 }
 
 static size_t number_of(planner *p, instance *in)

@@ -51,9 +51,8 @@ typedef struct bound {
     buffer_id buffer; /* of the workspace */
 } bound;
 
-enum { MOST_BOUND = MAX_PARAMS };
 typedef struct bindings {
-    bound items[MOST_BOUND];
+    bound items[MAX_PARAMS];
     size_t count;
 } bindings;
 
@@ -70,7 +69,6 @@ typedef struct planner {
     size_t target_count;
     location where;
     diags *diags;
-    size_t errors; /* before this plan */
 
     uint32_t (*numbers)[DECODER_MOST_LAYERS]; /* [TENSOR_COUNT]: of tensors, by layer */
     VEC(plan_tensor) tensors;
@@ -112,8 +110,8 @@ void planner_set_weights(instance *in, const char *key_name, format weights);
 /* Whether all targets have each choice of a key. */
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 
-/* Rows of a product: all of them at once, or where they take too much shared memory as many as fit,
- * the grid having a block for each so many. */
+/* Rows of a product: all of them at once, or where they take too much shared memory in passes, or
+ * where the family can as many as fit, the grid having a block for each so many. */
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
 
 /* Adds a launch of the kernel to the step. What a kernel needs for itself gets a place. An error

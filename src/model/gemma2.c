@@ -24,8 +24,6 @@ static void adapt(model_reader *r)
     d->attention_softcap = model_required_real(r, "attn_logit_softcapping");
     d->final_softcap = model_required_real(r, "final_logit_softcapping");
     model_windows(r, model_number(r, "attention.sliding_window", 0, USUAL_WINDOW), PERIOD);
-    if (d->window)
-        d->rope[1].base = model_real(r, "rope.freq_base_swa", d->rope[0].base);
 }
 
 const architecture model_gemma2 = {

@@ -20,10 +20,7 @@ static const uint8_t required[] = {
 
 static void adapt(model_reader *r)
 {
-    decoder *d = &r->out->decoder;
     model_windows(r, model_required_number(r, "attention.sliding_window"), PERIOD);
-    if (d->window)
-        d->rope[1].base = model_real(r, "rope.freq_base_swa", d->rope[0].base);
 }
 
 const architecture model_gpt_oss = {

@@ -156,6 +156,8 @@ void model_windows(model_reader *r, int64_t window, int64_t period)
         any |= windowed;
     }
     d->window = any ? window : 0;
+    if (any)
+        d->rope[1].base = model_real(r, "rope.freq_base_swa", d->rope[0].base);
 }
 
 /* What says nothing of how a token is computed. */

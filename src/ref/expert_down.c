@@ -44,7 +44,7 @@ static ref_run values_of(const problem *p, unsigned f, uint64_t row, uint64_t sl
 }
 
 static void add_expert(const problem *p, const down_inputs *in, const uint32_t *entry, uint64_t row,
-                       uint64_t column, bool quantizing, ref_value *sum)
+                       uint64_t column, ref_value *sum)
 {
     uint64_t k = (uint64_t)p->shape.k, used = (uint64_t)p->shape.experts_used;
     uint64_t element = (uint64_t)entry[EXPERT_ID] * (uint64_t)p->shape.n + column;
@@ -56,15 +56,15 @@ static void add_expert(const problem *p, const down_inputs *in, const uint32_t *
             *sum = (ref_value){ NAN, NAN };
             continue;
         }
-        ref_value dot = ref_dot(p, (ref_run){ 0, element * k },
-                                values_of(p, in->f, row, word % used), k, quantizing);
+        ref_value dot =
+            ref_dot(p, (ref_run){ 0, element * k }, values_of(p, in->f, row, word % used), k);
         if (p->options.bias)
             ref_add(p, in->bias, element, &dot);
         add_weighted(sum, weight_of(p, in->weights, row, word % used), dot);
     }
 }
 
-static ref_value down(const problem *p, uint64_t element, bool quantizing)
+static ref_value down(const problem *p, uint64_t element)
 {
     down_inputs in = inputs_of(p);
     uint64_t row = element / (uint64_t)p->shape.n, column = element % (uint64_t)p->shape.n;
@@ -72,11 +72,11 @@ static ref_value down(const problem *p, uint64_t element, bool quantizing)
     const uint32_t *list = p->inputs[in.list], *entry = list + EXPERT_LIST_HEAD;
     ref_value sum = { 0, 0 };
     for (uint32_t i = 0; i < list[0]; i++, entry += EXPERT_FIRST_ROW + p->shape.m)
-        add_expert(p, &in, entry, row, column, quantizing, &sum);
+        add_expert(p, &in, entry, row, column, &sum);
     if (shared)
         add_weighted(&sum, weight_of(p, in.weights, row, used),
                      ref_dot(p, (ref_run){ in.shared, column * shared },
-                             values_of(p, in.f, row, used), shared, quantizing));
+                             values_of(p, in.f, row, used), shared));
     if (p->options.scale > 0) {
         sum.value *= p->options.scale;
         sum.magnitude = sum.magnitude * p->options.scale + ref_lost(sum.value);
@@ -91,13 +91,5 @@ void ref_expert_down(const problem *p, unsigned output, uint64_t first, uint64_t
 {
     (void)output;
     for (uint64_t i = 0; i < count; i++)
-        values[i] = down(p, first + i, false);
-}
-
-void ref_expert_down_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                                ref_value *values)
-{
-    (void)output;
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = down(p, first + i, true);
+        values[i] = down(p, first + i);
 }

@@ -72,12 +72,12 @@ static void add_quantized(const float *w, const double *x, ref_value *sum)
 enum { NORM_MAGNITUDE = 3 };
 
 /* Floats are not multiplied as integers: x stays as it is. */
-ref_value ref_dot(const problem *p, ref_run weights, ref_run vector, uint64_t k, bool quantizing)
+ref_value ref_dot(const problem *p, ref_run weights, ref_run vector, uint64_t k)
 {
     float w[CHUNK];
     double x[CHUNK], factor = norm_factor(p, vector, k);
     ref_value sum = { 0, 0 };
-    quantizing = quantizing && formats[p->input_formats[weights.input]].block_values > 1;
+    bool quantizing = p->quantizes && formats[p->input_formats[weights.input]].block_values > 1;
     for (uint64_t at = 0; at < k; at += CHUNK) {
         uint64_t count = k - at < CHUNK ? k - at : CHUNK;
         problem_read(p, weights.input, weights.first + at, count, w);
@@ -96,25 +96,11 @@ ref_value ref_dot(const problem *p, ref_run weights, ref_run vector, uint64_t k,
     return sum;
 }
 
-/* A row of the matrix that is input number matrix, times a vector of the input number vectors. */
-static ref_value dot_by(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                        uint64_t vector, bool quantizing)
-{
-    uint64_t k = (uint64_t)p->shape.k;
-    return ref_dot(p, (ref_run){ matrix, row * k }, (ref_run){ vectors, vector * k }, k,
-                   quantizing);
-}
-
 ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
                       uint64_t vector)
 {
-    return dot_by(p, matrix, row, vectors, vector, false);
-}
-
-static ref_value dot_quantizing(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
-                                uint64_t vector)
-{
-    return dot_by(p, matrix, row, vectors, vector, true);
+    uint64_t k = (uint64_t)p->shape.k;
+    return ref_dot(p, (ref_run){ matrix, row * k }, (ref_run){ vectors, vector * k }, k);
 }
 
 void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
@@ -167,21 +153,10 @@ void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
     }
 }
 
-void ref_gemv_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                         ref_value *values)
-{
-    (void)output;
-    uint64_t n = (uint64_t)p->shape.n;
-    for (uint64_t i = 0; i < count; i++) {
-        values[i] = dot_quantizing(p, 0, (first + i) % n, 1, (first + i) / n);
-        finish(p, first + i, &values[i]);
-    }
-}
-
 enum { Q, K, V, QKV_MATRICES }; /* inputs of Q, K and V; without V x is there */
 
 /* A value of Y, whose rows are those of Q, of K, of V. */
-static ref_value value_of_qkv(const problem *p, uint64_t element, bool quantizing)
+static ref_value value_of_qkv(const problem *p, uint64_t element)
 {
     const uint64_t rows[QKV_MATRICES] = { (uint64_t)p->shape.n, (uint64_t)p->shape.n_kv,
                                           (uint64_t)p->shape.n_v };
@@ -189,8 +164,7 @@ static ref_value value_of_qkv(const problem *p, uint64_t element, bool quantizin
     unsigned matrix = Q, x = rows[V] ? QKV_MATRICES : V;
     while (row >= rows[matrix])
         row -= rows[matrix++];
-    ref_value sum = quantizing ? dot_quantizing(p, matrix, row, x, vector)
-                               : ref_dot_row(p, matrix, row, x, vector);
+    ref_value sum = ref_dot_row(p, matrix, row, x, vector);
     if (p->options.bias)
         ref_add(p, x + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
     return sum;
@@ -200,15 +174,7 @@ void ref_qkv(const problem *p, unsigned output, uint64_t first, uint64_t count, 
 {
     (void)output;
     for (uint64_t i = 0; i < count; i++)
-        values[i] = value_of_qkv(p, first + i, false);
-}
-
-void ref_qkv_quantizing(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                        ref_value *values)
-{
-    (void)output;
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = value_of_qkv(p, first + i, true);
+        values[i] = value_of_qkv(p, first + i);
 }
 
 enum { FIRST, SECOND, VECTOR }; /* inputs of what has two matrices */
@@ -260,43 +226,24 @@ ref_value ref_gated(const problem *p, ref_value g, ref_value u)
                             fabs(a) * u.magnitude + ref_lost(a * factor) };
 }
 
-void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                        ref_value *values)
-{
-    (void)output;
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = ref_gated(p, ref_dot_row(p, FIRST, first + i, VECTOR, 0),
-                              ref_dot_row(p, SECOND, first + i, VECTOR, 0));
-}
-
-/* The same of a value of m vectors, with what is added to both sums: inputs behind gamma. */
-static ref_value gated_of_batch(const problem *p, uint64_t element, bool quantizing)
+static ref_value gated_value(const problem *p, uint64_t element)
 {
     uint64_t row = element % (uint64_t)p->shape.n, vector = element / (uint64_t)p->shape.n;
     ref_value sums[VECTOR];
     for (unsigned i = FIRST; i < VECTOR; i++) {
-        sums[i] = quantizing ? dot_quantizing(p, i, row, VECTOR, vector)
-                             : ref_dot_row(p, i, row, VECTOR, vector);
+        sums[i] = ref_dot_row(p, i, row, VECTOR, vector);
         if (p->options.bias)
             ref_add(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
     }
     return ref_gated(p, sums[FIRST], sums[SECOND]);
 }
 
-void ref_gate_up_swiglu_batch(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                              ref_value *values)
+void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                        ref_value *values)
 {
     (void)output;
     for (uint64_t i = 0; i < count; i++)
-        values[i] = gated_of_batch(p, first + i, false);
-}
-
-void ref_gate_up_swiglu_quantizing(const problem *p, unsigned output, uint64_t first,
-                                   uint64_t count, ref_value *values)
-{
-    (void)output;
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = gated_of_batch(p, first + i, true);
+        values[i] = gated_value(p, first + i);
 }
 
 void ref_rmsnorm_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,

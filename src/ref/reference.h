@@ -103,6 +103,12 @@ typedef struct problem {
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
     bool one_cache;           /* m rows write to one cache, as positions of one sequence */
     bool strange;             /* the input that is fitted is to have what callers must not pass */
+
+    /* Activations that integers are multiplied by are rounded first, 32 by 32: x becomes d q, where
+     * d is amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so
+     * close to a tie that float arithmetic may take either side, a magnitude leaves room for the
+     * other one: |w| d at REF_QUANTIZING_TOLERANCE. */
+    bool quantizes;
 } problem;
 
 /* Values of a position's row in a cache, and rows of a position. */
@@ -137,12 +143,7 @@ typedef void reference(const problem *p, unsigned output, uint64_t first, uint64
  * that, and a softcap c, by which it becomes c tanh(y / c). */
 reference ref_gemv;
 
-/* The same by a kernel that quantizes f32 activations itself, 32 by 32: x becomes d q, where d is
- * amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so close to a
- * tie that float arithmetic may take either side, the magnitude leaves room for the other one:
- * |w| d at the tolerance below. With
- * weights that are floats x stays as it is. All else as above. */
-reference ref_gemv_quantizing;
+/* Of the products of a problem that quantizes. */
 #define REF_QUANTIZING_TOLERANCE 3e-7
 
 /* Which experts m rows use, as words. Word 0 has the number of experts in use, three zeros follow,
@@ -173,9 +174,6 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
  * expert does not exist. */
 reference ref_expert_down;
 
-/* The same by a kernel that quantizes f itself, as ref_gemv_quantizing says. */
-reference ref_expert_down_quantizing;
-
 /* Values of an input from one on. */
 typedef struct ref_run {
     unsigned input;
@@ -183,8 +181,8 @@ typedef struct ref_run {
 } ref_run;
 
 /* The sum of count products of weights and x, with x normed by all of its values where the problem
- * says so, gamma being the input behind x; quantizing: x as ref_gemv_quantizing says. */
-ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count, bool quantizing);
+ * says so, gamma being the input behind x, and rounded to 8 bits where it does so. */
+ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count);
 
 /* A row of k values of one input times a vector of another. */
 ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
@@ -205,34 +203,23 @@ ref_value ref_gated(const problem *p, ref_value gate, ref_value up);
  * norm, biases [experts, n] of gate and up, the list. NaN where an expert does not exist. */
 reference ref_expert_gate_up;
 
-/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
-reference ref_expert_gate_up_quantizing;
-
 /* Three products of m vectors: y[m, n + n_kv + n_v] has the rows of Q, of K, of V; inputs Wq [n,k],
  * Wk [n_kv,k], Wv [n_v,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_v]. Where
  * n_v is 0 there are two, and neither Wv nor its bias. */
 reference ref_qkv;
-
-/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
-reference ref_qkv_quantizing;
 
 /* Two products of one vector: output i is W_i x; inputs W_0, W_1 [n,k] (any format), x (f32 or
  * q8_1). */
 reference ref_gemv_pair;
 
 /* y = a(g) u with g = W_0 x, u = W_1 x and the problem's activation a, which for swiglu_oai takes u
- * clamped and plus 1, but infinities as NaN; inputs as above, and gamma of a norm. */
+ * clamped and plus 1, but infinities as NaN; inputs as above, of m vectors, gamma of a norm, and
+ * biases [n] of gate and up. */
 reference ref_gate_up_swiglu;
 
 /* a(g), and what it is multiplied by. */
 double ref_activation(int64_t activation, double g);
 double ref_gate_factor(int64_t activation, double u);
-
-/* The same of m vectors, with biases [n] of gate and up behind gamma. */
-reference ref_gate_up_swiglu_batch;
-
-/* The same by a kernel that quantizes x itself, as ref_gemv_quantizing says. */
-reference ref_gate_up_swiglu_quantizing;
 
 /* ref_gemv of kernels that always norm. */
 reference ref_rmsnorm_gemv;

@@ -103,3 +103,16 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
         multiply_logits(&c, h, logits);
     arena_free(a);
 }
+
+void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *logits)
+{
+    const decoder *d = s->d;
+    size_t size = (size_t)d->hidden, stride = ((size_t)d->layers + 1) * size;
+    arena *a = arena_new_in(s->arena);
+    const call c = { .s = s, .a = a, .count = count };
+    double *h = call_vectors(&c, d->hidden);
+    for (size_t v = 0; v < count; v++)
+        memcpy(h + v * size, hidden + (v + 1) * stride - size, size * sizeof *h);
+    multiply_logits(&c, h, logits);
+    arena_free(a);
+}

@@ -4,7 +4,7 @@
  *   K and V    as kv_type when they are written, K behind RoPE: f16 and bf16 to the nearest even;
  *              q8_0 in blocks of 32 of a head's values, d = amax / 127, q = x / d rounded half away
  *              from zero, d as f16. f32 stays as exact as it is.
- *   precision  with Q8 what a matrix of integers is multiplied by, as ref_gemv_quantizing does it:
+ *   precision  with Q8 what a matrix of integers is multiplied by, as of a problem that quantizes:
  *              of a normed vector x gamma is rounded, and the norm's factor multiplies the product.
  *
  * It is as fast as plain loops are: a row of weights is decoded once for all tokens of a call.
@@ -58,6 +58,9 @@ void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earli
  *   logits [count, vocab]
  *   hidden [count, layers + 1, hidden]  behind the embedding, then behind each layer */
 void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden);
+
+/* The logits of tokens that were fed, from what that gave as hidden. */
+void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *logits);
 
 /* Takes the last call of feed back: sequences are as long as they were, with what they had. */
 void ref_step_take_back(ref_step *s);

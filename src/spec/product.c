@@ -6,7 +6,7 @@
 
 #include "family/formula.h"
 #include "cost/choose.h"
-#include "spec/limits.h"
+#include "family/limits.h"
 
 static const char SHAPE[] = "shape";
 

@@ -12,7 +12,7 @@
 #include "spec/files.h"
 #include "base/name_map.h"
 #include "family/plan_make.h"
-#include "spec/limits.h"
+#include "family/limits.h"
 #include "spec/product.h"
 #include "spec/section.h"
 #include "spec/values.h"

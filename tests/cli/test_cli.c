@@ -109,6 +109,15 @@ static void check(fixture *f, const invocation *i)
     fail();
 }
 
+/* A spec of which all that is said is why nothing is written. */
+static void check_refused(fixture *f, const char *spec, const char *said)
+{
+    write_text(f, "spec.ini", spec);
+    const invocation refused = { "--spec spec.ini --out build", 1, "", said };
+    check(f, &refused);
+    assert_false(os_exists("build"));
+}
+
 #define TRY             "\nTry 'ptxgen --help'.\n"
 #define NOTHING_WRITTEN "ptxgen: 1 error, nothing written\n"
 
@@ -320,102 +329,82 @@ TEST_WITH(a_wrong_spec_is_status_1_and_all_its_errors, enter_folder, leave_folde
 
 TEST_WITH(a_q8_0_cache_of_rows_that_are_not_whole_blocks_is_an_error, enter_folder, leave_folder)
 {
-    fixture *f = *state;
-    write_text(f, "cache.ini",
-               "[gqa_flash_decoding]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
-               "max_seq_len = 100\nm = 1\nkv_type = f16, q8_0\n");
-    static const invocation wrong = {
-        "--spec cache.ini --out build", 1, "",
-        "cache.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; "
+    check_refused(
+        *state,
+        "[gqa_flash_decoding]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
+        "max_seq_len = 100\nm = 1\nkv_type = f16, q8_0\n",
+        "spec.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; "
         "32, 64, 96, 128, 160, 192, 224 and 256 are [E022]\n"
         "    2 | head_dim = 64, 80\n"
         "      |                ^~\n"
-        "ptxgen: 1 error, nothing written\n"
-    };
-    check(f, &wrong);
+        "ptxgen: 1 error, nothing written\n");
 }
 
 TEST_WITH(a_softcap_whose_scores_leave_f32_is_an_error, enter_folder, leave_folder)
 {
-    fixture *f = *state;
-    write_text(f, "cap.ini",
-               "[incremental_attention]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
-               "max_seq_len = 100\nsoftcap = 0, 1e-36\n");
-    static const invocation wrong = {
-        "--spec cap.ini --out build", 1, "",
-        "cap.ini:6:14: error: softcap = 1e-36 is less than 0.001, where scores leave f32; 0 is "
+    check_refused(
+        *state,
+        "[incremental_attention]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
+        "max_seq_len = 100\nsoftcap = 0, 1e-36\n",
+        "spec.ini:6:14: error: softcap = 1e-36 is less than 0.001, where scores leave f32; 0 is "
         "none [E022]\n"
         "    6 | softcap = 0, 1e-36\n"
         "      |              ^~~~~\n"
-        "ptxgen: 1 error, nothing written\n"
-    };
-    check(f, &wrong);
+        "ptxgen: 1 error, nothing written\n");
 }
 
 TEST_WITH(a_ring_that_does_not_hold_the_window_is_an_error, enter_folder, leave_folder)
 {
-    fixture *f = *state;
-    write_text(f, "ring.ini",
-               "[gqa_flash_decoding]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
-               "max_seq_len = 1000\nm = 1\nwindow = 128, 0\nring = 128, 127\n");
-    static const invocation wrong = {
-        "--spec ring.ini --out build", 1, "",
-        "ring.ini:8:8: error: ring = 128 needs a window, of at most as many positions: without one "
+    check_refused(
+        *state,
+        "[gqa_flash_decoding]\nhead_dim = 64\nnum_heads = 8\nnum_kv_heads = 2\n"
+        "max_seq_len = 1000\nm = 1\nwindow = 128, 0\nring = 128, 127\n",
+        "spec.ini:8:8: error: ring = 128 needs a window, of at most as many positions: without one "
         "all max_seq_len = 1000 count [E022]\n"
         "    8 | ring = 128, 127\n"
         "      |        ^~~\n"
-        "ring.ini:8:13: error: ring = 127 is less than window = 128; it needs 128 rows, and m - 1 "
+        "spec.ini:8:13: error: ring = 127 is less than window = 128; it needs 128 rows, and m - 1 "
         "more where m positions of a sequence are written at once [E022]\n"
         "    8 | ring = 128, 127\n"
         "      |             ^~~\n"
-        "ptxgen: 2 errors, nothing written\n"
-    };
-    check(f, &wrong);
+        "ptxgen: 2 errors, nothing written\n");
 }
 
 TEST_WITH(products_that_a_target_does_not_have_are_an_error, enter_folder, leave_folder)
 {
-    fixture *f = *state;
-    write_text(f, "latent.ini",
-               "[ptxgen]\ntargets = sm_75, sm_90\n[mla_attention]\nnum_heads = 16\nlatent = 512\n"
-               "n_rope = 64, 128\nmax_seq_len = 70\nm = 1\nproducts = f16\n");
-    static const invocation wrong = {
-        "--spec latent.ini --out build", 1, "",
-        "latent.ini:9:12: error: products = f16 needs sm_80 or newer, and sm_75 is a target; "
+    check_refused(
+        *state,
+        "[ptxgen]\ntargets = sm_75, sm_90\n[mla_attention]\nnum_heads = 16\nlatent = 512\n"
+        "n_rope = 64, 128\nmax_seq_len = 70\nm = 1\nproducts = f16\n",
+        "spec.ini:9:12: error: products = f16 needs sm_80 or newer, and sm_75 is a target; "
         "products = f32 runs on all [E022]\n"
         "    9 | products = f16\n"
         "      |            ^~~\n"
-        "ptxgen: 1 error, nothing written\n"
-    };
-    check(f, &wrong);
+        "ptxgen: 1 error, nothing written\n");
 }
 
 TEST_WITH(rope_that_no_kernel_computes_is_an_error, enter_folder, leave_folder)
 {
-    fixture *f = *state;
-    write_text(f, "rope.ini",
-               "[rope_kv_write]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
-               "max_seq_len = 100\nkv_type = q8_0\nn_rot = 32, 72\n"
-               "rope_scaling = none, yarn\ntemperature_length = 16, 16.5\n");
-    static const invocation wrong = {
-        "--spec rope.ini --out build", 1, "",
-        "rope.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; the "
+    check_refused(
+        *state,
+        "[rope_kv_write]\nhead_dim = 64, 80\nnum_heads = 8\nnum_kv_heads = 2\n"
+        "max_seq_len = 100\nkv_type = q8_0\nn_rot = 32, 72\n"
+        "rope_scaling = none, yarn\ntemperature_length = 16, 16.5\n",
+        "spec.ini:2:16: error: head_dim = 80 is not a multiple of 32, as kv_type = q8_0 needs; the "
         "next one is 96 [E022]\n"
         "    2 | head_dim = 64, 80\n"
         "      |                ^~\n"
-        "rope.ini:7:13: error: n_rot = 72 is more than head_dim = 64 [E022]\n"
+        "spec.ini:7:13: error: n_rot = 72 is more than head_dim = 64 [E022]\n"
         "    7 | n_rot = 32, 72\n"
         "      |             ^~\n"
-        "rope.ini:8:22: error: rope_scaling = yarn needs rope_original_context: the positions that "
+        "spec.ini:8:22: error: rope_scaling = yarn needs rope_original_context: the positions that "
         "the model was trained for [E022]\n"
         "    8 | rope_scaling = none, yarn\n"
         "      |                      ^~~~\n"
-        "rope.ini:9:26: error: temperature_length = 16.5 is no whole number of positions [E022]\n"
+        "spec.ini:9:26: error: temperature_length = 16.5 is no whole number of positions [E022]\n"
         "    9 | temperature_length = 16, 16.5\n"
         "      |                          ^~~~\n"
-        "ptxgen: 4 errors, nothing written\n"
-    };
-    check(f, &wrong);
+        "ptxgen: 4 errors, nothing written\n");
 }
 
 TEST_WITH(files_that_cannot_be_read_or_written_are_status_3, enter_folder, leave_folder)

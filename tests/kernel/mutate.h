@@ -55,7 +55,7 @@ static inline void put_operand(strbuf *out, const char *line, char number)
     strbuf_bytes(out, line, (size_t)(operand_end(line) - line));
 }
 
-static inline bool fits(const line_edit *e, const char *line)
+static inline bool edit_fits(const line_edit *e, const char *line)
 {
     size_t length = strcspn(line, ";\n") + 1, ending = strlen(e->ending);
     return strncmp(line, e->mnemonic, strlen(e->mnemonic)) == 0 && line[length - 1] == ';' &&
@@ -69,7 +69,7 @@ static inline const char *edit_lines(arena *a, const char *text, const line_edit
     unsigned found = 0;
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
         const char *code = line + strspn(line, " ");
-        if (fits(e, code) && (++found == e->which || !e->which)) {
+        if (edit_fits(e, code) && (++found == e->which || !e->which)) {
             for (const char *c = e->to; *c; c++)
                 if (*c == '$')
                     put_operand(&out, code, *++c);

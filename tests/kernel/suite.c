@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "test.h"
+#include "check/verify.h"
 #include "generate.h"
 
 static int64_t word_index(const key *k, const char *word)
@@ -363,6 +364,19 @@ void expect_right(const char *wrong)
 {
     if (wrong)
         fail_msg("%s", wrong);
+}
+
+void expect_fault_found(arena *a, const kernel *k, const line_edit *fault)
+{
+    kernel faulty = *k;
+    verify_result r = verify_kernel(a, k, 1);
+    if (!r.right)
+        fail_msg("%s", r.message);
+    faulty.ptx = edit_lines(a, k->ptx, fault);
+    faulty.ptx_length = strlen(faulty.ptx);
+    if (verify_kernel(a, &faulty, 1).right)
+        fail_msg("%s is found right with '%s' for %s number %u", k->instance->name, fault->to,
+                 fault->mnemonic, fault->which);
 }
 
 void put_input(trial *t, size_t input, const void *bytes)

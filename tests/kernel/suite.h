@@ -5,6 +5,7 @@
 #include "emu/emu.h"
 #include "family/kernel.h"
 #include "kernel/device.h"
+#include "kernel/mutate.h"
 #include "check/trial.h"
 
 /* The instance of a family that a text like "k=512 n=33 num_warps=2" says; keys that it does not
@@ -56,6 +57,9 @@ emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **ou
 
 /* Fails the test where there is a text. */
 void expect_right(const char *wrong);
+
+/* Fails the test where a kernel is not right as it is, or where it is found right with a fault. */
+void expect_fault_found(arena *a, const kernel *k, const line_edit *fault);
 
 /* Overwrites the content of the input numbered input, all of it. */
 void put_input(trial *t, size_t input, const void *bytes);

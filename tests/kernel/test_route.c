@@ -429,13 +429,6 @@ ARENA_TEST(faults_in_routing_are_found)
         { "weights=f32 k=96 experts=12 experts_used=5 m=3",
           { "setp.le.u32", "", 1, "setp.lt.u32 $1, $2, $3;" } },
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        router *r = router_new(a, faults[i].text);
-        kernel k = r->kernel;
-        assert_true(verify_kernel(a, &k, 1).right);
-        k.ptx = edit_lines(a, k.ptx, &faults[i].edit);
-        k.ptx_length = strlen(k.ptx);
-        if (verify_kernel(a, &k, 1).right)
-            fail_msg("fault %zu in %s is not found", i, r->in.name);
-    }
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        expect_fault_found(a, &router_new(a, faults[i].text)->kernel, &faults[i].edit);
 }

@@ -167,10 +167,6 @@ ARENA_TEST(faults_in_rows_are_found)
         instance in;
         suite_instance(a, family_find(families, faults[i].family), faults[i].text, &in);
         kernel k = suite_kernel(a, &in);
-        assert_true(verify_kernel(a, &k, 1).right);
-        k.ptx = edit_lines(a, k.ptx, &faults[i].edit);
-        k.ptx_length = strlen(k.ptx);
-        if (verify_kernel(a, &k, 1).right)
-            fail_msg("fault %zu in %s is not found", i, in.name);
+        expect_fault_found(a, &k, &faults[i].edit);
     }
 }

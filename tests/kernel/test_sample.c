@@ -329,13 +329,6 @@ ARENA_TEST(faults_in_sampling_are_found)
         { "n=200 m=5 softcap=2", { "div.rn.f32", "", 0, "mov.f32 $1, 0f00000000;" } },
         { "n=3000 m=5", { "shl.b64", "", 0, "mov.u64 $1, $2;" } },
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        step *s = step_new(a, faults[i].text);
-        kernel k = s->kernel;
-        assert_true(verify_kernel(a, &k, 1).right);
-        k.ptx = edit_lines(a, k.ptx, &faults[i].edit);
-        k.ptx_length = strlen(k.ptx);
-        if (verify_kernel(a, &k, 1).right)
-            fail_msg("fault %zu in %s is not found", i, s->in.name);
-    }
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        expect_fault_found(a, &step_new(a, faults[i].text)->kernel, &faults[i].edit);
 }

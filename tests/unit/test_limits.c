@@ -5,7 +5,7 @@
 
 #include "test_arena.h"
 #include "family/formula.h"
-#include "spec/limits.h"
+#include "family/limits.h"
 
 static bool is_size(const key *k)
 {

@@ -93,6 +93,49 @@ ARENA_TEST(a_wrong_place_of_the_next_position_is_found)
     assert_finds(a, &m, "the next position of row 0 is 2, expected 1");
 }
 
+/* A launch of a step of one token is there once more, behind itself: all is right, and read again.
+ */
+static void launch_twice(arena *a, made *m, const char *said)
+{
+    plan_step *step = &m->plan.steps[0];
+    size_t at = (size_t)(find_launch(m, 1, said) - step->launches);
+    plan_launch *more = arena_alloc(a, (step->launch_count + 1) * sizeof *more);
+    memcpy(more, step->launches, (at + 1) * sizeof *more);
+    memcpy(more + at + 1, step->launches + at, (step->launch_count - at) * sizeof *more);
+    step->launches = more;
+    step->launch_count++;
+}
+
+ARENA_TEST(what_is_read_twice_is_counted_twice)
+{
+    static const char text[] = HEAD "hidden = 1024\nff = 1024\nnum_heads = 4\nnum_kv_heads = 2\n"
+                                    "head_dim = 32\nvocab = 96\nlayers = 2\nmax_seq_len = 64\n"
+                                    "weights = q8_0\nm = 1\n";
+    made m;
+    make(a, text, &m);
+    const step_result once = run_plan(a, &m);
+    assert_true(once.right && once.weights_read > 0.99 && once.weights_read < 1.01);
+    assert_true(step_bytes_times(once.caches) > 0.99 && step_bytes_times(once.caches) < 1.05);
+    launch_twice(a, &m, "ffn_gate");
+    step_result more = run_plan(a, &m);
+    uint64_t needed = 0, again = 0;
+    for (size_t i = 0; i < m.plan.tensor_count; i++) {
+        const plan_tensor *t = &m.plan.tensors[i];
+        if (!tensor_infos[t->tensor].by_layer || !tensor_is_matrix(t->tensor))
+            continue;
+        needed += t->bytes;
+        if (t->layer == 1 && (t->tensor == TENSOR_FFN_GATE || t->tensor == TENSOR_FFN_UP))
+            again += t->bytes;
+    }
+    double expected = once.weights_read + (double)again / (double)needed;
+    assert_true(more.right && more.weights_read > expected - 0.01 &&
+                more.weights_read < expected + 0.01);
+    assert_int_equal(more.caches.read, once.caches.read);
+    launch_twice(a, &m, "-> o");
+    more = run_plan(a, &m);
+    assert_true(more.right && more.caches.read * 2 == once.caches.read * 3);
+}
+
 /* What the kernels were made for is not what the reference computes. */
 ARENA_TEST(other_architectures_are_found)
 {

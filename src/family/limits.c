@@ -1,4 +1,4 @@
-#include "spec/limits.h"
+#include "family/limits.h"
 
 #include "family/formula.h"
 #include "target.h"

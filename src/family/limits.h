@@ -1,6 +1,6 @@
 /* What CUDA allows of a launch, on every GPU. */
-#ifndef PTXGEN_SPEC_LIMITS_H
-#define PTXGEN_SPEC_LIMITS_H
+#ifndef PTXGEN_FAMILY_LIMITS_H
+#define PTXGEN_FAMILY_LIMITS_H
 
 #include "family/family.h"
 
