@@ -444,7 +444,13 @@ const family gqa_flash_decoding = {
             KV_RINGS(k),
             KV_RINGS(v),
             SINKS,
-            IN_WHERE(gate, F32, gate, "m*num_heads*head_dim", 16),
+            { .name = "gate",
+              .kind = PARAM_IN,
+              .format = FORMAT_F32,
+              .values = "m*num_heads*head_dim",
+              .align = 16,
+              .only_with = KEY_FIELD(options.gate),
+              .fitted = true },
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },
@@ -457,6 +463,7 @@ const family gqa_flash_decoding = {
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
     .check = check,
     .build = build,
+    .fit = ref_fit_gates,
     .reference = ref_attention,
     .tolerance = 2e-6,
 };

@@ -27,8 +27,13 @@ enum {
 /* What weights of blocks are by their size. */
 static const float SMALL = 0.05f;
 
-/* What makes logits of some tens or a hundred; random values of q8_0 are smaller. */
-static const float STEEP = 40, STEEP_OF_Q8_0 = 400;
+/* What makes logits of some tens or a hundred; random values of q8_0 are smaller. Ten times as much
+ * is more than powers of two of float differ by. */
+static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10;
+
+/* What leaves scores small where a few values are large, so that what these are rounded to does not
+ * show in a weight. */
+static const float FLAT = 0x1p-12f;
 
 /* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
@@ -378,13 +383,15 @@ static void lengths_changed(trial *t)
 
 static void set_seq_len(trial *t, int64_t seq_len)
 {
+    int64_t most = t->setup.shape.max_seq_len, valid = seq_len < most ? seq_len : most;
+    const int64_t lengths[] = { seq_len, seq_len < most ? 0 : valid - valid / 8, valid - valid / 2,
+                                valid - valid / 4 };
     t->setup.shape.seq_len = seq_len;
     t->problem.shape.seq_len = seq_len;
     for (size_t i = 0; i < t->sequence_count; i++) {
-        int64_t valid = seq_len < t->setup.shape.max_seq_len ? seq_len : t->setup.shape.max_seq_len;
-        int64_t lengths[] = { seq_len, 0, valid - valid / 2, valid - valid / 4 };
         int64_t ahead = (int64_t)(t->sequence_count - 1 - i);
-        t->seq_lens[i] = (uint32_t)lengths[i % (sizeof lengths / sizeof *lengths)];
+        t->seq_lens[i] =
+            (uint32_t)(seq_len > most ? seq_len : lengths[i % (sizeof lengths / sizeof *lengths)]);
         if (t->setup.one_cache)
             t->seq_lens[i] = (uint32_t)(seq_len > ahead ? seq_len - ahead : 0);
     }
@@ -485,13 +492,14 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
 }
 
 /* Flat heads weigh all positions much the same, so that each of them shows in the result; of steep
- * ones a wrong maximum, sign or cap of scores does. */
+ * ones a wrong sign or cap of scores does, of the steepest any maximum that is not the largest. */
 static void make_steep(const trial *t, float *q, uint64_t count)
 {
     uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
     float factor = t->instance->kv_type == KV_Q8_0 ? STEEP_OF_Q8_0 : STEEP;
+    const float factors[] = { 1, factor, 1, STEEPER * factor };
     for (uint64_t i = 0; i < count; i++)
-        q[i] *= i / head % 2 ? factor : 1;
+        q[i] *= factors[i / head % (sizeof factors / sizeof *factors)];
 }
 
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
@@ -515,6 +523,8 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         ref_resize(f, made->bytes, made->stored / info->block_bytes, SMALL, r);
     if (p->param.steep && t->setup.kind == FILL_NORMAL)
         make_steep(t, made->bytes, made->stored / info->block_bytes);
+    if (p->param.steep && t->setup.kind == FILL_OUTLIERS)
+        ref_resize(f, made->bytes, made->stored / info->block_bytes, FLAT, r);
     if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param))
         t->spoiled =
             ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,

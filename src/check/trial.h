@@ -62,8 +62,9 @@ size_t trial_input_count(arena *a, const instance *in);
 
 /* Fills the inputs and works out the launch. Buffers are allocated from a. Positions of a cache
  * from its sequence's length on are NaN, so that using one shows. Of several sequences the first
- * has shape.seq_len, the second none, the others parts of it; rows of one cache have one position
- * more each, the last one shape.seq_len. What writes to a cache writes the last position. */
+ * has shape.seq_len, the others parts of it, the second none unless caches are full; where that is
+ * more than a cache holds, all have it. Rows of one cache have one position more each, the last one
+ * shape.seq_len. What writes to a cache writes the last position. */
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
 
 /* Changes seq_len, and the sequences' lengths with it or to given ones; not to such that make more

@@ -26,9 +26,12 @@ enum {
     SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
     ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
     FEW_POSITIONS = 4,       /* with fewer a state has inputs that are not there */
+    MOST_LENGTHS = 16,       /* of a sequence, that are tried one behind the other, */
+    MOST_BEYOND = 3,         /* and so that some rows of it are beyond its cache */
     LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
     TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
-    ROUTES = 4,              /* ordinary inputs of a router */
+    ROUTES = 8,              /* ordinary inputs of a router, */
+    LISTS = 4,               /* and lists of experts */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
 #define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
@@ -486,16 +489,53 @@ static bool updates(const instance *in)
     return false;
 }
 
+/* Whether the rows of a shape may be positions of one sequence, which the kernel writes to its
+ * cache: no more than a ring has rows. */
+static bool writes_one_cache(const instance *in, const problem_shape *s)
+{
+    for (const param *p = in->family->params; p->name; p++)
+        if (p->kind == PARAM_OUT && (p->cache || p->updated))
+            return !in->options.ring || s->m <= in->options.ring;
+    return false;
+}
+
+/* Of caches longer than they are, also so that the rows of one sequence have the last position
+ * among them, then shorter and shorter ones. Kernels that merge chunks by turns of several get
+ * other rests of them, and one chunk alone. 0 ends the list. */
+static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MOST_LENGTHS])
+{
+    const int64_t few = updates(in) ? FEW_POSITIONS : 1, size = in->shape.chunk_size;
+    const int64_t shorter[] = { size || in->chunks ? longest * 2 / 3 : 0,
+                                size || in->chunks ? longest * 2 / 5 : 0,
+                                size - size / 3,
+                                SOME_SEQ_LEN,
+                                ODD_SEQ_LEN,
+                                few,
+                                few - few / 4,
+                                few - few / 2,
+                                1 };
+    size_t count = 0;
+    for (int64_t beyond = writes_one_cache(in, &in->shape) ? in->shape.m - 1 : 1;
+         beyond > 1 && count < MOST_BEYOND; beyond--)
+        lengths[count++] = longest + beyond;
+    lengths[count++] = longest + 1;
+    lengths[count++] = UINT32_MAX;
+    lengths[count++] = longest;
+    while (lengths[count - 1]) {
+        int64_t next = 0;
+        for (size_t i = 0; i < sizeof shorter / sizeof *shorter; i++)
+            if (shorter[i] < lengths[count - 1] && shorter[i] > next)
+                next = shorter[i];
+        lengths[count++] = next;
+    }
+    return count;
+}
+
 static bool run_lengths(verifier *v, trial *t, device_params *d)
 {
-    int64_t longest = t->setup.shape.max_seq_len;
-    const int64_t few = updates(v->kernel->instance) ? FEW_POSITIONS : 1;
-    const int64_t lengths[] = { longest + 1, UINT32_MAX, longest,       SOME_SEQ_LEN,
-                                ODD_SEQ_LEN, few,        few - few / 4, few - few / 2,
-                                1,           0 };
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        if (i > 2 && (lengths[i] >= longest || lengths[i] == lengths[i - 1]))
-            continue;
+    int64_t longest = t->setup.shape.max_seq_len, lengths[MOST_LENGTHS];
+    size_t count = lengths_of(v->kernel->instance, longest, lengths);
+    for (size_t i = 0; i < count; i++) {
         trial_shorten(t, lengths[i]);
         spoil_next_positions(d, t, v->scratch);
         if (!run(v, t, d, lengths[i] > longest ? LAST_BLOCK : SAMPLED_BLOCKS))
@@ -512,6 +552,20 @@ static bool run_neighbours(verifier *v, trial *t, device_params *d)
         lengths[i] = (uint32_t)(1 + i);
     trial_shorten_each(t, lengths);
     return run(v, t, d, SAMPLED_BLOCKS);
+}
+
+/* The first rows unused, more and more of them, the others of the same sequence all the same. */
+static bool run_unused(verifier *v, trial *t, device_params *d)
+{
+    uint32_t *lengths = arena_alloc(v->scratch, t->sequence_count * sizeof *lengths);
+    bool right = true;
+    for (size_t unused = 1; right && unused < t->sequence_count; unused++) {
+        for (size_t i = 0; i < t->sequence_count; i++)
+            lengths[i] = i < unused ? 0 : (uint32_t)(FEW_POSITIONS + i - unused);
+        trial_shorten_each(t, lengths);
+        right = run(v, t, d, SAMPLED_BLOCKS);
+    }
+    return right;
 }
 
 static bool run_alone(verifier *v, trial *t, device_params *d)
@@ -560,11 +614,10 @@ static bool run_first(verifier *v, trial *t, device_params *d)
     return run(v, t, d, FIRST_BLOCK);
 }
 
-/* Lists of experts, of which each seed makes another one, differ from trial to trial. */
+/* What a family's fit makes, as a list of experts, differs from trial to trial. */
 static uint64_t seed_of(const verifier *v, uint64_t number)
 {
-    operation op = v->kernel->instance->family->op;
-    return op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN ? v->seed + number : v->seed;
+    return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
 /* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
@@ -584,37 +637,38 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* Whether the rows of a shape may be positions of one sequence, which the kernel writes to its
- * cache: no more than a ring has rows. */
-static bool writes_one_cache(const instance *in, const problem_shape *s)
+/* Ordinary inputs that are tried: several where each makes few of many possible choices, a router's
+ * or which experts rows use. */
+static unsigned ordinary_inputs(const instance *in)
 {
-    for (const param *p = in->family->params; p->name; p++)
-        if (p->kind == PARAM_OUT && (p->cache || p->updated))
-            return !in->options.ring || s->m <= in->options.ring;
-    return false;
+    operation op = in->family->op;
+    bool lists = in->shape.m > 1 && (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN);
+    return op == OP_MOE_ROUTE ? ROUTES : lists ? LISTS : 1;
 }
 
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and
  * again where the rows may share a cache; then with zeros, tiny and huge
  * ones, which divide by zero, lose bits or
- * overflow where a kernel does not take care; of these, a grid that is large runs one block. */
+ * overflow where a kernel does not take care; of these, a grid that is large runs one block. Of
+ * what has a power of two for a row, a norm or a limit a few values decide: there are outliers. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
-    bool choices = v->kernel->instance->family->op == OP_MOE_ROUTE;
+    const uint64_t end = v->seed + ordinary_inputs(v->kernel->instance);
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
-    while (right && choices && setup.seed < v->seed + ROUTES - 1) {
-        setup.seed++;
+    while (right && ++setup.seed < end)
         right = run_setup(v, &setup, run_alone);
-    }
     setup.seed = v->seed;
     if (right && updates(v->kernel->instance) && shape->m > 1)
         right = run_setup(v, &setup, run_neighbours);
     setup.one_cache = writes_one_cache(v->kernel->instance, shape);
     if (right && setup.one_cache)
         right = run_setup(v, &setup, run_lengths);
+    if (right && setup.one_cache && updates(v->kernel->instance) &&
+        shape->max_seq_len >= FEW_POSITIONS + shape->m)
+        right = run_setup(v, &setup, run_unused);
     setup.one_cache = false;
     if (setup.shape.seq_len > LONG_SEQ_LEN)
         setup.shape.seq_len = LONG_SEQ_LEN;
@@ -623,7 +677,10 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
         setup.seed = seed_of(v, setup.kind);
         right = run_setup(v, &setup, run_first);
     }
-    return right;
+    const problem_options *o = &v->kernel->instance->options;
+    setup.kind = FILL_OUTLIERS;
+    bool few_decide = o->halves || o->norm || o->activation == ACTIVATION_SWIGLU_OAI;
+    return right && (!few_decide || run_setup(v, &setup, run_alone));
 }
 
 /* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
@@ -641,6 +698,19 @@ static int64_t looping_sm_count(const instance *in, const problem_shape *s)
     return sm_count > 1 ? sm_count : 1;
 }
 
+/* Where a smaller GPU has fewer blocks for a sequence's chunks, so that they take several. */
+static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
+{
+    const char *blocks = v->kernel->instance->family->launch.grid[2];
+    trial_setup setup = { .shape = *shape, .sm_count = 1, .seed = v->seed };
+    run_values one_sm = { .m = shape->m, .sm_count = 1 },
+               usual = { .m = shape->m, .sm_count = USUAL_SM_COUNT };
+    setup.shape.seq_len = shape->max_seq_len;
+    return formula_value(blocks, v->kernel->instance, &one_sm) ==
+               formula_value(blocks, v->kernel->instance, &usual) ||
+           run_setup(v, &setup, run_alone);
+}
+
 static bool run_shape(verifier *v, const problem_shape *shape)
 {
     int64_t looping = looping_sm_count(v->kernel->instance, shape);
@@ -648,7 +718,7 @@ static bool run_shape(verifier *v, const problem_shape *shape)
     int64_t usual = long_loops ? looping : USUAL_SM_COUNT;
     return run_sizes(v, shape, usual) &&
            (!looping || looping == usual || run_sizes(v, shape, looping)) &&
-           run_spoiled(v, shape, usual);
+           run_fewer_blocks(v, shape) && run_spoiled(v, shape, usual);
 }
 
 /* With rows = run_time numbers of rows around that of a group: all that is asked of a kernel with

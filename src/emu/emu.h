@@ -23,9 +23,10 @@
  *   grid_order.h). That goes for all kernels, with atomic operations and without. Atomic and other
  *   strong accesses at .gpu scope are no race among each other, nor are stores of the value that is
  *   there already; a plain load of what another block's atomic operation has left is one, also
- *   ahead of a loop of atom.cas. Of two blocks, the one that runs later is at fault, and a load
- *   only where it is that one: a store after the load of an earlier block is found in a launch that
- *   runs the blocks the other way.
+ *   ahead of a loop of atom.cas. Two threads of a block don't store different values to a place
+ * with nothing to order them. Of two blocks, the one that runs later is at fault, and a load only
+ * where it is that one: a store after the load of an earlier block is found in a launch that runs
+ * the blocks the other way.
  * - ld.global.nc reads nothing that its launch has stored, be it by the same thread.
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.

@@ -154,6 +154,25 @@ static bool goes_with(const access *x, const allocation *a, const void *bytes, c
     return false;
 }
 
+/* Whether a plain store comes in order with one of its own block: by the same thread, or behind a
+ * barrier, or of the value that is there. */
+static bool goes_within_block(const access *x, const allocation *a, const void *bytes,
+                              const grid_store *s)
+{
+    const machine *m = x->warp->machine;
+    uint32_t lane = UINT32_C(1) << s->thread % WARP_LANES;
+    if (s->strong || x->op->order || x->op->atomic ||
+        shared_seen(&m->shared, thread_of(x->warp, x->lane), s->thread / WARP_LANES, lane,
+                    s->time) ||
+        holds(x, a, bytes))
+        return true;
+    ACCESS_FAULT(x, EMU_RACE,
+                 "race: a thread overwrites what thread %u of its block stored at line %u, with no "
+                 "barrier between",
+                 s->thread, s->line);
+    return false;
+}
+
 bool grid_race_check_load(const access *x, const allocation *a)
 {
     grid_race *g = x->warp->machine->grid;
@@ -229,7 +248,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     for (unsigned i = first; i < first + count; i++) {
         grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
-        if (s->block && !own && !goes_with(x, a, bytes, s))
+        if (s->block && !(own ? goes_within_block(x, a, bytes, s) : goes_with(x, a, bytes, s)))
             return false;
         if (!own || !store.strong || s->strong)
             *s = store; /* a plain store is what others race with, not a strong one after it */

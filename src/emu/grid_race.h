@@ -1,4 +1,5 @@
-/* Detection of races between the blocks of a launch over global memory.
+/* Detection of races between the blocks of a launch over global memory, and of stores by two
+ * threads of one block with no barrier between.
  *
  * Every byte that the launch stores to remembers its last store. Another block that touches it
  * races with that store unless both accesses are strong at .gpu scope or wider, as atomic

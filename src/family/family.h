@@ -441,6 +441,9 @@ int64_t key_most(const instance *in, const key *k);
 /* The value of a key in an instance, by its field; a real number as its bits. */
 int64_t *instance_field(instance *in, const key *k);
 int64_t instance_value(const instance *in, const key *k);
+
+/* The oldest target that has what the keys choose. */
+const target *instance_oldest_target(const instance *in);
 void instance_set(instance *in, const key *k, int64_t value);
 int64_t key_default(const key *k);
 

@@ -227,6 +227,19 @@ int64_t instance_value(const instance *in, const key *k)
     return value;
 }
 
+const target *instance_oldest_target(const instance *in)
+{
+    const target *oldest = NULL;
+    unsigned sm = 0;
+    for (const key *k = in->family->keys; k->name; k++)
+        if (k->sm > sm && instance_value(in, k))
+            sm = k->sm;
+    for (size_t i = 0; i < target_count; i++)
+        if (targets[i].sm >= sm && (!oldest || targets[i].sm < oldest->sm))
+            oldest = &targets[i];
+    return oldest;
+}
+
 void instance_set(instance *in, const key *k, int64_t value)
 {
     memcpy((char *)in + k->field, &value, sizeof value);

@@ -24,6 +24,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "ref/random.h"
 #include "ref/reference.h"
 
 enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 640 };
@@ -184,8 +185,11 @@ static double gate_of(const problem *p, uint64_t element)
 /* A gate may be off by FLT_MIN, as a p may. */
 static ref_value gated(const problem *p, uint64_t element, ref_value o)
 {
-    double gate = gate_of(p, element), lost = p->options.gate ? UNDERFLOW_SHARE : 0;
-    return (ref_value){ o.value * gate, o.magnitude * (gate + lost) };
+    double gate = gate_of(p, element);
+    if (!p->options.gate)
+        return o;
+    return (ref_value){ o.value * gate,
+                        o.magnitude * (gate + UNDERFLOW_SHARE) + ref_lost(o.value * gate) };
 }
 
 void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -318,4 +322,16 @@ void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t va
         for (uint64_t d = 0; d < c.row_values; d++)
             row[d] = NAN;
     }
+}
+
+void ref_fit_gates(const problem *p, unsigned input, void *bytes, uint64_t values)
+{
+    enum { FAR = 16 };
+    static const float far_apart[] = { 3e38f, -3e38f, 90, -60 };
+    float *gates = bytes;
+    (void)input;
+    for (uint64_t i = 0; i < values / FAR; i++)
+        gates[i * FAR + i % FAR] = far_apart[i % (sizeof far_apart / sizeof *far_apart)];
+    if (p->strange)
+        ref_spoil_either(gates, values);
 }

@@ -107,7 +107,7 @@ bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_sou
     uint64_t number = random_below(r, last) / formats[f].block_values;
     uint8_t *block = (uint8_t *)bytes + number * formats[f].block_bytes;
     uint16_t half = infinite ? HALF_INFINITY : HALF_NAN;
-    uint32_t word = infinite ? 0x7f800000 : 0x7fc00000;
+    uint32_t word = infinite ? 0x7f800000 : 0x7fff8000; /* -0 if rounded to bf16 */
     switch (f) {
     case FORMAT_F32:
         memcpy(block, &word, sizeof word);
@@ -127,4 +127,12 @@ bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_sou
         store_half(block + c->scales[0].offset, half);
         return true;
     }
+}
+
+void ref_spoil_either(float *values, uint64_t count)
+{
+    random_source r = { 0 };
+    memcpy(&r.state, values, sizeof *values);
+    bool infinite = random_below(&r, 2);
+    ref_spoil(FORMAT_F32, values, count, infinite, &r);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ref/decoder.h"
+#include "ref/random.h"
 #include "ref/reference.h"
 
 enum { X, CONV, DT, A, GAMMA, POSITIONS }; /* inputs */
@@ -24,6 +25,10 @@ static const double STEEPEST_SILU = 1.0999;
 /* A sigmoid of f32 may stay at that of -87, which is nearly the least normal number: the magnitude
  * that leaves room for this at a tolerance of 2e-7. */
 static const double LOST_SIGMOID = 1.7e-38 / 2e-7;
+
+/* Of huge inputs those that only a sigmoid or an exponential sees become the largest that one has
+ * to know. */
+static const float HUGE_GATE = 100, LARGEST_GATE = 3e38f;
 
 typedef ref_value vector[MOST_DIM];
 
@@ -345,15 +350,49 @@ void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t c
     }
 }
 
+/* b of a head of a row, and behind it, group values further, its alpha. */
+static uint64_t place_of_b(const sizes *s, uint64_t row, uint64_t head)
+{
+    return row * s->columns + s->channels + s->heads * s->dim + head / s->group * 2 * s->group +
+           head % s->group;
+}
+
+/* Huge ones of b are as large as floats are. Strange are b or alpha of three heads in four, and one
+ * of all values. */
+static void fit_x(const problem *p, float *x, uint64_t values)
+{
+    sizes s = sizes_of(p);
+    uint64_t rows = (uint64_t)p->shape.m;
+    for (uint64_t i = 0; i < rows * s.heads; i++) {
+        float *b = &x[place_of_b(&s, i / s.heads, i % s.heads)], *alpha = b + s.group;
+        const float strange[] = { *b, NAN, *b, -INFINITY };
+        if (fabsf(*b) > HUGE_GATE)
+            *b = copysignf(LARGEST_GATE, *b);
+        if (p->strange && i < s.heads)
+            *b = strange[i % 4];
+        if (p->strange && i < s.heads && i % 4 == 2)
+            *alpha = INFINITY;
+    }
+    if (p->strange)
+        ref_spoil_either(x, values);
+}
+
 /* One of a few heads forgets all, by a power of e beyond what f32 holds. */
 void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
     enum { FORGETFUL = 4 };
     uint32_t *positions = bytes;
-    float *a = bytes;
-    for (uint64_t i = 0; i < values; i++)
+    float *numbers = bytes;
+    if (input == X)
+        fit_x(p, numbers, values);
+    for (uint64_t i = 0; input != X && i < values; i++)
         if (input == POSITIONS)
             positions[i] = p->seq_lens[i] - 1;
+        else if (input == DT)
+            numbers[i] =
+                fabsf(numbers[i]) > HUGE_GATE ? copysignf(LARGEST_GATE, numbers[i]) : numbers[i];
         else
-            a[i] = i % FORGETFUL == FORGETFUL - 1 ? -FLT_MAX : -fabsf(a[i]);
+            numbers[i] = i % FORGETFUL == FORGETFUL - 1 ? -FLT_MAX : -fabsf(numbers[i]);
+    if (p->strange && (input == DT || input == A))
+        ref_spoil_either(numbers, values);
 }

@@ -5,6 +5,8 @@
 #include "ref/random.h"
 #include "ref/reference.h"
 
+enum { MOST_ROWS = 8 };
+
 /* A number below limit that is not among those chosen so far. */
 static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, random_source *r)
 {
@@ -48,11 +50,26 @@ static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_l
     return count > 0;
 }
 
+/* The expert that most rows use becomes the last one. */
+static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
+{
+    uint32_t *first = list + EXPERT_LIST_HEAD, *end = first + list[0] * entry_words, *most = first;
+    uint32_t moved[EXPERT_FIRST_ROW + MOST_ROWS];
+    for (uint32_t *entry = first; entry < end; entry += entry_words)
+        if (entry[EXPERT_ROWS] > most[EXPERT_ROWS])
+            most = entry;
+    memcpy(moved, most, entry_words * sizeof *moved);
+    memmove(most, most + entry_words,
+            (size_t)(end - most) * sizeof *most - entry_words * sizeof *most);
+    memcpy(end - entry_words, moved, entry_words * sizeof *moved);
+}
+
 /* Kernels have code for experts of all rows, of some and of one: numbers of rows take turns, from
- * one on that the seed says. Callers must not, but may, name an expert that there is not. */
+ * one on that the seed says; of some lists each expert has one alone, so that these are many.
+ * Callers must not, but may, name an expert that there is not. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
-    enum { FEW = 3, SIZES = 5, MOST_ROWS = 8 };
+    enum { FEW = 3, SIZES = 5, LONG_LISTS = 3 };
     (void)input;
     uint64_t rows = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
     uint64_t experts = (uint64_t)p->shape.experts, entry_words = EXPERT_FIRST_ROW + rows;
@@ -61,13 +78,14 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
     bool takes[MOST_ROWS];
     random_source r = { (uint64_t)list[0] << 32 | list[values - 1] };
     uint64_t turn = random_below(&r, SIZES);
+    bool alone = random_below(&r, LONG_LISTS) == 0;
     memset(list, 0, EXPERT_LIST_HEAD * sizeof *list);
     memset(list + EXPERT_LIST_HEAD, 0xff, (values - EXPERT_LIST_HEAD) * sizeof *list);
     for (uint64_t row = 0; row < rows; row++)
         free[row] = used;
     for (;; count++) {
         const uint64_t sizes[SIZES] = { rows, 1, (rows + 1) / 2, 2, 1 + random_below(&r, rows) };
-        uint64_t wanted = sizes[(turn + count) % SIZES];
+        uint64_t wanted = alone ? 1 : sizes[(turn + count) % SIZES];
         if (!take_rows(p, free, experts - count, wanted, random_below(&r, rows), takes))
             break;
         chosen[count] = another(chosen, count, experts, &r);
@@ -76,6 +94,8 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
                 note(list, entry_words, chosen[count], (uint32_t)(row * used + used - free[row]--));
     }
     uint32_t *last = list + EXPERT_LIST_HEAD + (list[0] - 1) * entry_words;
+    if (p->strange)
+        move_fullest_behind(list, entry_words);
     if (p->strange)
         last[EXPERT_ID] = random_below(&r, 2) ? UINT32_MAX : (uint32_t)experts;
     else if (rows >= FEW && last[EXPERT_ROWS] < rows)

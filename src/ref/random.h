@@ -42,4 +42,7 @@ void ref_resize(format f, void *bytes, uint64_t values, float factor, random_sou
  * among the first thousands. False where no bits of the format are either. */
 bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_source *r);
 
+/* The same of floats, by themselves: which of them becomes what follows from the first. */
+void ref_spoil_either(float *values, uint64_t count);
+
 #endif

@@ -334,6 +334,10 @@ reference ref_attention_chunks;
 /* o from such rows: inputs partials, sinks where there are, and seq_lens. */
 reference ref_merge_chunks;
 
+/* Makes some gates so large, of either sign, that their sigmoid is 1, or next to or below what f32
+ * holds. */
+void ref_fit_gates(const problem *p, unsigned input, void *bytes, uint64_t values);
+
 /* Makes random partials possible ones, in place: sums of weights are at least 1, maxima of
  * every second head far apart, and the rows of chunks beyond a sequence's end NaN. */
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values);
@@ -404,8 +408,8 @@ void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values
  * is 0. Infinite values of b, alpha, dt and a give NaN. */
 reference ref_delta_net;
 
-/* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), and a
- * negative. */
+/* Makes random positions the last ones of the sequences (UINT32_MAX of an empty one), a negative,
+ * and what is huge of b and dt as large as floats are. */
 void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ref/random.h"
 #include "ref/reference.h"
 #include "ref/rope.h"
 
@@ -207,9 +208,12 @@ void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values
 {
     uint32_t *positions = bytes;
     float *factors = bytes;
+    bool factor = p->input_formats[input] == FORMAT_F32;
     for (uint64_t i = 0; i < values; i++)
-        if (p->input_formats[input] == FORMAT_U32)
+        if (!factor)
             positions[i] = p->seq_lens[i] - 1;
-        else if (!(factors[i] >= 1 && factors[i] < LARGEST_FACTOR))
+        else if (isfinite(factors[i]) && !(factors[i] >= 1 && factors[i] < LARGEST_FACTOR))
             factors[i] = 1 + fmodf(fabsf(factors[i]), LARGEST_FACTOR - 1);
+    if (factor && p->strange)
+        ref_spoil_either(factors, values);
 }

@@ -111,23 +111,12 @@ const char *suite_known_keys(arena *a, const family *f, const char *text)
     return known.text;
 }
 
-/* The oldest target that has what the keys choose. */
-static const target *oldest_target(const instance *in)
-{
-    const target *oldest = target_find("sm_75");
-    for (const key *k = in->family->keys; k->name; k++)
-        for (size_t i = 0; i < target_count && oldest->sm < k->sm && instance_value(in, k); i++)
-            if (targets[i].sm >= k->sm && (oldest->sm < k->sm || targets[i].sm < oldest->sm))
-                oldest = &targets[i];
-    return oldest;
-}
-
 kernel suite_kernel(arena *a, const instance *in)
 {
     kernel k;
     const char *error;
     arena *scratch = arena_new();
-    bool built = generate_ptx(a, scratch, in, oldest_target(in), &k, &error);
+    bool built = generate_ptx(a, scratch, in, instance_oldest_target(in), &k, &error);
     arena_free(scratch);
     if (!built)
         fail_msg("%s can't be built: %s", in->name, error);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "mutation/dataflow.h"
+
 enum { FIELDS = 5 };
 
 static const char *trimmed(arena *a, const char *from, const char *end)
@@ -31,7 +33,15 @@ bool read_equivalences(arena *a, const char *text, equivalence_list *out, const 
             *error = arena_format(a, "line %u has %u fields, not %d", number, count, FIELDS);
             return false;
         }
-        *VEC_PUSH(a, out) = (equivalence){ fields[0], fields[1], fields[2], fields[3], fields[4] };
+        const char *slash = strstr(fields[0], " / "), *kernel_end = fields[0] + strlen(fields[0]);
+        *VEC_PUSH(a, out) = (equivalence){
+            .kernel = trimmed(a, fields[0], slash ? slash : kernel_end),
+            .phase = slash ? trimmed(a, slash + strlen(" / "), kernel_end) : "*",
+            .kind = fields[1],
+            .before = fields[2],
+            .after = fields[3],
+            .reason = fields[4],
+        };
     }
     return true;
 }
@@ -55,13 +65,16 @@ static bool fits(const char *pattern, const char *text)
     return *pattern == *text && (!*text || fits(pattern + 1, text + 1));
 }
 
-int find_equivalence(arena *a, const equivalence_list *list, const instance *in, const mutant *m)
+int find_equivalence(arena *a, const equivalence_list *list, const kernel *k, const mutant *m)
 {
-    const char *before = without_numbers(a, m->before), *after = without_numbers(a, m->after);
+    const instance *in = k->instance;
+    const char *phase = line_phase(a, k->ptx, m->line), *before = without_numbers(a, m->before),
+               *after = without_numbers(a, m->after);
     for (size_t i = 0; i < list->count; i++) {
         const equivalence *e = &list->items[i];
         if ((fits(e->kernel, in->family->name) || fits(e->kernel, in->name)) &&
-            fits(e->kind, m->kind) && fits(e->before, before) && fits(e->after, after))
+            fits(e->phase, phase) && fits(e->kind, m->kind) && fits(e->before, before) &&
+            fits(e->after, after))
             return (int)i;
     }
     return -1;

@@ -379,7 +379,7 @@ static long long other_byte(long long selector)
 static long long other_number(const instruction *in, unsigned index)
 {
     static const char *const bits[] = { "and.", "or.", "xor.", "lop3.", "dp4a." };
-    long long number = strtoll(in->operands[index], NULL, 0);
+    long long number = (long long)strtoull(in->operands[index], NULL, 0);
     if (starts(in->opcode, "prmt."))
         return index == 3 ? other_byte(number) : number ^ 0x01000000;
     if (starts(in->opcode, "lop3.") && index == 4)

@@ -12,7 +12,9 @@
  * A mutant that the emulator can't load is no mutant of a kernel and is left out. One that passes
  * computes the same for certain where its line depends on thread and block numbers alone, whose
  * values every trial of a small kernel goes through, and computes in all of them what the original
- * does: a probe in its place traps where not. So does one whose line computes what nothing uses.
+ * does: a probe in its place traps where not. Where data decide whether a thread comes to the line,
+ * the probe stands ahead of all, with the instructions that its operands are made of. One whose
+ * line computes what nothing uses is the same as well.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 
 #include "base/os.h"
 #include "emu/emu.h"
+#include "mutation/dataflow.h"
 #include "mutation/equivalent.h"
 #include "mutation/subjects.h"
 #include "ref/random.h"
@@ -58,13 +61,36 @@ static bool passes(arena *a, const kernel *k, const char *text)
     return verify_kernel(a, &changed, 1).right;
 }
 
-static bool computes_the_same(arena *a, const kernel *k, const mutant *m)
+static const char *text_line(arena *a, const char *text, unsigned number)
+{
+    while (--number)
+        text = strchr(text, '\n') + 1;
+    return arena_copy(a, text, strcspn(text, "\n"));
+}
+
+static bool passes_probe(arena *a, const kernel *k, unsigned line, const char *probe)
 {
     static const char spare[] = "    .reg .pred %mutant_p, %differs;\n    .reg .b32 %mutant_r;\n"
                                 "    .reg .b64 %mutant_rd;\n";
+    return passes(a, k, replace_line(a, k->ptx, line, probe, spare));
+}
+
+/* The probe ahead of all, with what its operands are made of. */
+static bool passes_hoisted_probe(arena *a, const kernel *k, const mutant *m)
+{
+    unsigned line = first_instruction(k->ptx);
+    const char *slice = *m->before == '@' ? NULL : operand_slice(a, k->ptx, m->before, m->after);
+    return slice &&
+           passes_probe(a, k, line,
+                        arena_format(a, "%s%s\n%s", slice, m->probe, text_line(a, k->ptx, line)));
+}
+
+static bool computes_the_same(arena *a, const kernel *k, const mutant *m)
+{
     return result_is_unused(a, k->ptx, m->line) ||
-           (m->probe && depends_on_position_alone(a, k->ptx, m->line) &&
-            passes(a, k, replace_line(a, k->ptx, m->line, m->probe, spare)));
+           (m->probe && ((depends_on_position_alone(a, k->ptx, m->line) &&
+                          passes_probe(a, k, m->line, m->probe)) ||
+                         passes_hoisted_probe(a, k, m)));
 }
 
 static void try_one(void *context, size_t i)
@@ -81,7 +107,7 @@ static void try_one(void *context, size_t i)
         p->fate = CAUGHT;
     else if (computes_the_same(a, k, &p->mutant))
         p->fate = PROVEN;
-    else if ((p->reason = find_equivalence(a, r->equivalent, k->instance, &p->mutant)) >= 0)
+    else if ((p->reason = find_equivalence(a, r->equivalent, k, &p->mutant)) >= 0)
         p->fate = LISTED;
     else
         p->fate = SURVIVED;

@@ -14,11 +14,4 @@ typedef VEC(kernel) subject_list;
 bool make_subjects(arena *a, const spec *listed, char *const *names, subject_list *out,
                    const char **error);
 
-/* Whether a line of PTX depends on nothing but thread and block numbers, so that a run of all
- * blocks tells all it ever does. PTX in which data decide a branch has no such lines. */
-bool depends_on_position_alone(arena *a, const char *text, unsigned line);
-
-/* Whether nothing comes of the result of a line, except perhaps itself. */
-bool result_is_unused(arena *a, const char *text, unsigned line);
-
 #endif

@@ -318,6 +318,22 @@ TEST(blocks_that_share_words_race_where_a_store_is_plain)
         /* another value at the same place, and the same one */
         { GRID_KERNEL("@%p0 st.global.u32 [%out], %b;"), 16, "overwrites what block (0, 0, 0)" },
         { GRID_KERNEL("@%p0 st.global.u32 [%out], 7;"), 0, "" },
+        /* threads of one block at a place: of one warp at once, of two, behind a barrier */
+        { GRID_KERNEL("st.global.u32 [%out], 7;"), 0, "" },
+        { GRID_KERNEL(
+              "and.b32 %r1, %t, 32;\nadd.u32 %r1, %r1, %b;\nmad.wide.u32 %l1, %b, 4, %out;\n"
+              "st.global.u32 [%l1], %r1;"),
+          19, "overwrites what thread 31 of its block stored at line 19" },
+        { GRID_KERNEL("setp.eq.u32 %p1, %t, 9;\nmad.wide.u32 %l1, %b, 4, %out;\n"
+                      "@%p0 st.global.u32 [%l1], 1;\n@%p1 st.global.u32 [%l1], 2;"),
+          19, "overwrites what thread 0 of its block stored at line 18" },
+        { GRID_KERNEL("setp.eq.u32 %p1, %t, 9;\nmad.wide.u32 %l1, %b, 4, %out;\n"
+                      "@%p0 st.global.u32 [%l1], 1;\nbar.warp.sync 0xffffffff;\n"
+                      "@%p1 st.global.u32 [%l1], 2;"),
+          0, "" },
+        { GRID_KERNEL("setp.eq.u32 %p1, %t, 40;\nmad.wide.u32 %l1, %b, 4, %out;\n"
+                      "@%p0 st.global.u32 [%l1], 1;\nbar.sync 0;\n@%p1 st.global.u32 [%l1], 2;"),
+          0, "" },
         { GRID_KERNEL("@%p0 st.relaxed.gpu.global.u32 [%out], %b;"), 0, "" },
         { GRID_KERNEL("@%p0 st.relaxed.cta.global.u32 [%out], %b;"), 16, "overwrites" },
         /* bytes and halves of one word by different blocks */
