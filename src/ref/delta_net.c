@@ -13,7 +13,7 @@
 #include "ref/decoder.h"
 #include "ref/reference.h"
 
-enum { X, CONV, DT, A, GAMMA, POSITIONS }; /* inputs */
+enum { X, CONV, DT, A, GAMMA, POSITIONS, BA }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };
 enum { MOST_DIM = 128, MOST_ROWS = 8 };
 
@@ -24,6 +24,9 @@ static const double STEEPEST_SILU = 1.0999;
 /* A sigmoid of f32 may stay at that of -87, which is nearly the least normal number: the magnitude
  * that leaves room for this at a tolerance of 2e-7. */
 static const double LOST_SIGMOID = 1.7e-38 / 2e-7;
+
+/* A softplus as small may be 0, which matters where a is as large as f32 can be. */
+static const double LOST_SOFTPLUS = 1.7e-38, LEAST_TOLERANCE = 2e-7;
 
 typedef ref_value vector[MOST_DIM];
 
@@ -38,6 +41,11 @@ typedef struct sizes {
     uint64_t dim, heads, key_heads, group, channels, columns;
 } sizes;
 
+static bool is_tiled(const problem *p)
+{
+    return p->options.layout == DELTA_TILED;
+}
+
 static sizes sizes_of(const problem *p)
 {
     sizes s = { (uint64_t)p->shape.head_dim,
@@ -48,7 +56,7 @@ static sizes sizes_of(const problem *p)
                 0 };
     s.group = s.heads / s.key_heads;
     s.channels = (2 * s.key_heads + s.heads) * s.dim;
-    s.columns = s.channels + s.heads * (s.dim + 2);
+    s.columns = s.channels + s.heads * (s.dim + (is_tiled(p) ? 0 : 2));
     return s;
 }
 
@@ -148,7 +156,9 @@ static ref_value decay_of(const problem *p, double alpha, uint64_t head)
     double error = fabs(a) * (fabs(alpha) + fabs(dt)) / (1 + exp(-t)) + ROUNDINGS * fabs(a * soft);
     if (!isfinite(t) || !isfinite(a))
         return (ref_value){ NAN, NAN };
-    return (ref_value){ decay, decay * (error + ROUNDINGS) };
+    double without = exp(a * (soft - fmin(soft, LOST_SOFTPLUS)));
+    return (ref_value){ decay,
+                        decay * (error + ROUNDINGS) + fabs(without - decay) / LEAST_TOLERANCE };
 }
 
 static ref_value beta_of(double b)
@@ -157,12 +167,22 @@ static ref_value beta_of(double b)
     return (ref_value){ isfinite(b) ? beta : NAN, ROUNDINGS * beta + LOST_SIGMOID };
 }
 
+/* beta and the decay of a row. */
+static void read_factors(const problem *p, uint64_t row, uint64_t head, head_row *h)
+{
+    sizes s = sizes_of(p);
+    uint64_t of_key = s.channels + s.heads * s.dim + head / s.group * 2 * s.group + head % s.group;
+    uint64_t b = is_tiled(p) ? row * 2 * s.heads + head : row * s.columns + of_key;
+    unsigned input = is_tiled(p) ? BA : X;
+    h->beta = beta_of(read_one(p, input, b));
+    h->decay = decay_of(p, read_one(p, input, b + (is_tiled(p) ? s.heads : s.group)), head);
+}
+
 static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
 {
     sizes s = sizes_of(p);
-    uint64_t key = head / s.group, keys = s.key_heads * s.dim, number = head % s.group;
+    uint64_t key = is_tiled(p) ? head % s.key_heads : head / s.group, keys = s.key_heads * s.dim;
     uint64_t z = row * s.columns + s.channels + head * s.dim;
-    uint64_t ba = row * s.columns + s.channels + s.heads * s.dim + key * 2 * s.group + number;
     head_row h = { .used = is_used(p, row) };
     if (!h.used)
         return h;
@@ -171,8 +191,7 @@ static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
     convolve(p, row, 2 * keys + head * s.dim, h.v);
     make_short(p, 1 / sqrt((double)s.dim), h.q);
     make_short(p, 1, h.k);
-    h.beta = beta_of(read_one(p, X, ba));
-    h.decay = decay_of(p, read_one(p, X, ba + s.group), head);
+    read_factors(p, row, head, &h);
     for (uint64_t i = 0; i < s.dim; i++) {
         double value = read_one(p, X, z + i), gamma = read_one(p, GAMMA, i);
         h.gate[i] = silu_of((ref_value){ value, 0 });
