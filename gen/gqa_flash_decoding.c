@@ -22,22 +22,25 @@
  * of sm_75 has shared memory for one block of more than 5 heads, and takes the others after it.)
  *
  * With chunking = fixed every chunk has chunk_size positions, from the first that counts on, and a
- * block takes chunks z, z + %nctaid.z, ... Which positions a warp adds up, and in which order
+ * block takes chunks z, z + %nctaid.z, ... With a chunk_limit chunks are doubled until a sequence
+ * has no more than that: short ones are then spread over many SMs, and of long ones there is not
+ * more to merge. Which positions a warp adds up, and in which order
  * partial rows are merged, then follows from the sequence's length alone: a result has the same
  * bits with any grid, on any GPU, in a batch or not, and with any max_seq_len. Of 600 positions and
  * chunk_size = 256, chunks 0, 1 and 2 have 256, 256 and 88 positions, whether three blocks take one
- * each or one takes all. Partial rows are as many as max_seq_len (or a window) may have chunks.
+ * each or one takes all; with chunk_limit = 2 they are two, of 512 and 88. Partial rows are as many
+ * as max_seq_len (or a window) may have chunks.
  *
  * Blocks of a KV head count up a counter when their partial rows are stored. The last one, which
  * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
- * share out each head's rows in four parts, and these meet in shared memory.
+ * share out each head's rows in two parts, and these meet in shared memory.
  */
 #include "gen/attention_keys.h"
 #include "gen/blocks/gqa.h"
 #include "family/formula.h"
 
 enum {
-    MERGE_PARTS = 4,
+    MERGE_PARTS = 2,
     LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
     WARP = 32,
     SM_REGISTERS = 65536,
@@ -113,15 +116,22 @@ static bool is_fixed(const instance *in)
     return in->chunking == CHUNKING_FIXED;
 }
 
-/* Chunks that a sequence may have: its partial rows. */
-static int64_t most_chunks(const instance *in)
+/* Chunks of chunk_size that a sequence may have. */
+static int64_t most_of_least_size(const instance *in)
 {
     const problem_shape *s = &in->shape;
-    if (!is_fixed(in))
-        return in->chunks;
     int64_t window = in->options.window, size = s->chunk_size;
     int64_t most = window && window < s->max_seq_len ? window : s->max_seq_len;
     return (most + size - 1) / size;
+}
+
+/* Chunks that a sequence may have: its partial rows. */
+static int64_t most_chunks(const instance *in)
+{
+    if (!is_fixed(in))
+        return in->chunks;
+    int64_t most = most_of_least_size(in);
+    return in->chunk_limit && in->chunk_limit < most ? in->chunk_limit : most;
 }
 
 static int64_t most_blocks(const instance *in)
@@ -131,21 +141,49 @@ static int64_t most_blocks(const instance *in)
     return in->chunks < chunks ? in->chunks : chunks;
 }
 
+/* The positions of a sequence, and how often chunks of chunk_size are doubled, where they may be.
+ */
+typedef struct fixed_chunks {
+    positions all;
+    val of_least_size; /* so many chunks would there be */
+    val doublings;     /* without a kind: none */
+} fixed_chunks;
+
+static fixed_chunks fixed_chunks_of(ptx *p, const work *w)
+{
+    const instance *in = w->in;
+    int64_t size = in->shape.chunk_size, most = most_of_least_size(in);
+    fixed_chunks f = { .all =
+                           attention_positions(p, in, attention_sequence_length(p, w->sequence)) };
+    f.of_least_size = div(p, add(p, sub(p, f.all.end, f.all.first), size - 1), size);
+    for (int64_t limit = in->chunk_limit; limit && limit < most; limit *= 2) {
+        val more = select(p, gt(p, f.of_least_size, limit), imm(U32, 1), imm(U32, 0));
+        f.doublings = f.doublings.kind ? add(p, f.doublings, more) : more;
+    }
+    return f;
+}
+
 static void count_chunks(ptx *p, work *w)
 {
-    positions all = attention_positions(p, w->in, attention_sequence_length(p, w->sequence));
-    int64_t size = w->in->shape.chunk_size;
-    val used = div(p, add(p, sub(p, all.end, all.first), size - 1), size);
+    fixed_chunks f = fixed_chunks_of(p, w);
+    val used = f.of_least_size;
+    if (f.doublings.kind) {
+        val unit = shl(p, imm(U32, 1), f.doublings);
+        used = shr(p, add(p, used, sub(p, unit, 1)), f.doublings);
+    }
     w->active = named(p, "active", max(p, used, 1));
     w->blocks = min(p, w->active, w->chunks);
 }
 
-/* A chunk of chunk_size; of a sequence without positions the first, without any. */
+/* A chunk; of a sequence without positions the first, without any. */
 static void take_fixed_chunk(ptx *p, work *w, val chunk)
 {
-    positions all = attention_positions(p, w->in, attention_sequence_length(p, w->sequence));
-    w->own.first = mad(p, chunk, imm(U32, w->in->shape.chunk_size), all.first);
-    w->own.end = min(p, add(p, w->own.first, w->in->shape.chunk_size), all.end);
+    fixed_chunks f = fixed_chunks_of(p, w);
+    val size = imm(U32, w->in->shape.chunk_size);
+    if (f.doublings.kind)
+        size = shl(p, size, f.doublings);
+    w->own.first = mad(p, chunk, size, f.all.first);
+    w->own.end = min(p, add(p, w->own.first, size), f.all.end);
 }
 
 /* The warp's share of the chunk: stretches of equal length, whole turns. */
@@ -309,7 +347,7 @@ static const choice chunking_choices[] = {
 
 /* The default of chunk_size weighs two costs. With fewer positions the merging grows: a chunk's
  * partial rows, written and read once, are 16 / chunk_size of the bytes of its K and V (8 heads,
- * f16), and a warp of the last block merges its quarter of a head's rows in turns of 8, of which
+ * f16), and a warp of the last block merges its half of a head's rows in turns of 16, of which
  * the 512 rows of 131072 positions take 16. With more, a single sequence leaves SMs idle for
  * longer: of 256, 8448 positions of 8 KV heads are two blocks for each of 132 SMs, which is all
  * that fit and have 24 KiB of K or V in flight there. Each of 6 or 7 warps then has 48 or 40
@@ -340,10 +378,18 @@ static const char *check(const instance *in, arena *a, const char **blamed)
       .summary = "fixed: bits follow from seq_len",                                       \
       .field = KEY_FIELD(chunking),                                                       \
       .choices = chunking_choices },                                                      \
+        { .name = "chunk_size",                                                           \
+          .summary = "positions a fixed chunk",                                           \
+          .field = KEY_FIELD(shape.chunk_size),                                           \
+          .min = 32,                                                                      \
+          .max = 4096,                                                                    \
+          .def = USUAL_CHUNK,                                                             \
+          .only_with = KEY_FIELD(chunking),                                               \
+          .tag = "cs" },                                                                  \
     {                                                                                     \
-        .name = "chunk_size", .summary = "positions a fixed chunk",                       \
-        .field = KEY_FIELD(shape.chunk_size), .min = 32, .max = 4096, .def = USUAL_CHUNK, \
-        .only_with = KEY_FIELD(chunking), .tag = "cs"                                     \
+        .name = "chunk_limit", .summary = "fixed chunks, doubled until they are no more", \
+        .field = KEY_FIELD(chunk_limit), .max = 1024, .zero_is_none = true,               \
+        .only_with = KEY_FIELD(chunking), .tag = "lim"                                    \
     }
 
 static const derived_size sizes[] = {

@@ -13,7 +13,8 @@ enum {
     LEAST_GROUP = 2,       /* lanes a position */
     BYTES_IN_FLIGHT = 128, /* of K a lane, and as many of V */
     MAX_IN_FLIGHT = 4,     /* positions */
-    ROWS_IN_FLIGHT = 8,    /* partial ones */
+    ROWS_IN_FLIGHT = 8,    /* partial ones, */
+    MOST_IN_FLIGHT = 16,   /* and where a block has few warps to merge many */
 };
 
 /* Threads of the largest blocks have 64 registers: half of everything. */
@@ -251,10 +252,10 @@ typedef struct partial_piece {
     val2 sums;
 } partial_piece;
 
-/* Pieces of several rows; count is at most ROWS_IN_FLIGHT. */
+/* Pieces of several rows; count is at most MOST_IN_FLIGHT. */
 static void merge_pieces(ptx *p, const softmax *state, const partial_piece *pieces, unsigned count)
 {
-    val maxima[ROWS_IN_FLIGHT] = { { 0 } };
+    val maxima[MOST_IN_FLIGHT] = { { 0 } };
     for (unsigned i = 0; i < count; i++)
         maxima[i] = pieces[i].sums.v[0];
     softmax_raise(p, state, maxima, count);
@@ -265,20 +266,20 @@ static void merge_pieces(ptx *p, const softmax *state, const partial_piece *piec
     }
 }
 
-/* Piece number piece of a number of rows in global memory. Those that another grid made may come
- * through the read-only cache. Behind the last row it is the last one
- * again, with the lowest maximum, which weighs nothing. */
+/* Piece number piece of a number of rows in global memory, so many at once. Those that another grid
+ * made may come through the read-only cache. Behind the last row it is the last one again, with the
+ * lowest maximum, which weighs nothing. */
 static softmax merge_global(ptx *p, const instance *in, row_source source, val rows, val count,
-                            val piece)
+                            val piece, unsigned at_once)
 {
     softmax state = softmax_new(p, 4);
     int64_t sums = in->shape.head_dim * F32_BYTES;
     val last = sub(p, count, 1);
     if (source == ROWS_OF_ANOTHER_GRID) /* this is all that the kernel does */
-        ptx_loop_work(p, 4 * ROWS_IN_FLIGHT, "elements");
-    PTX_FOR (p, row, 0, count, ROWS_IN_FLIGHT) {
-        partial_piece pieces[ROWS_IN_FLIGHT];
-        for (unsigned i = 0; i < ROWS_IN_FLIGHT; i++) {
+        ptx_loop_work(p, 4 * at_once, "elements");
+    PTX_FOR (p, row, 0, count, at_once) {
+        partial_piece pieces[MOST_IN_FLIGHT];
+        for (unsigned i = 0; i < at_once; i++) {
             val number = add(p, row, i);
             val at = mad_wide(p, min(p, number, last), partial_bytes(in), rows);
             val values = mad_wide(p, piece, WIDE_PIECE, at);
@@ -291,7 +292,7 @@ static softmax merge_global(ptx *p, const instance *in, row_source source, val r
             if (i)
                 pieces[i].sums.v[0] = select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);
         }
-        merge_pieces(p, &state, pieces, ROWS_IN_FLIGHT);
+        merge_pieces(p, &state, pieces, at_once);
     }
     return state;
 }
@@ -370,7 +371,7 @@ static void store_merged_partial(ptx *p, const instance *in, const softmax *stat
 void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query)
 {
     PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
-        softmax state = merge_global(p, in, source, rows, count, piece);
+        softmax state = merge_global(p, in, source, rows, count, piece, ROWS_IN_FLIGHT);
         store_merged(p, in, &state, query, piece);
     }
 }
@@ -378,7 +379,7 @@ void partials_merge(ptx *p, const instance *in, row_source source, val rows, val
 void partials_merge_to_shared(ptx *p, const instance *in, val rows, val count, val row)
 {
     PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
-        softmax state = merge_global(p, in, ROWS_OF_THIS_GRID, rows, count, piece);
+        softmax state = merge_global(p, in, ROWS_OF_THIS_GRID, rows, count, piece, MOST_IN_FLIGHT);
         store_merged_partial(p, in, &state, row, piece, true);
     }
 }

@@ -92,20 +92,27 @@ static const double DIFFERENCES = 4;
 /* Of the scores' range: float arithmetic, and with 8 bits what the first few tokens do not show. */
 static const double FLOATS = 1e-3, OF_8_BITS = 0.05;
 
-/* How far scores may be off. Their range is without the largest, which may be lifted. */
-static double doubt_of(const decoder *d, const ref_choice *rounded, const ref_choice *exact,
-                       double *noise)
+/* How far scores may be off, of which rounding moves some by noise. Their range is without the
+ * largest, which may be lifted. */
+static double doubt_of(const decoder *d, const ref_choice *exact, double noise)
 {
     bool rounds = d->precision == PRECISION_Q8 || d->kv_type == KV_Q8_0;
     double largest = -HUGE_VAL, second = -HUGE_VAL, least = HUGE_VAL;
     for (int64_t e = 0; e < d->experts; e++) {
         double score = exact->scores[e];
-        *noise = fmax(*noise, fabs(rounded->scores[e] - score));
         second = fmax(second, fmin(score, largest));
         largest = fmax(largest, score);
         least = fmin(least, score);
     }
-    return DIFFERENCES * *noise + (rounds ? OF_8_BITS : FLOATS) * (second - least);
+    return DIFFERENCES * noise + (rounds ? OF_8_BITS : FLOATS) * (second - least);
+}
+
+static double noise_of(const decoder *d, const ref_choice *rounded, const ref_choice *exact)
+{
+    double noise = 0;
+    for (int64_t e = 0; e < d->experts; e++)
+        noise = fmax(noise, fabs(rounded->scores[e] - exact->scores[e]));
+    return noise;
 }
 
 bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise)
@@ -113,8 +120,12 @@ bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *ex
     for (int64_t layer = 0; layer < d->layers; layer++) {
         const ref_choice r = ref_step_choice(rounded, layer, 0);
         const ref_choice e = ref_step_choice(exact, layer, 0);
-        if (r.scores && !(r.gap > doubt_of(d, &r, &e, &noise[layer])))
+        if (!r.scores)
+            continue;
+        double most = fmax(noise[layer], noise_of(d, &r, &e));
+        if (!(r.gap > doubt_of(d, &e, most)))
             return false;
+        noise[layer] = most;
     }
     return true;
 }

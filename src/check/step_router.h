@@ -20,8 +20,8 @@ void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, re
 
 /* Whether neither arithmetic nor rounding might change an expert of the token that was fed last, by
  * itself, to two references, one of which rounds nothing. noise [layers] has the largest
- * differences of scores so far, and gets those up to where they might: behind other experts all
- * differs. */
+ * differences of scores so far, and gets the token's, but not where these are why it is not clear.
+ */
 bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise);
 
 #endif

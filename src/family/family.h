@@ -60,12 +60,13 @@ typedef struct instance {
     int64_t quantized;                /* x given as q8_1 */
     int64_t weights;                  /* index in weights_choices */
     int64_t rows_per_warp;
-    int64_t passes;    /* that x comes in; 0: one */
-    int64_t kv_type;   /* KV_ */
-    int64_t chunks;    /* a sequence is split into, at most */
-    int64_t chunking;  /* CHUNKING_ */
-    int64_t variant;   /* VARIANT_; AUTO stands for other instances and is never generated */
-    int64_t precision; /* PRECISION_ */
+    int64_t passes;      /* that x comes in; 0: one */
+    int64_t kv_type;     /* KV_ */
+    int64_t chunks;      /* a sequence is split into, at most */
+    int64_t chunking;    /* CHUNKING_ */
+    int64_t chunk_limit; /* of fixed chunks of a sequence; 0: none */
+    int64_t variant;     /* VARIANT_; AUTO stands for other instances and is never generated */
+    int64_t precision;   /* PRECISION_ */
 
     target_set excluded;     /* those of the spec's targets that it is not generated for */
     const family *chosen_by; /* whose variant = auto asked for it; NULL: the spec names it */

@@ -86,13 +86,24 @@ static void turn(planner *p)
     planner_add(p, &in, &b, "qkv -> q, cache");
 }
 
+/* Chunks for two blocks on each SM of a large GPU, and no more than one block merges well: of 8 KV
+ * heads 32 chunks of 128 positions each have the first 4096. */
+static void set_chunks(const planner *p, instance *in)
+{
+    enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };
+    int64_t limit = p->d->num_kv_heads < MANY_HEADS ? 64 : 32;
+    planner_set(in, "chunking", CHUNKING_FIXED);
+    planner_set(in, "chunk_size", SPREAD_POSITIONS / limit);
+    planner_set(in, "chunk_limit", p->d->max_seq_len > SPREAD_POSITIONS ? limit : 0);
+}
+
 static void attend(planner *p)
 {
     const decoder *d = p->d;
     instance in = planner_kernel(p, "gqa_flash_decoding");
     bindings b = { 0 };
     set_heads(p, &in);
-    planner_set(&in, "chunking", CHUNKING_FIXED);
+    set_chunks(p, &in);
     planner_set_real(&in, "scale", d->attention_scale);
     planner_set_real(&in, "softcap", d->attention_softcap);
     planner_set(&in, "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0);

@@ -202,6 +202,8 @@ static void is_right_for_options(arena *a, const subject *s)
                                            "chunking=fixed chunks=2 window=200",
                                            "chunking=fixed chunk_size=64 softcap=0.5",
                                            "chunking=fixed chunk_size=50 chunks=1 kv_type=bf16",
+                                           "chunking=fixed chunk_size=50 chunk_limit=1",
+                                           "chunking=fixed chunk_size=32 chunk_limit=4 window=290",
                                            "chunking=fixed chunk_size=77 window=77 kv_type=q8_0" };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         instance in = make(a, s->family, 64, 1, 2, 300, options[i]);
@@ -433,6 +435,34 @@ static void check_chunks(arena *a, const subject *s, const char *chunking)
     }
 }
 
+/* Lengths around those from which on chunks are twice as long; bits are those of any grid. */
+static void is_right_where_chunks_are_doubled(arena *a, const subject *s)
+{
+    static const int64_t lengths[] = { 800, 769, 768, 385, 384, 200, 193, 192, 97, 96, 32, 1, 0 };
+    enum { GRIDS = 3, LENGTHS = sizeof lengths / sizeof *lengths, HEADS = 2 * 3, DIM = 16 };
+    const float *first[LENGTHS] = { NULL };
+    for (int chunks = 1; chunks <= GRIDS; chunks++) {
+        const char *text = arena_format(a,
+                                        "kv_type=f16 m=2 chunks=%d chunk_size=32 chunking=fixed "
+                                        "chunk_limit=3",
+                                        chunks);
+        instance in = make(a, s->family, DIM, 2, HEADS / 2, 800, text);
+        kernel k = suite_kernel(a, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.sm_count = 132;
+        trial t = trial_prepare(a, &in, &setup);
+        assert_int_equal(t.grid[2], chunks);
+        for (size_t i = 0; i < LENGTHS; i++) {
+            const void *output;
+            trial_shorten(&t, lengths[i]);
+            expect_right(suite_run(a, s->device, &k, &t, NULL, &output));
+            if (first[i])
+                assert_memory_equal(first[i], output, 2 * HEADS * DIM * sizeof(float));
+            first[i] = output;
+        }
+    }
+}
+
 static void is_right_for_any_number_of_chunks(arena *a, const subject *s)
 {
     check_chunks(a, s, "free");
@@ -588,6 +618,8 @@ int main(void)
         { "is_right_at_random", is_right_at_random, NULL, false, 0 },
         { "is_right_for_any_number_of_chunks", is_right_for_any_number_of_chunks, "chunks", false,
           0 },
+        { "is_right_where_chunks_are_doubled", is_right_where_chunks_are_doubled, "chunk_limit",
+          false, 0 },
         { "is_right_for_batches_given_at_run_time", is_right_for_batches_given_at_run_time, "dims",
           false, 0 },
         { "touches_only_the_rows_of_an_empty_sequence", touches_only_the_rows_of_an_empty_sequence,

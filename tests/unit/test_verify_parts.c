@@ -41,6 +41,14 @@ static const char qwen3next[] =
                "ffn_norm = post_attention_norm\nweights = q8_0\nm = 1, 8\n"
 static const char qwen35[] = TILED("3", "6") "ff = 96\n";
 
+/* Groups of two experts: a token is near a choice more often than not. */
+static const char narrow_groups[] =
+    HEAD "hidden = 320\nnum_heads = 9\nnum_kv_heads = 3\nhead_dim = 64\nvocab = 96\n"
+         "experts = 8\nexperts_used = 3\nexpert_ff = 32\nexpert_groups = 4\n"
+         "expert_groups_used = 2\nlayers = 3\nmax_seq_len = 200\nweights = q4_0\n"
+         "rope = neox\nm = 1, 2, 6\nbiases = ffn_gate_inp, ffn_gate_exps, ffn_up_exps, "
+         "ffn_down_exps\n";
+
 static void assert_right(arena *a, const char *text)
 {
     made m;
@@ -59,6 +67,7 @@ ARENA_TEST(steps_with_experts_sinks_and_rings_are_right)
 ARENA_TEST(steps_with_latents_and_groups_of_experts_are_right)
 {
     assert_right(a, deepseek);
+    assert_right(a, narrow_groups);
 }
 
 ARENA_TEST(steps_with_delta_nets_are_right)
