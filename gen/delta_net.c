@@ -2,8 +2,8 @@
  * convolution of the inputs, the delta rule on each value head's state, and the gated norm of what
  * comes out, in one launch.
  *
- * With S = head_dim, Hk key heads and Hv = r Hk value heads, of which key head g serves g r up to
- * g r + r - 1, and C = (2 Hk + Hv) S channels, those of q, of k, of v: for a row at position p
+ * With S = head_dim, Hk key heads and Hv = r Hk value heads, and C = (2 Hk + Hv) S channels, those
+ * of q, of k, of v: for a row at position p
  *
  *   u[c] = silu(sum over j < 4 of conv[c][j] input[p - 3 + j][c]), inputs ahead of p = 0 being 0
  *   q = u_q / max(|u_q|, epsilon) / sqrt(S),  k = u_k / max(|u_k|, epsilon),  v = u_v
@@ -13,8 +13,15 @@
  *
  * Source: Yang et al., "Gated Delta Networks", as llama.cpp computes it; epsilon stands as there.
  *
- * Layouts: x [m, C + Hv S + 2 Hv] has of a row the inputs of the convolution, z, and key head by
- * key head its r values b, then its r values alpha. A state is [Hv, S, S] by head, column and row,
+ * Which value heads a key head serves, and where b and alpha are, is the layout. With r = 2 and
+ * Hk = 3, key head 1 serves
+ *
+ *   grouped   value heads 2 and 3. x [m, C + Hv S + 2 Hv] has of a row the inputs of the
+ *             convolution, z, and key head by key head its r values b, then its r values alpha
+ *   tiled     value heads 1 and 4. x [m, C + Hv S] ends with z; ba [m, 2 Hv] has of a row all
+ *             values b, then all values alpha, in the order of the value heads
+ *
+ * A state is [Hv, S, S] by head, column and row,
  * element (i, j) of state above at j S + i: what belongs to one value of v lies together, and
  * starts at a multiple of 16 bytes. convs points to the last inputs, [16, C], that of position p in
  * row p % 16.
@@ -50,6 +57,7 @@ typedef struct net {
     const instance *in;
     unsigned size, warps; /* S; of each part of a block */
     unsigned channels, columns;
+    bool tiled;
     val head, key_head, number; /* of the value head: its key head, and its number there */
     val row, count;             /* the block's first, and how many */
     val position;               /* of the first */
@@ -189,17 +197,33 @@ static void make_gate(ptx *p, const net *n, val number)
     put_vector(p, n, number, AT_GATE, mul(p, by_sigmoid(p, z, z), gamma));
 }
 
+/* b and alpha of a row and the value head: a number of values between them, from an address on. */
+typedef struct factor_inputs {
+    val from;
+    unsigned ahead, apart;
+} factor_inputs;
+
+static factor_inputs find_factor_inputs(ptx *p, const net *n, val number)
+{
+    const problem_shape *s = &n->in->shape;
+    unsigned heads = (unsigned)s->num_heads, group = heads / (unsigned)s->num_kv_heads;
+    if (n->tiled) {
+        val place = mad(p, add(p, n->row, number), 2 * heads, n->head);
+        return (factor_inputs){ mad_wide(p, place, F32_BYTES, parameter(p, "ba")), 0, heads };
+    }
+    val place = mad(p, n->key_head, 2 * group, n->number);
+    return (factor_inputs){ mad_wide(p, place, F32_BYTES, x_row(p, n, number)),
+                            n->channels + heads * n->size, group };
+}
+
 /* What is no number has to show, and so do infinities of which exp and the sigmoid would make
  * numbers: zero times them is a NaN. */
 static void make_factors(ptx *p, const net *n, val number)
 {
-    const problem_shape *s = &n->in->shape;
-    unsigned heads = (unsigned)s->num_heads, group = heads / (unsigned)s->num_kv_heads;
-    unsigned ahead = n->channels + heads * n->size;
-    val place = mad(p, n->key_head, 2 * group, n->number);
-    val ba = mad_wide(p, place, F32_BYTES, x_row(p, n, number)), behind = mul_wide(p, n->head, 4);
-    val b = ld_global(p, F32, ba, ahead * F32_BYTES);
-    val alpha = ld_global(p, F32, ba, (ahead + group) * F32_BYTES);
+    factor_inputs at = find_factor_inputs(p, n, number);
+    val behind = mul_wide(p, n->head, 4);
+    val b = ld_global(p, F32, at.from, at.ahead * F32_BYTES);
+    val alpha = ld_global(p, F32, at.from, (at.ahead + at.apart) * F32_BYTES);
     val a = ld_const(p, F32, add(p, parameter(p, "a"), behind), 0);
     val t = add(p, alpha, ld_const(p, F32, add(p, parameter(p, "dt"), behind), 0));
     val decay = power_of_e(p, mul(p, a, softplus(p, t)));
@@ -387,11 +411,13 @@ static net net_new(ptx *p, const instance *in)
     const problem_shape *s = &in->shape;
     net n = { .in = in, .size = (unsigned)s->head_dim, .warps = (unsigned)s->head_dim / WARP };
     n.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
-    n.columns = n.channels + (unsigned)s->num_heads * (n.size + 2);
+    n.tiled = in->options.layout == DELTA_TILED;
+    n.columns = n.channels + (unsigned)s->num_heads * (n.size + (n.tiled ? 0 : 2));
     n.shared = shared_array(p, "rows", F32, (unsigned)s->m * row_values(&n));
     n.head = named(p, "head", ctaid_x(p));
-    n.key_head = div(p, n.head, (unsigned)(s->num_heads / s->num_kv_heads));
-    n.number = rem(p, n.head, (unsigned)(s->num_heads / s->num_kv_heads));
+    unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
+    n.key_head = n.tiled ? rem(p, n.head, keys) : div(p, n.head, group);
+    n.number = n.tiled ? div(p, n.head, keys) : rem(p, n.head, group);
     n.part = div(p, warp_id(p), n.warps);
     n.lane = rem(p, tid_x(p), n.size);
     return n;
@@ -428,6 +454,8 @@ static void build(ptx *p, const instance *in)
 static const char *check(const instance *in, arena *a, const char **blamed)
 {
     long long heads = in->shape.num_heads, keys = in->shape.num_kv_heads, dim = in->shape.head_dim;
+    long long of_x =
+        (2 * keys + 2 * heads) * dim + (in->options.layout == DELTA_GROUPED ? 2 * heads : 0);
     if (heads % keys) {
         *blamed = "num_kv_heads";
         return arena_format(a,
@@ -435,10 +463,10 @@ static const char *check(const instance *in, arena *a, const char **blamed)
                             "head serves as many value heads",
                             heads, keys);
     }
-    if ((2 * keys + 2 * heads) * dim + 2 * heads > INT32_MAX / DELTA_RING / F32_BYTES) {
+    if (of_x > INT32_MAX / DELTA_RING / F32_BYTES) {
         *blamed = "num_heads";
         return arena_format(a, "a row of x would have %lld values, more than 32-bit offsets reach",
-                            (2 * keys + 2 * heads) * dim + 2 * heads);
+                            of_x);
     }
     return NULL;
 }
@@ -468,6 +496,10 @@ static const key keys[] = {
       .max = 65535,
       .required = true,
       .tag = "kv" },
+    { .name = "layout",
+      .summary = "a value head's key head: h/r or h%num_kv_heads",
+      .field = KEY_FIELD(options.layout),
+      .choices = layout_choices },
     { .name = "max_seq_len",
       .summary = "positions that a sequence may have",
       .field = KEY_FIELD(shape.max_seq_len),
@@ -503,12 +535,20 @@ const family delta_net = {
             OUT(F32, y, "m*num_heads*head_dim", 4),
             UPDATED(F32, states, "num_heads*head_dim*head_dim", "2*num_heads*head_dim*head_dim"),
             UPDATED(F32, convs, "16*" CHANNELS, "4*" CHANNELS),
-            IN_FITTED(F32, x, "m*((2*num_kv_heads+2*num_heads)*head_dim+2*num_heads)", 4),
+            IN_FITTED(F32, x, "m*((2*num_kv_heads+2*num_heads)*head_dim+2*num_heads*(1-layout))",
+                      4),
             IN(F32, conv, "4*" CHANNELS, 16),
             IN_FITTED(F32, dt, "num_heads", 4),
             IN_FITTED(F32, a, "num_heads", 4),
             IN(F32, gamma, "head_dim", 4),
             IN_FITTED(U32, positions, "m", 4),
+            { .name = "ba",
+              .kind = PARAM_IN,
+              .format = FORMAT_F32,
+              .values = "m*2*num_heads",
+              .align = 4,
+              .only_with = KEY_FIELD(options.layout),
+              .fitted = true },
             PARAM_END,
         },
     .launch = { .block = "4*head_dim",

@@ -240,6 +240,10 @@ typedef enum ptxgen_activation {
     PTXGEN_ACTIVATION_GELU,
     PTXGEN_ACTIVATION_SWIGLU_OAI,
 } ptxgen_activation;
+typedef enum ptxgen_layout {
+    PTXGEN_LAYOUT_GROUPED,
+    PTXGEN_LAYOUT_TILED,
+} ptxgen_layout;
 
 /* What a caller needs. A member that is 0 or NULL does not matter, but for activations and those of
  * the last group: they say what is computed, and of what. A size that a family does not have counts
@@ -285,6 +289,7 @@ typedef struct ptxgen_query {
     int gated; /* of rope_kv_write: 1 where q comes with gates */
     double scale; /* of q.k; 0: 1 / sqrt(head_dim). Of a product; 0: 1 */
     double softcap; /* 0: none */
+    ptxgen_layout layout; /* of delta_net: the value heads */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
@@ -507,7 +512,7 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 12 };
+enum { PTXGEN_QUERY_OPTIONS = 13 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
@@ -527,6 +532,7 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "gated", (double)query->gated },
         { "scale", (double)query->scale },
         { "softcap", (double)query->softcap },
+        { "layout", (double)query->layout },
     };
     return options[index];
 }

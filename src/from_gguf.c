@@ -60,6 +60,10 @@ static void put_spec(strbuf *out, const char *path, const model *m, const spec_o
     if (m->ignored_window)
         strbuf_format(out, "; The file's sliding window of %lld is not applied, as in llama.cpp.\n",
                       (long long)m->ignored_window);
+    if (m->further_layers)
+        strbuf_format(out,
+                      "; Left out: blk.%lld and what is behind it, which predict further tokens.\n",
+                      (long long)m->decoder.layers);
     strbuf_format(
         out, "[ptxgen]\nprefix  = %s\ntargets = ", overrides->prefix ? overrides->prefix : "model");
     put_targets(out, overrides->targets ? overrides->targets : "sm_80");

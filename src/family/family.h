@@ -194,7 +194,8 @@ extern const choice variant_choices[];
 extern const choice precision_choices[];
 extern const choice seq_len_choices[];
 extern const choice kv_type_choices[];
-extern const choice bias_choices[], residual_choices[], norm_choices[], activation_choices[];
+extern const choice bias_choices[], residual_choices[], norm_choices[], activation_choices[],
+    layout_choices[];
 
 /* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
  * numbers. */

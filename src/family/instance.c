@@ -56,6 +56,11 @@ const choice activation_choices[] = {
     [ACTIVATION_SWIGLU_OAI] = { "swiglu_oai", "_oai" },
     { NULL, NULL },
 };
+const choice layout_choices[] = {
+    [DELTA_GROUPED] = { "grouped", "" },
+    [DELTA_TILED] = { "tiled", "_tiled" },
+    { NULL, NULL },
+};
 
 const choice kv_type_choices[] = {
     [KV_F32] = { "f32", "" },

@@ -37,6 +37,7 @@ static void multiply_qkv(planner *p)
     static const plan_matrices apart = {
         .w = { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
         .bias = { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS },
+        .y = BUFFER_QKV,
         .said = "norm(h), attn_q attn_k attn_v -> qkv",
     };
     if (planner_has(p, TENSOR_ATTN_QKV))

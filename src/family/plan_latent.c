@@ -102,11 +102,13 @@ void plan_latent_attention(planner *p)
     static const plan_matrices direct = {
         .w = { TENSOR_ATTN_Q, TENSOR_ATTN_KV_A, TENSOR_COUNT },
         .bias = { TENSOR_COUNT, TENSOR_COUNT, TENSOR_COUNT },
+        .y = BUFFER_QKV,
         .said = "norm(h), attn_q attn_kv_a_mqa -> qkv",
     };
     static const plan_matrices by_rank = {
         .w = { TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A, TENSOR_COUNT },
         .bias = { TENSOR_COUNT, TENSOR_COUNT, TENSOR_COUNT },
+        .y = BUFFER_QKV,
         .said = "norm(h), attn_q_a attn_kv_a_mqa -> qkv",
     };
     plan_multiply_matrices(p, p->d->q_rank ? &by_rank : &direct);

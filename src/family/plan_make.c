@@ -78,6 +78,7 @@ static void size_buffers(planner *p)
         [BUFFER_Q] = d->latent ? d->num_heads * (d->latent + d->rope[0].dims) : q,
         [BUFFER_GATE] = d->attention_gate ? q : 0,
         [BUFFER_LATENTS] = d->num_heads * d->latent,
+        [BUFFER_BA] = d->has[TENSOR_SSM_BETA] ? 2 * d->delta_value_heads : 0,
         [BUFFER_DELTA] = d->delta_value_heads * d->delta_head_dim,
         [BUFFER_O] = (int64_t)decoder_columns(d, TENSOR_ATTN_OUTPUT),
         [BUFFER_MIDDLE] = d->hidden,

@@ -83,7 +83,7 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "bias", biased);
     plan_norm(p, &in, &b, TENSOR_ATTN_NORM);
-    planner_bind_buffer(&b, "y", BUFFER_QKV);
+    planner_bind_buffer(&b, "y", of->y);
     planner_bind_buffer(&b, "x", BUFFER_H);
     for (int i = 0; i < 3; i++) {
         bool there = of->w[i] != TENSOR_COUNT;

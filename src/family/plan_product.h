@@ -36,10 +36,11 @@ void plan_add_branch(planner *p, const plan_branch *of);
 /* attn_output o + h -> middle. */
 extern const plan_branch plan_attention_output;
 
-/* Up to three matrices of norm(h), whose products stand one behind the other in a row of qkv; w[2]
+/* Up to three matrices of norm(h), whose products stand one behind the other in a row of y; w[2]
  * may be TENSOR_COUNT. */
 typedef struct plan_matrices {
     decoder_tensor w[3], bias[3];
+    buffer_id y;
     const char *said;
 } plan_matrices;
 void plan_multiply_matrices(planner *p, const plan_matrices *of);

@@ -15,6 +15,7 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_PARTIALS] = { "partials", PHASE_ATTENTION, PHASE_ATTENTION },
     [BUFFER_GATE] = { "gate", PHASE_ROPE, PHASE_ATTENTION },
     [BUFFER_LATENTS] = { "latents", PHASE_ATTENTION, PHASE_VALUES },
+    [BUFFER_BA] = { "ba", PHASE_QKV, PHASE_ROPE },
     [BUFFER_DELTA] = { "delta", PHASE_ROPE, PHASE_OUTPUT },
     [BUFFER_O] = { "o", PHASE_ATTENTION, PHASE_OUTPUT },
     [BUFFER_MIDDLE] = { "middle", PHASE_OUTPUT, PHASE_POST_FFW },

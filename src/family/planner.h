@@ -31,6 +31,7 @@ typedef enum buffer_id {
     BUFFER_PARTIALS,
     BUFFER_GATE,    /* of attention */
     BUFFER_LATENTS, /* what latent attention gives */
+    BUFFER_BA,      /* betas and alphas of a delta net, where matrices of their own make them */
     BUFFER_DELTA,   /* what a delta net gives */
     BUFFER_O,
     BUFFER_MIDDLE,

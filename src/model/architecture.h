@@ -21,7 +21,8 @@ enum {
     FEATURE_EXPERTS = 1,
     FEATURE_EXPERTS_ALWAYS = 2, /* it has to have them */
     FEATURE_LATENT = 4,
-    FEATURE_RECURRENT = 8
+    FEATURE_RECURRENT = 8,
+    FEATURE_NEXTN = 16 /* last layers predict further tokens: those are left out */
 };
 
 /* Rows of an expert's ffn_up where no key says them: there has to be one; as many as all
@@ -42,7 +43,7 @@ typedef struct architecture {
 } architecture;
 
 extern const architecture model_llama, model_mistral3, model_qwen2, model_qwen3, model_qwen3moe,
-    model_qwen3next, model_gemma2, model_gemma3, model_phi3, model_granite, model_granitemoe,
+    model_qwen3next, model_qwen35, model_qwen35moe, model_gemma2, model_gemma3, model_phi3, model_granite, model_granitemoe,
     model_gpt_oss, model_deepseek2;
 
 /* Biases of the products of attention and ffn. */
@@ -73,6 +74,9 @@ void model_ignore_key(model_reader *r, const char *name);
 
 /* Gives all layers a window but each last of period. A pattern in the file stands above that. */
 void model_windows(model_reader *r, int64_t window, int64_t period);
+
+/* The layers that are gated delta nets, and their sizes; layout is DELTA_. */
+void model_read_delta_nets(model_reader *r, int64_t layout);
 
 /* RoPE without scaling and factors. */
 rope_options model_plain_rope(int64_t style, int64_t dims);

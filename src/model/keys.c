@@ -18,10 +18,25 @@ static void read_heads(model_reader *r)
     model_require_same(r, "attention.value_length_swa", d->head_dim, one_size);
 }
 
+/* Those of the decoder: layers behind them predict further tokens from what these give. */
+static int64_t read_layers(model_reader *r)
+{
+    static const char further[] = "nextn_predict_layers";
+    int64_t all = model_required_number(r, "block_count");
+    if (!(r->architecture->features & FEATURE_NEXTN))
+        return all;
+    r->out->further_layers = model_number(r, further, 0, 0);
+    if (r->out->further_layers < all)
+        return all - r->out->further_layers;
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s = %lld leaves no layer of %lld to the decoder",
+                r->architecture->name, further, (long long)r->out->further_layers, (long long)all);
+    return all;
+}
+
 static void read_sizes(model_reader *r)
 {
     decoder *d = &r->out->decoder;
-    d->layers = model_required_number(r, "block_count");
+    d->layers = read_layers(r);
     d->hidden = model_required_number(r, "embedding_length");
     d->num_heads = model_required_number(r, "attention.head_count");
     if (r->architecture->read_heads)
@@ -210,7 +225,7 @@ const char *model_missing_feature(model_reader *r, const char **key)
         { "expert_feed_forward_length", experts, FEATURE_EXPERTS },
         { "expert_shared_count", experts, FEATURE_EXPERTS },
         { "leading_dense_block_count", experts, FEATURE_EXPERTS },
-        { "nextn_predict_layers", "layers that predict further tokens", 0 },
+        { "nextn_predict_layers", "layers that predict further tokens", FEATURE_NEXTN },
     };
     for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
         if (r->architecture->features & features[i].taken_with)

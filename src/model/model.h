@@ -16,6 +16,7 @@ typedef struct model {
     int64_t context_length;   /* positions the model was trained for */
     int64_t original_context; /* up to which short factors of RoPE hold; 0: there are none */
     int64_t ignored_window;   /* that the file has and nothing applies; 0: none */
+    int64_t further_layers;   /* behind the decoder's, which predict further tokens: left out */
 } model;
 
 #endif

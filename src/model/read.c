@@ -9,7 +9,7 @@
 static const architecture *const architectures[] = {
     &model_llama,   &model_mistral3,  &model_qwen2,     &model_qwen3,   &model_qwen3moe,
     &model_gemma2,  &model_gemma3,    &model_phi3,      &model_granite, &model_granitemoe,
-    &model_gpt_oss, &model_deepseek2, &model_qwen3next,
+    &model_gpt_oss, &model_deepseek2, &model_qwen3next, &model_qwen35,  &model_qwen35moe,
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
@@ -28,8 +28,6 @@ static const char *missing_part(const char *name)
         const char *name, *part;
     } parts[] = {
         { "gemma4", "heads of two sizes and embeddings by layer" },
-        { "qwen35", "delta nets with alphas and betas of two matrices (ssm_alpha, ssm_beta)" },
-        { "qwen35moe", "delta nets with alphas and betas of two matrices (ssm_alpha, ssm_beta)" },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strcmp(parts[i].name, name) == 0)

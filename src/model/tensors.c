@@ -29,6 +29,19 @@ void model_ignore_tensor(model_reader *r, decoder_tensor t)
         mark_known(r, tensor);
 }
 
+/* Those of layers that predict further tokens, which are numbered behind the decoder's. */
+static void ignore_further_layers(model_reader *r)
+{
+    const model *m = r->out;
+    for (int64_t i = 0; i < m->further_layers; i++) {
+        const char *prefix =
+            arena_format(r->arena, "blk.%lld.", (long long)(m->decoder.layers + i));
+        for (size_t t = 0; t < r->file->tensor_count; t++)
+            if (strncmp(r->file->tensors[t].name, prefix, strlen(prefix)) == 0)
+                mark_known(r, &r->file->tensors[t]);
+    }
+}
+
 /* That of the first layer that could have it; NULL: none has. */
 static const gguf_tensor *find_first(const model_reader *r, unsigned t)
 {
@@ -147,7 +160,17 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     return stored == FORMAT_F32;
 }
 
-/* Tensors in whose place newer files have others: they are named rather than the missing ones. */
+/* Whether a tensor of the decoder ends like that. */
+static bool has_use(const decoder *d, const char *ending)
+{
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (d->has[t] && strcmp(tensor_infos[t].name, ending) == 0)
+            return true;
+    return false;
+}
+
+/* Tensors in whose place newer files, or those of the architecture, have others: they are named
+ * rather than the missing ones. */
 static bool report_outdated(model_reader *r)
 {
     static const struct {
@@ -156,12 +179,13 @@ static bool report_outdated(model_reader *r)
         { ".attn_kv_b.weight", "attn_k_b and attn_v_b in place of attn_kv_b" },
         { ".ssm_in.weight", "attn_qkv and attn_gate in place of ssm_in" },
         { ".ssm_alpha.weight", "ssm_ba in place of ssm_alpha and ssm_beta" },
+        { ".ssm_ba.weight", "ssm_alpha and ssm_beta in place of ssm_ba" },
         { ".ffn_gate.0.weight", "ffn_gate_exps, of all experts, in place of ffn_gate.0" },
     };
     for (size_t i = 0; i < r->file->tensor_count; i++)
         for (size_t o = 0; o < sizeof outdated / sizeof *outdated; o++) {
             const char *name = r->file->tensors[i].name;
-            if (!strstr(name, outdated[o].part))
+            if (!strstr(name, outdated[o].part) || has_use(&r->out->decoder, outdated[o].part + 1))
                 continue;
             model_error(r, DIAG_BAD_TENSOR, "%s has no use here; a file is read that has %s", name,
                         outdated[o].said);
@@ -194,9 +218,10 @@ void model_read_tensors(model_reader *r)
 {
     const decoder *d = &r->out->decoder;
     size_t errors = r->diags->errors;
+    choose_tensors(r);
+    ignore_further_layers(r);
     if (report_outdated(r))
         return;
-    choose_tensors(r);
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
         int64_t copies = tensor_infos[t].by_layer ? d->layers : 1;
         bool right = true; /* the first layer that is wrong speaks for all */

@@ -113,7 +113,8 @@ void decoder_add_tensors(decoder *d)
 {
 #define ADD(there, ...) \
     add(d, there, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
-    bool dense = !d->experts || d->dense_layers, delta = false;
+    bool dense = !d->experts || d->dense_layers, tiled = d->delta_layout == DELTA_TILED;
+    bool delta = false;
     for (int64_t l = 0; l < d->layers; l++)
         delta |= d->recurrent[l];
     ADD(true, TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT, TENSOR_OUTPUT_NORM);
@@ -124,8 +125,10 @@ void decoder_add_tensors(decoder *d)
         ADD(d->q_rank, TENSOR_ATTN_Q_A, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B);
         ADD(!d->q_rank, TENSOR_ATTN_Q);
     }
-    ADD(delta, TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_BA, TENSOR_SSM_CONV1D, TENSOR_SSM_DT,
-        TENSOR_SSM_A, TENSOR_SSM_NORM, TENSOR_SSM_OUT);
+    ADD(delta, TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_CONV1D, TENSOR_SSM_DT, TENSOR_SSM_A,
+        TENSOR_SSM_NORM, TENSOR_SSM_OUT);
+    ADD(delta && !tiled, TENSOR_SSM_BA);
+    ADD(delta && tiled, TENSOR_SSM_BETA, TENSOR_SSM_ALPHA);
     ADD(dense && !d->has[TENSOR_FFN_GATE_UP], TENSOR_FFN_GATE, TENSOR_FFN_UP);
     ADD(dense, TENSOR_FFN_DOWN);
     ADD(d->experts, TENSOR_FFN_GATE_INP, TENSOR_FFN_DOWN_EXPS);

@@ -95,9 +95,12 @@ typedef struct decoder {
      * of a head of o. Of a head's q the last rope dims turn. */
     int64_t latent, q_rank, value_dim;
 
-    /* Gated delta nets: layers that are such, and their heads of k and q, and of v. */
+    /* Gated delta nets: layers that are such, and their heads of k and q, and of v; which of the
+     * latter a head of the former serves, and with that what the matrices of betas and alphas are:
+     * of DELTA_GROUPED one, ssm_ba, of DELTA_TILED two. */
     uint8_t recurrent[DECODER_MOST_LAYERS];
     int64_t delta_key_heads, delta_value_heads, delta_head_dim;
+    int64_t delta_layout; /* DELTA_ */
 
     /* Experts, 0: there are none: their number, how many a token has, rows of ffn_up of one, and of
      * the shared expert; layers ahead of those that have them; how they are chosen. */

@@ -14,7 +14,7 @@
 #include "ref/random.h"
 #include "ref/reference.h"
 
-enum { X, CONV, DT, A, GAMMA, POSITIONS }; /* inputs */
+enum { X, CONV, DT, A, GAMMA, POSITIONS, BA }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };
 enum { MOST_DIM = 128, MOST_ROWS = 8 };
 
@@ -30,6 +30,9 @@ static const double LOST_SIGMOID = 1.7e-38 / 2e-7;
  * to know. */
 static const float HUGE_GATE = 100, LARGEST_GATE = 3e38f;
 
+/* A softplus as small may be 0, which matters where a is as large as f32 can be. */
+static const double LOST_SOFTPLUS = 1.7e-38, LEAST_TOLERANCE = 2e-7;
+
 typedef ref_value vector[MOST_DIM];
 
 /* What a value head does with a row. */
@@ -43,6 +46,11 @@ typedef struct sizes {
     uint64_t dim, heads, key_heads, group, channels, columns;
 } sizes;
 
+static bool is_tiled(const problem *p)
+{
+    return p->options.layout == DELTA_TILED;
+}
+
 static sizes sizes_of(const problem *p)
 {
     sizes s = { (uint64_t)p->shape.head_dim,
@@ -53,8 +61,25 @@ static sizes sizes_of(const problem *p)
                 0 };
     s.group = s.heads / s.key_heads;
     s.channels = (2 * s.key_heads + s.heads) * s.dim;
-    s.columns = s.channels + s.heads * (s.dim + 2);
+    s.columns = s.channels + s.heads * (s.dim + (is_tiled(p) ? 0 : 2));
     return s;
+}
+
+/* b and alpha of a head of a row. */
+typedef struct factor_place {
+    unsigned input;
+    uint64_t b, alpha;
+} factor_place;
+
+static factor_place factors_at(const problem *p, const sizes *s, uint64_t row, uint64_t head)
+{
+    if (is_tiled(p)) {
+        uint64_t b = row * 2 * s->heads + head;
+        return (factor_place){ BA, b, b + s->heads };
+    }
+    uint64_t b = row * s->columns + s->channels + s->heads * s->dim +
+                 head / s->group * 2 * s->group + head % s->group;
+    return (factor_place){ X, b, b + s->group };
 }
 
 static double read_one(const problem *p, unsigned input, uint64_t element)
@@ -153,7 +178,9 @@ static ref_value decay_of(const problem *p, double alpha, uint64_t head)
     double error = fabs(a) * (fabs(alpha) + fabs(dt)) / (1 + exp(-t)) + ROUNDINGS * fabs(a * soft);
     if (!isfinite(t) || !isfinite(a))
         return (ref_value){ NAN, NAN };
-    return (ref_value){ decay, decay * (error + ROUNDINGS) };
+    double without = exp(a * (soft - fmin(soft, LOST_SOFTPLUS)));
+    return (ref_value){ decay,
+                        decay * (error + ROUNDINGS) + fabs(without - decay) / LEAST_TOLERANCE };
 }
 
 static ref_value beta_of(double b)
@@ -162,12 +189,20 @@ static ref_value beta_of(double b)
     return (ref_value){ isfinite(b) ? beta : NAN, ROUNDINGS * beta + LOST_SIGMOID };
 }
 
+/* beta and the decay of a row. */
+static void read_factors(const problem *p, uint64_t row, uint64_t head, head_row *h)
+{
+    sizes s = sizes_of(p);
+    factor_place at = factors_at(p, &s, row, head);
+    h->beta = beta_of(read_one(p, at.input, at.b));
+    h->decay = decay_of(p, read_one(p, at.input, at.alpha), head);
+}
+
 static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
 {
     sizes s = sizes_of(p);
-    uint64_t key = head / s.group, keys = s.key_heads * s.dim, number = head % s.group;
+    uint64_t key = is_tiled(p) ? head % s.key_heads : head / s.group, keys = s.key_heads * s.dim;
     uint64_t z = row * s.columns + s.channels + head * s.dim;
-    uint64_t ba = row * s.columns + s.channels + s.heads * s.dim + key * 2 * s.group + number;
     head_row h = { .used = is_used(p, row) };
     if (!h.used)
         return h;
@@ -176,8 +211,7 @@ static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
     convolve(p, row, 2 * keys + head * s.dim, h.v);
     make_short(p, 1 / sqrt((double)s.dim), h.q);
     make_short(p, 1, h.k);
-    h.beta = beta_of(read_one(p, X, ba));
-    h.decay = decay_of(p, read_one(p, X, ba + s.group), head);
+    read_factors(p, row, head, &h);
     for (uint64_t i = 0; i < s.dim; i++) {
         double value = read_one(p, X, z + i), gamma = read_one(p, GAMMA, i);
         h.gate[i] = silu_of((ref_value){ value, 0 });
@@ -350,31 +384,27 @@ void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t c
     }
 }
 
-/* b of a head of a row, and behind it, group values further, its alpha. */
-static uint64_t place_of_b(const sizes *s, uint64_t row, uint64_t head)
-{
-    return row * s->columns + s->channels + s->heads * s->dim + head / s->group * 2 * s->group +
-           head % s->group;
-}
-
 /* Huge ones of b are as large as floats are. Strange are b or alpha of three heads in four, and one
  * of all values. */
-static void fit_x(const problem *p, float *x, uint64_t values)
+static void fit_factors(const problem *p, unsigned input, float *numbers, uint64_t values)
 {
     sizes s = sizes_of(p);
     uint64_t rows = (uint64_t)p->shape.m;
     for (uint64_t i = 0; i < rows * s.heads; i++) {
-        float *b = &x[place_of_b(&s, i / s.heads, i % s.heads)], *alpha = b + s.group;
+        factor_place at = factors_at(p, &s, i / s.heads, i % s.heads);
+        if (at.input != input)
+            break;
+        float *b = &numbers[at.b];
         const float strange[] = { *b, NAN, *b, -INFINITY };
         if (fabsf(*b) > HUGE_GATE)
             *b = copysignf(LARGEST_GATE, *b);
         if (p->strange && i < s.heads)
             *b = strange[i % 4];
         if (p->strange && i < s.heads && i % 4 == 2)
-            *alpha = INFINITY;
+            numbers[at.alpha] = INFINITY;
     }
     if (p->strange)
-        ref_spoil_either(x, values);
+        ref_spoil_either(numbers, values);
 }
 
 /* One of a few heads forgets all, by a power of e beyond what f32 holds. */
@@ -383,9 +413,11 @@ void ref_fit_delta_net(const problem *p, unsigned input, void *bytes, uint64_t v
     enum { FORGETFUL = 4 };
     uint32_t *positions = bytes;
     float *numbers = bytes;
-    if (input == X)
-        fit_x(p, numbers, values);
-    for (uint64_t i = 0; input != X && i < values; i++)
+    if (input == X || input == BA) {
+        fit_factors(p, input, numbers, values);
+        return;
+    }
+    for (uint64_t i = 0; i < values; i++)
         if (input == POSITIONS)
             positions[i] = p->seq_lens[i] - 1;
         else if (input == DT)

@@ -73,6 +73,7 @@ typedef struct problem_options {
     double softcap;         /* c of c tanh(score / c), also of logits; 0: none */
     double epsilon;         /* added to the mean square by which an RMS norm divides */
     int64_t qk_norm;        /* 1: heads of q and k are RMS-normed ahead of RoPE */
+    int64_t layout;         /* DELTA_ of a delta net's value heads */
     rope_options rope;
     route_options route;
 } problem_options;
@@ -80,6 +81,9 @@ enum { NORM_NONE, NORM_RMS };
 /* What an RMS norm adds to hidden states: x itself, norming the sum; the normed x; the normed x,
  * norming the sum as well. */
 enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NORM };
+/* The key head of value head h of r a key head: h / r; or h % key heads, where the betas and the
+ * alphas are an input of their own. */
+enum { DELTA_GROUPED, DELTA_TILED };
 enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
 enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0, KV_COUNT }; /* elements of K and V, */
 extern const format kv_formats[KV_COUNT];            /* and their formats */
@@ -389,8 +393,8 @@ reference ref_mla_values;
 void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* A step of gated delta nets with S = head_dim, num_kv_heads heads of k and q and num_heads of v,
- * of which each of the former serves as many in a row; C = (2 num_kv_heads + num_heads) S channels,
- * those of q, of k, of v. A row at position p:
+ * of which each of the former serves as many, see DELTA_GROUPED; C = (2 num_kv_heads + num_heads) S
+ * channels, those of q, of k, of v. A row at position p:
  *
  *   u[c] = silu(sum over j < 4 of conv[c][j] input[p - 3 + j][c]), inputs ahead of p = 0 being 0
  *   q = u_q / max(|u_q|, epsilon) / sqrt(S),  k = u_k / max(|u_k|, epsilon),  v = u_v
@@ -402,7 +406,9 @@ void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values
  * the last inputs of the convolution, each [16, C], that of position p in row p % 16. The latter
  * two are updated; they are of m rows, or of one sequence with one position after the other. Inputs
  * x [m, C + num_heads S + 2 num_heads], of a row the inputs of the convolution, z, and key head by
- * key head its values b, then alpha; conv [C, 4]; dt, a [num_heads]; gamma [S]; positions [m].
+ * key head its values b, then alpha; conv [C, 4]; dt, a [num_heads]; gamma [S]; positions [m]. Of
+ * DELTA_TILED x ends with z, and ba [m, 2 num_heads] is one more input, the last: of a row all
+ * values b, then all alpha.
  *
  * At position 0 a state counts as 0. A row at max_seq_len or beyond leaves all as it is, and its y
  * is 0. Infinite values of b, alpha, dt and a give NaN. */

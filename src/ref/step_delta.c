@@ -5,8 +5,9 @@
  *   H = exp(a softplus(alpha + dt)) H + k d',  d = sigmoid(beta) (v - H' k),  o = H' q,
  *
  * q and k of length 1, q / sqrt(S), where d takes the H that has decayed; then norm(o) gains
- * silu(z). z = W_gate h'; [beta, alpha] = W_ba h', of each key head the betas of its value heads,
- * then their alphas.
+ * silu(z). z = W_gate h'. Grouped value heads: a key head serves as many in a row, and
+ * [beta, alpha] = W_ba h' has of each key head the betas of these, then their alphas. Tiled: with n
+ * key heads, key head g serves g, g + n, g + 2 n and so on; beta = W_beta h', alpha = W_alpha h'.
  *
  * Source: Yang, Kautz, Hatamizadeh, "Gated Delta Networks", 2024, equation 10, as ggml computes it.
  */
@@ -20,6 +21,23 @@ typedef struct inputs {
     int64_t channels, values;
 } inputs;
 
+static bool is_tiled(const call *c)
+{
+    return c->s->d->delta_layout == DELTA_TILED;
+}
+
+/* Of tiled heads all betas, then all alphas. */
+static void multiply_factors(const call *c, const operand *o, double *ba)
+{
+    size_t heads = (size_t)c->s->d->delta_value_heads;
+    if (!is_tiled(c)) {
+        call_multiply(c, o, &(product){ TENSOR_SSM_BA, TENSOR_COUNT, 0 }, ba, 2 * heads);
+        return;
+    }
+    call_multiply(c, o, &(product){ TENSOR_SSM_BETA, TENSOR_COUNT, 0 }, ba, 2 * heads);
+    call_multiply(c, o, &(product){ TENSOR_SSM_ALPHA, TENSOR_COUNT, 0 }, ba + heads, 2 * heads);
+}
+
 static inputs multiply_inputs(const call *c, const double *h)
 {
     const decoder *d = c->s->d;
@@ -32,8 +50,7 @@ static inputs multiply_inputs(const call *c, const double *h)
     call_multiply(c, &o, &(product){ TENSOR_DELTA_QKV, TENSOR_COUNT, 0 }, in.qkv,
                   (size_t)in.channels);
     call_multiply(c, &o, &(product){ TENSOR_ATTN_GATE, TENSOR_COUNT, 0 }, in.z, (size_t)in.values);
-    call_multiply(c, &o, &(product){ TENSOR_SSM_BA, TENSOR_COUNT, 0 }, in.ba,
-                  2 * (size_t)d->delta_value_heads);
+    multiply_factors(c, &o, in.ba);
     return in;
 }
 
@@ -93,21 +110,24 @@ static void step_state(double *state, int64_t size, const double *q, const doubl
 static void step_heads(const call *c, size_t token, const inputs *in, double *o)
 {
     const decoder *d = c->s->d;
-    int64_t size = d->delta_head_dim, shared = d->delta_value_heads / d->delta_key_heads;
+    int64_t size = d->delta_head_dim, heads = d->delta_value_heads, keys = d->delta_key_heads;
+    int64_t shared = heads / keys;
     const double *dt = call_vector(c, TENSOR_SSM_DT), *a = call_vector(c, TENSOR_SSM_A);
+    const double *ba = in->ba + 2 * (int64_t)token * heads;
     double *q = convolve(c, token, in->qkv + (int64_t)token * in->channels);
-    double *k = q + d->delta_key_heads * size;
-    const double *v = k + d->delta_key_heads * size;
-    for (int64_t g = 0; g < d->delta_key_heads; g++, q += size, k += size) {
-        const double *beta = in->ba + 2 * ((int64_t)token * d->delta_value_heads + g * shared);
-        make_length(c, q, size, 1 / sqrt((double)size));
-        make_length(c, k, size, 1);
-        for (int64_t i = 0; i < shared; i++) {
-            int64_t head = g * shared + i;
-            double decay = exp(a[head] * softplus(beta[shared + i] + dt[head]));
-            step_state(call_states(c, token) + head * size * size, size, q, k, v + head * size,
-                       decay, ref_sigmoid(beta[i]), o + head * size);
-        }
+    double *k = q + keys * size;
+    const double *v = k + keys * size;
+    for (int64_t g = 0; g < keys; g++) {
+        make_length(c, q + g * size, size, 1 / sqrt((double)size));
+        make_length(c, k + g * size, size, 1);
+    }
+    for (int64_t head = 0; head < heads; head++) {
+        int64_t g = is_tiled(c) ? head % keys : head / shared;
+        const double *beta = ba + (is_tiled(c) ? head : g * shared + head);
+        double alpha = beta[is_tiled(c) ? heads : shared];
+        double decay = exp(a[head] * softplus(alpha + dt[head]));
+        step_state(call_states(c, token) + head * size * size, size, q + g * size, k + g * size,
+                   v + head * size, decay, ref_sigmoid(*beta), o + head * size);
     }
 }
 

@@ -129,18 +129,20 @@ static bool open_model(engine *e)
     gguf_string architecture = { "nothing", strlen("nothing") };
     gguf_error error;
     char key[64];
-    uint64_t layers = 0;
+    uint64_t layers = 0, further = 0; /* behind the decoder's: they predict further tokens */
     if (!gguf_open(e->path, &e->file, &error) || !gguf_check_data(&e->file, &error))
         return fail("%s", error.message);
     gguf_get_string(gguf_find_key(&e->file, "general.architecture"), &architecture);
     snprintf(key, sizeof key, "%s.block_count", model_plan.architecture);
     gguf_get_u64(gguf_find_key(&e->file, key), 0, &layers);
+    snprintf(key, sizeof key, "%s.nextn_predict_layers", model_plan.architecture);
+    gguf_get_u64(gguf_find_key(&e->file, key), 0, &further);
     if (!gguf_string_is(architecture, model_plan.architecture))
         return fail("%s is of architecture %.*s, and the header was made for %s", e->path,
                     (int)architecture.length, architecture.bytes, model_plan.architecture);
-    if (layers != (uint64_t)model_plan.layers)
+    if (layers - further != (uint64_t)model_plan.layers)
         return fail("%s has %llu layers, and the header was made for %lld", e->path,
-                    (unsigned long long)layers, (long long)model_plan.layers);
+                    (unsigned long long)(layers - further), (long long)model_plan.layers);
     e->tokenizer = tokenizer_open(&e->file, &error);
     return e->tokenizer || fail("%s", error.message);
 }
@@ -235,8 +237,7 @@ static bool read_prompt(engine *e)
            done(e, "cuStreamSynchronize", e->driver.stream_wait(e->stream));
 }
 
-/* A step is launches alone, and reads the token, its position and the sequence's length from the
- * GPU's memory: one graph of it serves all tokens, and is launched by a single call. */
+/* A step reads the token, its position and the length from the GPU: one graph serves all tokens. */
 static bool record_step(engine *e)
 {
     const driver *d = &e->driver;

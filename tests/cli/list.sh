@@ -26,7 +26,7 @@ grep -q . "$scratch/pipelines" || fail "no pipeline"
 while read -r name; do
     "$PTXGEN" --help-family "$name" | grep -q '^steps' || fail "$name is no pipeline"
 done <"$scratch/pipelines"
-grep -q '^Models: --from-gguf takes llama, .*, qwen3next; see --help-family decoder$' "$scratch/list" ||
+grep -q '^Models: --from-gguf takes llama, .*, qwen3next, qwen35, qwen35moe; see --help-family decoder$' "$scratch/list" ||
     fail "the architectures of models"
 for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list") | grep -o '[a-z0-9]*_[a-z0-9_]*'); do
     grep -q "^  $name " "$scratch/list" || fail "there is no $name to take"

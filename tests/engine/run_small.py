@@ -110,6 +110,10 @@ def check_models(e):
     def other(said, *options):
         e.refused(said, e.make_model("other.gguf", *options), PROMPT)
     other("other.gguf has 3 layers, and the header was made for 2", "--layers", "3")
+    other("other.gguf has 1 layers, and the header was made for 2", "--layers", "1", "--further", "1")
+    done = e.run(e.make_model("further.gguf", "--further", "1"), PROMPT, "-n", "8")
+    e.judge("layers behind the decoder's change the text",
+            not done.returncode and done.stdout == e.run(e.model, PROMPT, "-n", "8").stdout)
     other("is of architecture qwen2, and the header was made for llama", "--architecture", "qwen2")
     other("token_embd.weight has f32, rows of 64, and the header was made for q8_0, 300 rows of 64", "--type", "F32")
     other("tokenizer.ggml.model", "--tokenizer", "bert")

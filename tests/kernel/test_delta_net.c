@@ -1,5 +1,6 @@
 /* Gated delta nets, on every device: states and inputs that are brought up to date are judged as
  * outputs, whole. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -8,11 +9,17 @@
 #include "ref/decoder.h"
 
 enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };        /* parameters */
-enum { X, CONV, DT, A, GAMMA, POSITIONS, INPUTS };     /* inputs */
+enum { X, CONV, DT, A, GAMMA, POSITIONS, BA };         /* inputs; the last of tiled heads alone */
 enum { DIM = 32, HEADS = 4, KEY_HEADS = 2, MANY = 8 }; /* of most tests */
-enum { CHANNELS = (2 * KEY_HEADS + HEADS) * DIM, COLUMNS = CHANNELS + HEADS * (DIM + 2) };
+enum { CHANNELS = (2 * KEY_HEADS + HEADS) * DIM, Z = CHANNELS, BEHIND_Z = Z + HEADS * DIM };
+enum { LAYOUTS = 2 };
 
 static const char usual[] = "head_dim=32 num_heads=4 num_kv_heads=2 max_seq_len=100 epsilon=1e-6";
+
+static int columns_of(int layout)
+{
+    return BEHIND_Z + (layout == DELTA_TILED ? 0 : 2 * HEADS);
+}
 
 static instance make(arena *a, const subject *s, const char *text)
 {
@@ -45,19 +52,25 @@ static void is_right_for_sizes(arena *a, const subject *s)
 {
     static const struct {
         int dim, heads, key_heads, m;
-    } sizes[] = { { 32, 1, 1, 1 }, { 32, 3, 1, 8 },  { 64, 4, 2, 3 },
-                  { 96, 2, 2, 2 }, { 128, 2, 1, 1 }, { 128, 1, 1, 4 } };
+    } sizes[] = { { 32, 1, 1, 1 },  { 32, 3, 1, 8 },  { 64, 4, 2, 3 }, { 96, 2, 2, 2 },
+                  { 128, 2, 1, 1 }, { 128, 1, 1, 4 }, { 32, 6, 3, 2 } };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        check(s,
-              arena_format(a, "head_dim=%d num_heads=%d num_kv_heads=%d max_seq_len=40 m=%d",
-                           sizes[i].dim, sizes[i].heads, sizes[i].key_heads, sizes[i].m),
-              FILL_NORMAL);
+        for (int layout = 0; layout < LAYOUTS; layout++)
+            check(s,
+                  arena_format(a,
+                               "head_dim=%d num_heads=%d num_kv_heads=%d max_seq_len=40 m=%d "
+                               "layout=%s",
+                               sizes[i].dim, sizes[i].heads, sizes[i].key_heads, sizes[i].m,
+                               layout_choices[layout].word),
+                  FILL_NORMAL);
 }
 
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 {
     for (int kind = 0; kind < FILL_KINDS; kind++)
-        check(s, arena_format(a, "%s m=5", usual), (fill_kind)kind);
+        for (int layout = 0; layout < LAYOUTS; layout++)
+            check(s, arena_format(a, "%s m=5 layout=%s", usual, layout_choices[layout].word),
+                  (fill_kind)kind);
 }
 
 /* The rows of a step: of which sequence each is, and where. */
@@ -87,16 +100,17 @@ static sequences sequences_new(arena *a)
 }
 
 /* A trial of so many rows, with the same weights as all others. */
-static trial trial_of(arena *a, const subject *s, size_t m, kernel *k)
+static trial trial_of(arena *a, const subject *s, int layout, size_t m, kernel *k)
 {
     instance *in = arena_alloc(a, sizeof *in);
-    *in = make(a, s, arena_format(a, "%s m=%d", usual, (int)m));
+    *in = make(a, s,
+               arena_format(a, "%s m=%d layout=%s", usual, (int)m, layout_choices[layout].word));
     *k = suite_kernel(a, in);
     trial_setup setup = suite_setup(in, s->device);
     trial t = trial_prepare(a, in, &setup);
     random_source r = { 77 };
     for (size_t i = OUTPUTS; i < t.param_count; i++)
-        if (i - OUTPUTS != X && i - OUTPUTS != POSITIONS)
+        if (i - OUTPUTS != X && i - OUTPUTS != POSITIONS && i - OUTPUTS != BA)
             ref_fill(FORMAT_F32, t.params[i].content.bytes, t.params[i].values, FILL_NORMAL, &r);
     float *decays = t.params[OUTPUTS + A].content.bytes;
     for (int i = 0; i < HEADS; i++)
@@ -104,15 +118,29 @@ static trial trial_of(arena *a, const subject *s, size_t m, kernel *k)
     return t;
 }
 
-/* Takes the sequences through rows of x by one launch, and gives their y. */
+/* What rows come with: x, and of tiled heads betas and alphas. */
+typedef struct row_inputs {
+    int layout;
+    const float *x, *ba;
+} row_inputs;
+
+static row_inputs inputs_from(const row_inputs *all, size_t row)
+{
+    return (row_inputs){ all->layout, all->x + row * (size_t)columns_of(all->layout),
+                         all->ba + row * 2 * HEADS };
+}
+
+/* Takes the sequences through rows by one launch, and gives their y. */
 static const float *advance(arena *a, const subject *s, const sequences *q, const rows *r,
-                            const float *x)
+                            const row_inputs *with)
 {
     kernel k;
-    trial t = trial_of(a, s, r->count, &k);
+    trial t = trial_of(a, s, with->layout, r->count, &k);
     const void *outputs[MAX_PARAMS];
     uint32_t *positions = t.params[OUTPUTS + POSITIONS].content.bytes;
-    put_input(&t, X, x);
+    put_input(&t, X, with->x);
+    if (with->layout == DELTA_TILED)
+        put_input(&t, BA, with->ba);
     for (size_t i = 0; i < r->count; i++) {
         positions[i] = r->at[i].position;
         t.params[OUT_STATES].targets[i].bytes = q->states[r->at[i].sequence];
@@ -129,14 +157,14 @@ static const float *advance(arena *a, const subject *s, const sequences *q, cons
     return outputs[OUT_Y];
 }
 
-static const float *random_x(arena *a, size_t count, random_source *r)
+static const float *random_floats(arena *a, size_t count, random_source *r)
 {
-    float *x = arena_alloc(a, count * COLUMNS * sizeof *x);
-    ref_fill(FORMAT_F32, x, count * COLUMNS, FILL_NORMAL, r);
+    float *x = arena_alloc(a, count * sizeof *x);
+    ref_fill(FORMAT_F32, x, count, FILL_NORMAL, r);
     return x;
 }
 
-static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
+static void check_rows(arena *a, const subject *s, int layout)
 {
     static const rows steps[] = {
         { 8, { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 1, 0 }, { 2, 0 }, { 2, 1 }, { 2, 2 }, { 2, 3 } } },
@@ -149,11 +177,14 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
     sequences together = sequences_new(a), alone = sequences_new(a);
     random_source r = { 3 };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        const float *x = random_x(a, steps[i].count, &r);
-        const float *y = advance(a, s, &together, &steps[i], x);
+        const row_inputs all = { layout,
+                                 random_floats(a, steps[i].count * (size_t)columns_of(layout), &r),
+                                 random_floats(a, steps[i].count * 2 * HEADS, &r) };
+        const float *y = advance(a, s, &together, &steps[i], &all);
         for (size_t row = 0; row < steps[i].count; row++) {
             rows one = { 1, { { steps[i].at[row].sequence, steps[i].at[row].position } } };
-            const float *its_y = advance(a, s, &alone, &one, x + row * COLUMNS);
+            const row_inputs its = inputs_from(&all, row);
+            const float *its_y = advance(a, s, &alone, &one, &its);
             assert_memory_equal(y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));
             for (int j = 0; j < HEADS * DIM; j++)
                 assert_true(isfinite(its_y[j]));
@@ -165,21 +196,31 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
     }
 }
 
-/* What is no number in a part of an input shows in all that depends on it, and nowhere else. */
-static void what_is_no_number_shows(arena *a, const subject *s)
+static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
 {
-    enum { KEYS = KEY_HEADS * DIM, GROUP = HEADS / KEY_HEADS, Z = CHANNELS, BA = Z + HEADS * DIM };
-    enum { HEAD_1 = 2, HEADS_1 = 2 | 1, ONE_VALUE = 16 }; /* heads, as bits; or y[7] of them */
-    static const struct {
+    check_rows(a, s, DELTA_GROUPED);
+    check_rows(a, s, DELTA_TILED);
+}
+
+/* What is no number in a part of an input shows in all that depends on it, and nowhere else. */
+static void check_what_is_no_number(arena *a, const subject *s, int layout)
+{
+    enum { KEYS = KEY_HEADS * DIM, GROUP = HEADS / KEY_HEADS };
+    enum { HEAD_1 = 2, ONE_VALUE = 16 }; /* heads, as bits; or y[7] of them */
+    const bool tiled = layout == DELTA_TILED;
+    const unsigned of_key_0 = tiled ? 4 | 1 : 2 | 1;
+    const size_t factors = OUTPUTS + (tiled ? BA : X), b = tiled ? 0 : BEHIND_Z,
+                 alpha = b + (tiled ? HEADS : GROUP);
+    const struct {
         size_t param, element; /* of outputs, what is read of them */
         unsigned shows;
     } places[] = {
-        { OUTPUTS + X, 7, HEADS_1 },
-        { OUTPUTS + X, KEYS + 7, HEADS_1 },
+        { OUTPUTS + X, 7, of_key_0 },
+        { OUTPUTS + X, KEYS + 7, of_key_0 },
         { OUTPUTS + X, 2 * KEYS + DIM + 7, HEAD_1 },
         { OUTPUTS + X, Z + DIM + 7, HEAD_1 | ONE_VALUE },
-        { OUTPUTS + X, BA + 1, HEAD_1 },
-        { OUTPUTS + X, BA + GROUP + 1, HEAD_1 },
+        { factors, b + 1, HEAD_1 },
+        { factors, alpha + 1, HEAD_1 },
         { OUTPUTS + CONV, 4 * (2 * KEYS + DIM + 7), HEAD_1 },
         { OUTPUTS + DT, 1, HEAD_1 },
         { OUTPUTS + A, 1, HEAD_1 },
@@ -192,7 +233,7 @@ static void what_is_no_number_shows(arena *a, const subject *s)
         for (size_t j = 0; j < sizeof none / sizeof *none; j++) {
             kernel k;
             const void *outputs[MAX_PARAMS];
-            trial t = trial_of(a, s, 1, &k);
+            trial t = trial_of(a, s, layout, 1, &k);
             trial_param *p = &t.params[places[i].param];
             *(uint32_t *)t.params[OUTPUTS + POSITIONS].content.bytes = 39;
             ((float *)(p->targets ? p->targets->bytes : p->content.bytes))[places[i].element] =
@@ -210,15 +251,42 @@ static void what_is_no_number_shows(arena *a, const subject *s)
         }
 }
 
+static void what_is_no_number_shows(arena *a, const subject *s)
+{
+    check_what_is_no_number(a, s, DELTA_GROUPED);
+    check_what_is_no_number(a, s, DELTA_TILED);
+}
+
+/* Where a is as large as f32 can be, a state goes on by how a softplus below what f32 holds is
+ * rounded: results that are right differ. */
+static void a_softplus_that_is_lost_is_right(arena *a, const subject *s)
+{
+    enum { FIRST = 80, LAST = 110 };
+    for (int t = FIRST; t <= LAST; t++) {
+        instance in = make(a, s, arena_format(a, "%s layout=tiled", usual));
+        kernel k = suite_kernel(a, &in);
+        trial_setup setup = suite_setup(&in, s->device);
+        trial with = trial_prepare(a, &in, &setup);
+        float *dt = with.params[OUTPUTS + DT].content.bytes,
+              *decays = with.params[OUTPUTS + A].content.bytes;
+        for (int i = 0; i < HEADS; i++) {
+            dt[i] = (float)-t - 0.25f * (float)i;
+            decays[i] = -FLT_MAX;
+        }
+        trial_shorten(&with, 17);
+        expect_right(suite_run(a, s->device, &k, &with, NULL, NULL));
+    }
+}
+
 /* A column of one and a row of one: a state keeps what k and v say, and q reads it. */
 static void a_state_holds_what_it_was_told(arena *a, const subject *s)
 {
     enum { LARGE = 40 }; /* silu is itself, a sigmoid 1 */
     kernel k;
     const void *outputs[MAX_PARAMS];
-    trial t = trial_of(a, s, 1, &k);
-    float x[COLUMNS] = { 0 }, conv[CHANNELS][DELTA_CONV] = { { 0 } }, gamma[DIM],
-          zero[HEADS] = { 0 };
+    trial t = trial_of(a, s, DELTA_GROUPED, 1, &k);
+    float x[BEHIND_Z + 2 * HEADS] = { 0 }, conv[CHANNELS][DELTA_CONV] = { { 0 } }, gamma[DIM],
+                           zero[HEADS] = { 0 };
     for (int c = 0; c < CHANNELS; c++)
         conv[c][DELTA_CONV - 1] = 1;
     for (int i = 0; i < DIM; i++)
@@ -227,8 +295,8 @@ static void a_state_holds_what_it_was_told(arena *a, const subject *s)
     x[KEY_HEADS * DIM + 9] = LARGE;         /* k: row 9, */
     x[9] = LARGE;                           /* and q asks for it */
     for (int i = 0; i < DIM; i++)
-        x[CHANNELS + i] = LARGE;       /* z */
-    x[CHANNELS + HEADS * DIM] = LARGE; /* b */
+        x[Z + i] = LARGE;
+    x[BEHIND_Z] = LARGE; /* b */
     put_input(&t, X, x);
     put_input(&t, CONV, conv);
     put_input(&t, GAMMA, gamma);
@@ -264,6 +332,7 @@ int main(void)
         { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false,
           0 },
         { "what_is_no_number_shows", what_is_no_number_shows, NULL, false, 0 },
+        { "a_softplus_that_is_lost_is_right", a_softplus_that_is_lost_is_right, NULL, false, 0 },
         { "a_state_holds_what_it_was_told", a_state_holds_what_it_was_told, NULL, false, 0 },
     };
     return suite_main(is_delta_net, checks, sizeof checks / sizeof *checks);

@@ -3,7 +3,7 @@
 
     make_gguf.py [--sparse] MODEL FILE   llama_3.1_8b, qwen2.5_7b, qwen3_4b, gemma_3_12b, phi_4_mini; of mixtures of
                                          experts mixtral_8x7b, qwen3_30b_a3b, gpt_oss_20b, deepseek_v2_lite,
-                                         qwen3_next_80b_a3b
+                                         qwen3_next_80b_a3b; qwen3.5_27b
     make_gguf.py [--sparse] --all FOLDER all of them, as FOLDER/MODEL.gguf
 
 Types are those that llama.cpp's quantizer gives each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 and MXFP4_MOE, without an
@@ -16,7 +16,7 @@ import struct
 import sys
 
 ALIGNMENT = 32
-U32, F32, BOOL, STRING = 4, 6, 7, 8
+U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 # Number in the file, values and bytes of a block.
 TYPES = {
     "F32": (0, 1, 4),
@@ -42,6 +42,8 @@ def key(name, value):
     kinds = {bool: (BOOL, "<?"), int: (U32, "<I"), float: (F32, "<f")}
     if isinstance(value, str):
         return string(name) + struct.pack("<I", STRING) + string(value)
+    if isinstance(value, list):
+        return string(name) + struct.pack(f"<IIQ{len(value)}i", ARRAY, I32, len(value), *value)
     kind, form = kinds[type(value)]
     return string(name) + struct.pack("<I", kind) + struct.pack(form, value)
 
@@ -193,7 +195,11 @@ def delta_net(model):
     yield "ssm_conv1d.weight", 4, channels
     yield "ssm_dt.bias", heads
     yield "ssm_a", heads
-    yield "ssm_ba.weight", n, 2 * heads
+    if model.architecture == "qwen3next":
+        yield "ssm_ba.weight", n, 2 * heads
+    else:
+        yield "ssm_beta.weight", n, heads
+        yield "ssm_alpha.weight", n, heads
     yield "ssm_norm.weight", size
     yield "ssm_out.weight", inner, n
 
@@ -367,6 +373,37 @@ def qwen3_next_80b_a3b():
     ).add_all(151936, 256, layer, tied=False)
 
 
+def qwen3_5_27b():
+    seen = {"layers": 0}
+
+    def layer(model, head):
+        n, ff = model.get("embedding_length"), model.get("feed_forward_length")
+        seen["layers"] += 1
+        predicts = seen["layers"] > model.get("block_count") - model.get("nextn_predict_layers")
+        is_recurrent = not predicts and seen["layers"] % model.get("full_attention_interval")
+        yield "attn_norm.weight", n
+        yield from delta_net(model) if is_recurrent else softmax_attention(model, head, head_norm=True, gate=True)
+        yield "post_attention_norm.weight", n
+        yield "ffn_gate.weight", n, ff
+        yield "ffn_up.weight", n, ff
+        yield "ffn_down.weight", ff, n
+        if predicts:
+            yield "nextn.eh_proj.weight", 2 * n, n
+            for name in "enorm", "hnorm", "shared_head_norm":
+                yield f"nextn.{name}.weight", n
+
+    return Model(
+        "qwen35", "Q4_K_M", general__name="Qwen3.5 27B", block_count=65, context_length=262144, embedding_length=5120,
+        feed_forward_length=17408, attention__head_count=24, attention__head_count_kv=4,
+        rope__dimension_sections=[11, 11, 10, 0], rope__freq_base=10000000.0,
+        attention__layer_norm_rms_epsilon=1e-6, attention__key_length=256, attention__value_length=256,
+        ssm__conv_kernel=4, ssm__state_size=128, ssm__group_count=16, ssm__time_step_rank=48, ssm__inner_size=6144,
+        full_attention_interval=4, rope__dimension_count=64, nextn_predict_layers=1,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="qwen35", tokenizer__ggml__eos_token_id=248046,
+        tokenizer__ggml__add_bos_token=False,
+    ).add_all(248320, 256, layer, tied=False)
+
+
 MODELS = {
     "llama_3.1_8b": llama_3_1_8b,
     "qwen2.5_7b": qwen2_5_7b,
@@ -378,6 +415,7 @@ MODELS = {
     "gpt_oss_20b": gpt_oss_20b,
     "deepseek_v2_lite": deepseek_v2_lite,
     "qwen3_next_80b_a3b": qwen3_next_80b_a3b,
+    "qwen3.5_27b": qwen3_5_27b,
 }
 
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Writes a whole GGUF model that is small: random weights, the same every time, and a vocabulary of 300 tokens.
 
-    make_small.py [--layers N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--nan] FILE
+    make_small.py [--layers N] [--further N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--nan] FILE
 
 It is a llama of 64 values, 4 heads of 16, and room for 64 positions, whose text means nothing. Its matrices are of the
-type; --architecture and --tokenizer name others without being any; with --nan its last norm is not a number.
+type; --architecture and --tokenizer name others without being any; with --nan its last norm is not a number. --further
+says how many layers are behind the decoder's, which predict further tokens: what they have has no use here.
 """
 import argparse
 import math
 import random
 import struct
 
-from make_gguf import ALIGNMENT, TYPES, F32, STRING, key, string
+from make_gguf import ALIGNMENT, ARRAY, TYPES, F32, I32, STRING, key, string
 
 HIDDEN, FF, HEADS, KV_HEADS, HEAD_DIM, VOCAB, ROOM = 64, 96, 4, 2, 16, 300, 64
-ARRAY, I32 = 9, 5
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 WORDS = ["\u2581", "\u2581the", "\u2581a", "\u2581was", "\u2581once", "\u2581upon", "\u2581time", "th", "he", "an",
          "on", "ti", "me", "\u00e4", "\u6a21"] + [chr(letter) for letter in range(ord("a"), ord("z") + 1)]
@@ -42,7 +42,8 @@ def vocabulary(tokenizer):
 def keys(options):
     of = options.architecture + "."
     return [key("general.architecture", options.architecture),
-            key(of + "block_count", options.layers), key(of + "context_length", ROOM),
+            key(of + "block_count", options.layers + options.further),
+            key(of + "nextn_predict_layers", options.further), key(of + "context_length", ROOM),
             key(of + "embedding_length", HIDDEN), key(of + "feed_forward_length", FF),
             key(of + "attention.head_count", HEADS), key(of + "attention.head_count_kv", KV_HEADS),
             key(of + "attention.layer_norm_rms_epsilon", 1e-5), key(of + "rope.dimension_count", HEAD_DIM)]
@@ -88,11 +89,14 @@ class Tensors:
             self.add(of + "ffn_down.weight", (FF, HIDDEN))
         self.add("output_norm.weight", (HIDDEN,), [math.nan] * HIDDEN if options.nan else ones)
         self.add("output.weight", (HIDDEN, VOCAB))
+        for layer in range(options.layers, options.layers + options.further):
+            self.add("blk.%d.nextn.eh_proj.weight" % layer, (2 * HIDDEN, HIDDEN))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--further", type=int, default=0)
     parser.add_argument("--type", choices=("F32", "Q8_0"), default="Q8_0")
     parser.add_argument("--architecture", default="llama")
     parser.add_argument("--tokenizer", default="llama")

@@ -312,6 +312,37 @@ static inline void check_decoder(arena *a, const char *what, const decoder *d, c
                    "delta_value_heads = 4\ndelta_head_dim = 32\nweights.attn_qkv = q5_k\n"      \
                    "weights.ssm_out = q8_0\n" keys)
 
+/* The same with tiled value heads, dense or with those experts. */
+#define TILED_KEYS                                                                      \
+    "ARCH.full_attention_interval = 2\nARCH.ssm.conv_kernel = 4\n"                      \
+    "ARCH.ssm.group_count = 2\nARCH.ssm.time_step_rank = 4\nARCH.ssm.state_size = 32\n" \
+    "ARCH.ssm.inner_size = 128\nARCH.rope.dimension_count = 16\n"                       \
+    "ARCH.rope.dimension_sections = [3, 3, 2, 0]\n"
+#define TILED_NETS                                                                            \
+    PRE_FFN_NORM "-blk.0.attn_q.weight\n-blk.0.attn_k.weight\n-blk.0.attn_v.weight\n"         \
+                 "-blk.0.attn_output.weight\nblk.0.attn_qkv.weight: 512 256 q5_K\n"           \
+                 "blk.0.attn_gate.weight: 512 128 q4_K\nblk.0.ssm_conv1d.weight: 4 256 f32\n" \
+                 "blk.0.ssm_dt.bias: 4 1 f32\nblk.0.ssm_a: 4 1 f32\n"                         \
+                 "blk.0.ssm_beta.weight: 512 4 q8_0\nblk.0.ssm_alpha.weight: 512 4 f32\n"     \
+                 "blk.0.ssm_norm.weight: 32 1 f32\nblk.0.ssm_out.weight: 128 512 q8_0\n"      \
+                 "blk.1.attn_q.weight: 512 1024 q4_K\nblk.1.attn_q_norm.weight: 64 1 f32\n"   \
+                 "blk.1.attn_k_norm.weight: 64 1 f32\n"
+#define TILED_EXPERTS                                                                \
+    EXPERT_KEYS OWN_ROWS                                                             \
+        "ARCH.expert_shared_feed_forward_length = 512\n" EXPERTS SHARED_EXPERT BOTH( \
+            "ffn_gate_inp_shexp.weight", "512 1 f32")
+#define TILED_SECTION                                                                  \
+    "rope = neox\nrope_dims = 16\nnorms = attn_q_norm, attn_k_norm\n"                  \
+    "ffn_norm = post_attention_norm\nattention_gate = sigmoid\nrecurrent_layers = 0\n" \
+    "delta_key_heads = 2\ndelta_value_heads = 4\ndelta_head_dim = 32\n"                \
+    "delta_layout = tiled\nweights.attn_qkv = q5_k\nweights.ssm_beta = q8_0\n"         \
+    "weights.ssm_alpha = f32\nweights.ssm_out = q8_0\n"
+/* A layer behind the decoder's two, of which it has no use. */
+#define FURTHER_LAYER                                                         \
+    "ARCH.block_count = 3\nARCH.nextn_predict_layers = 1\n"                   \
+    "blk.2.attn_norm.weight: 512 1 f32\nblk.2.attn_q.weight: 512 1024 q4_K\n" \
+    "blk.2.nextn.eh_proj.weight: 1024 512 q4_K\nblk.2.nextn.enorm.weight: 512 1 f32\n"
+
 #define LONG_FACTORS "rope_factors_long.weight: 32 1 f32\nrope_factors_short.weight: 32 1 f32\n"
 
 #endif

@@ -176,6 +176,22 @@ static const right_model right_models[] = {
       "-blk.0.ffn_gate_exps.weight\n-blk.0.ffn_up_exps.weight\n-blk.1.ffn_gate_exps.weight\n"
       "-blk.1.ffn_up_exps.weight\n" BOTH("ffn_gate_up_exps.weight", "512 512 8 q4_K"),
       NEXT_SECTION("fused = ffn_gate_up_exps\n") },
+    { "qwen35", "qwen35", TILED_KEYS TILED_NETS,
+      SECTION("architecture = qwen35\n" TILED_SECTION OWN_OUTPUT) },
+    { "qwen35 by a list of layers", "qwen35",
+      TILED_KEYS TILED_NETS "ARCH.full_attention_interval = 4\n"
+                            "ARCH.attention.recurrent_layers = [1, 0]\n",
+      SECTION("architecture = qwen35\n" TILED_SECTION OWN_OUTPUT) },
+    { "qwen35 without what predicts further tokens", "qwen35",
+      TILED_KEYS TILED_NETS FURTHER_LAYER "ARCH.attention.recurrent_layers = [1, 0, 0]\n",
+      SECTION("architecture = qwen35\n" TILED_SECTION OWN_OUTPUT) },
+    { "qwen35moe", "qwen35moe", TILED_KEYS TILED_NETS TILED_EXPERTS,
+      EXPERT_SECTION("architecture = qwen35moe\nnum_kv_heads = 2\nshared_ff = 512\n"
+                     "shared_gate = sigmoid\nexperts_normed = yes\n" TILED_SECTION) },
+    { "qwen35moe without what predicts further tokens", "qwen35moe",
+      TILED_KEYS TILED_NETS TILED_EXPERTS FURTHER_LAYER,
+      EXPERT_SECTION("architecture = qwen35moe\nnum_kv_heads = 2\nshared_ff = 512\n"
+                     "shared_gate = sigmoid\nexperts_normed = yes\n" TILED_SECTION) },
 };
 
 ARENA_TEST(every_architecture_becomes_its_decoder)
@@ -238,6 +254,19 @@ ARENA_TEST(options_set_room_and_kind_of_the_caches)
     assert_true(o.model.decoder.has[TENSOR_ROPE_LONG]);
     o = read_edited(a, "llama", "ARCH.context_length = 2048\n", &usual_options);
     assert_int_equal(o.model.decoder.max_seq_len, 2048);
+}
+
+ARENA_TEST(layers_behind_the_decoder_are_counted)
+{
+    outcome o = read_edited(a, "qwen35", TILED_KEYS TILED_NETS FURTHER_LAYER, &usual_options);
+    assert_true(o.right);
+    assert_int_equal(o.model.decoder.layers, 2);
+    assert_int_equal(o.model.further_layers, 1);
+    o = read_edited(a, "qwen35", TILED_KEYS TILED_NETS "ARCH.nextn_predict_layers = 0\n",
+                    &usual_options);
+    assert_true(o.right);
+    assert_int_equal(o.model.decoder.layers, 2);
+    assert_int_equal(o.model.further_layers, 0);
 }
 
 /* A model in two parts: all keys and half of the tensors, and the other half. */

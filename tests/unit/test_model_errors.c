@@ -9,7 +9,8 @@ typedef struct wrong_model {
 
 /* clang-format off */
 #define ALL_NAMES \
-    "llama, mistral3, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, granite, granitemoe, gpt-oss, deepseek2, qwen3next"
+    "llama, mistral3, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, granite, granitemoe, gpt-oss, deepseek2, qwen3next, " \
+    "qwen35, qwen35moe"
 #define MIXTRAL "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS
 static const wrong_model wrong_models[] = {
     { "llama", "-general.architecture\n", "general.architecture is missing; this is no file of a model [E072]\n" },
@@ -21,9 +22,6 @@ static const wrong_model wrong_models[] = {
     { "mamba", "ARCH.ssm.conv_kernel = 4\nARCH.expert_count = 8\n",
       "architecture 'mamba' has no decoder here, it needs layers with a recurrent state (delta net or SSM); there are "
       ALL_NAMES " [E071]\n" },
-    { "qwen35moe", "ARCH.expert_count = 8\n",
-      "architecture 'qwen35moe' has no decoder here, it needs delta nets with alphas and betas of two matrices "
-      "(ssm_alpha, ssm_beta); there are " ALL_NAMES " [E071]\n" },
     { "gemma4", "",
       "architecture 'gemma4' has no decoder here, it needs heads of two sizes and embeddings by layer; there are "
       ALL_NAMES " [E071]\n" },
@@ -80,13 +78,52 @@ static const wrong_model wrong_models[] = {
     { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.ssm.group_count = 3\n",
       "qwen3next.ssm.time_step_rank = 4 is not a multiple of ssm.group_count = 3 [E072]\n" },
     { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.full_attention_interval = 3\n",
-      "qwen3next.full_attention_interval = 3 is not from 2 to block_count = 2: there are layers of both kinds [E072]\n" },
+      "qwen3next.full_attention_interval = 3 is not from 2 to 2, the number of layers: there are layers of both kinds [E072]\n" },
     { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.full_attention_interval = 1\n",
-      "qwen3next.full_attention_interval = 1 is not from 2 to block_count = 2: there are layers of both kinds [E072]\n" },
+      "qwen3next.full_attention_interval = 1 is not from 2 to 2, the number of layers: there are layers of both kinds [E072]\n" },
     { "qwen3next", NEXT_KEYS NEXT_TENSORS "blk.0.ssm_in.weight: 512 384 q4_K\n",
       "blk.0.ssm_in.weight has no use here; a file is read that has attn_qkv and attn_gate in place of ssm_in [E073]\n" },
     { "qwen3next", NEXT_KEYS NEXT_TENSORS "blk.0.ssm_alpha.weight: 512 4 q4_K\nblk.0.ssm_beta.weight: 512 4 q4_K\n",
       "blk.0.ssm_alpha.weight has no use here; a file is read that has ssm_ba in place of ssm_alpha and ssm_beta [E073]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.rope.dimension_sections = [3, 3, 2, 0]\n",
+      "qwen3next.rope.dimension_sections has no meaning here; what it changes would be left out [E072]\n" },
+    { "qwen3next", NEXT_KEYS NEXT_TENSORS "ARCH.nextn_predict_layers = 1\n",
+      "qwen3next.nextn_predict_layers says that the model needs layers that predict further tokens, which has no decoder "
+      "here [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "-blk.0.ssm_alpha.weight\n", "blk.0.ssm_alpha.weight is missing [E073]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "-blk.0.ssm_beta.weight\n", "blk.0.ssm_beta.weight is missing [E073]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "-blk.0.ssm_alpha.weight\n-blk.0.ssm_beta.weight\nblk.0.ssm_ba.weight: 512 8 q4_K\n",
+      "blk.0.ssm_ba.weight has no use here; a file is read that has ssm_alpha and ssm_beta in place of ssm_ba [E073]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "blk.0.ssm_alpha.weight: 512 8 f32\n",
+      "blk.0.ssm_alpha.weight is [512, 8], not [512, 4] as the keys say [E073]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "blk.0.ssm_dt.bias: 2 1 f32\n",
+      "blk.0.ssm_dt.bias is [2], not [4] as the keys say [E073]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.ssm.group_count = 3\n",
+      "qwen35.ssm.time_step_rank = 4 is not a multiple of ssm.group_count = 3 [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.attention.recurrent_layers = [1, 1]\n",
+      "qwen35.attention.recurrent_layers has all of 2 layers: there are layers of both kinds [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.attention.recurrent_layers = [0, 0]\n",
+      "qwen35.attention.recurrent_layers has none of 2 layers: there are layers of both kinds [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.attention.recurrent_layers = [1]\n",
+      "qwen35.attention.recurrent_layers says nothing of layer 1 [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.rope.dimension_sections = [3, 3, 1, 1]\n",
+      "qwen35.rope.dimension_sections leaves values to a fourth position, which text does not have: its first three lengths "
+      "are those of 8 pairs taken by turns [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.rope.dimension_sections = [0, 0, 0, 0]\n",
+      "qwen35.rope.dimension_sections leaves values to a fourth position, which text does not have: its first three lengths "
+      "are those of 8 pairs taken by turns [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.rope.dimension_sections = [3, 3, 2]\n",
+      "qwen35.rope.dimension_sections is no list of four lengths of up to rope.dimension_count / 2 = 8 [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.rope.dimension_sections = [3, 3, 9, 0]\n",
+      "qwen35.rope.dimension_sections is no list of four lengths of up to rope.dimension_count / 2 = 8 [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.nextn_predict_layers = 2\n",
+      "qwen35.nextn_predict_layers = 2 leaves no layer of 2 to the decoder [E072]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS FURTHER_LAYER "ARCH.block_count = 2\nARCH.nextn_predict_layers = 0\n",
+      "blk.2.attn_norm.weight and 3 other tensors have no use in a decoder of architecture qwen35 [E073]\n" },
+    { "qwen35", TILED_KEYS TILED_NETS "ARCH.expert_count = 8\n",
+      "qwen35.expert_count says that the model needs a mixture of experts, which has no decoder here [E072]\n" },
+    { "qwen35moe", TILED_KEYS TILED_NETS TILED_EXPERTS "-blk.1.ffn_gate_inp_shexp.weight\n",
+      "blk.1.ffn_gate_inp_shexp.weight is missing [E073]\n" },
     { "qwen3next", NEXT_KEYS NEXT_TENSORS "blk.0.ssm_conv1d.weight: 4 256 f16\n",
       "blk.0.ssm_conv1d.weight is of type f16; all but matrices is f32 here [E073]\n" },
     { "llama", "-ARCH.block_count\n-ARCH.attention.layer_norm_rms_epsilon\n",
@@ -176,8 +213,8 @@ static void damage(arena *a, file_text *text, random_source *r)
 ARENA_TEST(any_header_is_read_or_refused)
 {
     enum { TRIALS = 3000 };
-    static const char *const names[] = { "llama",   "gemma3",    "phi3",     "granite",
-                                         "gpt-oss", "deepseek2", "qwen3next" };
+    static const char *const names[] = { "llama",   "gemma3",    "phi3",      "granite",
+                                         "gpt-oss", "deepseek2", "qwen3next", "qwen35" };
     static const char *const edits[] = {
         "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 4.0\n",
         "ARCH.attention.sliding_window = 512\n" NORM("post_attention_norm") NORM("post_ffw_norm")
@@ -187,6 +224,7 @@ ARENA_TEST(any_header_is_read_or_refused)
         GPT_OSS,
         LATENT_KEYS LATENT_TENSORS,
         NEXT_KEYS NEXT_TENSORS,
+        TILED_KEYS TILED_NETS FURTHER_LAYER,
     };
     size_t opened = 0, right = 0;
     for (uint64_t seed = 1; seed <= TRIALS; seed++) {

@@ -107,6 +107,18 @@ ARENA_TEST(headers_of_real_models_become_their_decoders)
           "weights = q4_k\nweights.attn_v = q6_k: 3, 11, 23, 35, 43, 47\n"
           "weights.attn_qkv = q5_k\nweights.ffn_down_exps = q6_k: 0..5, 8..38:3, 41..47\n"
           "weights.ffn_down_shexp = q6_k: 0..5, 8..38:3, 41..47\nweights.output = q6_k\n" },
+        { "qwen3.5_27b",
+          "[decoder]\narchitecture = qwen35\nlayers = 64\nhidden = 5120\nff = 17408\n"
+          "num_heads = 24\nnum_kv_heads = 4\nhead_dim = 256\nvocab = 248320\n"
+          "norm_epsilon = 1e-6\n"
+          "recurrent_layers = 0..2, 4..6, 8..10, 12..14, 16..18, 20..22, 24..26, 28..30, "
+          "32..34, 36..38, 40..42, 44..46, 48..50, 52..54, 56..58, 60..62\n"
+          "delta_key_heads = 16\ndelta_value_heads = 48\ndelta_head_dim = 128\n"
+          "delta_layout = tiled\nattention_gate = sigmoid\nrope = neox\nrope_base = 10000000\n"
+          "rope_dims = 64\nnorms = attn_q_norm, attn_k_norm\nffn_norm = post_attention_norm\n"
+          "weights = q4_k\nweights.attn_v = q6_k: 3, 7..55:12, 59, 63\n"
+          "weights.attn_qkv = q5_k\nweights.ffn_down = q6_k: 0..7, 10..52:3, 55..63\n"
+          "weights.output = q6_k\n" },
     };
     const char *folder = getenv("PTXGEN_REAL_HEADERS");
     if (!folder)

@@ -173,6 +173,29 @@ ARENA_TEST(a_delta_net_stands_in_place_of_attention)
     assert_int_equal(decoder_format(&d, TENSOR_DELTA_QKV, 0), FORMAT_Q4_K);
 }
 
+ARENA_TEST(betas_and_alphas_of_tiled_heads_are_two_matrices)
+{
+    static const char heads[] = SMALL "recurrent_layers = 0..2\ndelta_key_heads = 2\n"
+                                      "delta_value_heads = 4\ndelta_head_dim = 64\n";
+    decoder d = read_right(a, heads);
+    assert_int_equal(d.delta_layout, DELTA_GROUPED);
+    assert_true(d.has[TENSOR_SSM_BA]);
+    assert_false(d.has[TENSOR_SSM_BETA] || d.has[TENSOR_SSM_ALPHA]);
+    assert_int_equal(decoder_rows(&d, TENSOR_SSM_BA), 8);
+    d = read_right(a, arena_format(a,
+                                   "%sdelta_layout = tiled\nweights.ssm_beta = q8_0\n"
+                                   "weights.ssm_alpha = f32, q8_0: 1\n",
+                                   heads));
+    assert_int_equal(d.delta_layout, DELTA_TILED);
+    assert_false(d.has[TENSOR_SSM_BA]);
+    assert_true(decoder_has(&d, TENSOR_SSM_BETA, 2) && !decoder_has(&d, TENSOR_SSM_ALPHA, 3));
+    assert_int_equal(decoder_rows(&d, TENSOR_SSM_BETA), 4);
+    assert_int_equal(decoder_rows(&d, TENSOR_SSM_ALPHA), 4);
+    assert_int_equal(decoder_format(&d, TENSOR_SSM_BETA, 1), FORMAT_Q8_0);
+    assert_int_equal(decoder_format(&d, TENSOR_SSM_ALPHA, 0), FORMAT_F32);
+    assert_int_equal(decoder_format(&d, TENSOR_SSM_ALPHA, 1), FORMAT_Q8_0);
+}
+
 /* attn_qkv is a tensor of attention in some layers, of a delta net in the others. */
 ARENA_TEST(two_tensors_of_one_name_share_their_key)
 {
@@ -334,6 +357,15 @@ static const wrong_section wrong_sections[] = {
     { "recurrent_layers = 1\n" DELTA("4") "window = 9\nwindow_layers = 0, 1\n",
       "13:17-17: layer 1 is one of recurrent_layers, which have no window [E022]\n" },
     { "recurrent_layers = 1\n" DELTA("4") "weights.attn_q = q6_k: 1\n", "12:24-24: layer 1 has no attn_q [E022]\n" },
+    { "recurrent_layers = 1\n" DELTA("4") "delta_layout = rows\n",
+      "12:16-19: delta_layout has no choice 'rows'; the choices are grouped, tiled [E016]\n" },
+    { "delta_layout = tiled\n", "8:1-12: 'delta_layout' goes with recurrent_layers [E022]\n" },
+    { "recurrent_layers = 1\n" DELTA("4") "delta_layout = tiled\nweights.ssm_ba = q6_k\n",
+      "13:1-14: the decoder has no tensor ssm_ba, by its other keys; it has token_embd, attn_q, attn_k, attn_v, attn_output, "
+      "attn_qkv, attn_gate, ssm_beta, ssm_alpha, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
+    { "recurrent_layers = 1\n" DELTA("4") "weights.ssm_alpha = q6_k\n",
+      "12:1-17: the decoder has no tensor ssm_alpha, by its other keys; it has token_embd, attn_q, attn_k, attn_v, "
+      "attn_output, attn_qkv, attn_gate, ssm_ba, ssm_out, ffn_gate, ffn_up, ffn_down, output [E022]\n" },
     { "window_cache = full\n", "8:1-12: 'window_cache' goes with window [E022]\n" },
     { "attention_gate = sigmoid\nfused = attn_qkv\n",
       "9:9-16: fused = attn_qkv does not go with attention_gate [E022]\n" },

@@ -126,13 +126,16 @@ ARENA_TEST(nothing_is_rounded_ahead_of_what_a_latent_meets)
     assert_same(before, sample_all_logits(a, m), LOGITS);
 }
 
-static decoder delta_decoder(int64_t layers)
+static decoder delta_decoder(int64_t layers, int64_t layout)
 {
     decoder d = sample_decoder(layers);
-    static const uint8_t has[] = { TENSOR_DELTA_QKV,  TENSOR_ATTN_GATE, TENSOR_SSM_BA,
-                                   TENSOR_SSM_CONV1D, TENSOR_SSM_DT,    TENSOR_SSM_A,
-                                   TENSOR_SSM_NORM,   TENSOR_SSM_OUT };
+    static const uint8_t has[] = { TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_CONV1D,
+                                   TENSOR_SSM_DT,    TENSOR_SSM_A,     TENSOR_SSM_NORM,
+                                   TENSOR_SSM_OUT };
     d.recurrent[0] = 1;
+    d.delta_layout = layout;
+    d.has[TENSOR_SSM_BA] = layout == DELTA_GROUPED;
+    d.has[TENSOR_SSM_BETA] = d.has[TENSOR_SSM_ALPHA] = layout == DELTA_TILED;
     d.delta_key_heads = 2;
     d.delta_value_heads = 4;
     d.delta_head_dim = 8;
@@ -169,10 +172,11 @@ static void unit(double *x, size_t size, double factor)
 
 /* Plain code without a state: what position s has added is k_s d_s', which decays; so H' k is the
  * sum over s of decay (k_s . k) d_s. */
-ARENA_TEST(a_delta_net_is_a_sum_over_what_each_position_has_added)
+static void check_delta_net(arena *a, int64_t layout)
 {
     enum { HIDDEN = 64, KEYS = 2, HEADS = 4, S = 8, CHANNELS = (2 * KEYS + HEADS) * S };
-    decoder d = delta_decoder(1);
+    const bool tiled = layout == DELTA_TILED;
+    decoder d = delta_decoder(1, layout);
     sample_model *m = delta_fill(a, &d);
     static double in[TOKENS][CHANNELS], k[TOKENS][KEYS][S], added[TOKENS][HEADS][S],
         decays[TOKENS][HEADS];
@@ -185,7 +189,12 @@ ARENA_TEST(a_delta_net_is_a_sum_over_what_each_position_has_added)
         sample_norm(&d, hidden, m->blocks[TENSOR_ATTN_NORM][0], HIDDEN, x);
         times(m, TENSOR_DELTA_QKV, 0, CHANNELS, x, in[t]);
         times(m, TENSOR_ATTN_GATE, 0, HEADS * S, x, z);
-        times(m, TENSOR_SSM_BA, 0, 2 * HEADS, x, ba);
+        if (tiled) {
+            times(m, TENSOR_SSM_BETA, 0, HEADS, x, ba);
+            times(m, TENSOR_SSM_ALPHA, 0, HEADS, x, ba + HEADS);
+        } else {
+            times(m, TENSOR_SSM_BA, 0, 2 * HEADS, x, ba);
+        }
         for (int i = 0; i < CHANNELS; i++) {
             for (int j = 0; j < 4; j++)
                 c[i] += t + j < 3 ? 0 : (double)conv[4 * i + j] * in[t + j - 3][i];
@@ -197,8 +206,8 @@ ARENA_TEST(a_delta_net_is_a_sum_over_what_each_position_has_added)
             memcpy(k[t][g], c + (KEYS + g) * S, sizeof k[t][g]);
         }
         for (size_t h = 0; h < HEADS; h++) {
-            size_t g = h / 2;
-            double beta = 1 / (1 + exp(-ba[4 * g + h % 2])), alpha = ba[4 * g + 2 + h % 2];
+            size_t g = tiled ? h % 2 : h / 2, at = tiled ? h : 4 * g + h % 2;
+            double beta = 1 / (1 + exp(-ba[at])), alpha = ba[at + (tiled ? HEADS : 2)];
             double known[S] = { 0 }, decay = 1;
             decays[t][h] = exp((double)by[h] * log(1 + exp(alpha + (double)dt[h])));
             for (int s = t - 1; s >= 0; s--) {
@@ -231,11 +240,17 @@ ARENA_TEST(a_delta_net_is_a_sum_over_what_each_position_has_added)
     }
 }
 
+ARENA_TEST(a_delta_net_is_a_sum_over_what_each_position_has_added)
+{
+    check_delta_net(a, DELTA_GROUPED);
+    check_delta_net(a, DELTA_TILED);
+}
+
 /* All that a layer may be: a delta net, then attention with a gate and experts, then a delta net.
  */
 static sample_model *mixed_model(arena *a)
 {
-    decoder d = delta_decoder(3);
+    decoder d = delta_decoder(3, DELTA_TILED);
     static const uint8_t has[] = { TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS,
                                    TENSOR_FFN_DOWN_EXPS };
     d.experts = 6;

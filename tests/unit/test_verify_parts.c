@@ -32,6 +32,15 @@ static const char qwen3next[] =
                        "ffn_norm = post_attention_norm\nweights = q8_0\nm = 1, 3\n"
                        "sequences = 2\nlogits = all\n";
 
+/* Tiled value heads, with a feed-forward behind them. */
+#define TILED(key_heads, value_heads)                                                   \
+    HEAD HEADS "layers = 2\nmax_seq_len = 64\nrecurrent_layers = 0\n"                   \
+               "delta_key_heads = " key_heads "\ndelta_value_heads = " value_heads "\n" \
+               "delta_head_dim = 32\ndelta_layout = tiled\nattention_gate = sigmoid\n"  \
+               "rope = neox\nrope_dims = 16\nnorms = attn_q_norm, attn_k_norm\n"        \
+               "ffn_norm = post_attention_norm\nweights = q8_0\nm = 1, 8\n"
+static const char qwen35[] = TILED("3", "6") "ff = 96\n";
+
 /* Groups of two experts: a token is near a choice more often than not. */
 static const char narrow_groups[] =
     HEAD "hidden = 320\nnum_heads = 9\nnum_kv_heads = 3\nhead_dim = 64\nvocab = 96\n"
@@ -64,6 +73,33 @@ ARENA_TEST(steps_with_latents_and_groups_of_experts_are_right)
 ARENA_TEST(steps_with_delta_nets_are_right)
 {
     assert_right(a, qwen3next);
+}
+
+ARENA_TEST(steps_with_tiled_delta_nets_are_right)
+{
+    assert_right(a, qwen35);
+    assert_right(a, TILED("2", "2") "ff = 96\nweights.ssm_beta = f32\nprecision = f32\n");
+    assert_right(a, TILED("1", "4") "ff = 96\nweights.ssm_alpha = f32\nweights.ssm_beta = f16\n");
+    assert_right(a, TILED("2", "4") EXPERTS "shared_ff = 32\nexperts_normed = yes\n"
+                                            "shared_gate = sigmoid\nsequences = 2\nlogits = all\n");
+}
+
+/* Beside those of attention one more for the betas and alphas. */
+ARENA_TEST(tiled_delta_nets_take_four_launches_a_layer)
+{
+    static const struct {
+        const char *text;
+        size_t launches; /* with the feed-forward's */
+    } cases[] = {
+        { qwen35, 6 },
+        { TILED("3", "6") EXPERTS, 7 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make(a, cases[i].text, &m);
+        for (size_t s = 0; s < m.plan.step_count; s++)
+            assert_int_equal(m.plan.steps[s].layer_launches, cases[i].launches);
+    }
 }
 
 /* A decoder in which one number is another: the reference computes that. */
@@ -140,6 +176,39 @@ ARENA_TEST(a_delta_net_that_takes_other_vectors_is_found)
     make(a, qwen3next, &m);
     plan_launch *net = find_launch(&m, 0, "states -> delta");
     swap(find_argument(a, &m, net, "dt"), find_argument(a, &m, net, "a"));
+    assert_finds(a, &m, "layer 0: state[");
+}
+
+ARENA_TEST(swapped_betas_and_alphas_are_found)
+{
+    made m;
+    make(a, qwen35, &m);
+    plan_launch *factors = find_launch(&m, 0, "ssm_beta ssm_alpha -> ba");
+    swap(find_argument(a, &m, factors, "wq"), find_argument(a, &m, factors, "wk"));
+    assert_finds(a, &m, "layer 0: state[");
+}
+
+/* Value head h takes key head h / 2 of 3 in place of h % 3. */
+ARENA_TEST(tiled_heads_that_are_read_as_grouped_ones_are_found)
+{
+    static const char tiled[] = "rem.u32 ", by[] = ", 3;";
+    made m;
+    make(a, qwen35, &m);
+    size_t changed = 0;
+    for (size_t i = 0; i < m.set.kernel_count; i++) {
+        if (!strstr(m.set.kernels[i].instance->name, "delta_net"))
+            continue;
+        char *text = arena_strdup(a, m.set.kernels[i].ptx);
+        char *at = strstr(text, tiled);
+        assert_non_null(at);
+        char *divisor = strchr(at, ';') + 1 - strlen(by);
+        assert_memory_equal(divisor, by, strlen(by));
+        memcpy(at, "div", strlen("div"));
+        divisor[2] = '2';
+        m.set.kernels[i].ptx = text;
+        changed++;
+    }
+    assert_int_equal(changed, 2);
     assert_finds(a, &m, "layer 0: state[");
 }
 
