@@ -92,6 +92,7 @@ const family embed_rows = {
     .launch = { .block = "128",
                 .grid = { "ceil_div(k, columns)", "m" },
                 .sizes = sizes,
+                .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = build,
     .fit = ref_fit_tokens,

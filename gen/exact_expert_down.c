@@ -75,7 +75,7 @@ const family exact_expert_down = {
     .same_bits = true,
     .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEYS_AROUND_EXPERT_DOWN, KEY_END },
     .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
-    .launch = { .block = "32", .grid = { "n" }, .registers = 128 },
+    .launch = { .block = "32", .grid = { "n" }, .overlap = WAITS_FIRST, .registers = 128 },
     .check = expert_down_check,
     .build = build,
     .fit = ref_fit_experts,

@@ -453,6 +453,7 @@ const family gqa_flash_decoding = {
                 .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 4",
                 .terms = terms,
                 .sizes = sizes,
+                .overlap = WAITS_FIRST,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
     .check = check,
     .build = build,

@@ -592,6 +592,7 @@ const family mla_attention = {
                 .shared = "shared",
                 .terms = terms,
                 .sizes = sizes,
+                .overlap = WAITS_FIRST,
                 .registers = 248 },
     .check = check,
     .build = build,

@@ -382,6 +382,7 @@ const family mla_query = {
                 .shared = "m*(nope+n_rope)*4 + 32*min(q_rank, 1)",
                 .sizes = sizes,
                 .last_apart = true,
+                .overlap = WAITS_FIRST,
                 .registers = 128 },
     .check = check,
     .build = build,

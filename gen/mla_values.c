@@ -86,6 +86,7 @@ const family mla_values = {
     .launch = { .block = "256",
                 .grid = { "ceil_div(num_heads*value_dim, block_rows)" },
                 .sizes = sizes,
+                .overlap = WAITS_FIRST,
                 .registers = 128 },
     .check = check,
     .build = build,

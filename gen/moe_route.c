@@ -406,6 +406,7 @@ const family moe_route = {
                 .grid = { "1", "1", "rows" },
                 .shared = "shared_bytes",
                 .sizes = sizes,
+                .overlap = WAITS_FIRST,
                 .registers = 128 },
     .check = check,
     .build = build,

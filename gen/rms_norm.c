@@ -324,6 +324,7 @@ const family rms_norm = {
                 .shared = "4*norms*warps*min(1, warps - 1)",
                 .terms = terms,
                 .sizes = sizes,
+                .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = build,
     .reference = ref_rms_norm,

@@ -271,6 +271,7 @@ const family rope_kv_write = {
     .launch = { .block = "32",
                 .grid = { "num_heads+2*num_kv_heads", "m" },
                 .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
+                .overlap = WAITS_FIRST,
                 .registers = 64 },
     .check = check,
     .build = build,

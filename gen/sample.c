@@ -191,6 +191,7 @@ const family sample = {
                 .grid = { "m" },
                 .shared = "12*candidates + 16*ceil_div(warps, 2) + 16",
                 .terms = terms,
+                .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = build,
     .fit = ref_fit_sampling,

@@ -57,13 +57,31 @@ static void multiply_in_passes(ptx *p, const instance *in, const gemv_operands *
     }
 }
 
+/* A kernel that overlaps has the weights of its warps' first turns on their way while the launches
+ * ahead finish, and waits for what x is then. */
+static void begin(ptx *p)
+{
+    phase(p, ptx_overlaps(p) ? "fetch the first weights" : "stage x");
+}
+
+static void wait_for_x(ptx *p)
+{
+    wait_for_launches(p);
+    phase(p, "stage x");
+}
+
 static void build_gemv(ptx *p, const instance *in)
 {
     unsigned rows = (unsigned)in->rows_per_warp;
     ptx_max_registers(p, stream_registers(in));
-    phase(p, "stage x");
+    begin(p);
     gemv_operands g = gemv_parameters(p, in);
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
+    if (ptx_overlaps(p)) {
+        PTX_IF (p, lt(p, first, g.n))
+            stream_prefetch_turn(p, &g, first, rows);
+        wait_for_x(p);
+    }
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
     stream s = stream_begin(p, in, &g, rows, &memory);
     g.factors = memory.factors;
@@ -139,32 +157,81 @@ static gemv_operands matrix_of_group(ptx *p, const instance *in, const gemv_oper
     return g;
 }
 
-/* Matrices of one format, neighbours, by one stream. */
-static void multiply_matrices(ptx *p, const instance *in, const instance *matrices, unsigned from,
-                              unsigned to, const stream_memory *memory)
+/* Matrices of one format, neighbours, that one stream multiplies. */
+typedef struct neighbours {
+    const instance *in;
+    const instance *matrices;
+    unsigned from, to;
+    int64_t ahead, groups;
+    bool alike;        /* see stream_rows_of_turn */
+    unsigned multiple; /* of which the rows of each are one */
+} neighbours;
+
+static neighbours neighbours_from(const instance *in, const instance *matrices, unsigned count,
+                                  unsigned from)
 {
     unsigned rows = (unsigned)in->rows_per_warp;
-    bool alike = true, whole = true;
-    gemv_operands of[QKV_MATRICES];
-    for (unsigned i = from; i < to; i++) {
-        of[i] = gemv_of_qkv(p, in, &matrices[i], i);
-        of[i].factors = memory->factors;
-        alike = alike && stream_rows_share_pointers(&matrices[i]);
-        whole = whole && matrices[i].shape.n % rows == 0;
+    neighbours n = { .in = in,
+                     .matrices = matrices,
+                     .from = from,
+                     .to = from,
+                     .ahead = groups_ahead(in, from),
+                     .alike = true,
+                     .multiple = rows };
+    for (; n.to < count && in->weights_of[n.to] == in->weights_of[from]; n.to++) {
+        n.alike = n.alike && stream_rows_share_pointers(&matrices[n.to]);
+        n.multiple = matrices[n.to].shape.n % rows ? 1 : n.multiple;
     }
-    int64_t ahead = groups_ahead(in, from), groups = groups_ahead(in, to) - ahead;
-    stream s = stream_begin(p, &matrices[from], &of[from], rows, memory);
-    PTX_FOR (p, first, first_group(p, ahead), groups, nctaid_x(p)) {
+    n.groups = groups_ahead(in, n.to) - n.ahead;
+    return n;
+}
+
+static void operands_of(ptx *p, const neighbours *n, val factors, gemv_operands of[QKV_MATRICES])
+{
+    for (unsigned i = n->from; i < n->to; i++) {
+        of[i] = gemv_of_qkv(p, n->in, &n->matrices[i], i);
+        of[i].factors = factors;
+    }
+}
+
+/* The matrix of a group, and the warp's row of it. */
+static gemv_operands matrix_and_row(ptx *p, const neighbours *n, const gemv_operands *of, val group,
+                                    val *row)
+{
+    gemv_operands g = matrix_of_group(p, n->in, of, n->from, n->to, &group);
+    g.multiple = n->multiple;
+    *row = named(p, "row", mul(p, stream_warp(p, group), (unsigned)n->in->rows_per_warp));
+    return g;
+}
+
+static void multiply_matrices(ptx *p, const neighbours *n, const stream_memory *memory)
+{
+    unsigned rows = (unsigned)n->in->rows_per_warp;
+    gemv_operands of[QKV_MATRICES];
+    operands_of(p, n, memory->factors, of);
+    stream s = stream_begin(p, &n->matrices[n->from], &of[n->from], rows, memory);
+    PTX_FOR (p, first, first_group(p, n->ahead), n->groups, nctaid_x(p)) {
         place addresses[STREAM_ROWS];
-        val group = first;
-        gemv_operands g = matrix_of_group(p, in, of, from, to, &group);
-        g.multiple = whole ? rows : 1;
-        val row = named(p, "row", mul(p, stream_warp(p, group), rows));
+        val row;
+        gemv_operands g = matrix_and_row(p, n, of, first, &row);
         PTX_IF (p, lt(p, row, g.n)) {
-            stream_rows_of_turn(p, alike, &g, row, rows, addresses);
+            stream_rows_of_turn(p, n->alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
             finish_turn(p, &g, &s, row);
         }
+    }
+}
+
+/* A block's first group has the block's number: there are no more blocks than groups. */
+static void prefetch_matrices(ptx *p, const neighbours *n)
+{
+    gemv_operands of[QKV_MATRICES];
+    operands_of(p, n, (val){ 0 }, of);
+    val group = sub(p, ctaid_x(p), (unsigned)n->ahead), row;
+    PTX_IF (p, lt(p, group, (unsigned)n->groups)) {
+        gemv_operands g = matrix_and_row(p, n, of, group, &row);
+        PTX_IF (p, lt(p, row, g.n))
+            stream_prefetch_turn(p, &g, row, (unsigned)n->in->rows_per_warp);
     }
 }
 
@@ -179,27 +246,39 @@ static void build_qkv(ptx *p, const instance *in)
     }
     ptx_max_registers(p, registers);
     stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
-    for (unsigned from = 0, to; from < count; from = to) { /* neighbours of one format */
-        for (to = from + 1; to < count && in->weights_of[to] == in->weights_of[from];)
-            to++;
-        int64_t ahead = groups_ahead(in, from), groups = groups_ahead(in, to) - ahead;
-        PTX_IF (p, lt(p, first_group(p, ahead), groups)) {
-            phase(p, "stage x");
-            if (from)
-                barrier(p); /* behind the last use of what is staged */
-            multiply_matrices(p, in, matrices, from, to, &memory);
-        }
+    neighbours runs[QKV_MATRICES];
+    unsigned run_count = 0;
+    for (unsigned from = 0; from < count; from = runs[run_count++].to)
+        runs[run_count] = neighbours_from(in, matrices, count, from);
+    if (ptx_overlaps(p)) {
+        begin(p);
+        for (unsigned r = 0; r < run_count; r++)
+            prefetch_matrices(p, &runs[r]);
+        wait_for_launches(p);
     }
+    for (unsigned r = 0; r < run_count; r++)
+        PTX_IF (p, lt(p, first_group(p, runs[r].ahead), runs[r].groups)) {
+            phase(p, "stage x");
+            if (r)
+                barrier(p); /* behind the last use of what is staged */
+            multiply_matrices(p, &runs[r], &memory);
+        }
 }
 
 static void build_gate_up(ptx *p, const instance *in)
 {
     stream_pair pair = { .matrices = { instance_matrix(in, 0), instance_matrix(in, 1) } };
     ptx_max_registers(p, stream_pair_registers(in, 0));
-    phase(p, "stage x");
+    begin(p);
     pair.g[0] = gemv_of(p, &pair.matrices[0], "y", "wg", "x");
     pair.g[1] = gemv_of(p, &pair.matrices[1], "y", "wu", "x");
     val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
+    if (ptx_overlaps(p)) {
+        PTX_IF (p, lt(p, first, pair.g[0].n))
+            for (unsigned i = 0; i < STREAM_PAIR; i++)
+                stream_prefetch_turn(p, &pair.g[i], first, 1);
+        wait_for_x(p);
+    }
     stream_memory memory = stream_memory_new(p, &pair.matrices[0], (unsigned)most_chunks(in));
     stream_pair_multiply(p, &pair, &memory, first, stride);
 }
@@ -256,6 +335,7 @@ const family stream_gemv = {
                 .dynamic_shared = "table_bytes+vectors*pass_steps*step_bytes",
                 .sizes = tile_sizes,
                 .rows = "num_warps*rows_per_warp",
+                .overlap = WAITS_ITSELF,
                 .registers = 160 },
     .check = check_product,
     .build = build_gemv,
@@ -286,6 +366,7 @@ const family stream_qkv = {
                 .sizes = sizes_of_several,
                 .rows = "num_warps*rows_per_warp",
                 .block_of_row = block_of_row,
+                .overlap = WAITS_ITSELF,
                 .registers = 160 },
     .build = build_qkv,
     .reference = ref_qkv,
@@ -310,6 +391,7 @@ const family stream_gate_up = {
                 .dynamic_shared = "staged",
                 .sizes = sizes_of_several,
                 .rows = "num_warps",
+                .overlap = WAITS_ITSELF,
                 .registers = 160 },
     .build = build_gate_up,
     .reference = ref_gate_up_swiglu,

@@ -323,6 +323,7 @@ const family stream_expert_down = {
                 .dynamic_shared = "staged",
                 .sizes = sizes,
                 .rows = "num_warps*rows_per_warp",
+                .overlap = WAITS_FIRST,
                 .registers = 168 },
     .check = expert_down_check,
     .build = build,

@@ -1,22 +1,22 @@
 /* llama_kernels.h - CUDA kernels as PTX, written by ptxgen 0.1.0. Change the spec, not this file.
  *
- * 27 kernels for sm_75, sm_80, sm_90:
+ * 28 kernels for sm_75, sm_80, sm_90:
  *     2  f32_gemv                 f32 GEMV, one warp a row
  *     1  q4k_gemv                 Q4_K x f32 GEMV, one warp a row, byte loads: the plain one
  *     9  mwv_q4k_gemv             Q4_K x f32 GEMV, several warps a row, 32-bit weight loads
- *     1  q6k_gemv                 Q6_K x f32 GEMV, one warp a row: the plain one
- *     2  stream_gemv              streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights
- *     1  q8_0_gemv                q8_0 x f32 GEMV, one warp a row
+ *     1  mwv_q6k_gemv             Q6_K x f32 GEMV, several warps a row
+ *     4  stream_gemv              streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights
  *     2  q8_1_quantize            f32 activations to q8_1 blocks, one warp a block
  *     4  mwv_dp4a_q4k_gemv        Q4_K x q8_1 GEMV with dp4a, several warps a row, rows by grid stride
  *     2  incremental_attention    decode attention, one warp a head, online softmax, GQA
  *     1  multi_warp_attention     decode attention, several warps a head, merged in shared memory, GQA
  *     1  flash_decoding_chunk     decode attention of m sequences by chunks: partial results, GQA
  *     1  flash_decoding_reduce    decode attention of m sequences by chunks: the partial results merged
- *        q6k_gemv_k4096_n4096 chosen by gemv auto, precision q8, for sm_75 to sm_80
- *        stream_gemv_q6k_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_90
- *        q8_0_gemv_k4096_n4096 chosen by gemv auto, precision q8, for sm_75 to sm_80
- *        stream_gemv_q8_0_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_90
+ *        mwv_q6k_gemv_k4096_n4096_w4 chosen by gemv auto, precision q8, for sm_75
+ *        stream_gemv_q6k_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_80
+ *        stream_gemv_q6k_k4096_n4096_m1_w8_r1 chosen by gemv auto, precision q8, for sm_90
+ *        stream_gemv_q8_0_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_75 to sm_80
+ *        stream_gemv_q8_0_k4096_n4096_m1_w8_r2 chosen by gemv auto, precision q8, for sm_90
  *
  * Nothing here needs a CUDA header. In one C or C++ file of the program, and in one only, write
  *
@@ -75,11 +75,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 7
+#if PTXGEN_ABI != 8
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 7
+#define PTXGEN_ABI 8
 
 #ifdef __cplusplus
 extern "C" {
@@ -201,6 +201,8 @@ typedef struct ptxgen_kernel {
     ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 where the kernel rounds it */
     unsigned sm;  /* runs on this compute capability, times ten, and on newer ones */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
+    int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
+                     has finished (programmatic stream serialization), and waits for that itself */
 
     const ptxgen_param *params;
     size_t param_count;
@@ -771,17 +773,20 @@ extern const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4;
 /* y[128256] = W[128256,4096] x[4096], weights q4_k, activations f32, num_warps 4.  sm_75, block 128, grid 128256, 16 bytes shared. */
 extern const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4;
 
-/* y[4096] = W[4096,4096] x[4096], weights q6_k, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
-extern const ptxgen_kernel llama_q6k_gemv_k4096_n4096;
+/* y[4096] = W[4096,4096] x[4096], weights q6_k, activations f32, num_warps 4.  sm_75, block 128, grid 4096, 16 bytes shared; chosen by gemv auto, precision q8, for sm_75. */
+extern const ptxgen_kernel llama_mwv_q6k_gemv_k4096_n4096_w4;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2.  sm_90, block 384, grid min(171, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2.  sm_80, block 384, grid min(171, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_80. */
 extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2;
 
-/* y[4096] = W[4096,4096] x[4096], weights q8_0, activations f32.  sm_75, block 32, grid 4096; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
-extern const ptxgen_kernel llama_q8_0_gemv_k4096_n4096;
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 8, rows_per_warp 1.  sm_90, block 256, grid min(512, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2.  sm_90, block 384, grid min(171, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2.  sm_75, block 384, grid min(171, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
 extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2;
+
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 8, rows_per_warp 2.  sm_90, block 256, grid min(256, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2;
 
 /* q8[1,4096] = q8_1(x[1,4096]), activations f32, num_warps 4.  sm_75, block 128, grid 32. */
 extern const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4;
@@ -885,6 +890,25 @@ typedef struct ptxgen_node_params { /* CUDA_KERNEL_NODE_PARAMS */
 } ptxgen_node_params;
 #endif
 
+/* What cuLaunchKernelEx takes, CUlaunchConfig with a CUlaunchAttribute, of which not every cuda.h
+ * knows: types of our own that are the same. */
+typedef struct ptxgen_launch_attribute {
+    unsigned id;
+    char unused[8 - sizeof(unsigned)];
+    union {
+        char bytes[64];
+        void *alignment;
+        int allowed;
+    } value;
+} ptxgen_launch_attribute;
+typedef struct ptxgen_launch_config {
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    ptxgen_stream hStream;
+    ptxgen_launch_attribute *attrs;
+    unsigned numAttrs;
+} ptxgen_launch_config;
+#define PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION 6u
+
 /* The driver's own numbers: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
 #define PTXGEN_CUDA_SUCCESS                    ((ptxgen_result)0)
 #define PTXGEN_CUDA_ERROR_INVALID_VALUE        ((ptxgen_result)1)
@@ -914,6 +938,12 @@ typedef struct ptxgen_node_params { /* CUDA_KERNEL_NODE_PARAMS */
 #define PTXGEN_TEXT_OF(name)    #name
 #define PTXGEN_ENTRY_NAME(name) PTXGEN_TEXT_OF(name)
 #define PTXGEN_LAUNCH_KERNEL    PTXGEN_ENTRY_NAME(cuLaunchKernel)
+#endif
+
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define PTXGEN_LAUNCH_KERNEL_EX "cuLaunchKernelEx_ptsz"
+#else
+#define PTXGEN_LAUNCH_KERNEL_EX "cuLaunchKernelEx"
 #endif
 
 #ifdef __cplusplus
@@ -959,9 +989,16 @@ typedef struct ptxgen_driver {
                                  ptxgen_stream stream);
     ptxgen_result(PTXGEN_CUDAAPI *stream_synchronize)(ptxgen_stream stream);
 
+    /* And what launches take that overlap; without these none does. */
+    ptxgen_result(PTXGEN_CUDAAPI *get_version)(int *version);
+    ptxgen_result(PTXGEN_CUDAAPI *launch_kernel_ex)(const ptxgen_launch_config *config,
+                                                    ptxgen_function function, void **arguments,
+                                                    void **extra);
+
     unsigned sm;           /* compute capability, times ten; 0: not initialised */
     unsigned sm_count;     /* multiprocessors */
     unsigned shared_block; /* bytes of shared memory a block may opt into */
+    int overlaps;          /* 1: launches may start before the one ahead of them has finished */
 
     /* Set it to be told in words, such as "q4k_gemv_k4096_n4096: w is misaligned: 16 bytes are
      * needed", why a launch comes back with CUDA_ERROR_INVALID_VALUE or _HANDLE before the driver
@@ -1018,6 +1055,18 @@ static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lo
     ptxgen_look_up(lookup, library, "cuMemcpyDtoDAsync_v2", &driver->copy_on_device);
     ptxgen_look_up(lookup, library, "cuMemsetD8Async", &driver->set_bytes);
     ptxgen_look_up(lookup, library, "cuStreamSynchronize", &driver->stream_synchronize);
+    ptxgen_look_up(lookup, library, "cuDriverGetVersion", &driver->get_version);
+    ptxgen_look_up(lookup, library, PTXGEN_LAUNCH_KERNEL_EX, &driver->launch_kernel_ex);
+}
+
+/* Whether launches may overlap: the device is of compute capability 9.0 or newer, and the driver one
+ * of CUDA 12.3 or newer, with which graphs have such launches too. */
+static inline int ptxgen_driver_overlaps(const ptxgen_driver *driver)
+{
+    const int first_with_graphs = 12030;
+    int version = 0;
+    return driver->sm >= 90 && driver->launch_kernel_ex && driver->get_version &&
+           driver->get_version(&version) == PTXGEN_CUDA_SUCCESS && version >= first_with_graphs;
 }
 
 /* Asks for the device of the current context. CUDA_ERROR_NOT_FOUND where an entry point is missing
@@ -1048,6 +1097,7 @@ static inline ptxgen_result ptxgen_driver_ask(ptxgen_driver *driver)
             ptxgen_ask_device(driver, device, PTXGEN_CU_COMPUTE_CAPABILITY_MINOR, &minor);
     if (result == PTXGEN_CUDA_SUCCESS)
         driver->sm = major * 10 + minor;
+    driver->overlaps = ptxgen_driver_overlaps(driver);
     return result;
 }
 
@@ -1321,6 +1371,49 @@ static inline ptxgen_result ptxgen_prepare(const ptxgen_driver *driver,
     return PTXGEN_CUDA_SUCCESS;
 }
 
+/* Has a launch start before the kernel ahead of it in its stream has finished, for which it waits
+ * itself. */
+static inline ptxgen_result ptxgen_launch_early(const ptxgen_driver *driver,
+                                                const ptxgen_node_params *to, ptxgen_stream stream)
+{
+    ptxgen_launch_attribute attribute;
+    ptxgen_launch_config config;
+    memset(&attribute, 0, sizeof attribute);
+    memset(&config, 0, sizeof config);
+    attribute.id = PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.allowed = 1;
+    config.gridDimX = to->gridDimX;
+    config.gridDimY = to->gridDimY;
+    config.gridDimZ = to->gridDimZ;
+    config.blockDimX = to->blockDimX;
+    config.blockDimY = to->blockDimY;
+    config.blockDimZ = to->blockDimZ;
+    config.sharedMemBytes = to->sharedMemBytes;
+    config.hStream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return driver->launch_kernel_ex(&config, to->func, to->kernelParams, NULL);
+}
+
+/* The same as ptxgen_launch, but where early is not 0 device, driver and kernel may overlap the
+ * launch with the one ahead of it in its stream. Each launch ahead, from the last one on that is not
+ * early, has to wait for those ahead of it, as kernels do that overlap. */
+static inline ptxgen_result ptxgen_launch_in_turn(const ptxgen_driver *driver,
+                                                  const ptxgen_loaded_kernel *loaded,
+                                                  ptxgen_stream stream, void **arguments,
+                                                  size_t argument_count, int early)
+{
+    ptxgen_node_params to;
+    ptxgen_result result = ptxgen_prepare(driver, loaded, arguments, argument_count, &to);
+    if (result != PTXGEN_CUDA_SUCCESS)
+        return result;
+    if (early && driver->overlaps && loaded->kernel->overlaps)
+        return ptxgen_launch_early(driver, &to, stream);
+    return driver->launch_kernel(to.func, to.gridDimX, to.gridDimY, to.gridDimZ, to.blockDimX,
+                                 to.blockDimY, to.blockDimZ, to.sharedMemBytes, stream, arguments,
+                                 NULL);
+}
+
 /* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters,
  * of which kernels that one query may find have different ones: see kernel->params. Grid and shared
  * memory follow from them and the device. CUDA_ERROR_INVALID_HANDLE where it is not loaded,
@@ -1331,13 +1424,7 @@ static inline ptxgen_result ptxgen_launch(const ptxgen_driver *driver,
                                      const ptxgen_loaded_kernel *loaded, ptxgen_stream stream,
                                      void **arguments, size_t argument_count)
 {
-    ptxgen_node_params to;
-    ptxgen_result result = ptxgen_prepare(driver, loaded, arguments, argument_count, &to);
-    if (result != PTXGEN_CUDA_SUCCESS)
-        return result;
-    return driver->launch_kernel(to.func, to.gridDimX, to.gridDimY, to.gridDimZ, to.blockDimX,
-                                 to.blockDimY, to.blockDimZ, to.sharedMemBytes, stream, arguments,
-                                 NULL);
+    return ptxgen_launch_in_turn(driver, loaded, stream, arguments, argument_count, 0);
 }
 
 /* A launch as a node of a graph: cuGraphAddKernelNode takes &node->params, and
@@ -1429,7 +1516,7 @@ extern "C" {
  * current; they print nothing, and keep nothing elsewhere. */
 typedef struct llama_cuda {
     ptxgen_driver driver;
-    ptxgen_loaded_kernel kernels[27];
+    ptxgen_loaded_kernel kernels[28];
 } llama_cuda;
 
 /* Finds the entry points and asks for the device; loads nothing. CUDA_ERROR_NOT_FOUND where the
@@ -1449,7 +1536,7 @@ static inline ptxgen_result llama_cuda_init(llama_cuda *cuda, ptxgen_lookup look
 static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
                                      ptxgen_load_error *error)
 {
-    return ptxgen_load_in(&cuda->driver, cuda->kernels, llama_kernels, 27,
+    return ptxgen_load_in(&cuda->driver, cuda->kernels, llama_kernels, 28,
                           kernel, error);
 }
 
@@ -1457,7 +1544,7 @@ static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *ke
  * kernel and the log, and what this call had loaded before it is unloaded. */
 static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, 27,
+    return ptxgen_load_all_in(&cuda->driver, cuda->kernels, llama_kernels, 28,
                               error);
 }
 
@@ -1465,14 +1552,14 @@ static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *
 static inline const ptxgen_loaded_kernel *llama_loaded(const llama_cuda *cuda,
                                                           const ptxgen_kernel *kernel)
 {
-    size_t place = ptxgen_place_in(llama_kernels, 27, kernel);
-    return place < 27 ? &cuda->kernels[place] : NULL;
+    size_t place = ptxgen_place_in(llama_kernels, 28, kernel);
+    return place < 28 ? &cuda->kernels[place] : NULL;
 }
 
 /* Unloads all kernels that are loaded. */
 static inline ptxgen_result llama_unload(llama_cuda *cuda)
 {
-    return ptxgen_unload_in(&cuda->driver, cuda->kernels, 27, 0);
+    return ptxgen_unload_in(&cuda->driver, cuda->kernels, 28, 0);
 }
 
 /* Launches a pipeline that llama_find_pipeline gave; see ptxgen_launch_pipeline_in. */
@@ -1766,14 +1853,14 @@ static inline ptxgen_result llama_mwv_q4k_gemv_k4096_n128256_w4_node(
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[11], node, arguments, 3);
 }
 
-static inline ptxgen_result llama_q6k_gemv_k4096_n4096_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_mwv_q6k_gemv_k4096_n4096_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    static const ptxgen_kernel *const kernels[] = { &llama_q6k_gemv_k4096_n4096 };
+    static const ptxgen_kernel *const kernels[] = { &llama_mwv_q6k_gemv_k4096_n4096_w4 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[12], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
-static inline ptxgen_result llama_q6k_gemv_k4096_n4096_launch(
+static inline ptxgen_result llama_mwv_q6k_gemv_k4096_n4096_w4_launch(
     const llama_cuda *cuda, ptxgen_stream stream,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -1781,7 +1868,7 @@ static inline ptxgen_result llama_q6k_gemv_k4096_n4096_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[12], stream, arguments, 3);
 }
 
-static inline ptxgen_result llama_q6k_gemv_k4096_n4096_node(
+static inline ptxgen_result llama_mwv_q6k_gemv_k4096_n4096_w4_node(
     const llama_cuda *cuda, ptxgen_node *node,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -1812,14 +1899,14 @@ static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_node(
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[13], node, arguments, 3);
 }
 
-static inline ptxgen_result llama_q8_0_gemv_k4096_n4096_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    static const ptxgen_kernel *const kernels[] = { &llama_q8_0_gemv_k4096_n4096 };
+    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
 }
 
-/* y out f32[4096], w in q8_0[16777216], x in f32[4096] */
-static inline ptxgen_result llama_q8_0_gemv_k4096_n4096_launch(
+/* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_launch(
     const llama_cuda *cuda, ptxgen_stream stream,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -1827,7 +1914,7 @@ static inline ptxgen_result llama_q8_0_gemv_k4096_n4096_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
 }
 
-static inline ptxgen_result llama_q8_0_gemv_k4096_n4096_node(
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_node(
     const llama_cuda *cuda, ptxgen_node *node,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -1858,10 +1945,33 @@ static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_node(
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[15], node, arguments, 3);
 }
 
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[16], kernels, 1, error);
+}
+
+/* y out f32[4096], w in q8_0[16777216], x in f32[4096] */
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[16], node, arguments, 3);
+}
+
 static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k4096_m1_w4 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[16], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[17], kernels, 1, error);
 }
 
 /* q8 out q8_1[4096], x in f32[4096] */
@@ -1870,7 +1980,7 @@ static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_launch(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 2);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments, 2);
 }
 
 static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_node(
@@ -1878,13 +1988,13 @@ static inline ptxgen_result llama_q8_1_quantize_k4096_m1_w4_node(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[16], node, arguments, 2);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[17], node, arguments, 2);
 }
 
 static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_q8_1_quantize_k14336_m1_w4 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[17], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[18], kernels, 1, error);
 }
 
 /* q8 out q8_1[14336], x in f32[14336] */
@@ -1893,7 +2003,7 @@ static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_launch(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[17], stream, arguments, 2);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments, 2);
 }
 
 static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_node(
@@ -1901,13 +2011,13 @@ static inline ptxgen_result llama_q8_1_quantize_k14336_m1_w4_node(
     ptxgen_deviceptr q8, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &q8, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[17], node, arguments, 2);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[18], node, arguments, 2);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[18], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[19], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[16777216], x in q8_1[4096] */
@@ -1916,7 +2026,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[18], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_node(
@@ -1924,13 +2034,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[18], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[19], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[19], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[20], kernels, 1, error);
 }
 
 /* y out f32[1024], w in q4_k[4194304], x in q8_1[4096] */
@@ -1939,7 +2049,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[19], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_node(
@@ -1947,13 +2057,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[19], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[20], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[20], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[21], kernels, 1, error);
 }
 
 /* y out f32[14336], w in q4_k[58720256], x in q8_1[4096] */
@@ -1962,7 +2072,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[20], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_node(
@@ -1970,13 +2080,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[20], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[21], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[21], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[22], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q4_k[58720256], x in q8_1[14336] */
@@ -1985,7 +2095,7 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[21], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_node(
@@ -1993,13 +2103,13 @@ static inline ptxgen_result llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[21], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[22], node, arguments, 3);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[22], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[23], kernels, 1, error);
 }
 
 /* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
@@ -2010,7 +2120,7 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_launc
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[22], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[23], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_node(
@@ -2019,13 +2129,13 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_node(
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[22], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[23], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_incremental_attention_d128_h32_kv8_s8192_indirect };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[23], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[24], kernels, 1, error);
 }
 
 /* o out f32[4096], q in f32[4096], k in f32[8388608], v in f32[8388608],
@@ -2036,7 +2146,7 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indir
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[23], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[24], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indirect_node(
@@ -2045,13 +2155,13 @@ static inline ptxgen_result llama_incremental_attention_d128_h32_kv8_s8192_indir
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[23], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[24], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[24], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[25], kernels, 1, error);
 }
 
 /* o out f32[4096], q in f32[4096], k in f16[8388608], v in f16[8388608],
@@ -2062,7 +2172,7 @@ static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[24], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[25], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_node(
@@ -2071,13 +2181,13 @@ static inline ptxgen_result llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16
     ptxgen_const_deviceptr v, uint32_t seq_len)
 {
     void *arguments[] = { &o, &q, &k, &v, &seq_len };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[24], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[25], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[25], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[26], kernels, 1, error);
 }
 
 /* partials out f32[4325376], q in f32[16384], k in address[4], v in address[4],
@@ -2088,7 +2198,7 @@ static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c1
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[25], stream, arguments, 5);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[26], stream, arguments, 5);
 }
 
 static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_node(
@@ -2097,13 +2207,13 @@ static inline ptxgen_result llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c1
     ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &partials, &q, &k, &v, &seq_lens };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[25], node, arguments, 5);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[26], node, arguments, 5);
 }
 
 static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[26], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[27], kernels, 1, error);
 }
 
 /* o out f32[16384], partials in f32[4325376], seq_lens in u32[4] */
@@ -2112,7 +2222,7 @@ static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c
     ptxgen_deviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &o, &partials, &seq_lens };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[26], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[27], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_node(
@@ -2120,7 +2230,7 @@ static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c
     ptxgen_deviceptr o, ptxgen_const_deviceptr partials, ptxgen_const_deviceptr seq_lens)
 {
     void *arguments[] = { &o, &partials, &seq_lens };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[26], node, arguments, 3);
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[27], node, arguments, 3);
 }
 
 /* For each pipeline a function that loads the kernels of its steps, and one that launches them
@@ -2155,8 +2265,10 @@ static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16
 static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_load(cuda, error);
+    if (cuda->driver.sm >= 80)
         return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_load(cuda, error);
-    return llama_q6k_gemv_k4096_n4096_load(cuda, error);
+    return llama_mwv_q6k_gemv_k4096_n4096_w4_load(cuda, error);
 }
 
 /* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
@@ -2165,8 +2277,10 @@ static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_launch(cuda, stream, y, w, x);
+    if (cuda->driver.sm >= 80)
         return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_launch(cuda, stream, y, w, x);
-    return llama_q6k_gemv_k4096_n4096_launch(cuda, stream, y, w, x);
+    return llama_mwv_q6k_gemv_k4096_n4096_w4_launch(cuda, stream, y, w, x);
 }
 
 static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_node(
@@ -2174,15 +2288,17 @@ static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_node(cuda, node, y, w, x);
+    if (cuda->driver.sm >= 80)
         return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_node(cuda, node, y, w, x);
-    return llama_q6k_gemv_k4096_n4096_node(cuda, node, y, w, x);
+    return llama_mwv_q6k_gemv_k4096_n4096_w4_node(cuda, node, y, w, x);
 }
 
 static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_load(cuda, error);
-    return llama_q8_0_gemv_k4096_n4096_load(cuda, error);
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_load(cuda, error);
+    return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_load(cuda, error);
 }
 
 /* y out f32[4096], w in q8_0[16777216], x in f32[4096] */
@@ -2191,8 +2307,8 @@ static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_launch(cuda, stream, y, w, x);
-    return llama_q8_0_gemv_k4096_n4096_launch(cuda, stream, y, w, x);
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_launch(cuda, stream, y, w, x);
+    return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_launch(cuda, stream, y, w, x);
 }
 
 static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_node(
@@ -2200,8 +2316,8 @@ static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_node(cuda, node, y, w, x);
-    return llama_q8_0_gemv_k4096_n4096_node(cuda, node, y, w, x);
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_node(cuda, node, y, w, x);
+    return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_node(cuda, node, y, w, x);
 }
 
 #ifdef __cplusplus
@@ -2540,6 +2656,28 @@ static void llama_grid_2(const ptxgen_run *run, unsigned grid[3])
         return;
     if (run->sm_count <= 0)
         return;
+    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 8), run->sm_count * 2), 2147483647);
+    grid[1] = ptxgen_extent(1, 65535);
+    grid[2] = ptxgen_extent(1, 65535);
+}
+
+static void llama_grid_3(const ptxgen_run *run, unsigned grid[3])
+{
+    if (run->n <= 0)
+        return;
+    if (run->sm_count <= 0)
+        return;
+    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 16), run->sm_count * 2), 2147483647);
+    grid[1] = ptxgen_extent(1, 65535);
+    grid[2] = ptxgen_extent(1, 65535);
+}
+
+static void llama_grid_4(const ptxgen_run *run, unsigned grid[3])
+{
+    if (run->n <= 0)
+        return;
+    if (run->sm_count <= 0)
+        return;
     grid[0] = ptxgen_extent(PTXGEN_MIN(run->n, run->sm_count * 16), 2147483647);
     grid[1] = ptxgen_extent(1, 65535);
     grid[2] = ptxgen_extent(1, 65535);
@@ -2640,7 +2778,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
     llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0xfb7f54beb6b51136),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_f32_gemv_k4096_n256_params, 3,
     { 32, 1, 1 }, { 256, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -2779,7 +2917,7 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
     llama_f32_gemv_dynamic_ptx, 4130, UINT64_C(0x62c23647a176648d),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_f32_gemv_dynamic_params, 5,
     { 32, 1, 1 }, { 0, 0, 0 }, llama_grid_0, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -2942,7 +3080,7 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
     llama_q4k_gemv_k4096_n1024_ptx, 5092, UINT64_C(0xef77532b2b830618),
     "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q4k_gemv_k4096_n1024_params, 3,
     { 32, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3202,7 +3340,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
     llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462, UINT64_C(0xc79d87939cadc8ab),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3464,7 +3602,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
     llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568, UINT64_C(0xbcd13f3825969747),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3724,7 +3862,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
     llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462, UINT64_C(0x6ccac38ce6e0fb1b),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
     { 64, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3986,7 +4124,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
     llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568, UINT64_C(0x4f61a33fd8a87f37),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
     { 128, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4246,7 +4384,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
     llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465, UINT64_C(0x6e8612c73b69c72d),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
     { 64, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4508,7 +4646,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
     llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571, UINT64_C(0x51196a08e45d4b39),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
     { 128, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4768,7 +4906,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
     llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465, UINT64_C(0x71f07f43e63a74e5),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5030,7 +5168,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
     llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570, UINT64_C(0x17994f2f89cdfef3),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5292,7 +5430,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
     llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574, UINT64_C(0x5f30c6404eb912ce),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
     { 128, 1, 1 }, { 128256, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5305,71 +5443,70 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
-static const char llama_q6k_gemv_k4096_n4096_ptx[] = "\
-// q6k_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 32  grid 4096\n\
+static const char llama_mwv_q6k_gemv_k4096_n4096_w4_ptx[] = "\
+// mwv_q6k_gemv  k=4096 n=4096 num_warps=4  y[n] = W[n,k] x[k]\n\
+// ptxgen 0.1.0  block 128  grid 4096\n\
 .version 6.3\n\
 .target sm_75\n\
 .address_size 64\n\
 \n\
-.visible .entry q6k_gemv_k4096_n4096(\n\
+.visible .entry mwv_q6k_gemv_k4096_n4096_w4(\n\
     .param .u64 y,\n\
     .param .u64 w,\n\
     .param .u64 x)\n\
-.reqntid 32, 1, 1\n\
+.reqntid 128, 1, 1\n\
 .maxnreg 64\n\
 {\n\
-    .reg .pred  %p<4>;\n\
-    .reg .b16   %h<5>;\n\
-    .reg .b32   %r<123>;\n\
-    .reg .f32   %f<161>;\n\
-    .reg .b64   %rd<16>;\n\
+    .reg .pred  %p<5>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<119>;\n\
+    .reg .f32   %f<164>;\n\
+    .reg .b64   %rd<17>;\n\
+    .shared .align 16 .b32 partial[4];\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
     ld.param.u64        %rd3, [x];\n\
     mov.u32             %r1, %tid.x;\n\
-    mov.u32             %r2, %ctaid.x;                          // row\n\
-    shr.u32             %r3, %r1, 4;                            // half\n\
-    and.b32             %r4, %r1, 7;\n\
-    mul.lo.u32          %r5, %r4, 4;                            // l\n\
-    mad.lo.u32          %r6, %r3, 32, %r5;\n\
-    add.u32             %r7, %r6, 128;\n\
-    mad.wide.u32        %rd4, %r2, 3360, %rd2;                  // &w[row]\n\
-    mul.lo.u32          %r8, %r3, 4;\n\
-    shr.u32             %r9, %r1, 3;\n\
-    and.b32             %r10, %r9, 1;                           // odd groups\n\
-    add.u32             %r11, %r8, %r10;\n\
-    shr.u32             %r12, %r5, 4;\n\
-    mad.lo.u32          %r13, %r11, 2, %r12;\n\
-    add.u32             %r14, %r13, 192;\n\
-    mad.lo.u32          %r15, %r11, 32, %r5;\n\
-    mul.lo.u32          %r16, %r10, 2;\n\
-    mul.lo.u32          %r17, %r1, 4;\n\
-    cvt.u64.u32         %rd5, %r17;\n\
-    add.u64             %rd6, %rd4, %rd5;\n\
-    cvt.u64.u32         %rd7, %r7;\n\
-    add.u64             %rd8, %rd4, %rd7;\n\
-    cvt.u64.u32         %rd9, %r14;\n\
-    add.u64             %rd10, %rd4, %rd9;\n\
-    mov.u64             %rd11, %rd4;\n\
-    mad.wide.u32        %rd12, %r15, 4, %rd3;\n\
+    and.b32             %r2, %r1, 31;                           // lane\n\
+    shr.u32             %r3, %r1, 5;                            // warp\n\
+    mov.u32             %r4, %ctaid.x;                          // row\n\
+    and.b32             %r5, %r2, 15;\n\
+    shr.u32             %r6, %r5, 3;                            // half\n\
+    and.b32             %r7, %r5, 7;\n\
+    mul.lo.u32          %r8, %r7, 4;                            // l\n\
+    mad.lo.u32          %r9, %r6, 32, %r8;\n\
+    add.u32             %r10, %r9, 128;\n\
+    shr.u32             %r11, %r2, 4;\n\
+    mad.lo.u32          %r12, %r3, 2, %r11;\n\
+    mad.wide.u32        %rd4, %r4, 3360, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r12, 210, %rd4;\n\
+    mul.lo.u32          %r13, %r6, 4;\n\
+    shr.u32             %r14, %r8, 4;\n\
+    mad.lo.u32          %r15, %r13, 2, %r14;\n\
+    add.u32             %r16, %r15, 192;\n\
+    mad.lo.u32          %r17, %r13, 32, %r8;\n\
+    mad.lo.u32          %r18, %r12, 256, %r17;\n\
+    mad.lo.u32          %r19, %r6, 64, %r8;\n\
+    cvt.u64.u32         %rd6, %r19;\n\
+    add.u64             %rd7, %rd5, %rd6;\n\
+    cvt.u64.u32         %rd8, %r10;\n\
+    add.u64             %rd9, %rd5, %rd8;\n\
+    cvt.u64.u32         %rd10, %r16;\n\
+    add.u64             %rd11, %rd5, %rd10;\n\
+    mov.u64             %rd12, %rd5;\n\
+    mad.wide.u32        %rd13, %r18, 4, %rd3;\n\
     mov.f32             %f1, 0f00000000;\n\
-    mov.u32             %r18, 0;                                // turn\n\
-\n\
-$turn_loop:                                                     // 32 weights a lane\n\
-    .pragma \"nounroll\";\n\
-    ld.global.nc.b16    %h1, [%rd11+208];\n\
+    ld.global.nc.b16    %h1, [%rd12+208];\n\
     cvt.f32.f16         %f2, %h1;\n\
-    ld.global.nc.s8     %r19, [%rd10+4];\n\
-    cvt.rn.f32.s32      %f3, %r19;\n\
-    ld.global.nc.u16    %r20, [%rd8];\n\
-    ld.global.nc.u16    %r21, [%rd8+2];\n\
-    prmt.b32            %r22, %r20, %r21, 0x5410;\n\
-    shr.u32             %r23, %r22, %r16;\n\
-    shl.b32             %r24, %r23, 1;\n\
-    ld.global.nc.u16    %r25, [%rd6];\n\
-    ld.global.nc.u16    %r26, [%rd6+2];\n\
+    ld.global.nc.s8     %r20, [%rd11+6];\n\
+    cvt.rn.f32.s32      %f3, %r20;\n\
+    ld.global.nc.u16    %r21, [%rd9];\n\
+    ld.global.nc.u16    %r22, [%rd9+2];\n\
+    prmt.b32            %r23, %r21, %r22, 0x5410;\n\
+    shr.u32             %r24, %r23, 1;\n\
+    ld.global.nc.u16    %r25, [%rd7+32];\n\
+    ld.global.nc.u16    %r26, [%rd7+34];\n\
     prmt.b32            %r27, %r25, %r26, 0x5410;\n\
     shr.u32             %r28, %r27, 3;\n\
     lop3.b32            %r29, %r28, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
@@ -5377,7 +5514,7 @@ $turn_loop:                                                     // 32 weights a 
     prmt.b32            %r31, %r30, 0x3F000000, 0x7344;\n\
     mov.b32             %f4, %r31;\n\
     sub.f32             %f5, %f4, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd12+256];\n\
+    ld.global.nc.v4.f32 {%f6, %f7, %f8, %f9}, [%rd13+384];\n\
     prmt.b32            %r32, %r30, 0x3F000000, 0x7244;\n\
     mov.b32             %f10, %r32;\n\
     sub.f32             %f11, %f10, 0f3FC00000;\n\
@@ -5391,277 +5528,282 @@ $turn_loop:                                                     // 32 weights a 
     fma.rn.f32          %f17, %f13, %f7, %f16;\n\
     fma.rn.f32          %f18, %f11, %f8, %f17;\n\
     fma.rn.f32          %f19, %f5, %f9, %f18;\n\
-    ld.global.nc.s8     %r35, [%rd10];\n\
+    ld.global.nc.s8     %r35, [%rd11+4];\n\
     cvt.rn.f32.s32      %f20, %r35;\n\
-    shl.b32             %r36, %r23, 5;\n\
-    shl.b32             %r37, %r27, 1;\n\
-    lop3.b32            %r38, %r37, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-    lop3.b32            %r39, %r36, 0x60606060, %r38, 0x6A;\n\
-    prmt.b32            %r40, %r39, 0x3F000000, 0x7344;\n\
-    mov.b32             %f21, %r40;\n\
+    shl.b32             %r36, %r23, 1;\n\
+    ld.global.nc.u16    %r37, [%rd7];\n\
+    ld.global.nc.u16    %r38, [%rd7+2];\n\
+    prmt.b32            %r39, %r37, %r38, 0x5410;\n\
+    shr.u32             %r40, %r39, 3;\n\
+    lop3.b32            %r41, %r40, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r42, %r36, 0x60606060, %r41, 0x6A;\n\
+    prmt.b32            %r43, %r42, 0x3F000000, 0x7344;\n\
+    mov.b32             %f21, %r43;\n\
     sub.f32             %f22, %f21, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd12];\n\
-    prmt.b32            %r41, %r39, 0x3F000000, 0x7244;\n\
-    mov.b32             %f27, %r41;\n\
+    ld.global.nc.v4.f32 {%f23, %f24, %f25, %f26}, [%rd13+256];\n\
+    prmt.b32            %r44, %r42, 0x3F000000, 0x7244;\n\
+    mov.b32             %f27, %r44;\n\
     sub.f32             %f28, %f27, 0f3FC00000;\n\
-    prmt.b32            %r42, %r39, 0x3F000000, 0x7144;\n\
-    mov.b32             %f29, %r42;\n\
+    prmt.b32            %r45, %r42, 0x3F000000, 0x7144;\n\
+    mov.b32             %f29, %r45;\n\
     sub.f32             %f30, %f29, 0f3FC00000;\n\
-    prmt.b32            %r43, %r39, 0x3F000000, 0x7044;\n\
-    mov.b32             %f31, %r43;\n\
+    prmt.b32            %r46, %r42, 0x3F000000, 0x7044;\n\
+    mov.b32             %f31, %r46;\n\
     sub.f32             %f32, %f31, 0f3FC00000;\n\
     mul.f32             %f33, %f32, %f23;\n\
     fma.rn.f32          %f34, %f30, %f24, %f33;\n\
     fma.rn.f32          %f35, %f28, %f25, %f34;\n\
     fma.rn.f32          %f36, %f22, %f26, %f35;\n\
-    fma.rn.f32          %f37, %f20, %f36, 0f00000000;\n\
-    fma.rn.f32          %f38, %f3, %f19, %f37;\n\
-    fma.rn.f32          %f1, %f2, %f38, %f1;\n\
-    ld.global.nc.b16    %h2, [%rd11+418];\n\
-    cvt.f32.f16         %f39, %h2;\n\
-    ld.global.nc.s8     %r44, [%rd10+214];\n\
-    cvt.rn.f32.s32      %f40, %r44;\n\
-    ld.global.nc.u16    %r45, [%rd8+210];\n\
-    ld.global.nc.u16    %r46, [%rd8+212];\n\
-    prmt.b32            %r47, %r45, %r46, 0x5410;\n\
-    shr.u32             %r48, %r47, %r16;\n\
-    shl.b32             %r49, %r48, 1;\n\
-    ld.global.nc.u16    %r50, [%rd6+210];\n\
-    ld.global.nc.u16    %r51, [%rd6+212];\n\
-    prmt.b32            %r52, %r50, %r51, 0x5410;\n\
-    shr.u32             %r53, %r52, 3;\n\
-    lop3.b32            %r54, %r53, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-    lop3.b32            %r55, %r49, 0x60606060, %r54, 0x6A;\n\
-    prmt.b32            %r56, %r55, 0x3F000000, 0x7344;\n\
-    mov.b32             %f41, %r56;\n\
-    sub.f32             %f42, %f41, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd12+1280];\n\
-    prmt.b32            %r57, %r55, 0x3F000000, 0x7244;\n\
-    mov.b32             %f47, %r57;\n\
-    sub.f32             %f48, %f47, 0f3FC00000;\n\
-    prmt.b32            %r58, %r55, 0x3F000000, 0x7144;\n\
-    mov.b32             %f49, %r58;\n\
-    sub.f32             %f50, %f49, 0f3FC00000;\n\
-    prmt.b32            %r59, %r55, 0x3F000000, 0x7044;\n\
-    mov.b32             %f51, %r59;\n\
-    sub.f32             %f52, %f51, 0f3FC00000;\n\
-    mul.f32             %f53, %f52, %f43;\n\
-    fma.rn.f32          %f54, %f50, %f44, %f53;\n\
-    fma.rn.f32          %f55, %f48, %f45, %f54;\n\
-    fma.rn.f32          %f56, %f42, %f46, %f55;\n\
-    ld.global.nc.s8     %r60, [%rd10+210];\n\
-    cvt.rn.f32.s32      %f57, %r60;\n\
-    shl.b32             %r61, %r48, 5;\n\
-    shl.b32             %r62, %r52, 1;\n\
-    lop3.b32            %r63, %r62, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-    lop3.b32            %r64, %r61, 0x60606060, %r63, 0x6A;\n\
-    prmt.b32            %r65, %r64, 0x3F000000, 0x7344;\n\
-    mov.b32             %f58, %r65;\n\
-    sub.f32             %f59, %f58, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+1024];\n\
-    prmt.b32            %r66, %r64, 0x3F000000, 0x7244;\n\
-    mov.b32             %f64, %r66;\n\
-    sub.f32             %f65, %f64, 0f3FC00000;\n\
-    prmt.b32            %r67, %r64, 0x3F000000, 0x7144;\n\
-    mov.b32             %f66, %r67;\n\
-    sub.f32             %f67, %f66, 0f3FC00000;\n\
-    prmt.b32            %r68, %r64, 0x3F000000, 0x7044;\n\
-    mov.b32             %f68, %r68;\n\
-    sub.f32             %f69, %f68, 0f3FC00000;\n\
-    mul.f32             %f70, %f69, %f60;\n\
-    fma.rn.f32          %f71, %f67, %f61, %f70;\n\
-    fma.rn.f32          %f72, %f65, %f62, %f71;\n\
-    fma.rn.f32          %f73, %f59, %f63, %f72;\n\
-    fma.rn.f32          %f74, %f57, %f73, 0f00000000;\n\
-    fma.rn.f32          %f75, %f40, %f56, %f74;\n\
-    fma.rn.f32          %f1, %f39, %f75, %f1;\n\
-    ld.global.nc.b16    %h3, [%rd11+628];\n\
-    cvt.f32.f16         %f76, %h3;\n\
-    ld.global.nc.s8     %r69, [%rd10+424];\n\
-    cvt.rn.f32.s32      %f77, %r69;\n\
-    ld.global.nc.u16    %r70, [%rd8+420];\n\
-    ld.global.nc.u16    %r71, [%rd8+422];\n\
+    ld.global.nc.s8     %r47, [%rd11+2];\n\
+    cvt.rn.f32.s32      %f37, %r47;\n\
+    shl.b32             %r48, %r23, 3;\n\
+    shl.b32             %r49, %r27, 1;\n\
+    lop3.b32            %r50, %r49, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r51, %r48, 0x60606060, %r50, 0x6A;\n\
+    prmt.b32            %r52, %r51, 0x3F000000, 0x7344;\n\
+    mov.b32             %f38, %r52;\n\
+    sub.f32             %f39, %f38, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f40, %f41, %f42, %f43}, [%rd13+128];\n\
+    prmt.b32            %r53, %r51, 0x3F000000, 0x7244;\n\
+    mov.b32             %f44, %r53;\n\
+    sub.f32             %f45, %f44, 0f3FC00000;\n\
+    prmt.b32            %r54, %r51, 0x3F000000, 0x7144;\n\
+    mov.b32             %f46, %r54;\n\
+    sub.f32             %f47, %f46, 0f3FC00000;\n\
+    prmt.b32            %r55, %r51, 0x3F000000, 0x7044;\n\
+    mov.b32             %f48, %r55;\n\
+    sub.f32             %f49, %f48, 0f3FC00000;\n\
+    mul.f32             %f50, %f49, %f40;\n\
+    fma.rn.f32          %f51, %f47, %f41, %f50;\n\
+    fma.rn.f32          %f52, %f45, %f42, %f51;\n\
+    fma.rn.f32          %f53, %f39, %f43, %f52;\n\
+    ld.global.nc.s8     %r56, [%rd11];\n\
+    cvt.rn.f32.s32      %f54, %r56;\n\
+    shl.b32             %r57, %r23, 5;\n\
+    shl.b32             %r58, %r39, 1;\n\
+    lop3.b32            %r59, %r58, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r60, %r57, 0x60606060, %r59, 0x6A;\n\
+    prmt.b32            %r61, %r60, 0x3F000000, 0x7344;\n\
+    mov.b32             %f55, %r61;\n\
+    sub.f32             %f56, %f55, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f57, %f58, %f59, %f60}, [%rd13];\n\
+    prmt.b32            %r62, %r60, 0x3F000000, 0x7244;\n\
+    mov.b32             %f61, %r62;\n\
+    sub.f32             %f62, %f61, 0f3FC00000;\n\
+    prmt.b32            %r63, %r60, 0x3F000000, 0x7144;\n\
+    mov.b32             %f63, %r63;\n\
+    sub.f32             %f64, %f63, 0f3FC00000;\n\
+    prmt.b32            %r64, %r60, 0x3F000000, 0x7044;\n\
+    mov.b32             %f65, %r64;\n\
+    sub.f32             %f66, %f65, 0f3FC00000;\n\
+    mul.f32             %f67, %f66, %f57;\n\
+    fma.rn.f32          %f68, %f64, %f58, %f67;\n\
+    fma.rn.f32          %f69, %f62, %f59, %f68;\n\
+    fma.rn.f32          %f70, %f56, %f60, %f69;\n\
+    fma.rn.f32          %f71, %f54, %f70, 0f00000000;\n\
+    fma.rn.f32          %f72, %f37, %f53, %f71;\n\
+    fma.rn.f32          %f73, %f20, %f36, %f72;\n\
+    fma.rn.f32          %f74, %f3, %f19, %f73;\n\
+    fma.rn.f32          %f1, %f2, %f74, %f1;\n\
+    ld.global.nc.b16    %h2, [%rd12+1888];\n\
+    cvt.f32.f16         %f75, %h2;\n\
+    ld.global.nc.s8     %r65, [%rd11+1686];\n\
+    cvt.rn.f32.s32      %f76, %r65;\n\
+    ld.global.nc.u16    %r66, [%rd9+1680];\n\
+    ld.global.nc.u16    %r67, [%rd9+1682];\n\
+    prmt.b32            %r68, %r66, %r67, 0x5410;\n\
+    shr.u32             %r69, %r68, 1;\n\
+    ld.global.nc.u16    %r70, [%rd7+1712];\n\
+    ld.global.nc.u16    %r71, [%rd7+1714];\n\
     prmt.b32            %r72, %r70, %r71, 0x5410;\n\
-    shr.u32             %r73, %r72, %r16;\n\
-    shl.b32             %r74, %r73, 1;\n\
-    ld.global.nc.u16    %r75, [%rd6+420];\n\
-    ld.global.nc.u16    %r76, [%rd6+422];\n\
-    prmt.b32            %r77, %r75, %r76, 0x5410;\n\
-    shr.u32             %r78, %r77, 3;\n\
-    lop3.b32            %r79, %r78, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-    lop3.b32            %r80, %r74, 0x60606060, %r79, 0x6A;\n\
+    shr.u32             %r73, %r72, 3;\n\
+    lop3.b32            %r74, %r73, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r75, %r69, 0x60606060, %r74, 0x6A;\n\
+    prmt.b32            %r76, %r75, 0x3F000000, 0x7344;\n\
+    mov.b32             %f77, %r76;\n\
+    sub.f32             %f78, %f77, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f79, %f80, %f81, %f82}, [%rd13+8576];\n\
+    prmt.b32            %r77, %r75, 0x3F000000, 0x7244;\n\
+    mov.b32             %f83, %r77;\n\
+    sub.f32             %f84, %f83, 0f3FC00000;\n\
 "
 "\
-    prmt.b32            %r81, %r80, 0x3F000000, 0x7344;\n\
-    mov.b32             %f78, %r81;\n\
-    sub.f32             %f79, %f78, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f80, %f81, %f82, %f83}, [%rd12+2304];\n\
-    prmt.b32            %r82, %r80, 0x3F000000, 0x7244;\n\
-    mov.b32             %f84, %r82;\n\
-    sub.f32             %f85, %f84, 0f3FC00000;\n\
-    prmt.b32            %r83, %r80, 0x3F000000, 0x7144;\n\
-    mov.b32             %f86, %r83;\n\
-    sub.f32             %f87, %f86, 0f3FC00000;\n\
-    prmt.b32            %r84, %r80, 0x3F000000, 0x7044;\n\
-    mov.b32             %f88, %r84;\n\
-    sub.f32             %f89, %f88, 0f3FC00000;\n\
-    mul.f32             %f90, %f89, %f80;\n\
-    fma.rn.f32          %f91, %f87, %f81, %f90;\n\
-    fma.rn.f32          %f92, %f85, %f82, %f91;\n\
-    fma.rn.f32          %f93, %f79, %f83, %f92;\n\
-    ld.global.nc.s8     %r85, [%rd10+420];\n\
-    cvt.rn.f32.s32      %f94, %r85;\n\
-    shl.b32             %r86, %r73, 5;\n\
-    shl.b32             %r87, %r77, 1;\n\
-    lop3.b32            %r88, %r87, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-    lop3.b32            %r89, %r86, 0x60606060, %r88, 0x6A;\n\
-    prmt.b32            %r90, %r89, 0x3F000000, 0x7344;\n\
-    mov.b32             %f95, %r90;\n\
-    sub.f32             %f96, %f95, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f97, %f98, %f99, %f100}, [%rd12+2048];\n\
-    prmt.b32            %r91, %r89, 0x3F000000, 0x7244;\n\
-    mov.b32             %f101, %r91;\n\
-    sub.f32             %f102, %f101, 0f3FC00000;\n\
-    prmt.b32            %r92, %r89, 0x3F000000, 0x7144;\n\
-    mov.b32             %f103, %r92;\n\
-    sub.f32             %f104, %f103, 0f3FC00000;\n\
-    prmt.b32            %r93, %r89, 0x3F000000, 0x7044;\n\
-    mov.b32             %f105, %r93;\n\
-    sub.f32             %f106, %f105, 0f3FC00000;\n\
-    mul.f32             %f107, %f106, %f97;\n\
-    fma.rn.f32          %f108, %f104, %f98, %f107;\n\
-    fma.rn.f32          %f109, %f102, %f99, %f108;\n\
-    fma.rn.f32          %f110, %f96, %f100, %f109;\n\
-    fma.rn.f32          %f111, %f94, %f110, 0f00000000;\n\
-    fma.rn.f32          %f112, %f77, %f93, %f111;\n\
-    fma.rn.f32          %f1, %f76, %f112, %f1;\n\
-    ld.global.nc.b16    %h4, [%rd11+838];\n\
-    cvt.f32.f16         %f113, %h4;\n\
-    ld.global.nc.s8     %r94, [%rd10+634];\n\
-    cvt.rn.f32.s32      %f114, %r94;\n\
-    ld.global.nc.u16    %r95, [%rd8+630];\n\
-    ld.global.nc.u16    %r96, [%rd8+632];\n\
-    prmt.b32            %r97, %r95, %r96, 0x5410;\n\
-    shr.u32             %r98, %r97, %r16;\n\
-    shl.b32             %r99, %r98, 1;\n\
-    ld.global.nc.u16    %r100, [%rd6+630];\n\
-    ld.global.nc.u16    %r101, [%rd6+632];\n\
-    prmt.b32            %r102, %r100, %r101, 0x5410;\n\
-    shr.u32             %r103, %r102, 3;\n\
-    lop3.b32            %r104, %r103, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-    lop3.b32            %r105, %r99, 0x60606060, %r104, 0x6A;\n\
-    prmt.b32            %r106, %r105, 0x3F000000, 0x7344;\n\
-    mov.b32             %f115, %r106;\n\
-    sub.f32             %f116, %f115, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f117, %f118, %f119, %f120}, [%rd12+3328];\n\
-    prmt.b32            %r107, %r105, 0x3F000000, 0x7244;\n\
-    mov.b32             %f121, %r107;\n\
+    prmt.b32            %r78, %r75, 0x3F000000, 0x7144;\n\
+    mov.b32             %f85, %r78;\n\
+    sub.f32             %f86, %f85, 0f3FC00000;\n\
+    prmt.b32            %r79, %r75, 0x3F000000, 0x7044;\n\
+    mov.b32             %f87, %r79;\n\
+    sub.f32             %f88, %f87, 0f3FC00000;\n\
+    mul.f32             %f89, %f88, %f79;\n\
+    fma.rn.f32          %f90, %f86, %f80, %f89;\n\
+    fma.rn.f32          %f91, %f84, %f81, %f90;\n\
+    fma.rn.f32          %f92, %f78, %f82, %f91;\n\
+    ld.global.nc.s8     %r80, [%rd11+1684];\n\
+    cvt.rn.f32.s32      %f93, %r80;\n\
+    shl.b32             %r81, %r68, 1;\n\
+    ld.global.nc.u16    %r82, [%rd7+1680];\n\
+    ld.global.nc.u16    %r83, [%rd7+1682];\n\
+    prmt.b32            %r84, %r82, %r83, 0x5410;\n\
+    shr.u32             %r85, %r84, 3;\n\
+    lop3.b32            %r86, %r85, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r87, %r81, 0x60606060, %r86, 0x6A;\n\
+    prmt.b32            %r88, %r87, 0x3F000000, 0x7344;\n\
+    mov.b32             %f94, %r88;\n\
+    sub.f32             %f95, %f94, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f96, %f97, %f98, %f99}, [%rd13+8448];\n\
+    prmt.b32            %r89, %r87, 0x3F000000, 0x7244;\n\
+    mov.b32             %f100, %r89;\n\
+    sub.f32             %f101, %f100, 0f3FC00000;\n\
+    prmt.b32            %r90, %r87, 0x3F000000, 0x7144;\n\
+    mov.b32             %f102, %r90;\n\
+    sub.f32             %f103, %f102, 0f3FC00000;\n\
+    prmt.b32            %r91, %r87, 0x3F000000, 0x7044;\n\
+    mov.b32             %f104, %r91;\n\
+    sub.f32             %f105, %f104, 0f3FC00000;\n\
+    mul.f32             %f106, %f105, %f96;\n\
+    fma.rn.f32          %f107, %f103, %f97, %f106;\n\
+    fma.rn.f32          %f108, %f101, %f98, %f107;\n\
+    fma.rn.f32          %f109, %f95, %f99, %f108;\n\
+    ld.global.nc.s8     %r92, [%rd11+1682];\n\
+    cvt.rn.f32.s32      %f110, %r92;\n\
+    shl.b32             %r93, %r68, 3;\n\
+    shl.b32             %r94, %r72, 1;\n\
+    lop3.b32            %r95, %r94, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r96, %r93, 0x60606060, %r95, 0x6A;\n\
+    prmt.b32            %r97, %r96, 0x3F000000, 0x7344;\n\
+    mov.b32             %f111, %r97;\n\
+    sub.f32             %f112, %f111, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f113, %f114, %f115, %f116}, [%rd13+8320];\n\
+    prmt.b32            %r98, %r96, 0x3F000000, 0x7244;\n\
+    mov.b32             %f117, %r98;\n\
+    sub.f32             %f118, %f117, 0f3FC00000;\n\
+    prmt.b32            %r99, %r96, 0x3F000000, 0x7144;\n\
+    mov.b32             %f119, %r99;\n\
+    sub.f32             %f120, %f119, 0f3FC00000;\n\
+    prmt.b32            %r100, %r96, 0x3F000000, 0x7044;\n\
+    mov.b32             %f121, %r100;\n\
     sub.f32             %f122, %f121, 0f3FC00000;\n\
+    mul.f32             %f123, %f122, %f113;\n\
+    fma.rn.f32          %f124, %f120, %f114, %f123;\n\
+    fma.rn.f32          %f125, %f118, %f115, %f124;\n\
+    fma.rn.f32          %f126, %f112, %f116, %f125;\n\
+    ld.global.nc.s8     %r101, [%rd11+1680];\n\
+    cvt.rn.f32.s32      %f127, %r101;\n\
+    shl.b32             %r102, %r68, 5;\n\
+    shl.b32             %r103, %r84, 1;\n\
+    lop3.b32            %r104, %r103, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
+    lop3.b32            %r105, %r102, 0x60606060, %r104, 0x6A;\n\
+    prmt.b32            %r106, %r105, 0x3F000000, 0x7344;\n\
+    mov.b32             %f128, %r106;\n\
+    sub.f32             %f129, %f128, 0f3FC00000;\n\
+    ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd13+8192];\n\
+    prmt.b32            %r107, %r105, 0x3F000000, 0x7244;\n\
+    mov.b32             %f134, %r107;\n\
+    sub.f32             %f135, %f134, 0f3FC00000;\n\
     prmt.b32            %r108, %r105, 0x3F000000, 0x7144;\n\
-    mov.b32             %f123, %r108;\n\
-    sub.f32             %f124, %f123, 0f3FC00000;\n\
+    mov.b32             %f136, %r108;\n\
+    sub.f32             %f137, %f136, 0f3FC00000;\n\
     prmt.b32            %r109, %r105, 0x3F000000, 0x7044;\n\
-    mov.b32             %f125, %r109;\n\
-    sub.f32             %f126, %f125, 0f3FC00000;\n\
-    mul.f32             %f127, %f126, %f117;\n\
-    fma.rn.f32          %f128, %f124, %f118, %f127;\n\
-    fma.rn.f32          %f129, %f122, %f119, %f128;\n\
-    fma.rn.f32          %f130, %f116, %f120, %f129;\n\
-    ld.global.nc.s8     %r110, [%rd10+630];\n\
-    cvt.rn.f32.s32      %f131, %r110;\n\
-    shl.b32             %r111, %r98, 5;\n\
-    shl.b32             %r112, %r102, 1;\n\
-    lop3.b32            %r113, %r112, 0x1E1E1E1E, 0x80808080, 0x6A;\n\
-    lop3.b32            %r114, %r111, 0x60606060, %r113, 0x6A;\n\
-    prmt.b32            %r115, %r114, 0x3F000000, 0x7344;\n\
-    mov.b32             %f132, %r115;\n\
-    sub.f32             %f133, %f132, 0f3FC00000;\n\
-    ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd12+3072];\n\
-    prmt.b32            %r116, %r114, 0x3F000000, 0x7244;\n\
-    mov.b32             %f138, %r116;\n\
+    mov.b32             %f138, %r109;\n\
     sub.f32             %f139, %f138, 0f3FC00000;\n\
-    prmt.b32            %r117, %r114, 0x3F000000, 0x7144;\n\
-    mov.b32             %f140, %r117;\n\
-    sub.f32             %f141, %f140, 0f3FC00000;\n\
-    prmt.b32            %r118, %r114, 0x3F000000, 0x7044;\n\
-    mov.b32             %f142, %r118;\n\
-    sub.f32             %f143, %f142, 0f3FC00000;\n\
-    mul.f32             %f144, %f143, %f134;\n\
-    fma.rn.f32          %f145, %f141, %f135, %f144;\n\
-    fma.rn.f32          %f146, %f139, %f136, %f145;\n\
-    fma.rn.f32          %f147, %f133, %f137, %f146;\n\
-    fma.rn.f32          %f148, %f131, %f147, 0f00000000;\n\
-    fma.rn.f32          %f149, %f114, %f130, %f148;\n\
-    fma.rn.f32          %f1, %f113, %f149, %f1;\n\
-    add.u64             %rd6, %rd6, 840;\n\
-    add.u64             %rd8, %rd8, 840;\n\
-    add.u64             %rd10, %rd10, 840;\n\
-    add.u64             %rd11, %rd11, 840;\n\
-    add.u64             %rd12, %rd12, 4096;\n\
-    add.u32             %r18, %r18, 1;\n\
-    setp.lt.u32         %p1, %r18, 4;\n\
-    @%p1 bra            $turn_loop;\n\
-    shr.u32             %r119, %r1, 5;\n\
-    and.b32             %r120, %r1, 31;\n\
-    setp.eq.u32         %p2, %r120, 0;\n\
-    selp.u32            %r121, %r119, 1, %p2;\n\
-    shfl.sync.bfly.b32  %f150, %f1, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f151, %f1, %f150;\n\
-    shfl.sync.bfly.b32  %f152, %f151, 8, 31, 0xFFFFFFFF;\n\
+    mul.f32             %f140, %f139, %f130;\n\
+    fma.rn.f32          %f141, %f137, %f131, %f140;\n\
+    fma.rn.f32          %f142, %f135, %f132, %f141;\n\
+    fma.rn.f32          %f143, %f129, %f133, %f142;\n\
+    fma.rn.f32          %f144, %f127, %f143, 0f00000000;\n\
+    fma.rn.f32          %f145, %f110, %f126, %f144;\n\
+    fma.rn.f32          %f146, %f93, %f109, %f145;\n\
+    fma.rn.f32          %f147, %f76, %f92, %f146;\n\
+    fma.rn.f32          %f1, %f75, %f147, %f1;\n\
+    add.u64             %rd7, %rd7, 3360;\n\
+    add.u64             %rd9, %rd9, 3360;\n\
+    add.u64             %rd11, %rd11, 3360;\n\
+    add.u64             %rd12, %rd12, 3360;\n\
+    add.u64             %rd13, %rd13, 16384;\n\
+    shr.u32             %r110, %r2, 5;\n\
+    and.b32             %r111, %r2, 31;\n\
+    setp.eq.u32         %p1, %r111, 0;\n\
+    selp.u32            %r112, %r110, 1, %p1;\n\
+    shfl.sync.bfly.b32  %f148, %f1, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f149, %f1, %f148;\n\
+    shfl.sync.bfly.b32  %f150, %f149, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f151, %f149, %f150;\n\
+    shfl.sync.bfly.b32  %f152, %f151, 4, 31, 0xFFFFFFFF;\n\
     add.f32             %f153, %f151, %f152;\n\
-    shfl.sync.bfly.b32  %f154, %f153, 4, 31, 0xFFFFFFFF;\n\
+    shfl.sync.bfly.b32  %f154, %f153, 2, 31, 0xFFFFFFFF;\n\
     add.f32             %f155, %f153, %f154;\n\
-    shfl.sync.bfly.b32  %f156, %f155, 2, 31, 0xFFFFFFFF;\n\
+    shfl.sync.bfly.b32  %f156, %f155, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f157, %f155, %f156;\n\
-    shfl.sync.bfly.b32  %f158, %f157, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f159, %f157, %f158;\n\
-    mul.f32             %f160, %f159, 0f42800000;\n\
-    setp.lt.u32         %p3, %r121, 1;\n\
-    @!%p3 bra           $skip;\n\
-    add.u32             %r122, %r2, %r121;\n\
-    cvt.u64.u32         %rd13, %r122;\n\
-    shl.b64             %rd14, %rd13, 2;\n\
-    add.u64             %rd15, %rd1, %rd14;\n\
-    st.global.f32       [%rd15], %f160;\n\
+    setp.lt.u32         %p2, %r112, 1;\n\
+    @!%p2 bra           $skip;\n\
+    mad.lo.u32          %r113, %r3, 1, %r112;\n\
+    mov.u32             %r114, partial;                         // partial\n\
+    mad.lo.u32          %r115, %r113, 4, %r114;\n\
+    st.shared.f32       [%r115], %f157;\n\
 \n\
 $skip:\n\
+    bar.sync            0;\n\
+    mov.f32             %f158, 0f00000000;\n\
+    setp.lt.u32         %p3, %r1, 1;\n\
+    @!%p3 bra           $skip_2;\n\
+    mov.u32             %r116, partial;                         // partial\n\
+    mad.lo.u32          %r117, %r1, 4, %r116;\n\
+    ld.shared.f32       %f159, [%r117];\n\
+    add.f32             %f158, %f158, %f159;\n\
+    ld.shared.f32       %f160, [%r117+4];\n\
+    add.f32             %f158, %f158, %f160;\n\
+    ld.shared.f32       %f161, [%r117+8];\n\
+    add.f32             %f158, %f158, %f161;\n\
+    ld.shared.f32       %f162, [%r117+12];\n\
+    add.f32             %f158, %f158, %f162;\n\
+\n\
+$skip_2:\n\
+    mul.f32             %f163, %f158, 0f42800000;\n\
+    setp.lt.u32         %p4, %r1, 1;\n\
+    @!%p4 bra           $skip_3;\n\
+    add.u32             %r118, %r4, %r1;\n\
+    cvt.u64.u32         %rd14, %r118;\n\
+    shl.b64             %rd15, %rd14, 2;\n\
+    add.u64             %rd16, %rd1, %rd15;\n\
+    st.global.f32       [%rd16], %f163;\n\
+\n\
+$skip_3:\n\
     ret;\n\
 }\n\
 ";
-static const ptxgen_param llama_q6k_gemv_k4096_n4096_params[] = {
+static const ptxgen_param llama_mwv_q6k_gemv_k4096_n4096_w4_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 2 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "k*4", 16 },
 };
-static const ptxgen_config llama_q6k_gemv_k4096_n4096_config[] = {
+static const ptxgen_config llama_mwv_q6k_gemv_k4096_n4096_w4_config[] = {
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 4096, 0, NULL, 0, 0, 0, 1 },
-    { "variant", 0, 0, "plain", 0, 0, 0, 1 },
-    { "precision", 0, 0, "f32", 0, 0, 0, 1 },
+    { "num_warps", 4, 0, NULL, 0, 0, 0, 1 },
     { "dims", 0, 0, "static", 0, 0, 0, 1 },
 };
-const ptxgen_kernel llama_q6k_gemv_k4096_n4096 = {
-    "q6k_gemv_k4096_n4096", "q6k_gemv_k4096_n4096",
-    llama_q6k_gemv_k4096_n4096_ptx, 14235, UINT64_C(0xb9b6d9fe5907a71d),
-    "q6k_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
-    llama_q6k_gemv_k4096_n4096_params, 3,
-    { 32, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
-    0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+const ptxgen_kernel llama_mwv_q6k_gemv_k4096_n4096_w4 = {
+    "mwv_q6k_gemv_k4096_n4096_w4", "mwv_q6k_gemv_k4096_n4096_w4",
+    llama_mwv_q6k_gemv_k4096_n4096_w4_ptx, 14371, UINT64_C(0xed75884cfb0f9663),
+    "mwv_q6k_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_F32,
+    75, 63, 0, /* sm, isa, overlaps */
+    llama_mwv_q6k_gemv_k4096_n4096_w4_params, 3,
+    { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
+    16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
-    1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    4, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_q6k_gemv_k4096_n4096_config, 5,
+    llama_mwv_q6k_gemv_k4096_n4096_w4_config, 4,
     0, 0, /* registers, blocks_per_sm */
-    0, /* preference */
+    3, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
 // stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=12 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
 // ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n\
-.version 7.8\n\
-.target sm_90\n\
+.version 7.0\n\
+.target sm_80\n\
 .address_size 64\n\
 \n\
 .extern .shared .align 16 .b32 activations[];\n\
@@ -6237,9 +6379,9 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] 
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w12_r2", "stream_gemv_q6k_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24820, UINT64_C(0x1e870231942e1392),
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24820, UINT64_C(0x8ddbe694a7273623),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
-    90, 78, /* sm, isa */
+    80, 70, 0, /* sm, isa, overlaps */
     llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params, 3,
     { 384, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -6252,251 +6394,486 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
-static const char llama_q8_0_gemv_k4096_n4096_ptx[] = "\
-// q8_0_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]\n\
-// ptxgen 0.1.0  block 32  grid 4096\n\
-.version 6.3\n\
-.target sm_75\n\
+static const char llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx[] = "\
+// stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=8 rows_per_warp=1  y[m,n] = x[m,k] W[n,k]^T\n\
+// ptxgen 0.1.0  block 256  grid min(512, sm_count*2)\n\
+.version 7.8\n\
+.target sm_90\n\
 .address_size 64\n\
 \n\
-.visible .entry q8_0_gemv_k4096_n4096(\n\
+.extern .shared .align 16 .b32 activations[];\n\
+\n\
+.visible .entry stream_gemv_q6k_k4096_n4096_m1_w8_r1(\n\
     .param .u64 y,\n\
     .param .u64 w,\n\
     .param .u64 x)\n\
-.reqntid 32, 1, 1\n\
-.maxnreg 64\n\
+.reqntid 256, 1, 1\n\
+.maxnreg 80\n\
 {\n\
-    .reg .pred  %p<3>;\n\
-    .reg .b16   %h<9>;\n\
-    .reg .b32   %r<55>;\n\
-    .reg .f32   %f<116>;\n\
-    .reg .b64   %rd<12>;\n\
+    .reg .pred  %p<13>;\n\
+    .reg .b16   %h<2>;\n\
+    .reg .b32   %r<295>;\n\
+    .reg .f32   %f<78>;\n\
+    .reg .b64   %rd<29>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
     ld.param.u64        %rd3, [x];\n\
-    mov.u32             %r1, %tid.x;\n\
-    mov.u32             %r2, %ctaid.x;                          // row\n\
-    shr.u32             %r3, %r1, 3;                            // block\n\
-    mad.wide.u32        %rd4, %r2, 4352, %rd2;                  // &w[row]\n\
-    mad.wide.u32        %rd5, %r3, 34, %rd4;\n\
-    and.b32             %r4, %r1, 7;\n\
-    mul.lo.u32          %r5, %r4, 4;\n\
-    cvt.u64.u32         %rd6, %r5;\n\
-    add.u64             %rd7, %rd5, %rd6;\n\
-    add.u64             %rd8, %rd7, 2;\n\
-    mov.u64             %rd9, %rd5;\n\
-    mad.wide.u32        %rd10, %r1, 16, %rd3;\n\
-    mov.f32             %f1, 0f00000000;\n\
-    mov.u32             %r6, 0;                                 // turn\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    mov.u32             %r4, %nctaid.x;\n\
+    and.b32             %r5, %r2, 31;                           // lane\n\
+    griddepcontrol.launch_dependents;                           // the next launch may start\n\
 \n\
-$turn_loop:                                                     // 32 weights a lane\n\
-    .pragma \"nounroll\";\n\
-    ld.global.nc.b16    %h1, [%rd9];\n\
-    cvt.f32.f16         %f2, %h1;\n\
-    ld.global.nc.u16    %r7, [%rd8+2];\n\
-    bfe.s32             %r8, %r7, 8, 8;\n\
-    cvt.rn.f32.s32      %f3, %r8;\n\
-    ld.global.nc.v4.f32 {%f4, %f5, %f6, %f7}, [%rd10];\n\
-    bfe.s32             %r9, %r7, 0, 8;\n\
-    cvt.rn.f32.s32      %f8, %r9;\n\
-    ld.global.nc.u16    %r10, [%rd8];\n\
-    bfe.s32             %r11, %r10, 8, 8;\n\
-    cvt.rn.f32.s32      %f9, %r11;\n\
-    bfe.s32             %r12, %r10, 0, 8;\n\
-    cvt.rn.f32.s32      %f10, %r12;\n\
-    mul.f32             %f11, %f10, %f4;\n\
-    fma.rn.f32          %f12, %f9, %f5, %f11;\n\
-    fma.rn.f32          %f13, %f8, %f6, %f12;\n\
-    fma.rn.f32          %f14, %f3, %f7, %f13;\n\
-    fma.rn.f32          %f1, %f2, %f14, %f1;\n\
-    ld.global.nc.b16    %h2, [%rd9+136];\n\
-    cvt.f32.f16         %f15, %h2;\n\
-    ld.global.nc.u16    %r13, [%rd8+138];\n\
-    bfe.s32             %r14, %r13, 8, 8;\n\
-    cvt.rn.f32.s32      %f16, %r14;\n\
-    ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd10+512];\n\
-    bfe.s32             %r15, %r13, 0, 8;\n\
-    cvt.rn.f32.s32      %f21, %r15;\n\
-    ld.global.nc.u16    %r16, [%rd8+136];\n\
-    bfe.s32             %r17, %r16, 8, 8;\n\
-    cvt.rn.f32.s32      %f22, %r17;\n\
-    bfe.s32             %r18, %r16, 0, 8;\n\
-    cvt.rn.f32.s32      %f23, %r18;\n\
-    mul.f32             %f24, %f23, %f17;\n\
-    fma.rn.f32          %f25, %f22, %f18, %f24;\n\
-    fma.rn.f32          %f26, %f21, %f19, %f25;\n\
-    fma.rn.f32          %f27, %f16, %f20, %f26;\n\
-    fma.rn.f32          %f1, %f15, %f27, %f1;\n\
-    ld.global.nc.b16    %h3, [%rd9+272];\n\
-    cvt.f32.f16         %f28, %h3;\n\
-    ld.global.nc.u16    %r19, [%rd8+274];\n\
-    bfe.s32             %r20, %r19, 8, 8;\n\
-    cvt.rn.f32.s32      %f29, %r20;\n\
-    ld.global.nc.v4.f32 {%f30, %f31, %f32, %f33}, [%rd10+1024];\n\
-    bfe.s32             %r21, %r19, 0, 8;\n\
-    cvt.rn.f32.s32      %f34, %r21;\n\
-    ld.global.nc.u16    %r22, [%rd8+272];\n\
-    bfe.s32             %r23, %r22, 8, 8;\n\
-    cvt.rn.f32.s32      %f35, %r23;\n\
-    bfe.s32             %r24, %r22, 0, 8;\n\
-    cvt.rn.f32.s32      %f36, %r24;\n\
-    mul.f32             %f37, %f36, %f30;\n\
-    fma.rn.f32          %f38, %f35, %f31, %f37;\n\
-    fma.rn.f32          %f39, %f34, %f32, %f38;\n\
-    fma.rn.f32          %f40, %f29, %f33, %f39;\n\
-    fma.rn.f32          %f1, %f28, %f40, %f1;\n\
-    ld.global.nc.b16    %h4, [%rd9+408];\n\
-    cvt.f32.f16         %f41, %h4;\n\
-    ld.global.nc.u16    %r25, [%rd8+410];\n\
-    bfe.s32             %r26, %r25, 8, 8;\n\
-    cvt.rn.f32.s32      %f42, %r26;\n\
-    ld.global.nc.v4.f32 {%f43, %f44, %f45, %f46}, [%rd10+1536];\n\
-    bfe.s32             %r27, %r25, 0, 8;\n\
-    cvt.rn.f32.s32      %f47, %r27;\n\
-    ld.global.nc.u16    %r28, [%rd8+408];\n\
-    bfe.s32             %r29, %r28, 8, 8;\n\
-    cvt.rn.f32.s32      %f48, %r29;\n\
-    bfe.s32             %r30, %r28, 0, 8;\n\
-    cvt.rn.f32.s32      %f49, %r30;\n\
-    mul.f32             %f50, %f49, %f43;\n\
-    fma.rn.f32          %f51, %f48, %f44, %f50;\n\
-    fma.rn.f32          %f52, %f47, %f45, %f51;\n\
-    fma.rn.f32          %f53, %f42, %f46, %f52;\n\
-    fma.rn.f32          %f1, %f41, %f53, %f1;\n\
-    ld.global.nc.b16    %h5, [%rd9+544];\n\
-    cvt.f32.f16         %f54, %h5;\n\
-    ld.global.nc.u16    %r31, [%rd8+546];\n\
-    bfe.s32             %r32, %r31, 8, 8;\n\
-    cvt.rn.f32.s32      %f55, %r32;\n\
-    ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd10+2048];\n\
-    bfe.s32             %r33, %r31, 0, 8;\n\
-    cvt.rn.f32.s32      %f60, %r33;\n\
-    ld.global.nc.u16    %r34, [%rd8+544];\n\
-    bfe.s32             %r35, %r34, 8, 8;\n\
-    cvt.rn.f32.s32      %f61, %r35;\n\
-    bfe.s32             %r36, %r34, 0, 8;\n\
-    cvt.rn.f32.s32      %f62, %r36;\n\
-    mul.f32             %f63, %f62, %f56;\n\
-    fma.rn.f32          %f64, %f61, %f57, %f63;\n\
-    fma.rn.f32          %f65, %f60, %f58, %f64;\n\
-    fma.rn.f32          %f66, %f55, %f59, %f65;\n\
-    fma.rn.f32          %f1, %f54, %f66, %f1;\n\
-    ld.global.nc.b16    %h6, [%rd9+680];\n\
-    cvt.f32.f16         %f67, %h6;\n\
-    ld.global.nc.u16    %r37, [%rd8+682];\n\
-    bfe.s32             %r38, %r37, 8, 8;\n\
-    cvt.rn.f32.s32      %f68, %r38;\n\
-    ld.global.nc.v4.f32 {%f69, %f70, %f71, %f72}, [%rd10+2560];\n\
-    bfe.s32             %r39, %r37, 0, 8;\n\
-    cvt.rn.f32.s32      %f73, %r39;\n\
-    ld.global.nc.u16    %r40, [%rd8+680];\n\
-    bfe.s32             %r41, %r40, 8, 8;\n\
-    cvt.rn.f32.s32      %f74, %r41;\n\
-    bfe.s32             %r42, %r40, 0, 8;\n\
-    cvt.rn.f32.s32      %f75, %r42;\n\
-    mul.f32             %f76, %f75, %f69;\n\
-    fma.rn.f32          %f77, %f74, %f70, %f76;\n\
-    fma.rn.f32          %f78, %f73, %f71, %f77;\n\
-    fma.rn.f32          %f79, %f68, %f72, %f78;\n\
-    fma.rn.f32          %f1, %f67, %f79, %f1;\n\
-    ld.global.nc.b16    %h7, [%rd9+816];\n\
-    cvt.f32.f16         %f80, %h7;\n\
-    ld.global.nc.u16    %r43, [%rd8+818];\n\
-    bfe.s32             %r44, %r43, 8, 8;\n\
-    cvt.rn.f32.s32      %f81, %r44;\n\
-    ld.global.nc.v4.f32 {%f82, %f83, %f84, %f85}, [%rd10+3072];\n\
-    bfe.s32             %r45, %r43, 0, 8;\n\
-    cvt.rn.f32.s32      %f86, %r45;\n\
-    ld.global.nc.u16    %r46, [%rd8+816];\n\
-    bfe.s32             %r47, %r46, 8, 8;\n\
-    cvt.rn.f32.s32      %f87, %r47;\n\
-    bfe.s32             %r48, %r46, 0, 8;\n\
-    cvt.rn.f32.s32      %f88, %r48;\n\
-    mul.f32             %f89, %f88, %f82;\n\
-    fma.rn.f32          %f90, %f87, %f83, %f89;\n\
-    fma.rn.f32          %f91, %f86, %f84, %f90;\n\
-    fma.rn.f32          %f92, %f81, %f85, %f91;\n\
-    fma.rn.f32          %f1, %f80, %f92, %f1;\n\
-    ld.global.nc.b16    %h8, [%rd9+952];\n\
-    cvt.f32.f16         %f93, %h8;\n\
-    ld.global.nc.u16    %r49, [%rd8+954];\n\
-    bfe.s32             %r50, %r49, 8, 8;\n\
-    cvt.rn.f32.s32      %f94, %r50;\n\
-    ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd10+3584];\n\
-    bfe.s32             %r51, %r49, 0, 8;\n\
-    cvt.rn.f32.s32      %f99, %r51;\n\
-    ld.global.nc.u16    %r52, [%rd8+952];\n\
-    bfe.s32             %r53, %r52, 8, 8;\n\
-    cvt.rn.f32.s32      %f100, %r53;\n\
-    bfe.s32             %r54, %r52, 0, 8;\n\
-    cvt.rn.f32.s32      %f101, %r54;\n\
-    mul.f32             %f102, %f101, %f95;\n\
-    fma.rn.f32          %f103, %f100, %f96, %f102;\n\
-    fma.rn.f32          %f104, %f99, %f97, %f103;\n\
-    fma.rn.f32          %f105, %f94, %f98, %f104;\n\
-    fma.rn.f32          %f1, %f93, %f105, %f1;\n\
-    add.u64             %rd9, %rd9, 1088;\n\
-    add.u64             %rd8, %rd8, 1088;\n\
-    add.u64             %rd10, %rd10, 4096;\n\
-    add.u32             %r6, %r6, 1;\n\
-    setp.lt.u32         %p1, %r6, 4;\n\
-    @%p1 bra            $turn_loop;\n\
-    shfl.sync.bfly.b32  %f106, %f1, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f107, %f1, %f106;\n\
-    shfl.sync.bfly.b32  %f108, %f107, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f109, %f107, %f108;\n\
-    shfl.sync.bfly.b32  %f110, %f109, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f111, %f109, %f110;\n\
-    shfl.sync.bfly.b32  %f112, %f111, 2, 31, 0xFFFFFFFF;\n\
-"
-"\
-    add.f32             %f113, %f111, %f112;\n\
-    shfl.sync.bfly.b32  %f114, %f113, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f115, %f113, %f114;\n\
-    setp.eq.u32         %p2, %r1, 0;\n\
-    @!%p2 bra           $skip;\n\
-    mad.wide.u32        %rd11, %r2, 4, %rd1;\n\
-    st.global.f32       [%rd11], %f115;\n\
+    // fetch the first weights\n\
+    mad.lo.u32          %r6, %r1, 8, %r3;\n\
+    mul.lo.u32          %r7, %r4, 8;\n\
+    setp.lt.u32         %p1, %r6, 4096;\n\
+    @!%p1 bra           $skip;\n\
+    min.u32             %r8, %r5, 26;\n\
+    mad.wide.u32        %rd4, %r6, 3360, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r8, 128, %rd4;\n\
+    prefetch.global.L2  [%rd5];\n\
 \n\
 $skip:\n\
+    griddepcontrol.wait;                                        // those ahead are done\n\
+\n\
+    // stage x\n\
+    mov.u32             %r9, %r3;                               // part\n\
+    setp.lt.u32         %p2, %r9, 8;\n\
+    @!%p2 bra           $part_done;\n\
+\n\
+$part_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.lo.u32          %r10, %r9, 32, %r5;\n\
+    and.b32             %r11, %r10, 0x7F;\n\
+    shr.u32             %r12, %r11, 1;\n\
+    and.b32             %r13, %r12, 3;\n\
+    shr.u32             %r14, %r10, 7;\n\
+    mov.u32             %r15, activations;                      // activations\n\
+    mad.lo.u32          %r16, %r14, 3072, %r15;\n\
+    shr.u32             %r17, %r11, 2;\n\
+    shr.u32             %r18, %r17, 1;\n\
+    mul.lo.u32          %r19, %r18, 2;\n\
+    and.b32             %r20, %r11, 1;\n\
+    add.u32             %r21, %r19, %r20;\n\
+    mad.lo.u32          %r22, %r9, 32, %r5;\n\
+    mad.wide.u32        %rd6, %r22, 64, %rd3;\n\
+    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd6];\n\
+    mov.b32             %r23, %f1;\n\
+    and.b32             %r24, %r23, 0x7FFFFFFF;\n\
+    max.u32             %r25, %r24, 228737632;\n\
+    mov.b32             %r26, %f2;\n\
+    and.b32             %r27, %r26, 0x7FFFFFFF;\n\
+    max.u32             %r28, %r25, %r27;\n\
+    mov.b32             %r29, %f3;\n\
+    and.b32             %r30, %r29, 0x7FFFFFFF;\n\
+    max.u32             %r31, %r28, %r30;\n\
+    mov.b32             %r32, %f4;\n\
+    and.b32             %r33, %r32, 0x7FFFFFFF;\n\
+    max.u32             %r34, %r31, %r33;\n\
+    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd6+16];\n\
+    mov.b32             %r35, %f5;\n\
+    and.b32             %r36, %r35, 0x7FFFFFFF;\n\
+    max.u32             %r37, %r34, %r36;\n\
+    mov.b32             %r38, %f6;\n\
+    and.b32             %r39, %r38, 0x7FFFFFFF;\n\
+    max.u32             %r40, %r37, %r39;\n\
+    mov.b32             %r41, %f7;\n\
+    and.b32             %r42, %r41, 0x7FFFFFFF;\n\
+    max.u32             %r43, %r40, %r42;\n\
+    mov.b32             %r44, %f8;\n\
+    and.b32             %r45, %r44, 0x7FFFFFFF;\n\
+    max.u32             %r46, %r43, %r45;\n\
+    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd6+32];\n\
+    mov.b32             %r47, %f9;\n\
+    and.b32             %r48, %r47, 0x7FFFFFFF;\n\
+    max.u32             %r49, %r46, %r48;\n\
+    mov.b32             %r50, %f10;\n\
+    and.b32             %r51, %r50, 0x7FFFFFFF;\n\
+    max.u32             %r52, %r49, %r51;\n\
+    mov.b32             %r53, %f11;\n\
+    and.b32             %r54, %r53, 0x7FFFFFFF;\n\
+    max.u32             %r55, %r52, %r54;\n\
+    mov.b32             %r56, %f12;\n\
+    and.b32             %r57, %r56, 0x7FFFFFFF;\n\
+    max.u32             %r58, %r55, %r57;\n\
+    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd6+48];\n\
+    mov.b32             %r59, %f13;\n\
+    and.b32             %r60, %r59, 0x7FFFFFFF;\n\
+    max.u32             %r61, %r58, %r60;\n\
+    mov.b32             %r62, %f14;\n\
+    and.b32             %r63, %r62, 0x7FFFFFFF;\n\
+    max.u32             %r64, %r61, %r63;\n\
+    mov.b32             %r65, %f15;\n\
+    and.b32             %r66, %r65, 0x7FFFFFFF;\n\
+    max.u32             %r67, %r64, %r66;\n\
+    mov.b32             %r68, %f16;\n\
+    and.b32             %r69, %r68, 0x7FFFFFFF;\n\
+    max.u32             %r70, %r67, %r69;\n\
+    shfl.sync.bfly.b32  %r71, %r70, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r72, %r70, %r71;\n\
+    mov.b32             %f17, %r72;\n\
+    mul.f32             %f18, %f17, 0f3C010204;\n\
+    rcp.approx.ftz.f32  %f19, %f18;\n\
+    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
+    mov.b32             %r73, %f20;\n\
+    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
+    mov.b32             %r74, %f21;\n\
+    prmt.b32            %r75, %r73, %r74, 64;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r76, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r77, %f23;\n\
+    prmt.b32            %r78, %r76, %r77, 64;\n\
+    prmt.b32            %r79, %r75, %r78, 0x5410;\n\
+    fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
+    mov.b32             %r80, %f24;\n\
+    fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
+    mov.b32             %r81, %f25;\n\
+    prmt.b32            %r82, %r80, %r81, 64;\n\
+    fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r83, %f26;\n\
+    fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r84, %f27;\n\
+    prmt.b32            %r85, %r83, %r84, 64;\n\
+    prmt.b32            %r86, %r82, %r85, 0x5410;\n\
+    fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
+    mov.b32             %r87, %f28;\n\
+    fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
+    mov.b32             %r88, %f29;\n\
+    prmt.b32            %r89, %r87, %r88, 64;\n\
+    fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r90, %f30;\n\
+    fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r91, %f31;\n\
+    prmt.b32            %r92, %r90, %r91, 64;\n\
+    prmt.b32            %r93, %r89, %r92, 0x5410;\n\
+    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
+    mov.b32             %r94, %f32;\n\
+    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
+    mov.b32             %r95, %f33;\n\
+    prmt.b32            %r96, %r94, %r95, 64;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r97, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r98, %f35;\n\
+    prmt.b32            %r99, %r97, %r98, 64;\n\
+    prmt.b32            %r100, %r96, %r99, 0x5410;\n\
+    dp4a.u32.s32        %r101, 0x01010101, %r100, 0;\n\
+    dp4a.u32.s32        %r102, 0x01010101, %r93, %r101;\n\
+    dp4a.u32.s32        %r103, 0x01010101, %r86, %r102;\n\
+    dp4a.u32.s32        %r104, 0x01010101, %r79, %r103;\n\
+    setp.eq.u32         %p3, %r13, 3;\n\
+    selp.s32            %r105, -128, -32, %p3;\n\
+    mad.lo.s32          %r106, %r104, %r105, 1262485504;\n\
+    shr.u32             %r107, %r21, 2;\n\
+    mul.lo.u32          %r108, %r107, 210;\n\
+    and.b32             %r109, %r21, 3;\n\
+    shr.u32             %r110, %r109, 1;\n\
+    and.b32             %r111, %r109, 1;\n\
+    mul.lo.u32          %r112, %r111, 16;\n\
+    mad.lo.u32          %r113, %r110, 64, %r112;\n\
+    add.u32             %r114, %r108, %r113;\n\
+    and.b32             %r115, %r114, 15;\n\
+    sub.u32             %r116, 16, %r115;\n\
+    and.b32             %r117, %r116, 15;\n\
+    and.b32             %r118, %r117, 8;\n\
+    setp.ne.u32         %p4, %r118, 0;\n\
+    selp.s32            %r119, %r79, %r93, %p4;\n\
+    selp.s32            %r120, %r86, %r100, %p4;\n\
+    and.b32             %r121, %r117, 4;\n\
+    setp.ne.u32         %p5, %r121, 0;\n\
+    selp.s32            %r122, %r119, %r120, %p5;\n\
+    selp.s32            %r123, %r100, %r86, %p4;\n\
+    selp.s32            %r124, %r123, %r119, %p5;\n\
+    and.b32             %r125, %r117, 3;\n\
+"
+"\
+    mad.lo.u32          %r126, %r125, 4369, 12816;\n\
+    prmt.b32            %r127, %r122, %r124, %r126;\n\
+    selp.s32            %r128, %r93, %r79, %p4;\n\
+    selp.s32            %r129, %r128, %r123, %p5;\n\
+    prmt.b32            %r130, %r124, %r129, %r126;\n\
+    selp.s32            %r131, %r120, %r128, %p5;\n\
+    prmt.b32            %r132, %r129, %r131, %r126;\n\
+    prmt.b32            %r133, %r131, %r122, %r126;\n\
+    mad.lo.u32          %r134, %r13, 512, %r16;\n\
+    mad.lo.u32          %r135, %r21, 16, %r134;\n\
+    st.shared.v4.s32    [%r135], {%r127, %r130, %r132, %r133};\n\
+    mad.lo.u32          %r136, %r13, 4, %r16;\n\
+    mad.lo.u32          %r137, %r21, 16, %r136;\n\
+    setp.eq.u32         %p6, %r13, 3;\n\
+    selp.f32            %f36, 0f3E800000, 0f3F800000, %p6;\n\
+    mul.f32             %f37, %f18, %f36;\n\
+    mov.b32             %r138, %f37;\n\
+    st.shared.u32       [%r137+2048], %r138;\n\
+    st.shared.u32       [%r137+2560], %r106;\n\
+    add.u32             %r9, %r9, 8;\n\
+    setp.lt.u32         %p7, %r9, 8;\n\
+    @%p7 bra            $part_loop;\n\
+\n\
+$part_done:\n\
+    bar.sync            0;\n\
+\n\
+    // stream weights\n\
+    shr.u32             %r139, %r5, 2;\n\
+    and.b32             %r140, %r5, 3;\n\
+    shr.u32             %r141, %r140, 1;\n\
+    and.b32             %r142, %r140, 1;\n\
+    mul.lo.u32          %r143, %r142, 16;\n\
+    mad.lo.u32          %r144, %r141, 64, %r143;\n\
+    mov.u32             %r145, activations;                     // activations\n\
+    mad.lo.u32          %r146, %r5, 16, %r145;\n\
+    mul.lo.u32          %r147, %r139, 210;\n\
+    add.u32             %r148, %r147, %r144;\n\
+    and.b32             %r149, %r148, 15;\n\
+    mul.lo.u32          %r150, %r149, 4;\n\
+    shl.b64             %rd7, 1, %r150;\n\
+    sub.u64             %rd8, %rd7, 1;\n\
+    shr.u64             %rd9, %rd8, 48;\n\
+    cvt.u32.u64         %r151, %rd9;\n\
+    lop3.b32            %r152, %r151, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd10, %rd8, 32;\n\
+    cvt.u32.u64         %r153, %rd10;\n\
+    lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd11, %rd8, 16;\n\
+    cvt.u32.u64         %r155, %rd11;\n\
+    lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r157, %rd8;\n\
+    lop3.b32            %r158, %r157, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r159, %r6;                             // row\n\
+    setp.lt.u32         %p8, %r159, 4096;\n\
+    @!%p8 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd12, %r159, 3360, %rd2;               // &w[row]\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mad.wide.u32        %rd13, %r139, 210, %rd12;\n\
+    shr.u32             %r160, %r140, 1;\n\
+    and.b32             %r161, %r140, 1;\n\
+    mad.lo.u32          %r162, %r160, 8, %r161;\n\
+    cvt.u64.u32         %rd14, %r162;\n\
+    add.u64             %rd15, %rd13, %rd14;\n\
+    cvt.u64.u32         %rd16, %r144;\n\
+    add.u64             %rd17, %rd13, %rd16;\n\
+    and.b64             %rd18, %rd17, 0xFFFFFFFFFFFFFFF0;\n\
+    mul.lo.u32          %r163, %r160, 32;\n\
+    sub.u32             %r164, 128, %r163;\n\
+    cvt.u64.u32         %rd19, %r164;\n\
+    add.u64             %rd20, %rd18, %rd19;\n\
+    mov.u32             %r165, 0;                               // turn\n\
+\n\
+$turn_loop:                                                     // 64 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    mul.wide.u32        %rd21, %r165, 1680;\n\
+    add.u64             %rd22, %rd13, %rd21;\n\
+    ld.global.nc.b16    %h1, [%rd22+208];\n\
+    cvt.f32.f16         %f39, %h1;\n\
+    add.u64             %rd23, %rd15, %rd21;\n\
+    ld.global.nc.s8     %r166, [%rd23+198];\n\
+    cvt.rn.f32.s32      %f40, %r166;\n\
+    mad.lo.u32          %r167, %r165, 3072, %r146;\n\
+    ld.shared.v4.f32    {%f41, %f42, %f43, %f44}, [%r167+2048];\n\
+    mul.f32             %f45, %f40, %f44;\n\
+    add.u64             %rd24, %rd18, %rd21;\n\
+    ld.global.nc.v4.u32 {%r168, %r169, %r170, %r171}, [%rd24+32];\n\
+    ld.global.nc.v4.u32 {%r172, %r173, %r174, %r175}, [%rd24+48];\n\
+    prmt.b32            %r176, %r171, %r175, %r152;\n\
+    shr.u32             %r177, %r176, 2;\n\
+    add.u64             %rd25, %rd20, %rd21;\n\
+    ld.global.nc.v4.u32 {%r178, %r179, %r180, %r181}, [%rd25];\n\
+    ld.global.nc.v4.u32 {%r182, %r183, %r184, %r185}, [%rd25+16];\n\
+    prmt.b32            %r186, %r181, %r185, %r152;\n\
+    and.b32             %r187, %r186, 0xC0C0C0C0;\n\
+    lop3.b32            %r188, %r177, 0x3C3C3C3C, %r187, 0xEA;\n\
+    ld.shared.v4.s32    {%r189, %r190, %r191, %r192}, [%r167+1536];\n\
+    prmt.b32            %r193, %r170, %r174, %r154;\n\
+    shr.u32             %r194, %r193, 2;\n\
+    prmt.b32            %r195, %r180, %r184, %r154;\n\
+    and.b32             %r196, %r195, 0xC0C0C0C0;\n\
+    lop3.b32            %r197, %r194, 0x3C3C3C3C, %r196, 0xEA;\n\
+    prmt.b32            %r198, %r169, %r173, %r156;\n\
+    shr.u32             %r199, %r198, 2;\n\
+    prmt.b32            %r200, %r179, %r183, %r156;\n\
+    and.b32             %r201, %r200, 0xC0C0C0C0;\n\
+    lop3.b32            %r202, %r199, 0x3C3C3C3C, %r201, 0xEA;\n\
+    prmt.b32            %r203, %r168, %r172, %r158;\n\
+    shr.u32             %r204, %r203, 2;\n\
+    prmt.b32            %r205, %r178, %r182, %r158;\n\
+    and.b32             %r206, %r205, 0xC0C0C0C0;\n\
+    lop3.b32            %r207, %r204, 0x3C3C3C3C, %r206, 0xEA;\n\
+    ld.shared.v4.f32    {%f46, %f47, %f48, %f49}, [%r167+2560];\n\
+    mov.b32             %r208, %f49;\n\
+    dp4a.u32.s32        %r209, %r207, %r189, %r208;\n\
+    dp4a.u32.s32        %r210, %r202, %r190, %r209;\n\
+    dp4a.u32.s32        %r211, %r197, %r191, %r210;\n\
+    dp4a.u32.s32        %r212, %r188, %r192, %r211;\n\
+    mov.b32             %f50, %r212;\n\
+    sub.f32             %f51, %f50, 0f4B400000;\n\
+    ld.global.nc.s8     %r213, [%rd23+196];\n\
+    cvt.rn.f32.s32      %f52, %r213;\n\
+    mul.f32             %f53, %f52, %f43;\n\
+    ld.global.nc.v4.u32 {%r214, %r215, %r216, %r217}, [%rd24];\n\
+    ld.global.nc.v4.u32 {%r218, %r219, %r220, %r221}, [%rd24+16];\n\
+    prmt.b32            %r222, %r217, %r221, %r152;\n\
+    shr.u32             %r223, %r222, 4;\n\
+    and.b32             %r224, %r186, 0x30303030;\n\
+    lop3.b32            %r225, %r223, 0x0F0F0F0F, %r224, 0xEA;\n\
+    ld.shared.v4.s32    {%r226, %r227, %r228, %r229}, [%r167+1024];\n\
+    prmt.b32            %r230, %r216, %r220, %r154;\n\
+    shr.u32             %r231, %r230, 4;\n\
+    and.b32             %r232, %r195, 0x30303030;\n\
+    lop3.b32            %r233, %r231, 0x0F0F0F0F, %r232, 0xEA;\n\
+    prmt.b32            %r234, %r215, %r219, %r156;\n\
+    shr.u32             %r235, %r234, 4;\n\
+    and.b32             %r236, %r200, 0x30303030;\n\
+    lop3.b32            %r237, %r235, 0x0F0F0F0F, %r236, 0xEA;\n\
+    prmt.b32            %r238, %r214, %r218, %r158;\n\
+    shr.u32             %r239, %r238, 4;\n\
+    and.b32             %r240, %r205, 0x30303030;\n\
+    lop3.b32            %r241, %r239, 0x0F0F0F0F, %r240, 0xEA;\n\
+    mov.b32             %r242, %f48;\n\
+    dp4a.u32.s32        %r243, %r241, %r226, %r242;\n\
+    dp4a.u32.s32        %r244, %r237, %r227, %r243;\n\
+    dp4a.u32.s32        %r245, %r233, %r228, %r244;\n\
+    dp4a.u32.s32        %r246, %r225, %r229, %r245;\n\
+    mov.b32             %f54, %r246;\n\
+    sub.f32             %f55, %f54, 0f4B400000;\n\
+    ld.global.nc.s8     %r247, [%rd23+194];\n\
+    cvt.rn.f32.s32      %f56, %r247;\n\
+    mul.f32             %f57, %f56, %f42;\n\
+    shl.b32             %r248, %r186, 2;\n\
+    and.b32             %r249, %r248, 0x30303030;\n\
+    lop3.b32            %r250, %r176, 0x0F0F0F0F, %r249, 0xEA;\n\
+    ld.shared.v4.s32    {%r251, %r252, %r253, %r254}, [%r167+512];\n\
+    shl.b32             %r255, %r195, 2;\n\
+    and.b32             %r256, %r255, 0x30303030;\n\
+    lop3.b32            %r257, %r193, 0x0F0F0F0F, %r256, 0xEA;\n\
+    shl.b32             %r258, %r200, 2;\n\
+    and.b32             %r259, %r258, 0x30303030;\n\
+    lop3.b32            %r260, %r198, 0x0F0F0F0F, %r259, 0xEA;\n\
+    shl.b32             %r261, %r205, 2;\n\
+    and.b32             %r262, %r261, 0x30303030;\n\
+    lop3.b32            %r263, %r203, 0x0F0F0F0F, %r262, 0xEA;\n\
+    mov.b32             %r264, %f47;\n\
+    dp4a.u32.s32        %r265, %r263, %r251, %r264;\n\
+"
+"\
+    dp4a.u32.s32        %r266, %r260, %r252, %r265;\n\
+    dp4a.u32.s32        %r267, %r257, %r253, %r266;\n\
+    dp4a.u32.s32        %r268, %r250, %r254, %r267;\n\
+    mov.b32             %f58, %r268;\n\
+    sub.f32             %f59, %f58, 0f4B400000;\n\
+    ld.global.nc.s8     %r269, [%rd23+192];\n\
+    cvt.rn.f32.s32      %f60, %r269;\n\
+    mul.f32             %f61, %f60, %f41;\n\
+    shl.b32             %r270, %r186, 4;\n\
+    and.b32             %r271, %r270, 0x30303030;\n\
+    lop3.b32            %r272, %r222, 0x0F0F0F0F, %r271, 0xEA;\n\
+    ld.shared.v4.s32    {%r273, %r274, %r275, %r276}, [%r167];\n\
+    shl.b32             %r277, %r195, 4;\n\
+    and.b32             %r278, %r277, 0x30303030;\n\
+    lop3.b32            %r279, %r230, 0x0F0F0F0F, %r278, 0xEA;\n\
+    shl.b32             %r280, %r200, 4;\n\
+    and.b32             %r281, %r280, 0x30303030;\n\
+    lop3.b32            %r282, %r234, 0x0F0F0F0F, %r281, 0xEA;\n\
+    shl.b32             %r283, %r205, 4;\n\
+    and.b32             %r284, %r283, 0x30303030;\n\
+    lop3.b32            %r285, %r238, 0x0F0F0F0F, %r284, 0xEA;\n\
+    mov.b32             %r286, %f46;\n\
+    dp4a.u32.s32        %r287, %r285, %r273, %r286;\n\
+    dp4a.u32.s32        %r288, %r282, %r274, %r287;\n\
+    dp4a.u32.s32        %r289, %r279, %r275, %r288;\n\
+    dp4a.u32.s32        %r290, %r272, %r276, %r289;\n\
+    mov.b32             %f62, %r290;\n\
+    sub.f32             %f63, %f62, 0f4B400000;\n\
+    mul.f32             %f64, %f61, %f63;\n\
+    fma.rn.f32          %f65, %f57, %f59, %f64;\n\
+    fma.rn.f32          %f66, %f53, %f55, %f65;\n\
+    fma.rn.f32          %f67, %f45, %f51, %f66;\n\
+    fma.rn.f32          %f38, %f39, %f67, %f38;\n\
+    add.u32             %r165, %r165, 1;\n\
+    setp.lt.u32         %p9, %r165, 2;\n\
+    @%p9 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r291, %r5, 5;\n\
+    and.b32             %r292, %r5, 31;\n\
+    setp.eq.u32         %p10, %r292, 0;\n\
+    selp.u32            %r293, %r291, 1, %p10;\n\
+    shfl.sync.bfly.b32  %f68, %f38, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f69, %f38, %f68;\n\
+    shfl.sync.bfly.b32  %f70, %f69, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f71, %f69, %f70;\n\
+    shfl.sync.bfly.b32  %f72, %f71, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f73, %f71, %f72;\n\
+    shfl.sync.bfly.b32  %f74, %f73, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f75, %f73, %f74;\n\
+    shfl.sync.bfly.b32  %f76, %f75, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f77, %f75, %f76;\n\
+    setp.lt.u32         %p11, %r293, 1;\n\
+    @!%p11 bra          $skip_2;\n\
+    add.u32             %r294, %r159, %r293;\n\
+    cvt.u64.u32         %rd26, %r294;\n\
+    shl.b64             %rd27, %rd26, 2;\n\
+    add.u64             %rd28, %rd1, %rd27;\n\
+    st.global.f32       [%rd28], %f77;\n\
+\n\
+$skip_2:\n\
+    add.u32             %r159, %r159, %r7;\n\
+    setp.lt.u32         %p12, %r159, 4096;\n\
+    @%p12 bra           $row_loop;\n\
+\n\
+$row_done:\n\
     ret;\n\
 }\n\
 ";
-static const ptxgen_param llama_q8_0_gemv_k4096_n4096_params[] = {
-    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "n*4", 4 },
-    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "n*k/32*34", 2 },
-    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "k*4", 16 },
+static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_params[] = {
+    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
+    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
-static const ptxgen_config llama_q8_0_gemv_k4096_n4096_config[] = {
+static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_config[] = {
+    { "weights", 7, 0, "q6_k", 0, 0, 0, 1 },
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 4096, 0, NULL, 0, 0, 0, 1 },
-    { "variant", 0, 0, "plain", 0, 0, 0, 1 },
-    { "precision", 0, 0, "f32", 0, 0, 0, 1 },
-    { "dims", 0, 0, "static", 0, 0, 0, 1 },
+    { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
+    { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
+    { "rows_per_warp", 1, 0, NULL, 0, 0, 0, 1 },
+    { "passes", 0, 0, NULL, 0, 0, 0, 1 },
+    { "bias", 0, 0, "none", 0, 0, 0, 1 },
+    { "scale", 0, 0, NULL, 0, 0, 0, 1 },
+    { "residual", 0, 0, "none", 0, 0, 0, 1 },
+    { "norm", 0, 0, "none", 0, 0, 0, 1 },
+    { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
+    { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
 };
-const ptxgen_kernel llama_q8_0_gemv_k4096_n4096 = {
-    "q8_0_gemv_k4096_n4096", "q8_0_gemv_k4096_n4096",
-    llama_q8_0_gemv_k4096_n4096_ptx, 8314, UINT64_C(0x5173efb96110891b),
-    "q8_0_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
-    llama_q8_0_gemv_k4096_n4096_params, 3,
-    { 32, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
-    0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1 = {
+    "stream_gemv_q6k_k4096_n4096_m1_w8_r1", "stream_gemv_q6k_k4096_n4096_m1_w8_r1",
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx, 18784, UINT64_C(0xd0567cd63dbf661c),
+    "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
+    90, 78, 1, /* sm, isa, overlaps */
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_params, 3,
+    { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
-    1, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_q8_0_gemv_k4096_n4096_config, 5,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_config, 14,
     0, 0, /* registers, blocks_per_sm */
-    0, /* preference */
+    20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
 static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
 // stream_gemv  weights=q8_0 k=4096 n=4096 m=1 num_warps=12 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
 // ptxgen 0.1.0  block 384  grid min(171, sm_count*2)\n\
-.version 7.8\n\
-.target sm_90\n\
+.version 6.3\n\
+.target sm_75\n\
 .address_size 64\n\
 \n\
 .extern .shared .align 16 .b32 activations[];\n\
@@ -6855,9 +7232,9 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14337, UINT64_C(0xc988d30b8b403f47),
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14337, UINT64_C(0xe2ffc756cb553686),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
-    90, 78, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params, 3,
     { 384, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     0, 5120, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -6865,6 +7242,396 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 14,
+    0, 0, /* registers, blocks_per_sm */
+    20, /* preference */
+    "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
+};
+
+static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx[] = "\
+// stream_gemv  weights=q8_0 k=4096 n=4096 m=1 num_warps=8 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
+// ptxgen 0.1.0  block 256  grid min(256, sm_count*2)\n\
+.version 7.8\n\
+.target sm_90\n\
+.address_size 64\n\
+\n\
+.extern .shared .align 16 .b32 activations[];\n\
+\n\
+.visible .entry stream_gemv_q8_0_k4096_n4096_m1_w8_r2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 256, 1, 1\n\
+.maxnreg 80\n\
+{\n\
+    .reg .pred  %p<13>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<225>;\n\
+    .reg .f32   %f<62>;\n\
+    .reg .b64   %rd<26>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    mov.u32             %r4, %nctaid.x;\n\
+    and.b32             %r5, %r2, 31;                           // lane\n\
+    griddepcontrol.launch_dependents;                           // the next launch may start\n\
+\n\
+    // fetch the first weights\n\
+    mad.lo.u32          %r6, %r1, 8, %r3;\n\
+    mul.lo.u32          %r7, %r6, 2;\n\
+    mul.lo.u32          %r8, %r4, 8;\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    setp.lt.u32         %p1, %r7, 4096;\n\
+    @!%p1 bra           $skip;\n\
+    mad.wide.u32        %rd4, %r7, 4352, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r5, 128, %rd4;\n\
+    prefetch.global.L2  [%rd5];\n\
+    prefetch.global.L2  [%rd5+4096];\n\
+\n\
+$skip:\n\
+    griddepcontrol.wait;                                        // those ahead are done\n\
+\n\
+    // stage x\n\
+    mov.u32             %r10, %r3;                              // part\n\
+    setp.lt.u32         %p2, %r10, 8;\n\
+    @!%p2 bra           $part_done;\n\
+\n\
+$part_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.lo.u32          %r11, %r10, 32, %r5;\n\
+    mad.wide.u32        %rd6, %r11, 64, %rd3;\n\
+    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd6];\n\
+    mov.b32             %r12, %f1;\n\
+    and.b32             %r13, %r12, 0x7FFFFFFF;\n\
+    max.u32             %r14, %r13, 228737632;\n\
+    mov.b32             %r15, %f2;\n\
+    and.b32             %r16, %r15, 0x7FFFFFFF;\n\
+    max.u32             %r17, %r14, %r16;\n\
+    mov.b32             %r18, %f3;\n\
+    and.b32             %r19, %r18, 0x7FFFFFFF;\n\
+    max.u32             %r20, %r17, %r19;\n\
+    mov.b32             %r21, %f4;\n\
+    and.b32             %r22, %r21, 0x7FFFFFFF;\n\
+    max.u32             %r23, %r20, %r22;\n\
+    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd6+16];\n\
+    mov.b32             %r24, %f5;\n\
+    and.b32             %r25, %r24, 0x7FFFFFFF;\n\
+    max.u32             %r26, %r23, %r25;\n\
+    mov.b32             %r27, %f6;\n\
+    and.b32             %r28, %r27, 0x7FFFFFFF;\n\
+    max.u32             %r29, %r26, %r28;\n\
+    mov.b32             %r30, %f7;\n\
+    and.b32             %r31, %r30, 0x7FFFFFFF;\n\
+    max.u32             %r32, %r29, %r31;\n\
+    mov.b32             %r33, %f8;\n\
+    and.b32             %r34, %r33, 0x7FFFFFFF;\n\
+    max.u32             %r35, %r32, %r34;\n\
+    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd6+32];\n\
+    mov.b32             %r36, %f9;\n\
+    and.b32             %r37, %r36, 0x7FFFFFFF;\n\
+    max.u32             %r38, %r35, %r37;\n\
+    mov.b32             %r39, %f10;\n\
+    and.b32             %r40, %r39, 0x7FFFFFFF;\n\
+    max.u32             %r41, %r38, %r40;\n\
+    mov.b32             %r42, %f11;\n\
+    and.b32             %r43, %r42, 0x7FFFFFFF;\n\
+    max.u32             %r44, %r41, %r43;\n\
+    mov.b32             %r45, %f12;\n\
+    and.b32             %r46, %r45, 0x7FFFFFFF;\n\
+    max.u32             %r47, %r44, %r46;\n\
+    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd6+48];\n\
+    mov.b32             %r48, %f13;\n\
+    and.b32             %r49, %r48, 0x7FFFFFFF;\n\
+    max.u32             %r50, %r47, %r49;\n\
+    mov.b32             %r51, %f14;\n\
+    and.b32             %r52, %r51, 0x7FFFFFFF;\n\
+    max.u32             %r53, %r50, %r52;\n\
+    mov.b32             %r54, %f15;\n\
+    and.b32             %r55, %r54, 0x7FFFFFFF;\n\
+    max.u32             %r56, %r53, %r55;\n\
+    mov.b32             %r57, %f16;\n\
+    and.b32             %r58, %r57, 0x7FFFFFFF;\n\
+    max.u32             %r59, %r56, %r58;\n\
+    shfl.sync.bfly.b32  %r60, %r59, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r61, %r59, %r60;\n\
+    mov.b32             %f17, %r61;\n\
+    mul.f32             %f18, %f17, 0f3C010204;\n\
+    mad.lo.u32          %r62, %r10, 32, %r5;\n\
+    and.b32             %r63, %r62, 63;\n\
+    and.b32             %r64, %r63, 1;\n\
+    mov.b32             %r65, %f18;\n\
+    shr.u32             %r66, %r62, 6;\n\
+    mov.u32             %r67, activations;                      // activations\n\
+    mad.lo.u32          %r68, %r66, 1280, %r67;\n\
+    shr.u32             %r69, %r63, 1;\n\
+    rcp.approx.ftz.f32  %f19, %f18;\n\
+    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
+    mov.b32             %r70, %f20;\n\
+    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
+    mov.b32             %r71, %f21;\n\
+    prmt.b32            %r72, %r70, %r71, 64;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r73, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r74, %f23;\n\
+    prmt.b32            %r75, %r73, %r74, 64;\n\
+    prmt.b32            %r76, %r72, %r75, 0x5410;\n\
+    fma.rn.f32          %f24, %f5, %f19, 0f4B400000;\n\
+    mov.b32             %r77, %f24;\n\
+    fma.rn.f32          %f25, %f6, %f19, 0f4B400000;\n\
+    mov.b32             %r78, %f25;\n\
+    prmt.b32            %r79, %r77, %r78, 64;\n\
+    fma.rn.f32          %f26, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r80, %f26;\n\
+    fma.rn.f32          %f27, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r81, %f27;\n\
+    prmt.b32            %r82, %r80, %r81, 64;\n\
+    prmt.b32            %r83, %r79, %r82, 0x5410;\n\
+    mul.lo.u32          %r84, %r69, 34;\n\
+    add.u32             %r85, %r84, 2;\n\
+    and.b32             %r86, %r85, 15;\n\
+    sub.u32             %r87, 16, %r86;\n\
+    and.b32             %r88, %r87, 15;\n\
+    and.b32             %r89, %r88, 8;\n\
+    setp.ne.u32         %p3, %r89, 0;\n\
+    selp.s32            %r90, %r76, %r83, %p3;\n\
+    fma.rn.f32          %f28, %f9, %f19, 0f4B400000;\n\
+    mov.b32             %r91, %f28;\n\
+    fma.rn.f32          %f29, %f10, %f19, 0f4B400000;\n\
+    mov.b32             %r92, %f29;\n\
+    prmt.b32            %r93, %r91, %r92, 64;\n\
+    fma.rn.f32          %f30, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r94, %f30;\n\
+    fma.rn.f32          %f31, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r95, %f31;\n\
+    prmt.b32            %r96, %r94, %r95, 64;\n\
+    prmt.b32            %r97, %r93, %r96, 0x5410;\n\
+    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
+    mov.b32             %r98, %f32;\n\
+    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
+    mov.b32             %r99, %f33;\n\
+    prmt.b32            %r100, %r98, %r99, 64;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r101, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r102, %f35;\n\
+    prmt.b32            %r103, %r101, %r102, 64;\n\
+    prmt.b32            %r104, %r100, %r103, 0x5410;\n\
+    selp.s32            %r105, %r97, %r104, %p3;\n\
+    and.b32             %r106, %r88, 4;\n\
+    setp.ne.u32         %p4, %r106, 0;\n\
+    selp.s32            %r107, %r90, %r105, %p4;\n\
+    selp.s32            %r108, %r104, %r97, %p3;\n\
+    selp.s32            %r109, %r108, %r90, %p4;\n\
+    and.b32             %r110, %r88, 3;\n\
+    mad.lo.u32          %r111, %r110, 4369, 12816;\n\
+    prmt.b32            %r112, %r107, %r109, %r111;\n\
+    selp.s32            %r113, %r83, %r76, %p3;\n\
+    selp.s32            %r114, %r113, %r108, %p4;\n\
+    prmt.b32            %r115, %r109, %r114, %r111;\n\
+    selp.s32            %r116, %r105, %r113, %p4;\n\
+    prmt.b32            %r117, %r114, %r116, %r111;\n\
+    prmt.b32            %r118, %r116, %r107, %r111;\n\
+    mad.lo.u32          %r119, %r64, 512, %r68;\n\
+    mad.lo.u32          %r120, %r69, 16, %r119;\n\
+    st.shared.v4.s32    [%r120], {%r112, %r115, %r117, %r118};\n\
+    mov.b32             %r121, %f18;\n\
+    setp.eq.u32         %p5, %r64, 0;\n\
+    selp.u32            %r122, %r121, %r65, %p5;\n\
+"
+"\
+    mad.lo.u32          %r123, %r64, 4, %r68;\n\
+    mad.lo.u32          %r124, %r69, 8, %r123;\n\
+    st.shared.u32       [%r124+1024], %r122;\n\
+    add.u32             %r10, %r10, 8;\n\
+    setp.lt.u32         %p6, %r10, 8;\n\
+    @%p6 bra            $part_loop;\n\
+\n\
+$part_done:\n\
+    bar.sync            0;\n\
+\n\
+    // stream weights\n\
+    mov.u32             %r125, activations;                     // activations\n\
+    mad.lo.u32          %r126, %r5, 8, %r125;\n\
+    mov.u32             %r127, activations;                     // activations\n\
+    mad.lo.u32          %r128, %r5, 16, %r127;\n\
+    mul.lo.u32          %r129, %r5, 34;\n\
+    add.u32             %r130, %r129, 2;\n\
+    and.b32             %r131, %r130, 15;\n\
+    sub.u32             %r132, %r131, 1;\n\
+    and.b32             %r133, %r132, 15;\n\
+    add.u32             %r134, %r133, 1;\n\
+    mul.lo.u32          %r135, %r134, 4;\n\
+    shl.b64             %rd7, 1, %r135;\n\
+    sub.u64             %rd8, %rd7, 1;\n\
+    shr.u64             %rd9, %rd8, 48;\n\
+    cvt.u32.u64         %r136, %rd9;\n\
+    lop3.b32            %r137, %r136, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd10, %rd8, 32;\n\
+    cvt.u32.u64         %r138, %rd10;\n\
+    lop3.b32            %r139, %r138, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd11, %rd8, 16;\n\
+    cvt.u32.u64         %r140, %rd11;\n\
+    lop3.b32            %r141, %r140, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r142, %rd8;\n\
+    lop3.b32            %r143, %r142, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r144, %r7;                             // row\n\
+    setp.lt.u32         %p7, %r144, 4096;\n\
+    @!%p7 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd12, %r144, 4352, %rd2;               // &w[row]\n\
+    mov.f32             %f36, 0f00000000;\n\
+    mov.f32             %f37, 0f00000000;\n\
+    mad.wide.u32        %rd13, %r5, 34, %rd12;\n\
+    cvt.u64.u32         %rd14, 2;\n\
+    add.u64             %rd15, %rd13, %rd14;\n\
+    sub.u64             %rd16, %rd15, 1;\n\
+    and.b64             %rd17, %rd16, 0xFFFFFFFFFFFFFFF0;\n\
+    mov.u32             %r145, 0;                               // turn\n\
+\n\
+$turn_loop:                                                     // 64 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    mul.wide.u32        %rd18, %r145, 1088;\n\
+    add.u64             %rd19, %rd13, %rd18;\n\
+    mad.lo.u32          %r146, %r145, 1280, %r126;\n\
+    add.u64             %rd20, %rd17, %rd18;\n\
+    mad.lo.u32          %r147, %r145, 1280, %r128;\n\
+    add.u64             %rd21, %rd13, %rd18;\n\
+    ld.global.nc.b16    %h1, [%rd21];\n\
+    cvt.f32.f16         %f38, %h1;\n\
+    ld.shared.v2.f32    {%f39, %f40}, [%r146+1024];\n\
+    add.u64             %rd22, %rd17, %rd18;\n\
+    ld.global.nc.v4.u32 {%r148, %r149, %r150, %r151}, [%rd22+16];\n\
+    ld.global.nc.v4.u32 {%r152, %r153, %r154, %r155}, [%rd22+32];\n\
+    prmt.b32            %r156, %r151, %r155, %r137;\n\
+    ld.shared.v4.s32    {%r157, %r158, %r159, %r160}, [%r147+512];\n\
+    prmt.b32            %r161, %r150, %r154, %r139;\n\
+    prmt.b32            %r162, %r149, %r153, %r141;\n\
+    prmt.b32            %r163, %r148, %r152, %r143;\n\
+    ld.global.nc.v4.u32 {%r164, %r165, %r166, %r167}, [%rd22];\n\
+    prmt.b32            %r168, %r167, %r151, %r137;\n\
+    ld.shared.v4.s32    {%r169, %r170, %r171, %r172}, [%r147];\n\
+    prmt.b32            %r173, %r166, %r150, %r139;\n\
+    prmt.b32            %r174, %r165, %r149, %r141;\n\
+    prmt.b32            %r175, %r164, %r148, %r143;\n\
+    dp4a.s32.s32        %r176, %r175, %r169, 1262485504;\n\
+    dp4a.s32.s32        %r177, %r174, %r170, %r176;\n\
+    dp4a.s32.s32        %r178, %r173, %r171, %r177;\n\
+    dp4a.s32.s32        %r179, %r168, %r172, %r178;\n\
+    dp4a.s32.s32        %r180, %r163, %r157, %r179;\n\
+    dp4a.s32.s32        %r181, %r162, %r158, %r180;\n\
+    dp4a.s32.s32        %r182, %r161, %r159, %r181;\n\
+    dp4a.s32.s32        %r183, %r156, %r160, %r182;\n\
+    mov.b32             %f41, %r183;\n\
+    sub.f32             %f42, %f41, 0f4B400000;\n\
+    mul.f32             %f43, %f39, %f42;\n\
+    fma.rn.f32          %f36, %f38, %f43, %f36;\n\
+    ld.global.nc.b16    %h2, [%rd19+4352];\n\
+    cvt.f32.f16         %f44, %h2;\n\
+    ld.shared.v2.f32    {%f45, %f46}, [%r146+1024];\n\
+    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd20+4368];\n\
+    ld.global.nc.v4.u32 {%r188, %r189, %r190, %r191}, [%rd20+4384];\n\
+    prmt.b32            %r192, %r187, %r191, %r137;\n\
+    ld.shared.v4.s32    {%r193, %r194, %r195, %r196}, [%r147+512];\n\
+    prmt.b32            %r197, %r186, %r190, %r139;\n\
+    prmt.b32            %r198, %r185, %r189, %r141;\n\
+    prmt.b32            %r199, %r184, %r188, %r143;\n\
+    ld.global.nc.v4.u32 {%r200, %r201, %r202, %r203}, [%rd20+4352];\n\
+    prmt.b32            %r204, %r203, %r187, %r137;\n\
+    ld.shared.v4.s32    {%r205, %r206, %r207, %r208}, [%r147];\n\
+    prmt.b32            %r209, %r202, %r186, %r139;\n\
+    prmt.b32            %r210, %r201, %r185, %r141;\n\
+    prmt.b32            %r211, %r200, %r184, %r143;\n\
+    dp4a.s32.s32        %r212, %r211, %r205, 1262485504;\n\
+    dp4a.s32.s32        %r213, %r210, %r206, %r212;\n\
+    dp4a.s32.s32        %r214, %r209, %r207, %r213;\n\
+    dp4a.s32.s32        %r215, %r204, %r208, %r214;\n\
+    dp4a.s32.s32        %r216, %r199, %r193, %r215;\n\
+    dp4a.s32.s32        %r217, %r198, %r194, %r216;\n\
+    dp4a.s32.s32        %r218, %r197, %r195, %r217;\n\
+    dp4a.s32.s32        %r219, %r192, %r196, %r218;\n\
+    mov.b32             %f47, %r219;\n\
+    sub.f32             %f48, %f47, 0f4B400000;\n\
+    mul.f32             %f49, %f45, %f48;\n\
+    fma.rn.f32          %f37, %f44, %f49, %f37;\n\
+    add.u32             %r145, %r145, 1;\n\
+    setp.lt.u32         %p8, %r145, 4;\n\
+    @%p8 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+    shr.u32             %r220, %r5, 4;\n\
+    and.b32             %r221, %r5, 15;\n\
+    setp.eq.u32         %p9, %r221, 0;\n\
+    selp.u32            %r222, %r220, 2, %p9;\n\
+    and.b32             %r223, %r5, 16;\n\
+    setp.ne.u32         %p10, %r223, 0;\n\
+    selp.f32            %f50, %f37, %f36, %p10;\n\
+    selp.f32            %f51, %f36, %f37, %p10;\n\
+    shfl.sync.bfly.b32  %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f53, %f50, %f52;\n\
+    shfl.sync.bfly.b32  %f54, %f53, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f55, %f53, %f54;\n\
+    shfl.sync.bfly.b32  %f56, %f55, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f57, %f55, %f56;\n\
+    shfl.sync.bfly.b32  %f58, %f57, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f59, %f57, %f58;\n\
+    shfl.sync.bfly.b32  %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f61, %f59, %f60;\n\
+    setp.lt.u32         %p11, %r222, 2;\n\
+    @!%p11 bra          $skip_2;\n\
+    add.u32             %r224, %r144, %r222;\n\
+    cvt.u64.u32         %rd23, %r224;\n\
+    shl.b64             %rd24, %rd23, 2;\n\
+    add.u64             %rd25, %rd1, %rd24;\n\
+    st.global.f32       [%rd25], %f61;\n\
+\n\
+$skip_2:\n\
+    add.u32             %r144, %r144, %r9;\n\
+    setp.lt.u32         %p12, %r144, 4096;\n\
+    @%p12 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
+static const ptxgen_param llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_params[] = {
+    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "n*k/32*34", 16 },
+    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
+};
+static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_config[] = {
+    { "weights", 5, 0, "q8_0", 0, 0, 0, 1 },
+    { "k", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "n", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
+    { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
+    { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
+    { "passes", 0, 0, NULL, 0, 0, 0, 1 },
+    { "bias", 0, 0, "none", 0, 0, 0, 1 },
+    { "scale", 0, 0, NULL, 0, 0, 0, 1 },
+    { "residual", 0, 0, "none", 0, 0, 0, 1 },
+    { "norm", 0, 0, "none", 0, 0, 0, 1 },
+    { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
+    { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+};
+const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2 = {
+    "stream_gemv_q8_0_k4096_n4096_m1_w8_r2", "stream_gemv_q8_0_k4096_n4096_m1_w8_r2",
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx, 14825, UINT64_C(0x26b82d32cc9196a0),
+    "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
+    90, 78, 1, /* sm, isa, overlaps */
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_params, 3,
+    { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_3, /* block, grid, grid_at */
+    0, 5120, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+    4096, 4096, 1, /* k, n, m */
+    8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    0, 0, /* dynamic_dims, seq_len_indirect */
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_config, 14,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -6972,7 +7739,7 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     "q8_1_quantize_k4096_m1_w4", "q8_1_quantize_k4096_m1_w4",
     llama_q8_1_quantize_k4096_m1_w4_ptx, 3167, UINT64_C(0x5179cab699deeea6),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q8_1_quantize_k4096_m1_w4_params, 2,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7087,7 +7854,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     "q8_1_quantize_k14336_m1_w4", "q8_1_quantize_k14336_m1_w4",
     llama_q8_1_quantize_k14336_m1_w4_ptx, 3170, UINT64_C(0x2a4f61eee9224e2a),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_q8_1_quantize_k14336_m1_w4_params, 2,
     { 128, 1, 1 }, { 112, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7434,9 +8201,9 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12769, UINT64_C(0x712ce9c0cc9f4ab3),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -7781,9 +8548,9 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12769, UINT64_C(0xfd1d79a267d6296b),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 1024, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -8128,9 +8895,9 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12774, UINT64_C(0x9f598c402a006419),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 14336, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -8482,9 +9249,9 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13070, UINT64_C(0x72a3a4fdca696ae8),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
-    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     14336, 4096, 1, /* k, n, m */
     3, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
@@ -8985,7 +9752,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
     llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0x020ef0e1ce31a40b),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -9489,7 +10256,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20882, UINT64_C(0x1fb2d7bacf7752db),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -10490,7 +11257,7 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 42121, UINT64_C(0x2ce867c62fa22b5d),
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     2112, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -11403,7 +12170,7 @@ const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 =
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38194, UINT64_C(0x83165f5b4b6c10cb),
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,
     { 32, 1, 1 }, { 32, 4, 256 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -11646,7 +12413,7 @@ const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8548, UINT64_C(0xa9471f833dfe64a0),
     "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, /* sm, isa */
+    75, 63, 0, /* sm, isa, overlaps */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,
     { 32, 1, 1 }, { 32, 4, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -11669,8 +12436,8 @@ static const ptxgen_param llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_b
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0[] = { { PTXGEN_WORKSPACE, 0 }, { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 } };
 static const ptxgen_argument llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1[] = { { 0, 0 }, { PTXGEN_WORKSPACE, 0 }, { 4, 0 } };
 static const ptxgen_pipeline_step llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps[] = {
-    { "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", 25, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0, 5 },
-    { "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", 26, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1, 3 },
+    { "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", 26, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_0, 5 },
+    { "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", 27, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_step_1, 3 },
 };
 static const ptxgen_config llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config[] = {
     { "head_dim", 128, 0, NULL, 0, 0, 0, 1 },
@@ -11711,10 +12478,11 @@ const ptxgen_kernel *const llama_kernels[] = {
     &llama_mwv_q4k_gemv_k14336_n4096_w2,
     &llama_mwv_q4k_gemv_k14336_n4096_w4,
     &llama_mwv_q4k_gemv_k4096_n128256_w4,
-    &llama_q6k_gemv_k4096_n4096,
+    &llama_mwv_q6k_gemv_k4096_n4096_w4,
     &llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2,
-    &llama_q8_0_gemv_k4096_n4096,
+    &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1,
     &llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2,
+    &llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2,
     &llama_q8_1_quantize_k4096_m1_w4,
     &llama_q8_1_quantize_k14336_m1_w4,
     &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3,

@@ -49,6 +49,11 @@ static const char *how_to_launch(arena *a, const instance *in, unsigned block)
     return line.text;
 }
 
+static bool overlaps(const instance *in, const target *t)
+{
+    return in->family->launch.overlap != NO_OVERLAP && ptx_can_overlap(t);
+}
+
 /* The kernel as its family builds it, not finished. */
 static ptx *build(arena *scratch, const instance *in, const target *t)
 {
@@ -60,7 +65,14 @@ static ptx *build(arena *scratch, const instance *in, const target *t)
     param params[MAX_PARAMS];
     size_t count = instance_params(scratch, in, params);
     for (size_t i = 0; i < count; i++)
-        ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);
+        if (params[i].weights)
+            ptx_constant_param(p, U64, params[i].name);
+        else
+            ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);
+    if (overlaps(in, t))
+        ptx_overlap(p);
+    if (in->family->launch.overlap == WAITS_FIRST)
+        wait_for_launches(p);
     in->family->build(p, in);
     return p;
 }
@@ -115,6 +127,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
         .instance = in,
         .target = t,
         .newest = t,
+        .overlaps = overlaps(in, t),
         .isa = output.isa,
         .ptx = output.text,
         .ptx_length = output.length,
@@ -124,11 +137,13 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
 }
 
 /* Whether a kernel, or NULL, may serve one more of the spec's targets: the one behind its newest,
- * and chosen for it or not as for the others, since a host finds chosen kernels by their targets.
+ * and chosen for it or not as for the others, since a host finds chosen kernels by their targets;
+ * and not if it would overlap there and does not.
  */
 static bool may_serve(const kernel *k, const spec *s, size_t t)
 {
     return k && k->newest == s->targets[t - 1] &&
+           k->overlaps == overlaps(k->instance, s->targets[t]) &&
            instance_chosen(k->instance, k->target) == instance_chosen(k->instance, s->targets[t]);
 }
 
@@ -379,8 +394,9 @@ static void prove(void *context, size_t i)
     proofs *all = context;
     const kernel_set *set = all->with_step;
     if (set && i == 0) {
-        all->step = verify_step(all->step_arena, set->plan, set->targets, set->target_count,
-                                set->kernels, set->kernel_count, all->seed, all->jobs);
+        all->step =
+            verify_step(all->step_arena, set->plan, set->targets, set->target_count, set->kernels,
+                        set->kernel_count, all->seed, VERIFY_ORDERS, all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
         one->result = verify_kernel(one->arena, one->kernel, all->seed);

@@ -7,6 +7,7 @@
 #include "cost/plan_cost.h"
 #include "emit/depfile.h"
 #include "emit/report.h"
+#include "ptx/ptx.h"
 #include "summary.h"
 
 typedef struct run {
@@ -165,7 +166,8 @@ static bool print_plan(run *r)
                    "has no [decoder], whose plan --plan prints");
         return false;
     }
-    cost_plan(r->out, set->plan, set->targets[set->target_count - 1]);
+    const target *newest = set->targets[set->target_count - 1];
+    cost_plan(r->out, set->plan, newest, ptx_can_overlap(newest));
     return true;
 }
 

@@ -4,7 +4,9 @@
  * version that has the architecture); cuda_occupancy.h of CUDA 13.0 for sm_110. Parts: NVIDIA's
  * data sheets of the T4, A100 80GB SXM and H200, and its architecture white papers on GA102, Ada
  * and RTX Blackwell. Data sheets of the H200 and the B200 name no clock, and round the B200's
- * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz).
+ * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz). rows_apart:
+ * a cycle-level simulation of a full TU102 with GDDR6; of an A100 and an H100 it has no loss, and
+ * others were not simulated.
  */
 #ifndef PTXGEN_TARGET_H
 #define PTXGEN_TARGET_H
@@ -21,6 +23,8 @@ typedef struct target {
     uint32_t shared_sm;           /* bytes of an SM */
     uint32_t registers_sm;        /* 32-bit registers of an SM */
     uint32_t warps_sm, blocks_sm; /* resident at most */
+    unsigned rows_apart; /* percent of the bandwidth that are left where each warp reads rows of its
+                            own: more pages of memory at a time than stay open */
 } target;
 
 /* What CUDA allows on all of them; and more SMs than any GPU has. */

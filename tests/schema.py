@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "number": (int, float), "integer": int}
+TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "number": (int, float), "integer": int,
+         "boolean": bool}
 KNOWN = {"$schema", "title", "description", "$defs", "type", "required", "additionalProperties", "properties",
          "items", "minItems", "maxItems", "enum", "const", "pattern", "minimum", "$ref"}
 
@@ -31,7 +32,7 @@ def problems(schema, value, root, at="manifest"):
         yield from problems(root["$defs"][schema["$ref"].rpartition("/")[2]], value, root, at)
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
-    if types and (isinstance(value, bool) or not any(isinstance(value, TYPES[t]) for t in types)):
+    if types and not any(isinstance(value, TYPES[t]) and isinstance(value, bool) == (t == "boolean") for t in types):
         yield f"{at} is {value!r}, no {types}"
         return
     if "enum" in schema and value not in schema["enum"]:

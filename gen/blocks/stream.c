@@ -201,9 +201,36 @@ void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, un
                          place addresses[STREAM_ROWS])
 {
     addresses[0] = (place){ gemv_row_of_turn(p, g, row, 0, rows), 0 };
-    for (unsigned r = 1; r < rows; r++)
+    for (unsigned r = 1; r < rows && r < STREAM_ROWS; r++)
         addresses[r] = alike ? (place){ addresses[0].base, (int64_t)(r * g->row_bytes.bits) }
                              : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
+}
+
+/* A lane has every 32nd line, of the first ones: of 132 SMs with 24 warps each 25 MiB at most, half
+ * the L2 cache of an H100. What lies behind them the loads of the turn itself are soon enough for.
+ */
+static void prefetch_bytes(ptx *p, val from, int64_t bytes)
+{
+    enum { LINE = 128, MOST_LINES = 64 };
+    int64_t lines = (bytes + LINE - 1) / LINE;
+    val lane = lane_id(p), line = mad_wide(p, lane, LINE, from);
+    for (int64_t first = 0; first < lines && first < MOST_LINES; first += WARP) {
+        int64_t last = lines - 1 - first;
+        if (last < WARP - 1)
+            line = mad_wide(p, min(p, lane, (unsigned)last), LINE, from);
+        prefetch(p, line, first * LINE);
+    }
+}
+
+void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows)
+{
+    int64_t row_bytes = (int64_t)g->row_bytes.bits;
+    if (gemv_turns_are_whole(g, rows)) {
+        prefetch_bytes(p, gemv_row(p, g, row), rows * row_bytes);
+        return;
+    }
+    for (unsigned r = 0; r < rows; r++)
+        prefetch_bytes(p, gemv_row_of_turn(p, g, row, r, rows), row_bytes);
 }
 
 static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,

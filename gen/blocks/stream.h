@@ -327,6 +327,10 @@ stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count);
 void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
                          place addresses[STREAM_ROWS]);
 
+/* Where the kernel overlaps: has the warp fetch what a turn starts with, or all of it, into the L2
+ * cache. */
+void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows);
+
 /* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 

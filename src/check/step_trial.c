@@ -4,7 +4,7 @@
 
 #include "family/formula.h"
 
-enum { USUAL_SM_COUNT = 132, SOME_BLOCKS = 16 };
+enum { USUAL_SM_COUNT = 132 };
 
 bool step_reject(step_trial *t, const char *message)
 {
@@ -93,34 +93,45 @@ static void choose_blocks(const step_trial *t, emu_launch_config *config, uint64
 {
     uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
     emu_clear_written(t->memory, t->state);
-    if (grid <= SOME_BLOCKS)
+    if (grid <= STEP_SOME_BLOCKS)
         return;
-    for (uint64_t i = 0; i < SOME_BLOCKS; i++)
-        blocks[i] = i * (grid - 1) / (SOME_BLOCKS - 1);
+    for (uint64_t i = 0; i < STEP_SOME_BLOCKS; i++)
+        blocks[i] = i * (grid - 1) / (STEP_SOME_BLOCKS - 1);
     config->blocks = blocks;
-    config->block_count = SOME_BLOCKS;
+    config->block_count = STEP_SOME_BLOCKS;
+}
+
+bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r,
+                     step_request *request)
+{
+    describe_launch(t, l, r, &request->config, request->values);
+    if (t->in_part && l->layer == t->v->plan->decoder->layers) {
+        if (!gives_logits(t->v->plan, l))
+            return false;
+        choose_blocks(t, &request->config, request->blocks);
+    }
+    return true;
+}
+
+bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
+                        const emu_report *report)
+{
+    return step_reject(
+        t, arena_format(t->arena, "%s, %s: %s (%s): %s [%s], PTX line %u", step_name(t, r),
+                        step_layer_name(t, l->layer), t->v->plan->kernels[l->kernel].name, l->said,
+                        report->message, emu_fault_name(report->fault), report->line));
 }
 
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
-    uint64_t values[MAX_PARAMS], blocks[SOME_BLOCKS];
-    emu_launch_config config;
+    step_request request;
     emu_stats stats = { 0 };
     emu_report report;
-    describe_launch(t, l, r, &config, values);
-    if (t->in_part && l->layer == t->v->plan->decoder->layers) {
-        if (!gives_logits(t->v->plan, l))
-            return true;
-        choose_blocks(t, &config, blocks);
-    }
-    bool ended = emu_launch(t->memory, &config, &stats, &report);
-    t->result.instructions += stats.thread_instructions;
-    if (ended)
+    if (!step_request_of(t, l, r, &request))
         return true;
-    return step_reject(t, arena_format(t->arena, "%s, %s: %s (%s): %s [%s], PTX line %u",
-                                       step_name(t, r), step_layer_name(t, l->layer), config.entry,
-                                       l->said, report.message, emu_fault_name(report.fault),
-                                       report.line));
+    bool ended = emu_launch(t->memory, &request.config, &stats, &report);
+    t->result.instructions += stats.thread_instructions;
+    return ended || step_reject_launch(t, l, r, &report);
 }
 
 void *step_read(const step_trial *t, uint64_t address, size_t size)

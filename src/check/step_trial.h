@@ -13,6 +13,10 @@
 typedef struct step_kernel {
     const kernel *kernel;
     const emu_module *module;
+    /* the same for a target that has dependent launches, and whether it has to do with them; NULL
+     * where no kernel of the plan has */
+    const emu_module *dependent;
+    bool overlaps;
 } step_kernel;
 
 typedef struct step_verifier {
@@ -22,6 +26,7 @@ typedef struct step_verifier {
     step_model model;
     decoder exact; /* the same decoder with nothing rounded */
     uint64_t seed;
+    unsigned orders; /* in which launches that overlap are tried */
 } step_verifier;
 
 typedef enum step_trial_kind {
@@ -42,12 +47,15 @@ typedef struct step_trial {
     uint64_t *caches;  /* of [sequences, layers, 2] */
     uint64_t state, workspace;
     ref_step *rounded, *exact;
-    uint64_t *lengths; /* of sequences */
-    double *noise;     /* of routers: see step_router.h */
-    bool in_part;      /* some blocks of the logits' product are run */
+    uint64_t *lengths;   /* of sequences */
+    double *noise;       /* of routers: see step_router.h */
+    bool in_part;        /* some blocks of the logits' product are run */
+    uint32_t overlapped; /* steps of the plan, a bit each, that have run with overlap */
     bool right;
     step_result result;
 } step_trial;
+
+enum { STEP_SOME_BLOCKS = 16 };
 
 /* Rows of a step. Those without a sequence are none. */
 typedef struct step_rows {
@@ -75,6 +83,22 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position);
 
 /* Writes tokens, positions, lengths and the addresses of caches into the state. */
 void step_write_state(const step_trial *t, const step_rows *r);
+
+/* What a launch of a step asks of the emulator. */
+typedef struct step_request {
+    emu_launch_config config;
+    uint64_t values[MAX_PARAMS];
+    uint64_t blocks[STEP_SOME_BLOCKS];
+} step_request;
+
+/* False where the trial does without the launch. Of what the step's logits are computed from, what
+ * was written is forgotten where only some blocks run. */
+bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r,
+                     step_request *request);
+
+/* Notes that a launch of a step has broken a rule. Returns false. */
+bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
+                        const emu_report *report);
 
 /* Runs a launch of a step; false and the trial wrong where it breaks a rule. */
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r);

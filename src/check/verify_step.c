@@ -12,6 +12,7 @@
 
 #include "base/os.h"
 #include "check/step_judge.h"
+#include "check/step_overlap.h"
 #include "check/step_traffic.h"
 #include "check/step_router.h"
 #include "family/plan_make.h"
@@ -117,7 +118,9 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
     t->result.positions += r->fed_count;
     if (!from_the_state)
         step_write_state(t, r);
-    return run_launches(t, step, r, e);
+    const emu_snapshot *before =
+        step_is_to_overlap(t, step) ? emu_snapshot_new(t->scratch, t->memory) : NULL;
+    return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
 }
 
 /* A step of tokens any of which others may stand for. */
@@ -390,11 +393,13 @@ static void add_result(step_result *all, const step_trial *t, arena *a)
 }
 
 step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, const kernel *kernels,
-                        size_t kernel_count, uint64_t seed, unsigned jobs)
+                        size_t kernel_count, uint64_t seed, unsigned orders, unsigned jobs)
 {
     arena *of_all = arena_new();
     step_result result = { .right = true, .layers = p->decoder->layers };
-    step_verifier v = { .plan = p, .names = names, .exact = *p->decoder, .seed = seed };
+    step_verifier v = {
+        .plan = p, .names = names, .exact = *p->decoder, .seed = seed, .orders = orders
+    };
     v.exact.precision = PRECISION_F32;
     v.exact.kv_type = KV_F32;
     const char *missing = load_kernels(of_all, &v, kernels, kernel_count);
@@ -405,6 +410,7 @@ step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, con
         arena_free(of_all);
         return result;
     }
+    step_load_dependent(of_all, &v, kernels, kernel_count);
     v.model = step_model_new(of_all, p, seed);
     step_trial trials[TRIALS];
     for (int i = 0; i < TRIALS; i++)
@@ -419,18 +425,20 @@ step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, con
 }
 
 step_result verify_step(arena *a, const plan *p, const target *const *wanted, size_t wanted_count,
-                        const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned jobs)
+                        const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned orders,
+                        unsigned jobs)
 {
     arena *scratch = arena_new();
     chosen_layers chosen = verify_choose_layers(scratch, p);
     const decoder *d = verify_reduced_decoder(scratch, p->decoder, &chosen);
     diags ignored = diags_new(scratch);
-    const plan *reduced = plan_make(scratch, d, (location){ 0 }, wanted, wanted_count, &ignored);
+    const plan *reduced =
+        plan_make(scratch, d, (location){ 0 }, wanted, wanted_count, p->tune, &ignored);
     const char *differs =
         reduced ? verify_same_launches(a, p, reduced) : "some layers of it have no plan";
     step_result result = { .right = false, .message = differs };
     if (!differs)
-        result = verify_plan(a, reduced, &chosen, kernels, kernel_count, seed, jobs);
+        result = verify_plan(a, reduced, &chosen, kernels, kernel_count, seed, orders, jobs);
     result.layers = chosen.count;
     result.of_layers = p->decoder->layers;
     arena_free(scratch);

@@ -5,16 +5,23 @@
 
 enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096 };
 
+/* What a family has to be faster by than one that is preferred: the model may be wrong by as much.
+ * And what other numbers of warps and rows have to be: less is no difference that it can tell. */
+static const double MARGIN = 1.1, WORTH_IT = 1.01;
+
 /* The keys that change how a kernel computes and not what, and the values that are tried. */
 typedef struct tuned_key {
     const char *name;
-    int64_t values[12]; /* ascending; ends with 0 */
+    int64_t values[12]; /* of equally fast ones the first; ends with 0 */
+    /* Rows share what they read of x: with fewer than the table's kernels have, and several
+     * vectors, that is more than the table knows. */
+    bool shares_x;
 } tuned_key;
 
 static const tuned_key tuned_keys[] = {
-    { "num_warps", { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 } },
-    { "rows_per_warp", { 1, 2 } },
-    { "outputs_per_block", { 1, 2, 4, 8 } },
+    { "num_warps", { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 }, false },
+    { "rows_per_warp", { 2, 1 }, true },
+    { "outputs_per_block", { 1, 2, 4, 8 }, false },
 };
 enum { TUNED_KEYS = sizeof tuned_keys / sizeof *tuned_keys };
 
@@ -86,39 +93,60 @@ static bool has_parameters(arena *a, const instance *in, const param *p, size_t 
     return true;
 }
 
+/* A family that computes what is asked for, and what no kernel of it can be faster than. */
+typedef struct contender {
+    instance made;
+    cost_figures figures;
+    double least;
+} contender;
+
 typedef struct search {
     const cost_gpu *gpu;
     cost_work work;
-    cost_figures figures;
-    double least; /* of a family: see cost_least */
+    contender *tried;
     instance best;
     cost_prediction prediction;
 } search;
 
-/* All values of the tuned keys from number key on, until nothing of the family can be faster. */
-static void try_values(search *s, instance *candidate, size_t key_number)
+/* Tries an instance with all values of the tuned keys from number key on. */
+static void try_values(instance *candidate, size_t key_number,
+                       void (*attempt)(const instance *candidate, void *context), void *context)
 {
-    if (s->least >= s->prediction.total)
-        return;
     if (key_number == TUNED_KEYS) {
-        cost_prediction p = cost_predict(&s->figures, candidate, &s->work, s->gpu);
-        if (p.total < s->prediction.total) {
-            s->best = *candidate;
-            s->prediction = p;
-        }
+        attempt(candidate, context);
         return;
     }
     const tuned_key *tuned = &tuned_keys[key_number];
     const key *k = family_key(candidate->family, tuned->name);
     if (!k) {
-        try_values(s, candidate, key_number + 1);
+        try_values(candidate, key_number + 1, attempt, context);
         return;
     }
+    int64_t least = tuned->shares_x && candidate->shape.m > 1 ? key_default(k) : k->min;
     for (const int64_t *value = tuned->values; *value; value++)
-        if (*value >= k->min && *value <= k->max) {
+        if (*value >= least && *value <= k->max) {
             instance_set(candidate, k, *value);
-            try_values(s, candidate, key_number + 1);
+            try_values(candidate, key_number + 1, attempt, context);
         }
+}
+
+/* Whether a kernel that takes so long is better than the best that was tried. */
+static bool is_better(const search *s, double seconds)
+{
+    bool preferred = s->best.family->preference > s->tried->made.family->preference;
+    return seconds * (preferred ? MARGIN : WORTH_IT) < s->prediction.total;
+}
+
+static void try_candidate(const instance *candidate, void *context)
+{
+    search *s = context;
+    if (!is_better(s, s->tried->least))
+        return;
+    cost_prediction p = cost_predict(&s->tried->figures, candidate, &s->work, s->gpu);
+    if (is_better(s, p.total)) {
+        s->best = *candidate;
+        s->prediction = p;
+    }
 }
 
 /* With sizes that the model can count with: of rows at run time one group. */
@@ -132,28 +160,62 @@ static instance sized(const instance *asked)
     return made;
 }
 
+static bool is_ahead(const contender *a, const contender *b)
+{
+    int preferred = a->made.family->preference - b->made.family->preference;
+    return preferred > 0 || (preferred == 0 && a->least < b->least);
+}
+
+/* The families that suit, those first that are preferred, and that may be fastest: what they come
+ * to rules out others. */
+static size_t find_contenders(const instance *asked, const target *t, const search *s,
+                              contender *found)
+{
+    size_t count = 0;
+    for (const family *const *f = families; *f; f++) {
+        contender c;
+        if (!suits(*f, asked))
+            continue;
+        c.made = made_of(*f, asked);
+        bool rounds = instance_precision(&c.made) != (*f)->activations;
+        if ((rounds && asked->precision != PRECISION_Q8) || !cost_find(&c.made, t->sm, &c.figures))
+            continue;
+        c.least = cost_least(&c.figures, *f, &s->work, s->gpu);
+        size_t at = count++;
+        for (; at && is_ahead(&c, &found[at - 1]); at--)
+            found[at] = found[at - 1];
+        found[at] = c;
+    }
+    return count;
+}
+
+static size_t family_count(void)
+{
+    size_t count = 0;
+    while (families[count])
+        count++;
+    return count;
+}
+
 instance cost_choose(const instance *asked, const target *t, cost_prediction *predicted)
 {
     arena *a = arena_new();
     cost_gpu gpu = cost_gpu_of(t);
     search s = { .gpu = &gpu, .best = made_of(asked->family, asked) };
     s.prediction.total = HUGE_VAL;
-    param params[MAX_PARAMS];
-    size_t param_count = instance_params(a, asked, params);
     instance usual = sized(asked);
     s.work = cost_work_of(a, &usual); /* the candidates' too: they have the same parameters */
-    for (const family *const *f = families; *f; f++) {
-        if (!suits(*f, asked))
+    contender *contenders = arena_alloc(a, family_count() * sizeof *contenders);
+    size_t count = find_contenders(asked, t, &s, contenders);
+    param params[MAX_PARAMS];
+    size_t param_count = instance_params(a, asked, params);
+    for (s.tried = contenders; s.tried < contenders + count; s.tried++) {
+        if (!is_better(&s, s.tried->least) ||
+            !has_parameters(a, &s.tried->made, params, param_count))
             continue;
-        instance made = made_of(*f, asked);
-        bool rounds = instance_precision(&made) != (*f)->activations;
-        if ((rounds && asked->precision != PRECISION_Q8) || !cost_find(&made, t->sm, &s.figures))
-            continue;
-        s.least = cost_least(&s.figures, *f, &s.work, &gpu);
-        if (s.least >= s.prediction.total || !has_parameters(a, &made, params, param_count))
-            continue;
-        instance candidate = sized(&made);
-        try_values(&s, &candidate, 0);
+        instance candidate = sized(&s.tried->made);
+        try_candidate(&candidate, &s); /* with the family's defaults, first */
+        try_values(&candidate, 0, try_candidate, &s);
     }
     arena_free(a);
     if (predicted)
@@ -166,4 +228,58 @@ instance cost_choose(const instance *asked, const target *t, cost_prediction *pr
     s.best.chosen_for[asked->precision] = target_bit(t);
     s.best.excluded = ~target_bit(t);
     return s.best;
+}
+
+/* A kernel of a plan, which all targets of the spec share. */
+typedef struct tuning {
+    arena *arena;
+    cost_work work;
+    cost_gpu *gpus;
+    cost_figures *figures;
+    double *usual; /* seconds of the kernel as it is, */
+    size_t count;  /* by target */
+    instance best;
+    double least; /* of all targets the sum of times, each by the usual one */
+} tuning;
+
+static void try_setting(const instance *candidate, void *context)
+{
+    tuning *t = context;
+    const char *blamed;
+    double sum = 0;
+    if (candidate->family->check && candidate->family->check(candidate, t->arena, &blamed))
+        return;
+    for (size_t i = 0; i < t->count; i++)
+        sum += cost_predict(&t->figures[i], candidate, &t->work, &t->gpus[i]).total / t->usual[i];
+    if (sum < t->least) {
+        t->least = sum;
+        t->best = *candidate;
+    }
+}
+
+void cost_tune(instance *in, const target *const *wanted, size_t count)
+{
+    if (!instance_same_bits(in))
+        return;
+    arena *a = arena_new();
+    tuning t = { .arena = a,
+                 .work = cost_work_of(a, in),
+                 .gpus = arena_alloc(a, count * sizeof *t.gpus),
+                 .figures = arena_alloc(a, count * sizeof *t.figures),
+                 .usual = arena_alloc(a, count * sizeof *t.usual),
+                 .best = *in,
+                 .least = (double)count / WORTH_IT };
+    bool counted = true;
+    for (; counted && t.count < count; t.count += counted) {
+        t.gpus[t.count] = cost_gpu_of(wanted[t.count]);
+        counted = cost_find(in, wanted[t.count]->sm, &t.figures[t.count]);
+        if (counted)
+            t.usual[t.count] =
+                cost_predict(&t.figures[t.count], in, &t.work, &t.gpus[t.count]).total;
+    }
+    instance candidate = *in;
+    if (counted)
+        try_values(&candidate, 0, try_setting, &t);
+    *in = t.best;
+    arena_free(a);
 }

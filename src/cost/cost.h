@@ -1,17 +1,24 @@
-/* The cost model: how long a kernel should take on a GPU, on paper.
+/* The cost model: how long a kernel should take on a GPU, on paper. A launch has three parts.
  *
- * Three things may hold a kernel that reads its weights once, and the slowest is the bound:
+ * The start, until weights come in, while memory idles: round trips one behind the other, of
+ * lengths and addresses that the first loads depend on, of x on its way into shared memory, where
+ * blocks keep it there, and of the first loads; and x goes to all blocks through the ports of their
+ * SMs.
  *
- *   memory   every byte of inputs and outputs once, at the speed of a copy;
- *   issue    the instructions of all warps, by the schedulers of the SMs in use;
- *   latency  each lane asks for some bytes and waits for them: bytes in flight a round trip.
+ * Then the slowest of these, and some more where others are nearly as slow:
  *
- * Blocks that keep x in shared memory put it there first, while no weights stream: their start is
- * added to the bound. Where blocks that stay for many rows have one turn more than others, all wait
- * for it; where the lanes of others have half a turn's work, they wait for a whole one.
+ *   memory   every byte of inputs and outputs once, at the speed of a copy, or of the share of it
+ *            that a target has where each warp reads rows of its own;
+ *   issue    the instructions of the busiest SM, by its schedulers;
+ *   latency  of the busiest place for a block: each lane asks for some bytes and waits for them:
+ *            bytes in flight a round trip, behind the first one; and what one SM takes from the L2;
+ *   balance  where the busiest SMs alone don't keep memory busy: memory, until the others are done,
+ *            and then what is left to them.
  *
- * It is a model. It leaves out the launch, the last wave of blocks that don't stay, caches and how
- * many misses they can have pending, and clocks that fall under load.
+ * The end, where a last block merges what the others have stored: round trips again.
+ *
+ * It is a model. It leaves out what stays in caches, how many misses these can have pending, and
+ * clocks that fall under load. Boundaries between launches are plan_cost.h's.
  */
 #ifndef PTXGEN_COST_COST_H
 #define PTXGEN_COST_COST_H
@@ -50,9 +57,12 @@ bool cost_find(const instance *in, unsigned sm, cost_figures *found);
 
 /* What a kernel has to do at the sizes of its instance, positions of caches all valid. */
 typedef struct cost_work {
-    double units;      /* of work, of all lanes */
-    double unit_bytes; /* of memory, a unit that shares them with none */
-    double bytes;      /* of inputs and outputs */
+    double units;       /* of work, of all lanes */
+    double unit_bytes;  /* of memory, a unit that shares them with none */
+    double bytes;       /* of inputs and outputs */
+    double trips_ahead; /* of memory, one behind the other, ahead of the first units: what they are,
+                           and where */
+    double trips_behind; /* and of a last block behind all others */
 } cost_work;
 cost_work cost_work_of(arena *a, const instance *in);
 
@@ -60,6 +70,9 @@ cost_work cost_work_of(arena *a, const instance *in);
  * tokens, of experts those that m rows use between them (each its own, with equal chances), and of
  * caches that it writes m positions. */
 double cost_touched(const instance *in, const param *p);
+
+/* Experts that m rows use between them, where each chooses its own with equal chances. */
+double cost_experts(const problem_shape *s);
 
 /* A GPU as the model sees it. */
 typedef struct cost_gpu {
@@ -69,19 +82,28 @@ typedef struct cost_gpu {
     double bandwidth; /* bytes of a second that a copy reads and writes */
 } cost_gpu;
 
-/* The part of a target's architecture, or of the newest one before it that has one. */
+/* A part of a target's architecture; the one that its row has, or that of the newest one before it
+ * that has one. */
+cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part);
 cost_gpu cost_gpu_of(const target *t);
 
-typedef enum cost_bound { BOUND_MEMORY, BOUND_ISSUE, BOUND_LATENCY, BOUND_COUNT } cost_bound;
+typedef enum cost_bound {
+    BOUND_MEMORY,
+    BOUND_ISSUE,
+    BOUND_LATENCY,
+    BOUND_BALANCE,
+    BOUND_COUNT
+} cost_bound;
 extern const char *const cost_bound_names[BOUND_COUNT];
 
 typedef struct cost_prediction {
     unsigned warps_sm;         /* that registers and shared memory allow an SM */
     double in_flight_sm;       /* bytes that so many wait for */
-    double times[BOUND_COUNT]; /* seconds; of a grid that may be too small to fill the SMs */
+    double start;              /* seconds until weights come in */
+    double times[BOUND_COUNT]; /* of a grid that may be too small to fill the SMs */
     cost_bound bound;          /* the largest of them */
-    double start;              /* seconds until blocks have x in shared memory */
-    double total;              /* the start and the bound's time */
+    double end;                /* seconds of a last block behind all others */
+    double total;              /* the start, the bound's time or somewhat more, and the end */
 } cost_prediction;
 
 /* The sizes of the instance must be known. A total of infinity: the kernel does not fit an SM. */

@@ -13,11 +13,20 @@ typedef struct launch_cost {
 } launch_cost;
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t positions, const cost_gpu *gpu);
 
+/* Launches of a step, costs by kernel, and what is between them: see plan_cost.c. Overlapped: each
+ * may begin before the one ahead of it has ended, which GPUs of some targets can. */
+typedef struct step_cost {
+    double seconds, between; /* of which so many between launches */
+    double bytes;
+} step_cost;
+step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool overlapped);
+
 /* "stream_qkv q4_k q6_k": the family and its formats of weights, each once. */
 const char *cost_kind(arena *a, const instance *in);
 
 /* What of each step is launched, layers that are alike shown once, on the part of a target's
- * architecture; then the memory. Attention is to as many positions as a cache has, 4096 at most. */
-void cost_plan(strbuf *out, const plan *p, const target *t);
+ * architecture; then the memory. Attention is to as many positions as a cache has, 4096 at most.
+ * Overlapped: as of cost_of_step. */
+void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped);
 
 #endif

@@ -7,7 +7,7 @@
 #include "emit/header_text.h"
 #include "family/kernel.h"
 
-enum { PTXGEN_HEADER_ABI = 7 };
+enum { PTXGEN_HEADER_ABI = 8 };
 
 /* Figures that run-time values decide are -1. */
 typedef struct description {

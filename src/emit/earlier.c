@@ -76,6 +76,7 @@ bool earlier_edited(arena *a, earlier_run *e, kernel_set *set, kernel_list *edit
         found.generated = fnv1a64(k->ptx, k->ptx_length);
         found.ptx = text;
         found.ptx_length = length;
+        found.overlaps = k->overlaps && strstr(text, "griddepcontrol.wait");
         *(set->embed == EMBED_STRING ? VEC_PUSH(a, edited) : k) = found;
     }
     return true;

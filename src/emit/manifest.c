@@ -155,6 +155,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
     json_put_string(item, "file", k->file);
     json_put_string(item, "target", k->target->name);
     json_put_string(item, "isa", arena_format(a, "%u.%u", k->isa / 10, k->isa % 10));
+    json_put(item, "overlaps", json_made(json_boolean(k->overlaps)));
     if (kernel_is_chosen(k))
         set_choice(item, set, k);
     json_put(item, "config", config_json(in));
@@ -271,6 +272,10 @@ static json_t *conventions_json(bool with_decoder)
                  "again after each" },
         { "target", "runs there and on newer GPUs; of kernels of one name take the newest that the "
                     "GPU runs" },
+        { "overlaps",
+          "may be launched with programmatic stream serialization (cuLaunchKernelEx): it "
+          "waits for the launch ahead of it, which has to do the same or to start when "
+          "all ahead of it has finished" },
         { "weights", "blocks as ggml stores them, row-major: n rows of k" },
         { "caches", "K and V are [num_kv_heads, max_seq_len, head_dim]; with config.ring "
                     "[num_kv_heads, ring, head_dim], position t in row t % ring; address: an array "

@@ -1,8 +1,9 @@
 #include "emu/access.h"
+#include "emu/overlap_order.h"
 
 static const char *const space_names[] = { "generic", "global",    "shared",
                                            "local",   "parameter", "constant" };
-static const char *const kind_names[] = { "load", "store", "atomic operation" };
+static const char *const kind_names[] = { "load", "store", "atomic operation", "prefetch" };
 
 typedef unsigned long long ull;
 
@@ -94,15 +95,19 @@ allocation *access_global(const access *x)
     else if (x->op->space == SPACE_CONST && !(a->variable && a->read_only))
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no .const variable",
                      describe(x));
+    else if (x->kind == ACCESS_PREFETCH)
+        return a;
     else if (a->read_only && x->kind != ACCESS_LOAD)
         ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
-    else if (x->kind != ACCESS_STORE && !allocation_is_initialised(a, x->address, x->size))
+    else if (x->kind == ACCESS_STORE || allocation_is_initialised(a, x->address, x->size))
+        return a;
+    else {
         ACCESS_FAULT(x, EMU_UNINITIALISED,
                      "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
                      "nothing has written",
                      describe(x), (ull)(x->address - a->address), (ull)a->size);
-    else
-        return a;
+        return overlap_excuses(x->warp, x->lane) ? a : NULL;
+    }
     return NULL;
 }
 

@@ -4,7 +4,7 @@
 
 #include "emu/machine.h"
 
-typedef enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC } access_kind;
+typedef enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC, ACCESS_PREFETCH } access_kind;
 
 /* One lane's access to size bytes. */
 typedef struct access {

@@ -206,3 +206,106 @@ void allocation_clear_written(allocation *a)
     for (uint64_t i = 0; (p = next_page(a, &i)); i++)
         memset(p->written, 0, sizeof p->written);
 }
+
+struct allocation_state {
+    uint8_t *bytes, *initialised, *written; /* NULL where the allocation has none */
+    size_t page_count;
+    uint64_t *numbers; /* of pages, ascending */
+    page **pages;
+};
+
+static void *copy_of(arena *a, const void *bytes, size_t size)
+{
+    return bytes ? arena_copy(a, bytes, size) : NULL;
+}
+
+allocation_state *allocation_save(arena *a, const allocation *of)
+{
+    allocation_state *s = arena_zalloc(a, sizeof *s);
+    size_t bits = bitmap_bytes(of->size);
+    s->bytes = copy_of(a, of->bytes, (size_t)of->size);
+    s->initialised = copy_of(a, of->initialised, bits);
+    s->written = copy_of(a, of->written, bits);
+    for (uint64_t i = 0; next_page(of, &i); i++)
+        s->page_count++;
+    s->numbers = arena_alloc(a, (s->page_count + 1) * sizeof *s->numbers);
+    s->pages = arena_alloc(a, (s->page_count + 1) * sizeof(page *));
+    const page *p;
+    size_t count = 0;
+    for (uint64_t i = 0; (p = next_page(of, &i)); i++) {
+        s->numbers[count] = i;
+        s->pages[count++] = copy_of(a, p, sizeof *p);
+    }
+    return s;
+}
+
+/* Of a page whose number is in a state, its content then; else NULL. at: of numbers from there on.
+ */
+static const page *saved_page(const allocation_state *s, uint64_t number, size_t *at)
+{
+    while (*at < s->page_count && s->numbers[*at] < number)
+        ++*at;
+    return *at < s->page_count && s->numbers[*at] == number ? s->pages[*at] : NULL;
+}
+
+void allocation_restore(allocation *to, const allocation_state *s)
+{
+    size_t bits = bitmap_bytes(to->size), at = 0;
+    page *p;
+    if (s->bytes)
+        memcpy(to->bytes, s->bytes, (size_t)to->size);
+    if (s->initialised)
+        memcpy(to->initialised, s->initialised, bits);
+    if (s->written)
+        memcpy(to->written, s->written, bits);
+    else if (to->written)
+        memset(to->written, 0, bits);
+    for (uint64_t i = 0; (p = next_page(to, &i)); i++) {
+        const page *saved = saved_page(s, i, &at);
+        if (saved) {
+            *p = *saved;
+            continue;
+        }
+        free(p);
+        to->groups[i / PAGES_A_GROUP]->pages[i % PAGES_A_GROUP] = NULL;
+    }
+}
+
+static uint64_t first_difference(const uint8_t *x, const uint8_t *y, uint64_t size)
+{
+    uint64_t i = 0;
+    if (memcmp(x, y, (size_t)size) == 0)
+        return size;
+    while (x[i] == y[i])
+        i++;
+    return i;
+}
+
+/* Of pages that have been written since as of those that had been: what they hold. */
+static uint64_t first_change_in_pages(const allocation *now, const allocation_state *s)
+{
+    const page *p;
+    size_t at = 0;
+    for (uint64_t i = 0; (p = next_page(now, &i)); i++) {
+        const page *saved = saved_page(s, i, &at);
+        uint64_t start = i * PAGE_BYTES;
+        for (uint64_t j = 0; j < PAGE_BYTES && start + j < now->size; j++)
+            if (p->bytes[j] !=
+                (saved ? saved->bytes[j] : now->pattern[(start + j) % now->pattern_size]))
+                return start + j;
+    }
+    return now->size;
+}
+
+uint64_t allocation_first_change(const allocation *now, const allocation_state *s)
+{
+    if (!s->bytes)
+        return first_change_in_pages(now, s);
+    uint64_t byte = first_difference(now->bytes, s->bytes, now->size);
+    if (byte == now->size && s->initialised) {
+        uint64_t bits = bitmap_bytes(now->size);
+        uint64_t word = first_difference(now->initialised, s->initialised, bits);
+        byte = word == bits || 8 * word > now->size ? now->size : 8 * word;
+    }
+    return byte;
+}

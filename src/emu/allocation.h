@@ -59,6 +59,15 @@ void allocation_clear_written(allocation *a);
 /* See emu_next_written. */
 uint64_t allocation_next_written(const allocation *a, uint64_t offset);
 
+/* What an allocation holds at a time, and which of it has been written. */
+typedef struct allocation_state allocation_state;
+allocation_state *allocation_save(arena *a, const allocation *of);
+void allocation_restore(allocation *to, const allocation_state *s);
+
+/* The first offset at which what it holds is not what it held; the allocation's size: there is
+ * none. */
+uint64_t allocation_first_change(const allocation *now, const allocation_state *s);
+
 /* Room for a bit a byte, all 0, or NULL where there is no memory. */
 uint8_t *allocation_bitmap(uint64_t size);
 

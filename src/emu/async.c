@@ -8,6 +8,7 @@
 #include "emu/async.h"
 #include "emu/exec.h"
 #include "emu/grid_race.h"
+#include "emu/overlap_race.h"
 
 static async_copy *new_copy(machine *m)
 {
@@ -42,7 +43,7 @@ static bool read_source(access x, unsigned wanted, uint8_t *bytes)
     x.size = wanted == x.size ? wanted : 1;
     for (unsigned at = 0; at < wanted; at += x.size, x.address += x.size) {
         const allocation *a = access_global(&x);
-        if (!a || !grid_race_load(&x, a))
+        if (!a || !grid_race_load(&x, a) || !overlap_lane(&x, a))
             return false;
         allocation_read(a, x.address, bytes + at, x.size);
     }

@@ -3,6 +3,7 @@
 #include "emu/exec.h"
 #include "emu/grid_race.h"
 #include "emu/halves.h"
+#include "emu/overlap_race.h"
 
 static u64 add_floats(ptx_type type, u64 a, u64 b)
 {
@@ -66,7 +67,7 @@ static bool atom(const access *x, u64 *old)
     uint8_t *bytes = NULL;
     if (x->space == SPACE_GLOBAL) {
         a = access_global(x);
-        if (!a || !grid_race_load(x, a))
+        if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
             return false;
         allocation_read(a, x->address, old, x->size);
     } else {

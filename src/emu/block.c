@@ -1,7 +1,8 @@
 /* Blocks: the warps of a block in turn.
  *
  * A warp runs until it waits at a barrier or ends, then the next one does, so that a run is the
- * same every time. What other orders would have shown, the race check finds.
+ * same every time. What other orders would have shown, the race check finds. A block that is held
+ * up keeps its state in its machine.
  */
 #include "emu/block.h"
 #include "emu/async.h"
@@ -122,7 +123,7 @@ static void report_stuck(machine *m)
                    b->expected, m->threads);
 }
 
-void block_run(machine *m)
+void block_begin(machine *m)
 {
     m->thread_instructions = m->warp_instructions = 0;
     memset(m->barriers, 0, sizeof m->barriers);
@@ -131,21 +132,61 @@ void block_run(machine *m)
         memset(m->local_written, 0, m->threads * m->local_bytes);
     for (unsigned i = 0; i < m->warp_count; i++)
         start_warp(m, &m->warps[i]);
-    for (bool moved = true, waits = true; waits && !has_fault(m);) {
-        if (!moved) {
-            report_stuck(m);
-            break;
-        }
-        moved = waits = false;
-        for (unsigned i = 0; i < m->warp_count; i++) {
-            moved |= m->warps[i].status == WARP_RUNS;
-            run_warp(&m->warps[i]);
-        }
-        for (unsigned i = 0; i < m->warp_count; i++)
-            waits |= m->warps[i].status != WARP_ENDED;
+    m->dependence.triggered = false;
+}
+
+/* Warps that are held up go on where what held them up is no more. */
+static void release_held(machine *m)
+{
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status == WARP_PAUSED || (w->status == WARP_DEPENDS && !m->dependence.waits))
+            w->status = WARP_RUNS;
     }
-    if (m->stats) {
+}
+
+/* Whether some warp of the block is in a state. */
+static bool has_warp(const machine *m, warp_status status)
+{
+    for (unsigned i = 0; i < m->warp_count; i++)
+        if (m->warps[i].status == status)
+            return true;
+    return false;
+}
+
+/* Has each warp run until it waits, unless the block is to pause. */
+static block_status run_warps(machine *m)
+{
+    dependence *d = &m->dependence;
+    while (!has_fault(m)) {
+        bool moved = false;
+        for (unsigned i = 0; i < m->warp_count; i++) {
+            warp *w = &m->warps[i];
+            if (w->status != WARP_RUNS)
+                continue;
+            moved = true;
+            run_warp(w);
+            if (w->status == WARP_PAUSED || (d->turns && --d->turns == 0))
+                return BLOCK_PAUSED;
+        }
+        if (moved)
+            continue;
+        if (has_warp(m, WARP_DEPENDS))
+            return BLOCK_DEPENDS;
+        if (!has_warp(m, WARP_WAITS))
+            break;
+        report_stuck(m);
+    }
+    return BLOCK_ENDED;
+}
+
+block_status block_run(machine *m)
+{
+    release_held(m);
+    block_status status = run_warps(m);
+    if (status == BLOCK_ENDED && m->stats) {
         m->stats->thread_instructions += m->thread_instructions;
         m->stats->warp_instructions += m->warp_instructions;
     }
+    return status;
 }

@@ -3,7 +3,16 @@
 
 #include "emu/machine.h"
 
-/* Runs the block of indices machine.block from its start to its end or a fault. */
-void block_run(machine *m);
+typedef enum block_status {
+    BLOCK_ENDED,   /* or has met a fault */
+    BLOCK_DEPENDS, /* waits for launches ahead */
+    BLOCK_PAUSED,  /* as machine.dependence says */
+} block_status;
+
+/* Puts the block of indices machine.block to its start. */
+void block_begin(machine *m);
+
+/* Runs the block from where it is until it ends or is held up. */
+block_status block_run(machine *m);
 
 #endif

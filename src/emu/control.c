@@ -1,4 +1,4 @@
-/* Branches, the ends of threads, and barriers.
+/* Branches, the ends of threads, barriers, and the control of dependent launches.
  *
  * Where the lanes of a warp take both ways of a branch, the warp runs one and keeps the other in a
  * frame, with a frame below for all of them at the op where the ways meet again. Lanes that arrive
@@ -7,6 +7,7 @@
  */
 #include "emu/exec.h"
 #include "emu/machine.h"
+#include "emu/overlap_order.h"
 
 static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 {
@@ -171,4 +172,26 @@ void exec_bar(warp *w, const op *o, lane_mask mask)
 void exec_bar_arrive(warp *w, const op *o, lane_mask mask)
 {
     arrive(w, o, mask, false);
+}
+
+/* Only the first of a block counts. */
+void exec_launch_dependents(warp *w, const op *o, lane_mask mask)
+{
+    dependence *d = &w->machine->dependence;
+    (void)o;
+    if (d->overlap)
+        overlap_trigger(w, mask);
+    if (!d->triggered && d->pauses)
+        w->status = WARP_PAUSED;
+    d->triggered = true;
+}
+
+void exec_grid_wait(warp *w, const op *o, lane_mask mask)
+{
+    const dependence *d = &w->machine->dependence;
+    (void)o;
+    if (d->overlap)
+        overlap_wait(w, mask);
+    if (d->waits)
+        w->status = WARP_DEPENDS;
 }

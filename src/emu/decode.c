@@ -18,8 +18,8 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define OP(name, pattern, operands)           { pattern, exec_##name, operands, NULL, 0 },
-#define WARP(name, pattern, operands, target) { pattern, exec_##name, operands, NULL, target },
+#define OP(name, pattern, operands)            { pattern, exec_##name, operands, NULL, 0 },
+#define SINCE(name, pattern, operands, target) { pattern, exec_##name, operands, NULL, target },
 #define CHECKED(name, pattern, operands, decoder) \
     { pattern, exec_##name, operands, decode_##decoder, 0 },
 #define SPECIAL(name, pattern, decoder) { pattern, exec_##name, NULL, decode_##decoder, 0 },
@@ -338,5 +338,7 @@ void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool g
         *VEC_PUSH(p->arena, &e->uses) = d.reads[i];
     for (unsigned i = 0; i < d.op.writes; i++)
         *VEC_PUSH(p->arena, &e->uses) = d.writes[i];
+    e->triggers |= d.op.exec == exec_launch_dependents;
+    e->waits |= d.op.exec == exec_grid_wait;
     *VEC_PUSH(p->arena, &e->ops) = d.op;
 }

@@ -2,7 +2,8 @@
  *
  * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) into a form of its own and
  * runs kernels with 32-lane warps in lockstep, reconverging at immediate post-dominators. Blocks of
- * a grid run one after the other, from the first to the last or the other way. Device memory is a
+ * a grid run one after the other, from the first to the last or the other way; launches in a stream
+ * may overlap where they ask for it (emu_stream). Device memory is a
  * fake 64-bit address space in which every allocation has guard zones around it, so that an address
  * formed by wrong arithmetic never lands in another allocation.
  *
@@ -82,6 +83,10 @@ typedef struct emu_report {
     unsigned line; /* of the PTX text, from 1; 0 where no line is to blame */
     unsigned block[3], thread[3];
     uint64_t address;
+    size_t launch; /* of a stream: which launch since it was last finished, from 0 */
+    /* of a race between launches: the other one, and the line of its access */
+    size_t other_launch;
+    unsigned other_line;
 } emu_report;
 
 const char *emu_fault_name(emu_fault fault);
@@ -112,6 +117,7 @@ typedef struct emu_entry_info {
     /* 32-bit registers that hold live values at the same time where most do: about what ptxas
      * allocates, which may spend more to hide latencies or fewer by reordering. */
     unsigned live_registers;
+    bool triggers, waits; /* has griddepcontrol.launch_dependents, has griddepcontrol.wait */
 } emu_entry_info;
 bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
 
@@ -175,6 +181,14 @@ uint64_t emu_next_written(const emu_memory *m, uint64_t address, uint64_t offset
 /* Whether all of these bytes have content: mapped, or written at any time since emu_alloc. */
 bool emu_initialised(const emu_memory *m, uint64_t address, size_t size);
 
+/* What all allocations that kernels can write to hold at a time, in an arena. It is put back into,
+ * or compared with, the same allocations: those that are live both times. The first address that
+ * differs is one whose content, or having any, does. */
+typedef struct emu_snapshot emu_snapshot;
+emu_snapshot *emu_snapshot_new(arena *a, const emu_memory *m);
+void emu_snapshot_restore(const emu_snapshot *s, emu_memory *m);
+bool emu_snapshot_differs(const emu_snapshot *s, const emu_memory *m, uint64_t *address);
+
 typedef struct emu_allocation {
     uint64_t address, size;
     bool freed;    /* there is nothing any more; no other allocation will get these addresses */
@@ -228,5 +242,64 @@ typedef struct emu_stats {
  * stats may be NULL; figures are added to it. */
 bool emu_launch(emu_memory *m, const emu_launch_config *config, emu_stats *stats,
                 emu_report *report);
+
+/* A stream: launches that run one behind another and, where they are programmatic, beside each
+ * other, as a device of sm_90 or newer may run them.
+ *
+ * A programmatic launch begins as soon as every block of the launch ahead has executed
+ * griddepcontrol.launch_dependents or ended, and griddepcontrol.wait waits until the launch ahead
+ * has ended. Another launch begins when all launches ahead have ended. Up to three launches run at
+ * a time; a block that is held up keeps its registers and its shared memory, and as many blocks are
+ * held up as that needs no more than 64 MiB a launch (but at least two).
+ *
+ * order chooses which block runs when, and is at most as adverse as a device may be:
+ *
+ *     0, 3, 6, …   blocks are held up where they have triggered, and what is behind begins and runs
+ *                  to its waits as early as possible
+ *     1, 4, 7, …   as late as possible: nothing overlaps
+ *     2, 5, 8, …   at random, held up at triggers and anywhere else between turns of its warps
+ *
+ * 0 to 2 begin blocks from the first to the last, others in an order of their own. The same order
+ * gives the same run.
+ *
+ * Two launches that touch a byte, one of them storing, with nothing that makes the later one come
+ * after the earlier one, are a race: EMU_RACE, whichever order they happen to run in, with both
+ * kernels, lines, and the name of what they touch in the message. Nothing but a wait orders a
+ * programmatic launch behind the one ahead: not that it has begun, nor that the one ahead executes
+ * no griddepcontrol.launch_dependents; and where a launch ends without waiting, neither does one
+ * that waits for it come after the launch ahead of that. And what ld.global.nc loads must not
+ * change while its launch runs: it does not see what a launch ahead stores meanwhile, even behind a
+ * wait. See overlap_order.h and overlap_race.h. */
+typedef struct emu_stream emu_stream;
+
+/* A range of device memory, and what a report calls it. */
+typedef struct emu_range {
+    const char *name;
+    uint64_t address, size;
+} emu_range;
+
+typedef struct emu_stream_config {
+    uint64_t order;
+    const emu_range *ranges; /* may overlap; they outlive the stream */
+    size_t range_count;
+} emu_stream_config;
+
+emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config);
+
+/* For the launches that are added from now on; none may be there that has not run. */
+void emu_stream_set_order(emu_stream *s, uint64_t order);
+
+/* Adds a launch, which runs when the stream is finished: until then stats, which may be NULL, must
+ * not go, and the module not before the stream does. False and a report where the launch is wrong.
+ */
+bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool programmatic,
+                       emu_stats *stats, emu_report *report);
+
+/* Runs all launches to their end. False and a report on a fault; launches that have not ended are
+ * dropped, and what they wrote stays written. */
+bool emu_stream_finish(emu_stream *s, emu_report *report);
+
+/* With launches that have not run. */
+void emu_stream_free(emu_stream *s);
 
 #endif

@@ -15,6 +15,15 @@ void order_begin_block(grid_order *g, uint32_t block)
     memset(g->views, 0, sizeof g->views);
 }
 
+void order_switch(grid_order *g, grid_order *aside)
+{
+    grid_order other = *aside;
+    *aside = *g;
+    other.searches = g->searches; /* of all blocks together, */
+    other.pending = g->pending;   /* and nothing between searches */
+    *g = other;
+}
+
 static grid_block *running_block(grid_order *g)
 {
     if (!g->running) {
@@ -259,12 +268,12 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
     }
 }
 
-/* The first of a sequence's releases, of two indices, that is by a block or by one that ran later.
- */
-static uint32_t first_of_block(const release_sequence *s, uint32_t from, uint32_t to,
-                               uint32_t block)
+/* The first of a sequence's releases, of two indices, that is by a block or by one that ran later:
+ * those ahead of it cover no store of the block. */
+static uint32_t first_of_block(const grid_order *g, const release_sequence *s, uint32_t from,
+                               uint32_t to, uint32_t block)
 {
-    while (from < to) {
+    while (from < to && !g->interleaved) {
         uint32_t middle = from + (to - from) / 2;
         if (s->releases.items[middle].block->number < block)
             from = middle + 1;
@@ -324,7 +333,7 @@ static bool search_pending(grid_order *g, const grid_store *s)
 {
     while (g->pending.count) {
         grid_reach p = g->pending.items[--g->pending.count];
-        for (uint32_t i = first_of_block(p.sequence, p.from, p.to, s->block); i < p.to; i++) {
+        for (uint32_t i = first_of_block(g, p.sequence, p.from, p.to, s->block); i < p.to; i++) {
             const grid_release *found = follow(g, &p.sequence->releases.items[i], s, p.root);
             if (!found)
                 continue;

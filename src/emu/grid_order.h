@@ -50,8 +50,10 @@
  * that an acquire is no more than the length that a sequence had: releases are added behind, or
  * take the place of one that they cover.
  *
- * A block runs to its end before the next one starts. So an acquire is of all releases that a
- * sequence has by then, and no block loads what a later one stores.
+ * A block runs to its end before the next one starts, so that no block loads what a later one
+ * stores. In a stream of launches blocks may be held up, and others run meanwhile: what is kept of
+ * the block that runs is put aside then (order_switch), and the releases of a sequence are not in
+ * the order of blocks. In both an acquire is of all releases that a sequence has by then.
  */
 #ifndef PTXGEN_EMU_GRID_ORDER_H
 #define PTXGEN_EMU_GRID_ORDER_H
@@ -106,7 +108,8 @@ struct grid_block {
     uint32_t found_root;
 };
 
-/* The releases that have gone into some bytes of memory, in the order of blocks. */
+/* The releases that have gone into some bytes of memory, in the order of time: also that of blocks
+ * where none was held up. */
 struct release_sequence {
     VEC(grid_release) releases;
     uint32_t acquirer, acquire; /* the block that acquired last, and 1 + its newest acquire here */
@@ -137,9 +140,13 @@ typedef struct grid_order {
     const grid_view *views[SHARED_MAX_WARPS];
     uint64_t searches;
     VEC(grid_reach) pending;
+    bool interleaved; /* blocks are held up */
 } grid_order;
 
 void order_begin_block(grid_order *g, uint32_t block);
+
+/* Exchanges what is kept of the block that runs for what was put aside of another one. */
+void order_switch(grid_order *g, grid_order *aside);
 
 /* A fence by lanes of a warp. */
 void order_fence(grid_order *g, unsigned warp, uint32_t lanes, bool acquires, bool releases);

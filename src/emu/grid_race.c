@@ -19,10 +19,24 @@ struct grid_shadow {
     shadow_group *groups[];
 };
 
-void grid_race_end(grid_race *g)
+grid_race *grid_race_new(arena *a, bool enabled)
+{
+    grid_race *g = arena_zalloc(a, sizeof *g);
+    g->enabled = enabled;
+    g->order.arena = a;
+    return g;
+}
+
+void grid_race_leave(const grid_race *g)
 {
     for (grid_shadow *s = g->shadows; s; s = s->next)
         s->of->shadow = NULL;
+}
+
+void grid_race_enter(const grid_race *g)
+{
+    for (grid_shadow *s = g->shadows; s; s = s->next)
+        s->of->shadow = s;
 }
 
 /* The page of an allocation that has a shadow, or NULL. */

@@ -31,8 +31,12 @@ typedef struct grid_race {
     uint64_t recent_index;
 } grid_race;
 
-/* Takes the shadows off their allocations. */
-void grid_race_end(grid_race *g);
+grid_race *grid_race_new(arena *a, bool enabled);
+
+/* Takes the shadows off their allocations, for good or until they are put back, as where blocks of
+ * another launch run for a while. */
+void grid_race_leave(const grid_race *g);
+void grid_race_enter(const grid_race *g);
 
 /* An access that is known to be inside of an allocation and aligned: false and a fault when it
  * races. Called before bytes are stored, and for an atomic operation as a load and then as a store.

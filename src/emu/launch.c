@@ -1,6 +1,4 @@
-/* A launch: what is asked of it is checked, its machine built, and its blocks run one after
- * another.
- */
+#include "emu/launch.h"
 #include "emu/block.h"
 #include "emu/grid_race.h"
 
@@ -35,14 +33,14 @@ static void make_warps(machine *m)
     }
 }
 
-static void make_params(machine *m)
+const uint8_t *launch_params(arena *a, const emu_launch_config *config, const entry *e)
 {
-    uint8_t *bytes = arena_zalloc(m->arena, m->entry->param_bytes + 1);
-    for (size_t i = 0; i < m->entry->params.count; i++) {
-        const param *p = &m->entry->params.items[i];
-        memcpy(bytes + p->offset, m->config->params[i], p->size);
+    uint8_t *bytes = arena_zalloc(a, e->param_bytes + 1);
+    for (size_t i = 0; i < e->params.count; i++) {
+        const param *p = &e->params.items[i];
+        memcpy(bytes + p->offset, config->params[i], p->size);
     }
-    m->params = bytes;
+    return bytes;
 }
 
 static bool refuse(emu_memory *memory, emu_report *report, const char *format, ...)
@@ -63,8 +61,8 @@ static uint64_t extent(const unsigned size[3])
     return (uint64_t)size[0] * size[1] * size[2];
 }
 
-static bool check_launch(emu_memory *memory, const emu_launch_config *c, const entry *e,
-                         emu_report *report)
+bool launch_is_valid(emu_memory *memory, const emu_launch_config *c, const entry *e,
+                     emu_report *report)
 {
     static const unsigned most_block[3] = { 1024, 1024, 64 };
     static const unsigned most_grid[3] = { INT32_MAX, 65535, 65535 };
@@ -109,31 +107,70 @@ static void run_grid(machine *m)
     for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++) {
         machine_block(m, i, m->block);
         order_begin_block(&m->grid->order, (uint32_t)(i + 1));
+        block_begin(m);
         block_run(m);
     }
 }
 
-/* What may run out of memory: all of a launch. */
-static void run_machine(void *context)
+uint64_t launch_blocks(const emu_launch_config *config)
 {
-    machine *m = context;
-    const entry *e = m->entry;
-    const emu_launch_config *config = m->config;
-    m->block_count = config->blocks ? config->block_count : extent(config->grid);
+    return config->blocks ? config->block_count : extent(config->grid);
+}
+
+void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
+                  const emu_launch_config *config)
+{
+    m->arena = a;
+    m->memory = memory;
+    m->entry = e;
     m->threads = (unsigned)extent(config->block);
     m->warp_count = (m->threads + WARP_LANES - 1) / WARP_LANES;
-    m->limit = config->instruction_limit ? config->instruction_limit : UINT64_C(1) << 36;
     m->globals = memory_variables(m->memory, config->module);
     size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
     shared_start(&m->shared, m->arena, shared_bytes, !config->no_race_check);
-    m->grid = arena_zalloc(m->arena, sizeof *m->grid);
-    m->grid->enabled = !config->no_race_check;
-    m->grid->order = (grid_order){ .arena = m->arena, .times = &m->shared };
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
     m->local = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     m->local_written = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
-    make_params(m);
     make_warps(m);
+}
+
+void launch_take(machine *m, const launch_job *job)
+{
+    uint64_t limit = job->config->instruction_limit;
+    m->config = job->config;
+    m->params = job->params;
+    m->stats = job->stats;
+    m->report = job->report;
+    m->grid = job->grid;
+    m->block_count = launch_blocks(job->config);
+    m->first = 0;
+    m->step = 1;
+    m->limit = limit ? limit : UINT64_C(1) << 36;
+}
+
+/* What may run out of memory: all of a launch. */
+typedef struct single_launch {
+    arena *arena;
+    emu_memory *memory;
+    const entry *entry;
+    const emu_launch_config *config;
+    emu_stats *stats;
+    emu_report *report;
+    grid_race *grid; /* NULL: not yet there */
+} single_launch;
+
+static void run_single(void *context)
+{
+    single_launch *l = context;
+    machine *m = arena_zalloc(l->arena, sizeof *m);
+    l->grid = grid_race_new(l->arena, !l->config->no_race_check);
+    l->grid->order.times = &m->shared;
+    launch_build(m, l->arena, l->memory, l->entry, l->config);
+    launch_take(m, &(launch_job){ .config = l->config,
+                                  .params = launch_params(l->arena, l->config, l->entry),
+                                  .stats = l->stats,
+                                  .report = l->report,
+                                  .grid = l->grid });
     run_grid(m);
 }
 
@@ -144,23 +181,13 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     report = report ? report : &unused;
     *report = (emu_report){ .fault = EMU_OK, .message = "" };
     const entry *e = module_entry(config->module, config->entry);
-    if (!check_launch(memory, config, e, report))
+    if (!launch_is_valid(memory, config, e, report))
         return false;
     arena *a = arena_new_in(memory_arena(memory));
-    machine *m = arena_try_alloc(a, sizeof *m);
-    bool had_memory = m;
-    if (m) {
-        memset(m, 0, sizeof *m);
-        m->arena = a;
-        m->memory = memory;
-        m->entry = e;
-        m->config = config;
-        m->stats = stats;
-        m->report = report;
-        had_memory = arena_try(memory_arena(memory), run_machine, m);
-        if (m->grid)
-            grid_race_end(m->grid);
-    }
+    single_launch l = { a, memory, e, config, stats, report, NULL };
+    bool had_memory = arena_try(memory_arena(memory), run_single, &l);
+    if (l.grid)
+        grid_race_leave(l.grid);
     arena_free(a);
     if (!had_memory)
         arena_exhausted(memory_arena(memory), 0);

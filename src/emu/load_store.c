@@ -3,6 +3,7 @@
 #include "emu/access.h"
 #include "emu/exec.h"
 #include "emu/grid_race.h"
+#include "emu/overlap_race.h"
 
 /* The single allocation that all lanes' accesses lie in, if they do and no lane needs a closer
  * look. */
@@ -68,7 +69,7 @@ static const uint8_t *bytes_of(const access *x, uint8_t *room)
     if (is_array(x->space))
         return access_array(x);
     const allocation *a = access_global(x);
-    if (!a || !grid_race_load(x, a))
+    if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
         return NULL;
     allocation_read(a, x->address, room, x->size);
     return room;
@@ -104,6 +105,8 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
         is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_LOAD);
     access_count(w, o, space, a, mask, ACCESS_LOAD);
     access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
+    if (common && !overlap_lanes(&x, a, mask, common))
+        return;
     for (unsigned e = 0; common && e < o->vector; e++)
         load_lanes(common->bytes + e * size, a, common->address, size, loaded[e]);
     for (x.lane = 0; common && common->shadow && x.lane < WARP_LANES; x.lane++) {
@@ -129,7 +132,8 @@ static bool write_global(const access *x, allocation *to, const uint8_t *bytes)
 {
     const machine *m = x->warp->machine;
     uint64_t watch = m->config->watch;
-    if ((!to && !(to = access_global(x))) || !grid_race_store(x, to, bytes))
+    if ((!to && (!(to = access_global(x)) || !overlap_lane(x, to))) ||
+        !grid_race_store(x, to, bytes))
         return false;
     allocation_write(to, x->address, bytes, x->size);
     if (watch && m->stats && x->address <= watch && watch - x->address < x->size)
@@ -143,6 +147,8 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
     allocation *common = is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_STORE);
     access_count(w, o, space, a, mask, ACCESS_STORE);
     access x = { w, o, 0, ACCESS_STORE, space, 0, total };
+    if (common && !overlap_lanes(&x, a, mask, common))
+        return;
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
@@ -204,4 +210,14 @@ void exec_st(warp *w, const op *o, lane_mask mask)
                    o->space == SPACE_PARAM ? "parameter" : "constant");
     else
         access_by_space(w, o, mask, store);
+}
+
+/* Real GPUs pass over an address that is none; but a kernel that prefetches there means another. */
+void exec_prefetch(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES && o->space == SPACE_GLOBAL && !has_fault(w->machine); i++)
+        if (mask >> i & 1)
+            access_global(&(access){ w, o, i, ACCESS_PREFETCH, SPACE_GLOBAL, a.at[i], 1 });
 }

@@ -67,7 +67,8 @@ void warp_resume(warp *w)
 void machine_block(const machine *m, uint64_t number, unsigned block[3])
 {
     const emu_launch_config *c = m->config;
-    uint64_t at = c->descending ? m->block_count - 1 - number : number;
+    uint64_t at = (m->first + number * m->step) % m->block_count;
+    at = c->descending ? m->block_count - 1 - at : at;
     uint64_t linear = c->blocks ? c->blocks[at] : at;
     block[0] = (unsigned)(linear % c->grid[0]);
     block[1] = (unsigned)(linear / c->grid[0] % c->grid[1]);

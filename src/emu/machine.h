@@ -1,4 +1,6 @@
-/* A launch in progress: the block that runs, its warps, and what instructions do to them. */
+/* A block of a launch in progress: its warps, and what instructions do to them. A launch by itself
+ * has one machine, which runs its blocks one after another; one in a stream has as many as it has
+ * blocks that have begun and not ended. */
 #ifndef PTXGEN_EMU_MACHINE_H
 #define PTXGEN_EMU_MACHINE_H
 
@@ -27,7 +29,13 @@ typedef struct async_copy {
     uint8_t bytes[16];
 } async_copy;
 
-typedef enum warp_status { WARP_RUNS, WARP_WAITS, WARP_ENDED } warp_status;
+typedef enum warp_status {
+    WARP_RUNS,
+    WARP_WAITS,   /* at a barrier */
+    WARP_DEPENDS, /* at griddepcontrol.wait, for the launches ahead */
+    WARP_PAUSED,  /* behind griddepcontrol.launch_dependents, as its machine is to pause there */
+    WARP_ENDED,
+} warp_status;
 
 struct warp {
     machine *machine;
@@ -58,6 +66,16 @@ typedef struct barrier {
     unsigned popc;
 } barrier;
 
+/* What a block in a stream of launches has to do with the others; see stream.c. */
+typedef struct dependence {
+    bool waits;     /* griddepcontrol.wait waits: a launch ahead has not ended */
+    bool pauses;    /* griddepcontrol.launch_dependents pauses the block */
+    unsigned turns; /* of its warps, behind which the block pauses; 0: it does not */
+    bool triggered; /* it has executed griddepcontrol.launch_dependents */
+    struct overlap_block
+        *overlap; /* see overlap_order.h; NULL: no other launch runs at the same time */
+} dependence;
+
 struct machine {
     arena *arena;
     emu_memory *memory;
@@ -66,7 +84,8 @@ struct machine {
     emu_stats *stats; /* NULL: nobody wants them */
     emu_report *report;
     uint64_t block_count; /* that the launch runs */
-    unsigned block[3];    /* the indices of the one that runs */
+    uint64_t first, step; /* block number i is block first + i * step, modulo their count */
+    unsigned block[3];    /* the indices of this one */
     unsigned threads, warp_count;
     warp warps[MAX_WARPS];
     barrier barriers[BARRIERS];
@@ -80,6 +99,7 @@ struct machine {
     async_copy *spare_copies;
     uint64_t thread_instructions, warp_instructions; /* of the block */
     uint64_t limit;
+    dependence dependence;
 };
 
 static inline const void *source(const warp *w, const op *o, int which)
@@ -126,7 +146,7 @@ const char *warp_absence(const warp *w, int lane);
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
 void warp_resume(warp *w);
 
-/* The indices of the block that runs after so many others. */
+/* The indices of the block that begins after so many others. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);
 
 #endif

@@ -217,6 +217,53 @@ bool emu_initialised(const emu_memory *m, uint64_t address, size_t size)
     return a && allocation_is_initialised(a, address, size);
 }
 
+struct emu_snapshot {
+    size_t count;              /* of slots */
+    allocation_state **states; /* of the allocation that begins in a slot, NULL for none */
+};
+
+/* The allocation that begins in a slot and that kernels can write to, or NULL. */
+static allocation *writable_at(const emu_memory *m, size_t slot)
+{
+    allocation *a = m->slots.items[slot];
+    bool begins = !slot || m->slots.items[slot - 1] != a;
+    return begins && !a->freed && !a->read_only ? a : NULL;
+}
+
+emu_snapshot *emu_snapshot_new(arena *a, const emu_memory *m)
+{
+    emu_snapshot *s = arena_zalloc(a, sizeof *s);
+    s->count = m->slots.count;
+    s->states = arena_zalloc(a, (s->count + 1) * sizeof *s->states);
+    for (size_t i = 0; i < s->count; i++) {
+        const allocation *of = writable_at(m, i);
+        s->states[i] = of ? allocation_save(a, of) : NULL;
+    }
+    return s;
+}
+
+void emu_snapshot_restore(const emu_snapshot *s, emu_memory *m)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        allocation *to = s->states[i] ? writable_at(m, i) : NULL;
+        if (to)
+            allocation_restore(to, s->states[i]);
+    }
+}
+
+bool emu_snapshot_differs(const emu_snapshot *s, const emu_memory *m, uint64_t *address)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const allocation *a = s->states[i] ? writable_at(m, i) : NULL;
+        uint64_t offset = a ? allocation_first_change(a, s->states[i]) : 0;
+        if (a && offset < a->size) {
+            *address = a->address + offset;
+            return true;
+        }
+    }
+    return false;
+}
+
 static emu_allocation describe(const allocation *a)
 {
     return (emu_allocation){

@@ -50,6 +50,8 @@ bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info)
         .shared_bytes = packed_bytes(&e->shared),
         .local_bytes = packed_bytes(&e->local),
         .live_registers = e->live_registers,
+        .triggers = e->triggers,
+        .waits = e->waits,
     };
     return true;
 }

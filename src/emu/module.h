@@ -217,6 +217,7 @@ typedef struct entry {
     VEC(special_place) specials;
     uint32_t file_bytes, predicate_count, tracked_count;
     uint32_t live_registers; /* as emu_entry_info has them */
+    bool triggers, waits;    /* the same */
 } entry;
 
 struct emu_module {

@@ -327,6 +327,29 @@ typedef struct derived_size {
     const char *said; /* what it is, for --help-family */
 } derived_size;
 
+/* Dependent launches: a kernel may be launched so that it starts before the launch ahead of it in
+ * its stream has finished, on sm_90 and newer, where the host asks for it (programmatic stream
+ * serialization). Such a kernel says at its very start that the launch behind it may start, and all
+ * its threads wait for the launch ahead (griddepcontrol.wait) before they read anything but weights
+ * and the module's tables, which nothing writes while steps run, and before they write anything at
+ * all.
+ *
+ * So no launch finishes before the one ahead of it has: its threads wait for that in order to
+ * finish themselves. Of launches A, B and C, C may start while A still runs, once all blocks of B
+ * have started; but what C does behind its wait comes behind B's end, and with it behind A's. What
+ * a launch reads or writes is ordered as without overlap, and so buffers whose lives don't meet may
+ * share memory as before. The chain holds as long as each of its kernels waits; so the first launch
+ * of a step is an ordinary one, behind whatever the stream has ahead of it, whose kernels may not
+ * wait for theirs. A launch without the kernels' knowing, as a copy or a user's kernel, starts when
+ * the last one has finished.
+ *
+ * The builder's verifier refuses a kernel that breaks this (ptx/overlap.c). */
+typedef enum overlap {
+    NO_OVERLAP,
+    WAITS_FIRST, /* ahead of all that the family builds */
+    WAITS_ITSELF /* where the family builds it: it has weights fetched first */
+} overlap;
+
 /* Launch geometry as formulas over the family's keys and the run-time values (see formula.h). */
 typedef struct launch {
     const char *block;   /* threads, one dimension */
@@ -340,8 +363,9 @@ typedef struct launch {
     const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
     int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks); /* of several
         matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
-    bool dealt;         /* which results a block has follows from inputs */
-    bool last_apart;    /* the last block has none of the first output, but another one */
+    bool dealt;      /* which results a block has follows from inputs */
+    bool last_apart; /* the last block has none of the first output, but another one */
+    overlap overlap;
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
 

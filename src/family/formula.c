@@ -171,10 +171,17 @@ static quantity at_run_time(parser *p, const char *name)
     malformed(p, "a key of the family");
 }
 
+/* Most names differ in their first letter, and formulas are evaluated for every kernel that the
+ * cost model compares. */
+static bool is_same(const char *a, const char *b)
+{
+    return *a == *b && strcmp(a, b) == 0;
+}
+
 static const term *term_named(const family *f, const char *name)
 {
     const term *t = f->launch.terms;
-    while (t && t->name && strcmp(t->name, name) != 0)
+    while (t && t->name && !is_same(t->name, name))
         t++;
     return t && t->name ? t : NULL;
 }
@@ -221,7 +228,7 @@ static quantity name(parser *p)
     if (t)
         return value_of_term(p, t);
     for (const derived_size *d = p->in->family->launch.sizes; d && d->name; d++)
-        if (strcmp(d->name, text) == 0) {
+        if (is_same(d->name, text)) {
             quantity value = known(d->value(p->in));
             if (p->out)
                 strbuf_signed(p->out, value.number);
@@ -262,21 +269,21 @@ static quantity primary(parser *p)
     return fold(p, start, value);
 }
 
-static quantity chain(parser *p, const char *operators, quantity (*operand)(parser *p))
+static quantity chain(parser *p, const char operators[2], quantity (*operand)(parser *p))
 {
     size_t start = printed(p);
     quantity value = operand(p);
     for (;;) {
         skip_blanks(p);
-        char operator= * p->at;
-        if (!operator|| !strchr(operators, operator))
+        char sign = *p->at;
+        if (sign != operators[0] && sign != operators[1])
             return value;
         p->at++;
-        const char *gap = p->style == FORMULA_C || strchr("+-", operator) ? " " : "";
+        const char *gap = p->style == FORMULA_C || sign == '+' || sign == '-' ? " " : "";
         print(p, gap);
-        print(p, (char[]){ operator, '\0' });
+        print(p, (char[]){ sign, '\0' });
         print(p, gap);
-        value = fold(p, start, apply(p, operator, value, operand(p)));
+        value = fold(p, start, apply(p, sign, value, operand(p)));
     }
 }
 

@@ -90,7 +90,7 @@ const family *family_find(const family *const *list, const char *name)
 const key *family_key(const family *f, const char *name)
 {
     for (const key *k = f->keys; k->name; k++)
-        if (strcmp(k->name, name) == 0)
+        if (*k->name == *name && strcmp(k->name, name) == 0)
             return k;
     return NULL;
 }

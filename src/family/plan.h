@@ -92,8 +92,13 @@ typedef struct plan_state {
     uint64_t logits; /* f32 [rows or 1, vocab] */
 } plan_state;
 
+/* Chooses how a kernel that some targets share computes, and nothing of what: warps, rows at once.
+ */
+typedef void plan_tuner(instance *in, const target *const *wanted, size_t count);
+
 typedef struct plan {
     const decoder *decoder;
+    plan_tuner *tune;     /* with which its kernels were made; NULL: with none */
     int64_t rows;         /* of the largest step */
     plan_tensor *tensors; /* in the order of use */
     size_t tensor_count;

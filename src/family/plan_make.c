@@ -161,7 +161,7 @@ static void place_caches(planner *p)
 }
 
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
-                size_t wanted_count, diags *d)
+                size_t wanted_count, plan_tuner *tune, diags *d)
 {
     planner p = { .arena = a,
                   .d = of,
@@ -172,6 +172,7 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
                   .diags = d };
     size_t errors = d->errors;
     p.plan->decoder = of;
+    p.plan->tune = tune;
     p.plan->rows = of->m[of->m_count - 1];
     p.plan->step_count = (size_t)of->m_count;
     p.plan->steps = arena_alloc(a, p.plan->step_count * sizeof *p.plan->steps);

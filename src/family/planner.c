@@ -266,6 +266,8 @@ static size_t number_of(planner *p, instance *in)
 
 void planner_add(planner *p, instance *in, const bindings *b, const char *said)
 {
+    if (p->plan->tune)
+        p->plan->tune(in, p->targets, p->target_count);
     placed_launch *made = VEC_PUSH(p->arena, &p->launches);
     *made = (placed_launch){ .launch = {
                                  .kernel = number_of(p, in), .layer = p->layer, .said = said } };

@@ -77,6 +77,11 @@ typedef union CUlaunchAttributeValue_union {
     struct {
         unsigned x, y, z;
     } clusterDim;
+    int programmaticStreamSerializationAllowed;
+    struct {
+        CUevent event;
+        int flags, triggerAtBlockStart;
+    } programmaticEvent;
 } CUlaunchAttributeValue;
 
 typedef struct CUlaunchAttribute_st {

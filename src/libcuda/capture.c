@@ -25,6 +25,10 @@ CUresult capture_add(CUstream s, const work *w)
     CUgraphNode node = graph_add(c->graph, s->tail.items, s->tail.count, w);
     if (!node)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    bool early = w->programmatic && s->tail.count == 1 &&
+                 s->tail.items[0]->work.type == CU_GRAPH_NODE_TYPE_KERNEL;
+    if (early && !graph_make_early(node, s->tail.items[0]))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     s->tail = (node_list){ &node->alone, 1 };
     return CUDA_SUCCESS;
 }

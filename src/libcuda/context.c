@@ -7,9 +7,8 @@ CUcontext context_current(void)
     return handle_is(c, CONTEXT_HANDLE) ? c : NULL;
 }
 
-CUresult enter_context(CUcontext *context)
+static CUresult find_current(CUresult r, CUcontext *context)
 {
-    CUresult r = enter();
     *context = r ? NULL : context_current();
     if (r)
         return r;
@@ -18,4 +17,14 @@ CUresult enter_context(CUcontext *context)
     if ((*context)->primary && !(*context)->retained)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return (*context)->failure;
+}
+
+CUresult enter_context(CUcontext *context)
+{
+    return find_current(enter(), context);
+}
+
+CUresult enter_context_to_add(CUcontext *context)
+{
+    return find_current(enter_to_add(), context);
 }

@@ -21,4 +21,7 @@ CUcontext context_current(void);
  * and where a kernel of it failed what that kernel's launch returned. */
 CUresult enter_context(CUcontext *context);
 
+/* The same with enter_to_add. */
+CUresult enter_context_to_add(CUcontext *context);
+
 #endif

@@ -15,6 +15,8 @@ static struct driver {
     arena *arena;
     emu_memory *memory;
     handle *handles;
+    deferred *deferred;
+    bool overlaps;
 } driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
 static void make_lock(void)
@@ -60,10 +62,36 @@ static CUresult enter_library(void)
     return make_thread_state() ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult enter(void)
+CUresult enter_to_add(void)
 {
     CUresult r = enter_library();
     return !r && !driver.target ? CUDA_ERROR_NOT_INITIALIZED : r;
+}
+
+CUresult enter(void)
+{
+    CUresult r = enter_to_add();
+    return r || !driver.deferred ? r : driver.deferred->done(driver.deferred);
+}
+
+deferred *driver_deferred(void)
+{
+    return driver.deferred;
+}
+
+void driver_defer(deferred *d)
+{
+    driver.deferred = d;
+}
+
+void driver_overlap(void)
+{
+    driver.overlaps = true;
+}
+
+bool driver_overlaps(void)
+{
+    return driver.overlaps;
 }
 
 CUresult leave(CUresult result)

@@ -11,7 +11,9 @@
  *
  * so that all that is beside that folder runs with the lock held and needs no thought of threads.
  * Work in streams is done before the call that submits it returns, as if every launch were
- * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device).
+ * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device). Once the program has to do
+ * with programmatic dependent launches, launches are deferred, for others to overlap with: they are
+ * done before the next call does anything but add to them (see queue.h).
  */
 #ifndef PTXGEN_LIBCUDA_DRIVER_H
 #define PTXGEN_LIBCUDA_DRIVER_H
@@ -26,6 +28,7 @@ enum {
     SM_COUNT = 2,
     DEVICE_MEMORY_GIB = 16,
     WARP_THREADS = 32,
+    LEAST_DEPENDENT_SM = 90, /* that has programmatic dependent launches */
     SHARED_WITHOUT_ASKING = 48 * 1024,
     MOST_PUSHED = 32
 };
@@ -60,8 +63,23 @@ bool handle_is(const void *object, handle_kind kind);
 void *handle_next(handle_kind kind, const void *after);
 
 /* Takes the lock, whatever it returns: CUDA_ERROR_NOT_INITIALIZED before cuInit, and
- * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left. */
+ * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left, or for the work
+ * that was deferred. */
 CUresult enter(void);
+
+/* The same for a call that may add to the work that was deferred, which is left alone. */
+CUresult enter_to_add(void);
+
+/* Work for the next call of enter; NULL: there is none. done is called once, and may free it. */
+typedef struct deferred {
+    CUresult (*done)(struct deferred *d);
+} deferred;
+deferred *driver_deferred(void);
+void driver_defer(deferred *d);
+
+/* The program has to do with programmatic dependent launches, from the first call on. */
+void driver_overlap(void);
+bool driver_overlaps(void);
 CUresult leave(CUresult result);
 
 /* What each thread has of its own; never NULL behind enter. */

@@ -58,6 +58,11 @@ CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, 
     return node;
 }
 
+bool graph_make_early(CUgraphNode node, CUgraphNode dependency)
+{
+    return node_list_join(node->graph, &node->early, &dependency, 1);
+}
+
 static void clear_marks(CUgraph g)
 {
     for (CUgraphNode n = g->first; n; n = n->next)

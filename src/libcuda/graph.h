@@ -15,6 +15,7 @@ struct CUgraphNode_st {
     CUgraph graph;
     work work;
     node_list dependencies;
+    node_list early;   /* those of them that have a programmatic edge to this node */
     CUgraphNode alone; /* this one: a list of itself needs no memory */
     bool marked;       /* by the function that walks the graph */
 };
@@ -38,6 +39,10 @@ bool node_list_has(node_list list, CUgraphNode node);
 /* Adds those that a list has not, in memory of the graph; what its old items are in stays as it is.
  * False where there is no memory. */
 bool node_list_join(CUgraph g, node_list *list, const CUgraphNode *nodes, size_t count);
+
+/* Makes the edge from a kernel's node to another's, which depends on it, a programmatic one. False
+ * where there is no memory. */
+bool graph_make_early(CUgraphNode node, CUgraphNode dependency);
 
 /* Marks these nodes and all that they depend on, and no others. */
 void graph_mark_needed(CUgraph g, node_list nodes);

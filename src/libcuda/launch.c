@@ -31,7 +31,7 @@ static CUresult code_of(emu_fault fault)
     }
 }
 
-static CUfunction function_of(const CUDA_KERNEL_NODE_PARAMS *l)
+CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l)
 {
     return l->func ? l->func : (CUfunction)(void *)l->kern;
 }
@@ -73,7 +73,7 @@ static const unsigned char *parameter_buffer(void **extra, size_t needed)
 
 CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l)
 {
-    CUfunction f = function_of(l);
+    CUfunction f = launch_function(l);
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
     if (!l->gridDimX || !l->gridDimY || !l->gridDimZ) {
@@ -109,32 +109,39 @@ static const void *parameter(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l, uns
                     : l->kernelParams[index];
 }
 
-static void report_fault(CUfunction f, const emu_report *report)
+static void say_line(CUfunction f, unsigned number)
 {
     size_t length;
-    const char *line = module_line(f->module, report->line, &length);
+    const char *line = module_line(f->module, number, &length);
+    if (length)
+        say("%7u | %.*s", number, (int)length, line);
+}
+
+CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report)
+{
+    CUresult r = code_of(report->fault);
     if (report->fault == EMU_BAD_LAUNCH) {
         say("%s: %s", f->name, report->message);
-        return;
+        return r;
     }
     say("%s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", f->name, report->line,
         report->block[0], report->block[1], report->block[2], report->thread[0], report->thread[1],
         report->thread[2], report->message);
-    if (length)
-        say("%7u | %.*s", report->line, (int)length, line);
+    say_line(f, report->line);
+    if (other)
+        say_line(other, report->other_line);
+    return c->failure = r;
 }
 
-CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
+/* The values of parameters stand where the function has room for their addresses, until the next
+ * call. */
+static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
-    CUfunction f = function_of(l);
-    emu_report report;
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     for (unsigned i = 0; i < f->info.param_count; i++) {
         size_t size;
         f->params[i] = parameter(f, l, i, &size);
     }
-    emu_launch_config config = {
+    return (emu_launch_config){
         .module = f->module->module,
         .entry = f->name,
         .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },
@@ -143,18 +150,36 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
         .params = f->params,
         .param_count = f->info.param_count,
     };
+}
+
+CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    CUfunction f = launch_function(l);
+    emu_report report;
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    emu_launch_config config = describe(f, l);
     if (emu_launch(device_memory(), &config, NULL, &report))
         return CUDA_SUCCESS;
-    report_fault(f, &report);
-    CUresult r = code_of(report.fault);
-    if (report.fault != EMU_BAD_LAUNCH)
-        c->failure = r;
-    return r;
+    return launch_fail(c, f, NULL, &report);
+}
+
+CUresult launch_add(emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l, bool programmatic)
+{
+    CUfunction f = launch_function(l);
+    emu_report report;
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    emu_launch_config config = describe(f, l);
+    if (emu_stream_launch(to, &config, programmatic, NULL, &report))
+        return CUDA_SUCCESS;
+    say("%s: %s", f->name, report.message);
+    return code_of(report.fault);
 }
 
 bool launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS *kept)
 {
-    CUfunction f = function_of(l);
+    CUfunction f = launch_function(l);
     void **values = arena_try_alloc(a, (f->info.param_count + 1) * sizeof *values);
     unsigned char *bytes = arena_try_alloc(a, f->info.param_bytes + 1);
     if (!values || !bytes)
@@ -172,7 +197,7 @@ bool launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PA
 void launch_replace(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     void **values = kept->kernelParams;
-    CUfunction f = function_of(l);
+    CUfunction f = launch_function(l);
     for (unsigned i = 0; i < f->info.param_count; i++) {
         size_t size;
         const void *value = parameter(f, l, i, &size);

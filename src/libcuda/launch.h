@@ -10,6 +10,15 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l);
 /* Runs it to its end, inside of driver_try. The context notes a failure of the kernel. */
 CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l);
 
+/* Adds it to launches that are run later, inside of driver_try. */
+CUresult launch_add(emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l, bool programmatic);
+
+/* Says what a kernel did wrong, and has the context note that. other: the kernel that it races
+ * with, or NULL. */
+CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report);
+
+CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l);
+
 /* Copies one that was checked, with the values of its parameters. False, and nothing copied, where
  * there is no memory. */
 bool launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS *kept);

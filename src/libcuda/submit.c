@@ -1,6 +1,8 @@
 #include "libcuda/submit.h"
 
+#include "base/os.h"
 #include "libcuda/capture.h"
+#include "libcuda/queue.h"
 
 CUresult stream_ready(CUcontext c, CUstream named, CUstream *stream)
 {
@@ -13,7 +15,26 @@ CUresult stream_submit(CUcontext c, CUstream named, const work *w)
     CUstream s;
     CUresult r = stream_ready(c, named, &s);
     r = r ? r : work_check(w);
-    return r ? r : s->capture ? capture_add(s, w) : work_run(c, w);
+    if (r || s->capture)
+        return r ? r : capture_add(s, w);
+    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL && driver_overlaps())
+        return queue_launch(c, s, &w->as.launch, w->programmatic);
+    return work_run(c, w);
+}
+
+CUresult stream_record(CUcontext c, CUstream named, CUevent e)
+{
+    CUstream s;
+    CUresult r = stream_ready(c, named, &s);
+    if (r)
+        return r;
+    if (s->capture)
+        return capture_record(s, e);
+    e->recorded = true;
+    e->captured = false;
+    e->capture = NULL;
+    e->nanoseconds = os_nanoseconds();
+    return CUDA_SUCCESS;
 }
 
 void stream_destroy(CUstream s)

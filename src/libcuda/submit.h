@@ -11,6 +11,8 @@ CUresult stream_ready(CUcontext c, CUstream named, CUstream *stream);
 /* Does the work or, where the stream is captured, puts it into the graph. */
 CUresult stream_submit(CUcontext c, CUstream named, const work *w);
 
+CUresult stream_record(CUcontext c, CUstream named, CUevent e);
+
 /* With the capture that it takes part in. */
 void stream_destroy(CUstream s);
 

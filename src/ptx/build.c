@@ -37,7 +37,12 @@ void ptx_heading(ptx *p, const char *line)
 
 void ptx_param(ptx *p, type t, const char *name)
 {
-    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t };
+    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, false };
+}
+
+void ptx_constant_param(ptx *p, type t, const char *name)
+{
+    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, true };
 }
 
 /* What a block of any GPU can have, and what threads get them in steps of. */

@@ -201,7 +201,7 @@ static void check_instruction(checker *c, const inst *i, uint32_t block)
         s = ptx_spread_by_rule(p, i, s);
     if (!check_results(c, i, results, block, s | c->flow.blocks[block].spread))
         return;
-    if (info->flags & (GLOBAL | SHARED))
+    if (info->flags & (GLOBAL | SHARED) && i->op != INST_PREFETCH_L2)
         check_access(c, i);
     if (i->op == INST_LD_PARAM && i->target >= p->params.count)
         ptx_fail(p, "%s reads a parameter that does not exist", ptx_describe(p, i));
@@ -230,6 +230,7 @@ bool ptx_verify(ptx *p)
             check_instruction(&c, *i, b);
     }
     return !p->error && ptx_check_definitions(&c.definitions) &&
+           (!p->overlaps || ptx_check_overlap(p, &c.flow)) &&
            (!(c.flags & (WARP_SYNC | CTA_SYNC)) ||
             ptx_check_uniform(p, &c.flow, &c.definitions, c.changed));
 }

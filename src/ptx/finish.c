@@ -1,5 +1,5 @@
-/* The passes, in their order: unreachable code, order, copies and unused results, verifier,
- * printer. Constants folded while building. */
+/* The passes, in their order: unreachable code, order, copies and unused results, loads of
+ * what other launches write, verifier, printer. Constants folded while building. */
 #include "ptx/ir.h"
 
 static void simplify(ptx *p)
@@ -10,6 +10,8 @@ static void simplify(ptx *p)
     }
     ptx_order(p); /* leaves out values that nobody uses */
     ptx_remove_unused(p);
+    if (p->overlaps)
+        ptx_load_what_changes(p);
 }
 
 void ptx_set_dump(ptx *p, unsigned stages, strbuf *out)

@@ -101,6 +101,7 @@ typedef struct ptx_register {
 typedef struct ptx_parameter {
     const char *name;
     type type;
+    bool constant; /* the address of what no launch writes */
 } ptx_parameter;
 
 typedef struct ptx_shared {
@@ -130,6 +131,7 @@ struct ptx {
     const char *name;
     const target *target;
     unsigned block, max_registers;
+    bool overlaps; /* see ptx_overlap */
     VEC(const char *) headings;
     VEC(ptx_parameter) params;
     VEC(ptx_shared) shared;
@@ -321,6 +323,12 @@ bool ptx_raise_region(ptx_flow *flow, int branch_block, uint8_t s);
 
 /* Behind a first walk; changed: something that it had seen already. */
 bool ptx_check_uniform(ptx *p, ptx_flow *flow, const ptx_definitions *d, bool changed);
+
+/* overlap.c, of kernels that overlap with launches ahead of them. ld_const becomes an ordinary load
+ * where one of those launches may write what is loaded; and of what such a launch may still use
+ * nothing is touched ahead of the wait, of which each path has one. */
+void ptx_load_what_changes(ptx *p);
+bool ptx_check_overlap(ptx *p, const ptx_flow *flow);
 
 /* print.c: the text goes into a. */
 void ptx_print(ptx *p, arena *a, ptx_output *out);

@@ -147,6 +147,13 @@ val ptx_atomic_add_shared(ptx *p, val base, val number)
     return ptx_add_result(p, access(p, INST_ATOM_ADD_SHARED, U32, 1, operands, 1, base, 0), U32);
 }
 
+void ptx_prefetch(ptx *p, val base, int64_t offset)
+{
+    val address;
+    if (p->overlaps)
+        access(p, INST_PREFETCH_L2, U8, 1, &address, 0, base, offset);
+}
+
 val shared_array(ptx *p, const char *name, type t, unsigned count)
 {
     *VEC_PUSH(p->arena, &p->shared) = (ptx_shared){ ptx_name(p, name), t, count };

@@ -248,6 +248,8 @@ static form form_of(ptx_op o)
         return JUMP;
     case INST_RET:
     case INST_NOUNROLL:
+    case INST_LAUNCH_DEPENDENTS:
+    case INST_WAIT_FOR_LAUNCHES:
         return NOTHING;
     default:
         return info->flags & (GLOBAL | SHARED) ? ACCESS

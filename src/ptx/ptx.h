@@ -71,6 +71,9 @@ void ptx_fail(ptx *p, const char *format, ...) PRINTF_LIKE(2, 3);
  * most 127 characters. */
 void ptx_param(ptx *p, type t, const char *name);
 
+/* The same of the address of what no launch that a kernel overlaps with writes. */
+void ptx_constant_param(ptx *p, type t, const char *name);
+
 /* Tells ptxas how many registers a thread may have at most (fewer where the block would have too
  * many). */
 void ptx_max_registers(ptx *p, unsigned registers);
@@ -257,8 +260,8 @@ val kept_in_register(ptx *p, uint32_t number);
 
 /* Memory. base is a 64-bit address (global) or a 32-bit one or a shared array (shared), offset in
  * bytes. A load of 8 or 16-bit integers gives a 32-bit value. ld_const reads memory that no thread
- * of the grid writes. v2 and v4: two or four neighbours at once; the address is a multiple of the
- * whole size. */
+ * of the grid writes; where the kernel overlaps with launches that may, it is ld_global. v2 and v4:
+ * two or four neighbours at once; the address is a multiple of the whole size. */
 typedef struct val4 {
     val v[4];
 } val4;
@@ -341,6 +344,23 @@ val4 ptx_ldmatrix_x4(ptx *p, val base, int64_t offset);
  * is seen after. */
 void barrier(ptx *p);
 void warp_barrier(ptx *p);
+
+/* Programmatic dependent launches: the launch behind this one in its stream may start before this
+ * one has finished. Whether kernels for a target can do that (sm_90 and newer); has this one say at
+ * its start that the next launch may start, and know that the launch ahead may be running; and
+ * whether it does. */
+bool ptx_can_overlap(const target *t);
+void ptx_overlap(ptx *p);
+bool ptx_overlaps(const ptx *p);
+
+/* Where a kernel overlaps: waits until the launches ahead are done and what they wrote is seen. All
+ * threads do, once, ahead of any access to what other launches write or read. Nothing elsewhere. */
+void wait_for_launches(ptx *p);
+
+/* Where a kernel overlaps: has the line of global memory that holds an address fetched into the L2
+ * cache. Loads nothing, so that it may stand ahead of the wait whoever writes there. */
+void ptx_prefetch(ptx *p, val base, int64_t offset);
+#define prefetch(p, base, offset) ptx_prefetch(p, V(base), offset)
 
 /* A barrier that tells all threads for how many of the block a condition holds. */
 val barrier_count(ptx *p, val condition);

@@ -11,6 +11,7 @@
 #include "spec/decoder.h"
 #include "spec/files.h"
 #include "base/name_map.h"
+#include "cost/choose.h"
 #include "family/plan_make.h"
 #include "family/limits.h"
 #include "spec/product.h"
@@ -399,7 +400,7 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
     decoder *model = said ? arena_alloc(a, sizeof *model) : NULL;
     const plan *steps =
         said && decoder_read(a, said, model, d)
-            ? plan_make(a, model, said->name_where, p.targets.items, p.targets.count, d)
+            ? plan_make(a, model, said->name_where, p.targets.items, p.targets.count, cost_tune, d)
             : NULL;
     contents all = read_families(&p, sections, steps);
     pipeline_list connected = connect_pipelines(&p, &all);

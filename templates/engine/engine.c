@@ -58,10 +58,11 @@ typedef struct driver {
 enum { CAPTURE_THREAD_LOCAL = 1 }; /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL */
 enum { MOST_WAITING = 1024 };      /* bytes of a token, and of a character that is not whole yet */
 
-/* Options, each a number: most tokens to print (0: all there is room for), and how to choose. */
-enum { TOKENS, TEMPERATURE, TOP_K, TOP_P, MIN_P, SEED, OPTIONS };
-static const char *const option_names[] = { "-n",      "--temp",  "--top-k",
-                                            "--top-p", "--min-p", "--seed" };
+/* Options, each with a number: most tokens to print (0: as many as there is room for), how they are
+ * chosen, and whether each launch waits for the one ahead of it to finish before it starts. */
+enum { TOKENS, TEMPERATURE, TOP_K, TOP_P, MIN_P, SEED, NO_OVERLAP, OPTIONS };
+static const char *const option_names[] = { "-n",      "--temp", "--top-k",     "--top-p",
+                                            "--min-p", "--seed", "--no-overlap" };
 
 typedef struct engine {
     const char *path, *text; /* of the model's file; the prompt */
@@ -190,7 +191,6 @@ static bool load_tensor(engine *e, const ptxgen_tensor *wanted)
     const gguf_tensor *found = gguf_find(&e->file, wanted->name);
     if (!found)
         return fail("%s has no %s, which the header was made for", e->path, wanted->name);
-
     if (found->type->id != wanted->gguf_type || found->ne[0] != wanted->columns ||
         found->bytes != wanted->bytes)
         return fail(
@@ -212,6 +212,7 @@ static bool load_weights(engine *e)
                     gibibytes(PTXGEN_IN_WEIGHTS), gibibytes(PTXGEN_IN_CACHE));
     if (!done(e, "model_create", result))
         return false;
+    e->decoder.no_overlap = e->options[NO_OVERLAP] != 0;
     for (size_t i = 0; i < model_plan.tensor_count; i++)
         if (!load_tensor(e, &model_tensors[i]))
             return false;
@@ -262,8 +263,7 @@ static void print_token(engine *e, uint32_t token)
     memmove(e->waiting, e->waiting + whole, e->waiting_count);
 }
 
-/* The prompt, then tokens one by one until the model ends its answer. The token behind the prompt
- * was chosen when that was read, and each launch chooses one more. */
+/* The prompt, then tokens until the answer's end: reading the prompt, or a launch, chose each. */
 static bool print_answer(engine *e)
 {
     const size_t room = (size_t)model_plan.max_seq_len - e->prompt.count;
@@ -309,7 +309,7 @@ static int usage(void)
 {
     fputs(
         "usage: engine MODEL.gguf PROMPT [-n 256] [--temp 0] [--top-k 40] [--top-p 0.95]\n"
-        "              [--min-p 0.05] [--seed 0]\n"
+        "              [--min-p 0.05] [--seed 0] [--no-overlap 0]\n"
         "Prints what the model says after the prompt: -n tokens at most, with 0 all there is room\n"
         "for; the likeliest, or with --temp above 0 by chance, the same for the same seed.\n",
         stderr);

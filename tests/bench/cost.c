@@ -114,11 +114,12 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
     cost_prediction p = cost_predict(&f, in, &work, &gpu);
     strbuf_format(&out->markdown,
                   "| %s | %s | %u | %u | %zu | %zu | %.0f %s | %.2f | %.0f | %u | %.1f | %.1f | "
-                  "%.1f | %.1f | %.1f | %s |\n",
+                  "%.1f | %.1f | %.1f | %.1f | %.1f | %s |\n",
                   in->name, t->name, r.registers, r.spill_bytes, m.instructions, hot.instructions,
                   hot.units, hot.what, f.instructions, f.load_bytes, p.warps_sm,
                   p.in_flight_sm / 1e3, p.times[BOUND_MEMORY] * 1e6, p.times[BOUND_ISSUE] * 1e6,
-                  p.times[BOUND_LATENCY] * 1e6, p.start * 1e6, cost_bound_names[p.bound]);
+                  p.times[BOUND_LATENCY] * 1e6, p.times[BOUND_BALANCE] * 1e6, p.start * 1e6,
+                  p.end * 1e6, cost_bound_names[p.bound]);
     if (embedded)
         strbuf_format(
             &out->c,
@@ -141,9 +142,13 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
         "- *KB in flight*: bytes of weights or caches that so many warps wait for at a time: "
         "lanes x bytes of\n  a turn, each byte once, / times that a turn waits for memory (by the "
         "scoreboards in the machine\n  code, in the loop's steady state).\n"
-        "- *memory*, *issue*, *latency*: microseconds that each alone would take, at the size in "
-        "the kernel's\n  name; the largest is the *bound*. *start*: until blocks that stay for "
-        "many rows have x\n  in shared memory; it comes on top.\n\n"
+        "- *memory*, *issue*, *latency*, *balance*: microseconds that each alone would take, at "
+        "the "
+        "size in the\n  kernel's name; the largest is the *bound*. *balance*: memory until the "
+        "first "
+        "SMs have nothing left, then\n  the rest of the busiest. *start*: until weights come in, x "
+        "being in shared memory where blocks keep it\n  there; *end*: of a last block that merges. "
+        "Both come on top.\n\n"
         "| target | taken as | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
         version);
     for (size_t i = 0; i < set->target_count; i++) {
@@ -154,9 +159,9 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
                       part->sm_count, part->clock_mhz, part->bandwidth_gbps);
     }
     strbuf_put(out, "\n| kernel | target | registers | spills | instructions | loop | work | each "
-                    "| bytes a load | warps | KB in flight | memory | issue | latency | start "
-                    "| bound |\n"
-                    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+                    "| bytes a load | warps | KB in flight | memory | issue | latency | balance "
+                    "| start | end | bound |\n"
+                    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void begin_c(strbuf *out, const char *version)

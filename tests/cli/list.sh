@@ -32,10 +32,11 @@ for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list") | grep -o '[a-z0-9
     grep -q "^  $name " "$scratch/list" || fail "there is no $name to take"
 done
 
-# Each row's time on one GPU is its start and the longest of three.
+# Each row's time on one GPU is its start, its end, and what memory or balance, issue and latency come to together.
 "$PTXGEN" --list -v --target sm_80 |
-    awk 'on && NF { most = $6 > $7 ? $6 : $7; most = most > $8 ? most : $8
-                    printf "%.1f %s\n", most + $9, substr($NF, 1, 1) }
+    awk 'on && NF { memory = $6 > $9 ? $6 : $9
+                    together = (memory ^ 4 + $7 ^ 4 + $8 ^ 4) ^ 0.25
+                    printf "%.1f %s\n", together + $10 + $11, substr($NF, 1, 1) }
          /^kernel/ { on = 1 }' >"$scratch/one"
 "$PTXGEN" --list -v | awk 'on { print substr($0, column, 11) }
     /^kernel/ { on = 1; column = index($0, "sm_80") + 5 - 9 }' |
@@ -43,7 +44,7 @@ done
 [ "$(wc -l <"$scratch/one")" -ge 40 ] || fail "the model knows too little"
 paste -d ' ' "$scratch/one" "$scratch/all" |
     awk 'function off(a, b) { return a > b ? a - b : b - a }
-         off($1, $3) > 0.11 || $2 != $4 { print "row " NR ": " $0; wrong = 1 } END { exit wrong }' ||
+         off($1, $3) > 0.26 || $2 != $4 { print "row " NR ": " $0; wrong = 1 } END { exit wrong }' ||
     fail "--list -v and --list -v --target sm_80 differ"
 
 exit $failed

@@ -874,7 +874,7 @@ TEST_WITH(a_header_that_embeds_files_tells_of_the_edits_that_were_verified, ente
         assert_non_null(
             strstr(header, arena_format(f->arena, "_k256_n3_ptx, %zu, UINT64_C(0x%s),\n",
                                         strlen(edited), sum)));
-        assert_non_null(strstr(header, "    80, 70, /* sm, isa */"));
+        assert_non_null(strstr(header, "    80, 70, 0, /* sm, isa, overlaps */"));
         assert_non_null(strstr(read_text(f, "build/llama_kernels.json"),
                                arena_format(f->arena, "\"edited_fnv1a64\": \"%s\"", sum)));
     }
@@ -882,6 +882,20 @@ TEST_WITH(a_header_that_embeds_files_tells_of_the_edits_that_were_verified, ente
     assert_string_not_equal(read_text(f, GEMV), edited);
     assert_null(strstr(read_text(f, "build/llama_kernels.h"), sum));
     assert_null(strstr(read_text(f, "build/llama_kernels.json"), "edited"));
+}
+
+TEST_WITH(a_kernel_whose_wait_was_edited_out_does_not_overlap, enter_folder, leave_folder)
+{
+    fixture *f = *state;
+    const char *run = "--verify --spec norm.ini --out build --embed incbin";
+    write_text(f, "norm.ini", "[ptxgen]\nprefix = llama\ntargets = sm_90\n[rms_norm]\nk = 64\n");
+    assert_int_equal(ptxgen(f, run).status, 0);
+    assert_non_null(strstr(read_text(f, "build/llama_kernels.json"), "\"overlaps\": true"));
+    assert_int_equal(shell("sed -i '/griddepcontrol.wait/d' build/llama.rms_norm*.ptx"), 0);
+    assert_int_equal(ptxgen(f, run).status, 0);
+    assert_non_null(strstr(read_text(f, "build/llama_kernels.json"), "\"overlaps\": false"));
+    assert_non_null(
+        strstr(read_text(f, "build/llama_kernels.h"), "    90, 78, 0, /* sm, isa, overlaps */"));
 }
 
 TEST_WITH(an_edit_for_a_newer_target_is_an_error, enter_folder, leave_folder)

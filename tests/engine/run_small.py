@@ -25,7 +25,7 @@ class Engine:
         self.failed = False
         self.model = self.make_model("model.gguf")
         self.do([self.ptxgen, "-q", "--init", "engine", "--out", self.folder, "--from-gguf", self.model])
-        self.program = self.build("engine")
+        self.program = self.build("engine", targets="sm_80, sm_90")
 
     def path(self, name):
         return os.path.join(self.work.name, name)
@@ -92,6 +92,8 @@ def check_text(e):
     e.judge("no text", len(greedy) > 0)
     e.judge("fewer tokens begin otherwise", greedy.startswith(e.text("-n", "4")[0]))
     e.judge("the likeliest of one is another", e.text("-n", "8", "--temp", "2", "--top-k", "1")[0] == greedy)
+    e.judge("without overlap the text is another", e.text("-n", "8", "--no-overlap", "1")[0] == greedy)
+    e.judge("on an older GPU the text is another", e.text("-n", "8", PTXGEN_CUDA_TARGET="sm_80")[0] == greedy)
     by_chance = [e.text("-n", "8", "--temp", "2", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--seed", seed)[0]
                  for seed in ("1", "1", "2")]
     e.judge("one seed, two texts", by_chance[0] == by_chance[1])

@@ -216,8 +216,45 @@ void gpu_use(gpu *g, const gpu_kernel *kept)
     g->function = kept->function;
 }
 
+/* Drivers have it since that of CUDA 11.8. */
+static __typeof__(cuLaunchKernelEx) *find_launch_kernel_ex(const gpu *g)
+{
+    void *symbol = dlsym(g->driver->library, "cuLaunchKernelEx");
+    __typeof__(cuLaunchKernelEx) *found;
+    memcpy(&found, &symbol, sizeof found);
+    return found;
+}
+
+bool gpu_overlaps(const gpu *g)
+{
+    enum { FIRST_SM = 90, FIRST_DRIVER = 12030 };
+    return g->sm >= FIRST_SM && g->driver_version >= FIRST_DRIVER && find_launch_kernel_ex(g);
+}
+
+static bool launch_early(gpu *g, const gpu_grid *grid, void **params)
+{
+    enum { PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+    const int allowed = 1;
+    CUlaunchAttribute attribute = { .id = (CUlaunchAttributeID)PROGRAMMATIC_STREAM_SERIALIZATION };
+    memcpy(&attribute.value, &allowed, sizeof allowed);
+    CUlaunchConfig config = { .gridDimX = grid->blocks[0],
+                              .gridDimY = grid->blocks[1],
+                              .gridDimZ = grid->blocks[2],
+                              .blockDimX = grid->threads,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .sharedMemBytes = (unsigned)grid->dynamic_shared,
+                              .hStream = g->stream,
+                              .attrs = &attribute,
+                              .numAttrs = 1 };
+    return done(g, find_launch_kernel_ex(g)(&config, g->function, params, NULL),
+                "cuLaunchKernelEx");
+}
+
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params)
 {
+    if (grid->early)
+        return launch_early(g, grid, params);
     return CALL(g, cuLaunchKernel, g->function, grid->blocks[0], grid->blocks[1], grid->blocks[2],
                 grid->threads, 1, 1, (unsigned)grid->dynamic_shared, g->stream, params, NULL);
 }

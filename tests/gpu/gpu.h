@@ -72,7 +72,11 @@ void gpu_use(gpu *g, const gpu_kernel *kept);
 typedef struct gpu_grid {
     unsigned blocks[3], threads;
     size_t dynamic_shared;
+    bool early; /* may start before the launch ahead has finished, for which it waits itself */
 } gpu_grid;
+
+/* Whether the device and its driver have such launches, in graphs as well. */
+bool gpu_overlaps(const gpu *g);
 
 /* Asynchronous, as the copies of gpu_copy. */
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params);

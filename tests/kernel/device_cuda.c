@@ -76,7 +76,9 @@ static bool load(void *state, const char *ptx, size_t length, const char **error
 static bool launch(void *state, const device_launch *l, const char **error)
 {
     cuda_state *c = state;
-    gpu_grid grid = { { l->grid[0], l->grid[1], l->grid[2] }, l->block, l->dynamic_shared };
+    gpu_grid grid = { .blocks = { l->grid[0], l->grid[1], l->grid[2] },
+                      .threads = l->block,
+                      .dynamic_shared = l->dynamic_shared };
     void *params[16];
     memcpy(params, l->params, l->param_count * sizeof *params);
     return report(c,

@@ -61,6 +61,17 @@ SAME(stream_size, sizeof(ptxgen_stream), sizeof(CUstream));
 SAME(device_size, sizeof(ptxgen_device), sizeof(CUdevice));
 SAME(attribute_size, sizeof(ptxgen_device_attribute), sizeof(CUdevice_attribute));
 SAME(option_size, sizeof(ptxgen_jit_option), sizeof(CUjit_option));
+#if defined(__cuda_cuda_h__) && CUDA_VERSION >= 11080 /* the real one, of a CUDA that has these */
+SAME(serialization, PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION,
+     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME(config_size, sizeof(ptxgen_launch_config), sizeof(CUlaunchConfig));
+SAME(config_stream, offsetof(ptxgen_launch_config, hStream), offsetof(CUlaunchConfig, hStream));
+SAME(config_attributes, offsetof(ptxgen_launch_config, attrs), offsetof(CUlaunchConfig, attrs));
+SAME(config_count, offsetof(ptxgen_launch_config, numAttrs), offsetof(CUlaunchConfig, numAttrs));
+SAME(launch_attribute_size, sizeof(ptxgen_launch_attribute), sizeof(CUlaunchAttribute));
+SAME(launch_attribute_value, offsetof(ptxgen_launch_attribute, value),
+     offsetof(CUlaunchAttribute, value));
+#endif
 #endif
 
 #ifdef DECODER
@@ -79,6 +90,7 @@ static int use_decoder(void *program)
     uint64_t asked = 0;
     uint32_t token = 0, position = 0;
     ptxgen_memory memory = { no_memory, NULL, NULL };
+    model.no_overlap = 1;
     ptxgen_stream stream = NULL;
     memory.user = &asked;
     if (toy_cuda_init(&cuda, dlsym, program) != PTXGEN_CUDA_ERROR_NOT_FOUND ||
@@ -141,5 +153,7 @@ int main(void)
         return 4;
     if (strcmp(PTXGEN_LAUNCH_KERNEL, WANTED_LAUNCH) != 0 || Engine_kernels[0] == engine_kernels[0])
         return 5;
+    if (!strstr(PTXGEN_LAUNCH_KERNEL_EX, "_ptsz") != !strstr(WANTED_LAUNCH, "_ptsz"))
+        return 6;
     return ptxgen_unload(&other) != PTXGEN_CUDA_SUCCESS;
 }

@@ -39,6 +39,7 @@
     F(cuGraphKernelNodeSetParams_v2)     \
     F(cuGraphLaunch)                     \
     F(cuLaunchKernel)                    \
+    F(cuLaunchKernelEx)                  \
     F(cuLibraryGetKernel)                \
     F(cuLibraryLoadData)                 \
     F(cuMemAlloc_v2)                     \
@@ -160,6 +161,23 @@ static const char TEXT[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                            "    ret;\n"
                            "}\n";
 
+/* count(p) adds 1 to the 32 numbers at p when the launch ahead has ended. */
+static const char DEPENDENT[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
+                                ".visible .entry count(.param .u64 p)\n"
+                                ".reqntid 32, 1, 1\n"
+                                "{\n"
+                                "    .reg .b32 %r<4>; .reg .b64 %rd<3>;\n"
+                                "    griddepcontrol.launch_dependents;\n"
+                                "    ld.param.u64 %rd1, [p];\n"
+                                "    mov.u32 %r1, %tid.x;\n"
+                                "    mad.wide.u32 %rd2, %r1, 4, %rd1;\n"
+                                "    griddepcontrol.wait;\n"
+                                "    ld.global.u32 %r2, [%rd2];\n"
+                                "    add.u32 %r2, %r2, 1;\n"
+                                "    st.global.u32 [%rd2], %r2;\n"
+                                "    ret;\n"
+                                "}\n";
+
 enum { NUMBERS = 32, BYTES = 4 * NUMBERS };
 
 static driver_api cuda;
@@ -263,6 +281,45 @@ static CUresult launch_with_buffer(program *p)
     return CUDA_SUCCESS;
 }
 
+/* Launches that overlap, in a stream and in a graph. */
+static CUresult overlap(program *p)
+{
+    CUmodule module;
+    CUfunction count;
+    void *params[] = { &p->p };
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                    .value.programmaticStreamSerializationAllowed = 1 };
+    CUlaunchConfig config = { .gridDimX = 1,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = NUMBERS,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .hStream = p->stream,
+                              .attrs = &attribute,
+                              .numAttrs = 1 };
+    TRY(cuda.cuModuleLoadData(&module, DEPENDENT));
+    TRY(cuda.cuModuleGetFunction(&count, module, "count"));
+    for (int i = 0; i < 3; i++)
+        TRY(cuda.cuLaunchKernelEx(&config, count, params, NULL));
+    p->expected += 3;
+    TRY(cuda.cuStreamBeginCapture_v2(p->stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    CUresult first = cuda.cuLaunchKernelEx(&config, count, params, NULL);
+    CUresult second = first ? first : cuda.cuLaunchKernelEx(&config, count, params, NULL);
+    CUresult ended = cuda.cuStreamEndCapture(p->stream, &p->graph);
+    TRY(second);
+    TRY(ended);
+    TRY(cuda.cuGraphInstantiateWithFlags(&p->exec, p->graph, 0));
+    TRY(cuda.cuGraphLaunch(p->exec, p->stream));
+    p->expected += 2;
+    CUgraphExec exec = p->exec;
+    CUgraph graph = p->graph;
+    p->exec = NULL;
+    p->graph = NULL;
+    TRY(cuda.cuGraphExecDestroy(exec));
+    return cuda.cuGraphDestroy(graph);
+}
+
 /* Two streams that part and come together, ended also where something fails. */
 static CUresult enqueue(program *p)
 {
@@ -345,6 +402,7 @@ static CUresult run(program *p)
     TRY(load(p));
     TRY(use_memory(p));
     TRY(launch_with_buffer(p));
+    TRY(overlap(p));
     TRY(capture(p));
     return build(p);
 }

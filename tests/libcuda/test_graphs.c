@@ -49,6 +49,28 @@ TEST_WITH(the_environment_chooses_the_target, make_context, drop_context)
     assert_true(major == 8 && minor == 6);
 }
 
+TEST_WITH(dependent_launches_are_refused_where_the_device_has_none, make_context, drop_context)
+{
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                    .value.programmaticStreamSerializationAllowed = 1 };
+    CUdeviceptr p = zeros();
+    uint32_t value = 1;
+    void *params[] = { &p, &value };
+    CUlaunchConfig config = { .gridDimX = 1,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = NUMBERS,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .attrs = &attribute,
+                              .numAttrs = 1 };
+    CUfunction function = load(ADD, "add");
+    assert_int_equal(cuLaunchKernelEx(&config, function, params, NULL), CUDA_ERROR_NOT_SUPPORTED);
+    attribute.value.programmaticStreamSerializationAllowed = 0;
+    assert_success(cuLaunchKernelEx(&config, function, params, NULL));
+    assert_int_equal(number(p, 0), 1);
+}
+
 TEST_WITH(events_tell_the_time_between_them, make_context, drop_context)
 {
     CUevent from, to, untimed;

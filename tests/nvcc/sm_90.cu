@@ -45,3 +45,23 @@ extern "C" __global__ void atomics(cells *c, const int *values)
     atomicAdd(&c->halves, __floats2half2_rn(1.0f, 2.0f));
     c->drawn = 7;
 }
+
+// A step of a chain: the next launch may begin while this one runs, and waits for what it reads.
+extern "C" __global__ void diffuse(float *to, const float *from, const float *gains, int count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    cudaTriggerProgrammaticLaunchCompletion();
+    float gain = gains[i];
+    cudaGridDependencySynchronize();
+    to[i] = gain * (from[(i + count - 1) % count] + from[i] + from[(i + 1) % count]);
+}
+
+// The same with its first load ahead of the wait.
+extern "C" __global__ void diffuse_too_early(float *to, const float *from, const float *gains, int count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    cudaTriggerProgrammaticLaunchCompletion();
+    float gain = gains[i], left = from[(i + count - 1) % count];
+    cudaGridDependencySynchronize();
+    to[i] = gain * (left + from[i] + from[(i + 1) % count]);
+}

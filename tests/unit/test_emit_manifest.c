@@ -55,8 +55,9 @@ TEST(keys_stand_in_the_promised_order)
     static const char *const top[] = { "ptxgen",    "abi",     "prefix",     "kernels",
                                        "pipelines", "aliases", "conventions" };
     static const char *const of_a_kernel[] = {
-        "name",   "family", "operation", "entry", "file",      "target", "isa",     "config",
-        "params", "block",  "grid",      "smem",  "workspace", "ptxas",  "fnv1a64", "precision",
+        "name", "family",    "operation", "entry",   "file",      "target",
+        "isa",  "overlaps",  "config",    "params",  "block",     "grid",
+        "smem", "workspace", "ptxas",     "fnv1a64", "precision",
     };
     parsed *p = *state;
     const char *name;

@@ -322,3 +322,55 @@ TEST(bank_conflicts_are_counted_in_extra_passes)
         assert_int_equal(r.stats.shared_bank_conflicts, rows[i].conflicts);
     }
 }
+
+/* One allocation of each kind, with something in it; the mapped ones repeat or hold "abcdefg". */
+typedef struct several_kinds {
+    emu_memory *m;
+    uint64_t filled, mapped, pattern, fixed;
+    char bytes[8];
+} several_kinds;
+
+static void make_several(several_kinds *k)
+{
+    *k = (several_kinds){ .m = emu_memory_new(), .bytes = "abcdefg" };
+    k->filled = emu_alloc(k->m, 64);
+    k->mapped = emu_map(k->m, k->bytes, sizeof k->bytes, false);
+    k->pattern = emu_map_pattern(k->m, UINT64_C(1) << 34, "abcdefg", 7);
+    k->fixed = emu_map(k->m, k->bytes, sizeof k->bytes, true);
+    assert_true(emu_write(k->m, k->filled + 8, "1234", 4));
+    assert_true(emu_write(k->m, k->pattern + (UINT64_C(1) << 33), "1234", 4));
+}
+
+ARENA_TEST(a_snapshot_finds_each_change_and_takes_it_back)
+{
+    several_kinds k;
+    make_several(&k);
+    const struct {
+        uint64_t address;
+        const char *bytes;
+        uint64_t differs; /* 0: nowhere */
+    } rows[] = {
+        { k.filled + 8, "1234", 0 },
+        { k.filled + 8, "1239", k.filled + 11 },
+        { k.filled + 48, "\0\0\0\0", k.filled + 48 }, /* which was not written before */
+        { k.mapped + 2, "cdxx", k.mapped + 4 },
+        { k.pattern + (UINT64_C(1) << 33) + 2, "35", k.pattern + (UINT64_C(1) << 33) + 3 },
+        { k.pattern + 70, "abcd", 0 }, /* another page, with what it had */
+        { k.pattern + 70, "axcd", k.pattern + 71 },
+    };
+    const emu_snapshot *s = emu_snapshot_new(a, k.m);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t address = 0;
+        size_t size = rows[i].bytes[0] ? strlen(rows[i].bytes) : 4;
+        assert_true(emu_write(k.m, rows[i].address, rows[i].bytes, size));
+        assert_int_equal(emu_snapshot_differs(s, k.m, &address), rows[i].differs != 0);
+        assert_int_equal(address, rows[i].differs);
+        emu_snapshot_restore(s, k.m);
+        assert_false(emu_snapshot_differs(s, k.m, &address));
+    }
+    assert_true(emu_written(k.m, k.filled + 8, 4));
+    assert_false(emu_initialised(k.m, k.filled + 48, 1));
+    assert_false(emu_written(k.m, k.mapped, 1));
+    assert_int_equal(emu_next_written(k.m, k.pattern, 0), UINT64_C(1) << 33);
+    emu_memory_free(k.m);
+}

@@ -1,5 +1,4 @@
 /* Events: the time at which they were recorded, by the host's clock, or a place in a capture. */
-#include "base/os.h"
 #include "libcuda/capture.h"
 #include "libcuda/submit.h"
 
@@ -38,26 +37,11 @@ CUresult cuEventDestroy_v2(CUevent e)
     return leave(r);
 }
 
-static CUresult record(CUcontext c, CUevent e, CUstream stream)
-{
-    CUstream s;
-    CUresult r = stream_ready(c, stream, &s);
-    if (r)
-        return r;
-    if (s->capture)
-        return capture_record(s, e);
-    e->recorded = true;
-    e->captured = false;
-    e->capture = NULL;
-    e->nanoseconds = os_nanoseconds();
-    return CUDA_SUCCESS;
-}
-
 CUresult cuEventRecord(CUevent e, CUstream stream)
 {
     CUcontext c;
     CUresult r = find(&c, e);
-    return leave(r ? r : record(c, e, stream));
+    return leave(r ? r : stream_record(c, stream, e));
 }
 
 CUresult cuEventRecordWithFlags(CUevent e, CUstream stream, unsigned flags)

@@ -1,11 +1,12 @@
 /* Executable graphs: the work of a graph in an order that respects its dependencies, copied when it
  * is instantiated. A launch does it all before it returns. */
 #include "libcuda/launch.h"
+#include "libcuda/queue.h"
 #include "libcuda/submit.h"
 
 typedef struct step {
     CUgraphNode node; /* that it was made from; a name, and never followed */
-    work work;
+    work work;        /* programmatic: its only edge is, and comes from the step ahead */
 } step;
 
 struct CUgraphExec_st {
@@ -13,6 +14,7 @@ struct CUgraphExec_st {
     arena *arena;
     step *steps;
     size_t count;
+    bool overlaps; /* some step is programmatic */
 };
 
 /* The steps of a graph, in an arena of their own: CUDA_ERROR_INVALID_VALUE where nodes depend on
@@ -29,8 +31,18 @@ static CUresult take_steps(CUgraph g, arena *a, step **steps)
         (*steps)[i].node = order[i];
         if (!work_keep(a, &order[i]->work, &(*steps)[i].work))
             return CUDA_ERROR_OUT_OF_MEMORY;
+        (*steps)[i].work.programmatic =
+            i && order[i]->dependencies.count == 1 && node_list_has(order[i]->early, order[i - 1]);
     }
     return CUDA_SUCCESS;
+}
+
+static bool has_overlap(const step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (steps[i].work.programmatic)
+            return true;
+    return false;
 }
 
 static CUresult instantiate(CUgraphExec *exec, CUgraph g)
@@ -48,6 +60,7 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph g)
     e->arena = a;
     e->steps = steps;
     e->count = g->count;
+    e->overlaps = has_overlap(steps, e->count);
     *exec = e;
     return CUDA_SUCCESS;
 }
@@ -88,14 +101,24 @@ CUresult cuGraphUpload(CUgraphExec e, CUstream stream)
     return leave(r ? r : ready(c, e, stream));
 }
 
+/* A launch may overlap with the step ahead; anything else is done when all steps ahead are. */
+static CUresult run_step(CUcontext c, CUgraphExec e, const work *w)
+{
+    if (e->overlaps && w->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        return queue_launch(c, e, &w->as.launch, w->programmatic);
+    CUresult r = queue_finish();
+    return r ? r : c->failure ? c->failure : work_run(c, w);
+}
+
 CUresult cuGraphLaunch(CUgraphExec e, CUstream stream)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
     r = r ? r : ready(c, e, stream);
     for (size_t i = 0; !r && i < e->count; i++)
-        r = work_run(c, &e->steps[i].work);
-    return leave(r);
+        r = run_step(c, e, &e->steps[i].work);
+    r = r ? r : queue_finish();
+    return leave(r ? r : c->failure);
 }
 
 static CUresult set_params(CUgraphExec e, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
@@ -158,6 +181,7 @@ static CUresult update(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *in
     arena_free(e->arena);
     e->arena = a;
     e->steps = steps;
+    e->overlaps = has_overlap(steps, e->count);
     return CUDA_SUCCESS;
 }
 

@@ -1,7 +1,4 @@
 #include "libcuda/graph.h"
-
-#include <string.h>
-
 #include "libcuda/launch.h"
 
 CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
@@ -93,33 +90,60 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *de
     return enter_and_add(node, g, dependencies, count, &w);
 }
 
-static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                 size_t count)
+static bool is_kernel(CUgraphNode node)
 {
+    return node->work.type == CU_GRAPH_NODE_TYPE_KERNEL;
+}
+
+/* Of an edge between two nodes. */
+static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNode to)
+{
+    bool early = edge->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    if (edge->to_port || edge->type > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
+        edge->from_port > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+        early != (edge->from_port != CU_GRAPH_KERNEL_NODE_PORT_DEFAULT) ||
+        (early && (!is_kernel(from) || !is_kernel(to))))
+        return CUDA_ERROR_INVALID_VALUE;
+    return edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+                   (early && device_target()->sm < LEAST_DEPENDENT_SM)
+               ? CUDA_ERROR_NOT_SUPPORTED
+               : CUDA_SUCCESS;
+}
+
+/* edges may be NULL. */
+static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+                                 const CUgraphEdgeData *edges, size_t count)
+{
+    CUresult r = CUDA_SUCCESS;
     if (!handle_is(g, GRAPH_HANDLE) || (count && (!from || !to)))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
         if (!is_node(from[i]) || !is_node(to[i]) || from[i]->graph != g || to[i]->graph != g ||
             from[i] == to[i] || node_list_has(to[i]->dependencies, from[i]))
             return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++)
-        if (!node_list_join(g, &to[i]->dependencies, from + i, 1))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-    return CUDA_SUCCESS;
+    for (size_t i = 0; !r && edges && i < count; i++)
+        r = check_edge(&edges[i], from[i], to[i]);
+    for (size_t i = 0; !r && i < count; i++) {
+        bool early = edges && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        if (!node_list_join(g, &to[i]->dependencies, from + i, 1) ||
+            (early && !graph_make_early(to[i], from[i])))
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return r;
 }
 
 CUresult cuGraphAddDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
                                 size_t count)
 {
     CUresult r = enter();
-    return leave(r ? r : add_dependencies(g, from, to, count));
+    return leave(r ? r : add_dependencies(g, from, to, NULL, count));
 }
 
 CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
                                    const CUgraphEdgeData *edges, size_t count)
 {
-    (void)edges; /* how early a node may start, and none starts early here */
-    return cuGraphAddDependencies(g, from, to, count);
+    CUresult r = enter();
+    return leave(r ? r : add_dependencies(g, from, to, edges, count));
 }
 
 /* Fills in as many as there is room for, as all such queries do: *count goes in as the room and
@@ -152,26 +176,37 @@ CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *count)
     return leave(r);
 }
 
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+static CUresult get_dependencies(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
+                                 size_t *count)
 {
+    static const CUgraphEdgeData programmatic = {
+        .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+        .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+    };
     size_t given = 0;
     CUresult r = enter();
     if (!r && (!is_node(node) || !count))
         r = CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; !r && i < node->dependencies.count; i++)
-        give(nodes, count, &given, node->dependencies.items[i]);
+    for (size_t i = 0; !r && i < node->dependencies.count; i++) {
+        CUgraphNode d = node->dependencies.items[i];
+        if (edges && i < *count)
+            edges[i] = node_list_has(node->early, d) ? programmatic : (CUgraphEdgeData){ 0 };
+        give(nodes, count, &given, d);
+    }
     if (!r)
         end_giving(nodes, count, given);
     return leave(r);
 }
 
+CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+{
+    return get_dependencies(node, nodes, NULL, count);
+}
+
 CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
                                        size_t *count)
 {
-    CUresult r = cuGraphNodeGetDependencies(node, nodes, count);
-    if (!r && nodes && edges)
-        memset(edges, 0, *count * sizeof *edges);
-    return r;
+    return get_dependencies(node, nodes, nodes ? edges : NULL, count);
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)

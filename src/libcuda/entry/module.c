@@ -90,12 +90,16 @@ static CUresult check_target(CUmodule m, const char **message)
                                 info.target, t->name);
         return CUDA_ERROR_INVALID_PTX;
     }
-    for (size_t i = 0; (name = emu_entry_name(m->module, i)); i++)
-        if (emu_entry(m->module, name, &entry) && entry.shared_bytes > t->shared_static) {
+    for (size_t i = 0; (name = emu_entry_name(m->module, i)); i++) {
+        emu_entry(m->module, name, &entry);
+        if (entry.triggers || entry.waits)
+            driver_overlap();
+        if (entry.shared_bytes > t->shared_static) {
             *message = arena_format(m->arena, "%s declares %zu bytes of shared memory; at most %u",
                                     name, entry.shared_bytes, t->shared_static);
             return CUDA_ERROR_INVALID_PTX;
         }
+    }
     return CUDA_SUCCESS;
 }
 

@@ -1,10 +1,13 @@
-/* Times the steps of decoders on a GPU: bench_step [--quick] [--positions N] SPEC...
+/* Times the steps of decoders on a GPU: bench_step [--quick] [--no-overlap] [--positions N] SPEC...
  *
  * Of each spec's [decoder] every step, behind N tokens (4096, or as many as there is room for): the
  * median time of the step as a replayed graph, what it reads and writes a second beside what a copy
  * on this device does (the bound by bytes), and the time beside that of the cost model, given this
  * device's number of SMs, clock and copy. Then the same of a launch of each of its kernels: all
  * that a step has are in a graph of their own, each with the tensors of its layer.
+ *
+ * Launches overlap with those ahead of them where device, driver and kernels can; of such a step
+ * the time is also told that it takes without. With --no-overlap none overlaps.
  *
  * Weights and caches are made up (device_model.h). Logits, token and position of a step are checked
  * in the same run. A model that fails has the error in its row, and the others follow.
@@ -33,7 +36,7 @@ typedef struct bench {
     gpu gpu;
     cost_gpu model;
     const effort *effort;
-    bool quick;
+    bool quick, no_overlap;
     int64_t positions;
     arena *arena; /* for one model */
     bool all_right, usable;
@@ -136,6 +139,31 @@ static bool bench_kernels(const bench *b, device_model *m, const plan_step *s,
     return true;
 }
 
+static bool overlaps(const bench *b, const device_model *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->plan->kernel_count; i++)
+        any = any || m->overlap[i];
+    return any && !b->no_overlap;
+}
+
+/* Of a step, of which the other times are known: its row of the table. */
+static bool bench_whole(const bench *b, device_model *m, const plan_step *s, times *t,
+                        bool no_overlap)
+{
+    m->no_overlap = no_overlap;
+    bool ran = measure(b, m, s, EVERY_KERNEL, STEP_TURNS, &t->seconds);
+    m->no_overlap = b->no_overlap;
+    if (!ran)
+        return false;
+    bool usual = no_overlap == b->no_overlap;
+    printf(usual ? "| **step of %lld** |" : "| step of %lld, no overlap |", (long long)s->m);
+    print_times(b, t, 1);
+    printf(" | |\n");
+    fflush(stdout);
+    return true;
+}
+
 static bool bench_step(const bench *b, device_model *m, const plan_step *s)
 {
     const plan *p = m->plan;
@@ -143,17 +171,15 @@ static bool bench_step(const bench *b, device_model *m, const plan_step *s)
     launch_cost *costs = arena_alloc(m->arena, p->kernel_count * sizeof *costs);
     for (size_t i = 0; i < p->kernel_count; i++)
         costs[i] = cost_of_launch(m->arena, &p->kernels[i], b->positions + s->m, &b->model);
-    for (size_t i = 0; i < s->launch_count; i++) {
-        t.bytes += costs[s->launches[i].kernel].bytes;
-        t.predicted += costs[s->launches[i].kernel].seconds;
-    }
-    if (!measure(b, m, s, EVERY_KERNEL, STEP_TURNS, &t.seconds))
-        return false;
-    printf("| **step of %lld** |", (long long)s->m);
-    print_times(b, &t, 1);
-    printf(" | |\n");
-    fflush(stdout);
-    return bench_kernels(b, m, s, costs, t.seconds);
+    bool overlapped = overlaps(b, m);
+    step_cost predicted = cost_of_step(s, costs, overlapped);
+    t.bytes = predicted.bytes;
+    t.predicted = predicted.seconds;
+    times late = t;
+    late.predicted = cost_of_step(s, costs, false).seconds;
+    return bench_whole(b, m, s, &t, b->no_overlap) &&
+           (!overlapped || bench_whole(b, m, s, &late, true)) &&
+           bench_kernels(b, m, s, costs, t.seconds);
 }
 
 /* As far behind as asked for, with room for what is fed twice. */
@@ -186,6 +212,7 @@ static const char *bench_model(bench *b, const char *path, int64_t wanted)
     if (!choose_position(b, set.plan, wanted))
         return "its caches are too short";
     bool ran = device_model_make(b->arena, &b->gpu, &set, b->model.target, &m);
+    m.no_overlap = b->no_overlap;
     const char *wrong = ran ? device_model_judge(&m, b->positions) : b->gpu.error;
     if (!wrong) {
         printf(
@@ -232,13 +259,15 @@ int main(int argc, char **argv)
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             b.quick = true;
+        else if (strcmp(argv[i], "--no-overlap") == 0)
+            b.no_overlap = true;
         else if (strcmp(argv[i], "--positions") == 0 && i + 1 < argc)
             positions = strtoll(argv[++i], NULL, 10);
         else
             break;
     }
     if (i >= argc || strncmp(argv[i], "--", 2) == 0) {
-        fprintf(stderr, "usage: bench_step [--quick] [--positions N] SPEC...\n");
+        fprintf(stderr, "usage: bench_step [--quick] [--no-overlap] [--positions N] SPEC...\n");
         return USAGE;
     }
     if (b.quick)

@@ -36,13 +36,16 @@ static size_t dynamic_shared(const instance *in, const run_values *run)
 static bool load_kernels(device_model *m, const kernel_set *set)
 {
     const plan *p = m->plan;
+    bool *overlapping = arena_zalloc(m->arena, p->kernel_count * sizeof *overlapping);
     m->kernels = arena_zalloc(m->arena, p->kernel_count * sizeof *m->kernels);
+    m->overlap = overlapping;
     for (size_t i = 0; i < p->kernel_count; i++) {
         const instance *in = &p->kernels[i];
         const kernel *k = kernel_named(set, in->name);
         run_values run = run_values_of(m, in, p->rows);
         if (!k)
             return fail(m, arena_format(m->arena, "there is no kernel %s", in->name));
+        overlapping[i] = k->overlaps && gpu_overlaps(m->gpu);
         if (!gpu_keep(m->gpu, k->ptx, in->name, dynamic_shared(in, &run), &m->kernels[i]))
             return fail(m, arena_format(m->arena, "%s: %s", in->name, m->gpu->error));
     }
@@ -113,7 +116,7 @@ static bool fill(device_model *m, const target *t)
     diags ignored = diags_new(scratch);
     chosen_layers chosen = verify_choose_layers(scratch, m->plan);
     const decoder *d = verify_reduced_decoder(scratch, m->plan->decoder, &chosen);
-    const plan *reduced = plan_make(scratch, d, (location){ 0 }, &t, 1, &ignored);
+    const plan *reduced = plan_make(scratch, d, (location){ 0 }, &t, 1, m->plan->tune, &ignored);
     bool filled = reduced || fail(m, "some layers of it have no plan");
     if (filled) {
         step_model content = step_model_new(scratch, reduced, 1);
@@ -168,6 +171,7 @@ bool device_model_set_rows(device_model *m, int64_t rows, int64_t position)
 
 static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l)
 {
+    bool first = l == s->launches; /* behind launches that may not wait for those ahead of them */
     const instance *in = &m->plan->kernels[l->kernel];
     const launch *how = &in->family->launch;
     run_values run = run_values_of(m, in, s->m);
@@ -181,7 +185,8 @@ static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l
         addresses[i] = argument->is_number ? 0 : m->memory[argument->memory] + argument->offset;
     }
     gpu_grid grid = { .threads = (unsigned)formula_value(how->block, in, &run),
-                      .dynamic_shared = dynamic_shared(in, &run) };
+                      .dynamic_shared = dynamic_shared(in, &run),
+                      .early = !first && !m->no_overlap && m->overlap[l->kernel] };
     for (int i = 0; i < 3; i++)
         grid.blocks[i] = (unsigned)formula_value(how->grid[i], in, &run);
     gpu_use(m->gpu, &m->kernels[l->kernel]);

@@ -15,6 +15,8 @@ typedef struct device_model {
     gpu *gpu;
     const plan *plan;
     gpu_kernel *kernels; /* as in plan.kernels */
+    const bool *overlap; /* which of these do so with the launch ahead of them */
+    bool no_overlap;     /* set: none does */
     gpu_address memory[PLAN_MEMORIES];
 } device_model;
 

@@ -211,7 +211,9 @@ static bool measure(bench *b, const effort *e, timing *out)
 static void set_grid(bench *b, const instance *in, const peer *by)
 {
     const trial *t = &b->trial;
-    b->grid = (gpu_grid){ { t->grid[0], t->grid[1], t->grid[2] }, t->block, t->dynamic_shared };
+    b->grid = (gpu_grid){ .blocks = { t->grid[0], t->grid[1], t->grid[2] },
+                          .threads = t->block,
+                          .dynamic_shared = t->dynamic_shared };
     if (by && by->regrid)
         by->regrid(in, &b->grid);
     for (size_t i = 0; by && i < MAX_PEER_SIZES; i++) {

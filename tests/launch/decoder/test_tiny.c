@@ -46,13 +46,73 @@ static void fill(const ptxgen_tensor *t, unsigned char *bytes)
         bytes[i] = i % Q8_0_BYTES == 1 ? 0x10 : (unsigned char)random_number();
 }
 
+/* How the driver is called: launches of both kinds, and what device and driver say they are. */
+static struct {
+    unsigned ordinary, early;
+    int major, version; /* 0: what the emulated ones say */
+} calls;
+
+static CUresult count_ordinary(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                               unsigned block_x, unsigned block_y, unsigned block_z,
+                               unsigned shared, CUstream on, void **params, void **extra)
+{
+    calls.ordinary++;
+    return cuLaunchKernel(f, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, on, params,
+                          extra);
+}
+
+static CUresult count_early(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+    int allowed;
+    calls.early++;
+    assert_int_equal(config->numAttrs, 1);
+    assert_int_equal(config->attrs[0].id, PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION);
+    memcpy(&allowed, &config->attrs[0].value, sizeof allowed);
+    assert_int_equal(allowed, 1);
+    return cuLaunchKernelEx(config, f, params, extra);
+}
+
+static CUresult get_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    CUresult r = cuDeviceGetAttribute(value, attribute, device);
+    if (calls.major && attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+        *value = calls.major;
+    return r;
+}
+
+static CUresult get_version(int *version)
+{
+    CUresult r = cuDriverGetVersion(version);
+    *version = calls.version ? calls.version : *version;
+    return r;
+}
+
+static void *look_up(void *library, const char *name)
+{
+    static const struct {
+        const char *name;
+        void (*entry)(void);
+    } own[] = {
+        { "cuLaunchKernel", (void (*)(void))count_ordinary },
+        { "cuLaunchKernelEx", (void (*)(void))count_early },
+        { "cuDeviceGetAttribute", (void (*)(void))get_attribute },
+        { "cuDriverGetVersion", (void (*)(void))get_version },
+    };
+    void *found = dlsym(library, name);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(name, own[i].name) == 0)
+            memcpy(&found, &own[i].entry, sizeof found);
+    return found;
+}
+
 static int make(void **state)
 {
     static unsigned char bytes[MOST_BYTES];
     (void)state;
+    memset(&calls, 0, sizeof calls);
     if (cuInit(0) || cuCtxCreate_v4(&context, NULL, 0, 0) ||
         cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
-        tiny_cuda_init(&cuda, dlsym, dlopen(NULL, RTLD_NOW)))
+        tiny_cuda_init(&cuda, look_up, dlopen(NULL, RTLD_NOW)))
         return -1;
     cuda.driver.report = keep;
     if (tiny_create(&model, &cuda, NULL))
@@ -133,6 +193,68 @@ TEST_WITH(a_model_has_the_same_logits_one_by_one_at_once_and_as_a_graph, make, d
     }
     assert_success(cuGraphExecDestroy(exec));
     assert_success(cuGraphDestroy(graph));
+}
+
+/* Of a prompt's last token and the one behind it. */
+static outcome run_some(void)
+{
+    assert_success(tiny_seek(&model, stream, 0));
+    assert_success(tiny_prompt(&model, stream, prompt, PROMPT));
+    calls.ordinary = calls.early = 0;
+    assert_success(tiny_step(&model, stream));
+    return look();
+}
+
+TEST_WITH(all_launches_of_a_step_but_the_first_start_early, make, drop)
+{
+    outcome early = run_some(), late;
+    size_t launches = tiny_plan.steps[0].launch_count;
+    assert_int_equal(cuda.driver.overlaps, 1);
+    assert_int_equal(calls.ordinary, 1);
+    assert_int_equal(calls.early, launches - 1);
+
+    model.no_overlap = 1;
+    late = run_some();
+    assert_int_equal(calls.ordinary, launches);
+    assert_int_equal(calls.early, 0);
+    assert_same(&early, &late);
+}
+
+TEST_WITH(no_launch_starts_early_where_kernels_are_of_older_targets, make, drop)
+{
+    assert_success(tiny_unload(&cuda));
+    for (size_t i = 0; i < tiny_kernel_count; i++)
+        if (tiny_kernels[i]->sm < 90)
+            assert_success(
+                ptxgen_load_kernel(&cuda.driver, tiny_kernels[i], &cuda.kernels[i], NULL));
+    run_some();
+    assert_int_equal(calls.early, 0);
+    assert_int_equal(calls.ordinary, tiny_plan.steps[0].launch_count);
+}
+
+static int overlaps(int major, int version, const char *missing)
+{
+    tiny_cuda other;
+    calls.major = major;
+    calls.version = version;
+    assert_success(tiny_cuda_init(&other, look_up, dlopen(NULL, RTLD_NOW)));
+    if (missing) {
+        other.driver.launch_kernel_ex =
+            strcmp(missing, "launch") ? other.driver.launch_kernel_ex : NULL;
+        other.driver.get_version = strcmp(missing, "version") ? other.driver.get_version : NULL;
+        assert_success(ptxgen_driver_ask(&other.driver));
+    }
+    return other.driver.overlaps;
+}
+
+TEST_WITH(no_launch_starts_early_where_device_or_driver_are_older, make, drop)
+{
+    assert_int_equal(overlaps(0, 0, NULL), 1);
+    assert_int_equal(overlaps(8, 0, NULL), 0);
+    assert_int_equal(overlaps(0, 12020, NULL), 0);
+    assert_int_equal(overlaps(0, 12030, NULL), 1);
+    assert_int_equal(overlaps(0, 0, "launch"), 0);
+    assert_int_equal(overlaps(0, 0, "version"), 0);
 }
 
 TEST(a_dense_layer_takes_six_launches)

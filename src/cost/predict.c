@@ -1,0 +1,249 @@
+/* How a launch's time comes about: see cost.h. What it rests on:
+ *
+ *   LATENCY    of memory under load, by Little's law: an H200 of 132 SMs needs some 25 KB in flight
+ *              on each for the 4.3 TB/s of a copy. Taken for all parts.
+ *   PORT_BYTES, L2_BYTES   of a clock: what one SM takes from the L2 at most (microbenchmarks of
+ *              Volta: Jia et al., 2018), and all of them together (NVIDIA A100 white paper).
+ *
+ * Example: 4096 rows by blocks of 24 rows are 171 blocks. On 132 SMs 39 have two of them and 93
+ * have one: when those are done, after memory's time for 132 blocks, 39 SMs are left with a block's
+ * rows each, which are few enough to be asked for at once: a round trip, and the bytes through the
+ * port. Blocks of 16 rows are 256, and 124 SMs have two: memory has no time without work.
+ */
+#include "cost/cost.h"
+
+#include <math.h>
+
+#include "family/formula.h"
+
+enum { WARP = 32, PORT_BYTES = 64, L2_BYTES = 5120 };
+enum { STAGED_AT_ONCE = 16, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
+
+static const double LATENCY = 780e-9, PERCENT = 0.01;
+
+const char *const cost_bound_names[BOUND_COUNT] = {
+    [BOUND_MEMORY] = "memory",
+    [BOUND_ISSUE] = "issue",
+    [BOUND_LATENCY] = "latency",
+    [BOUND_BALANCE] = "balance",
+};
+
+/* What blocks take at once of the work are items: some rows, or all that a block does. */
+typedef struct dealing {
+    double threads, blocks;
+    double sms;          /* that have blocks */
+    double fitting;      /* blocks on an SM at a time, */
+    double resident;     /* or as many as there are for the busiest */
+    double waves;        /* of blocks, where not all fit */
+    double items;        /* in whole ones and a part */
+    double most, fewest; /* that an SM has */
+    double turns;        /* one behind the other, at most */
+} dealing;
+
+static double port_bandwidth(const cost_gpu *gpu)
+{
+    return fmin(PORT_BYTES, L2_BYTES / gpu->sm_count) * gpu->clock;
+}
+
+/* Whether blocks stride over the rows, a turn after the other. */
+static bool stays(const launch *l)
+{
+    return l->rows != NULL;
+}
+
+static double rows_of(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    if (in->family->op == OP_QKV)
+        return (double)(s->n + s->n_kv + s->n_v);
+    if (in->family->op == OP_EXPERT_GATE_UP)
+        return (double)s->n * cost_experts(s) + (double)s->n_shared;
+    return (double)s->n;
+}
+
+/* Items go to the blocks in turn, and blocks to the SMs. Where more blocks wait than fit, an SM
+ * takes the next one when one of its own has ended: all have as many as any other, but for one. */
+static dealing deal(const cost_figures *f, const instance *in, const cost_gpu *gpu)
+{
+    const launch *l = &in->family->launch;
+    run_values run = { in->shape.k, in->shape.n, in->shape.m, (int64_t)gpu->sm_count };
+    dealing d = { .threads = (double)formula_value(l->block, in, &run), .blocks = 1 };
+    size_t dynamic = l->dynamic_shared ? (size_t)formula_value(l->dynamic_shared, in, &run) : 0;
+    for (int i = 0; i < 3; i++)
+        d.blocks *= (double)formula_value(l->grid[i], in, &run);
+    d.fitting =
+        target_blocks_per_sm(gpu->target, (unsigned)d.threads, f->registers, f->shared + dynamic);
+    if (d.fitting < 1)
+        return d;
+    d.sms = fmin(d.blocks, gpu->sm_count);
+    d.resident = fmin(d.fitting, ceil(d.blocks / d.sms));
+    d.waves = ceil(d.blocks / (d.sms * d.fitting));
+    d.items = stays(l) ? rows_of(in) / (double)formula_value(l->rows, in, &run) : d.blocks;
+    double items = ceil(d.items), each = floor(items / d.blocks), rest = items - each * d.blocks;
+    d.most = ceil(d.blocks / d.sms) * each + ceil(rest / d.sms);
+    d.fewest = floor(d.blocks / d.sms) * each + floor(rest / d.sms);
+    d.turns = each + (rest > 0);
+    if (d.waves > 1) {
+        d.most = ceil(items / d.sms);
+        d.fewest = floor(items / d.sms);
+        d.turns = ceil(items / (d.sms * d.fitting));
+    }
+    return d;
+}
+
+/* Vectors of x that a block has, all of its experts' together. */
+static double vectors_of(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    double vectors = s->m > 0 ? (double)s->m : 1; /* 0: the family has no m */
+    if (in->family->op == OP_EXPERT_GATE_UP)
+        vectors *= (double)s->experts_used / cost_experts(s);
+    return vectors;
+}
+
+/* Turns of the loop that a lane makes for an item: less than one where it has half a turn's work.
+ */
+static double loops_of(const cost_figures *f, const cost_work *work, const dealing *d)
+{
+    return work->units / (d->items * d->threads * f->turn);
+}
+
+/* Each lane waits for 64 bytes of x at a time. All blocks of an SM take x through its port, and
+ * quantize it while others still do, but for the last. */
+static double staging_time(const instance *in, const dealing *d, const cost_gpu *gpu)
+{
+    double values = (double)in->shape.k * vectors_of(in), bytes = values * (double)sizeof(float);
+    double instructions = values / WARP * STAGE_INSTRUCTIONS;
+    return ceil(values / (d->threads * STAGED_AT_ONCE)) * LATENCY +
+           d->resident * bytes / port_bandwidth(gpu) +
+           instructions / (TARGET_ISSUE_SLOTS * gpu->clock);
+}
+
+/* Of blocks that don't stage x what their first turns read of it, at once. Later ones find it in
+ * the L1. */
+static double first_x_time(const cost_figures *f, const instance *in, const cost_work *work,
+                           const dealing *d, const cost_gpu *gpu)
+{
+    const format_info *x = &formats[in->family->activations];
+    if (instance_weights(in) == FORMAT_NONE || in->family->activations == FORMAT_NONE)
+        return 0;
+    double values = (double)in->shape.k * vectors_of(in) / ceil(loops_of(f, work, d));
+    return d->resident * values * x->block_bytes / x->block_values / port_bandwidth(gpu);
+}
+
+/* What blocks of the launch wait for ahead of all else, once: or, where they stage x, each wave of
+ * them. */
+static double first_waits(const instance *in, const dealing *d)
+{
+    return in->family->launch.dynamic_shared ? d->waves : 1;
+}
+
+/* Until weights come in; x in passes is staged for each turn. */
+static double start_time(const cost_figures *f, const instance *in, const cost_work *work,
+                         const dealing *d, const cost_gpu *gpu)
+{
+    double start = (work->trips_ahead + first_waits(in, d)) * LATENCY;
+    if (!in->family->launch.dynamic_shared)
+        return start + first_x_time(f, in, work, d, gpu);
+    return start + d->waves * (in->passes > 1 ? d->turns : 1) * staging_time(in, d, gpu);
+}
+
+/* Bytes of a second where a warp has rows of its own, or a block's warps share them. */
+static double memory_bandwidth(const instance *in, const dealing *d, const cost_gpu *gpu)
+{
+    double rows = rows_of(in) / d->items, warps = d->threads / WARP;
+    bool apart = instance_weights(in) != FORMAT_NONE && rows >= warps;
+    return gpu->bandwidth * (apart ? gpu->target->rows_apart * PERCENT : 1);
+}
+
+static double memory_time(const cost_work *work, double bandwidth)
+{
+    return work->bytes / bandwidth;
+}
+
+static double issue_time(const cost_figures *f, const cost_work *work, const dealing *d, bool stay,
+                         const cost_gpu *gpu)
+{
+    double item = work->units / d->items * f->instructions / WARP;
+    if (!stay)
+        item += d->threads / WARP * f->beside;
+    return d->most * item /
+           (fmin(TARGET_ISSUE_SLOTS, d->resident * d->threads / WARP) * gpu->clock);
+}
+
+/* Bytes of a second that a block asks for: where its lanes have half a turn's work, they wait for a
+ * whole one. */
+static double block_bandwidth(const cost_figures *f, const cost_work *work, const dealing *d)
+{
+    double loops = loops_of(f, work, d);
+    return d->threads * f->in_flight * loops / ceil(loops) / LATENCY;
+}
+
+/* SMs that have more items than others don't let memory idle where they are enough for it. */
+static void set_waiting_times(const cost_figures *f, const instance *in, const cost_work *work,
+                              const dealing *d, double bandwidth, const cost_gpu *gpu,
+                              double times[BOUND_COUNT])
+{
+    double item = work->units * f->unit_bytes / d->items, port = port_bandwidth(gpu);
+    double of_block = block_bandwidth(f, work, d);
+    double rounds = d->turns * item / of_block - first_waits(in, d) * LATENCY;
+    times[BOUND_LATENCY] = fmax(rounds, d->most * item / port);
+    double more = d->most - d->fewest, alone = fmin(d->resident * of_block, port);
+    if (more > 0 && (ceil(d->items) - d->fewest * d->sms) / more * alone < bandwidth)
+        times[BOUND_BALANCE] =
+            d->fewest * d->sms * work->bytes / d->items / bandwidth + LATENCY + more * item / alone;
+}
+
+/* Near the knee, where one thing begins to hold a kernel and another one still does, both do. */
+static double time_together(const double times[BOUND_COUNT])
+{
+    double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]);
+    double longest = fmax(memory, fmax(times[BOUND_ISSUE], times[BOUND_LATENCY])), sum = 0;
+    const double parts[] = { memory, times[BOUND_ISSUE], times[BOUND_LATENCY] };
+    for (int i = 0; i < 3; i++) {
+        double square = parts[i] / longest * (parts[i] / longest);
+        sum += square * square;
+    }
+    return longest * sqrt(sqrt(sum));
+}
+
+double cost_of_bytes(double bytes, const cost_gpu *gpu)
+{
+    return LATENCY + bytes / gpu->bandwidth;
+}
+
+double cost_least(const cost_figures *f, const family *of, const cost_work *work,
+                  const cost_gpu *gpu)
+{
+    const target *t = gpu->target;
+    double start = (of->launch.dynamic_shared ? 2 : 1) * LATENCY;
+    double instructions = work->units * f->instructions / WARP;
+    double issue = instructions / (TARGET_ISSUE_SLOTS * gpu->sm_count * gpu->clock);
+    double threads = fmin(t->warps_sm * WARP, (double)t->registers_sm / f->registers);
+    double rounds =
+        work->units * f->unit_bytes * LATENCY / (gpu->sm_count * threads * f->in_flight);
+    return fmax(start + fmax(memory_time(work, gpu->bandwidth), issue), rounds);
+}
+
+cost_prediction cost_predict(const cost_figures *f, const instance *in, const cost_work *work,
+                             const cost_gpu *gpu)
+{
+    dealing d = deal(f, in, gpu);
+    if (d.fitting < 1)
+        return (cost_prediction){ .total = HUGE_VAL };
+    double bandwidth = memory_bandwidth(in, &d, gpu);
+    cost_prediction p = {
+        .warps_sm = (unsigned)(d.fitting * d.threads / WARP),
+        .in_flight_sm = d.fitting * d.threads * f->in_flight,
+        .start = start_time(f, in, work, &d, gpu),
+        .times = { [BOUND_MEMORY] = memory_time(work, bandwidth),
+                   [BOUND_ISSUE] = issue_time(f, work, &d, stays(&in->family->launch), gpu) },
+        .end = work->trips_behind * LATENCY,
+    };
+    set_waiting_times(f, in, work, &d, bandwidth, gpu, p.times);
+    for (cost_bound b = 0; b < BOUND_COUNT; b++)
+        if (p.times[b] > p.times[p.bound])
+            p.bound = b;
+    p.total = p.start + time_together(p.times) + p.end;
+    return p;
+}

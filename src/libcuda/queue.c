@@ -1,0 +1,106 @@
+#include "libcuda/queue.h"
+
+#include <stdlib.h>
+
+#include "libcuda/launch.h"
+
+enum { MOST_QUEUED = 4096 };
+
+typedef struct launch_queue {
+    deferred deferred;
+    CUcontext context;
+    const void *of;
+    arena *arena;
+    emu_stream *stream;
+    VEC(CUfunction) functions; /* of the launches */
+} launch_queue;
+
+static CUresult run(void *context)
+{
+    launch_queue *q = context;
+    emu_report report;
+    if (emu_stream_finish(q->stream, &report))
+        return CUDA_SUCCESS;
+    bool two = report.fault == EMU_RACE && report.other_line;
+    return launch_fail(q->context, q->functions.items[report.launch],
+                       two ? q->functions.items[report.other_launch] : NULL, &report);
+}
+
+static void free_queue(launch_queue *q)
+{
+    emu_stream_free(q->stream);
+    arena_free(q->arena);
+    free(q);
+}
+
+/* What a kernel did wrong is the context's to say, as after any launch that was not waited for. */
+static CUresult finish(deferred *d)
+{
+    launch_queue *q = (launch_queue *)(void *)d;
+    driver_defer(NULL);
+    CUresult r = driver_try(run, q);
+    free_queue(q);
+    return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
+}
+
+CUresult queue_finish(void)
+{
+    deferred *d = driver_deferred();
+    return d ? finish(d) : CUDA_SUCCESS;
+}
+
+static CUresult make_stream(void *context)
+{
+    launch_queue *q = context;
+    const char *order = setting("PTXGEN_CUDA_ORDER");
+    q->stream = emu_stream_new(
+        device_memory(), &(emu_stream_config){ .order = order ? strtoull(order, NULL, 10) : 0 });
+    return CUDA_SUCCESS;
+}
+
+static CUresult make_queue(CUcontext c, const void *of, launch_queue **made)
+{
+    launch_queue *q = calloc(1, sizeof *q);
+    if (!q)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *q = (launch_queue){ .deferred = { finish }, .context = c, .of = of, .arena = driver_arena() };
+    CUresult r = q->arena ? driver_try(make_stream, q) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (r) {
+        free_queue(q);
+        return r;
+    }
+    driver_defer(&q->deferred);
+    *made = q;
+    return CUDA_SUCCESS;
+}
+
+typedef struct addition {
+    launch_queue *to;
+    const CUDA_KERNEL_NODE_PARAMS *launch;
+    bool programmatic;
+} addition;
+
+static CUresult add(void *context)
+{
+    const addition *a = context;
+    *VEC_PUSH(a->to->arena, &a->to->functions) = launch_function(a->launch);
+    a->to->functions.count--; /* until the launch is there as well */
+    CUresult r = launch_add(a->to->stream, a->launch, a->programmatic);
+    a->to->functions.count += !r;
+    return r;
+}
+
+CUresult queue_launch(CUcontext c, const void *of, const CUDA_KERNEL_NODE_PARAMS *l,
+                      bool programmatic)
+{
+    launch_queue *q = (launch_queue *)(void *)driver_deferred();
+    CUresult r = CUDA_SUCCESS;
+    if (q && (!programmatic || q->of != of || q->functions.count == MOST_QUEUED)) {
+        r = finish(&q->deferred);
+        q = NULL;
+    }
+    r = r ? r : c->failure;
+    if (!r && !q)
+        r = make_queue(c, of, &q);
+    return r ? r : driver_try(add, &(addition){ q, l, programmatic });
+}

@@ -1,0 +1,266 @@
+/* Programmatic dependent launches on the emulated driver: a program that chains a kernel of CUDA's
+ * compiler, in streams and graphs, and the same with a mistake. */
+#define _POSIX_C_SOURCE 200809L
+#include "libcuda/driver_report.h"
+
+enum { BLOCKS = 4, COUNT = BLOCKS * NUMBERS, STEPS = 5, ORDERS = 12 };
+
+/* A chain: STEPS launches from one of two arrays to the other, and back. */
+typedef struct chain {
+    CUfunction kernel;
+    CUstream stream;
+    CUdeviceptr arrays[2], gains;
+} chain;
+
+static const char *nvcc_ptx(void)
+{
+    static char path[4096];
+    const char *folder = getenv("PTXGEN_NVCC_PTX");
+    snprintf(path, sizeof path, "%s/sm_90.ptx", folder ? folder : "");
+    return path;
+}
+
+static CUdeviceptr array_of(float value, size_t count)
+{
+    CUdeviceptr p;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    assert_success(cuMemAlloc_v2(&p, count * sizeof value));
+    assert_success(cuMemsetD32_v2(p, bits, count));
+    return p;
+}
+
+static chain make_chain(const char *kernel)
+{
+    chain c;
+    CUmodule module;
+    const float one = 1;
+    assert_success(cuModuleLoad(&module, nvcc_ptx()));
+    assert_success(cuModuleGetFunction(&c.kernel, module, kernel));
+    assert_success(cuStreamCreate(&c.stream, CU_STREAM_NON_BLOCKING));
+    c.arrays[0] = array_of(0, COUNT);
+    c.arrays[1] = array_of(0, COUNT);
+    c.gains = array_of(1, COUNT);
+    assert_success(cuMemcpyHtoD_v2(c.arrays[0] + COUNT / 2 * sizeof one, &one, sizeof one));
+    return c;
+}
+
+static CUresult launch(const chain *c, unsigned step, CUlaunchAttribute *attribute)
+{
+    int count = COUNT;
+    void *params[] = { (void *)(uintptr_t)&c->arrays[(step + 1) % 2],
+                       (void *)(uintptr_t)&c->arrays[step % 2], (void *)(uintptr_t)&c->gains,
+                       &count };
+    return cuLaunchKernelEx(&(CUlaunchConfig){ .gridDimX = BLOCKS,
+                                               .gridDimY = 1,
+                                               .gridDimZ = 1,
+                                               .blockDimX = NUMBERS,
+                                               .blockDimY = 1,
+                                               .blockDimZ = 1,
+                                               .hStream = c->stream,
+                                               .attrs = attribute,
+                                               .numAttrs = attribute != NULL },
+                            c->kernel, params, NULL);
+}
+
+static CUlaunchAttribute serialization(int allowed)
+{
+    return (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value.programmaticStreamSerializationAllowed = allowed };
+}
+
+static void launch_steps(const chain *c)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    for (unsigned step = 0; step < STEPS; step++)
+        assert_success(launch(c, step, &attribute));
+}
+
+/* What the steps make of a single one: a row of the triangle of trinomial coefficients. */
+static void assert_is_spread(const chain *c)
+{
+    static const float expected[] = { 0, 1, 5, 15, 30, 45, 51, 45, 30, 15, 5, 1, 0 };
+    float got[COUNT];
+    assert_success(cuMemcpyDtoH_v2(got, c->arrays[STEPS % 2], sizeof got));
+    for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++)
+        assert_true(got[COUNT / 2 - STEPS - 1 + i] == expected[i]);
+}
+
+/* The environment variable that chooses the order. */
+static void set_order(unsigned order)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", order);
+    setenv("PTXGEN_CUDA_ORDER", text, 1);
+}
+
+TEST_WITH(launches_that_overlap_compute_the_same_in_every_order, make_context, drop_context)
+{
+    for (unsigned order = 0; order < ORDERS; order++) {
+        set_order(order);
+        chain c = make_chain("diffuse");
+        launch_steps(&c);
+        assert_is_spread(&c);
+    }
+}
+
+static CUgraph capture_steps(const chain *c)
+{
+    CUgraph graph;
+    assert_success(cuStreamBeginCapture_v2(c->stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    launch_steps(c);
+    assert_success(cuStreamEndCapture(c->stream, &graph));
+    return graph;
+}
+
+static CUgraphExec instantiate(CUgraph graph)
+{
+    CUgraphExec exec;
+    assert_success(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    return exec;
+}
+
+TEST_WITH(a_graph_keeps_programmatic_launches_on_its_edges, make_context, drop_context)
+{
+    for (unsigned order = 0; order < ORDERS; order++) {
+        chain c = make_chain("diffuse");
+        CUgraph graph = capture_steps(&c);
+        CUgraphNode nodes[STEPS], ahead;
+        CUgraphEdgeData edge;
+        size_t count = STEPS, one = 1;
+        set_order(order);
+        assert_success(cuGraphGetNodes(graph, nodes, &count));
+        assert_int_equal(count, STEPS);
+        for (size_t i = 1; i < count; i++) {
+            assert_success(cuGraphNodeGetDependencies_v2(nodes[i], &ahead, &edge, &one));
+            assert_ptr_equal(ahead, nodes[i - 1]);
+            assert_int_equal(edge.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+            assert_int_equal(edge.from_port, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+        }
+        assert_success(cuGraphLaunch(instantiate(graph), c.stream));
+        assert_is_spread(&c);
+    }
+}
+
+static void launch_too_early(void)
+{
+    chain c = make_chain("diffuse_too_early");
+    launch_steps(&c);
+    if (cuStreamSynchronize(c.stream) == CUDA_ERROR_LAUNCH_FAILED &&
+        cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED)
+        fputs("the context is of no more use\n", stderr);
+}
+
+static void capture_too_early(void)
+{
+    chain c = make_chain("diffuse_too_early");
+    CUgraphExec exec = instantiate(capture_steps(&c));
+    if (cuGraphLaunch(exec, c.stream) == CUDA_ERROR_LAUNCH_FAILED)
+        fputs("the context is of no more use\n", stderr);
+}
+
+TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
+{
+    static void (*const programs[])(void) = { launch_too_early, capture_too_early };
+    for (unsigned i = 0; i < 2 * ORDERS; i++) {
+        set_order(i / 2);
+        const char *text = report_of(programs[i % 2]);
+        assert_says(text, "ptxgen libcuda: diffuse_too_early: line ");
+        assert_says(text, "race between launches: 'diffuse_too_early' loads byte ");
+        assert_says(text, " of an allocation of 512 bytes at line ");
+        assert_says(text, ", which 'diffuse_too_early', 1 launch ahead, stores at line ");
+        assert_says(text, "need not have finished: no griddepcontrol.wait comes before that\n");
+        assert_says(text, " | ld.global.f32 \t%f2, [%rd10];\n");
+        assert_says(text, " | st.global.f32 \t[%rd14], %f7;\n");
+        assert_says(text, "the context is of no more use\n");
+    }
+}
+
+/* The launches of a stream are in order where nothing says that they need not be. */
+TEST_WITH(launches_without_the_attribute_are_in_order, make_context, drop_context)
+{
+    CUlaunchAttribute forbidden = serialization(0);
+    for (unsigned order = 0; order < 3; order++) {
+        set_order(order);
+        chain c = make_chain("diffuse_too_early");
+        for (unsigned step = 0; step < STEPS; step++)
+            assert_success(launch(&c, step, step % 2 ? &forbidden : NULL));
+        assert_is_spread(&c);
+    }
+}
+
+/* A copy between two launches comes after the first and before the second. */
+TEST_WITH(copies_are_in_order_with_launches, make_context, drop_context)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    chain c = make_chain("diffuse_too_early"), other = make_chain("diffuse_too_early");
+    assert_success(launch(&c, 0, &attribute));
+    assert_success(
+        cuMemcpyDtoDAsync_v2(other.arrays[1], c.arrays[1], COUNT * sizeof(float), c.stream));
+    assert_success(launch(&c, 1, &attribute));
+    assert_success(launch(&other, 1, &attribute));
+    for (unsigned step = 2; step < STEPS; step++) {
+        assert_success(launch(&other, step, NULL));
+        assert_success(launch(&c, step, NULL));
+    }
+    assert_is_spread(&c);
+    assert_is_spread(&other);
+}
+
+TEST_WITH(a_programmatic_event_is_recorded, make_context, drop_context)
+{
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT };
+    CUevent *event = &attribute.value.programmaticEvent.event, timed;
+    chain c = make_chain("diffuse");
+    assert_success(cuEventCreate(event, CU_EVENT_DISABLE_TIMING));
+    assert_success(launch(&c, 0, &attribute));
+    assert_success(cuStreamWaitEvent(NULL, *event, 0));
+    assert_success(cuEventQuery(*event));
+    assert_success(cuEventCreate(&timed, 0));
+    *event = timed;
+    assert_int_equal(launch(&c, 1, &attribute), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuEventDestroy_v2(timed));
+    assert_int_equal(launch(&c, 1, &attribute), CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* Two nodes that were added by hand, and an edge between them. */
+TEST_WITH(programmatic_edges_are_between_kernels, make_context, drop_context)
+{
+    static const CUgraphEdgeData early = { .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                           .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+    static const CUgraphEdgeData without_port = { .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+    static const CUgraphEdgeData in_order = { .from_port = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+                                              .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+    chain c = make_chain("diffuse");
+    int count = COUNT;
+    void *params[] = { &c.arrays[1], &c.arrays[0], &c.gains, &count };
+    CUDA_KERNEL_NODE_PARAMS kernel = { .func = c.kernel,
+                                       .gridDimX = BLOCKS,
+                                       .gridDimY = 1,
+                                       .gridDimZ = 1,
+                                       .blockDimX = NUMBERS,
+                                       .blockDimY = 1,
+                                       .blockDimZ = 1,
+                                       .kernelParams = params };
+    CUgraph graph;
+    CUgraphNode a, b, empty, ahead[2];
+    CUgraphEdgeData edges[2];
+    size_t given = 2;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddKernelNode_v2(&a, graph, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&b, graph, NULL, 0, &kernel));
+    assert_success(cuGraphAddEmptyNode(&empty, graph, NULL, 0));
+    assert_int_equal(cuGraphAddDependencies_v2(graph, &empty, &b, &early, 1),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphAddDependencies_v2(graph, &a, &b, &without_port, 1),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphAddDependencies_v2(graph, &a, &b, &in_order, 1),
+                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_success(cuGraphAddDependencies_v2(graph, &a, &b, &early, 1));
+    assert_success(cuGraphAddDependencies_v2(graph, &empty, &b, NULL, 1));
+    assert_success(cuGraphNodeGetDependencies_v2(b, ahead, edges, &given));
+    assert_int_equal(given, 2);
+    for (size_t i = 0; i < given; i++)
+        assert_int_equal(edges[i].type, ahead[i] == a ? CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+                                                      : CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+}

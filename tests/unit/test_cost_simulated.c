@@ -1,0 +1,177 @@
+/* The cost model beside a cycle-level simulation of kernels on three GPUs: what it predicts is
+ * within 15 % of it, and what it prefers within 5 % of the best. Of the simulation ratios count.
+ */
+#include <math.h>
+
+#include "cost/choose.h"
+#include "test_arena.h"
+
+static const double WITHIN = 0.15;
+
+typedef struct simulated_part {
+    const char *target;
+    gpu_part part;
+} simulated_part;
+
+enum { A100, H100, TU102 };
+static const simulated_part parts[] = {
+    [A100] = { "sm_80", { "A100", 80, 108, 1410, 1556 } },
+    [H100] = { "sm_90", { "H100", 90, 132, 1755, 3352 } },
+    [TU102] = { "sm_75", { "TU102", 75, 72, 1770, 672 } },
+};
+
+/* The share of the published bandwidth that Q4_K weights come in with, m = 1. */
+typedef struct simulated {
+    int part;
+    const char *family;
+    int64_t num_warps, k, n;
+    double of_peak;
+} simulated;
+
+static const simulated table[] = {
+    { A100, "stream_gemv", 12, 4096, 4096, 0.70 },
+    { A100, "stream_gemv", 12, 4096, 14336, 0.84 },
+    { A100, "hw_dp4a_q4k_gemv", 4, 4096, 4096, 0.70 },
+    { A100, "hw_dp4a_q4k_gemv", 4, 4096, 14336, 0.84 },
+    { H100, "stream_gemv", 12, 4096, 4096, 0.45 },
+    { H100, "stream_gemv", 8, 4096, 4096, 0.54 },
+    { H100, "stream_gemv", 12, 4096, 14336, 0.74 },
+    { H100, "stream_gemv", 8, 4096, 14336, 0.74 },
+    { H100, "hw_dp4a_q4k_gemv", 4, 4096, 4096, 0.46 },
+    { H100, "hw_dp4a_q4k_gemv", 4, 4096, 14336, 0.67 },
+    { TU102, "stream_gemv", 12, 4096, 4096, 0.66 },
+    { TU102, "hw_dp4a_q4k_gemv", 4, 4096, 4096, 0.83 },
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+static cost_gpu gpu_of(const simulated *s)
+{
+    return cost_gpu_of_part(target_find(parts[s->part].target), &parts[s->part].part);
+}
+
+static instance instance_of(const simulated *s)
+{
+    instance in = { .family = family_find(families, s->family) };
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, key_default(k));
+    in.weights = WEIGHTS_Q4_K;
+    in.num_warps = s->num_warps;
+    in.shape = (problem_shape){ .k = s->k, .n = s->n, .m = 1 };
+    return in;
+}
+
+static cost_prediction predict(arena *a, const instance *in, const cost_gpu *gpu)
+{
+    cost_work work = cost_work_of(a, in);
+    cost_figures f;
+    assert_true(cost_find(in, gpu->target->sm, &f));
+    return cost_predict(&f, in, &work, gpu);
+}
+
+static double seconds_of(const simulated *s)
+{
+    double peak = parts[s->part].part.bandwidth_gbps * 1e9;
+    return (double)(s->n * s->k / 256 * 144) / peak / s->of_peak;
+}
+
+static void near(const char *what, const simulated *s, double got, double expected)
+{
+    print_message("%-6s %-16s w%-2d %d x %-5d  %s %.3f, simulated %.3f: %+.1f %%\n",
+                  parts[s->part].part.name, s->family, (int)s->num_warps, (int)s->k, (int)s->n,
+                  what, got, expected, 100 * (got / expected - 1));
+    if (!(fabs(got / expected - 1) <= WITHIN))
+        fail_msg("%s is %.3f instead of %.3f", what, got, expected);
+}
+
+ARENA_TEST(kernels_reach_the_share_of_peak_that_a_simulation_shows)
+{
+    for (const simulated *s = table; s < table + ROWS; s++) {
+        instance in = instance_of(s);
+        cost_gpu gpu = gpu_of(s);
+        near("of peak", s, s->of_peak * seconds_of(s) / predict(a, &in, &gpu).total, s->of_peak);
+    }
+}
+
+/* The time that goes by while blocks put x into shared memory and memory idles. */
+ARENA_TEST(staging_takes_the_share_that_a_simulation_shows)
+{
+    static const double shares[] = { [A100] = 0.14, [H100] = 0.25 };
+    for (int part = A100; part <= H100; part++) {
+        const simulated *s = table;
+        while (s->part != part)
+            s++;
+        instance in = instance_of(s);
+        cost_gpu gpu = gpu_of(s);
+        family without = *in.family;
+        double with = predict(a, &in, &gpu).total;
+        without.launch.dynamic_shared = NULL;
+        without.activations = FORMAT_NONE;
+        in.family = &without;
+        near("staging", s, 1 - predict(a, &in, &gpu).total / with, shares[part]);
+    }
+}
+
+/* On the A100 12 warps are slightly better than 8, of which the table has no figures. */
+ARENA_TEST(eight_warps_stand_to_twelve_as_a_simulation_shows)
+{
+    for (const simulated *eight = table; eight < table + ROWS; eight++) {
+        const simulated *twelve = table;
+        if (eight->num_warps != 8)
+            continue;
+        while (twelve->part != eight->part || twelve->n != eight->n)
+            twelve++;
+        instance of_eight = instance_of(eight), of_twelve = instance_of(twelve);
+        cost_gpu gpu = gpu_of(eight);
+        near("of twelve", eight,
+             predict(a, &of_eight, &gpu).total / predict(a, &of_twelve, &gpu).total,
+             twelve->of_peak / eight->of_peak);
+    }
+    simulated on_a100 = table[0];
+    instance twelve = instance_of(&on_a100);
+    on_a100.num_warps = 8;
+    instance eight = instance_of(&on_a100);
+    cost_gpu gpu = gpu_of(&on_a100);
+    double slower = predict(a, &eight, &gpu).total / predict(a, &twelve, &gpu).total;
+    assert_true(slower > 1 && slower < 1 + WITHIN);
+}
+
+/* Of the kernels that were simulated for a part and shape, the one that is predicted to be best is
+ * within 5 % of the one that is. */
+ARENA_TEST(what_the_model_prefers_is_near_the_best_in_the_simulation)
+{
+    for (const simulated *s = table; s < table + ROWS; s++) {
+        const simulated *preferred = s, *best = s;
+        double least = HUGE_VAL;
+        for (const simulated *other = table; other < table + ROWS; other++) {
+            if (other->part != s->part || other->n != s->n)
+                continue;
+            instance in = instance_of(other);
+            cost_gpu gpu = gpu_of(other);
+            double seconds = predict(a, &in, &gpu).total;
+            if (seconds < least) {
+                least = seconds;
+                preferred = other;
+            }
+            best = other->of_peak > best->of_peak ? other : best;
+        }
+        if (preferred->of_peak * 1.05 < best->of_peak)
+            fail_msg("%s, n = %d: %s of %d warps is preferred", parts[s->part].part.name, (int)s->n,
+                     preferred->family, (int)preferred->num_warps);
+    }
+}
+
+/* 32 heads of 128 over 8 of an f16 cache, 4096 positions. */
+ARENA_TEST(attention_takes_what_a_simulation_shows)
+{
+    const simulated of_h100 = { H100, "gqa_flash_decoding", 0, 128, 4096, 0.48 };
+    const double bytes = 2 * 8 * 4096 * 128 * 2;
+    instance in = instance_of(&of_h100);
+    cost_gpu gpu = gpu_of(&of_h100);
+    in.shape = (problem_shape){
+        .head_dim = 128, .num_heads = 32, .num_kv_heads = 8, .max_seq_len = 4096, .m = 1
+    };
+    in.kv_type = KV_F16;
+    near("of peak", &of_h100,
+         bytes / (parts[H100].part.bandwidth_gbps * 1e9) / predict(a, &in, &gpu).total,
+         of_h100.of_peak);
+}

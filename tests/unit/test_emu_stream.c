@@ -1,0 +1,554 @@
+/* Launches of a stream that overlap: what they compute in any order, and the races between them. */
+#include "test_emu_run.h"
+
+enum { BLOCKS = 3, THREADS = 64, VALUES = BLOCKS * THREADS, BUFFERS = 6, MOST_LAUNCHES = 8 };
+
+/* Kernels NAME(to, from, weights, counter). %to and %weights hold the addresses of the thread's own
+ * value, %from that of the value opposite to it, which another block has stored. A body starts at
+ * line 1 of the report's lines less body_line. */
+#define STREAM_HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+#define STREAM_KERNEL(name, body)                                                             \
+    ".visible .entry " name "(.param .u64 to, .param .u64 from, .param .u64 weights, "        \
+    ".param .u64 counter)\n{\n"                                                               \
+    ".reg .pred %p<9>; .reg .b32 %r<20>, %t, %b, %i; .reg .b64 %l<9>, %to, %from, %weights, " \
+    "%counter; .shared .align 4 .b8 number[4];\n"                                             \
+    "ld.param.u64 %to, [to]; ld.param.u64 %from, [from]; ld.param.u64 %weights, [weights];\n" \
+    "ld.param.u64 %counter, [counter]; mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;\n"           \
+    "mad.lo.u32 %i, %b, 64, %t; mad.wide.u32 %to, %i, 4, %to;\n"                              \
+    "mad.wide.u32 %weights, %i, 4, %weights; sub.u32 %r0, 191, %i;\n"                         \
+    "mad.wide.u32 %from, %r0, 4, %from; setp.eq.u32 %p0, %t, 0;\n" body "ret;\n}\n"
+
+#define TRIGGER "griddepcontrol.launch_dependents;\n"
+#define WAIT    "griddepcontrol.wait;\n"
+#define WEIGHT  "ld.global.u32 %r1, [%weights]; //weight\n"
+#define LOAD    "ld.global.u32 %r2, [%from]; //load\n"
+#define ADD     "mad.lo.u32 %r2, %r2, 3, %r1;\n"
+#define STORE   "st.global.u32 [%to], %r2; //store\n"
+#define PARTS   TRIGGER WEIGHT WAIT LOAD ADD STORE
+
+/* The buffers that a launch has as to and from. */
+typedef struct step {
+    const char *entry;
+    unsigned to, from;
+    bool ordinary; /* not programmatic */
+} step;
+
+typedef struct stream_run {
+    const char *text;
+    step steps[MOST_LAUNCHES];
+    uint64_t order;
+    unsigned blocks;      /* 0: BLOCKS */
+    bool empty[BUFFERS];  /* without content */
+    bool shares[BUFFERS]; /* begins halfway into the buffer ahead */
+    /* results */
+    bool good;
+    emu_report report;
+    char message[512];
+    uint32_t counter[64];
+    uint32_t values[BUFFERS][VALUES];
+} stream_run;
+
+static const char *const names[BUFFERS] = { "h", "q", "k", "v", "o", "y" };
+
+static uint32_t first_value(unsigned buffer, unsigned i)
+{
+    return 1000 * buffer + i;
+}
+
+static size_t launch_all(stream_run *r, emu_memory *m, const emu_module *module,
+                         const uint64_t *buffers, uint64_t weights, uint64_t counter)
+{
+    emu_range ranges[BUFFERS];
+    for (unsigned i = 0; i < BUFFERS; i++)
+        ranges[i] = (emu_range){ names[i], buffers[i], sizeof r->values[i] };
+    emu_stream *s = emu_stream_new(
+        m, &(emu_stream_config){ .order = r->order, .ranges = ranges, .range_count = BUFFERS });
+    size_t count = 0;
+    for (const step *p = r->steps; count < MOST_LAUNCHES && p->entry; p++, count++) {
+        const void *params[] = { &buffers[p->to], &buffers[p->from], &weights, &counter };
+        emu_launch_config config = { .module = module,
+                                     .entry = p->entry,
+                                     .grid = { r->blocks ? r->blocks : BLOCKS, 1, 1 },
+                                     .block = { THREADS, 1, 1 },
+                                     .params = params,
+                                     .param_count = 4 };
+        assert_true(emu_stream_launch(s, &config, !p->ordinary, NULL, &r->report));
+    }
+    r->good = emu_stream_finish(s, &r->report);
+    emu_stream_free(s);
+    return count;
+}
+
+static void run_stream(stream_run *r)
+{
+    arena *a = arena_new();
+    emu_memory *m = emu_memory_new();
+    uint32_t ones[VALUES];
+    uint64_t buffers[BUFFERS];
+    memset(r->counter, 0, sizeof r->counter);
+    for (unsigned i = 0; i < VALUES; i++)
+        ones[i] = 1;
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        for (unsigned j = 0; j < VALUES; j++)
+            r->values[i][j] = first_value(i, j);
+        size_t size = sizeof r->values[i] * (i + 1 < BUFFERS && r->shares[i + 1] ? 2 : 1);
+        buffers[i] = r->empty[i]    ? emu_alloc(m, size)
+                     : r->shares[i] ? buffers[i - 1] + sizeof r->values[i] / 2
+                                    : emu_map(m, r->values[i], size, false);
+    }
+    uint64_t weights = emu_map(m, ones, sizeof ones, true);
+    uint64_t counter = emu_map(m, r->counter, sizeof r->counter, false);
+    const emu_module *module = emu_load(a, r->text, strlen(r->text), &r->report);
+    if (!module)
+        fail_msg("line %u: %s", r->report.line, r->report.message);
+    launch_all(r, m, module, buffers, weights, counter);
+    snprintf(r->message, sizeof r->message, "%s", r->report.message);
+    emu_memory_free(m);
+    arena_free(a);
+}
+
+/* The number of the line that ends in a mark, from 1, behind the start of a kernel. */
+static unsigned line_of(const char *text, const char *kernel, const char *mark)
+{
+    char start[64], end[64];
+    unsigned line = 1;
+    snprintf(start, sizeof start, ".entry %s(", kernel);
+    snprintf(end, sizeof end, "//%s\n", mark);
+    const char *at = strstr(strstr(text, start), end);
+    for (const char *p = text; p < at; p++)
+        line += *p == '\n';
+    return line;
+}
+
+static const char chain[] =
+    STREAM_HEAD STREAM_KERNEL("a", PARTS) STREAM_KERNEL("b", WEIGHT WAIT LOAD TRIGGER ADD STORE)
+        STREAM_KERNEL("c", WAIT WEIGHT LOAD ADD STORE TRIGGER);
+
+TEST(a_chain_computes_the_same_in_every_order)
+{
+    for (uint64_t order = 0; order < 60; order++) {
+        stream_run r = { .text = chain,
+                         .steps = { { "a", 1, 0, true },
+                                    { "a", 2, 1, false },
+                                    { "b", 3, 2, false },
+                                    { "a", 0, 3, false },
+                                    { "c", 1, 0, false },
+                                    { "a", 4, 1, false },
+                                    { "b", 5, 4, false } },
+                         .order = order };
+        run_stream(&r);
+        if (!r.good)
+            fail_msg("order %u: %s", (unsigned)order, r.message);
+        for (unsigned i = 0; i < VALUES; i++) {
+            uint32_t value = first_value(0, VALUES - 1 - i);
+            for (int n = 0; n < 7; n++)
+                value = 3 * value + 1;
+            assert_int_equal(r.values[5][i], value);
+        }
+    }
+}
+
+/* The time, counted in atomic operations, at which each block of a launch is at two places: word
+ * (2 n + place) * 8 + block of the counters, which begin behind their first 8 words. */
+#define STAMP(launch, place)                                          \
+    "mov.u32 %r9, 0;\n@%p0 atom.global.add.u32 %r9, [%counter], 1;\n" \
+    "add.u32 %r9, %r9, 1;\nmad.wide.u32 %l1, %b, 4, %counter;\n"      \
+    "@%p0 st.relaxed.gpu.global.u32 [%l1+" #launch "*64+" #place "*32+32], %r9;\n"
+#define STAMPED(name, launch) STREAM_KERNEL(name, STAMP(launch, 0) TRIGGER WAIT STAMP(launch, 1))
+static const char stamps[] = STREAM_HEAD STAMPED("a", 0) STAMPED("b", 1) STAMPED("c", 2)
+    STREAM_KERNEL("late", STAMP(1, 0) WAIT TRIGGER STAMP(1, 1));
+
+static uint32_t stamp(const stream_run *r, unsigned launch, unsigned place, bool last)
+{
+    const uint32_t *all = &r->counter[8 + 16 * launch + 8 * place];
+    uint32_t found = all[0];
+    for (unsigned i = 1; i < BLOCKS; i++)
+        found = (all[i] > found) == last ? all[i] : found;
+    return found;
+}
+
+TEST(launches_overlap_as_early_as_triggers_allow)
+{
+    stream_run r = { .text = stamps,
+                     .steps = { { "a", 0, 0, true }, { "b", 0, 0, false }, { "c", 0, 0, false } } };
+    run_stream(&r);
+    assert_string_equal(r.message, "");
+    assert_true(stamp(&r, 2, 0, true) < stamp(&r, 0, 1, false));
+    assert_true(stamp(&r, 0, 1, true) < stamp(&r, 1, 1, false));
+    assert_true(stamp(&r, 1, 1, true) < stamp(&r, 2, 1, false));
+
+    r.steps[1].entry = "late"; /* so that c cannot begin before a has ended */
+    run_stream(&r);
+    assert_true(stamp(&r, 1, 0, true) < stamp(&r, 0, 1, false));
+    assert_true(stamp(&r, 0, 1, true) < stamp(&r, 2, 0, false));
+    assert_true(stamp(&r, 2, 0, true) < stamp(&r, 1, 1, true));
+}
+
+TEST(launches_do_not_overlap_where_nothing_asks_for_it)
+{
+    stream_run r = { .text = stamps,
+                     .steps = { { "a", 0, 0, true }, { "b", 0, 0, true }, { "c", 0, 0, false } } };
+    for (r.order = 0; r.order < 12; r.order++) {
+        run_stream(&r);
+        assert_string_equal(r.message, "");
+        assert_true(stamp(&r, 0, 1, true) < stamp(&r, 1, 0, false));
+        assert_true(r.order % 3 != 1 || stamp(&r, 1, 1, true) < stamp(&r, 2, 0, false));
+    }
+}
+
+/* A stream with a race, and what must be said of it: who, where, what. */
+typedef struct planted {
+    const char *text;
+    step steps[MOST_LAUNCHES];
+    const char *later, *later_mark, *later_verb, *buffer, *earlier, *earlier_mark, *earlier_verb;
+    const char *why;
+    bool shares[BUFFERS], empty[BUFFERS];
+} planted;
+
+static void assert_found(const planted *p)
+{
+    for (uint64_t order = 0; order < 24; order++) {
+        stream_run r = { .text = p->text, .order = order };
+        char later[64], touches[64], earlier[96], does[64];
+        memcpy(r.steps, p->steps, sizeof r.steps);
+        memcpy(r.shares, p->shares, sizeof r.shares);
+        memcpy(r.empty, p->empty, sizeof r.empty);
+        run_stream(&r);
+        unsigned line = line_of(p->text, p->later, p->later_mark);
+        unsigned other = line_of(p->text, p->earlier, p->earlier_mark);
+        snprintf(later, sizeof later, "race between launches: '%s' %s byte ", p->later,
+                 p->later_verb);
+        snprintf(touches, sizeof touches, " of '%s' at line %u, which '", p->buffer, line);
+        snprintf(earlier, sizeof earlier, "which '%s', ", p->earlier);
+        snprintf(does, sizeof does,
+                 " ahead, %s at line %u and need not have finished: ", p->earlier_verb, other);
+        const char *const parts[] = { later, touches, earlier, does, p->why };
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            if (!strstr(r.message, parts[i]))
+                fail_msg("order %u: '%s' is not in '%s'", (unsigned)order, parts[i], r.message);
+        assert_int_equal(r.report.fault, EMU_RACE);
+        bool at_later = r.report.line == line && r.report.other_line == other &&
+                        r.report.launch > r.report.other_launch;
+        assert_true(at_later || (r.report.line == other && r.report.other_line == line &&
+                                 r.report.launch < r.report.other_launch));
+    }
+}
+
+#define NO_WAIT "no griddepcontrol.wait comes before that"
+
+static const char no_wait[] =
+    STREAM_HEAD STREAM_KERNEL("a", PARTS) STREAM_KERNEL("b", TRIGGER WEIGHT LOAD ADD STORE);
+
+TEST(a_wait_that_is_missing_is_found)
+{
+    assert_found(&(planted){ .text = no_wait,
+                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                             .later = "b",
+                             .later_mark = "load",
+                             .later_verb = "loads",
+                             .buffer = "q",
+                             .earlier = "a",
+                             .earlier_mark = "store",
+                             .earlier_verb = "stores",
+                             .why = NO_WAIT });
+}
+
+TEST(a_wait_that_comes_too_late_is_found)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT LOAD WAIT ADD STORE);
+    assert_found(&(planted){ .text = text,
+                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                             .later = "b",
+                             .later_mark = "load",
+                             .later_verb = "loads",
+                             .buffer = "q",
+                             .earlier = "a",
+                             .earlier_mark = "store",
+                             .earlier_verb = "stores",
+                             .why = NO_WAIT });
+}
+
+/* What is stored first is read by b, which must not rely on that either: a trigger makes nothing
+ * visible. */
+TEST(a_store_behind_the_trigger_is_not_there_for_a_launch_that_does_not_wait)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", WAIT WEIGHT LOAD ADD TRIGGER STORE)
+        STREAM_KERNEL("b", LOAD "mov.u32 %r1, 0;\n" ADD STORE)
+            STREAM_KERNEL("early", WAIT WEIGHT LOAD ADD STORE TRIGGER);
+    planted p = { .text = text,
+                  .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                  .later = "b",
+                  .later_mark = "load",
+                  .later_verb = "loads",
+                  .buffer = "q",
+                  .earlier = "a",
+                  .earlier_mark = "store",
+                  .earlier_verb = "stores",
+                  .why = NO_WAIT };
+    assert_found(&p);
+    p.steps[0].entry = p.earlier = "early";
+    assert_found(&p);
+}
+
+/* b stores into what a may still read: two buffers of which one is the other's second half. */
+TEST(buffers_that_share_memory_while_both_live_are_found)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT "mov.u32 %r2, 5;\n" STORE WAIT);
+    assert_found(&(planted){ .text = text,
+                             .steps = { { "a", 1, 4, true }, { "b", 5, 1, false } },
+                             .shares = { false, false, false, false, false, true },
+                             .later = "b",
+                             .later_mark = "store",
+                             .later_verb = "stores",
+                             .buffer = "y",
+                             .earlier = "a",
+                             .earlier_mark = "load",
+                             .earlier_verb = "loads",
+                             .why = NO_WAIT });
+}
+
+TEST(two_stores_of_launches_that_overlap_are_found)
+{
+    assert_found(&(planted){ .text = no_wait,
+                             .steps = { { "a", 1, 0, true }, { "b", 1, 2, false } },
+                             .later = "b",
+                             .later_mark = "store",
+                             .later_verb = "stores",
+                             .buffer = "q",
+                             .earlier = "a",
+                             .earlier_mark = "store",
+                             .earlier_verb = "stores",
+                             .why = NO_WAIT });
+}
+
+/* c waits for b, and b has ended without having waited for a. */
+TEST(a_wait_for_a_launch_that_has_not_waited_is_found)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT) STREAM_KERNEL("c", PARTS);
+    planted p = { .text = text,
+                  .steps = { { "a", 1, 0, true }, { "b", 2, 3, false }, { "c", 4, 1, false } },
+                  .later = "c",
+                  .later_mark = "load",
+                  .later_verb = "loads",
+                  .buffer = "q",
+                  .earlier = "a",
+                  .earlier_mark = "store",
+                  .earlier_verb = "stores",
+                  .why = "the griddepcontrol.wait before that is for the launches up to 'b', which "
+                         "ends without having waited" };
+    assert_found(&p);
+    p.steps[1].ordinary = true; /* b comes after a by itself */
+    stream_run r = { .text = text };
+    memcpy(r.steps, p.steps, sizeof r.steps);
+    for (r.order = 0; r.order < 12; r.order++) {
+        run_stream(&r);
+        assert_string_equal(r.message, "");
+    }
+}
+
+/* b triggers before it waits, so that c begins beside a. */
+TEST(three_launches_deep_is_found)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT WAIT) STREAM_KERNEL("b_late", WEIGHT WAIT TRIGGER)
+            STREAM_KERNEL("c", WEIGHT "mov.u32 %r2, 5;\n" STORE WAIT);
+    planted p = { .text = text,
+                  .steps = { { "a", 1, 0, true }, { "b", 2, 3, false }, { "c", 0, 4, false } },
+                  .later = "c",
+                  .later_mark = "store",
+                  .later_verb = "stores",
+                  .buffer = "h",
+                  .earlier = "a",
+                  .earlier_mark = "load",
+                  .earlier_verb = "loads",
+                  .why = NO_WAIT };
+    assert_found(&p);
+    p.steps[1].entry = "b_late"; /* has waited for a when c begins */
+    stream_run r = { .text = text };
+    memcpy(r.steps, p.steps, sizeof r.steps);
+    for (r.order = 0; r.order < 12; r.order++) {
+        run_stream(&r);
+        assert_string_equal(r.message, "");
+    }
+}
+
+/* What nothing has written yet when it is read too early is a race, and no more than that. */
+TEST(a_load_ahead_of_the_first_store_is_a_race)
+{
+    planted p = { .text = no_wait,
+                  .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                  .empty = { false, true, true },
+                  .later = "b",
+                  .later_mark = "load",
+                  .later_verb = "loads",
+                  .buffer = "q",
+                  .earlier = "a",
+                  .earlier_mark = "store",
+                  .earlier_verb = "stores",
+                  .why = NO_WAIT };
+    assert_found(&p);
+    stream_run r = { .text = no_wait, .empty = { false, false, false, true } };
+    memcpy(r.steps, p.steps, sizeof r.steps);
+    r.steps[1].from = 3; /* which nobody stores to */
+    for (r.order = 0; r.order < 6; r.order++) {
+        run_stream(&r);
+        assert_int_equal(r.report.fault, EMU_UNINITIALISED);
+        assert_int_equal(r.report.line, line_of(no_wait, "b", "load"));
+        assert_int_equal(r.report.launch, 1);
+    }
+}
+
+/* One warp waits; the other knows of it behind a barrier. */
+#define FIRST_WARP_WAITS "setp.lt.u32 %p1, %t, 32;\n@%p1 griddepcontrol.wait;\n"
+TEST(a_barrier_passes_a_wait_on)
+{
+    static const char good[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT FIRST_WARP_WAITS "bar.sync 0;\n" LOAD ADD STORE);
+    static const char bad[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT FIRST_WARP_WAITS LOAD ADD STORE);
+    for (uint64_t order = 0; order < 24; order++) {
+        stream_run r = { .text = good,
+                         .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                         .order = order };
+        run_stream(&r);
+        assert_string_equal(r.message, "");
+    }
+    assert_found(&(planted){ .text = bad,
+                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                             .later = "b",
+                             .later_mark = "load",
+                             .later_verb = "loads",
+                             .buffer = "q",
+                             .earlier = "a",
+                             .earlier_mark = "store",
+                             .earlier_verb = "stores",
+                             .why = NO_WAIT });
+}
+
+/* What b loads is stored while it runs. Had a ended before, as it has when c begins behind a launch
+ * that waits before it triggers, the load would be fine. */
+TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", TRIGGER WEIGHT WAIT "ld.global.nc.u32 %r2, [%from]; //load\n" ADD STORE)
+            STREAM_KERNEL("between", WAIT TRIGGER);
+    planted p = { .text = text,
+                  .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                  .later = "b",
+                  .later_mark = "load",
+                  .later_verb = "loads",
+                  .buffer = "q",
+                  .earlier = "a",
+                  .earlier_mark = "store",
+                  .earlier_verb = "stores",
+                  .why = "a load past the coherent caches (.nc) need not see what was stored since "
+                         "its launch began" };
+    assert_found(&p);
+    stream_run r = { .text = text,
+                     .steps = {
+                         { "a", 1, 0, true }, { "between", 0, 0, false }, { "b", 2, 1, false } } };
+    for (r.order = 0; r.order < 12; r.order++) {
+        run_stream(&r);
+        assert_string_equal(r.message, "");
+    }
+}
+
+/* Also where the launch ahead triggers nothing: that its blocks have ended does not make visible
+ * what they have stored. */
+TEST(a_programmatic_launch_waits_also_for_one_without_a_trigger)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", WEIGHT LOAD ADD STORE)
+        STREAM_KERNEL("b", WEIGHT LOAD ADD STORE);
+    assert_found(&(planted){ .text = text,
+                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                             .later = "b",
+                             .later_mark = "load",
+                             .later_verb = "loads",
+                             .buffer = "q",
+                             .earlier = "a",
+                             .earlier_mark = "store",
+                             .earlier_verb = "stores",
+                             .why = NO_WAIT });
+}
+
+/* The blocks of a launch count themselves, and the last one, wherever it was held up, adds up what
+ * all have stored. Then it puts the counter back for the next launch. */
+#define MERGE                                                                                   \
+    "membar.gl;\nbar.sync 0;\n@%p0 atom.global.inc.u32 %r3, [%counter], 2;\n"                   \
+    "@%p0 st.shared.u32 [number], %r3;\nbar.sync 0;\nld.shared.u32 %r3, [number];\n"            \
+    "setp.ne.u32 %p1, %r3, 2;\n@%p1 ret;\nmembar.gl;\nsub.u32 %r4, 0, %i;\nadd.u32 %r4, %r4, "  \
+    "%t;\n"                                                                                     \
+    "cvt.s64.s32 %l1, %r4;\nshl.b64 %l1, %l1, 2;\nadd.s64 %l1, %l1, %to;\n"                     \
+    "ld.global.u32 %r5, [%l1];\nld.global.u32 %r6, [%l1+256];\nld.global.u32 %r7, [%l1+512];\n" \
+    "add.u32 %r5, %r5, %r6;\nadd.u32 %r5, %r5, %r7;\nst.global.u32 [%l1], %r5;\n"
+
+TEST(blocks_that_are_held_up_may_meet_by_atomics)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("merge", PARTS MERGE);
+    for (uint64_t order = 0; order < 60; order++) {
+        stream_run r = { .text = text,
+                         .steps = { { "merge", 1, 0, true },
+                                    { "merge", 2, 1, false },
+                                    { "merge", 3, 2, false } },
+                         .order = order };
+        static uint32_t first[THREADS];
+        run_stream(&r);
+        if (!r.good)
+            fail_msg("order %u: line %u: %s", (unsigned)order, r.report.line, r.message);
+        if (!order)
+            memcpy(first, r.values[3], sizeof first);
+        assert_memory_equal(r.values[3], first, sizeof first);
+    }
+}
+
+TEST(a_race_between_blocks_is_found_among_launches_that_overlap)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
+        STREAM_KERNEL("b", PARTS "ld.global.u32 %r3, [%to]; mul.wide.u32 %l1, %t, 4;\n"
+                                 "ld.param.u64 %l2, [to]; add.u64 %l2, %l2, %l1;\n"
+                                 "st.global.u32 [%l2], %r3; //again\n");
+    for (uint64_t order = 0; order < 6; order++) {
+        stream_run r = { .text = text,
+                         .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                         .order = order };
+        run_stream(&r);
+        assert_int_equal(r.report.fault, EMU_RACE);
+        assert_int_equal(r.report.launch, 1);
+        assert_non_null(strstr(r.message, "overwrites what block"));
+    }
+}
+
+TEST(a_target_below_sm_90_has_no_dependent_launches)
+{
+    static const char *const bodies[] = { KERNEL(TRIGGER), KERNEL(WAIT) };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        run r = { .text = bodies[i] };
+        assert_false(run_kernel(&r));
+        assert_int_equal(r.report.fault, EMU_SYNTAX);
+        assert_int_equal(r.report.line, BODY_LINE);
+        assert_non_null(strstr(r.message, "exists from sm_90 on, and .target is sm_80"));
+    }
+}
+
+TEST(an_entry_says_whether_it_triggers_and_waits)
+{
+    static const char text[] = STREAM_HEAD STREAM_KERNEL("none", "") STREAM_KERNEL("both", PARTS)
+        STREAM_KERNEL("waits", WAIT);
+    static const struct {
+        const char *name;
+        bool triggers, waits;
+    } rows[] = { { "none", false, false }, { "both", true, true }, { "waits", false, true } };
+    arena *a = arena_new();
+    emu_report report;
+    const emu_module *m = emu_load(a, text, strlen(text), &report);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        emu_entry_info info;
+        assert_true(emu_entry(m, rows[i].name, &info));
+        assert_int_equal(info.triggers, rows[i].triggers);
+        assert_int_equal(info.waits, rows[i].waits);
+    }
+    arena_free(a);
+}

@@ -1,0 +1,171 @@
+/* Families whose kernels overlap with the launches ahead of them: all that steps use do, for
+ * targets that can, and what a family says and does not do is found. */
+#include <stdio.h>
+#include <string.h>
+
+#include "test_arena.h"
+#include "base/strbuf.h"
+#include "check/verify.h"
+#include "check/verify_step.h"
+#include "family/family.h"
+#include "generate.h"
+
+#define HEAD "[ptxgen]\nprefix = t\ntargets = sm_80, sm_90, sm_100\n[decoder]\n"
+#define HEADS \
+    "hidden = 64\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\nlayers = 2\n"
+
+static const char *const decoders[] = {
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nrope = norm\nweights = q8_0\nm = 1, 3\n",
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nrope = neox\nprecision = f32\nweights = q8_0\n"
+               "ffn_norm = post_attention_norm\n",
+    HEAD HEADS "experts = 5\nexperts_used = 2\nexpert_ff = 32\nmax_seq_len = 64\nrope = neox\n"
+               "weights = q8_0\n",
+    HEAD HEADS "experts = 5\nexperts_used = 2\nexpert_ff = 32\nmax_seq_len = 64\nrope = neox\n"
+               "weights = q8_0\nprecision = f32\n",
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nrecurrent_layers = 0\ndelta_key_heads = 1\n"
+               "delta_value_heads = 2\ndelta_head_dim = 32\nrope = neox\nweights = q8_0\n",
+    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
+         "layers = 2\nmax_seq_len = 64\nlatent = 64\nq_rank = 32\nvalue_dim = 32\nrope = norm\n"
+         "rope_dims = 32\nattention_scale = 0.3\nweights = q8_0\n",
+};
+
+static void make(arena *a, const char *text, spec *s, kernel_set *set)
+{
+    diags d = diags_new(a);
+    if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, s, &d) ||
+        !generate_kernels(a, s, set, &d)) {
+        strbuf messages = strbuf_new(a);
+        diags_render(&d, &messages, false);
+        fail_msg("%s", messages.text);
+    }
+}
+
+ARENA_TEST(all_kernels_of_steps_overlap_where_the_target_can)
+{
+    for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
+        spec s;
+        kernel_set set;
+        make(a, decoders[n], &s, &set);
+        for (size_t i = 0; i < set.kernel_count; i++) {
+            const kernel *k = &set.kernels[i];
+            bool waits = strstr(k->ptx, "griddepcontrol.wait");
+            if (k->overlaps != (k->target->sm >= 90) || waits != k->overlaps)
+                fail_msg("%s", k->file);
+        }
+    }
+}
+
+ARENA_TEST(a_kernel_is_made_once_for_targets_that_overlap_and_once_for_others)
+{
+    static const char text[] = "[ptxgen]\nprefix = t\ntargets = sm_80, sm_89, sm_90, sm_100\n"
+                               "[rms_norm]\nk = 64\n[q4k_gemv]\nk = 256\nn = 4\n";
+    spec s;
+    kernel_set set;
+    make(a, text, &s, &set);
+    assert_int_equal(set.kernel_count, 3);
+    assert_string_equal(set.kernels[0].target->name, "sm_80");
+    assert_string_equal(set.kernels[0].newest->name, "sm_89");
+    assert_string_equal(set.kernels[1].target->name, "sm_90");
+    assert_string_equal(set.kernels[1].newest->name, "sm_100");
+    assert_string_equal(set.kernels[2].newest->name, "sm_100");
+    assert_false(set.kernels[2].overlaps);
+}
+
+/* What the builder says of the first kernel of a spec whose family has its wait elsewhere. */
+static const char *verdict(arena *a, const char *section, overlap planted)
+{
+    spec s;
+    kernel_set set;
+    kernel k;
+    const char *error = NULL;
+    make(a, arena_format(a, "[ptxgen]\nprefix = t\ntargets = sm_90\n%s", section), &s, &set);
+    family spoiled = *s.instances[0].family;
+    spoiled.launch.overlap = planted;
+    instance in = s.instances[0];
+    in.family = &spoiled;
+    arena *scratch = arena_new();
+    bool made = generate_ptx(a, scratch, &in, target_find("sm_90"), &k, &error);
+    arena_free(scratch);
+    return made ? "right" : error;
+}
+
+#define STREAM_GEMV "[stream_gemv]\nweights = q8_0\nk = 64\nn = 8\n"
+
+ARENA_TEST(a_family_that_waits_other_than_it_says_is_refused)
+{
+    assert_string_equal(verdict(a, "[rms_norm]\nk = 64\n", WAITS_FIRST), "right");
+    assert_string_equal(verdict(a, STREAM_GEMV, WAITS_ITSELF), "right");
+    assert_non_null(strstr(verdict(a, "[rms_norm]\nk = 64\n", WAITS_ITSELF), "ahead of the wait"));
+    assert_non_null(strstr(verdict(a, STREAM_GEMV, WAITS_FIRST), "may have waited before"));
+}
+
+/* Rows that are no multiple of lines, fewer than warps, of less than a line, of more than is
+ * fetched ahead; tensors that end with them. */
+static const char streams[] =
+    "[ptxgen]\nprefix = t\ntargets = sm_90\n"
+    "[stream_gemv]\nweights = f32, q8_0, q4_k\nshape = 256x1, 1024x25, 4096x34\n"
+    "rows_per_warp = 1, 2\nresidual = add\nnorm = rms\n"
+    "[stream_gemv:passes]\nweights = q6_k\nshape = 2304x29\npasses = 2\n"
+    "[stream_qkv]\nweights = q4_k, f32\nweights_k = q4_k, q8_0\nweights_v = q6_k\n"
+    "k = 1024\nn = 70\nn_kv = 23\nnorm = rms\n"
+    "[stream_gate_up]\nweights = q4_k, f32\nweights_u = iq3_s, f16\nk = 768\nn = 33\n"
+    "norm = rms\n";
+
+ARENA_TEST(weights_are_fetched_ahead_from_where_they_are)
+{
+    spec s;
+    kernel_set set;
+    make(a, streams, &s, &set);
+    for (size_t i = 0; i < set.kernel_count; i++) {
+        const kernel *k = &set.kernels[i];
+        verify_result r = verify_kernel(a, k, 1);
+        if (!r.right)
+            fail_msg("%s: %s", k->file, r.message);
+        const char *wait = strstr(k->ptx, "griddepcontrol.wait");
+        const char *fetched = strstr(k->ptx, "prefetch.global.L2");
+        if (!fetched || !wait || fetched > wait)
+            fail_msg("%s fetches nothing ahead of its wait", k->file);
+    }
+}
+
+/* Of 24 rows a group, q has 3 groups, k and v one each, by streams of their own. */
+ARENA_TEST(a_block_fetches_rows_of_the_matrix_that_it_begins_with)
+{
+    static const char text[] =
+        "[ptxgen]\nprefix = t\ntargets = sm_90\n[stream_qkv]\nweights = q4_k\nweights_k = q8_0\n"
+        "weights_v = q6_k\nk = 1024\nn = 70\nn_kv = 23\n";
+    spec s;
+    kernel_set set;
+    make(a, text, &s, &set);
+    char *head = arena_strdup(a, set.kernels[0].ptx), *wait = strstr(head, "griddepcontrol.wait");
+    char block[16];
+    assert_non_null(wait);
+    *wait = '\0';
+    const char *from = strstr(head, ", %ctaid.x;");
+    assert_non_null(from);
+    while (*from != '%' || from[1] != 'r')
+        from--;
+    assert_int_equal(sscanf(from, "%15[%a-z0-9]", block), 1);
+    assert_non_null(strstr(head, arena_format(a, ", %s, 3;", block)));
+    assert_non_null(strstr(head, arena_format(a, ", %s, 4;", block)));
+}
+
+ARENA_TEST(steps_of_kernels_that_overlap_are_right)
+{
+    enum { ORDERS = 9 }; /* three of each kind */
+    for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
+        spec s;
+        kernel_set set;
+        kernel *newest;
+        size_t count = 0;
+        make(a, decoders[n], &s, &set);
+        newest = arena_alloc(a, set.kernel_count * sizeof *newest);
+        for (size_t i = 0; i < set.kernel_count; i++)
+            if (set.kernels[i].overlaps)
+                newest[count++] = set.kernels[i];
+        step_result r =
+            verify_step(a, set.plan, set.targets, set.target_count, newest, count, 1, ORDERS, 1);
+        if (!r.right)
+            fail_msg("%s\n%s", decoders[n], r.message);
+    }
+}

@@ -1,0 +1,268 @@
+/* Kernels that overlap with the launches ahead of them: what they do ahead of their wait, and which
+ * loads follow it. */
+#include <string.h>
+
+#include "test_arena.h"
+#include "check/ptxas.h"
+#include "ptx/ptx.h"
+
+/* Builds a kernel with weights w, an input x, an array of addresses and an output y; NULL where the
+ * verifier refuses it. */
+static const char *built(arena *a, const char *architecture, void (*build)(ptx *p),
+                         const char **error)
+{
+    ptx *p = ptx_new(a, "kernel", target_find(architecture), 64);
+    ptx_output out;
+    ptx_constant_param(p, U64, "w");
+    ptx_param(p, U64, "x");
+    ptx_param(p, U64, "addresses");
+    ptx_param(p, U64, "y");
+    ptx_param(p, U32, "n");
+    if (ptx_can_overlap(target_find(architecture)))
+        ptx_overlap(p);
+    build(p);
+    return ptx_finish(p, a, &out, error) ? out.text : NULL;
+}
+
+static const char *text_of(arena *a, const char *architecture, void (*build)(ptx *p))
+{
+    const char *error, *text = built(a, architecture, build, &error);
+    if (!text)
+        fail_msg("refused: %s", error);
+    return text;
+}
+
+static void refuses(arena *a, void (*build)(ptx *p), const char *why)
+{
+    const char *error = NULL;
+    if (built(a, "sm_90", build, &error))
+        fail_msg("accepted, though: %s", why);
+    if (!strstr(error, why))
+        fail_msg("refused as '%s' instead of '%s'", error, why);
+}
+
+static val loaded(ptx *p, const char *name)
+{
+    return ld_const(p, F32, mad_wide(p, tid_x(p), 4, parameter(p, name)), 0);
+}
+
+static void store(ptx *p, val v)
+{
+    st_global(p, F32, mad_wide(p, tid_x(p), 4, parameter(p, "y")), 0, v);
+}
+
+static void wait_and_add(ptx *p)
+{
+    wait_for_launches(p);
+    store(p, add(p, loaded(p, "w"), loaded(p, "x")));
+}
+
+static void fetch_ahead(ptx *p)
+{
+    prefetch(p, mad_wide(p, tid_x(p), 128, parameter(p, "w")), 256);
+    wait_and_add(p);
+}
+
+static void weights_ahead(ptx *p)
+{
+    static const uint64_t words[2] = { 1, 2 };
+    val table = ld_const(p, U32, global_array(p, "table", NULL, words, 2), 4);
+    val w = mul(p, convert(p, F32, table), loaded(p, "w"));
+    var sum = var_f32(p, w);
+    wait_for_launches(p);
+    store(p, add(p, sum, loaded(p, "x")));
+}
+
+static void both_ways_wait(ptx *p)
+{
+    PTX_IF (p, gt(p, parameter(p, "n"), 4)) {
+        wait_for_launches(p);
+        store(p, loaded(p, "x"));
+    }
+    PTX_ELSE (p)
+        wait_for_launches(p);
+}
+
+ARENA_TEST(what_waits_ahead_of_all_accesses_is_right)
+{
+    const char *error;
+    assert_non_null(built(a, "sm_90", wait_and_add, &error));
+    assert_non_null(built(a, "sm_90", fetch_ahead, &error));
+    assert_non_null(built(a, "sm_90", weights_ahead, &error));
+    assert_non_null(built(a, "sm_90", both_ways_wait, &error));
+}
+
+static void load_ahead(ptx *p)
+{
+    var x = var_f32(p, loaded(p, "x"));
+    wait_for_launches(p);
+    store(p, get(p, x));
+}
+
+static void store_ahead(ptx *p)
+{
+    store(p, loaded(p, "w"));
+    wait_for_launches(p);
+}
+
+static void count_ahead(ptx *p)
+{
+    val number = atomic_inc(p, parameter(p, "y"), imm(U32, 3));
+    wait_for_launches(p);
+    store(p, convert(p, F32, number));
+}
+
+static void load_ahead_in_a_loop(ptx *p)
+{
+    PTX_FOR (p, turn, 0, parameter(p, "n"), 1)
+        store(p, loaded(p, "x"));
+    wait_for_launches(p);
+}
+
+static void no_wait(ptx *p)
+{
+    (void)p;
+}
+
+static void wait_of_some(ptx *p)
+{
+    PTX_IF (p, gt(p, tid_x(p), 4))
+        wait_for_launches(p);
+}
+
+static void early_end(ptx *p)
+{
+    ret_if(p, gt(p, tid_x(p), 4));
+    wait_and_add(p);
+}
+
+static void two_waits(ptx *p)
+{
+    wait_for_launches(p);
+    PTX_IF (p, gt(p, tid_x(p), 4))
+        wait_for_launches(p);
+}
+
+static void wait_in_a_loop(ptx *p)
+{
+    PTX_FOR (p, turn, 0, 4, 1)
+        wait_for_launches(p);
+}
+
+ARENA_TEST(what_does_not_wait_once_ahead_of_accesses_is_refused)
+{
+    static const char touches[] = "comes ahead of the wait";
+    static const char ends[] = "may end that has not waited", waits[] = "may have waited before";
+    refuses(a, load_ahead, touches);
+    refuses(a, store_ahead, touches);
+    refuses(a, count_ahead, touches);
+    refuses(a, load_ahead_in_a_loop, touches);
+    refuses(a, no_wait, ends);
+    refuses(a, wait_of_some, ends);
+    refuses(a, early_end, ends);
+    refuses(a, two_waits, waits);
+    refuses(a, wait_in_a_loop, waits);
+}
+
+static const char *line_of(const char *text, const char *part)
+{
+    const char *found = strstr(text, part);
+    if (!found)
+        fail_msg("there is no %s in\n%s", part, text);
+    return found;
+}
+
+ARENA_TEST(the_next_launch_may_start_ahead_of_all_else)
+{
+    const char *text = text_of(a, "sm_90", fetch_ahead);
+    assert_non_null(strstr(text, ".version 7.8\n"));
+    assert_true(line_of(text, "    griddepcontrol.launch_dependents; ") <
+                line_of(text, "    prefetch.global.L2  [%rd4+256];\n"));
+    assert_true(line_of(text, "prefetch") < line_of(text, "    griddepcontrol.wait; "));
+}
+
+ARENA_TEST(older_targets_neither_wait_nor_prefetch)
+{
+    const char *text = text_of(a, "sm_89", fetch_ahead);
+    assert_null(strstr(text, "griddepcontrol"));
+    assert_null(strstr(text, "prefetch"));
+    assert_non_null(strstr(text, "ld.global.nc"));
+    assert_null(strstr(text, "ld.global.f32"));
+}
+
+static unsigned count(const char *text, const char *part)
+{
+    unsigned n = 0;
+    for (const char *found = text; (found = strstr(found, part)); found++)
+        n++;
+    return n;
+}
+
+/* Addresses that are loaded, and such that a loop carries from turn to turn: first of weights, then
+ * of x. */
+static void through_addresses(ptx *p)
+{
+    wait_for_launches(p);
+    store(p, ld_const(p, F32, ld_const(p, U64, parameter(p, "addresses"), 8), 0));
+    var at = var_u64(p, parameter(p, "w")), next = var_u64(p, parameter(p, "w"));
+    PTX_FOR (p, turn, 0, parameter(p, "n"), 1) {
+        store(p, ld_const(p, F32, at, 4));
+        assign(p, at, get(p, next));
+        assign(p, next, add(p, parameter(p, "x"), 16));
+    }
+}
+
+/* What an address leads to that was loaded itself is not known, wherever that stood. */
+static void through_loaded_addresses(ptx *p)
+{
+    val kept = shared_array(p, "kept", U64, 64);
+    wait_for_launches(p);
+    st_shared(p, U64, kept, 0, parameter(p, "x"));
+    barrier(p);
+    store(p, ld_const(p, F32, ld_shared(p, U64, kept, 0), 0));
+    store(p, ld_const(p, F32, ld_const(p, U64, parameter(p, "w"), 0), 0));
+}
+
+static void far_in_the_weights(ptx *p)
+{
+    wait_for_launches(p);
+    val number = ld_const(p, U32, parameter(p, "x"), 0);
+    store(p, ld_const(p, F32, mad_wide(p, number, 512, parameter(p, "w")), 0));
+}
+
+/* ptxas moves ld.global.nc ahead of the wait. */
+ARENA_TEST(what_other_launches_write_is_loaded_with_ordinary_loads)
+{
+    const char *text = text_of(a, "sm_90", wait_and_add);
+    assert_int_equal(count(text, "ld.global.nc.f32"), 1);
+    assert_int_equal(count(text, "ld.global.f32"), 1);
+    assert_true(line_of(text, "ld.global.nc.f32    %f1, [%rd4]") <
+                line_of(text, "ld.global.f32       %f2, [%rd5]"));
+    text = text_of(a, "sm_90", weights_ahead);
+    assert_int_equal(count(text, "ld.global.nc"), 2);
+    text = text_of(a, "sm_90", far_in_the_weights);
+    assert_int_equal(count(text, "ld.global.u32"), 1);
+    assert_int_equal(count(text, "ld.global.nc.f32"), 1);
+    text = text_of(a, "sm_90", through_loaded_addresses);
+    assert_int_equal(count(text, "ld.global.nc.u64"), 1);
+    assert_int_equal(count(text, "ld.global.nc"), 1);
+    assert_int_equal(count(text, "ld.global.f32"), 2);
+    text = text_of(a, "sm_90", through_addresses);
+    assert_int_equal(count(text, "ld.global.nc"), 0);
+    assert_int_equal(count(text, "ld.global."), 3);
+}
+
+ARENA_TEST(ptxas_takes_a_kernel_that_overlaps)
+{
+    ptxas assembler;
+    ptxas_result result;
+    const char *error, *text = text_of(a, "sm_90", fetch_ahead);
+    if (!ptxas_find(a, NULL, &assembler, &error)) {
+        print_message("%s\n", error);
+        skip();
+    }
+    assert_true(
+        ptxas_run(a, &assembler, text, strlen(text), target_find("sm_90"), &result, &error));
+    if (!result.accepted)
+        fail_msg("%s\n%s", result.message, text);
+}
