@@ -43,8 +43,8 @@ typedef struct architecture {
 } architecture;
 
 extern const architecture model_llama, model_mistral3, model_qwen2, model_qwen3, model_qwen3moe,
-    model_qwen3next, model_qwen35, model_qwen35moe, model_gemma2, model_gemma3, model_phi3, model_granite, model_granitemoe,
-    model_gpt_oss, model_deepseek2;
+    model_qwen3next, model_qwen35, model_qwen35moe, model_gemma2, model_gemma3, model_phi3,
+    model_granite, model_granitemoe, model_gpt_oss, model_deepseek2;
 
 /* Biases of the products of attention and ffn. */
 extern const uint8_t model_biases[];
