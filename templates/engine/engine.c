@@ -263,8 +263,7 @@ static void print_token(engine *e, uint32_t token)
     memmove(e->waiting, e->waiting + whole, e->waiting_count);
 }
 
-/* The prompt, then tokens one by one until the model ends its answer. The token behind the prompt
- * was chosen when that was read, and each launch chooses one more. */
+/* The prompt, then tokens until the answer's end: reading the prompt, or a launch, chose each. */
 static bool print_answer(engine *e)
 {
     const size_t room = (size_t)model_plan.max_seq_len - e->prompt.count;
