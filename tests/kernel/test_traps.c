@@ -639,7 +639,7 @@ TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
         kernel k = trap_kernel(a, kernels[i].family,
                                arena_format(a, "%s%s", cache_keys, kernels[i].keys), &in);
         trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 1 };
-        setup.shape.seq_len = 5;
+        setup.shape.seq_len = 50; /* of few, a steep softmax of other keys may take the same one */
         verify_result r = verify_setup(a, &k, &setup);
         expect_verified(&r);
         const line_edit edits[MAX_EDITS] = { kernels[i].wrap };
