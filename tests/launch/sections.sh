@@ -33,10 +33,11 @@ has() {
     echo "$found kernels, $size bytes: $(echo "$*" | sed "s|$work/||g; s|$here/||g")"
 }
 
-# An alias has what may be chosen, and nothing else: here two kernels of those of alias.ini.
+# An alias has what may be chosen, and nothing else: here two kernels of those of alias.ini, one of
+# them with PTX of its own from sm_90 on.
 "$PTXGEN" -q --spec "$here/alias/alias.ini" --out "$work/alias"
 # shellcheck disable=SC2086
-has 2 cc "-I$work/alias" -O2 $sections -DUSE_ALIAS "$here/sections.c"
+has 3 cc "-I$work/alias" -O2 $sections -DUSE_ALIAS "$here/sections.c"
 
 # shellcheck disable=SC2086
 for way in string incbin; do
