@@ -43,9 +43,9 @@ expect 7.0 <<'END'
 q4k_gemv_k262144_n262144 FAILED: cuMemAlloc_v2: out of memory (2)
 q4k_gemv_k512_n8
 stream_gemv_q4k_k512_n8_m1_w12_r2
-nvcc: stream_gemv_q4k_k512_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
+nvcc: stream_gemv_q4k_k512_n8_m1_w12_r2 FAILED: cuCtxSynchronize: unspecified launch failure (719)
 stream_gemv_q4k_k256_n8_m1_w12_r2
-nvcc: stream_gemv_q4k_k256_n8_m1_w12_r2 FAILED: cuLaunchKernel: unspecified launch failure (719)
+nvcc: stream_gemv_q4k_k256_n8_m1_w12_r2 FAILED: cuCtxSynchronize: unspecified launch failure (719)
 END
 expect 9.9 <<'END'
 q4k_gemv_k262144_n262144 FAILED: cuMemAlloc_v2: out of memory (2)
