@@ -13,7 +13,7 @@
 /* What a process that does this writes to standard error until it has ended. */
 static inline const char *report_of(void (*work)(void))
 {
-    static char text[4096];
+    static char text[1 << 16];
     int ends[2];
     size_t length = 0;
     ssize_t got;

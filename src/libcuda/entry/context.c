@@ -258,6 +258,23 @@ CUresult cuCtxGetDevice(CUdevice *device)
     return leave(r);
 }
 
+/* What is asked of a context that need not be the current one; NULL: of that. */
+static CUresult find(CUcontext *c)
+{
+    CUresult r = *c ? enter() : enter_context(c);
+    return r || !*c || handle_is(*c, CONTEXT_HANDLE) ? r : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext c)
+{
+    CUresult r = find(&c);
+    if (!r && !device)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *device = 0;
+    return leave(r);
+}
+
 CUresult cuCtxGetFlags(unsigned *flags)
 {
     CUcontext c;
@@ -273,6 +290,13 @@ CUresult cuCtxSynchronize(void)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
+    return leave(r ? r : capture_refuses_waiting(c));
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext c)
+{
+    CUresult r = find(&c);
+    r = r ? r : c->failure;
     return leave(r ? r : capture_refuses_waiting(c));
 }
 

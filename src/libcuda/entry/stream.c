@@ -66,6 +66,17 @@ CUresult cuStreamGetCtx(CUstream s, CUcontext *context)
     return leave(r);
 }
 
+/* There are no green contexts. */
+CUresult cuStreamGetCtx_v2(CUstream s, CUcontext *context, CUgreenCtx *green)
+{
+    CUresult r = find(&s, context && green ? context : NULL);
+    if (!r) {
+        *context = s->handle.context;
+        *green = NULL;
+    }
+    return leave(r);
+}
+
 static CUresult wait(CUstream s)
 {
     return s->capture ? capture_refuses_waiting(s->handle.context) : CUDA_SUCCESS;
@@ -114,6 +125,7 @@ CUresult cuStreamAddCallback(CUstream s, CUstreamCallback function, void *data, 
 PER_THREAD_ALIAS(cuStreamGetPriority, _ptsz);
 PER_THREAD_ALIAS(cuStreamGetFlags, _ptsz);
 PER_THREAD_ALIAS(cuStreamGetCtx, _ptsz);
+PER_THREAD_ALIAS(cuStreamGetCtx_v2, _ptsz);
 PER_THREAD_ALIAS(cuStreamQuery, _ptsz);
 PER_THREAD_ALIAS(cuStreamSynchronize, _ptsz);
 PER_THREAD_ALIAS(cuStreamAddCallback, _ptsz);
