@@ -31,7 +31,8 @@ enum {
 /* The driver's enumerations: all of them have the size of an int. */
 typedef unsigned CUresult, CUdevice_attribute, CUjit_option, CUfunction_attribute, CUmemorytype;
 typedef unsigned CUpointer_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUgraphNodeType;
-typedef unsigned CUgraphExecUpdateResult, CUdriverProcAddressQueryResult, CUlaunchAttributeID;
+typedef unsigned CUgraphInstantiateResult, CUgraphExecUpdateResult, CUdriverProcAddressQueryResult,
+    CUlaunchAttributeID;
 typedef unsigned CUlimit, CUfunc_cache, CUmoduleLoadingMode, CUlibraryOption;
 
 typedef int CUdevice;
@@ -134,6 +135,14 @@ typedef struct CUDA_MEMCPY3D_st {
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 
+typedef struct CUDA_KERNEL_NODE_PARAMS_st {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+} CUDA_KERNEL_NODE_PARAMS_v1;
+
 typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
     CUfunction func;
     unsigned gridDimX, gridDimY, gridDimZ;
@@ -159,6 +168,13 @@ typedef struct CUDA_HOST_NODE_PARAMS_st {
 typedef struct CUgraphEdgeData_st {
     unsigned char from_port, to_port, type, reserved[5];
 } CUgraphEdgeData;
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+    cuuint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    CUgraphInstantiateResult result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 typedef struct CUgraphExecUpdateResultInfo_st {
     CUgraphExecUpdateResult result;

@@ -17,6 +17,7 @@ static struct driver {
     handle *handles;
     deferred *deferred;
     bool overlaps;
+    uint64_t counted;
 } driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
 static void make_lock(void)
@@ -92,6 +93,11 @@ void driver_overlap(void)
 bool driver_overlaps(void)
 {
     return driver.overlaps;
+}
+
+uint64_t driver_count(void)
+{
+    return ++driver.counted;
 }
 
 CUresult leave(CUresult result)

@@ -90,6 +90,9 @@ typedef struct thread_state {
 } thread_state;
 thread_state *this_thread(void);
 
+/* 1, 2, 3 and so on. */
+uint64_t driver_count(void);
+
 /* What cuInit does: makes what the driver needs, for a device that is a target, or NULL: there is
  * none. The first one stays. */
 CUresult driver_start(const target *t);

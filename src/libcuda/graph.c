@@ -58,6 +58,58 @@ CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, 
     return node;
 }
 
+void node_list_drop(node_list *list, CUgraphNode node)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i] != node)
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
+void graph_remove(CUgraphNode node)
+{
+    CUgraph g = node->graph;
+    CUgraphNode ahead = NULL;
+    for (CUgraphNode n = g->first; n; n = n->next) {
+        node_list_drop(&n->dependencies, node);
+        node_list_drop(&n->early, node);
+        if (n->next == node)
+            ahead = n;
+    }
+    *(ahead ? &ahead->next : &g->first) = node->next;
+    if (g->last == node)
+        g->last = ahead;
+    g->count--;
+}
+
+static bool copy_list(CUgraph g, const node_list *from, node_list *to)
+{
+    bool copied = node_list_join(g, to, from->items, from->count);
+    for (size_t i = 0; i < to->count; i++)
+        to->items[i] = to->items[i]->copy;
+    return copied;
+}
+
+CUgraph graph_copy(CUgraph g)
+{
+    CUgraph copy = graph_new();
+    bool right = copy;
+    for (CUgraphNode n = g->first; right && n; n = n->next) {
+        n->copy = graph_add(copy, NULL, 0, &n->work);
+        right = n->copy;
+        if (right)
+            n->copy->copied_from = n;
+    }
+    for (CUgraphNode n = g->first; right && n; n = n->next)
+        right = copy_list(copy, &n->dependencies, &n->copy->dependencies) &&
+                copy_list(copy, &n->early, &n->copy->early);
+    if (right || !copy)
+        return copy;
+    graph_free(copy);
+    return NULL;
+}
+
 bool graph_make_early(CUgraphNode node, CUgraphNode dependency)
 {
     return node_list_join(node->graph, &node->early, &dependency, 1);

@@ -36,6 +36,18 @@ CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l)
     return l->func ? l->func : (CUfunction)(void *)l->kern;
 }
 
+CUDA_KERNEL_NODE_PARAMS launch_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *l)
+{
+    CUDA_KERNEL_NODE_PARAMS newer = { 0 };
+    memcpy(&newer, l, sizeof *l); /* what is newer stands behind it */
+    return newer;
+}
+
+void launch_to_v1(const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS_v1 *to)
+{
+    memcpy(to, l, sizeof *to);
+}
+
 static bool is_same(const unsigned a[3], const unsigned b[3])
 {
     return memcmp(a, b, 3 * sizeof *a) == 0;

@@ -17,6 +17,10 @@ CUresult launch_add(emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l, bool progr
  * with, or NULL. */
 CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report);
 
+/* Between the parameters of the API's first version and those that there are now. */
+CUDA_KERNEL_NODE_PARAMS launch_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *l);
+void launch_to_v1(const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS_v1 *to);
+
 CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l);
 
 /* Copies one that was checked, with the values of its parameters. False, and nothing copied, where
