@@ -33,7 +33,8 @@ typedef unsigned CUresult, CUdevice_attribute, CUjit_option, CUfunction_attribut
 typedef unsigned CUpointer_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUgraphNodeType;
 typedef unsigned CUgraphInstantiateResult, CUgraphExecUpdateResult, CUdriverProcAddressQueryResult,
     CUlaunchAttributeID;
-typedef unsigned CUlimit, CUfunc_cache, CUmoduleLoadingMode, CUlibraryOption;
+typedef unsigned CUlimit, CUfunc_cache, CUsharedconfig, CUmoduleLoadingMode, CUlibraryOption;
+typedef unsigned CUjitInputType, CUfunctionLoadingState;
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -44,6 +45,7 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
+typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUarray_st *CUarray;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;

@@ -44,6 +44,7 @@ typedef enum handle_kind {
     GRAPH_HANDLE,
     NODE_HANDLE,
     EXEC_HANDLE,
+    LINK_HANDLE,
 } handle_kind;
 
 /* The first member of every object that a program can name. A handle is checked by looking for it

@@ -1,6 +1,7 @@
 /* Contexts, and the stack of them that each thread has. Destroying one destroys all that was made
  * in it, which is also the only way out after a kernel has failed. */
 #include "libcuda/capture.h"
+#include "libcuda/link.h"
 #include "libcuda/memory.h"
 #include "libcuda/module.h"
 #include "libcuda/submit.h"
@@ -30,6 +31,9 @@ static void destroy_object(handle *h)
     case BUFFER_HANDLE:
         buffer_destroy((buffer *)(void *)h);
         break;
+    case LINK_HANDLE:
+        link_free((CUlinkState)(void *)h);
+        break;
     case EVENT_HANDLE:
         handle_free(h);
         break;
@@ -46,8 +50,8 @@ static bool is_default_stream(CUcontext c, const void *object)
 /* All but the default streams, which live as long as the context. */
 static void empty(CUcontext c)
 {
-    static const handle_kind kinds[] = { MODULE_HANDLE, STREAM_HANDLE, BUFFER_HANDLE,
-                                         EVENT_HANDLE };
+    static const handle_kind kinds[] = { MODULE_HANDLE, STREAM_HANDLE, BUFFER_HANDLE, EVENT_HANDLE,
+                                         LINK_HANDLE };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         handle *next;
         for (handle *h = handle_next(kinds[i], NULL); h; h = next) {

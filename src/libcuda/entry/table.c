@@ -23,8 +23,9 @@ static const struct {
 #define ENTRY(name, symbol, since, parameters) { #name, since, (function *)(symbol) },
 #include "libcuda/entry_points.def"
 #undef ENTRY
-#define MISSING(name, version, since)                    { #name, since, (function *)(refuse_##name##version) },
 #define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
+
+#define MISSING(name, version, since)                    { #name, since, (function *)(refuse_##name##version) },
 #include "libcuda/unsupported.def"
 #undef MISSING
 #undef MISSING_PER_THREAD
