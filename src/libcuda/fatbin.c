@@ -117,8 +117,7 @@ static bool next_image(const unsigned char **bytes, size_t *left, image *i)
 /* Whether a device would rather take PTX for this architecture than for that. */
 static bool is_better(unsigned candidate, unsigned than, unsigned sm)
 {
-    return (candidate <= sm) == (than <= sm) ? (candidate > than) == (candidate <= sm)
-                                             : candidate <= sm;
+    return candidate <= sm && (than > sm || candidate > than);
 }
 
 static bool decompress_zstd(char *to, size_t size, const image *i)

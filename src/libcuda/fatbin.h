@@ -27,10 +27,9 @@ enum { FATBIN_ANY_SIZE = 0 };
 /* Whether bytes, of which there are four or a NUL before, begin a fat binary or a wrapper. */
 bool fatbin_is(const void *bytes);
 
-/* The PTX in it that a device takes: for its architecture or, where there is none for that, for the
- * newest of the older ones, or the oldest of the newer ones. size: all bytes that are there, or
- * FATBIN_ANY_SIZE for one that is in memory, which alone may be a wrapper. On an error message says
- * why. Allocates in the arena. */
+/* The PTX in it that a device takes: for its architecture or the newest of the older ones, or the
+ * first where all are newer. size: all bytes that are there, or FATBIN_ANY_SIZE for one that is in
+ * memory, which alone may be a wrapper. On an error message says why. Allocates in the arena. */
 CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const char **ptx,
                     const char **message);
 
