@@ -106,4 +106,5 @@ static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a
 void exec_atom(warp *w, const op *o, lane_mask mask)
 {
     access_by_space(w, o, mask, atom_lanes);
+    let_others_go_on(w, o);
 }

@@ -2,10 +2,10 @@
  *
  * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) into a form of its own and
  * runs kernels with 32-lane warps in lockstep, reconverging at immediate post-dominators. Blocks of
- * a grid run one after the other, from the first to the last or the other way; launches in a stream
- * may overlap where they ask for it (emu_stream). Device memory is a
- * fake 64-bit address space in which every allocation has guard zones around it, so that an address
- * formed by wrong arithmetic never lands in another allocation.
+ * a grid run one after the other, from the first to the last or the other way; in a stream,
+ * launches may overlap where they ask for it, and blocks may wait for one another (emu_stream).
+ * Device memory is a fake 64-bit address space in which every allocation has guard zones around it,
+ * so that an address formed by wrong arithmetic never lands in another allocation.
  *
  * Where the PTX ISA leaves room, the emulator is strict:
  * - All lanes that a member mask names must take part, ended ones too, and name the same mask.
@@ -229,6 +229,10 @@ typedef struct emu_launch_config {
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
     uint64_t watch; /* a global address whose stores are noted in emu_stats; 0: none */
+    /* Of a cooperative launch, which runs in a stream: 16 bytes of zeros that its blocks meet at,
+     * as %envreg1 (high) and %envreg2 (low) say. All blocks run beside one another, and one that
+     * loads strongly or has an atomic operation lets the others go on. 0: one after another. */
+    uint64_t grid_workspace;
 } emu_launch_config;
 
 typedef struct emu_stats {

@@ -200,6 +200,7 @@ void exec_ld(warp *w, const op *o, lane_mask mask)
         load_param(w, o, mask);
     else
         access_by_space(w, o, mask, load);
+    let_others_go_on(w, o);
 }
 
 void exec_st(warp *w, const op *o, lane_mask mask)

@@ -18,6 +18,7 @@ static struct driver {
     deferred *deferred;
     bool overlaps;
     uint64_t counted;
+    uint64_t workspace;
 } driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
 static void make_lock(void)
@@ -141,6 +142,16 @@ CUresult driver_try(CUresult (*work)(void *context), void *context)
     return arena_try(driver.arena, run_trial, &t) ? t.result : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+uint64_t driver_workspace(void)
+{
+    enum { WORKSPACE_BYTES = 16 };
+    static const unsigned char zero;
+    if (!driver.workspace)
+        driver.workspace = emu_alloc(driver.memory, WORKSPACE_BYTES);
+    emu_fill(driver.memory, driver.workspace, &zero, sizeof zero, WORKSPACE_BYTES);
+    return driver.workspace;
+}
+
 arena *driver_arena(void)
 {
     return arena_try_new(driver.arena);
@@ -220,6 +231,7 @@ static void report_leaks(void)
     enum { LISTED = 20 };
     emu_allocation list[LISTED];
     uint64_t bytes;
+    emu_free(driver.memory, driver.workspace); /* ours */
     size_t count = emu_live(driver.memory, list, LISTED, &bytes);
     for (size_t i = 0; i < count && i < LISTED; i++)
         say("leak: %llu bytes at 0x%llx", (unsigned long long)list[i].size,

@@ -100,6 +100,10 @@ CUresult driver_start(const target *t);
 const target *device_target(void);
 emu_memory *device_memory(void);
 
+/* Where the blocks of a cooperative launch meet: zeros, inside of driver_try. Its launches run one
+ * after another. */
+uint64_t driver_workspace(void);
+
 /* An arena for an object, or NULL where there is no memory. */
 arena *driver_arena(void);
 

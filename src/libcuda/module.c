@@ -178,3 +178,9 @@ CUresult function_param(CUfunction f, size_t index, size_t *offset, size_t *size
         *size = bytes;
     return CUDA_SUCCESS;
 }
+
+unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic)
+{
+    return target_blocks_per_sm(device_target(), threads, f->info.live_registers,
+                                f->info.shared_bytes + dynamic);
+}

@@ -41,6 +41,9 @@ CUresult function_attribute(int *value, CUfunction_attribute which, CUfunction f
 CUresult function_set_attribute(CUfunction f, CUfunction_attribute which, int value);
 CUresult function_param(CUfunction f, size_t index, size_t *offset, size_t *size);
 
+/* Blocks of so many threads, each with so much dynamic shared memory, that an SM holds. */
+unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic);
+
 /* Threads that a block of it may have. */
 unsigned function_threads(CUfunction f);
 

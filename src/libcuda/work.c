@@ -7,7 +7,7 @@ CUresult work_check(const work *w)
 {
     switch (w->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        return launch_check(&w->as.launch);
+        return (w->cooperative ? launch_check_cooperative : launch_check)(&w->as.launch);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return copy_check(&w->as.copy);
     case CU_GRAPH_NODE_TYPE_MEMSET:

@@ -8,6 +8,7 @@
 typedef struct work {
     CUgraphNodeType type;
     bool programmatic; /* a launch that may overlap with the one ahead, as graphs say by an edge */
+    bool cooperative;  /* a launch whose blocks wait for one another */
     union {
         CUDA_KERNEL_NODE_PARAMS launch;
         CUDA_MEMCPY3D copy;

@@ -6,6 +6,7 @@ cd "$(dirname "$0")"
 for target in sm_75 sm_80 sm_90; do
     nvcc -arch=$target -ptx $target.cu
 done
+nvcc -arch=sm_75 -ptx grid.cu
 for mode in none speed default; do # not compressed, LZ4, zstd
     nvcc -gencode arch=compute_75,code='[sm_75,compute_75]' -gencode arch=compute_86,code=compute_86 \
         -fatbin --compress-mode=$mode fat.cu -o fat_$mode.fatbin

@@ -36,7 +36,7 @@ static CUresult take_steps(CUgraph g, arena *a, step **steps)
         if (!work_keep(a, &order[i]->work, &(*steps)[i].work))
             return CUDA_ERROR_OUT_OF_MEMORY;
         (*steps)[i].work.programmatic =
-            i && order[i]->dependencies.count == 1 && node_list_has(order[i]->early, order[i - 1]);
+            i && !order[i]->work.cooperative && order[i]->dependencies.count == 1 && node_list_has(order[i]->early, order[i - 1]);
     }
     return CUDA_SUCCESS;
 }
@@ -169,8 +169,8 @@ CUresult cuGraphUpload(CUgraphExec e, CUstream stream)
 /* A launch may overlap with the step ahead; anything else is done when all steps ahead are. */
 static CUresult run_step(CUcontext c, CUgraphExec e, const work *w)
 {
-    if (e->overlaps && w->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        return queue_launch(c, e, &w->as.launch, w->programmatic);
+    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL && (e->overlaps || w->cooperative))
+        return queue_launch(c, e, w);
     CUresult r = queue_finish();
     return r ? r : c->failure ? c->failure : work_run(c, w);
 }

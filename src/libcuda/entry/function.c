@@ -84,12 +84,6 @@ CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *
     return leave(r ? r : function_param(f, index, offset, size));
 }
 
-static unsigned blocks_per_sm(CUfunction f, unsigned threads, size_t dynamic)
-{
-    return target_blocks_per_sm(device_target(), threads, f->info.live_registers,
-                                f->info.shared_bytes + dynamic);
-}
-
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, int threads,
                                                      size_t dynamic)
 {
@@ -101,7 +95,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, 
     if (!r)
         *blocks = (unsigned)threads > function_threads(f) || dynamic > f->dynamic_shared
                       ? 0
-                      : (int)blocks_per_sm(f, (unsigned)threads, dynamic);
+                      : (int)function_blocks(f, (unsigned)threads, dynamic);
     return leave(r);
 }
 
@@ -129,7 +123,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction f,
         most = (unsigned)limit;
     for (unsigned threads = most; threads; threads = (threads - 1) / WARP_THREADS * WARP_THREADS) {
         size_t shared = dynamic_of ? dynamic_of((int)threads) : dynamic;
-        unsigned blocks = blocks_per_sm(f, threads, shared);
+        unsigned blocks = function_blocks(f, threads, shared);
         if (blocks * threads > most_resident) {
             most_resident = blocks * threads;
             *block = (int)threads;
@@ -151,7 +145,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction f, in
     if (r)
         return leave(r);
     size_t most = device_target()->shared_block - f->info.shared_bytes;
-    while (most && blocks_per_sm(f, (unsigned)threads, most) < (unsigned)blocks)
+    while (most && function_blocks(f, (unsigned)threads, most) < (unsigned)blocks)
         most -= most < STEP ? most : STEP;
     *bytes = most;
     return leave(CUDA_SUCCESS);
