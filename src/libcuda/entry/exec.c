@@ -35,8 +35,9 @@ static CUresult take_steps(CUgraph g, arena *a, step **steps)
         (*steps)[i] = (step){ .node = order[i] };
         if (!work_keep(a, &order[i]->work, &(*steps)[i].work))
             return CUDA_ERROR_OUT_OF_MEMORY;
-        (*steps)[i].work.programmatic =
-            i && !order[i]->work.cooperative && order[i]->dependencies.count == 1 && node_list_has(order[i]->early, order[i - 1]);
+        (*steps)[i].work.programmatic = i && !order[i]->work.cooperative &&
+                                        order[i]->dependencies.count == 1 &&
+                                        node_list_has(order[i]->early, order[i - 1]);
     }
     return CUDA_SUCCESS;
 }
