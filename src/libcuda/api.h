@@ -34,7 +34,7 @@ typedef unsigned CUpointer_attribute, CUstreamCaptureMode, CUstreamCaptureStatus
 typedef unsigned CUgraphInstantiateResult, CUgraphExecUpdateResult, CUdriverProcAddressQueryResult,
     CUlaunchAttributeID;
 typedef unsigned CUlimit, CUfunc_cache, CUsharedconfig, CUmoduleLoadingMode, CUlibraryOption;
-typedef unsigned CUjitInputType, CUfunctionLoadingState;
+typedef unsigned CUjitInputType, CUfunctionLoadingState, CUexecAffinityType, CUdevice_P2PAttribute;
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -68,6 +68,12 @@ typedef size_t(CUDA_CB *CUoccupancyB2DSize)(int block_size);
 typedef struct CUuuid_st {
     char bytes[16];
 } CUuuid;
+
+typedef struct CUdevprop_st {
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+    int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock;
+    int clockRate, textureAlign;
+} CUdevprop;
 
 typedef struct CUctxCreateParams_st {
     CUexecAffinityParam *execAffinityParams;

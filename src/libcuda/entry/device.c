@@ -93,6 +93,23 @@ CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
     return leave(r);
 }
 
+/* Hexadecimal domain:bus:device.function, of which the domain or the function may be missing. */
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+    unsigned part[4] = { 0 };
+    CUresult r = enter();
+    if (!r && (!device || !id))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && sscanf(id, "%x:%x:%x.%x", &part[0], &part[1], &part[2], &part[3]) < 3 &&
+        sscanf(id, "%x:%x.%x", &part[1], &part[2], &part[3]) < 3)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && (part[0] || part[1] || part[2] || part[3]))
+        r = CUDA_ERROR_INVALID_DEVICE;
+    if (!r)
+        *device = 0;
+    return leave(r);
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     CUresult r = enter();
@@ -195,6 +212,46 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
         *minor = attribute(device_target(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     }
     return leave(r);
+}
+
+CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
+{
+    const target *t = device_target();
+    CUresult r = enter();
+    r = r ? r : check(device, properties);
+    if (!r)
+        *properties = (CUdevprop){
+            .maxThreadsPerBlock = MOST_THREADS,
+            .maxThreadsDim = { MOST_THREADS, MOST_THREADS, MOST_BLOCK_Z },
+            .maxGridSize = { INT32_MAX, MOST_GRID_YZ, MOST_GRID_YZ },
+            .sharedMemPerBlock = (int)t->shared_static,
+            .totalConstantMemory = CONSTANT_BYTES,
+            .SIMDWidth = WARP_THREADS,
+            .memPitch = INT32_MAX,
+            .regsPerBlock = (int)t->registers_sm,
+            .clockRate = CLOCK_KHZ,
+            .textureAlign = ALIGNMENT,
+        };
+    return leave(r);
+}
+
+CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
+{
+    CUresult r = enter();
+    (void)type;
+    r = r ? r : check(device, supported);
+    if (!r)
+        *supported = 0;
+    return leave(r);
+}
+
+/* There are no two devices to ask about. */
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute which, CUdevice from,
+                                 CUdevice to)
+{
+    CUresult r = enter();
+    (void)which, (void)from, (void)to;
+    return leave(r ? r : value ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuProfilerStart(void)

@@ -133,6 +133,14 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction f,
     return leave(most_resident ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction f,
+                                                   CUoccupancyB2DSize dynamic_of, size_t dynamic,
+                                                   int limit, unsigned flags)
+{
+    (void)flags;
+    return cuOccupancyMaxPotentialBlockSize(grid, block, f, dynamic_of, dynamic, limit);
+}
+
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction f, int blocks,
                                                  int threads)
 {
