@@ -144,6 +144,18 @@ uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size);
  */
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
 
+/* The same, under the address that the host has it at, and writable. */
+uint64_t emu_map_here(emu_memory *m, void *bytes, size_t size);
+
+/* Addresses of which kernels and the host reach what emu_set_access gives them, EMU_GRANULE bytes
+ * at a time, and which is in bytes then. 0 where the host has no memory. */
+enum { EMU_GRANULE = 2 << 20 };
+typedef enum emu_access_right { EMU_NO_ACCESS, EMU_LOADS, EMU_LOADS_AND_STORES } emu_access_right;
+uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size);
+
+/* False, and nothing done, where the range is not inside of one reservation, in whole granules. */
+bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_right right);
+
 /* An allocation of any size whose bytes come into being when first written, and hold bytes[offset %
  * size] before, offset counted from the start of the allocation: for caches too large to exist.
  * bytes must outlive it. */

@@ -18,7 +18,7 @@ static allocation *common_allocation(const warp *w, const op *o, const addresses
     }
     allocation *found = memory_find(w->machine->memory, lowest);
     if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed || !found->bytes ||
-        (kind == ACCESS_LOAD ? found->initialised != NULL : found->read_only) ||
+        (kind == ACCESS_LOAD ? found->initialised != NULL : found->read_only || found->rights) ||
         !allocation_holds(found, lowest, highest - lowest + size))
         return NULL;
     return found;

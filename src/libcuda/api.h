@@ -34,6 +34,9 @@ typedef unsigned CUpointer_attribute, CUstreamCaptureMode, CUstreamCaptureStatus
 typedef unsigned CUgraphInstantiateResult, CUgraphExecUpdateResult, CUdriverProcAddressQueryResult,
     CUlaunchAttributeID;
 typedef unsigned CUlimit, CUfunc_cache, CUsharedconfig, CUmoduleLoadingMode, CUlibraryOption;
+typedef unsigned CUmemLocationType, CUmemAllocationType, CUmemAllocationHandleType;
+typedef unsigned CUmemAccess_flags, CUmemPool_attribute, CUmem_advise;
+typedef unsigned CUmemAllocationGranularity_flags;
 typedef unsigned CUjitInputType, CUfunctionLoadingState, CUexecAffinityType, CUdevice_P2PAttribute;
 
 typedef int CUdevice;
@@ -46,6 +49,8 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUarray_st *CUarray;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
@@ -55,6 +60,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCigParam_st CUctxCigParam;
 
+#define CU_DEVICE_CPU                  ((CUdevice)-1)
 #define CU_STREAM_LEGACY               ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD           ((CUstream)0x2)
 #define CU_LAUNCH_PARAM_END            ((void *)0x00)
@@ -74,6 +80,38 @@ typedef struct CUdevprop_st {
     int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock;
     int clockRate, textureAlign;
 } CUdevprop;
+
+typedef struct CUmemLocation_st {
+    CUmemLocationType type;
+    int id;
+} CUmemLocation;
+
+typedef struct CUmemAllocationProp_st {
+    CUmemAllocationType type;
+    CUmemAllocationHandleType requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    struct {
+        unsigned char compressionType, gpuDirectRDMACapable;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } allocFlags;
+} CUmemAllocationProp;
+
+typedef struct CUmemAccessDesc_st {
+    CUmemLocation location;
+    CUmemAccess_flags flags;
+} CUmemAccessDesc;
+
+typedef struct CUmemPoolProps_st {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
 
 typedef struct CUctxCreateParams_st {
     CUexecAffinityParam *execAffinityParams;

@@ -45,6 +45,10 @@ typedef enum handle_kind {
     NODE_HANDLE,
     EXEC_HANDLE,
     LINK_HANDLE,
+    POOL_HANDLE,
+    RESERVATION_HANDLE,
+    PHYSICAL_HANDLE,
+    MAPPING_HANDLE,
 } handle_kind;
 
 /* The first member of every object that a program can name. A handle is checked by looking for it

@@ -129,8 +129,8 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
     return leave(r);
 }
 
-/* What is not named here, such as textures, tensor maps, managed memory, one address space for host
- * and device, is not there: 0. */
+/* What is not named here, such as textures, tensor maps, one address space for host and device, is
+ * not there: 0. */
 static int attribute(const target *t, CUdevice_attribute which)
 {
     switch (which) {
@@ -178,6 +178,10 @@ static int attribute(const target *t, CUdevice_attribute which)
         return 64;
     case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT:
         return ALIGNMENT;
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
