@@ -9,7 +9,11 @@ TEST_WITH(managed_memory_is_the_hosts_and_the_devices, make_context, drop_contex
     CUdeviceptr p;
     unsigned managed = 0;
     uint32_t copy[2];
+    size_t before, after, total;
+    assert_success(cuMemGetInfo_v2(&before, &total));
     assert_success(cuMemAllocManaged(&p, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL));
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    assert_int_equal(before - after, NUMBERS * sizeof(uint32_t));
     uint32_t *host = (uint32_t *)(uintptr_t)p;
     for (uint32_t i = 0; i < NUMBERS; i++)
         host[i] = i;
@@ -139,6 +143,8 @@ TEST_WITH(memory_is_mapped_piece_by_piece, make_context, drop_context)
     assert_success(cuMemSetAccess(p, 3 * GRANULE, &read_write, 1));
     assert_success(cuMemRelease(first));
     assert_int_equal(cuMemRelease(first), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    assert_int_equal(before - after, 3 * GRANULE); /* as long as it is mapped */
 
     /* Across the border of the two. */
     CUdeviceptr across = p + GRANULE - 64;
