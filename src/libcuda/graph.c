@@ -83,6 +83,14 @@ void graph_remove(CUgraphNode node)
     g->count--;
 }
 
+bool graph_is_possible(CUgraph g)
+{
+    for (CUgraphNode n = g->first; n; n = n->next)
+        if (!work_is_possible(&n->work))
+            return false;
+    return true;
+}
+
 static bool copy_list(CUgraph g, const node_list *from, node_list *to)
 {
     bool copied = node_list_join(g, to, from->items, from->count);

@@ -48,7 +48,10 @@ void node_list_drop(node_list *list, CUgraphNode node);
 /* Takes a node out, with all edges to and from it. */
 void graph_remove(CUgraphNode node);
 
-/* A graph of the same work and edges; NULL where there is no memory. */
+/* Whether all its work can be done: no function of it is gone. */
+bool graph_is_possible(CUgraph g);
+
+/* A graph of the same work and edges, which is possible; NULL where there is no memory. */
 CUgraph graph_copy(CUgraph g);
 
 /* Makes the edge from a kernel's node to another's, which depends on it, a programmatic one. False

@@ -55,6 +55,7 @@ CUresult module_function(CUfunction *function, CUmodule m, const char *name)
     if (!f)
         return CUDA_ERROR_OUT_OF_MEMORY;
     f->module = m;
+    f->id = driver_count();
     for (size_t i = 0; !f->name || strcmp(f->name, name) != 0; i++)
         f->name = emu_entry_name(m->module, i);
     f->info = info;

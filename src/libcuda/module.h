@@ -16,6 +16,7 @@ struct CUmod_st {
 struct CUfunc_st {
     handle handle;
     CUmodule module;
+    uint64_t id; /* which no other function has, also when it is gone */
     const char *name;
     emu_entry_info info;
     size_t dynamic_shared; /* bytes a launch may ask for: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_… */

@@ -462,6 +462,35 @@ TEST_WITH(every_kind_of_node_takes_new_parameters, make_context, drop_context)
     assert_string_equal(text, "x");
 }
 
+TEST_WITH(a_graph_outlives_its_functions, make_context, drop_context)
+{
+    static const char wide[] = PTX_HEAD ".visible .entry wide(.param .u64 a, .param .u64 b, "
+                                        ".param .u64 c, .param .u64 d)\n{\n    ret;\n}\n";
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUgraph graph, copy;
+    CUgraphNode node;
+    CUgraphExec other;
+    CUmodule module;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+    CUgraphExec exec = instantiate(graph);
+    assert_success(cuFuncGetModule(&module, t.add));
+    assert_success(cuModuleUnload(module));
+    load(wide, "wide"); /* whose handle may be at the same address */
+    assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuGraphInstantiateWithFlags(&other, graph, 0), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuGraphClone(&copy, graph), CUDA_ERROR_INVALID_HANDLE);
+    kernel.func = load(ADD, "add");
+    assert_success(cuGraphKernelNodeSetParams_v2(node, &kernel));
+    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_int_equal(number(t.p, 0), 10);
+}
+
 TEST_WITH(a_capture_tells_its_graph_and_takes_nodes, make_context, drop_context)
 {
     graph_test t = start();

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "libcuda/launch.h"
+#include "libcuda/module.h"
 #include "libcuda/queue.h"
 #include "libcuda/submit.h"
 
@@ -29,6 +30,8 @@ static CUresult take_steps(CUgraph g, arena *a, step **steps)
     *steps = arena_try_alloc(a, (g->count + 1) * sizeof **steps);
     if (!order || !*steps)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!graph_is_possible(g))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (!graph_order(g, order))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < g->count; i++) {
@@ -170,6 +173,8 @@ CUresult cuGraphUpload(CUgraphExec e, CUstream stream)
 /* A launch may overlap with the step ahead; anything else is done when all steps ahead are. */
 static CUresult run_step(CUcontext c, CUgraphExec e, const work *w)
 {
+    if (!work_is_possible(w))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (w->type == CU_GRAPH_NODE_TYPE_KERNEL && (e->overlaps || w->cooperative))
         return queue_launch(c, e, w);
     CUresult r = queue_finish();
@@ -196,12 +201,19 @@ static step *find_step(CUgraphExec e, CUgraphNode node)
     return NULL;
 }
 
-static CUresult set_launch(CUgraphExec e, work *to, const CUDA_KERNEL_NODE_PARAMS *l)
+/* Launches of one function are replaced in their place, so that this needs no memory. */
+static CUresult set_launch(CUgraphExec e, work *to, const work *w)
 {
-    if (to->as.launch.func == launch_function(l))
-        launch_replace(&to->as.launch, l);
-    else if (!launch_keep(e->arena, l, &to->as.launch))
+    CUfunction f = launch_function(&w->as.launch);
+    if (f->id == to->function) {
+        launch_replace(&to->as.launch, &w->as.launch);
+        return CUDA_SUCCESS;
+    }
+    work kept;
+    if (!work_keep(e->arena, w, &kept))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    to->function = kept.function;
+    to->as = kept.as;
     return CUDA_SUCCESS;
 }
 
@@ -214,7 +226,7 @@ static CUresult set(CUgraphExec e, CUgraphNode node, const work *w)
     if (!s || s->work.type != w->type)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
     if (w->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        return set_launch(e, &s->work, &w->as.launch);
+        return set_launch(e, &s->work, w);
     s->work.as = w->as;
     return CUDA_SUCCESS;
 }

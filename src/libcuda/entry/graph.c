@@ -25,6 +25,8 @@ static CUresult clone(CUgraph *copy, CUgraph g)
 {
     if (!copy || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
+    if (!graph_is_possible(g))
+        return CUDA_ERROR_INVALID_HANDLE;
     CUgraph made = graph_copy(g);
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -160,8 +160,10 @@ static CUresult set(CUgraphNode node, const work *w)
     r = r ? r : work_check(w);
     if (!r && !work_keep(node->graph->arena, w, &kept))
         r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r)
+    if (!r) {
+        node->work.function = kept.function;
         node->work.as = kept.as;
+    }
     return r;
 }
 
