@@ -117,6 +117,21 @@ TEST_WITH(contexts_stack_up_and_take_their_objects_along, make_context, drop_con
     assert_int_equal(cuCtxSetCurrent(inner), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+TEST_WITH(contexts_stack_up_to_a_height, make_context, drop_context)
+{
+    enum { MORE_THAN_FIT = 40 };
+    CUcontext made[MORE_THAN_FIT];
+    CUresult r = CUDA_SUCCESS;
+    size_t count = 0;
+    for (; !r; count += !r)
+        r = cuCtxCreate_v2(&made[count], 0, 0);
+    assert_int_equal(r, CUDA_ERROR_ILLEGAL_STATE);
+    assert_true(count > 20);
+    while (count)
+        assert_success(cuCtxDestroy_v2(made[--count]));
+    assert_success(cuCtxSynchronize());
+}
+
 TEST_WITH(contexts_keep_what_they_are_told, make_context, drop_context)
 {
     CUcontext inner, attached;
@@ -210,6 +225,7 @@ TEST_WITH(copies_stay_inside_of_allocations, make_context, drop_context)
     assert_int_equal(cuMemcpyHtoD_v2(p + 1, bytes, 8), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemcpyDtoH_v2(bytes, p + 1, 8), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemcpyDtoD_v2(q, p, 9), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemcpy(p, (CUdeviceptr)-8, 8), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_WITH(a_box_of_rows_is_copied, make_context, drop_context)

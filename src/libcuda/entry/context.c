@@ -202,8 +202,16 @@ static CUresult create_current(CUcontext *context, unsigned flags, CUdevice devi
         return CUDA_ERROR_INVALID_VALUE;
     if (device)
         return CUDA_ERROR_INVALID_DEVICE;
-    CUresult r = create(context, flags);
-    return r ? r : push(*context);
+    CUcontext made;
+    CUresult r = create(&made, flags);
+    if (r)
+        return r;
+    r = push(made);
+    if (r)
+        destroy(made);
+    else
+        *context = made;
+    return r;
 }
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
