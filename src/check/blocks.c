@@ -57,6 +57,8 @@ static double row_work(const trial *t)
         return 10.0 * (double)s->num_heads *
                ((double)s->latent * (double)(s->nope + s->value_dim) +
                 (double)((s->nope + s->n_rope) * s->q_rank));
+    case OP_DELTA_NET:
+        return 15.0 * (double)s->num_heads * (double)s->head_dim * (double)s->head_dim;
     case OP_SAMPLE:
         return 1e6 + 400.0 * rows;
     default:
@@ -158,6 +160,8 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
         choose_with_partners(&c, t, (last_turn + 1) % across);
         choose_with_partners(&c, t, last_group + last_turn % across);
     }
+    if (t->instance->family->launch.dealt)
+        choose_with_partners(&c, t, t->grid[0] - 1);
     random_source r = { t->setup.seed };
     uint64_t work_at_once = (work / grid + 1) * together;
     for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)
