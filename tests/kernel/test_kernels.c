@@ -150,7 +150,7 @@ static const char *random_text(arena *a, const subject *s, random_source *r)
 {
     const family *f = s->family;
     strbuf text = strbuf_new(a);
-    int k = one_to(r, 20), n = one_to(r, 40);
+    int k = one_to(r, has_key(f, "experts") ? 7 : 20), n = one_to(r, 40);
     strbuf_put(&text, sizes(a, s, k, n));
     if (has_key(f, "num_warps"))
         strbuf_format(&text, "num_warps=%d ", one_to(r, 8));
