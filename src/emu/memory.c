@@ -142,7 +142,7 @@ bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_r
     if (!a || !a->rights || offset > a->size || size > a->size - offset ||
         (offset | size) % EMU_GRANULE)
         return false;
-    memset(a->rights + offset / EMU_GRANULE, right, (size_t)(size / EMU_GRANULE));
+    memset(a->rights + offset / EMU_GRANULE, (int)right, (size_t)(size / EMU_GRANULE));
     return true;
 }
 
