@@ -500,6 +500,62 @@ static int add_many_times(void *data)
     return 0;
 }
 
+/* Makes one of most things, uses them and takes them away again; another thread's are none of its
+ * business, but for those that it was given. */
+static CUresult make_use_and_destroy(adder *a)
+{
+    CUmodule module;
+    CUfunction own;
+    CUlibrary library;
+    CUstream stream;
+    CUgraph graph, copy;
+    CUgraphExec exec;
+    CUdeviceptr managed, pooled;
+    CUresult r = cuModuleLoadData(&module, ADD);
+    r = r ? r : cuModuleGetFunction(&own, module, "add");
+    r = r ? r : cuLibraryLoadData(&library, ADD, NULL, NULL, 0, NULL, NULL, 0);
+    r = r ? r : cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    r = r ? r : cuMemAllocManaged(&managed, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL);
+    r = r ? r : cuMemAllocAsync(&pooled, NUMBERS * sizeof(uint32_t), stream);
+    r = r ? r : cuMemsetD32Async(pooled, 1, NUMBERS, stream);
+    r = r ? r : cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    r = r ? r : add(own, stream, managed, 1) | add(a->add, stream, pooled, 1);
+    r = r ? r : cuStreamEndCapture(stream, &graph);
+    r = r ? r : cuGraphClone(&copy, graph) | cuGraphDestroy(graph);
+    r = r ? r : cuGraphInstantiateWithFlags(&exec, copy, 0) | cuGraphDestroy(copy);
+    r = r ? r : cuGraphLaunch(exec, stream) | cuStreamSynchronize(stream);
+    if (!r && *(uint32_t *)(uintptr_t)managed != 1)
+        return CUDA_ERROR_UNKNOWN;
+    r = r ? r : cuGraphExecDestroy(exec) | cuMemFreeAsync(pooled, stream) | cuMemFree_v2(managed);
+    return r ? r : cuStreamDestroy_v2(stream) | cuLibraryUnload(library) | cuModuleUnload(module);
+}
+
+static int make_and_destroy(void *data)
+{
+    adder *a = data;
+    CUresult r = cuCtxSetCurrent(context);
+    for (int i = 0; !r && i < ADDITIONS; i++)
+        r = make_use_and_destroy(a);
+    a->failed = r;
+    return 0;
+}
+
+TEST_WITH(threads_may_make_and_destroy_at_the_same_time, make_context, drop_context)
+{
+    enum { THREADS = 4 };
+    thrd_t threads[THREADS];
+    adder adders[THREADS];
+    CUfunction f = load(ADD, "add");
+    for (int i = 0; i < THREADS; i++) {
+        adders[i] = (adder){ f, 0, true };
+        assert_int_equal(thrd_create(&threads[i], make_and_destroy, &adders[i]), thrd_success);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        thrd_join(threads[i], NULL);
+        assert_false(adders[i].failed);
+    }
+}
+
 TEST_WITH(threads_may_call_at_the_same_time, make_context, drop_context)
 {
     enum { THREADS = 4 };

@@ -220,9 +220,9 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 
 CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 {
-    const target *t = device_target();
     CUresult r = enter();
     r = r ? r : check(device, properties);
+    const target *t = device_target();
     if (!r)
         *properties = (CUdevprop){
             .maxThreadsPerBlock = MOST_THREADS,
