@@ -125,12 +125,11 @@ uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size)
 {
     if (size > MOST_BYTES)
         return 0;
-    uint8_t *rights = calloc(size / EMU_GRANULE + 1, 1);
-    if (!rights)
-        return 0;
     allocation *a = add(m, size);
+    a->rights = calloc(size / EMU_GRANULE + 1, 1);
+    if (!a->rights)
+        return 0;
     a->bytes = bytes;
-    a->rights = rights;
     a->freed = false;
     return a->address;
 }

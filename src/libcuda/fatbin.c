@@ -6,6 +6,7 @@
 
 #ifdef HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 #ifdef HAVE_LZ4
 #include <lz4.h>
@@ -120,18 +121,22 @@ static bool is_better(unsigned candidate, unsigned than, unsigned sm)
     return candidate <= sm && (than > sm || candidate > than);
 }
 
-static bool decompress_zstd(char *to, size_t size, const image *i)
+static bool decompress_zstd(arena *a, char *to, size_t size, const image *i)
 {
 #ifdef HAVE_ZSTD
-    return ZSTD_decompress(to, size, i->content, i->size) == size;
+    size_t written = ZSTD_decompress(to, size, i->content, i->size);
+    if (ZSTD_getErrorCode(written) == ZSTD_error_memory_allocation)
+        arena_exhausted(a, 0);
+    return written == size;
 #else
-    (void)to, (void)size, (void)i;
+    (void)a, (void)to, (void)size, (void)i;
     return false;
 #endif
 }
 
-static bool decompress_lz4(char *to, size_t size, const image *i)
+static bool decompress_lz4(arena *a, char *to, size_t size, const image *i)
 {
+    (void)a;
 #ifdef HAVE_LZ4
     return i->size <= INT_MAX &&
            LZ4_decompress_safe((const char *)i->content, to, (int)i->size, (int)size) == (int)size;
@@ -175,7 +180,7 @@ static CUresult read_ptx(arena *a, image *i, const char **ptx, const char **mess
     *ptx = text;
     if (!compressed)
         memcpy(text, i->content, size);
-    else if (!(i->head.flags & FLAG_ZSTD ? decompress_zstd : decompress_lz4)(text, size, i))
+    else if (!(i->head.flags & FLAG_ZSTD ? decompress_zstd : decompress_lz4)(a, text, size, i))
         return malformed(message, "the PTX of the fat binary cannot be decompressed");
     return CUDA_SUCCESS;
 }
