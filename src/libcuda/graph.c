@@ -11,8 +11,16 @@ CUgraph graph_new(void)
     return g;
 }
 
+static void free_inner(CUgraphNode node)
+{
+    if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+        graph_free(node->work.as.graph);
+}
+
 void graph_free(CUgraph g)
 {
+    for (CUgraphNode n = g->first; n; n = n->next)
+        free_inner(n);
     arena_free(g->arena);
     handle_free(g);
 }
@@ -55,6 +63,8 @@ CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, 
         g->first = node;
     g->last = node;
     g->count++;
+    if (w->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        w->as.graph->inner = true;
     return node;
 }
 
@@ -81,12 +91,22 @@ void graph_remove(CUgraphNode node)
     if (g->last == node)
         g->last = ahead;
     g->count--;
+    free_inner(node);
+}
+
+size_t graph_work_count(CUgraph g)
+{
+    size_t count = 0;
+    for (CUgraphNode n = g->first; n; n = n->next)
+        count += n->work.type == CU_GRAPH_NODE_TYPE_GRAPH ? graph_work_count(n->work.as.graph) : 1;
+    return count;
 }
 
 bool graph_is_possible(CUgraph g)
 {
     for (CUgraphNode n = g->first; n; n = n->next)
-        if (!work_is_possible(&n->work))
+        if (n->work.type == CU_GRAPH_NODE_TYPE_GRAPH ? !graph_is_possible(n->work.as.graph)
+                                                     : !work_is_possible(&n->work))
             return false;
     return true;
 }
@@ -99,12 +119,24 @@ static bool copy_list(CUgraph g, const node_list *from, node_list *to)
     return copied;
 }
 
+static CUgraphNode copy_node(CUgraph to, CUgraphNode n)
+{
+    work w = n->work;
+    bool inner = w.type == CU_GRAPH_NODE_TYPE_GRAPH;
+    if (inner && !(w.as.graph = graph_copy(w.as.graph)))
+        return NULL;
+    CUgraphNode copy = graph_add(to, NULL, 0, &w);
+    if (inner && !copy)
+        graph_free(w.as.graph);
+    return copy;
+}
+
 CUgraph graph_copy(CUgraph g)
 {
     CUgraph copy = graph_new();
     bool right = copy;
     for (CUgraphNode n = g->first; right && n; n = n->next) {
-        n->copy = graph_add(copy, NULL, 0, &n->work);
+        n->copy = copy_node(copy, n);
         right = n->copy;
         if (right)
             n->copy->copied_from = n;

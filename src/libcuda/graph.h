@@ -28,13 +28,17 @@ struct CUgraph_st {
     CUgraphNode first, last;
     size_t count;
     bool captured; /* it grows: streams name its nodes */
+    bool inner;    /* a node's own, which goes with that */
 };
 
 /* NULL where there is no memory, as from graph_add. */
 CUgraph graph_new(void);
 void graph_free(CUgraph g);
 
-/* Adds work that was checked. */
+/* The number of nodes, and of those that are graphs the number of theirs. */
+size_t graph_work_count(CUgraph g);
+
+/* Adds work that was checked. A graph in it is the node's from then on. */
 CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, const work *w);
 
 bool node_list_has(node_list list, CUgraphNode node);

@@ -1,5 +1,5 @@
 /* What is submitted to a stream or stands in a node of a graph: a launch, a copy, a set, a call of
- * a host function, or nothing. */
+ * a host function, in graphs all of another graph, or nothing. */
 #ifndef PTXGEN_LIBCUDA_WORK_H
 #define PTXGEN_LIBCUDA_WORK_H
 
@@ -15,6 +15,7 @@ typedef struct work {
         CUDA_MEMCPY3D copy;
         CUDA_MEMSET_NODE_PARAMS set;
         CUDA_HOST_NODE_PARAMS host;
+        CUgraph graph; /* a node's own */
     } as;
 } work;
 

@@ -11,7 +11,14 @@
 #include "libcuda/driver.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { HOST_BYTES = 1 << 16, MOST_CALLS = 200, MOST_MADE = 2 * MOST_CALLS, NAMED = 6, LISTED = 8 };
+enum {
+    HOST_BYTES = 1 << 16,
+    MOST_CALLS = 200,
+    MOST_MADE = 2 * MOST_CALLS,
+    NAMED = 6,
+    MOST_INNER = 6,
+    LISTED = 8
+};
 
 typedef enum kind {
     CONTEXT,
@@ -44,6 +51,7 @@ static CUdeviceptr addresses[MOST_MADE];
 static unsigned address_count;
 static unsigned char host[HOST_BYTES];
 static void *allocated_host;
+static unsigned inner_graphs; /* each may double a graph */
 
 static const char ADD[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
                           ".visible .global .align 4 .u32 table[3] = {7, 8, 9};\n"
@@ -575,7 +583,12 @@ static CUresult add_node(input *in)
     CUgraph g = pick(in, GRAPH);
     size_t count = take(in) % 3;
     CUresult r;
-    switch (take(in) % 6) {
+    switch (take(in) % 7) {
+    case 6:
+        if (inner_graphs++ >= MOST_INNER)
+            return CUDA_SUCCESS;
+        r = cuGraphAddChildGraphNode(&node, g, dependencies, count, pick(in, GRAPH));
+        break;
     case 0:
     case 1: {
         CUDA_KERNEL_NODE_PARAMS k = kernel(in, &a);
@@ -675,7 +688,8 @@ static CUresult call_graph(input *in, uint8_t which)
     case 12:
         return MADE(GRAPH, g, cuGraphClone(&g, pick(in, GRAPH)));
     case 13:
-        return cuGraphKernelNodeGetParams_v2(pick(in, NODE), &k);
+        return take(in) & 1 ? cuGraphKernelNodeGetParams_v2(pick(in, NODE), &k)
+                            : MADE(GRAPH, g, cuGraphChildGraphNodeGetGraph(pick(in, NODE), &g));
     case 14:
         return set_node(in);
     case 15:
@@ -704,7 +718,7 @@ static void begin(void)
     CUcontext c;
     memset(known, 0, sizeof known);
     memset(addresses, 0, sizeof addresses);
-    address_count = 0;
+    address_count = inner_graphs = 0;
     allocated_host = NULL;
     check(cuInit(0));
     assert(cuCtxCreate_v2(&c, 0, 0) == CUDA_SUCCESS);

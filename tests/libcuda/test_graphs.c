@@ -462,6 +462,68 @@ TEST_WITH(every_kind_of_node_takes_new_parameters, make_context, drop_context)
     assert_string_equal(text, "x");
 }
 
+TEST_WITH(a_node_may_be_a_graph, make_context, drop_context)
+{
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUDA_MEMSET_NODE_PARAMS set = {
+        .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
+    };
+    CUgraph inner, outer, copy, of_node;
+    CUgraphNode node, first, last;
+    CUgraphNodeType type;
+    assert_success(cuGraphCreate(&inner, 0));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, &node, 1, &kernel));
+    assert_success(cuGraphCreate(&outer, 0));
+    assert_success(cuGraphAddMemsetNode(&first, outer, NULL, 0, &set, context));
+    assert_success(cuGraphAddChildGraphNode(&node, outer, &first, 1, inner));
+    set.dst = t.p + 4;
+    set.width = 1;
+    assert_success(cuGraphAddMemsetNode(&last, outer, &node, 1, &set, context));
+    assert_success(cuGraphNodeGetType(node, &type));
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
+    assert_int_equal(cuGraphAddChildGraphNode(&node, outer, NULL, 0, outer),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphDestroy(inner)); /* the node has a copy */
+    assert_success(cuGraphLaunch(instantiate(outer), t.stream));
+    assert_true(number(t.p, 0) == 1010 && number(t.p, 1) == 1000);
+
+    assert_success(cuGraphChildGraphNodeGetGraph(node, &of_node));
+    assert_int_equal(node_count(of_node), 2);
+    assert_int_equal(cuGraphDestroy(of_node), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphAddKernelNode_v2(&first, of_node, NULL, 0, &kernel));
+    assert_success(cuGraphClone(&copy, outer));
+    assert_success(cuGraphDestroy(outer));
+    assert_int_equal(cuGraphGetNodes(of_node, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphLaunch(instantiate(copy), t.stream));
+    assert_int_equal(number(t.p, 0), 1015);
+}
+
+TEST_WITH(a_launch_of_a_graph_is_captured, make_context, drop_context)
+{
+    graph_test t = start();
+    assert_success(cuStreamBeginCapture(t.stream));
+    assert_success(add(t.add, t.stream, t.p, 1));
+    assert_success(add(t.add, t.stream, t.p, 10));
+    CUgraph graph = end_capture(t.stream);
+    CUgraphExec exec = instantiate(graph);
+    assert_success(cuStreamBeginCapture(t.stream));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuGraphDestroy(graph));
+    graph = end_capture(t.stream);
+    assert_success(cuGraphExecDestroy(exec));
+    assert_int_equal(node_count(graph), 3);
+    assert_int_equal(number(t.p, 0), 0);
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_true(number(t.p, 0) == 22 && number(t.p, 1) == 61);
+    assert_success(cuGraphDestroy(graph));
+}
+
 TEST_WITH(a_graph_outlives_its_functions, make_context, drop_context)
 {
     static const char wide[] = PTX_HEAD ".visible .entry wide(.param .u64 a, .param .u64 b, "

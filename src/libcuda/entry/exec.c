@@ -2,6 +2,7 @@
  * is instantiated. A launch does it all before it returns. */
 #include <stdio.h>
 
+#include "libcuda/capture.h"
 #include "libcuda/launch.h"
 #include "libcuda/module.h"
 #include "libcuda/queue.h"
@@ -22,27 +23,42 @@ struct CUgraphExec_st {
     bool overlaps; /* some step is programmatic */
 };
 
-/* The steps of a graph, in an arena of their own: CUDA_ERROR_INVALID_VALUE where nodes depend on
- * each other in a circle. */
-static CUresult take_steps(CUgraph g, arena *a, step **steps)
+/* Adds the steps of a graph behind *count others, for which there is room: CUDA_ERROR_INVALID_VALUE
+ * where nodes depend on each other in a circle. Those of a graph inside of it stand together. */
+static CUresult append_steps(CUgraph g, arena *a, step *steps, size_t *count)
 {
     CUgraphNode *order = arena_try_alloc(a, (g->count + 1) * sizeof *order);
-    *steps = arena_try_alloc(a, (g->count + 1) * sizeof **steps);
-    if (!order || !*steps)
+    if (!order)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!graph_order(g, order))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = CUDA_SUCCESS;
+    for (size_t i = 0; !r && i < g->count; i++) {
+        CUgraphNode n = order[i];
+        if (n->work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
+            r = append_steps(n->work.as.graph, a, steps, count);
+            continue;
+        }
+        step *s = &steps[(*count)++];
+        *s = (step){ .node = n };
+        if (!work_keep(a, &n->work, &s->work))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        s->work.programmatic = i && !n->work.cooperative && n->dependencies.count == 1 &&
+                               node_list_has(n->early, order[i - 1]);
+    }
+    return r;
+}
+
+/* The steps of a graph, in an arena of their own. */
+static CUresult take_steps(CUgraph g, arena *a, step **steps)
+{
+    size_t count = 0;
+    *steps = arena_try_alloc(a, (graph_work_count(g) + 1) * sizeof **steps);
+    if (!*steps)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (!graph_is_possible(g))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!graph_order(g, order))
-        return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < g->count; i++) {
-        (*steps)[i] = (step){ .node = order[i] };
-        if (!work_keep(a, &order[i]->work, &(*steps)[i].work))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        (*steps)[i].work.programmatic = i && !order[i]->work.cooperative &&
-                                        order[i]->dependencies.count == 1 &&
-                                        node_list_has(order[i]->early, order[i - 1]);
-    }
-    return CUDA_SUCCESS;
+    return append_steps(g, a, *steps, &count);
 }
 
 static bool has_overlap(const step *steps, size_t count)
@@ -70,7 +86,7 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
     }
     e->arena = a;
     e->steps = steps;
-    e->count = g->count;
+    e->count = graph_work_count(g);
     e->flags = flags & ~(cuuint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
     e->overlaps = has_overlap(steps, e->count);
     *exec = e;
@@ -154,20 +170,38 @@ CUresult cuGraphExecDestroy(CUgraphExec e)
     return leave(r);
 }
 
-static CUresult ready(CUcontext c, CUgraphExec e, CUstream stream)
+/* A launch that is captured is a node with a graph that has the same steps in the same order. */
+static CUresult capture_launch(CUgraphExec e, CUstream s)
 {
-    CUstream s;
-    if (!handle_is(e, EXEC_HANDLE))
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = stream_ready(c, stream, &s);
-    return r ? r : s->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+    work w = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .as.graph = graph_new() };
+    CUgraph g = w.as.graph;
+    CUresult r = g ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    CUgraphNode node = NULL;
+    for (size_t i = 0; !r && i < e->count; i++) {
+        CUgraphNode ahead = node;
+        if (e->steps[i].disabled)
+            continue;
+        if (!work_is_possible(&e->steps[i].work))
+            r = CUDA_ERROR_INVALID_HANDLE;
+        else if (!(node = graph_add(g, &ahead, ahead != NULL, &e->steps[i].work)) ||
+                 (e->steps[i].work.programmatic && ahead && !graph_make_early(node, ahead)))
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    r = r ? r : capture_add(s, &w);
+    if (r && g)
+        graph_free(g);
+    return r;
 }
 
 CUresult cuGraphUpload(CUgraphExec e, CUstream stream)
 {
     CUcontext c;
+    CUstream s;
     CUresult r = enter_context(&c);
-    return leave(r ? r : ready(c, e, stream));
+    if (!r && !handle_is(e, EXEC_HANDLE))
+        r = CUDA_ERROR_INVALID_VALUE;
+    r = r ? r : stream_ready(c, stream, &s);
+    return leave(!r && s->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : r);
 }
 
 /* A launch may overlap with the step ahead; anything else is done when all steps ahead are. */
@@ -184,8 +218,13 @@ static CUresult run_step(CUcontext c, CUgraphExec e, const work *w)
 CUresult cuGraphLaunch(CUgraphExec e, CUstream stream)
 {
     CUcontext c;
+    CUstream s;
     CUresult r = enter_context(&c);
-    r = r ? r : ready(c, e, stream);
+    if (!r && !handle_is(e, EXEC_HANDLE))
+        r = CUDA_ERROR_INVALID_VALUE;
+    r = r ? r : stream_ready(c, stream, &s);
+    if (!r && s->capture)
+        return leave(capture_launch(e, s));
     for (size_t i = 0; !r && i < e->count; i++)
         r = e->steps[i].disabled ? CUDA_SUCCESS : run_step(c, e, &e->steps[i].work);
     r = r ? r : queue_finish();
@@ -338,7 +377,7 @@ static CUresult update(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *in
     *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_ERROR };
     if (r != CUDA_ERROR_OUT_OF_MEMORY)
         info->result = r ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
-                         : compare(e, steps, g->count, &info->errorNode);
+                         : compare(e, steps, graph_work_count(g), &info->errorNode);
     if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
         arena_free(a);
         return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;

@@ -14,7 +14,7 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
 CUresult cuGraphDestroy(CUgraph g)
 {
     CUresult r = enter();
-    if (!r && (!handle_is(g, GRAPH_HANDLE) || g->captured))
+    if (!r && (!handle_is(g, GRAPH_HANDLE) || g->captured || g->inner))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
         graph_free(g);

@@ -80,6 +80,29 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *de
     return enter_and_add(node, g, dependencies, count, &w);
 }
 
+/* The node has a copy of the graph as it is now. */
+static CUresult add_graph(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
+                          size_t count, CUgraph inner)
+{
+    if (!handle_is(inner, GRAPH_HANDLE) || inner == g)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!graph_is_possible(inner))
+        return CUDA_ERROR_INVALID_HANDLE;
+    work w = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .as.graph = graph_copy(inner) };
+    CUresult r = w.as.graph ? add(node, g, dependencies, count, &w) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (r && w.as.graph)
+        graph_free(w.as.graph);
+    return r;
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
+                                  size_t count, CUgraph inner)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return leave(r ? r : add_graph(node, g, dependencies, count, inner));
+}
+
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
     CUresult r = enter();
@@ -94,7 +117,7 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 CUresult cuGraphDestroyNode(CUgraphNode node)
 {
     CUresult r = enter();
-    if (!r && (!is_node(node) || node->graph->captured))
+    if (!r && (!is_node(node) || node->graph->captured || node->graph->inner))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
         graph_remove(node);
@@ -150,6 +173,15 @@ CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *param
     r = r ? r : check(node, CU_GRAPH_NODE_TYPE_HOST, params);
     if (!r)
         *params = node->work.as.host;
+    return leave(r);
+}
+
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
+{
+    CUresult r = enter();
+    r = r ? r : check(node, CU_GRAPH_NODE_TYPE_GRAPH, graph);
+    if (!r)
+        *graph = node->work.as.graph;
     return leave(r);
 }
 
