@@ -182,9 +182,10 @@ static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
 {
     shared_memory *s = &x->warp->machine->shared;
     bool stores = x->kind == ACCESS_STORE;
-    shared_access how = x->kind == ACCESS_ATOMIC || (x->op->strong && stores) ? SHARED_ATOMIC
-                        : stores                                              ? SHARED_WRITE
-                                                                              : SHARED_READ;
+    shared_access how = x->kind == ACCESS_ATOMIC ? SHARED_ATOMIC
+                        : !stores                ? SHARED_READ
+                        : x->op->strong          ? SHARED_ATOMIC_WRITE
+                                                 : SHARED_WRITE;
     unsigned size = x->size < 8 ? x->size : 8, other = 0;
     for (unsigned done = 0; done < x->size; done += size) {
         shared_problem problem =

@@ -156,11 +156,13 @@ static shared_problem note(shared_memory *s, shared_record *r, unsigned thread,
                            shared_access access, unsigned *other)
 {
     bool unwritten = r->written < s->began;
-    if (unwritten && access != SHARED_WRITE)
+    bool reads = access == SHARED_READ || access == SHARED_ATOMIC;
+    bool atomic = access == SHARED_ATOMIC || access == SHARED_ATOMIC_WRITE;
+    if (unwritten && reads)
         return SHARED_UNWRITTEN;
     if (s->race_check) {
         *other = r->writer;
-        bool both_atomic = access == SHARED_ATOMIC && r->atomic;
+        bool both_atomic = atomic && r->atomic;
         if (!unwritten && !both_atomic && !has_seen(s, thread, r->writer, r->written))
             return access == SHARED_READ ? SHARED_READ_AFTER_WRITE : SHARED_WRITE_AFTER_WRITE;
         if (access != SHARED_READ && !has_seen_reads(s, thread, r)) {
@@ -173,7 +175,7 @@ static shared_problem note(shared_memory *s, shared_record *r, unsigned thread,
     if (access != SHARED_READ) {
         r->written = s->sync_time[thread / LANES];
         r->writer = (uint16_t)thread;
-        r->atomic = access == SHARED_ATOMIC;
+        r->atomic = atomic;
     }
     return SHARED_FINE;
 }

@@ -52,7 +52,12 @@ typedef struct shared_memory {
     bool race_check;
 } shared_memory;
 
-typedef enum shared_access { SHARED_READ, SHARED_WRITE, SHARED_ATOMIC } shared_access;
+typedef enum shared_access {
+    SHARED_READ,
+    SHARED_WRITE,
+    SHARED_ATOMIC,       /* reads and writes */
+    SHARED_ATOMIC_WRITE, /* a strong store, which reads nothing */
+} shared_access;
 
 typedef enum shared_problem {
     SHARED_FINE,

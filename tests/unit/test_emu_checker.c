@@ -133,6 +133,10 @@ TEST(correct_forms_of_sharing_are_no_fault)
                     "ld.shared.u32 %r1, [%r8]; ld.shared.u32 %r3, [%r8+128];\n"
                     "or.b32 %r1, %r1, %r3; setp.ne.u32 %p2, %r1, 0; @%p2 trap;"),
         KERNEL("setp.ge.u32 %p1, %t, 0; @%p1 bra.uni $x; trap; $x:"),
+        /* strong stores read nothing */
+        KERNEL(TILE "st.volatile.shared.u32 [%r8], %t; ld.volatile.shared.u32 %r1, [%r8];"),
+        KERNEL(TILE "st.relaxed.cta.shared.u32 [%r8], %t; ld.shared.u32 %r1, [%r8];"),
+        KERNEL(TILE "st.release.cta.shared.v2.u8 [%r8], {%r9, %r9}; ld.shared.u8 %r1, [%r8+1];"),
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         run r = { .text = good[i] };
