@@ -79,7 +79,7 @@ static void start_warp(machine *m, warp *w)
     w->carry = 0;
     async_begin_block(m, w);
     w->pc = 0;
-    w->depth = 0;
+    w->depth = w->meeting = 0;
     w->reconverge = NO_TARGET;
     w->status = WARP_RUNS;
     set_active(w, w->present);

@@ -138,6 +138,10 @@ static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
 {
     machine *m = w->machine;
     int lane = lowest_lane(mask);
+    if (w->meeting) {
+        warp_report_meeting(w, o);
+        return;
+    }
     unsigned id = get_u32(source(w, o, 0), lane), expected = get_u32(source(w, o, 1), lane);
     if (!expected)
         expected = m->warp_count * WARP_LANES;

@@ -8,7 +8,8 @@
  * formed by wrong arithmetic never lands in another allocation.
  *
  * Where the PTX ISA leaves room, the emulator is strict:
- * - All lanes that a member mask names must take part, ended ones too, and name the same mask.
+ * - All lanes that a member mask names must come to the same instruction, with the same mask, but for
+ *   those that have ended or that the block does not have. At bar.warp.sync any other one will do.
  * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
  *   together, at barrier.sync without .aligned as well.
  * - Accesses to shared memory by two threads, one of them a write, are a race unless something

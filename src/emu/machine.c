@@ -49,9 +49,80 @@ const char *warp_absence(const warp *w, int lane)
                                      : "is inactive";
 }
 
+/* The lanes that wait at an instruction for the same members as those of a frame. */
+static lane_mask lanes_meeting(const warp *w, const frame *f)
+{
+    lane_mask there = 0;
+    for (uint32_t i = 0; i < w->depth; i++)
+        if (w->frames[i].meets == f->meets && w->frames[i].members == f->members)
+            there |= w->frames[i].mask;
+    return there;
+}
+
+void warp_report_meeting(warp *w, const op *now)
+{
+    arena *a = memory_arena(w->machine->memory);
+    const frame *f = w->frames;
+    while (!f->meets)
+        f++;
+    int absent = lowest_lane(f->members & w->alive & ~lanes_meeting(w, f));
+    const char *why = warp_absence(w, absent);
+    for (uint32_t i = 0; i < w->depth; i++)
+        if (w->frames[i].meets && w->frames[i].mask >> absent & 1)
+            why = arena_format(a, "waits at line %u", w->frames[i].meets->line);
+    if (w->active >> absent & 1)
+        why = arena_format(a, "is at line %u", now->line);
+    warp_fault(w, f->meets, lowest_lane(f->mask), EMU_INACTIVE_LANE, 0,
+               "member mask 0x%08x names lane %d, which does not take part: it %s", f->members,
+               absent, why);
+}
+
+/* Has lanes go on that wait for members that have ended all. False: there are none. */
+static bool end_meeting(warp *w)
+{
+    for (uint32_t i = 0; i < w->depth; i++) {
+        const frame f = w->frames[i];
+        if (!f.meets || f.members & w->alive & ~lanes_meeting(w, &f))
+            continue;
+        f.meets->exec(w, f.meets, f.mask);
+        return true;
+    }
+    return false;
+}
+
+/* Lanes run that do not wait for members: the topmost ones, also such that would wait for others
+ * where their ways meet, as no thread has to. False: there are none. */
+static bool take_up(warp *w)
+{
+    lane_mask above = 0;
+    for (uint32_t i = w->depth; i-- > 0;) {
+        frame *f = &w->frames[i];
+        lane_mask lanes = f->mask & w->alive & ~above;
+        above |= f->mask;
+        if (f->meets || !lanes)
+            continue;
+        w->pc = f->pc;
+        w->reconverge = f->reconverge;
+        set_active(w, lanes);
+        f->mask &= ~lanes;
+        if (!(f->mask & w->alive))
+            memmove(f, f + 1, (--w->depth - i) * sizeof *f);
+        return true;
+    }
+    return false;
+}
+
 void warp_resume(warp *w)
 {
     do {
+        if (w->meeting) {
+            set_active(w, 0);
+            if (!take_up(w) && !end_meeting(w)) {
+                warp_report_meeting(w, NULL);
+                return;
+            }
+            continue;
+        }
         if (w->depth == 0) {
             w->status = WARP_ENDED;
             set_active(w, 0);

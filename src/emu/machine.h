@@ -16,6 +16,8 @@ typedef struct machine machine;
 typedef struct frame {
     uint32_t pc, reconverge;
     lane_mask mask;
+    const op *meets;   /* waits there for lanes that its member mask names; NULL: for its turn */
+    lane_mask members; /* this mask */
 } frame;
 
 enum { SECTOR_BYTES = 32, RECENT_SECTORS = 256 };
@@ -54,6 +56,7 @@ struct warp {
     const op *waits;  /* the instruction it waits at */
     frame *frames;
     uint32_t depth;
+    uint32_t meeting; /* of the frames, those that wait for members */
     async_copy *copies;              /* the oldest first */
     uint32_t groups[WARP_LANES];     /* that each lane has committed */
     uint64_t recent[RECENT_SECTORS]; /* of global memory that it has loaded, plus 1 */
@@ -143,8 +146,13 @@ void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t addres
 /* Why a lane does not take part in something, as in "it is inactive". */
 const char *warp_absence(const warp *w, int lane);
 
-/* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
+/* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. A
+ * fault where all of them wait for members that never come. */
 void warp_resume(warp *w);
+
+/* Reports the lanes that have waited longest for members. now: where the active lanes are, if there
+ * are any. */
+void warp_report_meeting(warp *w, const op *now);
 
 /* The indices of the block that begins after so many others. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);

@@ -95,9 +95,10 @@ TEST_FAULTS(synccheck_barriers_are_reached_by_all_they_count,
     { "setp.lt.u32 %p1, %t, 16;\n@%p1 ret.uni;", 1, 16, EMU_BARRIER, "marked .uni", 32 })
 
 TEST_FAULTS(synccheck_masks_name_the_lanes_that_take_part,
-    { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;", 1, 0, EMU_INACTIVE_LANE, "lane 16, which does not take part: it is inactive", 32 },
-    { "setp.lt.u32 %p1, %t, 16; @!%p1 ret;\nvote.sync.ballot.b32 %r1, %p1, -1;", 1, 0, EMU_INACTIVE_LANE, "it has ended", 32 },
-    { "bar.warp.sync -1;", 0, 0, EMU_INACTIVE_LANE, "lane 20, which does not take part: it is not in the block", 20 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;\n@!%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;", 1, 0,
+      EMU_INACTIVE_LANE, "lane 16, which does not take part: it waits at line 16", 32 },
+    { "setp.lt.u32 %p1, %t, 16;\n@!%p1 bra $x;\nvote.sync.ballot.b32 %r1, %p1, -1;\n$x: bar.sync 0;", 2, 0,
+      EMU_INACTIVE_LANE, "lane 16, which does not take part: it is at line 17", 32 },
     { "match.any.sync.b32 %r1, %t, 0xfffffff0;", 0, 0, EMU_INACTIVE_LANE, "lane 0 is not in its own member mask", 32 },
     { "redux.sync.add.u32 %r1, %t, 0x0fffffff;", 0, 28, EMU_INACTIVE_LANE, "lane 28 is not in its own member mask", 32 },
     { "setp.lt.u32 %p1, %t, 16; selp.b32 %r2, -1, 0xffff0000, %p1;\nbar.warp.sync %r2;", 1, 0, EMU_INACTIVE_LANE, "names lane 16, whose own is 0xffff0000", 32 },

@@ -259,6 +259,75 @@ TEST(votes_matches_and_reductions_see_their_members_only)
     expect_all(&r, 32, votes);
 }
 
+/* What a sum over a warp leaves in lane 0 of a block of 20 threads, of which 4 return early. */
+static uint64_t remaining_sum(unsigned t)
+{
+    return t == 0 ? 120 : t < 16 ? UINT64_MAX - 1 : UINT64_MAX;
+}
+
+#define SUM                                                                                        \
+    "mov.u32 %r1, %t; mov.u32 %r2, 1;\n"                                                           \
+    "$step: xor.b32 %r3, %t, %r2; shfl.sync.idx.b32 %r4, %r1, %r3, 31, -1;\n"                      \
+    "add.u32 %r1, %r1, %r4; shl.b32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 16; @%p2 bra $step;\n"      \
+    "bar.warp.sync -1; vote.sync.all.pred %p3, %p1, -1; @%p3 trap; vote.sync.ballot.b32 %r5, %p1," \
+    " -1;\nsetp.ne.u32 %p3, %r5, 0; @%p3 trap; match.all.sync.b32 %r6|%p3, %r5, -1; @!%p3 trap;\n" \
+    "setp.ne.u32 %p3, %r6, 0xffff; @%p3 trap; redux.sync.add.u32 %r7, 1, -1;\n"                    \
+    "setp.ne.u32 %p3, %r7, 16; @%p3 trap; mov.u64 %l1, -2; cvt.u64.u32 %l2, %r1;\n"                \
+    "setp.eq.u32 %p4, %t, 0; selp.b64 %l1, %l2, %l1, %p4; st.global.u64 [%slot], %l1;\n"
+
+TEST(members_that_have_ended_or_never_were_are_not_waited_for)
+{
+    static const char *const kernels[] = {
+        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 ret;\n" SUM),
+        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 bra $end;\n" SUM "$end:"), /* as nvcc returns */
+        KERNEL("setp.ge.u32 %p1, %t, 16; @!%p1 bra $go;\nbra $end;\n$go:\n" SUM "$end:"),
+        /* some work first, and in a loop that all come to while the others are under way */
+        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 bra $late;\n" SUM "bra $end;\n"
+               "$late: add.u32 %r9, %t, 1; setp.eq.u32 %p5, %r9, 0; @%p5 trap;\n$end:"),
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        run r = { .text = kernels[i], .threads = 20 };
+        run_well(&r);
+        expect_all(&r, 20, remaining_sum);
+    }
+}
+
+static uint64_t neighbour(unsigned t)
+{
+    return t ^ 31;
+}
+
+TEST(lanes_meet_at_different_lines_and_at_different_times)
+{
+    static const char *const kernels[] = {
+        KERNEL(
+            ".shared .align 4 .b8 tile[128]; mov.u32 %r9, tile; mad.lo.u32 %r8, %t, 4, %r9;\n"
+            "setp.lt.u32 %p1, %t, 16; @%p1 bra $low;\n"
+            "st.shared.u32 [%r8], %t; bar.warp.sync -1; bra $read;\n"
+            "$low: st.shared.u32 [%r8], %t; bar.warp.sync -1;\n"
+            "$read: sub.u32 %r1, 31, %t; mad.lo.u32 %r1, %r1, 4, %r9; ld.shared.u32 %r1, [%r1];\n"
+            "bar.sync 0;\n" STORE),
+        /* a lane comes to the exchange only after as many rounds as its number */
+        KERNEL("mov.u32 %r2, 0;\n$next: setp.ge.u32 %p1, %r2, %t; @%p1 bra $out;\n"
+               "add.u32 %r2, %r2, 1; bra $next;\n"
+               "$out: shfl.sync.bfly.b32 %r1, %r2, 31, 31, -1; bar.sync 0;\n" STORE),
+        /* halves that come to the same exchange on different ways */
+        KERNEL("setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 0;\n"
+               "$again: @%p1 bra $meet;\nadd.u32 %r2, %r2, 1; setp.eq.u32 %p2, %r2, 3;\n"
+               "@!%p2 bra $again;\n$meet: shfl.sync.bfly.b32 %r1, %t, 31, 31, -1; bar.sync "
+               "0;\n" STORE),
+        /* a guard with the same exchange for those it left out */
+        KERNEL("setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 0;\n"
+               "$again: @%p1 shfl.sync.bfly.b32 %r1, %t, 31, 31, -1; @%p1 bra $end;\n"
+               "setp.lt.u32 %p1, %t, 32; bra $again;\n$end: bar.sync 0;\n" STORE),
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        run r = { .text = kernels[i] };
+        run_well(&r);
+        expect_all(&r, 32, neighbour);
+    }
+}
+
 ARENA_TEST(special_registers_say_where_a_thread_is)
 {
     static uint32_t out[2 * 3 * 2 * 40];
