@@ -79,6 +79,13 @@ void exec_trap(warp *w, const op *o, lane_mask mask)
                                          : "the trap instruction was reached");
 }
 
+/* dst[0]: which of the module's */
+void exec_unknown(warp *w, const op *o, lane_mask mask)
+{
+    const emu_module *m = w->machine->config->module;
+    warp_fault(w, o, lowest_lane(mask), EMU_UNKNOWN, 0, "%s", m->unknown.items[o->dst[0]].message);
+}
+
 static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, unsigned expected)
 {
     const barrier *b = &w->machine->barriers[id % BARRIERS];

@@ -198,10 +198,10 @@ void parser_variables(parser *p, ptx_space space, bool external)
             vector = 2;
         else if (lexer_accept_directive(l, "v4"))
             vector = 4;
-        else if (!lexer_accept_directive(l, "attribute"))
-            break;
+        else if (lexer_accept_directive(l, "attribute")) /* .managed and .unified: the same here */
+            lexer_skip_parentheses(l);
         else
-            lexer_error(l, parser_line(p), "'.attribute' is not supported");
+            break;
     }
     ptx_type type = parse_type(p);
     if (type == TYPE_pred)

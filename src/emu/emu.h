@@ -8,8 +8,9 @@
  * formed by wrong arithmetic never lands in another allocation.
  *
  * Where the PTX ISA leaves room, the emulator is strict:
- * - All lanes that a member mask names must come to the same instruction, with the same mask, but for
- *   those that have ended or that the block does not have. At bar.warp.sync any other one will do.
+ * - All lanes that a member mask names must come to the same instruction, with the same mask, but
+ * for those that have ended or that the block does not have. At bar.warp.sync any other one will
+ * do.
  * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
  *   together, at barrier.sync without .aligned as well.
  * - Accesses to shared memory by two threads, one of them a write, are a race unless something
@@ -34,7 +35,8 @@
  *
  * Calls are run, but for recursion and calls through a pointer. Of the tensor instructions there is
  * mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier, bulk copies and clusters are not
- * supported. What is not is an error of emu_load that names the line.
+ * supported. What is not is an error of emu_load that names the line, and of a launch that comes to
+ * it in a module that emu_load_any has loaded.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.
@@ -75,6 +77,7 @@ typedef enum emu_fault {
     EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part, or
                           an mma.sync lacks one */
     EMU_STACK,         /* a trap instruction was reached, or an assertion failed */
+    EMU_UNKNOWN,       /* an instruction was reached that the emulator does not know */
     EMU_LIMIT,         /* the instruction limit was reached: the kernel hangs */
 } emu_fault;
 
@@ -95,6 +98,14 @@ const char *emu_fault_name(emu_fault fault);
 
 /* Parses a PTX module. NULL and a report on an error. The module lives in the arena. */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
+
+/* The same where instructions, calls and directives that the emulator does not know are no error: a
+ * kernel stops where it comes to one (EMU_UNKNOWN). */
+emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report);
+
+/* What a module has that is not known, in the order of the text: line and message. A function's are
+ * there once for each of its calls. False for an index past the last. */
+bool emu_unknown(const emu_module *m, size_t index, emu_report *what);
 
 /* What the head of a module says. */
 typedef struct emu_module_info {

@@ -5,7 +5,7 @@
  * ret a jump behind the body. A .param variable of the caller is not copied: inside of the function
  * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
  * lanes meet again behind it, and a report shows the line inside of the function. Recursion and
- * calls through a pointer have no such form and are refused. Of the functions that a driver has,
+ * calls through a pointer have no such form and are not known. Of the functions that a driver has,
  * there is the one that assert() calls.
  *
  * brx.idx is a comparison and a branch for each of the table's targets.
@@ -37,24 +37,13 @@ struct call {
 
 typedef VEC(operand) arguments;
 
-static void skip_parentheses(lexer *l)
-{
-    if (!lexer_accept(l, "("))
-        return;
-    while (!lexer_accept(l, ")")) {
-        if (l->token.kind == TOKEN_END)
-            lexer_error(l, l->token.line, "'(' without ')'");
-        lexer_next(l);
-    }
-}
-
 void parser_function(parser *p)
 {
     lexer *l = &p->lex;
     function f = { .start = *l };
-    skip_parentheses(l);
+    lexer_skip_parentheses(l);
     f.name = lexer_expect_name(l, "a function's name");
-    skip_parentheses(l);
+    lexer_skip_parentheses(l);
     while (!lexer_is(l, "{") && !lexer_is(l, ";")) {
         if (l->token.kind == TOKEN_END)
             lexer_error(l, l->token.line, "a function without a body");
@@ -211,14 +200,16 @@ static void emit_branch(parser *p, unsigned line, const char *label, uint32_t gu
     decode_instruction(p, &in, guard, negated);
 }
 
-static void check_depth(parser *p, const function *f, unsigned line)
+/* Why a function cannot be called here, or NULL. */
+static const char *find_obstacle(const parser *p, const function *f, const char *name)
 {
     unsigned depth = 0;
+    if (!f)
+        return arena_format(p->arena, "the function '%s' has no body in this module", name);
     for (const struct call *c = p->call; c; c = c->outer, depth++)
         if (strcmp(c->function, f->name) == 0)
-            lexer_error(&p->lex, line, "'%s' calls itself, which is not supported", f->name);
-    if (depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS)
-        lexer_error(&p->lex, line, "too many calls");
+            return arena_format(p->arena, "'%s' calls itself, which is not supported", f->name);
+    return depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS ? "too many calls" : NULL;
 }
 
 /* call (results), function, (arguments); behind its modifiers */
@@ -234,8 +225,11 @@ bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
     const char *name = lexer_expect_name(l, "a function's name");
     if (lexer_accept(l, ","))
         parse_arguments(p, &given);
-    if (lexer_is(l, ",") || symbols_find(&p->symbols, name))
-        lexer_error(l, line, "a call through a pointer is not supported");
+    if (lexer_is(l, ",") || symbols_find(&p->symbols, name)) {
+        parser_skip_statement(p);
+        decode_unknown(p, line, guard, guard_not, "a call through a pointer is not supported");
+        return false;
+    }
     lexer_expect(l, ";");
     const function *f = find_function(p, name);
     if (!f && strcmp(name, "__assertfail") == 0) {
@@ -244,9 +238,11 @@ bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
         p->entry->ops.items[p->entry->ops.count - 1].variant = TRAP_ASSERT;
         return false;
     }
-    if (!f)
-        lexer_error(l, line, "the function '%s' has no body in this module", name);
-    check_depth(p, f, line);
+    const char *obstacle = find_obstacle(p, f, name);
+    if (obstacle) {
+        decode_unknown(p, line, guard, guard_not, obstacle);
+        return false;
+    }
     struct call *c = arena_alloc(p->arena, sizeof *c);
     *c = (struct call){ .outer = p->call,
                         .function = f->name,

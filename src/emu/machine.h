@@ -56,7 +56,7 @@ struct warp {
     const op *waits;  /* the instruction it waits at */
     frame *frames;
     uint32_t depth;
-    uint32_t meeting; /* of the frames, those that wait for members */
+    uint32_t meeting;                /* of the frames, those that wait for members */
     async_copy *copies;              /* the oldest first */
     uint32_t groups[WARP_LANES];     /* that each lane has committed */
     uint64_t recent[RECENT_SECTORS]; /* of global memory that it has loaded, plus 1 */

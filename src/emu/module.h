@@ -223,6 +223,7 @@ typedef struct entry {
 struct emu_module {
     VEC(entry *) entries;
     VEC(variable *) globals; /* of global and constant memory */
+    VEC(emu_report) unknown; /* see emu_unknown */
     unsigned target, isa;    /* as emu_module_info has them */
 };
 

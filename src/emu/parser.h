@@ -44,6 +44,7 @@ typedef struct instruction {
     const char *name;
     const char *modifiers[MAX_MODIFIERS];
     unsigned modifier_count;
+    const struct form *form; /* of the name with its modifiers; NULL: not looked up yet */
     operand operands[MAX_OPERANDS];
     unsigned operand_count;
 } instruction;
@@ -65,6 +66,7 @@ typedef struct parser {
     arena *arena;
     emu_module *module;
     entry *entry;
+    bool defers; /* what is not known is an error only where a kernel comes to it */
     symbols symbols;
     symbols forms;             /* instructions with their modifiers */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
@@ -110,6 +112,14 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
+/* parse.c */
+
+/* Goes past the end of the statement that the current token is in. */
+void parser_skip_statement(parser *p);
+
+/* Notes what the emulator does not know, or ends the parse. */
+void parser_note_unknown(parser *p, unsigned line, const char *what);
+
 /* declare.c */
 
 /* .reg .b32 %r<4>, %x; behind .reg */
@@ -141,5 +151,11 @@ unsigned parser_line(const parser *p); /* the line of the current token */
 
 /* decode.c: appends the op that an instruction stands for to the entry. */
 void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not);
+
+/* Looks up the form of an instruction. What is not known of it, or NULL. */
+const char *decode_find(parser *p, instruction *in);
+
+/* Appends an op that stops a kernel, where that is to be deferred: what says why. */
+void decode_unknown(parser *p, unsigned line, uint32_t guard, bool guard_not, const char *what);
 
 #endif

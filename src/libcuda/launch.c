@@ -5,6 +5,7 @@
  *   memory that is not there, or read-only      CUDA_ERROR_ILLEGAL_ADDRESS
  *   an address that is no multiple of the size  CUDA_ERROR_MISALIGNED_ADDRESS
  *   no end after 2^36 instructions of a block   CUDA_ERROR_LAUNCH_TIMEOUT
+ *   an instruction that is not known            CUDA_ERROR_ILLEGAL_INSTRUCTION
  *   what a device would not notice: races, missing barriers, memory or registers read before
  *   written, lanes that do not take part; and trap    CUDA_ERROR_LAUNCH_FAILED
  */
@@ -24,6 +25,8 @@ static CUresult code_of(emu_fault fault)
         return CUDA_ERROR_MISALIGNED_ADDRESS;
     case EMU_LIMIT:
         return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case EMU_UNKNOWN:
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case EMU_BAD_LAUNCH:
         return CUDA_ERROR_INVALID_VALUE;
     default:
