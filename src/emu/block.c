@@ -15,11 +15,10 @@ static bool check_reads(warp *w, const op *o, lane_mask mask)
         bool is_guard = i == 0 && o->guard != PREDICATE_TRUE;
         lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
         undefined &= is_guard ? w->active : mask;
-        if (undefined) {
-            warp_fault(w, o, lowest_lane(undefined), EMU_UNDEFINED_REGISTER, 0,
-                       "register %s is read and this thread has never written it", r->name);
+        if (undefined &&
+            !WARP_CHECK(w, o, lowest_lane(undefined), EMU_CHECK_UNDEFINED, 0,
+                        "register %s is read and this thread has never written it", r->name))
             return false;
-        }
     }
     return true;
 }
@@ -93,7 +92,8 @@ static void start_warp(machine *m, warp *w)
     }
 }
 
-/* A block in which every warp that has not ended waits. */
+/* A block in which every warp that has not ended waits: a fault, or it goes on where a barrier need
+ * not wait for warps that have ended. */
 static void report_stuck(machine *m)
 {
     warp *stuck = NULL;
@@ -104,13 +104,20 @@ static void report_stuck(machine *m)
             stuck = w;
     }
     const barrier *b = &m->barriers[stuck->barrier];
-    for (unsigned i = 0; i < m->warp_count && !absent; i++)
-        if (!(b->warps >> i & 1))
-            absent = &m->warps[i];
-    if (absent && absent->status == WARP_ENDED)
-        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-                   "barrier %u waits for %u threads and %u arrive: warp %u has ended",
-                   stuck->barrier, b->expected, b->arrived, absent->index);
+    bool only_ended = b->expected == m->warp_count * WARP_LANES;
+    for (unsigned i = 0; i < m->warp_count; i++)
+        if (!(b->warps >> i & 1)) {
+            absent = absent ? absent : &m->warps[i];
+            only_ended &= m->warps[i].status == WARP_ENDED;
+        }
+    const char *ended = "barrier %u waits for %u threads and %u arrive: warp %u has ended";
+    if (absent && only_ended) {
+        if (WARP_CHECK(stuck, stuck->waits, 0, EMU_CHECK_BARRIER, 0, ended, stuck->barrier,
+                       b->expected, b->arrived, absent->index))
+            machine_release_barrier(m, stuck->barrier);
+    } else if (absent && absent->status == WARP_ENDED)
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0, ended, stuck->barrier, b->expected,
+                   b->arrived, absent->index);
     else if (absent)
         warp_fault(
             stuck, stuck->waits, 0, EMU_BARRIER, 0,

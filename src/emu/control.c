@@ -16,11 +16,11 @@ static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 
 static bool check_uniform(warp *w, const op *o, lane_mask others)
 {
-    if (o->uniform && others)
-        warp_fault(w, o, lowest_lane(others), EMU_BARRIER, 0,
-                   "marked .uni, and of the active lanes 0x%08x do not take it, such as this one",
-                   others);
-    return !o->uniform || !others;
+    return !o->uniform || !others ||
+           WARP_CHECK(
+               w, o, lowest_lane(others), EMU_CHECK_BARRIER, 0,
+               "marked .uni, and of the active lanes 0x%08x do not take it, such as this one",
+               others);
 }
 
 void exec_bra(warp *w, const op *o, lane_mask mask)
@@ -93,12 +93,14 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
     if (id >= BARRIERS)
         warp_fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist: there are %d", id,
                    BARRIERS);
-    else if (w->alive != w->present)
-        warp_fault(
-            w, o, lowest_lane(w->present & ~w->alive), EMU_BARRIER, 0,
-            "this thread has ended and never reaches barrier %u, where others of its warp are", id);
-    else if (mask != w->present)
-        warp_fault(w, o, lowest_lane(w->present & ~mask), EMU_BARRIER, 0,
+    else if (w->alive != w->present &&
+             !WARP_CHECK(
+                 w, o, lowest_lane(w->present & ~w->alive), EMU_CHECK_BARRIER, 0,
+                 "this thread has ended and never reaches barrier %u, where others of its warp are",
+                 id))
+        return false;
+    else if (mask != w->alive)
+        warp_fault(w, o, lowest_lane(w->alive & ~mask), EMU_BARRIER, 0,
                    "barrier %u is reached by lanes 0x%08x only of the warp's 0x%08x", id, mask,
                    w->present);
     else if (expected % WARP_LANES)
@@ -112,32 +114,6 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
     else
         return true;
     return false;
-}
-
-static void write_reduction(warp *w, const barrier *b)
-{
-    const op *o = w->waits;
-    u64 counts[WARP_LANES];
-    for (int i = 0; i < WARP_LANES; i++)
-        counts[i] = b->popc;
-    if (o->combine == COMBINE_POPC)
-        write_lanes(w->file + o->dst[0], counts, false, w->present);
-    else if (o->combine != COMBINE_NONE)
-        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
-}
-
-static void release(machine *m, unsigned id)
-{
-    barrier *b = &m->barriers[id];
-    shared_barrier(&m->shared, b->warps);
-    for (unsigned i = 0; i < m->warp_count; i++) {
-        warp *w = &m->warps[i];
-        if (w->status != WARP_WAITS || w->barrier != id)
-            continue;
-        write_reduction(w, b);
-        w->status = WARP_RUNS;
-    }
-    *b = (barrier){ 0 };
 }
 
 /* A warp comes to a barrier, and waits there or goes on. */
@@ -172,7 +148,7 @@ static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
         w->waits = o;
     }
     if (b->arrived == expected)
-        release(m, id);
+        machine_release_barrier(m, id);
 }
 
 void exec_bar(warp *w, const op *o, lane_mask mask)

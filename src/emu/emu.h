@@ -96,6 +96,42 @@ typedef struct emu_report {
 
 const char *emu_fault_name(emu_fault fault);
 
+/* Checks for what a device lets pass: name, and the fault that each is. Where a check lets it pass
+ * as well, a race gives the values of this run, memory and registers that nothing has written
+ * whatever is there, and a shuffle from a lane that does not take part 0; and a barrier does not
+ * wait for threads that have ended. */
+#define EMU_CHECKS(X)                                 \
+    X(RACE, "race", EMU_RACE)                         \
+    X(UNINIT, "uninit", EMU_UNINITIALISED)            \
+    X(UNDEFINED, "undefined", EMU_UNDEFINED_REGISTER) \
+    X(LANES, "lanes", EMU_INACTIVE_LANE)              \
+    X(BARRIER, "barrier", EMU_BARRIER)
+
+typedef enum emu_check {
+#define X(name, text, fault) EMU_CHECK_##name,
+    EMU_CHECKS(X)
+#undef X
+        EMU_CHECK_COUNT
+} emu_check;
+
+const char *emu_check_name(emu_check check);
+
+typedef enum emu_action {
+    EMU_STOPS, /* the kernel, with a fault */
+    EMU_WARNS, /* once for each line of a kernel as long as the memory lives */
+    EMU_PASSES,
+} emu_action;
+
+struct emu_launch_config;
+
+/* What is done where a check finds something; all zero: it stops the kernel. */
+typedef struct emu_checks {
+    emu_action actions[EMU_CHECK_COUNT];
+    /* Called where an action is EMU_WARNS, with what would be the report of a fault. */
+    void (*warn)(void *context, const struct emu_launch_config *launch, const emu_report *report);
+    void *context;
+} emu_checks;
+
 /* Parses a PTX module. NULL and a report on an error. The module lives in the arena. */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
 
@@ -229,6 +265,7 @@ void emu_module_place(emu_memory *m, const emu_module *module);
 void emu_module_forget(emu_memory *m, const emu_module *module);
 
 typedef struct emu_launch_config {
+    const emu_checks *checks; /* NULL: whatever is found stops the kernel */
     const emu_module *module;
     const char *entry;
     unsigned grid[3], block[3];

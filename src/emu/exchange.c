@@ -148,9 +148,11 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
         u32 b = get_u32(source(w, o, 1), lane), c = get_u32(source(w, o, 2), lane);
         in_range |= (lane_mask)shuffle_source(o->variant, i, b, c, &from) << i;
         if (!((mask & get_u32(source(w, o, 3), lane)) >> from & 1)) {
-            warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
-                       "lane %u takes its value from lane %u, which does not take part", i, from);
-            return;
+            if (!WARP_CHECK(w, o, lane, EMU_CHECK_LANES, 0,
+                            "lane %u takes its value from lane %u, which does not take part", i,
+                            from))
+                return;
+            continue;
         }
         result.u32[i] = get_u32(source(w, o, 0), (int)from);
     }

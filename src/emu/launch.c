@@ -112,6 +112,14 @@ static void run_grid(machine *m)
     }
 }
 
+emu_launch_config launch_settle(const emu_launch_config *config)
+{
+    emu_launch_config settled = *config;
+    if (config->checks && config->checks->actions[EMU_CHECK_RACE] == EMU_PASSES)
+        settled.no_race_check = true;
+    return settled;
+}
+
 uint64_t launch_blocks(const emu_launch_config *config)
 {
     return config->blocks ? config->block_count : extent(config->grid);
@@ -137,7 +145,10 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
 void launch_take(machine *m, const launch_job *job)
 {
     uint64_t limit = job->config->instruction_limit;
+    static const emu_checks strict = { 0 };
     m->config = job->config;
+    m->checks = job->config->checks ? job->config->checks : &strict;
+    m->warned = m->checks->warn ? memory_warned(m->memory, m->entry) : NULL;
     m->params = job->params;
     m->stats = job->stats;
     m->report = job->report;
@@ -183,6 +194,8 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     const entry *e = module_entry(config->module, config->entry);
     if (!launch_is_valid(memory, config, e, report))
         return false;
+    const emu_launch_config settled = launch_settle(config);
+    config = &settled;
     arena *a = arena_new_in(memory_arena(memory));
     single_launch l = { a, memory, e, config, stats, report, NULL };
     bool had_memory = arena_try(memory_arena(memory), run_single, &l);

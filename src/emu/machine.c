@@ -22,17 +22,27 @@ const char *emu_fault_name(emu_fault fault)
     return (size_t)fault < sizeof fault_names / sizeof *fault_names ? fault_names[fault] : "";
 }
 
-void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
-                const char *format, ...)
+static const struct {
+    const char *name;
+    emu_fault fault;
+} checks[] = {
+#define X(name, text, fault) { text, fault },
+    EMU_CHECKS(X)
+#undef X
+};
+
+const char *emu_check_name(emu_check check)
 {
-    machine *m = w->machine;
+    return check < EMU_CHECK_COUNT ? checks[check].name : "";
+}
+
+static emu_report make_report(const warp *w, const op *o, int lane, emu_fault fault,
+                              uint64_t address, const char *format, va_list args)
+{
+    const machine *m = w->machine;
     const unsigned *size = m->config->block;
     unsigned thread = thread_of(w, lane);
-    if (has_fault(m))
-        return;
-    va_list args;
-    va_start(args, format);
-    *m->report = (emu_report){
+    return (emu_report){
         .fault = fault,
         .message = arena_vformat(memory_arena(m->memory), format, args),
         .line = o->line,
@@ -40,7 +50,36 @@ void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t addres
         .thread = { thread % size[0], thread / size[0] % size[1], thread / size[0] / size[1] },
         .address = address,
     };
+}
+
+void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
+                const char *format, ...)
+{
+    va_list args;
+    if (has_fault(w->machine))
+        return;
+    va_start(args, format);
+    *w->machine->report = make_report(w, o, lane, fault, address, format, args);
     va_end(args);
+}
+
+bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,
+                const char *format, ...)
+{
+    machine *m = w->machine;
+    va_list args;
+    if (has_fault(m))
+        return false;
+    va_start(args, format);
+    emu_report report = make_report(w, o, lane, checks[check].fault, address, format, args);
+    va_end(args);
+    if (m->checks->actions[check] == EMU_STOPS) {
+        *m->report = report;
+        return false;
+    }
+    m->warned[o->line] |= (uint8_t)(1 << check);
+    m->checks->warn(m->checks->context, m->config, &report);
+    return true;
 }
 
 const char *warp_absence(const warp *w, int lane)
@@ -134,6 +173,32 @@ void warp_resume(warp *w)
         w->reconverge = f->reconverge;
         set_active(w, f->mask & w->alive);
     } while (!w->active || w->pc == w->reconverge);
+}
+
+static void write_reduction(warp *w, const barrier *b)
+{
+    const op *o = w->waits;
+    u64 counts[WARP_LANES];
+    for (int i = 0; i < WARP_LANES; i++)
+        counts[i] = b->popc;
+    if (o->combine == COMBINE_POPC)
+        write_lanes(w->file + o->dst[0], counts, false, w->present);
+    else if (o->combine != COMBINE_NONE)
+        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
+}
+
+void machine_release_barrier(machine *m, unsigned id)
+{
+    barrier *b = &m->barriers[id];
+    shared_barrier(&m->shared, b->warps);
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status != WARP_WAITS || w->barrier != id)
+            continue;
+        write_reduction(w, b);
+        w->status = WARP_RUNS;
+    }
+    *b = (barrier){ 0 };
 }
 
 void machine_block(const machine *m, uint64_t number, unsigned block[3])

@@ -84,6 +84,8 @@ struct machine {
     emu_memory *memory;
     const entry *entry;
     const emu_launch_config *config;
+    const emu_checks *checks;
+    uint8_t *warned;  /* of each line of the entry's: a bit for each check; NULL: no warnings */
     emu_stats *stats; /* NULL: nobody wants them */
     emu_report *report;
     uint64_t block_count; /* that the launch runs */
@@ -143,6 +145,20 @@ static inline unsigned thread_of(const warp *w, int lane)
 void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...) PRINTF_LIKE(6, 7);
 
+/* The same for what a check of a device's lenience has found: whether the lane goes on, which costs
+ * little where it is known to. */
+#define WARP_CHECK(w, o, lane, check, ...) \
+    (warp_passes(w, o, check) || warp_check(w, o, lane, check, __VA_ARGS__))
+bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,
+                const char *format, ...) PRINTF_LIKE(6, 7);
+
+static inline bool warp_passes(const warp *w, const op *o, emu_check check)
+{
+    const machine *m = w->machine;
+    emu_action action = m->checks->actions[check];
+    return action == EMU_PASSES || (action == EMU_WARNS && m->warned[o->line] >> check & 1);
+}
+
 /* Why a lane does not take part in something, as in "it is inactive". */
 const char *warp_absence(const warp *w, int lane);
 
@@ -153,6 +169,9 @@ void warp_resume(warp *w);
 /* Reports the lanes that have waited longest for members. now: where the active lanes are, if there
  * are any. */
 void warp_report_meeting(warp *w, const op *now);
+
+/* Lets all warps go on that wait at a barrier. */
+void machine_release_barrier(machine *m, unsigned id);
 
 /* The indices of the block that begins after so many others. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);

@@ -16,10 +16,17 @@ typedef struct module_variables {
     uint64_t *addresses;
 } module_variables;
 
+typedef struct warned_lines {
+    const entry *entry; /* NULL: forgotten, or not made for want of memory */
+    arena *arena;       /* NULL: none yet */
+    uint8_t *lines;     /* in it */
+} warned_lines;
+
 struct emu_memory {
     arena *arena;
     VEC(allocation *) slots; /* the allocation a slot belongs to */
     VEC(module_variables) variables;
+    VEC(warned_lines) warned;
 };
 
 emu_memory *emu_memory_new_in(arena *parent)
@@ -347,8 +354,41 @@ bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uin
     return false;
 }
 
+uint8_t *memory_warned(emu_memory *m, const entry *e)
+{
+    warned_lines *place = NULL;
+    uint32_t last = 0;
+    for (size_t i = 0; i < m->warned.count; i++)
+        if (m->warned.items[i].entry == e)
+            return m->warned.items[i].lines;
+        else if (!m->warned.items[i].entry)
+            place = &m->warned.items[i];
+    for (size_t i = 0; i < e->ops.count; i++)
+        last = e->ops.items[i].line > last ? e->ops.items[i].line : last;
+    if (!place) {
+        place = VEC_PUSH(m->arena, &m->warned);
+        *place = (warned_lines){ 0 };
+    }
+    if (!place->arena)
+        place->arena = arena_new_in(m->arena);
+    place->lines = arena_zalloc(place->arena, last + 1);
+    place->entry = e;
+    return place->lines;
+}
+
+static void forget_warned(emu_memory *m, const emu_module *module)
+{
+    for (size_t i = 0; i < m->warned.count; i++)
+        for (size_t j = 0; j < module->entries.count; j++)
+            if (m->warned.items[i].entry == module->entries.items[j]) {
+                arena_free(m->warned.items[i].arena);
+                m->warned.items[i] = (warned_lines){ 0 };
+            }
+}
+
 void emu_module_forget(emu_memory *m, const emu_module *module)
 {
+    forget_warned(m, module);
     module_variables *known = find_variables(m, module);
     for (size_t i = 0; known && i < known->count; i++)
         allocation_release(memory_find(m, known->addresses[i]));

@@ -19,6 +19,11 @@ allocation *memory_find(const emu_memory *m, uint64_t address);
  * they are first asked for. */
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
 
+struct entry;
+
+/* For each line of an entry's ops, what has been warned of there: a bit for each check. */
+uint8_t *memory_warned(emu_memory *m, const struct entry *e);
+
 arena *memory_arena(emu_memory *m);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <threads.h>
 
+#include "libcuda/checks.h"
+
 /* All that lives as long as the process. */
 static struct driver {
     once_flag once;
@@ -14,6 +16,7 @@ static struct driver {
     const target *target; /* NULL: not initialised */
     arena *arena;
     emu_memory *memory;
+    emu_checks checks;
     handle *handles;
     deferred *deferred;
     bool overlaps;
@@ -112,8 +115,10 @@ CUresult driver_start(const target *t)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r && !driver.memory)
         r = driver_try(make_memory, NULL);
-    if (!r && !driver.target)
+    if (!r && !driver.target) {
+        driver.checks = checks_read();
         driver.target = t;
+    }
     return leave(r);
 }
 
@@ -143,6 +148,11 @@ arena *driver_arena(void)
 const target *device_target(void)
 {
     return driver.target;
+}
+
+const emu_checks *device_checks(void)
+{
+    return &driver.checks;
 }
 
 emu_memory *device_memory(void)

@@ -6,8 +6,8 @@
  *   an address that is no multiple of the size  CUDA_ERROR_MISALIGNED_ADDRESS
  *   no end after 2^36 instructions of a block   CUDA_ERROR_LAUNCH_TIMEOUT
  *   an instruction that is not known            CUDA_ERROR_ILLEGAL_INSTRUCTION
- *   what a device would not notice: races, missing barriers, memory or registers read before
- *   written, lanes that do not take part; and trap    CUDA_ERROR_LAUNCH_FAILED
+ *   threads that wait for others in vain, trap; and, where PTXGEN_CUDA_CHECKS says so, what a
+ * device would not notice, as races or memory read before it was written CUDA_ERROR_LAUNCH_FAILED
  */
 #include "libcuda/launch.h"
 
@@ -112,14 +112,6 @@ static const void *parameter(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l, uns
                     : l->kernelParams[index];
 }
 
-static void say_line(CUfunction f, unsigned number)
-{
-    size_t length;
-    const char *line = module_line(f->module, number, &length);
-    if (length)
-        say("%7u | %.*s", number, (int)length, line);
-}
-
 CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report)
 {
     CUresult r = code_of(report->fault);
@@ -130,9 +122,9 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
     say("%s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", f->name, report->line,
         report->block[0], report->block[1], report->block[2], report->thread[0], report->thread[1],
         report->thread[2], report->message);
-    say_line(f, report->line);
+    module_say_line(f->module, report->line);
     if (other)
-        say_line(other, report->other_line);
+        module_say_line(other->module, report->other_line);
     return c->failure = r;
 }
 
@@ -145,6 +137,7 @@ static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l
         f->params[i] = parameter(f, l, i, &size);
     }
     return (emu_launch_config){
+        .checks = device_checks(),
         .module = f->module->module,
         .entry = f->name,
         .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },

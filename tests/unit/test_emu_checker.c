@@ -242,3 +242,70 @@ TEST(copies_carry_along_what_was_never_written)
     assert_false(emu_copy(m, b + 33, a, 32));
     emu_memory_free(m);
 }
+
+typedef struct found {
+    unsigned count, line; /* of warnings, and of the last one */
+    emu_fault fault;
+} found;
+
+static void note_warning(void *context, const emu_launch_config *launch, const emu_report *report)
+{
+    found *f = context;
+    assert_string_equal(launch->entry, "k");
+    f->count++;
+    f->line = report->line;
+    f->fault = report->fault;
+}
+
+#define TWICE(text)                                                 \
+    "mov.u32 %r20, 0;\n$again:\n" text "\nadd.u32 %r20, %r20, 1;\n" \
+    "setp.lt.u32 %p9, %r20, 2; @%p9 bra $again;\n"
+#define END "mov.u64 %l1, 7; st.global.u64 [%slot], %l1;\n"
+
+/* clang-format off */
+static const struct {
+    const char *text;
+    emu_check check;
+    emu_fault fault;
+    unsigned line, threads, last; /* last: the threads from there on do not come to the end */
+} lenient[] = {
+    { KERNEL(TILE TWICE("st.shared.u32 [tile], %t;") END), EMU_CHECK_RACE, EMU_RACE, 4, 32, 32 },
+    { KERNEL(TILE "cp.async.ca.shared.global [%r8], [%in], 4; bar.sync 0;\n" TWICE("ld.shared.u32 %r1, [%r8];") END),
+      EMU_CHECK_RACE, EMU_RACE, 5, 32, 32 },
+    { KERNEL(TWICE("st.global.u32 [%out], %t;") "bar.sync 0;" END), EMU_CHECK_RACE, EMU_RACE, 2, 32, 32 },
+    { KERNEL(TILE TWICE("ld.shared.u32 %r1, [%r8];") END), EMU_CHECK_UNINIT, EMU_UNINITIALISED, 4, 32, 32 },
+    { KERNEL(".local .align 4 .b8 l[8];\n" TWICE("ld.local.u32 %r1, [l+4];") END), EMU_CHECK_UNINIT, EMU_UNINITIALISED, 3, 32, 32 },
+    { KERNEL(TWICE("add.u32 %r2, %r1, 1;") END), EMU_CHECK_UNDEFINED, EMU_UNDEFINED_REGISTER, 2, 32, 32 },
+    { KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 ret;\n" TWICE("shfl.sync.bfly.b32 %r1, %t, 16, 31, -1;") 
+             "setp.ne.u32 %p1, %r1, 0; @%p1 trap;\n" END), EMU_CHECK_LANES, EMU_INACTIVE_LANE, 3, 32, 16 },
+    { KERNEL("setp.ge.u32 %p1, %t, 10; @%p1 ret;\n" TWICE("bar.sync 0;") END), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 32, 10 },
+    { KERNEL("setp.ge.u32 %p1, %t, 32; @%p1 ret;\n" TWICE("bar.sync 0;") END), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 96, 32 },
+    { KERNEL("setp.ge.u32 %p1, %t, 40; @%p1 ret;\n" TWICE("bar.red.or.pred %p2, 0, %p1; @%p2 trap;") END),
+      EMU_CHECK_BARRIER, EMU_BARRIER, 3, 64, 40 },
+};
+/* clang-format on */
+
+TEST(a_check_stops_a_kernel_or_warns_once_or_lets_it_pass)
+{
+    for (size_t i = 0; i < sizeof lenient / sizeof *lenient; i++) {
+        static const uint32_t in[32];
+        found f = { 0 };
+        emu_checks checks = { .warn = note_warning, .context = &f };
+        run r = { .text = lenient[i].text, .threads = lenient[i].threads, .checks = &checks };
+        r.in = in;
+        r.in_size = sizeof in;
+        if (run_kernel(&r) || r.report.fault != lenient[i].fault ||
+            r.report.line != BODY_LINE + lenient[i].line || f.count)
+            fail_msg("%s\n  gives line %u: %s", r.text, r.report.line, r.message);
+        checks.actions[lenient[i].check] = EMU_WARNS;
+        run_well(&r);
+        if (f.fault != lenient[i].fault || f.line != BODY_LINE + lenient[i].line)
+            fail_msg("%s\n  warns of %s, line %u", r.text, emu_fault_name(f.fault), f.line);
+        for (unsigned t = 0; t < lenient[i].threads; t++)
+            assert_int_equal(r.out[t], t < lenient[i].last ? 7 : UINT64_MAX);
+        assert_int_equal(f.count, 1);
+        checks.actions[lenient[i].check] = EMU_PASSES;
+        run_well(&r);
+        assert_int_equal(f.count, 1);
+    }
+}
