@@ -6,6 +6,7 @@
  */
 #include "emu/block.h"
 #include "emu/async.h"
+#include "emu/undefined.h"
 
 static bool check_reads(warp *w, const op *o, lane_mask mask)
 {
@@ -33,6 +34,18 @@ static void mark_writes(warp *w, const op *o, lane_mask mask)
     }
 }
 
+/* False after a fault. */
+static bool watch_registers(warp *w, const op *o, lane_mask mask)
+{
+    if (w->machine->watched & WATCH_CARRIES)
+        return undefined_step(w, o, mask);
+    if (o->watch & WATCH_READS && !check_reads(w, o, mask))
+        return false;
+    if (o->watch & WATCH_WRITES)
+        mark_writes(w, o, mask);
+    return true;
+}
+
 static void run_warp(warp *w)
 {
     machine *m = w->machine;
@@ -42,10 +55,8 @@ static void run_warp(warp *w)
         lane_mask mask = w->active & predicate(w, o->guard, o->guard_not);
         m->warp_instructions++;
         m->thread_instructions += w->active_count;
-        if (o->check && !check_reads(w, o, mask))
+        if (o->watch & m->watched && !watch_registers(w, o, mask))
             return;
-        if (o->mark)
-            mark_writes(w, o, mask);
         if (mask)
             o->exec(w, o, mask);
         if (w->pc == w->reconverge)
@@ -82,7 +93,7 @@ static void start_warp(machine *m, warp *w)
     w->reconverge = NO_TARGET;
     w->status = WARP_RUNS;
     set_active(w, w->present);
-    memset(w->defined, 0, e->tracked_count * sizeof *w->defined);
+    memset(w->defined, 0, (e->tracked_count + e->carried_count) * sizeof *w->defined);
     for (size_t i = 0; i < e->specials.count; i++) {
         const special_place *s = &e->specials.items[i];
         u64 values[WARP_LANES];
@@ -137,6 +148,10 @@ void block_begin(machine *m)
     shared_begin_block(&m->shared);
     if (m->local_bytes)
         memset(m->local_written, 0, m->threads * m->local_bytes);
+    if (m->shared_undefined) {
+        memset(m->shared_undefined, 0, m->shared.size);
+        memset(m->local_undefined, 0, m->threads * m->local_bytes);
+    }
     for (unsigned i = 0; i < m->warp_count; i++)
         start_warp(m, &m->warps[i]);
     m->dependence.triggered = false;

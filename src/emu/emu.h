@@ -127,6 +127,9 @@ struct emu_launch_config;
 /* What is done where a check finds something; all zero: it stops the kernel. */
 typedef struct emu_checks {
     emu_action actions[EMU_CHECK_COUNT];
+    /* An undefined register may be read: what comes of it is carried along, and found where it
+     * decides something (an address, a guard, what is stored to global memory). */
+    bool carries;
     /* Called where an action is EMU_WARNS, with what would be the report of a fault. */
     void (*warn)(void *context, const struct emu_launch_config *launch, const emu_report *report);
     void *context;

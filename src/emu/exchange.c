@@ -6,6 +6,7 @@
  */
 #include "emu/exec.h"
 #include "emu/machine.h"
+#include "emu/undefined.h"
 
 static bool is_whole(const lanes32 *masks, lane_mask mask)
 {
@@ -137,6 +138,7 @@ static bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned 
 void exec_shfl(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;
+    uint8_t taken[WARP_LANES] = { 0 };
     lane_mask in_range = 0;
     mask = meet(w, o, mask, 3);
     memset(&result, 0, sizeof result);
@@ -155,7 +157,10 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
             continue;
         }
         result.u32[i] = get_u32(source(w, o, 0), (int)from);
+        taken[i] = (uint8_t)from;
     }
+    if (undefined_carries(w, o))
+        undefined_shuffle(w, o, mask, taken);
     write_lanes32(w->file + o->dst[0], &result, mask);
     write_predicate(w, o->dst[1], in_range, mask);
 }

@@ -27,7 +27,8 @@ static void make_warps(machine *m)
         w->file = arena_zalloc(m->arena, e->file_bytes);
         w->predicates = arena_zalloc(m->arena, e->predicate_count * sizeof *w->predicates);
         w->predicates[PREDICATE_TRUE] = ALL_LANES;
-        w->defined = arena_zalloc(m->arena, (e->tracked_count + 1) * sizeof *w->defined);
+        w->defined =
+            arena_zalloc(m->arena, (e->tracked_count + e->carried_count + 1) * sizeof *w->defined);
         w->frames = arena_alloc(m->arena, m->frames * sizeof *w->frames);
         fill_constants(m, w);
     }
@@ -139,6 +140,10 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
     m->local = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     m->local_written = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
+    if (e->undefined_memory && config->checks && config->checks->carries) {
+        m->shared_undefined = arena_zalloc(m->arena, shared_bytes + 1);
+        m->local_undefined = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
+    }
     make_warps(m);
 }
 
@@ -148,6 +153,9 @@ void launch_take(machine *m, const launch_job *job)
     static const emu_checks strict = { 0 };
     m->config = job->config;
     m->checks = job->config->checks ? job->config->checks : &strict;
+    m->watched = m->checks->actions[EMU_CHECK_UNDEFINED] == EMU_PASSES ? 0
+                 : m->checks->carries                                  ? WATCH_CARRIES
+                                                                       : WATCH_READS | WATCH_WRITES;
     m->warned = m->checks->warn ? memory_warned(m->memory, m->entry) : NULL;
     m->params = job->params;
     m->stats = job->stats;

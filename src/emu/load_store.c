@@ -4,6 +4,7 @@
 #include "emu/exec.h"
 #include "emu/grid_race.h"
 #include "emu/overlap_race.h"
+#include "emu/undefined.h"
 
 /* The single allocation that all lanes' accesses lie in, if they do and no lane needs a closer
  * look. */
@@ -103,6 +104,7 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     const allocation *common =
         is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_LOAD);
+    bool carries = is_array(space) && undefined_carries(w, o);
     access_count(w, o, space, a, mask, ACCESS_LOAD);
     access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
     if (common && !overlap_lanes(&x, a, mask, common))
@@ -121,6 +123,8 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
         x.address = a->at[i];
         if (mask >> i & 1 && !(bytes = bytes_of(&x, room)))
             return;
+        if (carries && mask >> i & 1)
+            undefined_load(w, o, i, space, bytes);
         for (unsigned e = 0; e < o->vector; e++)
             loaded[e][i] = load_value(bytes + e * size, size);
     }
@@ -145,8 +149,11 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     allocation *common = is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_STORE);
+    bool carries = undefined_carries(w, o);
     access_count(w, o, space, a, mask, ACCESS_STORE);
     access x = { w, o, 0, ACCESS_STORE, space, 0, total };
+    if (carries && !is_array(space) && !undefined_output(w, o, mask))
+        return;
     if (common && !overlap_lanes(&x, a, mask, common))
         return;
     for (int i = 0; i < WARP_LANES; i++) {
@@ -159,6 +166,8 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
             uint64_t value = get_bits(source(w, o, (int)e + 1), i, o->src_bits == 64);
             memcpy(bytes + e * size, &value, size);
         }
+        if (bytes && carries && is_array(space))
+            undefined_store(w, o, i, space, bytes);
         if (!bytes || (bytes == room && !write_global(&x, common, bytes)))
             return;
     }

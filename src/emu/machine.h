@@ -43,7 +43,8 @@ struct warp {
     machine *machine;
     uint8_t *file;         /* registers, see op.dst */
     lane_mask *predicates; /* one bit a lane */
-    lane_mask *defined;    /* of tracked registers: the lanes that have written it */
+    lane_mask *defined;    /* of tracked registers: the lanes that have written it; or of carried
+                              ones: those in which it holds what was written */
     uint32_t pc, reconverge;
     lane_mask active;  /* lanes that run now */
     lane_mask alive;   /* lanes that have not ended */
@@ -97,6 +98,9 @@ struct machine {
     shared_memory shared;
     struct grid_race *grid;
     uint8_t *local, *local_written; /* local_bytes a thread, one after another */
+    /* 1 for each byte with a value that nothing has written; NULL where none is carried there */
+    uint8_t *shared_undefined, *local_undefined;
+    unsigned watched; /* of WATCH_READS and so on */
     size_t local_bytes;
     const uint8_t *params;
     const uint64_t *globals; /* addresses of the module's variables */

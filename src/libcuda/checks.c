@@ -61,7 +61,7 @@ static void say_names(const char *text, size_t length)
 
 emu_checks checks_read(void)
 {
-    emu_checks c = { .warn = warn };
+    emu_checks c = { .carries = true, .warn = warn };
     const char *text = setting("PTXGEN_CUDA_CHECKS");
     for (int i = 0; i < EMU_CHECK_COUNT; i++)
         c.actions[i] = EMU_WARNS;
