@@ -74,9 +74,7 @@ void exec_exit(warp *w, const op *o, lane_mask mask)
 
 void exec_trap(warp *w, const op *o, lane_mask mask)
 {
-    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0,
-               o->variant == TRAP_ASSERT ? "an assertion of the kernel failed"
-                                         : "the trap instruction was reached");
+    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
 }
 
 /* dst[0]: which of the module's */
@@ -120,11 +118,14 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
 static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
 {
     machine *m = w->machine;
-    int lane = lowest_lane(mask);
-    if (w->meeting) {
+    /* Where a barrier does not wait for threads that have ended, some may be about to. */
+    if (m->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
+        mask = warp_meet_all(w, o, mask);
+    else if (w->meeting)
         warp_report_meeting(w, o);
+    if (!mask || has_fault(m))
         return;
-    }
+    int lane = lowest_lane(mask);
     unsigned id = get_u32(source(w, o, 0), lane), expected = get_u32(source(w, o, 1), lane);
     if (!expected)
         expected = m->warp_count * WARP_LANES;

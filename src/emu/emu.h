@@ -76,9 +76,11 @@ typedef enum emu_fault {
     EMU_BARRIER, /* some threads of the block never reach a barrier others wait at, or divergent */
     EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part, or
                           an mma.sync lacks one */
-    EMU_STACK,         /* a trap instruction was reached, or an assertion failed */
-    EMU_UNKNOWN,       /* an instruction was reached that the emulator does not know */
-    EMU_LIMIT,         /* the instruction limit was reached: the kernel hangs */
+    EMU_STACK,         /* a trap instruction was reached */
+    EMU_ASSERT,  /* an assertion failed; the message has a line for each thread of the warp, as a
+                    device's driver says it */
+    EMU_UNKNOWN, /* an instruction was reached that the emulator does not know */
+    EMU_LIMIT,   /* the instruction limit was reached: the kernel hangs */
 } emu_fault;
 
 /* What went wrong. message is one sentence with all the figures and ends without a full stop. */
@@ -280,6 +282,9 @@ typedef struct emu_launch_config {
     bool descending;            /* from the last block to the first: no order of them is promised */
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
+    /* What the kernel prints, a call for each thread's printf; NULL: it is not heard. */
+    void (*print)(void *context, const char *text, size_t length);
+    void *print_context;
     uint64_t watch; /* a global address whose stores are noted in emu_stats; 0: none */
 } emu_launch_config;
 

@@ -106,6 +106,19 @@ static lane_mask meet(warp *w, const op *o, lane_mask mask, int member_source)
     return ready;
 }
 
+lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
+{
+    lane_mask there = mask | lanes_waiting(w, o, ALL_LANES);
+    if (there == w->alive) {
+        let_go(w, o, ALL_LANES);
+        return there;
+    }
+    wait_for(w, o, mask, ALL_LANES);
+    if (!w->active)
+        warp_resume(w);
+    return 0;
+}
+
 /* The lane that a lane's value comes from; false: from itself, as the other is out of range. */
 static bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned *from)
 {

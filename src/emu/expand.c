@@ -6,7 +6,7 @@
  * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
  * lanes meet again behind it, and a report shows the line inside of the function. Recursion and
  * calls through a pointer have no such form and are not known. Of the functions that a driver has,
- * there is the one that assert() calls.
+ * there are those that assert() and printf() call, as instructions of their own (see system.c).
  *
  * brx.idx is a comparison and a branch for each of the table's targets.
  */
@@ -92,8 +92,16 @@ static void parse_arguments(parser *p, arguments *a)
     lexer_expect(l, ")");
 }
 
-static void emit(parser *p, unsigned line, const char *name, const char *first, const char *second,
-                 operand to, operand from)
+/* Whose lanes do something; index UINT32_MAX: all. */
+typedef struct condition {
+    uint32_t index;
+    bool negated;
+} condition;
+
+static const condition everyone = { UINT32_MAX, false };
+
+static void emit(parser *p, unsigned line, condition g, const char *name, const char *first,
+                 const char *second, operand to, operand from)
 {
     instruction in = { .line = line,
                        .name = name,
@@ -101,12 +109,12 @@ static void emit(parser *p, unsigned line, const char *name, const char *first, 
                        .modifier_count = second ? 2 : 1,
                        .operands = { to, from },
                        .operand_count = 2 };
-    decode_instruction(p, &in, UINT32_MAX, false);
+    decode_instruction(p, &in, g.index, g.negated);
 }
 
-static operand address_of(binding *b)
+static operand in_brackets(operand *base)
 {
-    return (operand){ .kind = OPERAND_ADDRESS, .elements = &b->formal };
+    return (operand){ .kind = OPERAND_ADDRESS, .elements = base };
 }
 
 /* The type that moves any value of this size. */
@@ -174,17 +182,19 @@ static unsigned parse_formals(parser *p, const arguments *a, unsigned line, bind
 static void pass(parser *p, binding *b, unsigned line)
 {
     if (b->in_memory && !b->shared)
-        emit(p, line, "st", "param", move_type(b->type), address_of(b), b->actual);
+        emit(p, line, everyone, "st", "param", move_type(b->type), in_brackets(&b->formal),
+             b->actual);
     else if (!b->in_memory)
-        emit(p, line, "mov", move_type(b->type), NULL, b->formal, b->actual);
+        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->formal, b->actual);
 }
 
 static void take_back(parser *p, binding *b, unsigned line)
 {
     if (b->in_memory && !b->shared)
-        emit(p, line, "ld", "param", move_type(b->type), b->actual, address_of(b));
+        emit(p, line, everyone, "ld", "param", move_type(b->type), b->actual,
+             in_brackets(&b->formal));
     else if (!b->in_memory)
-        emit(p, line, "mov", move_type(b->type), NULL, b->actual, b->formal);
+        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->actual, b->formal);
 }
 
 /* A branch to a label that is declared later. */
@@ -212,6 +222,54 @@ static const char *find_obstacle(const parser *p, const function *f, const char 
     return depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS ? "too many calls" : NULL;
 }
 
+static const struct {
+    const char *name, *instruction;
+    ptx_type takes[MAX_OPERANDS]; /* what the instruction takes; the call may have more */
+    bool gives;                   /* a number */
+} system_functions[] = {
+    { "__assertfail", "(assert)", { TYPE_b64, TYPE_b64, TYPE_b32, TYPE_b64 }, false },
+    { "vprintf", "(print)", { TYPE_b64, TYPE_b64 }, true },
+};
+
+static operand new_register(parser *p, ptx_type type)
+{
+    return (operand){ .kind = OPERAND_REG,
+                      .type = type,
+                      .index = parser_add_register(p, "(value)", type) };
+}
+
+/* A call of a function that a driver has. False where it has none of that name. */
+static bool call_system(parser *p, const char *name, unsigned line, condition g, arguments *results,
+                        arguments *given)
+{
+    size_t which = 0, count = sizeof system_functions / sizeof *system_functions;
+    while (which < count && strcmp(system_functions[which].name, name) != 0)
+        which++;
+    if (which == count)
+        return false;
+    instruction in = { .line = line, .name = system_functions[which].instruction };
+    bool gives = system_functions[which].gives;
+    operand result = gives ? new_register(p, TYPE_b32) : (operand){ .kind = OPERAND_INTEGER };
+    if (gives)
+        in.operands[in.operand_count++] = result;
+    for (size_t i = 0; system_functions[which].takes[i]; i++) {
+        ptx_type type = system_functions[which].takes[i];
+        operand *from = i < given->count ? &given->items[i] : NULL;
+        operand *to = &in.operands[in.operand_count++];
+        *to = from ? new_register(p, type) : (operand){ .kind = OPERAND_INTEGER };
+        if (from && from->kind == OPERAND_VARIABLE)
+            emit(p, line, g, "ld", "param", move_type(type), *to, in_brackets(from));
+        else if (from)
+            emit(p, line, g, "mov", move_type(type), NULL, *to, *from);
+    }
+    decode_instruction(p, &in, g.index, g.negated);
+    if (results->count && results->items[0].kind == OPERAND_VARIABLE)
+        emit(p, line, g, "st", "param", "b32", in_brackets(&results->items[0]), result);
+    else if (results->count)
+        emit(p, line, g, "mov", "b32", NULL, results->items[0], result);
+    return true;
+}
+
 /* call (results), function, (arguments); behind its modifiers */
 bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
 {
@@ -232,12 +290,8 @@ bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
     }
     lexer_expect(l, ";");
     const function *f = find_function(p, name);
-    if (!f && strcmp(name, "__assertfail") == 0) {
-        instruction trap = { .line = line, .name = "trap" };
-        decode_instruction(p, &trap, guard, guard_not);
-        p->entry->ops.items[p->entry->ops.count - 1].variant = TRAP_ASSERT;
+    if (!f && call_system(p, name, line, (condition){ guard, guard_not }, &results, &given))
         return false;
-    }
     const char *obstacle = find_obstacle(p, f, name);
     if (obstacle) {
         decode_unknown(p, line, guard, guard_not, obstacle);

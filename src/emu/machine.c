@@ -13,6 +13,7 @@ static const char *const fault_names[] = {
     [EMU_BARRIER] = "barrier",
     [EMU_INACTIVE_LANE] = "inactive lane",
     [EMU_STACK] = "stack",
+    [EMU_ASSERT] = "assertion",
     [EMU_UNKNOWN] = "unknown",
     [EMU_LIMIT] = "limit",
 };

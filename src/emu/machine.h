@@ -174,6 +174,10 @@ void warp_resume(warp *w);
  * are any. */
 void warp_report_meeting(warp *w, const op *now);
 
+/* Has lanes that have come to an instruction wait there until all of the warp have that have not
+ * ended. These, when the last come; none: there are others to come, or a fault. */
+lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask);
+
 /* Lets all warps go on that wait at a barrier. */
 void machine_release_barrier(machine *m, unsigned id);
 

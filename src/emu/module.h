@@ -104,7 +104,6 @@ typedef enum ptx_combine {
 /* What op.variant says, by instruction. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM };
-enum { TRAP_INSTRUCTION, TRAP_ASSERT };
 enum { ASYNC_SIZE, ASYNC_IGNORE }; /* op.combine: what the last operand of cp.async says */
 enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
 

@@ -5,12 +5,14 @@
  *   memory that is not there, or read-only      CUDA_ERROR_ILLEGAL_ADDRESS
  *   an address that is no multiple of the size  CUDA_ERROR_MISALIGNED_ADDRESS
  *   no end after 2^36 instructions of a block   CUDA_ERROR_LAUNCH_TIMEOUT
+ *   a failed assertion                          CUDA_ERROR_ASSERT
  *   an instruction that is not known            CUDA_ERROR_ILLEGAL_INSTRUCTION
  *   threads that wait for others in vain, trap; and, where PTXGEN_CUDA_CHECKS says so, what a
  * device would not notice, as races or memory read before it was written CUDA_ERROR_LAUNCH_FAILED
  */
 #include "libcuda/launch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "libcuda/module.h"
@@ -25,6 +27,8 @@ static CUresult code_of(emu_fault fault)
         return CUDA_ERROR_MISALIGNED_ADDRESS;
     case EMU_LIMIT:
         return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case EMU_ASSERT:
+        return CUDA_ERROR_ASSERT;
     case EMU_UNKNOWN:
         return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case EMU_BAD_LAUNCH:
@@ -119,6 +123,10 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
         say("%s: %s", f->name, report->message);
         return r;
     }
+    if (report->fault == EMU_ASSERT) {
+        fprintf(stderr, "%s\n", report->message); /* as a device's driver says it */
+        return c->failure = r;
+    }
     say("%s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", f->name, report->line,
         report->block[0], report->block[1], report->block[2], report->thread[0], report->thread[1],
         report->thread[2], report->message);
@@ -138,6 +146,7 @@ static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l
     }
     return (emu_launch_config){
         .checks = device_checks(),
+        .print = driver_print,
         .module = f->module->module,
         .entry = f->name,
         .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },

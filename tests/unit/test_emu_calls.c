@@ -144,7 +144,30 @@ TEST(a_failed_assertion_is_reported_where_it_is_called)
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.thread[0], 9);
     assert_int_equal(r.report.line, 11);
-    assert_non_null(strstr(r.message, "assertion"));
+    assert_int_equal(r.report.fault, EMU_ASSERT);
+}
+
+#define STRINGS                                                  \
+    ".global .align 1 .b8 file[5] = {102, 46, 99, 117, 0};\n"    \
+    ".global .align 1 .b8 text[6] = {120, 32, 60, 32, 49, 0};\n" \
+    ".const .align 1 .b8 name[2] = {102};\n"
+#define CALL_ASSERT                                                                            \
+    "{ .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;\n"      \
+    "mov.u64 %l1, text; st.param.b64 [p0], %l1; mov.u64 %l1, file; st.param.b64 [p1], %l1;\n"  \
+    "st.param.b32 [p2], 7; mov.u64 %l1, name; st.param.b64 [p3], %l1; st.param.b64 [p4], 1;\n" \
+    "call.uni __assertfail, (p0, p1, p2, p3, p4); }\n"
+
+TEST(a_failed_assertion_says_what_and_where_for_each_thread)
+{
+    run r = { .text =
+                  CALLER(STRINGS, "mov.u32 %r1, 1; and.b32 %r2, %t, 15; setp.ne.u32 %p1, %r2, 9; "
+                                  "@%p1 bra $fine;\n" CALL_ASSERT "$fine:\n") };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.fault, EMU_ASSERT);
+    assert_int_equal(r.report.thread[0], 9);
+    assert_string_equal(r.message,
+                        "f.cu:7: f: block: [0,0,0], thread: [9,0,0] Assertion `x < 1` failed.\n"
+                        "f.cu:7: f: block: [0,0,0], thread: [25,0,0] Assertion `x < 1` failed.");
 }
 
 ARENA_TEST(a_module_tells_of_its_entries_and_variables)

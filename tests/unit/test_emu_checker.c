@@ -279,11 +279,23 @@ static const struct {
     { KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 ret;\n" TWICE("shfl.sync.bfly.b32 %r1, %t, 16, 31, -1;") 
              "setp.ne.u32 %p1, %r1, 0; @%p1 trap;\n" END), EMU_CHECK_LANES, EMU_INACTIVE_LANE, 3, 32, 16 },
     { KERNEL("setp.ge.u32 %p1, %t, 10; @%p1 ret;\n" TWICE("bar.sync 0;") END), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 32, 10 },
+    { KERNEL("setp.ge.u32 %p1, %t, 10; @%p1 bra $end;\n" TWICE("bar.sync 0;") END "$end:"), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 32, 10 },
     { KERNEL("setp.ge.u32 %p1, %t, 32; @%p1 ret;\n" TWICE("bar.sync 0;") END), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 96, 32 },
     { KERNEL("setp.ge.u32 %p1, %t, 40; @%p1 ret;\n" TWICE("bar.red.or.pred %p2, 0, %p1; @%p2 trap;") END),
       EMU_CHECK_BARRIER, EMU_BARRIER, 3, 64, 40 },
 };
 /* clang-format on */
+
+TEST(lanes_that_live_and_never_come_to_a_barrier_are_a_fault_all_the_same)
+{
+    static const emu_checks checks = { .actions = { [EMU_CHECK_BARRIER] = EMU_PASSES } };
+    run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 16; @%p1 bra $x;\nbar.sync 0; bra $end;\n"
+                             "$x: bar.sync 0;\n$end:"),
+              .checks = &checks };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.line, BODY_LINE + 1);
+    assert_non_null(strstr(r.message, "lane 0, which does not take part: it waits at line 16"));
+}
 
 TEST(a_check_stops_a_kernel_or_warns_once_or_lets_it_pass)
 {
