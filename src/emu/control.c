@@ -62,6 +62,16 @@ void exec_table_miss(warp *w, const op *o, lane_mask mask)
                get_u32(source(w, o, 0), lane));
 }
 
+void exec_call_miss(warp *w, const op *o, lane_mask mask)
+{
+    int lane = lowest_lane(mask);
+    u64 address = get_u64(source(w, o, 0), lane);
+    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
+               "a call through a pointer, 0x%llx, to none of the module's functions that take and "
+               "give the same",
+               (unsigned long long)address);
+}
+
 void exec_exit(warp *w, const op *o, lane_mask mask)
 {
     if (!check_uniform(w, o, w->active & ~mask))

@@ -33,7 +33,7 @@
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.
  *
- * Calls are run, but for recursion and calls through a pointer. Of the tensor instructions there is
+ * Calls are run, but for recursion. Of the tensor instructions there is
  * mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier, bulk copies and clusters are not
  * supported. What is not is an error of emu_load that names the line, and of a launch that comes to
  * it in a module that emu_load_any has loaded.

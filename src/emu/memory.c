@@ -314,6 +314,17 @@ static module_variables *find_variables(const emu_memory *m, const emu_module *m
     return NULL;
 }
 
+/* Addresses that variables start with. */
+static void relocate(emu_memory *m, const emu_module *module, const uint64_t *addresses)
+{
+    for (size_t i = 0; i < module->relocations.count; i++) {
+        const relocation *r = &module->relocations.items[i];
+        uint64_t to = addresses[r->in->index] + r->offset;
+        uint64_t value = (addresses[r->base->index] + r->addend) >> r->shift;
+        allocation_write(memory_find(m, to), to, &value, r->size);
+    }
+}
+
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
 {
     size_t count = module->globals.count;
@@ -323,6 +334,7 @@ const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
         known = VEC_PUSH(m->arena, &m->variables);
         *known = (module_variables){ module, 0, addresses };
     }
+    bool complete = known->count == count;
     for (; known->count < count; known->count++) {
         const variable *v = module->globals.items[known->count];
         uint64_t address = emu_alloc(m, (size_t)v->size);
@@ -334,6 +346,8 @@ const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
         a->variable = true;
         known->addresses[known->count] = address;
     }
+    if (!complete)
+        relocate(m, module, known->addresses);
     return known->addresses;
 }
 

@@ -42,6 +42,10 @@ enum {
 #define LOCAL_WINDOW  UINT64_C(0x020000000000)
 #define WINDOW_BYTES  UINT64_C(0x1000000)
 
+/* Functions have addresses that nothing else has. */
+#define FUNCTION_BASE UINT64_C(0x030000000000)
+enum { FUNCTION_STRIDE = 16 };
+
 /* The space that a generic address means, and where a space's addresses are among generic ones. */
 static inline ptx_space space_at(uint64_t address)
 {
@@ -225,9 +229,17 @@ typedef struct entry {
     bool undefined_memory; /* values that come of undefined ones may be in shared or local memory */
 } entry;
 
+/* Bytes of a variable that are those of an address, from bit shift on. */
+typedef struct relocation {
+    const variable *in, *base;
+    uint64_t offset, addend; /* in in, and to base's address */
+    unsigned size, shift;
+} relocation;
+
 struct emu_module {
     VEC(entry *) entries;
     VEC(variable *) globals; /* of global and constant memory */
+    VEC(relocation) relocations;
     VEC(emu_report) unknown; /* see emu_unknown */
     unsigned target, isa;    /* as emu_module_info has them */
 };

@@ -63,8 +63,6 @@ static bool parse_ignored(parser *p)
     return true;
 }
 
-static void parse_body(parser *p);
-
 static void parse_instruction(parser *p, const char *name, unsigned line, uint32_t guard,
                               bool guard_not)
 {
@@ -73,10 +71,7 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
     if (p->entry->ops.count >= MAX_OPS)
         lexer_error(l, line, "an entry has at most %d instructions", MAX_OPS);
     if (strcmp(name, "call") == 0) {
-        if (parser_begin_call(p, line, guard, guard_not)) {
-            parse_body(p);
-            parser_end_call(p);
-        }
+        parser_call(p, line, guard, guard_not);
         return;
     }
     if (strcmp(name, "ret") == 0 && p->call) {
@@ -122,8 +117,7 @@ static void parse_guarded(parser *p)
 
 static void parse_statement(parser *p);
 
-/* { statements } with a scope of their own. */
-static void parse_body(parser *p)
+void parser_body(parser *p)
 {
     unsigned line = parser_line(p);
     size_t opened = symbols_open(&p->symbols), references = p->references.count;
@@ -146,7 +140,7 @@ static void parse_statement(parser *p)
     unsigned line = parser_line(p);
     ptx_space space;
     if (lexer_is(l, "{")) {
-        parse_body(p);
+        parser_body(p);
     } else if (lexer_accept(l, "@")) {
         parse_guarded(p);
     } else if (lexer_accept_directive(l, "reg")) {
@@ -241,7 +235,7 @@ static void parse_entry(parser *p)
     }
     while (!lexer_is(l, "{"))
         parse_performance(p);
-    parse_body(p);
+    parser_body(p);
     if (p->references.count)
         lexer_error(l, p->references.items[0].line, "'%s' is not declared",
                     p->references.items[0].label);
@@ -327,6 +321,7 @@ static bool parse_guarded_by_jump(parser *p, const char *text, size_t length)
     if (setjmp(failed))
         return false;
     lexer_start(&p->lex, p->arena, text, length);
+    p->start = p->lex;
     parse_module(p);
     return true;
 }

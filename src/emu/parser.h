@@ -59,6 +59,7 @@ typedef struct reference {
 typedef struct function {
     const char *name;
     lexer start;
+    uint64_t address; /* 0: nobody takes it */
 } function;
 
 typedef struct parser {
@@ -71,6 +72,8 @@ typedef struct parser {
     symbols forms;             /* instructions with their modifiers */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
     VEC(function) functions;
+    lexer start;             /* of the module */
+    bool pointers_are_known; /* which functions have an address */
     const struct call *call; /* whose body is being parsed, NULL in an entry's own */
     uint32_t calls;          /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
@@ -81,16 +84,26 @@ typedef struct parser {
     uint64_t registers;                     /* declared in the entry so far */
 } parser;
 
-/* expand.c */
+/* functions.c */
 
 /* .func … behind .func: notes where a function stands that has a body. */
 void parser_function(parser *p);
 
-/* call …: goes to the body of the function, whose parameters are bound to what the caller gives,
- * and back behind the call when the body is parsed. False where there is none, and nothing left to
- * do. */
-bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
-void parser_end_call(parser *p);
+/* The function of this name, which may stand further on, or NULL. */
+const function *function_find(parser *p, const char *name);
+
+/* Where pointers to a function point; 0: there is none of that name. */
+uint64_t function_address(parser *p, const char *name);
+
+/* Whether a function takes arguments and gives results of these sizes in bytes, and no others. */
+bool function_takes(parser *p, const function *f, const uint64_t *results, size_t result_count,
+                    const uint64_t *arguments, size_t count);
+
+/* expand.c */
+
+/* call … behind the word: appends the ops of the function that is called, or of those that may be.
+ */
+void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
 
 void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
 void parser_targets(parser *p, const char *name, unsigned line);
@@ -113,6 +126,9 @@ uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
 /* parse.c */
+
+/* { statements } with a scope of their own. */
+void parser_body(parser *p);
 
 /* Goes past the end of the statement that the current token is in. */
 void parser_skip_statement(parser *p);

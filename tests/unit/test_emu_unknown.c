@@ -22,8 +22,7 @@ static const unknown known_when_reached[] = {
     { MODULE("", "tcgen05.wait::ld.sync.aligned;"), 7, "instruction 'tcgen05" },
     { MODULE(".extern .func vanish(.param .b64 p);\n", ".reg .b64 %l1; mov.u64 %l1, 1; call vanish, (%l1);"), 8,
       "the function 'vanish' has no body in this module" },
-    { MODULE("", ".reg .b64 %l1; proto: .callprototype (.param .b32 _) _ (.param .b64 _);\ncall.uni (r), %l1, (p), proto;"), 8,
-      "a call through a pointer is not supported" },
+    { MODULE(".func f() {\n.reg .b64 %l1; mov.u64 %l1, f; call %l1, p; ret; }\n", "call f;"), 7, "'f' calls itself" },
     { MODULE(".func f() {\ncall f; ret; }\n", "call f;"), 7, "'f' calls itself" },
 };
 /* clang-format on */
