@@ -6,7 +6,8 @@
  * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
  * lanes meet again behind it, and a report shows the line inside of the function. Recursion has no
  * such form and is not known. Of the functions that a driver has,
- * there are those that assert() and printf() call, as instructions of their own (see system.c).
+ * there are those that assert(), printf(), malloc() and free() call, as instructions of their own
+ * (see system.c).
  *
  * brx.idx is a comparison and a branch for each of the table's targets.
  */
@@ -183,10 +184,12 @@ static const char *find_obstacle(const parser *p, const function *f, const char 
 static const struct {
     const char *name, *instruction;
     ptx_type takes[MAX_OPERANDS]; /* what the instruction takes; the call may have more */
-    bool gives;                   /* a number */
+    ptx_type gives;
 } system_functions[] = {
-    { "__assertfail", "(assert)", { TYPE_b64, TYPE_b64, TYPE_b32, TYPE_b64 }, false },
-    { "vprintf", "(print)", { TYPE_b64, TYPE_b64 }, true },
+    { "__assertfail", "(assert)", { TYPE_b64, TYPE_b64, TYPE_b32, TYPE_b64 }, TYPE_NONE },
+    { "vprintf", "(print)", { TYPE_b64, TYPE_b64 }, TYPE_b32 },
+    { "malloc", "(malloc)", { TYPE_b64 }, TYPE_b64 },
+    { "free", "(free)", { TYPE_b64 }, TYPE_NONE },
 };
 
 static operand new_register(parser *p, ptx_type type)
@@ -206,8 +209,8 @@ static bool call_system(parser *p, const char *name, unsigned line, condition g,
     if (which == count)
         return false;
     instruction in = { .line = line, .name = system_functions[which].instruction };
-    bool gives = system_functions[which].gives;
-    operand result = gives ? new_register(p, TYPE_b32) : (operand){ .kind = OPERAND_INTEGER };
+    ptx_type gives = system_functions[which].gives;
+    operand result = gives ? new_register(p, gives) : (operand){ .kind = OPERAND_INTEGER };
     if (gives)
         in.operands[in.operand_count++] = result;
     for (size_t i = 0; system_functions[which].takes[i]; i++) {
@@ -222,9 +225,9 @@ static bool call_system(parser *p, const char *name, unsigned line, condition g,
     }
     decode_instruction(p, &in, g.index, g.negated);
     if (results->count && results->items[0].kind == OPERAND_VARIABLE)
-        emit(p, line, g, "st", "param", "b32", in_brackets(&results->items[0]), result);
+        emit(p, line, g, "st", "param", move_type(gives), in_brackets(&results->items[0]), result);
     else if (results->count)
-        emit(p, line, g, "mov", "b32", NULL, results->items[0], result);
+        emit(p, line, g, "mov", move_type(gives), NULL, results->items[0], result);
     return true;
 }
 

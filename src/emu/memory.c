@@ -138,6 +138,25 @@ bool emu_free(emu_memory *m, uint64_t address)
     return true;
 }
 
+uint64_t memory_heap_alloc(emu_memory *m, uint64_t size)
+{
+    uint64_t address = size ? emu_alloc(m, size) : 0;
+    if (address) {
+        allocation *a = memory_find(m, address);
+        a->variable = a->heap = true;
+    }
+    return address;
+}
+
+bool memory_heap_free(emu_memory *m, uint64_t address)
+{
+    allocation *a = find_live(m, address, 0);
+    if (!a || a->address != address || !a->heap)
+        return false;
+    allocation_release(a);
+    return true;
+}
+
 bool emu_write(emu_memory *m, uint64_t address, const void *bytes, size_t size)
 {
     allocation *a = find_live(m, address, size);

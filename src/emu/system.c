@@ -1,4 +1,6 @@
-/* Functions that a driver has: those that assert() and printf() of device code call. */
+/* Functions that a driver has: those that assert(), printf(), malloc() and free() of device code
+ * call.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -204,4 +206,24 @@ void exec_print(warp *w, const op *o, lane_mask mask)
             result.u32[i] = print_lane(w, o, i, a);
     write_lanes32(w->file + o->dst[0], &result, mask);
     arena_free(a);
+}
+
+void exec_heap_alloc(warp *w, const op *o, lane_mask mask)
+{
+    u64 given[WARP_LANES] = { 0 };
+    for (int i = 0; i < WARP_LANES; i++)
+        if (mask >> i & 1)
+            given[i] = memory_heap_alloc(w->machine->memory, get_u64(source(w, o, 0), i));
+    write_lanes64(w->file + o->dst[0], (const lanes64 *)(const void *)given, mask);
+}
+
+void exec_heap_free(warp *w, const op *o, lane_mask mask)
+{
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
+        u64 address = get_u64(source(w, o, 0), i);
+        if (mask >> i & 1 && address && !memory_heap_free(w->machine->memory, address))
+            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, address,
+                       "free: 0x%llx is nothing that malloc gave a kernel and nobody has freed",
+                       (unsigned long long)address);
+    }
 }

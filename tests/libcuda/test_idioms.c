@@ -88,6 +88,24 @@ static void structs(void)
         expect(to[i] == (i % 2 ? i : -1));
 }
 
+static void pointers(void)
+{
+    float areas[32];
+    int to[32];
+    size_t before, after, total;
+    CUdeviceptr p = no_values(sizeof areas), q = no_values(sizeof to);
+    assert_success(cuMemGetInfo_v2(&before, &total));
+    launch("pointers", 1, 32, (void *[]){ &p, &q });
+    assert_success(cuMemcpyDtoH_v2(areas, p, sizeof areas));
+    assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
+    for (int i = 0; i < 32; i++) {
+        expect(areas[i] == (i % 2 ? (float)(i * i) : (float)(i * i) / 2));
+        expect(to[i] == (i % 2 ? -i + 'y' : i + 1 + 'b'));
+    }
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    expect(before == after);
+}
+
 static void (*quiet)(void);
 
 static void be_strict(void)
@@ -112,7 +130,7 @@ static const char *report_with(void (*how)(void), void (*work)(void))
 
 TEST(correct_programs_run_whatever_is_checked)
 {
-    void (*const programs[])(void) = { keep_one, sum_up_to, meet, structs };
+    void (*const programs[])(void) = { keep_one, sum_up_to, meet, structs, pointers };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         assert_string_equal(report_with(be_strict, programs[i]), "");
         assert_string_equal(report_with(be_lenient, programs[i]), "");

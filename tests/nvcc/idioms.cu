@@ -93,6 +93,38 @@ extern "C" __global__ void check(int limit)
     assert((int)threadIdx.x + 32 * (int)blockIdx.x < limit);
 }
 
+// Memory that a kernel allocates, functions through pointers, strings through a table.
+struct shape {
+    float side;
+    __device__ shape(float s) : side(s) {}
+    __device__ virtual float area() const = 0;
+    __device__ virtual ~shape() {}
+};
+
+struct square : shape {
+    __device__ square(float s) : shape(s) {}
+    __device__ float area() const override { return side * side; }
+};
+
+struct triangle : shape {
+    __device__ triangle(float s) : shape(s) {}
+    __device__ float area() const override { return side * side / 2; }
+};
+
+__device__ int add_one(int x) { return x + 1; }
+__device__ int negate(int x) { return -x; }
+__device__ int (*steps[2])(int) = { add_one, negate };
+__device__ const char *const letters[2] = { "ab", "xyz" };
+
+extern "C" __global__ void pointers(float *areas, int *to)
+{
+    int i = threadIdx.x;
+    shape *s = i % 2 ? (shape *)new square((float)i) : new triangle((float)i);
+    areas[i] = s->area();
+    delete s;
+    to[i] = steps[i % 2](i) + letters[i % 2][1];
+}
+
 extern "C" __global__ void unusual(int *to, bool come)
 {
     if (come)

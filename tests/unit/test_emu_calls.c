@@ -108,6 +108,33 @@ TEST(a_call_that_cannot_be_made_is_refused)
     }
 }
 
+#define FREES(pointer)                                            \
+    CALLER("", "call (%l1), malloc, (64); st.u32 [%l1+60], %t;\n" \
+               "ld.global.u32 %r1, [%l1+60]; " pointer "\ncall free, (%l1);\n")
+
+static uint64_t own_number(unsigned t)
+{
+    return t;
+}
+
+TEST(a_kernel_frees_what_it_has_allocated_and_that_once)
+{
+    static const char *const right[] = { FREES(""), FREES("mov.u64 %l1, 0;") };
+    static const char *const wrong[] = { FREES("add.u64 %l1, %l1, 8;"), FREES("mov.u64 %l1, %out;"),
+                                         FREES("call free, (%l1);") };
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        run r = { .text = right[i] };
+        run_well(&r);
+        expect_threads(&r, own_number);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        run r = { .text = wrong[i] };
+        if (run_kernel(&r) || r.report.fault != EMU_OUT_OF_BOUNDS || r.report.line != 11 ||
+            !strstr(r.message, "free: "))
+            fail_msg("%s\n  gives line %u: %s", wrong[i], r.report.line, r.message);
+    }
+}
+
 #define FUNCTIONS                                                                        \
     ".func (.param .b32 r) plus(.param .b32 x);\n"                                       \
     ".global .align 8 .u64 table[3] = {plus, generic(twice), other+0};\n"                \
