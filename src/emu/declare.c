@@ -272,6 +272,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
         v->align = align ? align : natural;
         v->dynamic = array && elements == 0 && external && space == SPACE_SHARED;
         v->size = elements * natural;
+        v->element = natural;
         if (external && !v->dynamic)
             lexer_error(l, line, "'%s' is defined in another module, which is not supported",
                         v->name);

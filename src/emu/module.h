@@ -175,6 +175,7 @@ typedef struct variable {
     const char *name;
     ptx_space space;
     uint64_t size, align;
+    uint64_t element;     /* bytes of one of an array's */
     uint64_t offset;      /* of shared and local arrays: its address in that space */
     bool dynamic;         /* extern .shared: its size is the launch's */
     bool parameter;       /* of a call: .param, kept in local memory */

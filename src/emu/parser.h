@@ -25,6 +25,7 @@ typedef struct operand operand;
 struct operand {
     operand_kind kind;
     bool negated;       /* !p */
+    bool element;       /* OPERAND_VARIABLE: name[index], which offset says */
     bool single;        /* OPERAND_FLOAT: written as 0f, bits are a float's */
     uint64_t bits;      /* of a number; a float that is not single is a double */
     const char *name;   /* of a label */

@@ -240,21 +240,23 @@ static uint64_t votes(unsigned t)
 
 TEST(votes_matches_and_reductions_see_their_members_only)
 {
-    run r = { .text =
-                  KERNEL("setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
-                         "vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1;\n"
-                         "@!%p2 trap; @%p3 trap;\n"
-                         "shr.u32 %r2, %t, 4; match.any.sync.b32 %r3, %r2, -1; popc.b32 %r4, %r3;\n"
-                         "setp.ne.u32 %p4, %r4, 16; @%p4 trap;\n"
-                         "match.all.sync.b32 %r3|%p4, %r2, -1; @%p4 trap;\n"
-                         "redux.sync.add.u32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 496; @%p4 trap;\n"
-                         "redux.sync.max.s32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 31; @%p4 trap;\n"
-                         "redux.sync.xor.b32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 0; @%p4 trap;\n"
-                         "@%p1 bra $high; vote.sync.uni.pred %p5, %p1, 0x0000ffff; @!%p5 trap;\n"
-                         "add.u32 %r1, %r1, 1; bra $store;\n"
-                         "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
-                         "add.u32 %r1, %r1, 2;\n"
-                         "$store:\n" STORE) };
+    run r = { .text = KERNEL(
+                  "setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
+                  "vote.ballot.sync.b32 %r9, %p1, -1; setp.ne.u32 %p2, %r9, %r1; @%p2 trap;\n"
+                  "vote.any.sync.pred %p2, %p1, -1; @!%p2 trap;\n"
+                  "vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1;\n"
+                  "@!%p2 trap; @%p3 trap;\n"
+                  "shr.u32 %r2, %t, 4; match.any.sync.b32 %r3, %r2, -1; popc.b32 %r4, %r3;\n"
+                  "setp.ne.u32 %p4, %r4, 16; @%p4 trap;\n"
+                  "match.all.sync.b32 %r3|%p4, %r2, -1; @%p4 trap;\n"
+                  "redux.sync.add.u32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 496; @%p4 trap;\n"
+                  "redux.sync.max.s32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 31; @%p4 trap;\n"
+                  "redux.sync.xor.b32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 0; @%p4 trap;\n"
+                  "@%p1 bra $high; vote.sync.uni.pred %p5, %p1, 0x0000ffff; @!%p5 trap;\n"
+                  "add.u32 %r1, %r1, 1; bra $store;\n"
+                  "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
+                  "add.u32 %r1, %r1, 2;\n"
+                  "$store:\n" STORE) };
     run_well(&r);
     expect_all(&r, 32, votes);
 }
@@ -358,6 +360,21 @@ ARENA_TEST(special_registers_say_where_a_thread_is)
     for (unsigned i = 0; i < 6 * 40; i++)
         assert_int_equal(out[i], (i % 40 % 32) << 16 | i % 40);
     emu_memory_free(m);
+}
+
+TEST(a_cluster_is_one_block_and_a_driver_tells_nothing)
+{
+    run r = { .text = KERNEL(
+                  "mov.u32 %r1, %clusterid.x; mov.u32 %r2, %ctaid.x; sub.u32 %r1, %r1, %r2;\n"
+                  "mov.u32 %r3, %cluster_ctarank; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %cluster_nctaid.y; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %nclusterid.x; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %envreg5; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %reserved_smem_offset_begin; add.u32 %r1, %r1, %r3;\n" STORE),
+              .blocks = 3 };
+    run_well(&r);
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(r.out[i], 4);
 }
 
 TEST(a_version_is_one_digit_a_dot_and_one_digit)
