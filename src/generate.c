@@ -396,7 +396,7 @@ static void prove(void *context, size_t i)
     if (set && i == 0) {
         all->step =
             verify_step(all->step_arena, set->plan, set->targets, set->target_count, set->kernels,
-                        set->kernel_count, all->seed, VERIFY_ORDERS, all->jobs);
+                        set->kernel_count, all->seed, verify_orders(set->plan), all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
         one->result = verify_kernel(one->arena, one->kernel, all->seed);

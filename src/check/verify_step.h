@@ -17,8 +17,9 @@ step_result verify_step(arena *a, const plan *p, const target *const *wanted, si
                         const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned orders,
                         unsigned jobs);
 
-/* Orders that are enough where time counts: the most adverse one, and one at random. */
-enum { VERIFY_ORDERS = 2 };
+/* Orders that are enough where time counts: the most adverse one, in which races are found as in
+ * any, and of a small model one at random. */
+unsigned verify_orders(const plan *p);
 
 /* Runs a plan as it is. The layers' numbers are for the messages. */
 step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, const kernel *kernels,

@@ -35,7 +35,7 @@ static inline void make(arena *a, const char *text, made *m)
 static inline step_result run(arena *a, const made *m)
 {
     return verify_step(a, &m->plan, m->set.targets, m->set.target_count, m->set.kernels,
-                       m->set.kernel_count, 1, VERIFY_ORDERS, 1);
+                       m->set.kernel_count, 1, verify_orders(&m->plan), 1);
 }
 
 /* The plan as it is: all layers, by their own numbers. */
@@ -44,7 +44,8 @@ static inline step_result run_plan(arena *a, const made *m)
     chosen_layers all = { .count = m->decoder.layers };
     for (int64_t i = 0; i < all.count; i++)
         all.numbers[i] = i;
-    return verify_plan(a, &m->plan, &all, m->set.kernels, m->set.kernel_count, 1, VERIFY_ORDERS, 1);
+    return verify_plan(a, &m->plan, &all, m->set.kernels, m->set.kernel_count, 1,
+                       verify_orders(&m->plan), 1);
 }
 
 static inline void assert_finds(arena *a, const made *m, const char *words)
