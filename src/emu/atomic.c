@@ -107,5 +107,6 @@ static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a
 
 void exec_atom(warp *w, const op *o, lane_mask mask)
 {
+    w->polls++;
     access_by_space(w, o, mask, atom_lanes);
 }

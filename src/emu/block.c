@@ -1,8 +1,8 @@
 /* Blocks: the warps of a block in turn.
  *
- * A warp runs until it waits at a barrier or ends, then the next one does, so that a run is the
- * same every time. What other orders would have shown, the race check finds. A block that is held
- * up keeps its state in its machine.
+ * A warp runs until it waits at a barrier, ends, or has looked in vain for what others may store,
+ * then the next one does, so that a run is the same every time. What other orders would have shown,
+ * the race check finds. A block that is held up keeps its state in its machine.
  */
 #include "emu/block.h"
 #include "emu/async.h"
@@ -89,7 +89,7 @@ static void start_warp(machine *m, warp *w)
     w->carry = 0;
     async_begin_block(m, w);
     w->pc = 0;
-    w->depth = w->meeting = 0;
+    w->depth = w->meeting = w->polls = 0;
     w->reconverge = NO_TARGET;
     w->status = WARP_RUNS;
     set_active(w, w->present);
@@ -188,6 +188,8 @@ static block_status run_warps(machine *m)
                 continue;
             moved = true;
             run_warp(w);
+            if (w->status == WARP_YIELDS)
+                w->status = WARP_RUNS;
             if (w->status == WARP_PAUSED || (d->turns && --d->turns == 0))
                 return BLOCK_PAUSED;
         }

@@ -9,6 +9,9 @@
 #include "emu/machine.h"
 #include "emu/overlap_order.h"
 
+/* A loop that looks for what others store has looked often enough. */
+enum { MOST_POLLS = 1000 };
+
 static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 {
     w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
@@ -23,7 +26,7 @@ static bool check_uniform(warp *w, const op *o, lane_mask others)
                others);
 }
 
-void exec_bra(warp *w, const op *o, lane_mask mask)
+static void branch(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
     lane_mask others = w->active & ~mask;
@@ -53,6 +56,14 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
     if (o->target != meet)
         push(w, o->target, meet, mask);
     set_active(w, others);
+}
+
+void exec_bra(warp *w, const op *o, lane_mask mask)
+{
+    bool back = o->target < w->pc;
+    branch(w, o, mask);
+    if (back && w->polls > MOST_POLLS && !has_fault(w->machine))
+        warp_yield(w);
 }
 
 void exec_table_miss(warp *w, const op *o, lane_mask mask)

@@ -205,6 +205,7 @@ static void load_param(warp *w, const op *o, lane_mask mask)
 
 void exec_ld(warp *w, const op *o, lane_mask mask)
 {
+    w->polls += o->strong;
     if (o->space == SPACE_PARAM)
         load_param(w, o, mask);
     else

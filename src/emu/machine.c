@@ -131,6 +131,17 @@ static bool end_meeting(warp *w)
     return false;
 }
 
+/* Has some lanes of a frame run. */
+static void take(warp *w, frame *f, lane_mask lanes)
+{
+    w->pc = f->pc;
+    w->reconverge = f->reconverge;
+    set_active(w, lanes);
+    f->mask &= ~lanes;
+    if (!(f->mask & w->alive))
+        memmove(f, f + 1, (size_t)(&w->frames[--w->depth] - f) * sizeof *f);
+}
+
 /* Lanes run that do not wait for members: the topmost ones, also such that would wait for others
  * where their ways meet, as no thread has to. False: there are none. */
 static bool take_up(warp *w)
@@ -142,15 +153,41 @@ static bool take_up(warp *w)
         above |= f->mask;
         if (f->meets || !lanes)
             continue;
-        w->pc = f->pc;
-        w->reconverge = f->reconverge;
-        set_active(w, lanes);
-        f->mask &= ~lanes;
-        if (!(f->mask & w->alive))
-            memmove(f, f + 1, (--w->depth - i) * sizeof *f);
+        take(w, f, lanes);
         return true;
     }
     return false;
+}
+
+/* The lowest lanes that may run, so that all have a turn after the other. */
+static bool take_up_lowest(warp *w)
+{
+    lane_mask above = 0;
+    frame *found = NULL;
+    for (uint32_t i = w->depth; i-- > 0;) {
+        frame *f = &w->frames[i];
+        if (!f->meets && f->mask & w->alive & ~above)
+            found = f;
+        above |= f->mask;
+    }
+    if (!found)
+        return false;
+    above = 0;
+    for (const frame *f = &w->frames[w->depth]; --f != found;)
+        above |= f->mask;
+    take(w, found, found->mask & w->alive & ~above);
+    return true;
+}
+
+void warp_yield(warp *w)
+{
+    w->polls = 0;
+    w->status = WARP_YIELDS;
+    if (w->machine->checks->actions[EMU_CHECK_BARRIER] == EMU_STOPS || !w->depth)
+        return;
+    frame now = { .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
+    w->frames[w->depth++] = now;
+    take_up_lowest(w);
 }
 
 void warp_resume(warp *w)

@@ -35,6 +35,7 @@ typedef enum warp_status {
     WARP_RUNS,
     WARP_WAITS,   /* at a barrier */
     WARP_DEPENDS, /* at griddepcontrol.wait, for the launches ahead */
+    WARP_YIELDS,  /* for a turn of the others, as it may be waiting for what they store */
     WARP_PAUSED,  /* behind griddepcontrol.launch_dependents, as its machine is to pause there */
     WARP_ENDED,
 } warp_status;
@@ -51,6 +52,7 @@ struct warp {
     lane_mask present; /* lanes that exist: fewer than 32 in the last warp of an odd block */
     lane_mask carry;   /* the condition code register */
     unsigned active_count;
+    unsigned polls; /* accesses that see what others store meanwhile, since it yielded last */
     unsigned index;
     warp_status status;
     unsigned barrier; /* the one it waits at */
@@ -165,6 +167,10 @@ static inline bool warp_passes(const warp *w, const op *o, emu_check check)
 
 /* Why a lane does not take part in something, as in "it is inactive". */
 const char *warp_absence(const warp *w, int lane);
+
+/* Lets others have a turn: other warps, and other lanes of this one where a barrier waits for lanes
+ * that come later. */
+void warp_yield(warp *w);
 
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. A
  * fault where all of them wait for members that never come. */

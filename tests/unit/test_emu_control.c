@@ -330,6 +330,35 @@ TEST(lanes_meet_at_different_lines_and_at_different_times)
     }
 }
 
+TEST(a_warp_that_waits_for_another_one_s_store_lets_it_run)
+{
+    run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 32; @%p1 bra $wait;\n"
+                             "st.volatile.global.u32 [%out+4096], 7; bra $end;\n"
+                             "$wait: ld.volatile.global.u32 %r1, [%out+4096];\n"
+                             "setp.ne.u32 %p2, %r1, 7; @%p2 bra $wait;\n$end:"),
+              .threads = 64,
+              .limit = 10000000 };
+    run_well(&r);
+}
+
+TEST(lanes_that_hold_a_lock_run_where_others_wait_for_it)
+{
+    static const emu_checks checks = { .actions = { [EMU_CHECK_BARRIER] = EMU_PASSES } };
+    run r = { .text = KERNEL("setp.ne.u32 %p1, %t, 0; @%p1 bra $ready;\n"
+                             "st.volatile.global.u32 [%out+4096], 0; st.volatile.global.u32 "
+                             "[%out+4104], 0;\n$ready: bar.sync 0;\n"
+                             "$try: atom.global.cas.b32 %r1, [%out+4096], 0, 1;\n"
+                             "setp.ne.u32 %p1, %r1, 0; @%p1 bra $try;\n"
+                             "ld.volatile.global.u32 %r2, [%out+4104]; add.u32 %r2, %r2, 1;\n"
+                             "st.volatile.global.u32 [%out+4104], %r2; membar.gl;\n"
+                             "atom.global.exch.b32 %r1, [%out+4096], 0; bar.sync 0;\n"),
+              .threads = 64,
+              .checks = &checks,
+              .limit = 100000000 };
+    run_well(&r);
+    assert_int_equal((uint32_t)r.out[513], 64);
+}
+
 ARENA_TEST(special_registers_say_where_a_thread_is)
 {
     static uint32_t out[2 * 3 * 2 * 40];
