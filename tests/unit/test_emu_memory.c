@@ -277,7 +277,7 @@ TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
  * written, and where one is missing. */
 ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
 {
-    enum { WORDS = 64, LANES = 32, PAGE = 1 << 16 };
+    enum { WORDS = 48, LANES = 32, PAGE = 1 << 16 };
     static const char text[] =
         PTX_HEAD ".entry k(.param .u64 out, .param .u64 in) { .reg .b32 %r<4>; .reg .b64 %l<4>;\n"
                  "ld.param.u64 %l1, [in]; ld.param.u64 %l2, [out]; mov.u32 %r1, %tid.x;\n"
