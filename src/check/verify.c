@@ -97,7 +97,7 @@ static const char *fault_message(verifier *v, const emu_report *r)
 static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
 {
     return b.stored == b.size ? emu_map(memory, b.bytes, b.readable, true)
-                              : emu_map_pattern(memory, b.readable, b.bytes, b.stored);
+                              : emu_map_pattern(memory, b.readable, b.bytes, b.stored, true);
 }
 
 static uint64_t room_for_output(emu_memory *memory, uint64_t size)
