@@ -73,10 +73,11 @@ typedef struct parser {
     symbols forms;             /* instructions with their modifiers */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
     VEC(function) functions;
-    lexer start;             /* of the module */
-    bool pointers_are_known; /* which functions have an address */
-    const struct call *call; /* whose body is being parsed, NULL in an entry's own */
-    uint32_t calls;          /* in the entry so far */
+    lexer start;              /* of the module */
+    bool functions_are_known; /* all of the text */
+    bool pointers_are_known;  /* which functions have an address */
+    const struct call *call;  /* whose body is being parsed, NULL in an entry's own */
+    uint32_t calls;           /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;
     uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
