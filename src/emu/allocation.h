@@ -21,6 +21,7 @@ typedef struct allocation {
     uint64_t loaded;            /* bytes, see emu_loaded */
     uint8_t *rights;            /* of a reservation: an emu_access_right for each granule */
     bool read_only, freed, owned, variable;
+    bool heap; /* a kernel's own; it counts as a variable for everybody else */
 } allocation;
 
 enum { PAGE_BYTES = 1 << 16 };

@@ -44,8 +44,8 @@ static void write(const jit_log *log, int which, const char *message)
         *log->filled[which] = (void *)(uintptr_t)used;
 }
 
-void jit_log_write(const jit_log *log, const char *error)
+void jit_log_write(const jit_log *log, const char *info, const char *error)
 {
-    write(log, JIT_INFO_LOG, "");
+    write(log, JIT_INFO_LOG, log->text[JIT_INFO_LOG] ? info : "");
     write(log, JIT_ERROR_LOG, error);
 }

@@ -16,7 +16,7 @@ typedef struct jit_log {
 
 jit_log jit_log_of(unsigned count, const CUjit_option *options, void **values);
 
-/* Fills in both logs. Where the program gave none, a message goes to standard error. */
-void jit_log_write(const jit_log *log, const char *error);
+/* Fills in both logs. Where the program gave none, an error goes to standard error. */
+void jit_log_write(const jit_log *log, const char *info, const char *error);
 
 #endif

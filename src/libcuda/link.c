@@ -66,7 +66,7 @@ static CUresult try_to_add(addition *a)
 {
     a->message = "";
     CUresult r = driver_try(add, a);
-    jit_log_write(&a->to->log, a->message);
+    jit_log_write(&a->to->log, "", a->message);
     return r;
 }
 
@@ -157,7 +157,7 @@ static CUresult run(void *context)
     emu_module_info info;
     emu_report report;
     const char *text = join(k->scratch, l);
-    const emu_module *m = emu_load(k->scratch, text, strlen(text), &report);
+    const emu_module *m = emu_load_any(k->scratch, text, strlen(text), &report);
     if (!m) {
         k->message = arena_format(l->arena, "line %u: %s", report.line, report.message);
         return CUDA_ERROR_INVALID_PTX;
@@ -175,7 +175,7 @@ CUresult link_finish(CUlinkState l)
     CUresult r = !l->texts.count ? CUDA_ERROR_INVALID_VALUE
                  : k.scratch     ? driver_try(run, &k)
                                  : CUDA_ERROR_OUT_OF_MEMORY;
-    jit_log_write(&l->log, k.message);
+    jit_log_write(&l->log, "", k.message);
     arena_free(k.scratch);
     return r;
 }

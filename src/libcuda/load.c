@@ -61,7 +61,7 @@ static CUresult check_target(CUmodule m, const char **message)
 typedef struct loading {
     CUmodule module;
     load_source from;
-    const char *message;
+    const char *message, *unknown; /* of the PTX */
 } loading;
 
 static CUresult read_text(loading *l)
@@ -87,11 +87,14 @@ static CUresult parse(void *context)
     CUresult r = read_text(l);
     if (r)
         return r;
-    m->module = emu_load(m->arena, m->text, strlen(m->text), &report);
+    m->module = emu_load_any(m->arena, m->text, strlen(m->text), &report);
     if (!m->module) {
         l->message = arena_format(m->arena, "line %u: %s", report.line, report.message);
         return CUDA_ERROR_INVALID_PTX;
     }
+    for (size_t i = 0; emu_unknown(m->module, i, &report); i++)
+        l->unknown =
+            arena_format(m->arena, "%sline %u: %s\n", l->unknown, report.line, report.message);
     r = check_target(m, &l->message);
     if (!r)
         emu_module_place(device_memory(), m->module);
@@ -105,10 +108,10 @@ CUresult load_module(CUcontext c, load_source from, const jit_log *log, CUmodule
     CUmodule m = handle_new(MODULE_HANDLE, sizeof *m, c);
     if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    loading l = { .module = m, .from = from, .message = "" };
+    loading l = { .module = m, .from = from, .message = "", .unknown = "" };
     m->arena = driver_arena();
     CUresult r = m->arena ? driver_try(parse, &l) : CUDA_ERROR_OUT_OF_MEMORY;
-    jit_log_write(log, l.message);
+    jit_log_write(log, l.unknown, l.message);
     if (r)
         module_destroy(m);
     else

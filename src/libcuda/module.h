@@ -32,8 +32,8 @@ CUresult module_function_count(unsigned *count, CUmodule m);
 CUresult module_functions(CUfunction *functions, unsigned room, CUmodule m);
 CUresult module_global(CUdeviceptr *address, size_t *size, CUmodule m, const char *name);
 
-/* A line of the PTX without leading white space; *length is 0 where there is none. */
-const char *module_line(CUmodule m, unsigned line, size_t *length);
+/* Says a line of the PTX on standard error, with its number. */
+void module_say_line(CUmodule m, unsigned line);
 
 /* What a function declares, and what it may be allowed. PTX has no registers of the machine:
  * CU_FUNC_ATTRIBUTE_NUM_REGS, and the occupancy that follows from it, take the emulator's count of

@@ -11,3 +11,4 @@ for mode in none speed default; do # not compressed, LZ4, zstd
     nvcc -gencode arch=compute_75,code='[sm_75,compute_75]' -gencode arch=compute_86,code=compute_86 \
         -fatbin --compress-mode=$mode fat.cu -o fat_$mode.fatbin
 done
+nvcc -arch=sm_80 -ptx idioms.cu

@@ -47,6 +47,10 @@ TEST(loads_extend_by_the_sign_of_their_type)
         { "ld.b32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
         { "ld.param.b32 %r1, [in+4]; cvt.u64.u32 %l1, %r1;", 0x10001 },
         { "mov.b64 %l2, in; ld.param.u64 %l3, [%l2]; sub.u64 %l1, %l3, %in;", 0 },
+        { ".shared .align 4 .b32 s[4]; mov.u32 %r1, s; mov.u32 %r2, s[3]; sub.u32 %r1, %r2, %r1; "
+          "cvt.u64.u32 %l1, %r1;",
+          12 },
+        { ".local .align 2 .b16 l[4]; st.local.b16 l[2], 5; ld.local.u16 %l1, [l+4];", 5 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t got = value_of(rows[i].body);
@@ -277,7 +281,7 @@ TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
  * written, and where one is missing. */
 ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
 {
-    enum { WORDS = 64, LANES = 32, PAGE = 1 << 16 };
+    enum { WORDS = 48, LANES = 32, PAGE = 1 << 16 };
     static const char text[] =
         PTX_HEAD ".entry k(.param .u64 out, .param .u64 in) { .reg .b32 %r<4>; .reg .b64 %l<4>;\n"
                  "ld.param.u64 %l1, [in]; ld.param.u64 %l2, [out]; mov.u32 %r1, %tid.x;\n"
