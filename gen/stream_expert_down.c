@@ -160,7 +160,7 @@ static void finish(ptx *p, streamed *s, val row)
 static void multiply_at_once(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
-    unsigned rows = d->rows;
+    unsigned rows = expert_down_rows_of_warp(d);
     stage_group(p, s, imm(U32, 0));
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_FOR (p, row, first, d->g.n, stride) {
@@ -168,16 +168,18 @@ static void multiply_at_once(ptx *p, streamed *s)
         phase(p, "stream experts' weights");
         stream_begin_lane(p, &s->experts);
         stream_note_rows(p, &s->experts);
+        val own = expert_down_row_to_read(p, d, row);
         PTX_FOR (p, number, 0, experts_of_group(p, s), 1)
-            add_expert(p, s, number, row);
+            add_expert(p, s, number, own);
         if (expert_down_has_shared(d->in))
-            add_shared(p, s, row);
+            add_shared(p, s, own);
         finish(p, s, row);
     }
 }
 
-/* An entry of the list that the tile need not have yet; with passes it has none. */
-static void add_entry(ptx *p, streamed *s, val entry, val row)
+/* An entry of the list that the tile need not have yet; with passes it has none. Of the warp's
+ * first row, and of what the lane reads. */
+static void add_entry(ptx *p, streamed *s, val entry, val first, val row)
 {
     expert_down *d = &s->d;
     bool passes = stream_passes(d->in) > 1;
@@ -195,7 +197,7 @@ static void add_entry(ptx *p, streamed *s, val entry, val row)
     phase(p, "stream experts' weights");
     if (!passes)
         number = sub(p, entry, ld_shared(p, U32, s->plan.words, PLAN_HEAD_FIRST * 4));
-    PTX_IF (p, passes ? imm(PRED, 1) : lt(p, row, d->g.n))
+    PTX_IF (p, passes ? imm(PRED, 1) : lt(p, first, d->g.n))
         add_expert(p, s, number, row);
 }
 
@@ -221,7 +223,7 @@ static void stage_shared_again(ptx *p, streamed *s)
 static void multiply_in_groups(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
-    unsigned rows = d->rows, of_block = (unsigned)d->in->num_warps * rows;
+    unsigned rows = expert_down_rows_of_warp(d), of_block = (unsigned)d->in->num_warps * rows;
     bool passes = stream_passes(d->in) > 1, shared = expert_down_has_shared(d->in);
     bool shared_passes = shared && stream_passes(&d->shared) > 1;
     uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
@@ -229,11 +231,12 @@ static void multiply_in_groups(ptx *p, streamed *s)
     barrier(p);
     PTX_FOR (p, turn, mul(p, ctaid_x(p), of_block), d->g.n, mul(p, nctaid_x(p), of_block)) {
         val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
-        val own = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
+        val first = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
+        val own = expert_down_row_to_read(p, d, first);
         expert_down_begin(p, d);
         stream_begin_lane(p, &s->experts);
         PTX_FOR (p, entry, 0, d->in_use, 1)
-            add_entry(p, s, entry, own);
+            add_entry(p, s, entry, first, own);
         if (shared && !shared_passes && !expert_tile_is_apart(d->in))
             stage_shared_again(p, s);
         if (shared_passes) {
@@ -266,7 +269,7 @@ static unsigned registers_of(const instance *in)
 
 static void build(ptx *p, const instance *in)
 {
-    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp) };
+    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
     expert_down *d = &s.d;
     ptx_max_registers(p, registers_of(in));
     s.plan = (expert_plan){ .of = d, .slots = (unsigned)expert_tile_slots(in) };
@@ -301,6 +304,8 @@ static const derived_size sizes[] = {
       "vectors of x that are staged at once, those of an expert 1, 2, 4 or m" },
     { "staged", expert_tile_staged_bytes,
       "bytes of them and of the shared expert's, with tables ahead" },
+    { "row_groups", stream_row_groups,
+      "1, or 2 or 4 where rows are so narrow that a half or a quarter of a warp's lanes has one" },
     { NULL, NULL, NULL },
 };
 
@@ -318,11 +323,11 @@ const family stream_expert_down = {
                            KEYS_AROUND_EXPERT_DOWN, KEY_END },
     .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
     .launch = { .block = "32*num_warps",
-                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)" },
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp*row_groups), sm_count*2)" },
                 .shared = "16+32*slots",
                 .dynamic_shared = "staged",
                 .sizes = sizes,
-                .rows = "num_warps*rows_per_warp",
+                .rows = "num_warps*rows_per_warp*row_groups",
                 .overlap = WAITS_FIRST,
                 .registers = 168 },
     .check = expert_down_check,

@@ -245,6 +245,7 @@ typedef struct stream {
     const instance *in;
     const stream_format *f;
     unsigned rows, vectors;
+    unsigned lanes;      /* that share a row */
     unsigned pass_steps; /* the tile has of each vector */
     stream_source source;
     val table;  /* shared memory: what stands ahead of the tile */
@@ -279,13 +280,23 @@ void stream_stage_pass(ptx *p, stream *s, val pass);
 /* Whether the weights are floats. */
 bool stream_is_of_floats(const instance *in);
 
+/* Lanes of a warp that share a row, 8, 16 or 32, and the groups of so many that a warp has: one,
+ * but where rows are so narrow that fewer lanes have all of it in a step. Of experts and of the one
+ * that all rows use they are the same. */
+unsigned stream_lanes(const instance *in);
+int64_t stream_row_groups(const instance *in);
+
+/* The number of a lane among those of its row, and that of its group. */
+val stream_lane_of_row(ptx *p, unsigned lanes);
+val stream_group_of_lane(ptx *p, unsigned lanes);
+
 /* Values of a step, and the bytes that they take in the tile. */
-int64_t stream_step_values(format weights);
-int64_t stream_step_bytes(format weights);
+int64_t stream_step_values(const instance *in);
+int64_t stream_step_bytes(const instance *in);
 
 /* Bytes of shared memory that a format's table takes. */
 int64_t stream_table_bytes(format weights);
-int64_t stream_integers_step_bytes(const stream_format *f);
+int64_t stream_integers_step_bytes(const stream_format *f, unsigned lanes);
 
 /* Steps that a pass has. */
 int64_t stream_pass_steps(const instance *in);
