@@ -99,7 +99,7 @@ static void add_nothing(ptx *p, streamed *s, val first, val count)
         }
 }
 
-static void add_expert(ptx *p, streamed *s, val number, val row)
+static void add_expert(ptx *p, streamed *s, val number, val first_row)
 {
     expert_down *d = &s->d;
     unsigned variants[EXPERT_TILE_VARIANTS];
@@ -111,7 +111,7 @@ static void add_expert(ptx *p, streamed *s, val number, val row)
     val count = several ? expert_plan_word(p, at, PLAN_VECTOR_COUNT) : imm(U32, 1);
     PTX_IF (p, expert_exists(p, d->in, id)) {
         place addresses[STREAM_ROWS];
-        val biases[STREAM_ROWS];
+        val biases[STREAM_ROWS], row = expert_down_row_to_read(p, d, first_row);
         gemv_operands g = d->g;
         g.w = expert_plane(p, &d->planes, d->g.w, id, d->g.row_bytes);
         stream_rows_of_turn(p, stream_rows_share_pointers(d->in), &g, row, d->rows, addresses);
@@ -132,13 +132,14 @@ static void stage_shared(ptx *p, streamed *s)
     stream_stage_vectors(p, &s->of_all);
 }
 
-static void add_shared(ptx *p, streamed *s, val row)
+static void add_shared(ptx *p, streamed *s, val first_row)
 {
     expert_down *d = &s->d;
     place addresses[STREAM_ROWS];
     stream one = s->of_all;
     phase(p, "stream the shared expert's weights");
     stream_begin_lane(p, &one);
+    val row = expert_down_row_to_read(p, d, first_row);
     stream_rows_of_turn(p, stream_rows_share_pointers(&d->shared), &d->of_shared, row, d->rows,
                         addresses);
     stream_add(p, &one, addresses);
@@ -168,18 +169,16 @@ static void multiply_at_once(ptx *p, streamed *s)
         phase(p, "stream experts' weights");
         stream_begin_lane(p, &s->experts);
         stream_note_rows(p, &s->experts);
-        val own = expert_down_row_to_read(p, d, row);
         PTX_FOR (p, number, 0, experts_of_group(p, s), 1)
-            add_expert(p, s, number, own);
+            add_expert(p, s, number, row);
         if (expert_down_has_shared(d->in))
-            add_shared(p, s, own);
+            add_shared(p, s, row);
         finish(p, s, row);
     }
 }
 
-/* An entry of the list that the tile need not have yet; with passes it has none. Of the warp's
- * first row, and of what the lane reads. */
-static void add_entry(ptx *p, streamed *s, val entry, val first, val row)
+/* An entry of the list that the tile need not have yet; with passes it has none. */
+static void add_entry(ptx *p, streamed *s, val entry, val row)
 {
     expert_down *d = &s->d;
     bool passes = stream_passes(d->in) > 1;
@@ -197,7 +196,7 @@ static void add_entry(ptx *p, streamed *s, val entry, val first, val row)
     phase(p, "stream experts' weights");
     if (!passes)
         number = sub(p, entry, ld_shared(p, U32, s->plan.words, PLAN_HEAD_FIRST * 4));
-    PTX_IF (p, passes ? imm(PRED, 1) : lt(p, first, d->g.n))
+    PTX_IF (p, passes ? imm(PRED, 1) : lt(p, row, d->g.n))
         add_expert(p, s, number, row);
 }
 
@@ -231,12 +230,11 @@ static void multiply_in_groups(ptx *p, streamed *s)
     barrier(p);
     PTX_FOR (p, turn, mul(p, ctaid_x(p), of_block), d->g.n, mul(p, nctaid_x(p), of_block)) {
         val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
-        val first = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
-        val own = expert_down_row_to_read(p, d, first);
+        val own = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
         expert_down_begin(p, d);
         stream_begin_lane(p, &s->experts);
         PTX_FOR (p, entry, 0, d->in_use, 1)
-            add_entry(p, s, entry, first, own);
+            add_entry(p, s, entry, own);
         if (shared && !shared_passes && !expert_tile_is_apart(d->in))
             stage_shared_again(p, s);
         if (shared_passes) {
