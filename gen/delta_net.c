@@ -554,6 +554,7 @@ const family delta_net = {
     .launch = { .block = "4*head_dim",
                 .grid = { "num_heads", "m" },
                 .shared = "4*m*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))",
+                .dealt = true,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .check = check,

@@ -2,11 +2,16 @@
 # The bytes that ptxgen writes depend on the spec alone: not on the compiler that built it, its optimisation, the
 # locale, the working directory, or what is there already. A run that changes nothing writes no file.
 #
-#   reproducible.sh SOURCE_FOLDER
+#   reproducible.sh SOURCE_FOLDER [TOOL...]
 #
-# PTXGEN names the tool as built. Others are built by gcc without optimisation and by clang with it.
+# PTXGEN names the tool as built; TOOLs are others, of other compilers or options.
 set -eu
 source=$(cd "$1" && pwd)
+shift
+for tool; do
+    set -- "$@" "$(realpath "$tool")"
+    shift
+done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp "$source/templates/kernels.ini" "$source/tests/every_family.ini" "$scratch"
@@ -51,13 +56,8 @@ generate "$PTXGEN" reference
 find reference -type f -printf '%p %T@\n' | sort >after
 cmp before after || { echo "a run with nothing to change touched files"; exit 1; }
 
-for compiler in gcc clang; do
-    command -v "$compiler" >/dev/null || continue
-    level=0
-    [ "$compiler" = gcc ] || level=2
-    CC=$compiler meson setup -Dtests=false -Ddebug=false -Doptimization=$level "$compiler" "$source" >log 2>&1 ||
-        { cat log; exit 1; }
-    ninja -C "$compiler" ptxgen >log 2>&1 || { tail -20 log; exit 1; }
-    generate "$scratch/$compiler/ptxgen" "by-$compiler"
-    same "by-$compiler" "$compiler -O$level"
+for tool; do
+    generate "$tool" other
+    same other "$tool"
+    rm -r other
 done

@@ -7,6 +7,7 @@
 
 enum {
     WHOLE_WORK = 20000000,  /* estimated thread-instructions up to which every block is run */
+    SMALL_WORK = 80000000,  /* up to which a sample sees most of it */
     SAMPLED_WORK = 4000000, /* up to which more blocks are sampled */
     LARGE_WORK = 200000000, /* of a block, from which on one alone is run */
     MAX_CHOICES = 16,       /* of blocks, or of such that run together */
@@ -35,19 +36,17 @@ static double product_work(double rows, double columns)
     return 5.0 * fmax(columns, 1) * fmax(rows, 1);
 }
 
-static double cache_work(const trial *t)
+static double cache_work(const problem_shape *s, int64_t span)
 {
-    const problem_shape *s = &t->setup.shape;
     return 12.0 * (double)at_least_one(s->num_heads) *
-           (double)at_least_one(problem_cache_values(s)) * (double)at_least_one(longest_span(t));
+           (double)at_least_one(problem_cache_values(s)) * (double)at_least_one(span);
 }
 
-/* Of one row of X. */
-static double row_work(const trial *t)
+/* Of one row of X, with a cache of so many positions. */
+static double row_work(operation op, const problem_shape *s, int64_t span)
 {
-    const problem_shape *s = &t->setup.shape;
     double rows = (double)(s->n + s->n_kv + s->n_v), columns = (double)s->k;
-    switch (t->instance->family->op) {
+    switch (op) {
     case OP_EMBED_ROWS:
         return product_work(1, columns);
     case OP_MOE_ROUTE:
@@ -57,20 +56,32 @@ static double row_work(const trial *t)
         return 10.0 * (double)s->num_heads *
                ((double)s->latent * (double)(s->nope + s->value_dim) +
                 (double)((s->nope + s->n_rope) * s->q_rank));
+    case OP_DELTA_NET:
+        return 15.0 * (double)s->num_heads * (double)s->head_dim * (double)s->head_dim;
     case OP_SAMPLE:
         return 1e6 + 400.0 * rows;
     default:
         if (s->max_seq_len)
-            return cache_work(t);
+            return cache_work(s, span);
         columns = columns * (double)at_least_one(s->experts_used) + (double)s->n_shared;
         return product_work(rows, columns);
     }
 }
 
+static uint64_t work_of(operation op, const problem_shape *s, int64_t span)
+{
+    double work = row_work(op, s, span) * (double)at_least_one(s->m);
+    return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
+}
+
 uint64_t blocks_work(const trial *t)
 {
-    double work = row_work(t) * (double)at_least_one(t->setup.shape.m);
-    return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
+    return work_of(t->instance->family->op, &t->setup.shape, longest_span(t));
+}
+
+bool blocks_are_few(operation op, const problem_shape *s)
+{
+    return work_of(op, s, 1) <= SMALL_WORK;
 }
 
 uint64_t blocks_of_grid(const trial *t)
@@ -158,6 +169,8 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
         choose_with_partners(&c, t, (last_turn + 1) % across);
         choose_with_partners(&c, t, last_group + last_turn % across);
     }
+    if (t->instance->family->launch.dealt)
+        choose_with_partners(&c, t, t->grid[0] - 1);
     random_source r = { t->setup.seed };
     uint64_t work_at_once = (work / grid + 1) * together;
     for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)

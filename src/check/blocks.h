@@ -38,4 +38,10 @@ uint64_t blocks_rows_a_turn(const instance *in);
 /* Thread-instructions that a trial takes, about. */
 uint64_t blocks_work(const trial *t);
 
+/* Whether an operation on a shape, but for what it reads of caches, is little enough for inputs
+ * that decide little: of a large one some blocks alone are run, for as long as all of a small
+ * one's.
+ */
+bool blocks_are_few(operation op, const problem_shape *s);
+
 #endif

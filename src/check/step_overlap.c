@@ -142,8 +142,9 @@ static bool add_launches(step_trial *t, const step_stream *of, int first, bool i
         for (size_t i = 0; i < of->steps[n]->launch_count; i++) {
             const plan_launch *l = &of->steps[n]->launches[i];
             const step_kernel *k = &t->v->kernels[l->kernel];
+            bool behind_layers = l->layer >= t->v->plan->decoder->layers;
             step_request request;
-            if (!step_request_of(t, l, of->rows[n], &request))
+            if ((n && behind_layers) || !step_request_of(t, l, of->rows[n], &request))
                 continue;
             request.config.module = k->dependent;
             launches[count++] = l;
@@ -176,9 +177,9 @@ static const char *place_of(const step_trial *t, const range_list *ranges, uint6
     return "a byte without a name";
 }
 
-/* The step and, where that is of one token, has all launches, and another token has room, one of
- * the token that it chooses: what a launch does ahead of its wait may also race with the step
- * ahead. */
+/* The step and, where that is of one token, has all launches, and another token has room, the
+ * layers of one of the token that it chooses: what a launch does ahead of its wait may also race
+ * with the step ahead. */
 static step_stream make_stream(const step_trial *t, const plan_step *step, const step_rows *r,
                                const step_rows *next)
 {

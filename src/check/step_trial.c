@@ -248,7 +248,7 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position)
 static uint64_t map_tensor(emu_memory *memory, const model_tensor *t, uint64_t bytes)
 {
     return t->stored == bytes ? emu_map(memory, t->bytes, t->size, true)
-                              : emu_map_pattern(memory, t->size, t->bytes, t->stored);
+                              : emu_map_pattern(memory, t->size, t->bytes, t->stored, true);
 }
 
 void step_map(step_trial *t)
@@ -269,7 +269,7 @@ void step_map(step_trial *t)
             t->caches[i] = d->recurrent[layer]
                                ? emu_alloc(t->memory, bytes)
                                : emu_map_pattern(t->memory, bytes, v->model.rows[i % 2],
-                                                 MODEL_CACHE_ROWS * v->model.row_bytes);
+                                                 MODEL_CACHE_ROWS * v->model.row_bytes, false);
     }
     t->state = emu_alloc(t->memory, p->bytes[PLAN_STATE]);
     static const uint8_t zero = 0;

@@ -97,7 +97,7 @@ static const char *fault_message(verifier *v, const emu_report *r)
 static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
 {
     return b.stored == b.size ? emu_map(memory, b.bytes, b.readable, true)
-                              : emu_map_pattern(memory, b.readable, b.bytes, b.stored);
+                              : emu_map_pattern(memory, b.readable, b.bytes, b.stored, true);
 }
 
 static uint64_t room_for_output(emu_memory *memory, uint64_t size)
@@ -637,21 +637,12 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* Whether a product is small enough for inputs that its blocks alike would see as well: of a large
- * one some blocks alone are run, for as long as all of a small one's. */
-static bool is_small(const problem_shape *s)
-{
-    const double most = 1 << 24;
-    double rows = (double)(s->n + s->n_kv + s->n_v), used = fmax((double)s->experts_used, 1);
-    return (double)s->k * rows * used * fmax((double)s->m, 1) <= most;
-}
-
 /* Ordinary inputs that are tried: several where each makes few of many possible choices, a router's
  * or which experts rows use. */
 static unsigned ordinary_inputs(const instance *in)
 {
     operation op = in->family->op;
-    bool lists = in->shape.m > 1 && is_small(&in->shape) &&
+    bool lists = in->shape.m > 1 && blocks_are_few(op, &in->shape) &&
                  (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN);
     return op == OP_MOE_ROUTE ? ROUTES : lists ? LISTS : 1;
 }
@@ -690,7 +681,8 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     const problem_options *o = &v->kernel->instance->options;
     setup.kind = FILL_OUTLIERS;
     bool few_decide = o->halves || o->norm || o->activation == ACTIVATION_SWIGLU_OAI;
-    return right && (!few_decide || !is_small(shape) || run_setup(v, &setup, run_alone));
+    return right && (!few_decide || !blocks_are_few(v->kernel->instance->family->op, shape) ||
+                     run_setup(v, &setup, run_alone));
 }
 
 /* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid

@@ -27,14 +27,20 @@ static double between(double low, double high, double share)
     return low + (high - low) * share;
 }
 
+/* Equal names of the table's are mostly one string. */
+static bool is_of_family(const cost_figures *row, const char *name)
+{
+    return row->family == name || strcmp(row->family, name) == 0;
+}
+
 /* The first row behind those of the same family, which stand together. */
 static const cost_figures *next_family(const cost_figures *row)
 {
     enum { STRIDE = 16 };
     const cost_figures *end = cost_table + cost_table_size, *next = row;
-    while (end - next > STRIDE && next[STRIDE].family == row->family)
+    while (end - next > STRIDE && is_of_family(next + STRIDE, row->family))
         next += STRIDE;
-    while (next < end && next->family == row->family)
+    while (next < end && is_of_family(next, row->family))
         next++;
     return next;
 }
@@ -46,7 +52,7 @@ static bool find_counted(const instance *in, unsigned sm, cost_figures *found)
     const cost_figures *first = cost_table, *end = cost_table + cost_table_size;
     format weights = instance_weights(in);
     unsigned m = (unsigned)in->shape.m;
-    while (first < end && strcmp(first->family, in->family->name) != 0)
+    while (first < end && !is_of_family(first, in->family->name))
         first = next_family(first);
     if (first < end)
         end = next_family(first);

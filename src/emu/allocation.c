@@ -110,6 +110,20 @@ static page *make_page(allocation *a, uint64_t offset)
     return *p;
 }
 
+const uint8_t *allocation_piece(const allocation *a, uint64_t address, uint64_t size)
+{
+    uint64_t offset = address - a->address, last = offset + size - 1;
+    if (a->bytes)
+        return a->bytes + offset;
+    const page *first = page_at(a, offset);
+    uint64_t pages = last / PAGE_BYTES - offset / PAGE_BYTES;
+    if (first && !pages)
+        return first->bytes + offset % PAGE_BYTES;
+    uint64_t start = offset % a->pattern_size;
+    bool written = first || pages > 1 || (pages && page_at(a, last));
+    return written || start + size > a->pattern_size ? NULL : a->pattern + start;
+}
+
 void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size)
 {
     uint64_t offset = address - a->address;

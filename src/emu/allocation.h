@@ -43,6 +43,9 @@ static inline bool allocation_holds(const allocation *a, uint64_t address, uint6
 /* Gives back what an allocation holds; its addresses stay known as freed. */
 void allocation_release(allocation *a);
 
+/* Bytes that are known to be inside, where they are in one piece; else NULL. */
+const uint8_t *allocation_piece(const allocation *a, uint64_t address, uint64_t size);
+
 /* Reads and writes that are known to be inside. */
 void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size);
 void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size);

@@ -146,8 +146,9 @@ uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
 
 /* An allocation of any size whose bytes come into being when first written, and hold bytes[offset %
  * size] before, offset counted from the start of the allocation: for caches too large to exist.
- * bytes must outlive it. */
-uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size);
+ * bytes must outlive it. Read-only where so said: emu_write alone writes. */
+uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size,
+                         bool read_only);
 
 /* False, and nothing done, when address is not the start of a live allocation: one that was freed
  * before (emu_find tells), an address inside of one, or of a module's variable. */

@@ -5,23 +5,35 @@
 #include "emu/grid_race.h"
 #include "emu/overlap_race.h"
 
-/* The single allocation that all lanes' accesses lie in, if they do and no lane needs a closer
- * look. */
-static allocation *common_allocation(const warp *w, const op *o, const addresses *a, unsigned size,
-                                     access_kind kind)
+/* Memory that all lanes' accesses lie in. */
+typedef struct common_memory {
+    allocation *of;       /* NULL: they do not, or some lane needs a closer look */
+    uint64_t lowest;      /* address, */
+    const uint8_t *bytes; /* and what is from there on */
+} common_memory;
+
+static common_memory find_common(const warp *w, const op *o, const addresses *a, unsigned size,
+                                 access_kind kind)
 {
+    enum { MOST_BYTES = 2048 }; /* that are asked for at once whether they are initialised */
     uint64_t lowest = UINT64_MAX, highest = 0, any = 0;
     for (int i = 0; i < WARP_LANES; i++) {
         lowest = a->at[i] < lowest ? a->at[i] : lowest;
         highest = a->at[i] > highest ? a->at[i] : highest;
         any |= a->at[i];
     }
+    uint64_t bytes = highest - lowest + size;
     allocation *found = memory_find(w->machine->memory, lowest);
-    if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed || !found->bytes ||
-        (kind == ACCESS_LOAD ? found->initialised != NULL : found->read_only) ||
-        !allocation_holds(found, lowest, highest - lowest + size))
-        return NULL;
-    return found;
+    if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed ||
+        !allocation_holds(found, lowest, bytes))
+        return (common_memory){ NULL };
+    if (kind != ACCESS_LOAD
+            ? found->read_only
+            : found->initialised &&
+                  (bytes > MOST_BYTES || !allocation_is_initialised(found, lowest, bytes)))
+        return (common_memory){ NULL };
+    const uint8_t *from = allocation_piece(found, lowest, bytes);
+    return (common_memory){ from ? found : NULL, lowest, from };
 }
 
 /* Bytes of a little-endian value. */
@@ -101,14 +113,16 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
 {
     elements loaded;
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    const allocation *common =
-        is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_LOAD);
+    common_memory memory = { NULL };
+    if (!is_array(space))
+        memory = find_common(w, o, a, total, ACCESS_LOAD);
+    const allocation *common = memory.of;
     access_count(w, o, space, a, mask, ACCESS_LOAD);
     access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
     if (common && !overlap_lanes(&x, a, mask, common))
         return;
     for (unsigned e = 0; common && e < o->vector; e++)
-        load_lanes(common->bytes + e * size, a, common->address, size, loaded[e]);
+        load_lanes(memory.bytes + e * size, a, memory.lowest, size, loaded[e]);
     for (x.lane = 0; common && common->shadow && x.lane < WARP_LANES; x.lane++) {
         x.address = a->at[x.lane];
         if (mask >> x.lane & 1 && !grid_race_load(&x, common))
@@ -144,7 +158,7 @@ static bool write_global(const access *x, allocation *to, const uint8_t *bytes)
 static void store(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    allocation *common = is_array(space) ? NULL : common_allocation(w, o, a, total, ACCESS_STORE);
+    allocation *common = is_array(space) ? NULL : find_common(w, o, a, total, ACCESS_STORE).of;
     access_count(w, o, space, a, mask, ACCESS_STORE);
     access x = { w, o, 0, ACCESS_STORE, space, 0, total };
     if (common && !overlap_lanes(&x, a, mask, common))

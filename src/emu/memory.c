@@ -88,7 +88,7 @@ uint64_t emu_alloc(emu_memory *m, size_t size)
 uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size)
 {
     static const uint8_t zero = 0;
-    return emu_map_pattern(m, size, &zero, sizeof zero);
+    return emu_map_pattern(m, size, &zero, sizeof zero, false);
 }
 
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
@@ -100,9 +100,11 @@ uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
     return a->address;
 }
 
-uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size)
+uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size,
+                         bool read_only)
 {
     allocation *a = add(m, virtual_size);
+    a->read_only = read_only;
     a->pattern = bytes;
     a->pattern_size = size;
     a->groups = allocation_groups(a);

@@ -43,7 +43,7 @@ static uint64_t make_buffer(emu_memory *memory, size_t which, uint8_t *bytes)
     case 1:
         return emu_map(memory, bytes, BUFFER_BYTES, true);
     default:
-        return emu_map_pattern(memory, UINT64_C(1) << 33, bytes, BUFFER_BYTES);
+        return emu_map_pattern(memory, UINT64_C(1) << 33, bytes, BUFFER_BYTES, false);
     }
 }
 

@@ -69,16 +69,19 @@ typedef struct subject {
     const family *family;
     const char *weights; /* suite_weights */
     device *device;      /* state NULL: there is none, skip */
+    size_t *runs;        /* for suite_takes_turn */
 } subject;
+
+/* Whether a check is to make its next run. Of a family with many formats, whose code these share,
+ * each makes one in some of them: those that the ones ahead and behind leave out. Experts take each
+ * format by code of other families, and make fewer. */
+bool suite_takes_turn(const subject *s);
 
 typedef struct suite_check {
     const char *name;
     void (*check)(arena *a, const subject *s);
     const char *key; /* without which the check makes no sense for a family; NULL: none */
     bool emulator_only;
-    unsigned formats_of_experts; /* experts take each format by code of other families: a check of
-                                    theirs that takes long is made of one format in so many; 0: of
-                                    all */
 } suite_check;
 
 /* Runs every check for every family that fits, with all weights, on every device, as

@@ -301,11 +301,10 @@ static void a_ring_has_the_bits_of_all_positions(arena *a, const subject *s)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false,
-          0 },
-        { "bits_follow_from_the_length", bits_follow_from_the_length, NULL, false, 0 },
+        { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false },
+        { "bits_follow_from_the_length", bits_follow_from_the_length, NULL, false },
         { "a_ring_has_the_bits_of_all_positions", a_ring_has_the_bits_of_all_positions, "ring",
-          false, 0 },
+          false },
     };
     return suite_main(is_attention, checks, sizeof checks / sizeof *checks);
 }

@@ -327,13 +327,12 @@ static bool is_delta_net(const family *f)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "is_right_for_sizes", is_right_for_sizes, NULL, false, 0 },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false, 0 },
-        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false,
-          0 },
-        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false, 0 },
-        { "a_softplus_that_is_lost_is_right", a_softplus_that_is_lost_is_right, NULL, false, 0 },
-        { "a_state_holds_what_it_was_told", a_state_holds_what_it_was_told, NULL, false, 0 },
+        { "is_right_for_sizes", is_right_for_sizes, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false },
+        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
+        { "a_softplus_that_is_lost_is_right", a_softplus_that_is_lost_is_right, NULL, false },
+        { "a_state_holds_what_it_was_told", a_state_holds_what_it_was_told, NULL, false },
     };
     return suite_main(is_delta_net, checks, sizeof checks / sizeof *checks);
 }

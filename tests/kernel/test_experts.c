@@ -119,10 +119,10 @@ static void any_grid_gives_the_same_bits(arena *a, const subject *s)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "rows_have_the_same_bits_alone", rows_have_the_same_bits_alone, NULL, false, 0 },
+        { "rows_have_the_same_bits_alone", rows_have_the_same_bits_alone, NULL, false },
         { "long_rows_have_the_same_bits_alone", long_rows_have_the_same_bits_alone, "num_warps",
-          false, 0 },
-        { "any_grid_gives_the_same_bits", any_grid_gives_the_same_bits, "num_warps", false, 0 },
+          false },
+        { "any_grid_gives_the_same_bits", any_grid_gives_the_same_bits, "num_warps", false },
     };
     return suite_main(is_gate_up_of_experts, checks, sizeof checks / sizeof *checks);
 }

@@ -20,11 +20,11 @@ static bool has_key(const family *f, const char *name)
 }
 
 /* Instance, kernel and a run on random data, with the words of text. Does nothing where the family
- * has no such keys. */
+ * has no such keys, or another format has the turn. */
 static void check_text(arena *a, const subject *s, const char *text, fill_kind kind)
 {
     instance in;
-    if (!suite_instance(a, s->family, text, &in))
+    if (!suite_instance(a, s->family, text, &in) || !suite_takes_turn(s))
         return;
     kernel k = suite_kernel(a, &in);
     trial_setup setup = suite_setup(&in, s->device);
@@ -150,7 +150,7 @@ static const char *random_text(arena *a, const subject *s, random_source *r)
 {
     const family *f = s->family;
     strbuf text = strbuf_new(a);
-    int k = one_to(r, 20), n = one_to(r, 40);
+    int k = one_to(r, has_key(f, "experts") ? 7 : 20), n = one_to(r, 40);
     strbuf_put(&text, sizes(a, s, k, n));
     if (has_key(f, "num_warps"))
         strbuf_format(&text, "num_warps=%d ", one_to(r, 8));
@@ -210,7 +210,7 @@ static void is_right_for_sizes_given_at_run_time(arena *a, const subject *s)
 static void run_rows(arena *a, const subject *s, const char *built, int64_t rows)
 {
     instance in;
-    if (!suite_instance(a, s->family, built, &in))
+    if (!suite_instance(a, s->family, built, &in) || !suite_takes_turn(s))
         return;
     kernel k = suite_kernel(a, &in);
     trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 3 };
@@ -499,21 +499,17 @@ static bool is_no_attention(const family *f)
 
 int main(void)
 {
-    enum { OF_EXPERTS = 9 };
     static const suite_check checks[] = {
-        { "equals_golden_data", equals_golden_data, NULL, false, 0 },
-        { "decodes_every_weight", decodes_every_weight, "weights", false, 0 },
-        { "is_right_at_the_edges", is_right_at_the_edges, NULL, false, OF_EXPERTS },
-        { "is_right_with_formats_side_by_side", is_right_with_formats_side_by_side, NULL, false,
-          OF_EXPERTS },
-        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false, OF_EXPERTS },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false,
-          OF_EXPERTS },
-        { "is_right_for_any_number_of_rows", is_right_for_any_number_of_rows, "rows", false, 0 },
-        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, "rows", false,
-          0 },
+        { "equals_golden_data", equals_golden_data, NULL, false },
+        { "decodes_every_weight", decodes_every_weight, "weights", false },
+        { "is_right_at_the_edges", is_right_at_the_edges, NULL, false },
+        { "is_right_with_formats_side_by_side", is_right_with_formats_side_by_side, NULL, false },
+        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "is_right_for_any_number_of_rows", is_right_for_any_number_of_rows, "rows", false },
+        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, "rows", false },
         { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims",
-          false, 0 },
+          false },
     };
     return suite_main(is_no_attention, checks, sizeof checks / sizeof *checks);
 }

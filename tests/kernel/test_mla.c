@@ -305,18 +305,18 @@ static bool is_mla(const family *f)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "is_right_for_every_format", is_right_for_every_format, NULL, false, 0 },
-        { "leaves_what_it_must_not_write", leaves_what_it_must_not_write, NULL, false, 0 },
-        { "turns_as_rope_kv_write_does", turns_as_rope_kv_write_does, NULL, false, 0 },
-        { "is_right_for_heads_and_widths", is_right_for_heads_and_widths, NULL, false, 0 },
-        { "is_right_at_the_borders_of_chunks", is_right_at_the_borders_of_chunks, NULL, false, 0 },
-        { "is_right_for_chunks_of_several_tiles", is_right_for_chunks_of_several_tiles, NULL, false,
-          0 },
-        { "nothing_finite_overflows", nothing_finite_overflows, NULL, false, 0 },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false, 0 },
-        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false, 0 },
+        { "is_right_for_every_format", is_right_for_every_format, NULL, false },
+        { "leaves_what_it_must_not_write", leaves_what_it_must_not_write, NULL, false },
+        { "turns_as_rope_kv_write_does", turns_as_rope_kv_write_does, NULL, false },
+        { "is_right_for_heads_and_widths", is_right_for_heads_and_widths, NULL, false },
+        { "is_right_at_the_borders_of_chunks", is_right_at_the_borders_of_chunks, NULL, false },
+        { "is_right_for_chunks_of_several_tiles", is_right_for_chunks_of_several_tiles, NULL,
+          false },
+        { "nothing_finite_overflows", nothing_finite_overflows, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
         { "rows_do_not_depend_on_others_nor_on_the_grid",
-          rows_do_not_depend_on_others_nor_on_the_grid, NULL, false, 0 },
+          rows_do_not_depend_on_others_nor_on_the_grid, NULL, false },
     };
     return suite_main(is_mla, checks, sizeof checks / sizeof *checks);
 }

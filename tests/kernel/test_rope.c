@@ -403,19 +403,18 @@ static bool is_rope(const family *f)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "is_right_for_head_dims", is_right_for_head_dims, NULL, false, 0 },
-        { "is_right_for_parts_of_heads", is_right_for_parts_of_heads, NULL, false, 0 },
-        { "is_right_for_rings", is_right_for_rings, NULL, false, 0 },
-        { "is_right_for_gated_heads", is_right_for_gated_heads, NULL, false, 0 },
-        { "gates_lie_behind_their_heads", gates_lie_behind_their_heads, NULL, false, 0 },
-        { "is_right_for_scalings", is_right_for_scalings, NULL, false, 0 },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false, 0 },
-        { "angles_are_right_to_a_millionth", angles_are_right_to_a_millionth, NULL, false, 0 },
-        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false,
-          0 },
-        { "rounds_as_the_host_does", rounds_as_the_host_does, NULL, false, 0 },
-        { "quantizes_as_ggml_does", quantizes_as_ggml_does, NULL, false, 0 },
-        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false, 0 },
+        { "is_right_for_head_dims", is_right_for_head_dims, NULL, false },
+        { "is_right_for_parts_of_heads", is_right_for_parts_of_heads, NULL, false },
+        { "is_right_for_rings", is_right_for_rings, NULL, false },
+        { "is_right_for_gated_heads", is_right_for_gated_heads, NULL, false },
+        { "gates_lie_behind_their_heads", gates_lie_behind_their_heads, NULL, false },
+        { "is_right_for_scalings", is_right_for_scalings, NULL, false },
+        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
+        { "angles_are_right_to_a_millionth", angles_are_right_to_a_millionth, NULL, false },
+        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false },
+        { "rounds_as_the_host_does", rounds_as_the_host_does, NULL, false },
+        { "quantizes_as_ggml_does", quantizes_as_ggml_does, NULL, false },
+        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
     };
     return suite_main(is_rope, checks, sizeof checks / sizeof *checks);
 }

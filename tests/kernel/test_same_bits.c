@@ -155,10 +155,10 @@ static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
 int main(void)
 {
     static const suite_check checks[] = {
-        { "rows_have_the_same_bits", rows_have_the_same_bits, NULL, false, 0 },
-        { "passes_give_the_same_bits", passes_give_the_same_bits, "passes", false, 0 },
+        { "rows_have_the_same_bits", rows_have_the_same_bits, NULL, false },
+        { "passes_give_the_same_bits", passes_give_the_same_bits, "passes", false },
         { "launches_of_their_own_give_the_same_bits", launches_of_their_own_give_the_same_bits,
-          "n_kv", false, 0 },
+          "n_kv", false },
     };
     return suite_main(promises_same_bits, checks, sizeof checks / sizeof *checks);
 }

@@ -233,7 +233,7 @@ TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
 {
     emu_memory *m = emu_memory_new();
     const uint64_t size = UINT64_C(1) << 34;
-    uint64_t at = emu_map_pattern(m, size, "abcdefg", 7);
+    uint64_t at = emu_map_pattern(m, size, "abcdefg", 7, false);
     uint64_t next = emu_alloc(m, 16);
     char got[4];
     assert_true(next > at + size + (UINT64_C(1) << 30));
@@ -270,6 +270,56 @@ TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
     assert_true(emu_read(m, at + 0x3ffffff01, got, 1));
     assert_int_equal(got[0], "abcdefg"[UINT64_C(0x3ffffff00) % 7] + 1);
     arena_free(a);
+    emu_memory_free(m);
+}
+
+/* Lanes' words of a pattern: within a repetition, across its end, across pages one of which was
+ * written, and where one is missing. */
+ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
+{
+    enum { WORDS = 48, LANES = 32, PAGE = 1 << 16 };
+    static const char text[] =
+        PTX_HEAD ".entry k(.param .u64 out, .param .u64 in) { .reg .b32 %r<4>; .reg .b64 %l<4>;\n"
+                 "ld.param.u64 %l1, [in]; ld.param.u64 %l2, [out]; mov.u32 %r1, %tid.x;\n"
+                 "mad.wide.u32 %l1, %r1, 4, %l1; mad.wide.u32 %l2, %r1, 4, %l2;\n"
+                 "ld.global.u32 %r2, [%l1]; st.global.u32 [%l2], %r2; ret; }";
+    static const uint64_t starts[] = { 0, 4 * 20, 4 * 40, PAGE - 64, 2 * PAGE - 64, 5 * PAGE - 64 };
+    uint32_t words[WORDS], written[WORDS], got[LANES];
+    for (uint32_t i = 0; i < WORDS; i++) {
+        words[i] = 1000 + i;
+        written[i] = 5000 + i;
+    }
+    emu_memory *m = emu_memory_new();
+    const uint64_t size = 5 * PAGE;
+    uint64_t in = emu_map_pattern(m, size, words, sizeof words, true), out = emu_alloc(m, 128);
+    assert_true(emu_write(m, in + PAGE, written, sizeof written));
+    emu_report report;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        uint64_t from = in + starts[i];
+        const void *params[] = { &out, &from };
+        emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
+                                     .entry = "k",
+                                     .grid = { 1, 1, 1 },
+                                     .block = { LANES, 1, 1 },
+                                     .params = params,
+                                     .param_count = 2 };
+        bool inside = starts[i] + sizeof got <= size;
+        assert_int_equal(emu_launch(m, &config, NULL, &report), inside);
+        if (!inside) {
+            assert_int_equal(report.fault, EMU_OUT_OF_BOUNDS);
+            continue;
+        }
+        assert_true(emu_read(m, out, got, sizeof got));
+        for (uint64_t lane = 0; lane < LANES; lane++) {
+            uint64_t at = starts[i] / 4 + lane;
+            bool changed = at >= PAGE / 4 && at < PAGE / 4 + WORDS;
+            assert_int_equal(got[lane], changed ? written[at - PAGE / 4] : words[at % WORDS]);
+        }
+        const void *swapped[] = { &from, &out };
+        config.params = swapped;
+        assert_false(emu_launch(m, &config, NULL, &report));
+        assert_int_equal(report.fault, EMU_READ_ONLY);
+    }
     emu_memory_free(m);
 }
 
@@ -335,7 +385,7 @@ static void make_several(several_kinds *k)
     *k = (several_kinds){ .m = emu_memory_new(), .bytes = "abcdefg" };
     k->filled = emu_alloc(k->m, 64);
     k->mapped = emu_map(k->m, k->bytes, sizeof k->bytes, false);
-    k->pattern = emu_map_pattern(k->m, UINT64_C(1) << 34, "abcdefg", 7);
+    k->pattern = emu_map_pattern(k->m, UINT64_C(1) << 34, "abcdefg", 7, false);
     k->fixed = emu_map(k->m, k->bytes, sizeof k->bytes, true);
     assert_true(emu_write(k->m, k->filled + 8, "1234", 4));
     assert_true(emu_write(k->m, k->pattern + (UINT64_C(1) << 33), "1234", 4));

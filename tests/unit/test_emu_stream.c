@@ -196,12 +196,25 @@ TEST(launches_do_not_overlap_where_nothing_asks_for_it)
     }
 }
 
+static void assert_right(stream_run *r)
+{
+    for (r->order = 0; r->order < 24; r->order++) {
+        run_stream(r);
+        assert_string_equal(r->message, "");
+    }
+}
+
+/* Which kernel does what, a word that marks its line. */
+typedef struct doer {
+    const char *kernel, *does;
+} doer;
+
 /* A stream with a race, and what must be said of it: who, where, what. */
 typedef struct planted {
     const char *text;
     step steps[MOST_LAUNCHES];
-    const char *later, *later_mark, *later_verb, *buffer, *earlier, *earlier_mark, *earlier_verb;
-    const char *why;
+    doer later, earlier;
+    const char *buffer, *why;
     bool shares[BUFFERS], empty[BUFFERS];
 } planted;
 
@@ -214,14 +227,14 @@ static void assert_found(const planted *p)
         memcpy(r.shares, p->shares, sizeof r.shares);
         memcpy(r.empty, p->empty, sizeof r.empty);
         run_stream(&r);
-        unsigned line = line_of(p->text, p->later, p->later_mark);
-        unsigned other = line_of(p->text, p->earlier, p->earlier_mark);
-        snprintf(later, sizeof later, "race between launches: '%s' %s byte ", p->later,
-                 p->later_verb);
+        unsigned line = line_of(p->text, p->later.kernel, p->later.does);
+        unsigned other = line_of(p->text, p->earlier.kernel, p->earlier.does);
+        snprintf(later, sizeof later, "race between launches: '%s' %ss byte ", p->later.kernel,
+                 p->later.does);
         snprintf(touches, sizeof touches, " of '%s' at line %u, which '", p->buffer, line);
-        snprintf(earlier, sizeof earlier, "which '%s', ", p->earlier);
+        snprintf(earlier, sizeof earlier, "which '%s', ", p->earlier.kernel);
         snprintf(does, sizeof does,
-                 " ahead, %s at line %u and need not have finished: ", p->earlier_verb, other);
+                 " ahead, %ss at line %u and need not have finished: ", p->earlier.does, other);
         const char *const parts[] = { later, touches, earlier, does, p->why };
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             if (!strstr(r.message, parts[i]))
@@ -243,13 +256,9 @@ TEST(a_wait_that_is_missing_is_found)
 {
     assert_found(&(planted){ .text = no_wait,
                              .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = "b",
-                             .later_mark = "load",
-                             .later_verb = "loads",
+                             .later = { "b", "load" },
                              .buffer = "q",
-                             .earlier = "a",
-                             .earlier_mark = "store",
-                             .earlier_verb = "stores",
+                             .earlier = { "a", "store" },
                              .why = NO_WAIT });
 }
 
@@ -259,13 +268,9 @@ TEST(a_wait_that_comes_too_late_is_found)
         STREAM_KERNEL("b", TRIGGER WEIGHT LOAD WAIT ADD STORE);
     assert_found(&(planted){ .text = text,
                              .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = "b",
-                             .later_mark = "load",
-                             .later_verb = "loads",
+                             .later = { "b", "load" },
                              .buffer = "q",
-                             .earlier = "a",
-                             .earlier_mark = "store",
-                             .earlier_verb = "stores",
+                             .earlier = { "a", "store" },
                              .why = NO_WAIT });
 }
 
@@ -278,16 +283,12 @@ TEST(a_store_behind_the_trigger_is_not_there_for_a_launch_that_does_not_wait)
             STREAM_KERNEL("early", WAIT WEIGHT LOAD ADD STORE TRIGGER);
     planted p = { .text = text,
                   .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                  .later = "b",
-                  .later_mark = "load",
-                  .later_verb = "loads",
+                  .later = { "b", "load" },
                   .buffer = "q",
-                  .earlier = "a",
-                  .earlier_mark = "store",
-                  .earlier_verb = "stores",
+                  .earlier = { "a", "store" },
                   .why = NO_WAIT };
     assert_found(&p);
-    p.steps[0].entry = p.earlier = "early";
+    p.steps[0].entry = p.earlier.kernel = "early";
     assert_found(&p);
 }
 
@@ -299,13 +300,9 @@ TEST(buffers_that_share_memory_while_both_live_are_found)
     assert_found(&(planted){ .text = text,
                              .steps = { { "a", 1, 4, true }, { "b", 5, 1, false } },
                              .shares = { false, false, false, false, false, true },
-                             .later = "b",
-                             .later_mark = "store",
-                             .later_verb = "stores",
+                             .later = { "b", "store" },
                              .buffer = "y",
-                             .earlier = "a",
-                             .earlier_mark = "load",
-                             .earlier_verb = "loads",
+                             .earlier = { "a", "load" },
                              .why = NO_WAIT });
 }
 
@@ -313,13 +310,9 @@ TEST(two_stores_of_launches_that_overlap_are_found)
 {
     assert_found(&(planted){ .text = no_wait,
                              .steps = { { "a", 1, 0, true }, { "b", 1, 2, false } },
-                             .later = "b",
-                             .later_mark = "store",
-                             .later_verb = "stores",
+                             .later = { "b", "store" },
                              .buffer = "q",
-                             .earlier = "a",
-                             .earlier_mark = "store",
-                             .earlier_verb = "stores",
+                             .earlier = { "a", "store" },
                              .why = NO_WAIT });
 }
 
@@ -330,23 +323,16 @@ TEST(a_wait_for_a_launch_that_has_not_waited_is_found)
         STREAM_KERNEL("b", TRIGGER WEIGHT) STREAM_KERNEL("c", PARTS);
     planted p = { .text = text,
                   .steps = { { "a", 1, 0, true }, { "b", 2, 3, false }, { "c", 4, 1, false } },
-                  .later = "c",
-                  .later_mark = "load",
-                  .later_verb = "loads",
+                  .later = { "c", "load" },
                   .buffer = "q",
-                  .earlier = "a",
-                  .earlier_mark = "store",
-                  .earlier_verb = "stores",
+                  .earlier = { "a", "store" },
                   .why = "the griddepcontrol.wait before that is for the launches up to 'b', which "
                          "ends without having waited" };
     assert_found(&p);
     p.steps[1].ordinary = true; /* b comes after a by itself */
     stream_run r = { .text = text };
     memcpy(r.steps, p.steps, sizeof r.steps);
-    for (r.order = 0; r.order < 12; r.order++) {
-        run_stream(&r);
-        assert_string_equal(r.message, "");
-    }
+    assert_right(&r);
 }
 
 /* b triggers before it waits, so that c begins beside a. */
@@ -357,22 +343,15 @@ TEST(three_launches_deep_is_found)
             STREAM_KERNEL("c", WEIGHT "mov.u32 %r2, 5;\n" STORE WAIT);
     planted p = { .text = text,
                   .steps = { { "a", 1, 0, true }, { "b", 2, 3, false }, { "c", 0, 4, false } },
-                  .later = "c",
-                  .later_mark = "store",
-                  .later_verb = "stores",
+                  .later = { "c", "store" },
                   .buffer = "h",
-                  .earlier = "a",
-                  .earlier_mark = "load",
-                  .earlier_verb = "loads",
+                  .earlier = { "a", "load" },
                   .why = NO_WAIT };
     assert_found(&p);
     p.steps[1].entry = "b_late"; /* has waited for a when c begins */
     stream_run r = { .text = text };
     memcpy(r.steps, p.steps, sizeof r.steps);
-    for (r.order = 0; r.order < 12; r.order++) {
-        run_stream(&r);
-        assert_string_equal(r.message, "");
-    }
+    assert_right(&r);
 }
 
 /* What nothing has written yet when it is read too early is a race, and no more than that. */
@@ -381,13 +360,9 @@ TEST(a_load_ahead_of_the_first_store_is_a_race)
     planted p = { .text = no_wait,
                   .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
                   .empty = { false, true, true },
-                  .later = "b",
-                  .later_mark = "load",
-                  .later_verb = "loads",
+                  .later = { "b", "load" },
                   .buffer = "q",
-                  .earlier = "a",
-                  .earlier_mark = "store",
-                  .earlier_verb = "stores",
+                  .earlier = { "a", "store" },
                   .why = NO_WAIT };
     assert_found(&p);
     stream_run r = { .text = no_wait, .empty = { false, false, false, true } };
@@ -409,22 +384,13 @@ TEST(a_barrier_passes_a_wait_on)
         STREAM_KERNEL("b", TRIGGER WEIGHT FIRST_WARP_WAITS "bar.sync 0;\n" LOAD ADD STORE);
     static const char bad[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
         STREAM_KERNEL("b", TRIGGER WEIGHT FIRST_WARP_WAITS LOAD ADD STORE);
-    for (uint64_t order = 0; order < 24; order++) {
-        stream_run r = { .text = good,
-                         .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                         .order = order };
-        run_stream(&r);
-        assert_string_equal(r.message, "");
-    }
+    assert_right(
+        &(stream_run){ .text = good, .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } } });
     assert_found(&(planted){ .text = bad,
                              .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = "b",
-                             .later_mark = "load",
-                             .later_verb = "loads",
+                             .later = { "b", "load" },
                              .buffer = "q",
-                             .earlier = "a",
-                             .earlier_mark = "store",
-                             .earlier_verb = "stores",
+                             .earlier = { "a", "store" },
                              .why = NO_WAIT });
 }
 
@@ -437,23 +403,16 @@ TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
             STREAM_KERNEL("between", WAIT TRIGGER);
     planted p = { .text = text,
                   .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                  .later = "b",
-                  .later_mark = "load",
-                  .later_verb = "loads",
+                  .later = { "b", "load" },
                   .buffer = "q",
-                  .earlier = "a",
-                  .earlier_mark = "store",
-                  .earlier_verb = "stores",
+                  .earlier = { "a", "store" },
                   .why = "a load past the coherent caches (.nc) need not see what was stored since "
                          "its launch began" };
     assert_found(&p);
     stream_run r = { .text = text,
                      .steps = {
                          { "a", 1, 0, true }, { "between", 0, 0, false }, { "b", 2, 1, false } } };
-    for (r.order = 0; r.order < 12; r.order++) {
-        run_stream(&r);
-        assert_string_equal(r.message, "");
-    }
+    assert_right(&r);
 }
 
 /* Also where the launch ahead triggers nothing: that its blocks have ended does not make visible
@@ -464,13 +423,9 @@ TEST(a_programmatic_launch_waits_also_for_one_without_a_trigger)
         STREAM_KERNEL("b", WEIGHT LOAD ADD STORE);
     assert_found(&(planted){ .text = text,
                              .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = "b",
-                             .later_mark = "load",
-                             .later_verb = "loads",
+                             .later = { "b", "load" },
                              .buffer = "q",
-                             .earlier = "a",
-                             .earlier_mark = "store",
-                             .earlier_verb = "stores",
+                             .earlier = { "a", "store" },
                              .why = NO_WAIT });
 }
 
