@@ -37,6 +37,11 @@
  * activations in the tile; sums don't mind. Where rows are no multiple of 16 bytes, each row's
  * start adds to that: its pieces are turned back by as many bytes.
  *
+ * Rows may be so narrow that half of a warp's lanes, or a quarter, have all of one. Then so many
+ * lanes share a row, steps and tile are as narrow, and where it says 32 above it is 16 or 8 (see
+ * stream_lanes). The other lanes have rows of their own, and the same activations: Q6_K with k =
+ * 512 has four rows in a warp, of 8 lanes with 64 weights each.
+ *
  * What weights are looked up in (stream_grid.h) stands ahead of the tile. Pieces of indices are
  * left in order, not turned.
  *
