@@ -121,7 +121,7 @@ typedef struct CUctxCreateParams_st {
 
 typedef union CUlaunchAttributeValue_union {
     char pad[64];
-    int cooperative;
+    int cooperative, priority;
     struct {
         unsigned x, y, z;
     } clusterDim;
@@ -131,6 +131,9 @@ typedef union CUlaunchAttributeValue_union {
         int flags, triggerAtBlockStart;
     } programmaticEvent;
 } CUlaunchAttributeValue;
+
+typedef CUlaunchAttributeID CUstreamAttrID;
+typedef CUlaunchAttributeValue CUstreamAttrValue;
 
 typedef struct CUlaunchAttribute_st {
     CUlaunchAttributeID id;

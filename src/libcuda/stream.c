@@ -1,14 +1,17 @@
 #include "libcuda/stream.h"
 
+int stream_priority(int wish)
+{
+    return wish < GREATEST_PRIORITY ? GREATEST_PRIORITY : wish > 0 ? 0 : wish;
+}
+
 CUstream stream_new(CUcontext c, unsigned flags, int priority)
 {
     CUstream s = handle_new(STREAM_HANDLE, sizeof *s, c);
     if (s) {
         s->flags = flags;
         s->id = driver_count();
-        s->priority = priority < GREATEST_PRIORITY ? GREATEST_PRIORITY
-                      : priority > 0               ? 0
-                                                   : priority;
+        s->priority = stream_priority(priority);
     }
     return s;
 }

@@ -5,15 +5,16 @@
 
 #include "libcuda/graph.h"
 
-enum { GREATEST_PRIORITY = -5 };
+enum { GREATEST_PRIORITY = -5, STREAM_ATTRIBUTES = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN + 1 };
 
 struct CUstream_st {
     handle handle;
     unsigned flags;
     uint64_t id;
     int priority;
-    struct capture *capture; /* that it takes part in, or NULL */
-    node_list tail;          /* of the capture: what the next node depends on */
+    CUstreamAttrValue attributes[STREAM_ATTRIBUTES]; /* by id: hints, which are kept */
+    struct capture *capture;                         /* that it takes part in, or NULL */
+    node_list tail; /* of the capture: what the next node depends on */
 };
 
 struct CUevent_st {
@@ -25,6 +26,9 @@ struct CUevent_st {
     struct capture *capture; /* that one, while it goes on */
     node_list at;
 };
+
+/* The nearest priority that there is. */
+int stream_priority(int wish);
 
 CUstream stream_new(CUcontext c, unsigned flags, int priority);
 

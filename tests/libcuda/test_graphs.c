@@ -90,6 +90,26 @@ TEST_WITH(events_tell_the_time_between_them, make_context, drop_context)
                      CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_WITH(streams_keep_attributes, make_context, drop_context)
+{
+    graph_test t = start();
+    CUstreamAttrValue value = { .priority = -3 }, got;
+    int priority;
+    assert_success(cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+    assert_success(cuStreamGetPriority(t.stream, &priority));
+    assert_int_equal(priority, -3);
+    value.pad[40] = 7;
+    assert_success(
+        cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+    assert_success(cuStreamCopyAttributes(t.other, t.stream));
+    assert_success(cuStreamGetAttribute(t.other, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+    assert_memory_equal(&got, &value, sizeof got);
+    assert_success(cuStreamGetAttribute(t.other, CU_LAUNCH_ATTRIBUTE_PRIORITY, &got));
+    assert_int_equal(got.priority, -3);
+    assert_int_equal(cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value),
+                     CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_WITH(a_capture_runs_nothing_and_its_graph_runs_it_all, make_context, drop_context)
 {
     graph_test t = start();

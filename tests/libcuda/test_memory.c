@@ -67,6 +67,12 @@ TEST_WITH(pools_count_what_is_allocated_from_them, make_context, drop_context)
     cuuint64_t value = 5;
     int on = 0;
     assert_success(cuDeviceGetDefaultMemPool(&usual, 0));
+    assert_success(
+        cuMemGetDefaultMemPool(&now, &properties.location, CU_MEM_ALLOCATION_TYPE_PINNED));
+    assert_ptr_equal(now, usual);
+    assert_int_equal(cuMemGetMemPool(&now, &(CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 },
+                                     CU_MEM_ALLOCATION_TYPE_PINNED),
+                     CUDA_ERROR_NOT_SUPPORTED);
     assert_success(cuMemPoolCreate(&pool, &properties));
     assert_success(cuDeviceGetMemPool(&now, 0));
     assert_ptr_equal(now, usual);

@@ -64,6 +64,33 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
     return leave(r);
 }
 
+/* The same of a place, which only the device is. */
+static CUresult check_place(const CUmemLocation *location, CUmemAllocationType type)
+{
+    if (!location)
+        return CUDA_ERROR_INVALID_VALUE;
+    return check_properties(&(CUmemPoolProps){ .allocType = type, .location = *location });
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+                                CUmemAllocationType type)
+{
+    CUresult r = check_place(location, type);
+    return r ? r : cuDeviceGetDefaultMemPool(pool, 0);
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult r = check_place(location, type);
+    return r ? r : cuDeviceGetMemPool(pool, 0);
+}
+
+CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUresult r = check_place(location, type);
+    return r ? r : cuDeviceSetMemPool(0, pool);
+}
+
 static CUresult find(CUmemoryPool pool, const void *answer)
 {
     CUresult r = enter();

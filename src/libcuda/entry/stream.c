@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "libcuda/capture.h"
 #include "libcuda/submit.h"
 
@@ -98,6 +100,52 @@ CUresult cuStreamGetDevice(CUstream s, CUdevice *device)
     return leave(r);
 }
 
+/* Those of launches that streams have as well, but for the priority. */
+static bool is_kept(CUstreamAttrID which)
+{
+    return which == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW ||
+           which == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY ||
+           which == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP ||
+           which == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+}
+
+CUresult cuStreamGetAttribute(CUstream s, CUstreamAttrID which, CUstreamAttrValue *value)
+{
+    CUresult r = find(&s, value);
+    if (!r && which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        value->priority = s->priority;
+    else if (!r && is_kept(which))
+        *value = s->attributes[which];
+    else if (!r)
+        r = CUDA_ERROR_INVALID_VALUE;
+    return leave(r);
+}
+
+CUresult cuStreamSetAttribute(CUstream s, CUstreamAttrID which, const CUstreamAttrValue *value)
+{
+    CUresult r = find(&s, value);
+    if (!r && which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        s->priority = stream_priority(value->priority);
+    else if (!r && is_kept(which))
+        s->attributes[which] = *value;
+    else if (!r)
+        r = CUDA_ERROR_INVALID_VALUE;
+    return leave(r);
+}
+
+CUresult cuStreamCopyAttributes(CUstream to, CUstream from)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    r = r ? r : stream_find(c, to, &to);
+    r = r ? r : stream_find(c, from, &from);
+    if (!r) {
+        memmove(to->attributes, from->attributes, sizeof to->attributes);
+        to->priority = from->priority;
+    }
+    return leave(r);
+}
+
 static CUresult wait(CUstream s)
 {
     return s->capture ? capture_refuses_waiting(s->handle.context) : CUDA_SUCCESS;
@@ -149,6 +197,9 @@ PER_THREAD_ALIAS(cuStreamGetCtx, _ptsz);
 PER_THREAD_ALIAS(cuStreamGetCtx_v2, _ptsz);
 PER_THREAD_ALIAS(cuStreamGetId, _ptsz);
 PER_THREAD_ALIAS(cuStreamGetDevice, _ptsz);
+PER_THREAD_ALIAS(cuStreamGetAttribute, _ptsz);
+PER_THREAD_ALIAS(cuStreamSetAttribute, _ptsz);
+PER_THREAD_ALIAS(cuStreamCopyAttributes, _ptsz);
 PER_THREAD_ALIAS(cuStreamQuery, _ptsz);
 PER_THREAD_ALIAS(cuStreamSynchronize, _ptsz);
 PER_THREAD_ALIAS(cuStreamAddCallback, _ptsz);
