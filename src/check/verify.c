@@ -792,17 +792,29 @@ static bool note_head(verifier *v)
     return v->result.right;
 }
 
+/* Goes on with a message that a line of the PTX cannot be run. */
+static void add_refusal(verifier *v, const emu_report *report)
+{
+    const kernel *k = v->kernel;
+    const char *before = v->result.message;
+    if (!before)
+        v->result.line = report->line;
+    v->result.message =
+        arena_format(v->result_arena, "%s%s: PTX line %u%s: %s",
+                     before ? arena_format(v->scratch, "%s\n", before) : "", k->instance->name,
+                     report->line, text_line(v->scratch, k->ptx, report->line), report->message);
+}
+
 static bool load(verifier *v)
 {
     const kernel *k = v->kernel;
     emu_report report;
-    v->module = emu_load(v->scratch, k->ptx, k->ptx_length, &report);
-    v->result.right = v->module != NULL;
-    v->result.line = v->module ? 0 : report.line;
+    v->module = emu_load_any(v->scratch, k->ptx, k->ptx_length, &report);
     if (!v->module)
-        v->result.message =
-            arena_format(v->result_arena, "%s: PTX line %u%s: %s", k->instance->name, report.line,
-                         text_line(v->scratch, k->ptx, report.line), report.message);
+        add_refusal(v, &report);
+    for (size_t i = 0; v->module && emu_unknown(v->module, i, &report); i++)
+        add_refusal(v, &report);
+    v->result.right = !v->result.message;
     return v->result.right && note_head(v);
 }
 

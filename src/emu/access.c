@@ -101,13 +101,12 @@ allocation *access_global(const access *x)
         ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
     else if (x->kind == ACCESS_STORE || allocation_is_initialised(a, x->address, x->size))
         return a;
-    else {
-        ACCESS_FAULT(x, EMU_UNINITIALISED,
-                     "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
-                     "nothing has written",
-                     describe(x), (ull)(x->address - a->address), (ull)a->size);
-        return overlap_excuses(x->warp, x->lane) ? a : NULL;
-    }
+    else if (ACCESS_CHECK(x, EMU_CHECK_UNINIT,
+                          "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
+                          "nothing has written",
+                          describe(x), (ull)(x->address - a->address), (ull)a->size) ||
+             overlap_excuses(x->warp, x->lane))
+        return a;
     return NULL;
 }
 
@@ -158,9 +157,13 @@ static bool is_same_store(const access *x, unsigned other)
     return true;
 }
 
-static void report_shared(const access *x, const variable *v, shared_problem problem,
+/* False and a fault where the thread does not go on in spite of the problem. */
+static bool passes_shared(const access *x, const variable *v, shared_problem problem,
                           unsigned other)
 {
+    emu_check check = problem == SHARED_UNWRITTEN ? EMU_CHECK_UNINIT : EMU_CHECK_RACE;
+    if (warp_passes(x->warp, x->op, check))
+        return true;
     arena *a = memory_arena(x->warp->machine->memory);
     const char *what = arena_format(a, "%u-byte shared %s at byte %llu of '%s'", x->size,
                                     kind_names[x->kind], (ull)(x->address - v->offset), v->name);
@@ -168,13 +171,11 @@ static void report_shared(const access *x, const variable *v, shared_problem pro
                           ? arena_format(a, "thread %u of the block", other)
                           : "several threads";
     if (problem == SHARED_UNWRITTEN)
-        ACCESS_FAULT(x, EMU_UNINITIALISED, "uninitialised: %s reads what nothing has written",
-                     what);
-    else if (problem == SHARED_PENDING)
-        ACCESS_FAULT(x, EMU_RACE, "race: %s, where a cp.async of %s is under way", what, who);
-    else
-        ACCESS_FAULT(x, EMU_RACE, "race: %s was %s by %s with no barrier between", what,
-                     problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
+        return ACCESS_CHECK(x, check, "uninitialised: %s reads what nothing has written", what);
+    if (problem == SHARED_PENDING)
+        return ACCESS_CHECK(x, check, "race: %s, where a cp.async of %s is under way", what, who);
+    return ACCESS_CHECK(x, check, "race: %s was %s by %s with no barrier between", what,
+                        problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
 }
 
 /* The shared memory behind offset; the race check takes 8 bytes at a time. */
@@ -182,9 +183,10 @@ static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
 {
     shared_memory *s = &x->warp->machine->shared;
     bool stores = x->kind == ACCESS_STORE;
-    shared_access how = x->kind == ACCESS_ATOMIC || (x->op->strong && stores) ? SHARED_ATOMIC
-                        : stores                                              ? SHARED_WRITE
-                                                                              : SHARED_READ;
+    shared_access how = x->kind == ACCESS_ATOMIC ? SHARED_ATOMIC
+                        : !stores                ? SHARED_READ
+                        : x->op->strong          ? SHARED_ATOMIC_WRITE
+                                                 : SHARED_WRITE;
     unsigned size = x->size < 8 ? x->size : 8, other = 0;
     for (unsigned done = 0; done < x->size; done += size) {
         shared_problem problem =
@@ -195,8 +197,9 @@ static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
         access part = *x;
         part.address += done;
         part.size = size;
-        report_shared(&part, v, problem, other);
-        return NULL;
+        if (!passes_shared(&part, v, problem, other))
+            return NULL;
+        shared_note_anyway(s, offset + done, size, thread_of(x->warp, x->lane), how);
     }
     return s->bytes + offset;
 }
@@ -206,12 +209,11 @@ static uint8_t *local_bytes(const access *x)
     machine *m = x->warp->machine;
     size_t at = thread_of(x->warp, x->lane) * m->local_bytes + (size_t)(x->address - LOCAL_BASE);
     for (unsigned i = 0; i < x->size; i++) {
-        if (x->kind == ACCESS_LOAD && !m->local_written[at + i]) {
-            ACCESS_FAULT(x, EMU_UNINITIALISED, "uninitialised: %s reads what nothing has written",
-                         describe(x));
+        if (x->kind == ACCESS_LOAD && !m->local_written[at + i] &&
+            !ACCESS_CHECK(x, EMU_CHECK_UNINIT, "uninitialised: %s reads what nothing has written",
+                          describe(x)))
             return NULL;
-        }
-        m->local_written[at + i] = 1;
+        m->local_written[at + i] |= x->kind != ACCESS_LOAD;
     }
     return m->local + at;
 }

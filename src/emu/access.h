@@ -20,6 +20,9 @@ typedef struct access {
 #define ACCESS_FAULT(x, fault, ...) \
     warp_fault((x)->warp, (x)->op, (x)->lane, fault, (x)->address, __VA_ARGS__)
 
+#define ACCESS_CHECK(x, check, ...) \
+    WARP_CHECK((x)->warp, (x)->op, (x)->lane, check, (x)->address, __VA_ARGS__)
+
 /* Where each lane's access goes: in lanes that do not take part, where the first does that does. */
 typedef struct addresses {
     uint64_t at[WARP_LANES];

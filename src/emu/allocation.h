@@ -20,6 +20,7 @@ typedef struct allocation {
     struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
     uint64_t loaded;            /* bytes, see emu_loaded */
     bool read_only, freed, owned, variable;
+    bool heap; /* a kernel's own; it counts as a variable for everybody else */
 } allocation;
 
 enum { PAGE_BYTES = 1 << 16 };

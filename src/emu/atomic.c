@@ -4,6 +4,7 @@
 #include "emu/grid_race.h"
 #include "emu/halves.h"
 #include "emu/overlap_race.h"
+#include "emu/undefined.h"
 
 static u64 add_floats(ptx_type type, u64 a, u64 b)
 {
@@ -75,6 +76,7 @@ static bool atom(const access *x, u64 *old)
         if (!bytes)
             return false;
         memcpy(old, bytes, x->size);
+        undefined_forget(x->warp->machine, x->space, bytes, x->size);
     }
     if (o->combine == COMBINE_CAS)
         c = get_bits(source(x->warp, o, 2), x->lane, wide);
@@ -105,5 +107,6 @@ static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a
 
 void exec_atom(warp *w, const op *o, lane_mask mask)
 {
+    w->polls++;
     access_by_space(w, o, mask, atom_lanes);
 }

@@ -1,11 +1,12 @@
 /* Blocks: the warps of a block in turn.
  *
- * A warp runs until it waits at a barrier or ends, then the next one does, so that a run is the
- * same every time. What other orders would have shown, the race check finds. A block that is held
- * up keeps its state in its machine.
+ * A warp runs until it waits at a barrier, ends, or has looked in vain for what others may store,
+ * then the next one does, so that a run is the same every time. What other orders would have shown,
+ * the race check finds. A block that is held up keeps its state in its machine.
  */
 #include "emu/block.h"
 #include "emu/async.h"
+#include "emu/undefined.h"
 
 static bool check_reads(warp *w, const op *o, lane_mask mask)
 {
@@ -15,11 +16,10 @@ static bool check_reads(warp *w, const op *o, lane_mask mask)
         bool is_guard = i == 0 && o->guard != PREDICATE_TRUE;
         lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
         undefined &= is_guard ? w->active : mask;
-        if (undefined) {
-            warp_fault(w, o, lowest_lane(undefined), EMU_UNDEFINED_REGISTER, 0,
-                       "register %s is read and this thread has never written it", r->name);
+        if (undefined &&
+            !WARP_CHECK(w, o, lowest_lane(undefined), EMU_CHECK_UNDEFINED, 0,
+                        "register %s is read and this thread has never written it", r->name))
             return false;
-        }
     }
     return true;
 }
@@ -34,6 +34,18 @@ static void mark_writes(warp *w, const op *o, lane_mask mask)
     }
 }
 
+/* False after a fault. */
+static bool watch_registers(warp *w, const op *o, lane_mask mask)
+{
+    if (w->machine->watched & WATCH_CARRIES)
+        return undefined_step(w, o, mask);
+    if (o->watch & WATCH_READS && !check_reads(w, o, mask))
+        return false;
+    if (o->watch & WATCH_WRITES)
+        mark_writes(w, o, mask);
+    return true;
+}
+
 static void run_warp(warp *w)
 {
     machine *m = w->machine;
@@ -43,10 +55,8 @@ static void run_warp(warp *w)
         lane_mask mask = w->active & predicate(w, o->guard, o->guard_not);
         m->warp_instructions++;
         m->thread_instructions += w->active_count;
-        if (o->check && !check_reads(w, o, mask))
+        if (o->watch & m->watched && !watch_registers(w, o, mask))
             return;
-        if (o->mark)
-            mark_writes(w, o, mask);
         if (mask)
             o->exec(w, o, mask);
         if (w->pc == w->reconverge)
@@ -79,11 +89,11 @@ static void start_warp(machine *m, warp *w)
     w->carry = 0;
     async_begin_block(m, w);
     w->pc = 0;
-    w->depth = 0;
+    w->depth = w->meeting = w->polls = 0;
     w->reconverge = NO_TARGET;
     w->status = WARP_RUNS;
     set_active(w, w->present);
-    memset(w->defined, 0, e->tracked_count * sizeof *w->defined);
+    memset(w->defined, 0, (e->tracked_count + e->carried_count) * sizeof *w->defined);
     for (size_t i = 0; i < e->specials.count; i++) {
         const special_place *s = &e->specials.items[i];
         u64 values[WARP_LANES];
@@ -93,7 +103,8 @@ static void start_warp(machine *m, warp *w)
     }
 }
 
-/* A block in which every warp that has not ended waits. */
+/* A block in which every warp that has not ended waits: a fault, or it goes on where a barrier need
+ * not wait for warps that have ended. */
 static void report_stuck(machine *m)
 {
     warp *stuck = NULL;
@@ -104,13 +115,20 @@ static void report_stuck(machine *m)
             stuck = w;
     }
     const barrier *b = &m->barriers[stuck->barrier];
-    for (unsigned i = 0; i < m->warp_count && !absent; i++)
-        if (!(b->warps >> i & 1))
-            absent = &m->warps[i];
-    if (absent && absent->status == WARP_ENDED)
-        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-                   "barrier %u waits for %u threads and %u arrive: warp %u has ended",
-                   stuck->barrier, b->expected, b->arrived, absent->index);
+    bool only_ended = b->expected == m->warp_count * WARP_LANES;
+    for (unsigned i = 0; i < m->warp_count; i++)
+        if (!(b->warps >> i & 1)) {
+            absent = absent ? absent : &m->warps[i];
+            only_ended &= m->warps[i].status == WARP_ENDED;
+        }
+    const char *ended = "barrier %u waits for %u threads and %u arrive: warp %u has ended";
+    if (absent && only_ended) {
+        if (WARP_CHECK(stuck, stuck->waits, 0, EMU_CHECK_BARRIER, 0, ended, stuck->barrier,
+                       b->expected, b->arrived, absent->index))
+            machine_release_barrier(m, stuck->barrier);
+    } else if (absent && absent->status == WARP_ENDED)
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0, ended, stuck->barrier, b->expected,
+                   b->arrived, absent->index);
     else if (absent)
         warp_fault(
             stuck, stuck->waits, 0, EMU_BARRIER, 0,
@@ -130,6 +148,10 @@ void block_begin(machine *m)
     shared_begin_block(&m->shared);
     if (m->local_bytes)
         memset(m->local_written, 0, m->threads * m->local_bytes);
+    if (m->shared_undefined) {
+        memset(m->shared_undefined, 0, m->shared.size);
+        memset(m->local_undefined, 0, m->threads * m->local_bytes);
+    }
     for (unsigned i = 0; i < m->warp_count; i++)
         start_warp(m, &m->warps[i]);
     m->dependence.triggered = false;
@@ -166,6 +188,8 @@ static block_status run_warps(machine *m)
                 continue;
             moved = true;
             run_warp(w);
+            if (w->status == WARP_YIELDS)
+                w->status = WARP_RUNS;
             if (w->status == WARP_PAUSED || (d->turns && --d->turns == 0))
                 return BLOCK_PAUSED;
         }

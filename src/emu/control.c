@@ -9,6 +9,9 @@
 #include "emu/machine.h"
 #include "emu/overlap_order.h"
 
+/* A loop that looks for what others store has looked often enough. */
+enum { MOST_POLLS = 1000 };
+
 static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 {
     w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
@@ -16,14 +19,14 @@ static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 
 static bool check_uniform(warp *w, const op *o, lane_mask others)
 {
-    if (o->uniform && others)
-        warp_fault(w, o, lowest_lane(others), EMU_BARRIER, 0,
-                   "marked .uni, and of the active lanes 0x%08x do not take it, such as this one",
-                   others);
-    return !o->uniform || !others;
+    return !o->uniform || !others ||
+           WARP_CHECK(
+               w, o, lowest_lane(others), EMU_CHECK_BARRIER, 0,
+               "marked .uni, and of the active lanes 0x%08x do not take it, such as this one",
+               others);
 }
 
-void exec_bra(warp *w, const op *o, lane_mask mask)
+static void branch(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
     lane_mask others = w->active & ~mask;
@@ -55,11 +58,29 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
     set_active(w, others);
 }
 
+void exec_bra(warp *w, const op *o, lane_mask mask)
+{
+    bool back = o->target < w->pc;
+    branch(w, o, mask);
+    if (back && w->polls > MOST_POLLS && !has_fault(w->machine))
+        warp_yield(w);
+}
+
 void exec_table_miss(warp *w, const op *o, lane_mask mask)
 {
     int lane = lowest_lane(mask);
     warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, 0, "brx.idx: its table has no target of index %u",
                get_u32(source(w, o, 0), lane));
+}
+
+void exec_call_miss(warp *w, const op *o, lane_mask mask)
+{
+    int lane = lowest_lane(mask);
+    u64 address = get_u64(source(w, o, 0), lane);
+    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
+               "a call through a pointer, 0x%llx, to none of the module's functions that take and "
+               "give the same",
+               (unsigned long long)address);
 }
 
 void exec_exit(warp *w, const op *o, lane_mask mask)
@@ -74,9 +95,14 @@ void exec_exit(warp *w, const op *o, lane_mask mask)
 
 void exec_trap(warp *w, const op *o, lane_mask mask)
 {
-    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0,
-               o->variant == TRAP_ASSERT ? "an assertion of the kernel failed"
-                                         : "the trap instruction was reached");
+    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
+}
+
+/* dst[0]: which of the module's */
+void exec_unknown(warp *w, const op *o, lane_mask mask)
+{
+    const emu_module *m = w->machine->config->module;
+    warp_fault(w, o, lowest_lane(mask), EMU_UNKNOWN, 0, "%s", m->unknown.items[o->dst[0]].message);
 }
 
 static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, unsigned expected)
@@ -86,12 +112,14 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
     if (id >= BARRIERS)
         warp_fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist: there are %d", id,
                    BARRIERS);
-    else if (w->alive != w->present)
-        warp_fault(
-            w, o, lowest_lane(w->present & ~w->alive), EMU_BARRIER, 0,
-            "this thread has ended and never reaches barrier %u, where others of its warp are", id);
-    else if (mask != w->present)
-        warp_fault(w, o, lowest_lane(w->present & ~mask), EMU_BARRIER, 0,
+    else if (w->alive != w->present &&
+             !WARP_CHECK(
+                 w, o, lowest_lane(w->present & ~w->alive), EMU_CHECK_BARRIER, 0,
+                 "this thread has ended and never reaches barrier %u, where others of its warp are",
+                 id))
+        return false;
+    else if (mask != w->alive)
+        warp_fault(w, o, lowest_lane(w->alive & ~mask), EMU_BARRIER, 0,
                    "barrier %u is reached by lanes 0x%08x only of the warp's 0x%08x", id, mask,
                    w->present);
     else if (expected % WARP_LANES)
@@ -107,36 +135,17 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
     return false;
 }
 
-static void write_reduction(warp *w, const barrier *b)
-{
-    const op *o = w->waits;
-    u64 counts[WARP_LANES];
-    for (int i = 0; i < WARP_LANES; i++)
-        counts[i] = b->popc;
-    if (o->combine == COMBINE_POPC)
-        write_lanes(w->file + o->dst[0], counts, false, w->present);
-    else if (o->combine != COMBINE_NONE)
-        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
-}
-
-static void release(machine *m, unsigned id)
-{
-    barrier *b = &m->barriers[id];
-    shared_barrier(&m->shared, b->warps);
-    for (unsigned i = 0; i < m->warp_count; i++) {
-        warp *w = &m->warps[i];
-        if (w->status != WARP_WAITS || w->barrier != id)
-            continue;
-        write_reduction(w, b);
-        w->status = WARP_RUNS;
-    }
-    *b = (barrier){ 0 };
-}
-
 /* A warp comes to a barrier, and waits there or goes on. */
 static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
 {
     machine *m = w->machine;
+    /* Where a barrier does not wait for threads that have ended, some may be about to. */
+    if (m->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
+        mask = warp_meet_all(w, o, mask);
+    else if (w->meeting)
+        warp_report_meeting(w, o);
+    if (!mask || has_fault(m))
+        return;
     int lane = lowest_lane(mask);
     unsigned id = get_u32(source(w, o, 0), lane), expected = get_u32(source(w, o, 1), lane);
     if (!expected)
@@ -161,7 +170,7 @@ static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
         w->waits = o;
     }
     if (b->arrived == expected)
-        release(m, id);
+        machine_release_barrier(m, id);
 }
 
 void exec_bar(warp *w, const op *o, lane_mask mask)

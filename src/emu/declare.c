@@ -106,10 +106,59 @@ void parser_registers(parser *p)
 }
 
 typedef struct initialiser {
+    const variable *of;
     uint8_t *bytes;
     uint64_t size, used;
     ptx_type type;
 } initialiser;
+
+/* name, generic(name), and either plus an offset: addend, where it is a function's, is its address.
+ */
+static void parse_base(parser *p, relocation *r)
+{
+    lexer *l = &p->lex;
+    unsigned line = parser_line(p);
+    const char *name = lexer_expect_name(l, "a name");
+    if (strcmp(name, "generic") == 0 && lexer_accept(l, "(")) {
+        parse_base(p, r);
+        lexer_expect(l, ")");
+    } else {
+        const symbol *s = symbols_find(&p->symbols, name);
+        r->base = s && s->kind == SYMBOL_VARIABLE ? s->variable : NULL;
+        r->addend = r->base ? 0 : function_address(p, name);
+        bool in_memory =
+            r->base && (r->base->space == SPACE_GLOBAL || r->base->space == SPACE_CONST);
+        if (!in_memory && !r->addend)
+            parser_note_unknown(p, line, arena_format(p->arena, "'%s' is not declared", name));
+    }
+    if (lexer_is(l, "+") || lexer_is(l, "-"))
+        r->addend += (uint64_t)parser_integer(p);
+}
+
+/* An address, or as 0xff00(address) some bytes of it. False, and nothing read, where there is none.
+ */
+static bool parse_address_value(parser *p, const initialiser *to, relocation *r)
+{
+    lexer *l = &p->lex, before = *l;
+    *r = (relocation){ .in = to->of, .offset = to->used, .size = emu_type_bytes(to->type) };
+    if (l->token.kind == TOKEN_INTEGER) {
+        uint64_t mask = l->token.bits;
+        lexer_next(l);
+        if (!mask || !lexer_accept(l, "(")) {
+            *l = before;
+            return false;
+        }
+        while (!(mask >> r->shift & 1))
+            r->shift++;
+        parse_base(p, r);
+        lexer_expect(l, ")");
+        return true;
+    }
+    if (l->token.kind != TOKEN_NAME || strcmp(l->token.text, "WARP_SZ") == 0)
+        return false;
+    parse_base(p, r);
+    return true;
+}
 
 static void parse_initialiser(parser *p, initialiser *to, int depth)
 {
@@ -126,7 +175,14 @@ static void parse_initialiser(parser *p, initialiser *to, int depth)
         return;
     }
     unsigned line = parser_line(p);
-    operand o = parser_operand(p);
+    relocation address;
+    operand o = { .kind = OPERAND_INTEGER };
+    if (!parse_address_value(p, to, &address))
+        o = parser_operand(p);
+    else if (address.base && address.base->space != SPACE_SHARED && to->used < to->size)
+        *VEC_PUSH(p->arena, &p->module->relocations) = address;
+    else
+        o.bits = address.addend >> address.shift;
     uint64_t bits = o.bits;
     if (o.kind == OPERAND_FLOAT && to->type == TYPE_f32)
         bits = operand_float_bits(&o, false);
@@ -198,10 +254,10 @@ void parser_variables(parser *p, ptx_space space, bool external)
             vector = 2;
         else if (lexer_accept_directive(l, "v4"))
             vector = 4;
-        else if (!lexer_accept_directive(l, "attribute"))
-            break;
+        else if (lexer_accept_directive(l, "attribute")) /* .managed and .unified: the same here */
+            lexer_skip_parentheses(l);
         else
-            lexer_error(l, parser_line(p), "'.attribute' is not supported");
+            break;
     }
     ptx_type type = parse_type(p);
     if (type == TYPE_pred)
@@ -216,6 +272,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
         v->align = align ? align : natural;
         v->dynamic = array && elements == 0 && external && space == SPACE_SHARED;
         v->size = elements * natural;
+        v->element = natural;
         if (external && !v->dynamic)
             lexer_error(l, line, "'%s' is defined in another module, which is not supported",
                         v->name);
@@ -223,7 +280,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
         if (v->size > MAX_MODULE_BYTES - p->global_bytes || (v->size == 0 && !v->dynamic))
             lexer_error(l, line, "'%s' cannot have %llu bytes", v->name,
                         (unsigned long long)v->size);
-        initialiser to = { .size = v->size, .type = type };
+        initialiser to = { .of = v, .size = v->size, .type = type };
         p->global_bytes += in_memory ? v->size : 0;
         if (in_memory)
             v->bytes = to.bytes = arena_zalloc(p->arena, v->size);

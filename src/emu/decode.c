@@ -35,11 +35,18 @@ typedef struct rule {
 } rule;
 
 typedef struct form {
-    const row *row;
+    const row *row;      /* NULL: not known */
+    const char *unknown; /* in what way */
     op op;
     rule rules[MAX_OPERANDS];
     unsigned count, needed; /* of the operands */
 } form;
+
+static const row unknown_row = { .exec = exec_unknown, .operands = "" };
+static const form unknown_form = {
+    .row = &unknown_row,
+    .op = { .exec = exec_unknown, .target = NO_TARGET, .reconverge = NO_TARGET },
+};
 
 /* The number of a modifier among the alternatives a|b|c that end at close, or -1. */
 static int find_alternative(const char *alternatives, const char *close, const char *modifier)
@@ -102,21 +109,17 @@ static bool matches(const char *pattern, const instruction *in, uint8_t *variant
     return taken == count;
 }
 
-/* The first row that fits. */
-static const row *find_row(decoder *d, const char *full)
+/* The first row that fits, or NULL. */
+static const row *find_row(decoder *d, bool *name_known)
 {
-    bool name_known = false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!names_instruction(rows[i].pattern, d->in->name))
             continue;
-        name_known = true;
+        *name_known = true;
         if (matches(rows[i].pattern, d->in, &d->op.variant))
             return &rows[i];
     }
-    if (!name_known)
-        lexer_error(&d->p->lex, d->in->line, "instruction '%s' is not known", full);
-    lexer_error(&d->p->lex, d->in->line, "'%s' is not a form of %s that is known", full,
-                d->in->name);
+    return NULL;
 }
 
 /* What words say wherever they stand, as a modifier or as the name: and.pred. */
@@ -221,7 +224,15 @@ static void make_rules(form *f, const char *text)
 static const form *make_form(decoder *d, const char *full)
 {
     form *f = arena_zalloc(d->p->arena, sizeof *f);
-    f->row = find_row(d, full);
+    bool name_known = false;
+    f->row = find_row(d, &name_known);
+    if (!f->row) {
+        f->unknown = name_known
+                         ? arena_format(d->p->arena, "'%s' is not a form of %s that is known", full,
+                                        d->in->name)
+                         : arena_format(d->p->arena, "instruction '%s' is not known", full);
+        return f;
+    }
     if (d->p->module->target < f->row->target)
         lexer_error(&d->p->lex, d->in->line, "'%s' exists from sm_%u on, and .target is sm_%u",
                     full, f->row->target, d->p->module->target);
@@ -313,11 +324,31 @@ static void take_operands(decoder *d, const form *f)
     }
 }
 
+static decoder begin(parser *p, const instruction *in)
+{
+    return (decoder){ .p = p, .in = in, .op = { .target = NO_TARGET, .reconverge = NO_TARGET } };
+}
+
+const char *decode_find(parser *p, instruction *in)
+{
+    decoder d = begin(p, in);
+    in->form = find_form(&d);
+    return in->form->unknown;
+}
+
+void decode_unknown(parser *p, unsigned line, uint32_t guard, bool guard_not, const char *what)
+{
+    instruction in = { .line = line, .name = "", .form = &unknown_form };
+    parser_note_unknown(p, line, what);
+    decode_instruction(p, &in, guard, guard_not);
+    p->entry->ops.items[p->entry->ops.count - 1].dst[0] = (uint32_t)p->module->unknown.count - 1;
+}
+
 void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not)
 {
     entry *e = p->entry;
-    decoder d = { .p = p, .in = in, .op = { .target = NO_TARGET, .reconverge = NO_TARGET } };
-    const form *f = find_form(&d);
+    decoder d = begin(p, in);
+    const form *f = in->form ? in->form : find_form(&d);
     d.op = f->op;
     d.op.line = in->line;
     d.op.guard = PREDICATE_TRUE;

@@ -14,7 +14,7 @@ void decode_compare(decoder *d)
     type_kind kind = emu_type_kind(type);
     bool of_unsigned = d->op.variant >= LO && d->op.variant <= HS;
     d->op.compare = compares[d->op.variant];
-    if (d->op.mods & MOD_FTZ && type != TYPE_f32 && type != TYPE_f16)
+    if (d->op.mods & MOD_FTZ && type != TYPE_f32 && type != TYPE_f16 && type != TYPE_f16x2)
         decode_error(d, "'.ftz' does not go with this type");
     if ((d->op.compare >= COMPARE_EQU && kind != KIND_FLOAT) ||
         (of_unsigned && kind != KIND_UNSIGNED) || (kind == KIND_BITS && d->op.compare > COMPARE_NE))

@@ -43,11 +43,12 @@ static void check_space(decoder *d, const operand *base)
 
 void decode_address(decoder *d, unsigned to, const operand *o)
 {
-    if (o->kind != OPERAND_ADDRESS)
+    bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index] for [name + offset] */
+    if (o->kind != OPERAND_ADDRESS && !element)
         decode_error(d, "an address stands in brackets");
-    const operand *base = o->elements;
+    const operand *base = element ? o : o->elements;
     d->op.address64 = true;
-    d->op.offset = o->offset;
+    d->op.offset = element ? 0 : o->offset;
     if (!base) {
         d->op.src[to] = parser_constant(d->p, 0, NULL, true);
     } else if (base->kind == OPERAND_REG) {

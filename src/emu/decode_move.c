@@ -55,6 +55,8 @@ void decode_mov(decoder *d)
         if (emu_type_kind(type) == KIND_FLOAT || emu_type_bits(type) < 32)
             decode_error(d, "an address is an integer of 32 or 64 bits");
         d->op.src[0] = decode_address_place(d, from, wide);
+    } else if (from->kind == OPERAND_LABEL && wide && function_address(d->p, from->name)) {
+        d->op.src[0] = parser_constant(d->p, function_address(d->p, from->name), NULL, true);
     } else {
         decode_source(d, 0, from, type);
     }

@@ -8,7 +8,9 @@
  * formed by wrong arithmetic never lands in another allocation.
  *
  * Where the PTX ISA leaves room, the emulator is strict:
- * - All lanes that a member mask names must take part, ended ones too, and name the same mask.
+ * - All lanes that a member mask names must come to the same instruction, with the same mask, but
+ * for those that have ended or that the block does not have. At bar.warp.sync any other one will
+ * do.
  * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
  *   together, at barrier.sync without .aligned as well.
  * - Accesses to shared memory by two threads, one of them a write, are a race unless something
@@ -31,9 +33,10 @@
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.
  *
- * Calls are run, but for recursion and calls through a pointer. Of the tensor instructions there is
+ * Calls are run, but for recursion. Of the tensor instructions there is
  * mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier, bulk copies and clusters are not
- * supported. What is not is an error of emu_load that names the line.
+ * supported. What is not is an error of emu_load that names the line, and of a launch that comes to
+ * it in a module that emu_load_any has loaded.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.
@@ -73,8 +76,11 @@ typedef enum emu_fault {
     EMU_BARRIER, /* some threads of the block never reach a barrier others wait at, or divergent */
     EMU_INACTIVE_LANE, /* a shuffle, vote or bar.warp.sync names a lane that does not take part, or
                           an mma.sync lacks one */
-    EMU_STACK,         /* a trap instruction was reached, or an assertion failed */
-    EMU_LIMIT,         /* the instruction limit was reached: the kernel hangs */
+    EMU_STACK,         /* a trap instruction was reached */
+    EMU_ASSERT,  /* an assertion failed; the message has a line for each thread of the warp, as a
+                    device's driver says it */
+    EMU_UNKNOWN, /* an instruction was reached that the emulator does not know */
+    EMU_LIMIT,   /* the instruction limit was reached: the kernel hangs */
 } emu_fault;
 
 /* What went wrong. message is one sentence with all the figures and ends without a full stop. */
@@ -92,8 +98,55 @@ typedef struct emu_report {
 
 const char *emu_fault_name(emu_fault fault);
 
+/* Checks for what a device lets pass: name, and the fault that each is. Where a check lets it pass
+ * as well, a race gives the values of this run, memory and registers that nothing has written
+ * whatever is there, and a shuffle from a lane that does not take part 0; and a barrier does not
+ * wait for threads that have ended. */
+#define EMU_CHECKS(X)                                 \
+    X(RACE, "race", EMU_RACE)                         \
+    X(UNINIT, "uninit", EMU_UNINITIALISED)            \
+    X(UNDEFINED, "undefined", EMU_UNDEFINED_REGISTER) \
+    X(LANES, "lanes", EMU_INACTIVE_LANE)              \
+    X(BARRIER, "barrier", EMU_BARRIER)
+
+typedef enum emu_check {
+#define X(name, text, fault) EMU_CHECK_##name,
+    EMU_CHECKS(X)
+#undef X
+        EMU_CHECK_COUNT
+} emu_check;
+
+const char *emu_check_name(emu_check check);
+
+typedef enum emu_action {
+    EMU_STOPS, /* the kernel, with a fault */
+    EMU_WARNS, /* once for each line of a kernel as long as the memory lives */
+    EMU_PASSES,
+} emu_action;
+
+struct emu_launch_config;
+
+/* What is done where a check finds something; all zero: it stops the kernel. */
+typedef struct emu_checks {
+    emu_action actions[EMU_CHECK_COUNT];
+    /* An undefined register may be read: what comes of it is carried along, and found where it
+     * decides something (an address, a guard, what is stored to global memory). */
+    bool carries;
+    /* Called where an action is EMU_WARNS, with what would be the report of a fault. */
+    void (*warn)(void *context, const struct emu_launch_config *launch, const emu_report *report);
+    void *context;
+} emu_checks;
+
 /* Parses a PTX module. NULL and a report on an error. The module lives in the arena. */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
+
+/* The same where instructions, calls and directives that the emulator does not know are no error: a
+ * kernel stops where it comes to one (EMU_UNKNOWN). */
+emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report);
+
+/* What a module has that is not known, in the order of the text: line and message. A function's are
+ * there once for each of its calls. False for an index past the last. */
+bool emu_unknown(const emu_module *m, size_t index, emu_report *what);
 
 /* What the head of a module says. */
 typedef struct emu_module_info {
@@ -218,6 +271,7 @@ void emu_module_place(emu_memory *m, const emu_module *module);
 void emu_module_forget(emu_memory *m, const emu_module *module);
 
 typedef struct emu_launch_config {
+    const emu_checks *checks; /* NULL: whatever is found stops the kernel */
     const emu_module *module;
     const char *entry;
     unsigned grid[3], block[3];
@@ -229,6 +283,9 @@ typedef struct emu_launch_config {
     bool descending;            /* from the last block to the first: no order of them is promised */
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
+    /* What the kernel prints, a call for each thread's printf; NULL: it is not heard. */
+    void (*print)(void *context, const char *text, size_t length);
+    void *print_context;
     uint64_t watch; /* a global address whose stores are noted in emu_stats; 0: none */
 } emu_launch_config;
 

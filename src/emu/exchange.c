@@ -1,60 +1,122 @@
 /* Instructions that bring the lanes of a warp together: shuffles, votes, matches, reductions.
  *
- * All lanes that a member mask names must take part. (The PTX ISA excuses lanes that have ended;
- * here naming one is a fault, as it is hardly ever meant.)
+ * All lanes that a member mask names must come to the same instruction with the same mask, but for
+ * those that have ended or never were. Lanes that come first wait in a frame of their own while the
+ * others run. At bar.warp.sync, which exchanges nothing, any other one will do.
  */
 #include "emu/exec.h"
 #include "emu/machine.h"
+#include "emu/undefined.h"
 
-/* Lanes that name one another see what the others stored. Usually that is the whole warp. */
-static void synchronise(warp *w, const op *o, lane_mask mask, int member_source)
+static bool is_whole(const lanes32 *masks, lane_mask mask)
 {
-    machine *m = w->machine;
-    for (lane_mask left = mask; left;) {
-        lane_mask members = get_u32(source(w, o, member_source), lowest_lane(left));
-        shared_warp_sync(&m->shared, m->arena, w->index, members, members == w->present);
-        left &= ~members;
+    lane_mask all = mask;
+    for (int i = 0; i < WARP_LANES; i++)
+        all &= masks->u32[i];
+    return all == ALL_LANES;
+}
+
+/* False and a fault where a lane of a group, which names these members, is not one of them, or
+ * another lane that has come names others. */
+static bool check_members(warp *w, const op *o, const lanes32 *masks, lane_mask mask,
+                          lane_mask group, lane_mask members)
+{
+    lane_mask outside = group & ~members, others = members & mask & ~group;
+    if (outside)
+        warp_fault(w, o, lowest_lane(outside), EMU_INACTIVE_LANE, 0,
+                   "lane %d is not in its own member mask 0x%08x", lowest_lane(outside), members);
+    else if (others)
+        warp_fault(w, o, lowest_lane(group), EMU_INACTIVE_LANE, 0,
+                   "member mask 0x%08x names lane %d, whose own is 0x%08x", members,
+                   lowest_lane(others), masks->u32[lowest_lane(others)]);
+    return !outside && !others;
+}
+
+static bool is_meeting(const frame *f, const op *o, lane_mask members)
+{
+    bool same =
+        f->meets == o || (f->meets && o->exec == exec_bar_warp && f->meets->exec == o->exec);
+    return same && f->members == members;
+}
+
+static lane_mask lanes_waiting(const warp *w, const op *o, lane_mask members)
+{
+    lane_mask lanes = 0;
+    for (uint32_t i = 0; w->meeting && i < w->depth; i++)
+        lanes |= is_meeting(&w->frames[i], o, members) ? w->frames[i].mask : 0;
+    return lanes;
+}
+
+static void wait_for(warp *w, const op *o, lane_mask group, lane_mask members)
+{
+    w->frames[w->depth++] = (frame){
+        .pc = w->pc, .reconverge = w->reconverge, .mask = group, .meets = o, .members = members
+    };
+    w->meeting++;
+    set_active(w, w->active & ~group);
+}
+
+/* Lanes that have waited need wait no longer. Those whose way is that of the active ones join
+ * them. */
+static void let_go(warp *w, const op *o, lane_mask members)
+{
+    for (uint32_t i = w->depth; i-- > 0;) {
+        frame *f = &w->frames[i];
+        if (!is_meeting(f, o, members))
+            continue;
+        f->meets = NULL;
+        w->meeting--;
+        if (!w->active || f->pc != w->pc || f->reconverge != w->reconverge)
+            continue;
+        set_active(w, w->active | f->mask);
+        memmove(f, f + 1, (--w->depth - i) * sizeof *f);
     }
 }
 
-/* The first lane that a mask names and whose own mask is another; WARP_LANES: there is none. */
-static int find_other_mask(const warp *w, const op *o, lane_mask members, int member_source)
+/* Of the lanes in mask, which have come to an instruction, and of those that wait there: those of
+ * which all members have come. They go on, the others wait. None after a fault. */
+static lane_mask meet(warp *w, const op *o, lane_mask mask, int member_source)
 {
     const lanes32 *masks = source(w, o, member_source);
-    int lane = 0;
-    while (lane < WARP_LANES && (!(members >> lane & 1) || masks->u32[lane] == members))
-        lane++;
-    return lane;
+    shared_memory *shared = &w->machine->shared;
+    bool orders = o->exec == exec_bar_warp;
+    lane_mask ready = is_whole(masks, mask) && !w->meeting ? ALL_LANES : 0;
+    if (ready && orders)
+        shared_warp_sync(shared, w->machine->arena, w->index, ALL_LANES, true);
+    for (lane_mask left = mask & ~ready; left;) {
+        lane_mask members = masks->u32[lowest_lane(left)], group = 0;
+        for (int i = 0; i < WARP_LANES; i++)
+            group |= (lane_mask)(masks->u32[i] == members) << i;
+        group &= left;
+        left &= ~group;
+        if (!check_members(w, o, masks, mask, group, members))
+            return 0;
+        lane_mask there = group | lanes_waiting(w, o, members);
+        if (members & w->alive & ~there) {
+            wait_for(w, o, group, members);
+            continue;
+        }
+        let_go(w, o, members);
+        ready |= there;
+        if (orders)
+            shared_warp_sync(shared, w->machine->arena, w->index, there, there == w->present);
+    }
+    if (!w->active && mask & ~ready)
+        warp_resume(w);
+    return ready;
 }
 
-static bool check_members(warp *w, const op *o, lane_mask mask, int lane, int member_source)
+lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
 {
-    lane_mask members = get_u32(source(w, o, member_source), lane), absent = members & ~mask;
-    int other = find_other_mask(w, o, members & mask, member_source);
-    if (!(members >> lane & 1))
-        warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0, "lane %d is not in its own member mask 0x%08x",
-                   lane, members);
-    else if (absent)
-        warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
-                   "member mask 0x%08x names lane %d, which does not take part: it %s", members,
-                   lowest_lane(absent), warp_absence(w, lowest_lane(absent)));
-    else if (other < WARP_LANES)
-        warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
-                   "member mask 0x%08x names lane %d, whose own is 0x%08x", members, other,
-                   get_u32(source(w, o, member_source), other));
-    else
-        return true;
-    return false;
-}
-
-static bool members_take_part(warp *w, const op *o, lane_mask mask, int member_source)
-{
-    /* Most often all lanes are active and name all lanes. */
-    bool whole = mask == ALL_LANES && find_other_mask(w, o, mask, member_source) == WARP_LANES;
-    for (int i = 0; !whole && i < WARP_LANES; i++)
-        if (mask >> i & 1 && !check_members(w, o, mask, i, member_source))
-            return false;
-    return true;
+    lane_mask there = mask | lanes_waiting(w, o, ALL_LANES);
+    if (there == w->alive) {
+        let_go(w, o, ALL_LANES);
+        return there;
+    }
+    wait_for(w, o, mask, ALL_LANES);
+    if (!w->active)
+        warp_resume(w);
+    return 0;
 }
 
 /* The lane that a lane's value comes from; false: from itself, as the other is out of range. */
@@ -89,9 +151,9 @@ static bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned 
 void exec_shfl(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;
+    uint8_t taken[WARP_LANES] = { 0 };
     lane_mask in_range = 0;
-    if (!members_take_part(w, o, mask, 3))
-        return;
+    mask = meet(w, o, mask, 3);
     memset(&result, 0, sizeof result);
     for (unsigned i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
@@ -101,42 +163,45 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
         u32 b = get_u32(source(w, o, 1), lane), c = get_u32(source(w, o, 2), lane);
         in_range |= (lane_mask)shuffle_source(o->variant, i, b, c, &from) << i;
         if (!((mask & get_u32(source(w, o, 3), lane)) >> from & 1)) {
-            warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
-                       "lane %u takes its value from lane %u, which does not take part", i, from);
-            return;
+            if (!WARP_CHECK(w, o, lane, EMU_CHECK_LANES, 0,
+                            "lane %u takes its value from lane %u, which does not take part", i,
+                            from))
+                return;
+            continue;
         }
         result.u32[i] = get_u32(source(w, o, 0), (int)from);
+        taken[i] = (uint8_t)from;
     }
+    if (undefined_carries(w, o))
+        undefined_shuffle(w, o, mask, taken);
     write_lanes32(w->file + o->dst[0], &result, mask);
     write_predicate(w, o->dst[1], in_range, mask);
 }
 
 /* Of each lane: the lanes that its mask names and whose predicate holds. */
-static bool take_votes(warp *w, const op *o, lane_mask mask, u64 *votes)
+static void take_votes(const warp *w, const op *o, lane_mask mask, u64 *votes)
 {
     lane_mask holds = predicate(w, o->src[0], o->pred_not) & mask;
-    if (!members_take_part(w, o, mask, 1))
-        return false;
     for (int i = 0; i < WARP_LANES; i++)
         votes[i] = holds & get_u32(source(w, o, 1), i);
-    return true;
 }
 
 void exec_ballot(warp *w, const op *o, lane_mask mask)
 {
     u64 votes[WARP_LANES];
-    if (take_votes(w, o, mask, votes))
-        write_lanes(w->file + o->dst[0], votes, false, mask);
+    mask = meet(w, o, mask, 1);
+    take_votes(w, o, mask, votes);
+    write_lanes(w->file + o->dst[0], votes, false, mask);
 }
 
 void exec_vote(warp *w, const op *o, lane_mask mask)
 {
     u64 votes[WARP_LANES];
     lane_mask bits = 0;
-    if (!take_votes(w, o, mask, votes))
-        return;
+    mask = meet(w, o, mask, 1);
+    take_votes(w, o, mask, votes);
     for (int i = 0; i < WARP_LANES; i++) {
-        bool all = votes[i] == get_u32(source(w, o, 1), i), any = votes[i] != 0;
+        bool all = votes[i] == (mask & get_u32(source(w, o, 1), i)), any = votes[i] != 0;
         bool result = o->variant == VOTE_ALL ? all : o->variant == VOTE_ANY ? any : all || !any;
         bits |= (lane_mask)result << i;
     }
@@ -164,8 +229,7 @@ static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *e
 void exec_match_any(warp *w, const op *o, lane_mask mask)
 {
     u64 equal[WARP_LANES];
-    if (!members_take_part(w, o, mask, 1))
-        return;
+    mask = meet(w, o, mask, 1);
     find_matches(w, o, mask, equal);
     write_lanes(w->file + o->dst[0], equal, false, mask);
 }
@@ -173,8 +237,7 @@ void exec_match_any(warp *w, const op *o, lane_mask mask)
 void exec_match_all(warp *w, const op *o, lane_mask mask)
 {
     u64 equal[WARP_LANES];
-    if (!members_take_part(w, o, mask, 1))
-        return;
+    mask = meet(w, o, mask, 1);
     lane_mask all = find_matches(w, o, mask, equal);
     for (int i = 0; i < WARP_LANES; i++)
         equal[i] = all >> i & 1 ? equal[i] : 0;
@@ -212,13 +275,12 @@ static u32 reduce(ptx_combine how, bool is_signed, u32 a, u32 b)
 void exec_redux(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;
-    if (!members_take_part(w, o, mask, 1))
-        return;
+    mask = meet(w, o, mask, 1);
     memset(&result, 0, sizeof result);
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
-        lane_mask members = get_u32(source(w, o, 1), i);
+        lane_mask members = get_u32(source(w, o, 1), i) & mask;
         u32 sum = get_u32(source(w, o, 0), lowest_lane(members));
         for (int j = lowest_lane(members) + 1; j < WARP_LANES; j++)
             if (members >> j & 1)
@@ -232,6 +294,5 @@ void exec_redux(warp *w, const op *o, lane_mask mask)
 /* bar.warp.sync */
 void exec_bar_warp(warp *w, const op *o, lane_mask mask)
 {
-    if (members_take_part(w, o, mask, 0))
-        synchronise(w, o, mask, 0);
+    meet(w, o, mask, 0);
 }

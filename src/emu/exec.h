@@ -9,7 +9,7 @@
 #define SPECIAL(name, pattern, decoder) op_exec exec_##name;
 #include "emu/emu_ops.def"
 
-op_exec exec_pack, exec_unpack, exec_clock;
+op_exec exec_pack, exec_unpack, exec_clock, exec_unknown;
 
 /* The best implementation there is of an instruction here and now: of an arithmetic one on this
  * processor, of a cvt for its types. All give the same results. */

@@ -4,9 +4,10 @@
  * of their own that does not see the caller's, its parameters bound to what the caller gives, its
  * ret a jump behind the body. A .param variable of the caller is not copied: inside of the function
  * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
- * lanes meet again behind it, and a report shows the line inside of the function. Recursion and
- * calls through a pointer have no such form and are refused. Of the functions that a driver has,
- * there is the one that assert() calls.
+ * lanes meet again behind it, and a report shows the line inside of the function. Recursion has no
+ * such form and is not known. Of the functions that a driver has,
+ * there are those that assert(), printf(), malloc() and free() call, as instructions of their own
+ * (see system.c).
  *
  * brx.idx is a comparison and a branch for each of the table's targets.
  */
@@ -37,59 +38,6 @@ struct call {
 
 typedef VEC(operand) arguments;
 
-static void skip_parentheses(lexer *l)
-{
-    if (!lexer_accept(l, "("))
-        return;
-    while (!lexer_accept(l, ")")) {
-        if (l->token.kind == TOKEN_END)
-            lexer_error(l, l->token.line, "'(' without ')'");
-        lexer_next(l);
-    }
-}
-
-void parser_function(parser *p)
-{
-    lexer *l = &p->lex;
-    function f = { .start = *l };
-    skip_parentheses(l);
-    f.name = lexer_expect_name(l, "a function's name");
-    skip_parentheses(l);
-    while (!lexer_is(l, "{") && !lexer_is(l, ";")) {
-        if (l->token.kind == TOKEN_END)
-            lexer_error(l, l->token.line, "a function without a body");
-        lexer_next(l);
-    }
-    if (lexer_accept(l, ";"))
-        return;
-    lexer_skip_braces(l);
-    *VEC_PUSH(p->arena, &p->functions) = f;
-}
-
-static const function *known_function(const parser *p, const char *name)
-{
-    for (size_t i = 0; i < p->functions.count; i++)
-        if (strcmp(p->functions.items[i].name, name) == 0)
-            return &p->functions.items[i];
-    return NULL;
-}
-
-/* The body may stand behind the call. */
-static const function *find_function(parser *p, const char *name)
-{
-    const function *f = known_function(p, name);
-    lexer here = p->lex;
-    while (!f && p->lex.token.kind != TOKEN_END)
-        if (lexer_accept_directive(&p->lex, "func")) {
-            parser_function(p);
-            f = known_function(p, name);
-        } else {
-            lexer_next(&p->lex);
-        }
-    p->lex = here;
-    return f;
-}
-
 static void parse_arguments(parser *p, arguments *a)
 {
     lexer *l = &p->lex;
@@ -103,8 +51,16 @@ static void parse_arguments(parser *p, arguments *a)
     lexer_expect(l, ")");
 }
 
-static void emit(parser *p, unsigned line, const char *name, const char *first, const char *second,
-                 operand to, operand from)
+/* Whose lanes do something; index UINT32_MAX: all. */
+typedef struct condition {
+    uint32_t index;
+    bool negated;
+} condition;
+
+static const condition everyone = { UINT32_MAX, false };
+
+static void emit(parser *p, unsigned line, condition g, const char *name, const char *first,
+                 const char *second, operand to, operand from)
 {
     instruction in = { .line = line,
                        .name = name,
@@ -112,12 +68,12 @@ static void emit(parser *p, unsigned line, const char *name, const char *first, 
                        .modifier_count = second ? 2 : 1,
                        .operands = { to, from },
                        .operand_count = 2 };
-    decode_instruction(p, &in, UINT32_MAX, false);
+    decode_instruction(p, &in, g.index, g.negated);
 }
 
-static operand address_of(binding *b)
+static operand in_brackets(operand *base)
 {
-    return (operand){ .kind = OPERAND_ADDRESS, .elements = &b->formal };
+    return (operand){ .kind = OPERAND_ADDRESS, .elements = base };
 }
 
 /* The type that moves any value of this size. */
@@ -185,17 +141,19 @@ static unsigned parse_formals(parser *p, const arguments *a, unsigned line, bind
 static void pass(parser *p, binding *b, unsigned line)
 {
     if (b->in_memory && !b->shared)
-        emit(p, line, "st", "param", move_type(b->type), address_of(b), b->actual);
+        emit(p, line, everyone, "st", "param", move_type(b->type), in_brackets(&b->formal),
+             b->actual);
     else if (!b->in_memory)
-        emit(p, line, "mov", move_type(b->type), NULL, b->formal, b->actual);
+        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->formal, b->actual);
 }
 
 static void take_back(parser *p, binding *b, unsigned line)
 {
     if (b->in_memory && !b->shared)
-        emit(p, line, "ld", "param", move_type(b->type), b->actual, address_of(b));
+        emit(p, line, everyone, "ld", "param", move_type(b->type), b->actual,
+             in_brackets(&b->formal));
     else if (!b->in_memory)
-        emit(p, line, "mov", move_type(b->type), NULL, b->actual, b->formal);
+        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->actual, b->formal);
 }
 
 /* A branch to a label that is declared later. */
@@ -211,73 +169,89 @@ static void emit_branch(parser *p, unsigned line, const char *label, uint32_t gu
     decode_instruction(p, &in, guard, negated);
 }
 
-static void check_depth(parser *p, const function *f, unsigned line)
+/* Why a function cannot be called here, or NULL. */
+static const char *find_obstacle(const parser *p, const function *f, const char *name)
 {
     unsigned depth = 0;
+    if (!f)
+        return arena_format(p->arena, "the function '%s' has no body in this module", name);
     for (const struct call *c = p->call; c; c = c->outer, depth++)
         if (strcmp(c->function, f->name) == 0)
-            lexer_error(&p->lex, line, "'%s' calls itself, which is not supported", f->name);
-    if (depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS)
-        lexer_error(&p->lex, line, "too many calls");
+            return arena_format(p->arena, "'%s' calls itself, which is not supported", f->name);
+    return depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS ? "too many calls" : NULL;
 }
 
-/* call (results), function, (arguments); behind its modifiers */
-bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
+static const struct {
+    const char *name, *instruction;
+    ptx_type takes[MAX_OPERANDS]; /* what the instruction takes; the call may have more */
+    ptx_type gives;
+} system_functions[] = {
+    { "__assertfail", "(assert)", { TYPE_b64, TYPE_b64, TYPE_b32, TYPE_b64 }, TYPE_NONE },
+    { "vprintf", "(print)", { TYPE_b64, TYPE_b64 }, TYPE_b32 },
+    { "malloc", "(malloc)", { TYPE_b64 }, TYPE_b64 },
+    { "free", "(free)", { TYPE_b64 }, TYPE_NONE },
+};
+
+static operand new_register(parser *p, ptx_type type)
+{
+    return (operand){ .kind = OPERAND_REG,
+                      .type = type,
+                      .index = parser_add_register(p, "(value)", type) };
+}
+
+/* A call of a function that a driver has. False where it has none of that name. */
+static bool call_system(parser *p, const char *name, unsigned line, condition g, arguments *results,
+                        arguments *given)
+{
+    size_t which = 0, count = sizeof system_functions / sizeof *system_functions;
+    while (which < count && strcmp(system_functions[which].name, name) != 0)
+        which++;
+    if (which == count)
+        return false;
+    instruction in = { .line = line, .name = system_functions[which].instruction };
+    ptx_type gives = system_functions[which].gives;
+    operand result = gives ? new_register(p, gives) : (operand){ .kind = OPERAND_INTEGER };
+    if (gives)
+        in.operands[in.operand_count++] = result;
+    for (size_t i = 0; system_functions[which].takes[i]; i++) {
+        ptx_type type = system_functions[which].takes[i];
+        operand *from = i < given->count ? &given->items[i] : NULL;
+        operand *to = &in.operands[in.operand_count++];
+        *to = from ? new_register(p, type) : (operand){ .kind = OPERAND_INTEGER };
+        if (from && from->kind == OPERAND_VARIABLE)
+            emit(p, line, g, "ld", "param", move_type(type), *to, in_brackets(from));
+        else if (from)
+            emit(p, line, g, "mov", move_type(type), NULL, *to, *from);
+    }
+    decode_instruction(p, &in, g.index, g.negated);
+    if (results->count && results->items[0].kind == OPERAND_VARIABLE)
+        emit(p, line, g, "st", "param", move_type(gives), in_brackets(&results->items[0]), result);
+    else if (results->count)
+        emit(p, line, g, "mov", move_type(gives), NULL, results->items[0], result);
+    return true;
+}
+
+static void begin_body(parser *p, struct call *c, const function *f, const arguments *results,
+                       const arguments *given)
 {
     lexer *l = &p->lex;
-    arguments results = { 0 }, given = { 0 };
-    bool uniform = lexer_accept_directive(l, "uni");
-    if (lexer_is(l, "(")) {
-        parse_arguments(p, &results);
-        lexer_expect(l, ",");
-    }
-    const char *name = lexer_expect_name(l, "a function's name");
-    if (lexer_accept(l, ","))
-        parse_arguments(p, &given);
-    if (lexer_is(l, ",") || symbols_find(&p->symbols, name))
-        lexer_error(l, line, "a call through a pointer is not supported");
-    lexer_expect(l, ";");
-    const function *f = find_function(p, name);
-    if (!f && strcmp(name, "__assertfail") == 0) {
-        instruction trap = { .line = line, .name = "trap" };
-        decode_instruction(p, &trap, guard, guard_not);
-        p->entry->ops.items[p->entry->ops.count - 1].variant = TRAP_ASSERT;
-        return false;
-    }
-    if (!f)
-        lexer_error(l, line, "the function '%s' has no body in this module", name);
-    check_depth(p, f, line);
-    struct call *c = arena_alloc(p->arena, sizeof *c);
-    *c = (struct call){ .outer = p->call,
-                        .function = f->name,
-                        .line = line,
-                        .end = arena_format(p->arena, "(end of call %u)", ++p->calls),
-                        .skip = NO_TARGET,
-                        .floor = p->symbols.floor,
-                        .back = *l };
-    if (guard != UINT32_MAX) {
-        c->skip = (uint32_t)p->entry->ops.count;
-        emit_branch(p, line, c->end, guard, !guard_not, uniform);
-        p->references.count--; /* of this branch: parser_end_call knows its target */
-    }
     c->symbols = symbols_open(&p->symbols);
     c->references = p->references.count;
     p->symbols.floor = p->symbols.depth;
     p->call = c;
     *l = f->start;
-    c->results = arena_zalloc(p->arena, (results.count + given.count + 1) * sizeof *c->results);
-    binding *bound = c->results + results.count;
-    c->result_count = parse_formals(p, &results, line, c->results, "results");
+    c->results = arena_zalloc(p->arena, (results->count + given->count + 1) * sizeof *c->results);
+    binding *bound = c->results + results->count;
+    c->result_count = parse_formals(p, results, c->line, c->results, "results");
     lexer_next(l); /* its name */
-    unsigned count = parse_formals(p, &given, line, bound, "arguments");
+    unsigned count = parse_formals(p, given, c->line, bound, "arguments");
     for (unsigned i = 0; i < count; i++)
-        pass(p, &bound[i], line);
+        pass(p, &bound[i], c->line);
     while (!lexer_is(l, "{"))
         lexer_next(l);
-    return true;
 }
 
-void parser_end_call(parser *p)
+static void end_body(parser *p)
 {
     const struct call *c = p->call;
     entry *e = p->entry;
@@ -295,6 +269,149 @@ void parser_end_call(parser *p)
     p->symbols.floor = c->floor;
     p->call = c->outer;
     p->lex = c->back;
+}
+
+/* A statement of a call that has been read. */
+typedef struct call_statement {
+    unsigned line;
+    condition who;
+    bool uniform;
+    arguments results, given;
+} call_statement;
+
+/* The function's body in the place of the call. */
+static void expand(parser *p, const call_statement *s, condition who, const function *f)
+{
+    struct call *c = arena_alloc(p->arena, sizeof *c);
+    *c = (struct call){ .outer = p->call,
+                        .function = f->name,
+                        .line = s->line,
+                        .end = arena_format(p->arena, "(end of call %u)", ++p->calls),
+                        .skip = NO_TARGET,
+                        .floor = p->symbols.floor,
+                        .back = p->lex };
+    if (who.index != UINT32_MAX) {
+        c->skip = (uint32_t)p->entry->ops.count;
+        emit_branch(p, s->line, c->end, who.index, !who.negated, s->uniform);
+        p->references.count--; /* of this branch: end_body knows its target */
+    }
+    begin_body(p, c, f, &s->results, &s->given);
+    parser_body(p);
+    end_body(p);
+}
+
+static void emit_logic(parser *p, unsigned line, const char *name, operand to, operand a, operand b)
+{
+    instruction in = { .line = line,
+                       .name = name,
+                       .modifiers = { "pred" },
+                       .modifier_count = 1,
+                       .operands = { to, a, b },
+                       .operand_count = 3 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+}
+
+/* hit = pointer == address, for those that call */
+static void emit_hit(parser *p, const call_statement *s, operand hit, operand pointer,
+                     uint64_t address)
+{
+    instruction in = { .line = s->line,
+                       .name = "setp",
+                       .modifiers = { "eq", "b64" },
+                       .modifier_count = 2,
+                       .operands = { hit, pointer, { .kind = OPERAND_INTEGER, .bits = address } },
+                       .operand_count = 3 };
+    if (s->who.index != UINT32_MAX) {
+        in.modifiers[1] = "and";
+        in.modifiers[2] = "b64";
+        in.modifier_count = 3;
+        in.operands[in.operand_count++] = (operand){
+            .kind = OPERAND_REG, .type = TYPE_pred, .index = s->who.index, .negated = s->who.negated
+        };
+    }
+    decode_instruction(p, &in, UINT32_MAX, false);
+}
+
+static uint64_t *sizes_of(parser *p, const arguments *a)
+{
+    uint64_t *sizes = arena_alloc(p->arena, (a->count + 1) * sizeof *sizes);
+    for (size_t i = 0; i < a->count; i++) {
+        const operand *o = &a->items[i];
+        sizes[i] = o->kind == OPERAND_VARIABLE ? o->variable->size : emu_type_bytes(o->type);
+    }
+    return sizes;
+}
+
+/* A call through a pointer is one of each function that it may point to, for the lanes whose
+ * pointer is that function's address. */
+static void call_pointer(parser *p, const call_statement *s, operand pointer)
+{
+    const uint64_t *results = sizes_of(p, &s->results), *given = sizes_of(p, &s->given);
+    operand none = { .kind = OPERAND_REG,
+                     .type = TYPE_pred,
+                     .index = parser_add_register(p, "(none)", TYPE_pred) };
+    function_address(p, ""); /* so that all functions are known */
+    emit_hit(p, s, none, pointer, 0);
+    emit_logic(p, s->line, "xor", none, none, none);
+    for (size_t i = 0; i < p->functions.count; i++) {
+        const function f = p->functions.items[i];
+        if (!f.address || !function_takes(p, &f, results, s->results.count, given, s->given.count))
+            continue;
+        operand hit = none;
+        hit.index = parser_add_register(p, "(hit)", TYPE_pred);
+        condition who = { hit.index, false };
+        emit_hit(p, s, hit, pointer, f.address);
+        emit_logic(p, s->line, "or", none, none, hit);
+        const char *obstacle = find_obstacle(p, &f, f.name);
+        if (obstacle)
+            decode_unknown(p, s->line, who.index, who.negated, obstacle);
+        else
+            expand(p, s, who, &f);
+    }
+    if (s->who.index != UINT32_MAX)
+        emit_logic(p, s->line, "or", none, none,
+                   (operand){ .kind = OPERAND_REG,
+                              .type = TYPE_pred,
+                              .index = s->who.index,
+                              .negated = !s->who.negated });
+    instruction miss = {
+        .line = s->line, .name = "(call)", .operands = { pointer }, .operand_count = 1
+    };
+    decode_instruction(p, &miss, none.index, true);
+}
+
+/* call (results), function, (arguments), prototype; behind its modifiers */
+void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
+{
+    lexer *l = &p->lex;
+    call_statement s = { .line = line, .who = { guard, guard_not } };
+    s.uniform = lexer_accept_directive(l, "uni");
+    if (lexer_is(l, "(")) {
+        parse_arguments(p, &s.results);
+        lexer_expect(l, ",");
+    }
+    lexer at = *l;
+    operand callee = parser_operand(p);
+    at.failed = l->failed;
+    const char *name = at.token.text;
+    if (lexer_accept(l, ",") && lexer_is(l, "("))
+        parse_arguments(p, &s.given);
+    if (callee.kind == OPERAND_REG) {
+        parser_skip_statement(p); /* its prototype */
+        call_pointer(p, &s, callee);
+        return;
+    }
+    if (callee.kind != OPERAND_LABEL)
+        lexer_error(l, line, "expected a function's name before '%s'", name);
+    lexer_expect(l, ";");
+    const function *f = function_find(p, name);
+    if (!f && call_system(p, name, line, s.who, &s.results, &s.given))
+        return;
+    const char *obstacle = find_obstacle(p, f, name);
+    if (obstacle)
+        decode_unknown(p, line, guard, guard_not, obstacle);
+    else
+        expand(p, &s, s.who, f);
 }
 
 /* ret inside of a function */

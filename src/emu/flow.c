@@ -6,6 +6,7 @@
  * returns early, they meet where those paths do that go on to the last return of the entry.
  */
 #include "emu/flow.h"
+#include "emu/undefined.h"
 
 #define NONE UINT32_MAX
 
@@ -249,7 +250,7 @@ static void check_reads(const graph *g, uint32_t b, uint64_t *defined)
             uint32_t read = e->uses.items[o->uses + r];
             if (bit_at(defined, read))
                 continue;
-            o->check = true;
+            o->watch |= WATCH_READS;
             if (!e->regs.items[read].tracked)
                 e->regs.items[read].tracked = ++e->tracked_count;
         }
@@ -282,7 +283,8 @@ static void find_undefined_reads(graph *g)
     for (size_t i = 0; i < e->ops.count; i++) {
         op *o = &e->ops.items[i];
         for (unsigned w = 0; w < o->writes; w++)
-            o->mark |= e->regs.items[e->uses.items[o->uses + o->reads + w]].tracked != 0;
+            if (e->regs.items[e->uses.items[o->uses + o->reads + w]].tracked)
+                o->watch |= WATCH_WRITES;
     }
 }
 
@@ -356,6 +358,7 @@ void flow_analyse(arena *a, entry *e)
     find_last_exit(&g);
     find_meeting_points(&g);
     find_undefined_reads(&g);
+    undefined_analyse(e);
     count_live_registers(&g);
     keep_last_exit(&g);
     find_meeting_points(&g);

@@ -5,7 +5,7 @@
 
 #include "emu/module.h"
 
-/* Sets reconverge of all branches, and check, mark and reg.tracked where some path reaches a read
+/* Sets reconverge of all branches, and op.watch and reg.tracked where some path reaches a read
  * of a register without writing it, and live_registers of the entry. The
  * arena is for what is needed meanwhile. */
 void flow_analyse(arena *a, entry *e);

@@ -102,17 +102,17 @@ static const char *block_name(const machine *m, uint32_t number)
                         block[2]);
 }
 
-static void report_stale(const access *x, const grid_store *s)
+static bool passes_stale(const access *x, const grid_store *s)
 {
     const machine *m = x->warp->machine;
-    ACCESS_FAULT(x, EMU_RACE,
-                 "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
-                 "at line %u: such a load need not see it",
-                 s->block == m->grid->order.block ? "this block" : block_name(m, s->block),
-                 s->line);
+    return ACCESS_CHECK(
+        x, EMU_CHECK_RACE,
+        "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
+        "at line %u: such a load need not see it",
+        s->block == m->grid->order.block ? "this block" : block_name(m, s->block), s->line);
 }
 
-static void report_race(const access *x, const grid_store *s, bool loads, order_gap gap)
+static bool passes_race(const access *x, const grid_store *s, bool loads, order_gap gap)
 {
     static const char *const gaps[] = {
         [GAP_NO_BARRIER] = "no barrier comes between this block's acquire and this thread",
@@ -123,13 +123,13 @@ static void report_race(const access *x, const grid_store *s, bool loads, order_
         [GAP_NO_RELEASE] = "this block has met no release so far",
     };
     const machine *m = x->warp->machine;
-    ACCESS_FAULT(x, EMU_RACE, "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
-                 block_name(m, m->grid->order.block),
-                 x->op->atomic ? "updates"
-                 : loads       ? "reads"
-                               : "overwrites",
-                 block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line,
-                 gaps[gap]);
+    return ACCESS_CHECK(
+        x, EMU_CHECK_RACE, "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
+        block_name(m, m->grid->order.block),
+        x->op->atomic ? "updates"
+        : loads       ? "reads"
+                      : "overwrites",
+        block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
 }
 
 static bool holds(const access *x, const allocation *a, const void *bytes)
@@ -148,10 +148,7 @@ static bool goes_with(const access *x, const allocation *a, const void *bytes, c
     if (bytes && !x->op->atomic && holds(x, a, bytes))
         return true;
     order_gap gap = order_find_gap(&x->warp->machine->grid->order, thread_of(x->warp, x->lane), s);
-    if (gap == GAP_NONE)
-        return true;
-    report_race(x, s, !bytes, gap);
-    return false;
+    return gap == GAP_NONE || passes_race(x, s, !bytes, gap);
 }
 
 /* Whether a plain store comes in order with one of its own block: by the same thread, or behind a
@@ -166,11 +163,11 @@ static bool goes_within_block(const access *x, const allocation *a, const void *
                     s->time) ||
         holds(x, a, bytes))
         return true;
-    ACCESS_FAULT(x, EMU_RACE,
-                 "race: a thread overwrites what thread %u of its block stored at line %u, with no "
-                 "barrier between",
-                 s->thread, s->line);
-    return false;
+    return ACCESS_CHECK(
+        x, EMU_CHECK_RACE,
+        "race: a thread overwrites what thread %u of its block stored at line %u, with no "
+        "barrier between",
+        s->thread, s->line);
 }
 
 bool grid_race_check_load(const access *x, const allocation *a)
@@ -185,10 +182,8 @@ bool grid_race_check_load(const access *x, const allocation *a)
     unsigned first = at >> p->shift, last = (at + x->size - 1) >> p->shift;
     for (unsigned i = first; i <= last; i++) {
         const grid_store *s = &p->stores[i];
-        if (s->block && o->non_coherent) {
-            report_stale(x, s);
+        if (s->block && o->non_coherent && !passes_stale(x, s))
             return false;
-        }
         if (s->block && s->block != g->order.block && !goes_with(x, a, NULL, s))
             return false;
     }

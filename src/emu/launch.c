@@ -27,7 +27,8 @@ static void make_warps(machine *m)
         w->file = arena_zalloc(m->arena, e->file_bytes);
         w->predicates = arena_zalloc(m->arena, e->predicate_count * sizeof *w->predicates);
         w->predicates[PREDICATE_TRUE] = ALL_LANES;
-        w->defined = arena_zalloc(m->arena, (e->tracked_count + 1) * sizeof *w->defined);
+        w->defined =
+            arena_zalloc(m->arena, (e->tracked_count + e->carried_count + 1) * sizeof *w->defined);
         w->frames = arena_alloc(m->arena, m->frames * sizeof *w->frames);
         fill_constants(m, w);
     }
@@ -112,6 +113,14 @@ static void run_grid(machine *m)
     }
 }
 
+emu_launch_config launch_settle(const emu_launch_config *config)
+{
+    emu_launch_config settled = *config;
+    if (config->checks && config->checks->actions[EMU_CHECK_RACE] == EMU_PASSES)
+        settled.no_race_check = true;
+    return settled;
+}
+
 uint64_t launch_blocks(const emu_launch_config *config)
 {
     return config->blocks ? config->block_count : extent(config->grid);
@@ -131,13 +140,23 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
     m->local = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     m->local_written = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
+    if (e->undefined_memory && config->checks && config->checks->carries) {
+        m->shared_undefined = arena_zalloc(m->arena, shared_bytes + 1);
+        m->local_undefined = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
+    }
     make_warps(m);
 }
 
 void launch_take(machine *m, const launch_job *job)
 {
     uint64_t limit = job->config->instruction_limit;
+    static const emu_checks strict = { 0 };
     m->config = job->config;
+    m->checks = job->config->checks ? job->config->checks : &strict;
+    m->watched = m->checks->actions[EMU_CHECK_UNDEFINED] == EMU_PASSES ? 0
+                 : m->checks->carries                                  ? WATCH_CARRIES
+                                                                       : WATCH_READS | WATCH_WRITES;
+    m->warned = m->checks->warn ? memory_warned(m->memory, m->entry) : NULL;
     m->params = job->params;
     m->stats = job->stats;
     m->report = job->report;
@@ -183,6 +202,8 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     const entry *e = module_entry(config->module, config->entry);
     if (!launch_is_valid(memory, config, e, report))
         return false;
+    const emu_launch_config settled = launch_settle(config);
+    config = &settled;
     arena *a = arena_new_in(memory_arena(memory));
     single_launch l = { a, memory, e, config, stats, report, NULL };
     bool had_memory = arena_try(memory_arena(memory), run_single, &l);

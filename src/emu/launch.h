@@ -10,6 +10,9 @@
 bool launch_is_valid(emu_memory *memory, const emu_launch_config *config, const entry *e,
                      emu_report *report);
 
+/* The same launch with all said where it is looked for. */
+emu_launch_config launch_settle(const emu_launch_config *config);
+
 /* How many blocks it runs. */
 uint64_t launch_blocks(const emu_launch_config *config);
 

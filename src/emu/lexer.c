@@ -309,6 +309,20 @@ void lexer_skip_braces(lexer *l)
     } while (depth);
 }
 
+void lexer_skip_parentheses(lexer *l)
+{
+    unsigned line = l->token.line, depth = 0;
+    if (!lexer_is(l, "("))
+        return;
+    do {
+        if (l->token.kind == TOKEN_END)
+            lexer_error(l, line, "'(' without ')'");
+        depth += lexer_is(l, "(");
+        depth -= lexer_is(l, ")");
+        lexer_next(l);
+    } while (depth);
+}
+
 void lexer_expect(lexer *l, const char *punctuation)
 {
     if (!lexer_accept(l, punctuation))

@@ -57,6 +57,9 @@ const char *lexer_expect_name(lexer *l, const char *what);
 /* Goes past all that stands between the current token, which is {, and its }. */
 void lexer_skip_braces(lexer *l);
 
+/* The same for ( and ), where the current token is (. */
+void lexer_skip_parentheses(lexer *l);
+
 _Noreturn void lexer_error(lexer *l, unsigned line, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* A token as an error message shows it. */

@@ -4,6 +4,7 @@
 #include "emu/exec.h"
 #include "emu/grid_race.h"
 #include "emu/overlap_race.h"
+#include "emu/undefined.h"
 
 /* Memory that all lanes' accesses lie in. */
 typedef struct common_memory {
@@ -117,6 +118,7 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
     if (!is_array(space))
         memory = find_common(w, o, a, total, ACCESS_LOAD);
     const allocation *common = memory.of;
+    bool carries = is_array(space) && undefined_carries(w, o);
     access_count(w, o, space, a, mask, ACCESS_LOAD);
     access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
     if (common && !overlap_lanes(&x, a, mask, common))
@@ -135,6 +137,8 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
         x.address = a->at[i];
         if (mask >> i & 1 && !(bytes = bytes_of(&x, room)))
             return;
+        if (carries && mask >> i & 1)
+            undefined_load(w, o, i, space, bytes);
         for (unsigned e = 0; e < o->vector; e++)
             loaded[e][i] = load_value(bytes + e * size, size);
     }
@@ -159,8 +163,11 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     allocation *common = is_array(space) ? NULL : find_common(w, o, a, total, ACCESS_STORE).of;
+    bool carries = undefined_carries(w, o);
     access_count(w, o, space, a, mask, ACCESS_STORE);
     access x = { w, o, 0, ACCESS_STORE, space, 0, total };
+    if (carries && !is_array(space) && !undefined_output(w, o, mask))
+        return;
     if (common && !overlap_lanes(&x, a, mask, common))
         return;
     for (int i = 0; i < WARP_LANES; i++) {
@@ -173,6 +180,8 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
             uint64_t value = get_bits(source(w, o, (int)e + 1), i, o->src_bits == 64);
             memcpy(bytes + e * size, &value, size);
         }
+        if (bytes && carries && is_array(space))
+            undefined_store(w, o, i, space, bytes);
         if (!bytes || (bytes == room && !write_global(&x, common, bytes)))
             return;
     }
@@ -210,6 +219,7 @@ static void load_param(warp *w, const op *o, lane_mask mask)
 
 void exec_ld(warp *w, const op *o, lane_mask mask)
 {
+    w->polls += o->strong;
     if (o->space == SPACE_PARAM)
         load_param(w, o, mask);
     else

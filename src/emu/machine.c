@@ -13,6 +13,8 @@ static const char *const fault_names[] = {
     [EMU_BARRIER] = "barrier",
     [EMU_INACTIVE_LANE] = "inactive lane",
     [EMU_STACK] = "stack",
+    [EMU_ASSERT] = "assertion",
+    [EMU_UNKNOWN] = "unknown",
     [EMU_LIMIT] = "limit",
 };
 
@@ -21,17 +23,27 @@ const char *emu_fault_name(emu_fault fault)
     return (size_t)fault < sizeof fault_names / sizeof *fault_names ? fault_names[fault] : "";
 }
 
-void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
-                const char *format, ...)
+static const struct {
+    const char *name;
+    emu_fault fault;
+} checks[] = {
+#define X(name, text, fault) { text, fault },
+    EMU_CHECKS(X)
+#undef X
+};
+
+const char *emu_check_name(emu_check check)
 {
-    machine *m = w->machine;
+    return check < EMU_CHECK_COUNT ? checks[check].name : "";
+}
+
+static emu_report make_report(const warp *w, const op *o, int lane, emu_fault fault,
+                              uint64_t address, const char *format, va_list args)
+{
+    const machine *m = w->machine;
     const unsigned *size = m->config->block;
     unsigned thread = thread_of(w, lane);
-    if (has_fault(m))
-        return;
-    va_list args;
-    va_start(args, format);
-    *m->report = (emu_report){
+    return (emu_report){
         .fault = fault,
         .message = arena_vformat(memory_arena(m->memory), format, args),
         .line = o->line,
@@ -39,7 +51,36 @@ void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t addres
         .thread = { thread % size[0], thread / size[0] % size[1], thread / size[0] / size[1] },
         .address = address,
     };
+}
+
+void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
+                const char *format, ...)
+{
+    va_list args;
+    if (has_fault(w->machine))
+        return;
+    va_start(args, format);
+    *w->machine->report = make_report(w, o, lane, fault, address, format, args);
     va_end(args);
+}
+
+bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,
+                const char *format, ...)
+{
+    machine *m = w->machine;
+    va_list args;
+    if (has_fault(m))
+        return false;
+    va_start(args, format);
+    emu_report report = make_report(w, o, lane, checks[check].fault, address, format, args);
+    va_end(args);
+    if (m->checks->actions[check] == EMU_STOPS) {
+        *m->report = report;
+        return false;
+    }
+    m->warned[o->line] |= (uint8_t)(1 << check);
+    m->checks->warn(m->checks->context, m->config, &report);
+    return true;
 }
 
 const char *warp_absence(const warp *w, int lane)
@@ -49,9 +90,117 @@ const char *warp_absence(const warp *w, int lane)
                                      : "is inactive";
 }
 
+/* The lanes that wait at an instruction for the same members as those of a frame. */
+static lane_mask lanes_meeting(const warp *w, const frame *f)
+{
+    lane_mask there = 0;
+    for (uint32_t i = 0; i < w->depth; i++)
+        if (w->frames[i].meets == f->meets && w->frames[i].members == f->members)
+            there |= w->frames[i].mask;
+    return there;
+}
+
+void warp_report_meeting(warp *w, const op *now)
+{
+    arena *a = memory_arena(w->machine->memory);
+    const frame *f = w->frames;
+    while (!f->meets)
+        f++;
+    int absent = lowest_lane(f->members & w->alive & ~lanes_meeting(w, f));
+    const char *why = warp_absence(w, absent);
+    for (uint32_t i = 0; i < w->depth; i++)
+        if (w->frames[i].meets && w->frames[i].mask >> absent & 1)
+            why = arena_format(a, "waits at line %u", w->frames[i].meets->line);
+    if (w->active >> absent & 1)
+        why = arena_format(a, "is at line %u", now->line);
+    warp_fault(w, f->meets, lowest_lane(f->mask), EMU_INACTIVE_LANE, 0,
+               "member mask 0x%08x names lane %d, which does not take part: it %s", f->members,
+               absent, why);
+}
+
+/* Has lanes go on that wait for members that have ended all. False: there are none. */
+static bool end_meeting(warp *w)
+{
+    for (uint32_t i = 0; i < w->depth; i++) {
+        const frame f = w->frames[i];
+        if (!f.meets || f.members & w->alive & ~lanes_meeting(w, &f))
+            continue;
+        f.meets->exec(w, f.meets, f.mask);
+        return true;
+    }
+    return false;
+}
+
+/* Has some lanes of a frame run. */
+static void take(warp *w, frame *f, lane_mask lanes)
+{
+    w->pc = f->pc;
+    w->reconverge = f->reconverge;
+    set_active(w, lanes);
+    f->mask &= ~lanes;
+    if (!(f->mask & w->alive))
+        memmove(f, f + 1, (size_t)(&w->frames[--w->depth] - f) * sizeof *f);
+}
+
+/* Lanes run that do not wait for members: the topmost ones, also such that would wait for others
+ * where their ways meet, as no thread has to. False: there are none. */
+static bool take_up(warp *w)
+{
+    lane_mask above = 0;
+    for (uint32_t i = w->depth; i-- > 0;) {
+        frame *f = &w->frames[i];
+        lane_mask lanes = f->mask & w->alive & ~above;
+        above |= f->mask;
+        if (f->meets || !lanes)
+            continue;
+        take(w, f, lanes);
+        return true;
+    }
+    return false;
+}
+
+/* The lowest lanes that may run, so that all have a turn after the other. */
+static bool take_up_lowest(warp *w)
+{
+    lane_mask above = 0;
+    frame *found = NULL;
+    for (uint32_t i = w->depth; i-- > 0;) {
+        frame *f = &w->frames[i];
+        if (!f->meets && f->mask & w->alive & ~above)
+            found = f;
+        above |= f->mask;
+    }
+    if (!found)
+        return false;
+    above = 0;
+    for (const frame *f = &w->frames[w->depth]; --f != found;)
+        above |= f->mask;
+    take(w, found, found->mask & w->alive & ~above);
+    return true;
+}
+
+void warp_yield(warp *w)
+{
+    w->polls = 0;
+    w->status = WARP_YIELDS;
+    if (w->machine->checks->actions[EMU_CHECK_BARRIER] == EMU_STOPS || !w->depth)
+        return;
+    frame now = { .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
+    w->frames[w->depth++] = now;
+    take_up_lowest(w);
+}
+
 void warp_resume(warp *w)
 {
     do {
+        if (w->meeting) {
+            set_active(w, 0);
+            if (!take_up(w) && !end_meeting(w)) {
+                warp_report_meeting(w, NULL);
+                return;
+            }
+            continue;
+        }
         if (w->depth == 0) {
             w->status = WARP_ENDED;
             set_active(w, 0);
@@ -62,6 +211,32 @@ void warp_resume(warp *w)
         w->reconverge = f->reconverge;
         set_active(w, f->mask & w->alive);
     } while (!w->active || w->pc == w->reconverge);
+}
+
+static void write_reduction(warp *w, const barrier *b)
+{
+    const op *o = w->waits;
+    u64 counts[WARP_LANES];
+    for (int i = 0; i < WARP_LANES; i++)
+        counts[i] = b->popc;
+    if (o->combine == COMBINE_POPC)
+        write_lanes(w->file + o->dst[0], counts, false, w->present);
+    else if (o->combine != COMBINE_NONE)
+        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
+}
+
+void machine_release_barrier(machine *m, unsigned id)
+{
+    barrier *b = &m->barriers[id];
+    shared_barrier(&m->shared, b->warps);
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status != WARP_WAITS || w->barrier != id)
+            continue;
+        write_reduction(w, b);
+        w->status = WARP_RUNS;
+    }
+    *b = (barrier){ 0 };
 }
 
 void machine_block(const machine *m, uint64_t number, unsigned block[3])

@@ -16,6 +16,8 @@ typedef struct machine machine;
 typedef struct frame {
     uint32_t pc, reconverge;
     lane_mask mask;
+    const op *meets;   /* waits there for lanes that its member mask names; NULL: for its turn */
+    lane_mask members; /* this mask */
 } frame;
 
 enum { SECTOR_BYTES = 32, RECENT_SECTORS = 256 };
@@ -33,6 +35,7 @@ typedef enum warp_status {
     WARP_RUNS,
     WARP_WAITS,   /* at a barrier */
     WARP_DEPENDS, /* at griddepcontrol.wait, for the launches ahead */
+    WARP_YIELDS,  /* for a turn of the others, as it may be waiting for what they store */
     WARP_PAUSED,  /* behind griddepcontrol.launch_dependents, as its machine is to pause there */
     WARP_ENDED,
 } warp_status;
@@ -41,19 +44,22 @@ struct warp {
     machine *machine;
     uint8_t *file;         /* registers, see op.dst */
     lane_mask *predicates; /* one bit a lane */
-    lane_mask *defined;    /* of tracked registers: the lanes that have written it */
+    lane_mask *defined;    /* of tracked registers: the lanes that have written it; or of carried
+                              ones: those in which it holds what was written */
     uint32_t pc, reconverge;
     lane_mask active;  /* lanes that run now */
     lane_mask alive;   /* lanes that have not ended */
     lane_mask present; /* lanes that exist: fewer than 32 in the last warp of an odd block */
     lane_mask carry;   /* the condition code register */
     unsigned active_count;
+    unsigned polls; /* accesses that see what others store meanwhile, since it yielded last */
     unsigned index;
     warp_status status;
     unsigned barrier; /* the one it waits at */
     const op *waits;  /* the instruction it waits at */
     frame *frames;
     uint32_t depth;
+    uint32_t meeting;                /* of the frames, those that wait for members */
     async_copy *copies;              /* the oldest first */
     uint32_t groups[WARP_LANES];     /* that each lane has committed */
     uint64_t recent[RECENT_SECTORS]; /* of global memory that it has loaded, plus 1 */
@@ -81,6 +87,8 @@ struct machine {
     emu_memory *memory;
     const entry *entry;
     const emu_launch_config *config;
+    const emu_checks *checks;
+    uint8_t *warned;  /* of each line of the entry's: a bit for each check; NULL: no warnings */
     emu_stats *stats; /* NULL: nobody wants them */
     emu_report *report;
     uint64_t block_count; /* that the launch runs */
@@ -92,6 +100,9 @@ struct machine {
     shared_memory shared;
     struct grid_race *grid;
     uint8_t *local, *local_written; /* local_bytes a thread, one after another */
+    /* 1 for each byte with a value that nothing has written; NULL where none is carried there */
+    uint8_t *shared_undefined, *local_undefined;
+    unsigned watched; /* of WATCH_READS and so on */
     size_t local_bytes;
     const uint8_t *params;
     const uint64_t *globals; /* addresses of the module's variables */
@@ -140,11 +151,41 @@ static inline unsigned thread_of(const warp *w, int lane)
 void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...) PRINTF_LIKE(6, 7);
 
+/* The same for what a check of a device's lenience has found: whether the lane goes on, which costs
+ * little where it is known to. */
+#define WARP_CHECK(w, o, lane, check, ...) \
+    (warp_passes(w, o, check) || warp_check(w, o, lane, check, __VA_ARGS__))
+bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,
+                const char *format, ...) PRINTF_LIKE(6, 7);
+
+static inline bool warp_passes(const warp *w, const op *o, emu_check check)
+{
+    const machine *m = w->machine;
+    emu_action action = m->checks->actions[check];
+    return action == EMU_PASSES || (action == EMU_WARNS && m->warned[o->line] >> check & 1);
+}
+
 /* Why a lane does not take part in something, as in "it is inactive". */
 const char *warp_absence(const warp *w, int lane);
 
-/* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. */
+/* Lets others have a turn: other warps, and other lanes of this one where a barrier waits for lanes
+ * that come later. */
+void warp_yield(warp *w);
+
+/* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. A
+ * fault where all of them wait for members that never come. */
 void warp_resume(warp *w);
+
+/* Reports the lanes that have waited longest for members. now: where the active lanes are, if there
+ * are any. */
+void warp_report_meeting(warp *w, const op *now);
+
+/* Has lanes that have come to an instruction wait there until all of the warp have that have not
+ * ended. These, when the last come; none: there are others to come, or a fault. */
+lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask);
+
+/* Lets all warps go on that wait at a barrier. */
+void machine_release_barrier(machine *m, unsigned id);
 
 /* The indices of the block that begins after so many others. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);

@@ -69,6 +69,10 @@ static void multiply(tile *m)
 static void mma(warp *w, const op *o, lane_mask mask, float (*value)(u16))
 {
     tile m;
+    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
+        mask = warp_meet_all(w, o, mask);
+    if (!mask)
+        return;
     if (mask != ALL_LANES) {
         int absent = lowest_lane(~mask);
         warp_fault(

@@ -16,10 +16,17 @@ typedef struct module_variables {
     uint64_t *addresses;
 } module_variables;
 
+typedef struct warned_lines {
+    const entry *entry; /* NULL: forgotten, or not made for want of memory */
+    arena *arena;       /* NULL: none yet */
+    uint8_t *lines;     /* in it */
+} warned_lines;
+
 struct emu_memory {
     arena *arena;
     VEC(allocation *) slots; /* the allocation a slot belongs to */
     VEC(module_variables) variables;
+    VEC(warned_lines) warned;
 };
 
 emu_memory *emu_memory_new_in(arena *parent)
@@ -128,6 +135,25 @@ bool emu_free(emu_memory *m, uint64_t address)
 {
     allocation *a = find_live(m, address, 0);
     if (!a || a->address != address || a->variable)
+        return false;
+    allocation_release(a);
+    return true;
+}
+
+uint64_t memory_heap_alloc(emu_memory *m, uint64_t size)
+{
+    uint64_t address = size ? emu_alloc(m, size) : 0;
+    if (address) {
+        allocation *a = memory_find(m, address);
+        a->variable = a->heap = true;
+    }
+    return address;
+}
+
+bool memory_heap_free(emu_memory *m, uint64_t address)
+{
+    allocation *a = find_live(m, address, 0);
+    if (!a || a->address != address || !a->heap)
         return false;
     allocation_release(a);
     return true;
@@ -309,6 +335,17 @@ static module_variables *find_variables(const emu_memory *m, const emu_module *m
     return NULL;
 }
 
+/* Addresses that variables start with. */
+static void relocate(emu_memory *m, const emu_module *module, const uint64_t *addresses)
+{
+    for (size_t i = 0; i < module->relocations.count; i++) {
+        const relocation *r = &module->relocations.items[i];
+        uint64_t to = addresses[r->in->index] + r->offset;
+        uint64_t value = (addresses[r->base->index] + r->addend) >> r->shift;
+        allocation_write(memory_find(m, to), to, &value, r->size);
+    }
+}
+
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
 {
     size_t count = module->globals.count;
@@ -318,6 +355,7 @@ const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
         known = VEC_PUSH(m->arena, &m->variables);
         *known = (module_variables){ module, 0, addresses };
     }
+    bool complete = known->count == count;
     for (; known->count < count; known->count++) {
         const variable *v = module->globals.items[known->count];
         uint64_t address = emu_alloc(m, (size_t)v->size);
@@ -329,6 +367,8 @@ const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
         a->variable = true;
         known->addresses[known->count] = address;
     }
+    if (!complete)
+        relocate(m, module, known->addresses);
     return known->addresses;
 }
 
@@ -349,8 +389,41 @@ bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uin
     return false;
 }
 
+uint8_t *memory_warned(emu_memory *m, const entry *e)
+{
+    warned_lines *place = NULL;
+    uint32_t last = 0;
+    for (size_t i = 0; i < m->warned.count; i++)
+        if (m->warned.items[i].entry == e)
+            return m->warned.items[i].lines;
+        else if (!m->warned.items[i].entry)
+            place = &m->warned.items[i];
+    for (size_t i = 0; i < e->ops.count; i++)
+        last = e->ops.items[i].line > last ? e->ops.items[i].line : last;
+    if (!place) {
+        place = VEC_PUSH(m->arena, &m->warned);
+        *place = (warned_lines){ 0 };
+    }
+    if (!place->arena)
+        place->arena = arena_new_in(m->arena);
+    place->lines = arena_zalloc(place->arena, last + 1);
+    place->entry = e;
+    return place->lines;
+}
+
+static void forget_warned(emu_memory *m, const emu_module *module)
+{
+    for (size_t i = 0; i < m->warned.count; i++)
+        for (size_t j = 0; j < module->entries.count; j++)
+            if (m->warned.items[i].entry == module->entries.items[j]) {
+                arena_free(m->warned.items[i].arena);
+                m->warned.items[i] = (warned_lines){ 0 };
+            }
+}
+
 void emu_module_forget(emu_memory *m, const emu_module *module)
 {
+    forget_warned(m, module);
     module_variables *known = find_variables(m, module);
     for (size_t i = 0; known && i < known->count; i++)
         allocation_release(memory_find(m, known->addresses[i]));

@@ -19,6 +19,16 @@ allocation *memory_find(const emu_memory *m, uint64_t address);
  * they are first asked for. */
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
 
+/* What kernels allocate and free: 0 where there is no memory, false where address is not the start
+ * of what is live of it. */
+uint64_t memory_heap_alloc(emu_memory *m, uint64_t size);
+bool memory_heap_free(emu_memory *m, uint64_t address);
+
+struct entry;
+
+/* For each line of an entry's ops, what has been warned of there: a bit for each check. */
+uint8_t *memory_warned(emu_memory *m, const struct entry *e);
+
 arena *memory_arena(emu_memory *m);
 
 #endif

@@ -25,6 +25,14 @@ const char *emu_entry_name(const emu_module *m, size_t index)
     return index < m->entries.count ? m->entries.items[index]->name : NULL;
 }
 
+bool emu_unknown(const emu_module *m, size_t index, emu_report *what)
+{
+    bool there = index < m->unknown.count;
+    if (there)
+        *what = m->unknown.items[index];
+    return there;
+}
+
 /* Without the gaps that the emulator leaves between arrays. */
 static size_t packed_bytes(const variables *all)
 {

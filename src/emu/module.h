@@ -42,6 +42,10 @@ enum {
 #define LOCAL_WINDOW  UINT64_C(0x020000000000)
 #define WINDOW_BYTES  UINT64_C(0x1000000)
 
+/* Functions have addresses that nothing else has. */
+#define FUNCTION_BASE UINT64_C(0x030000000000)
+enum { FUNCTION_STRIDE = 16 };
+
 /* The space that a generic address means, and where a space's addresses are among generic ones. */
 static inline ptx_space space_at(uint64_t address)
 {
@@ -104,7 +108,6 @@ typedef enum ptx_combine {
 /* What op.variant says, by instruction. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM };
-enum { TRAP_INSTRUCTION, TRAP_ASSERT };
 enum { ASYNC_SIZE, ASYNC_IGNORE }; /* op.combine: what the last operand of cp.async says */
 enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
 
@@ -119,6 +122,10 @@ enum { ORDER_STRONG = 1 << 0, ORDER_ACQUIRE = 1 << 1, ORDER_RELEASE = 1 << 2 };
  * a place for results that nobody wants. */
 enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1, SINK_PLACE = 0 };
 
+/* What there is to do about registers that some path leaves undefined when an instruction runs:
+ * reads and writes of them where reading is a fault, or values that come of them. */
+enum { WATCH_READS = 1 << 0, WATCH_WRITES = 1 << 1, WATCH_CARRIES = 1 << 2 };
+
 struct op {
     op_exec *exec;
     /* Byte offsets into a warp's register file; for predicates indices into its predicates. */
@@ -132,8 +139,8 @@ struct op {
     uint32_t uses;       /* the first of its register uses in entry.uses */
     uint16_t reads, writes;
     bool guard_not;
-    bool check;          /* reads a register that some path leaves undefined */
-    bool mark;           /* writes one */
+    uint8_t watch;       /* WATCH_READS and so on: what is to be done about registers */
+    uint8_t carry;       /* what becomes of undefined sources, see undefined.c */
     bool is_branch;      /* control may go elsewhere than to the next op */
     bool ends;           /* control never goes to the next op of the text, unless guarded */
     bool address64;      /* the address register has 64 bits */
@@ -158,8 +165,9 @@ typedef struct reg {
     const char *name;
     ptx_type type;
     uint32_t place; /* offset in the register file, or index of the predicate */
-    uint32_t
-        tracked; /* 1 + its index among registers whose definition is watched; 0: not watched */
+    /* 1 + its index among registers that some path reads without having written it, and among those
+     * that may hold a value that comes of one; 0: it is none */
+    uint32_t tracked, carried;
 } reg;
 
 /* An array in shared or local memory, or a variable in global or constant memory. */
@@ -167,6 +175,7 @@ typedef struct variable {
     const char *name;
     ptx_space space;
     uint64_t size, align;
+    uint64_t element;     /* bytes of one of an array's */
     uint64_t offset;      /* of shared and local arrays: its address in that space */
     bool dynamic;         /* extern .shared: its size is the launch's */
     bool parameter;       /* of a call: .param, kept in local memory */
@@ -215,14 +224,24 @@ typedef struct entry {
     VEC(uint32_t) uses; /* registers that ops read, then write */
     VEC(constant) constants;
     VEC(special_place) specials;
-    uint32_t file_bytes, predicate_count, tracked_count;
+    uint32_t file_bytes, predicate_count, tracked_count, carried_count;
     uint32_t live_registers; /* as emu_entry_info has them */
     bool triggers, waits;    /* the same */
+    bool undefined_memory; /* values that come of undefined ones may be in shared or local memory */
 } entry;
+
+/* Bytes of a variable that are those of an address, from bit shift on. */
+typedef struct relocation {
+    const variable *in, *base;
+    uint64_t offset, addend; /* in in, and to base's address */
+    unsigned size, shift;
+} relocation;
 
 struct emu_module {
     VEC(entry *) entries;
     VEC(variable *) globals; /* of global and constant memory */
+    VEC(relocation) relocations;
+    VEC(emu_report) unknown; /* see emu_unknown */
     unsigned target, isa;    /* as emu_module_info has them */
 };
 

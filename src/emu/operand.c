@@ -286,6 +286,12 @@ static operand parse_scalar(parser *p)
     if (l->token.kind != TOKEN_NAME)
         return parse_number(p);
     operand o = named_operand(p, lexer_expect_name(l, "an operand"));
+    if (o.kind == OPERAND_VARIABLE && lexer_accept(l, "[")) {
+        o.offset = parser_integer(p) * (int64_t)o.variable->element;
+        o.element = true;
+        lexer_expect(l, "]");
+        return o;
+    }
     if ((o.kind == OPERAND_VARIABLE || o.kind == OPERAND_PARAM) &&
         (lexer_is(l, "+") || lexer_is(l, "-")))
         o.offset = parser_integer(p);

@@ -11,6 +11,36 @@ static void skip_line(parser *p)
         lexer_next(&p->lex);
 }
 
+void parser_skip_statement(parser *p)
+{
+    lexer *l = &p->lex;
+    while (!lexer_is(l, ";") && !lexer_is(l, "}") && l->token.kind != TOKEN_END)
+        if (lexer_is(l, "{"))
+            lexer_skip_braces(l);
+        else
+            lexer_next(l);
+    lexer_expect(l, ";");
+}
+
+void parser_note_unknown(parser *p, unsigned line, const char *what)
+{
+    if (!p->defers)
+        lexer_error(&p->lex, line, "%s", what);
+    *VEC_PUSH(p->arena, &p->module->unknown) =
+        (emu_report){ .fault = EMU_UNKNOWN, .message = what, .line = line };
+}
+
+/* A directive whose effect, where it has one, is left out. */
+static void note_directive(parser *p)
+{
+    lexer *l = &p->lex;
+    const char *what = arena_format(p->arena, "%s is not known here", lexer_shown(l));
+    if (l->token.kind != TOKEN_DIRECTIVE)
+        lexer_error(l, parser_line(p), "%s", what);
+    parser_note_unknown(p, parser_line(p), what);
+    lexer_next(l);
+}
+
 /* Directives that may stand anywhere and mean nothing to a run. */
 static bool parse_ignored(parser *p)
 {
@@ -33,8 +63,6 @@ static bool parse_ignored(parser *p)
     return true;
 }
 
-static void parse_body(parser *p);
-
 static void parse_instruction(parser *p, const char *name, unsigned line, uint32_t guard,
                               bool guard_not)
 {
@@ -43,10 +71,7 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
     if (p->entry->ops.count >= MAX_OPS)
         lexer_error(l, line, "an entry has at most %d instructions", MAX_OPS);
     if (strcmp(name, "call") == 0) {
-        if (parser_begin_call(p, line, guard, guard_not)) {
-            parse_body(p);
-            parser_end_call(p);
-        }
+        parser_call(p, line, guard, guard_not);
         return;
     }
     if (strcmp(name, "ret") == 0 && p->call) {
@@ -57,6 +82,12 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
         if (in.modifier_count == MAX_MODIFIERS)
             lexer_error(l, line, "'%s' has too many modifiers", name);
         in.modifiers[in.modifier_count++] = l->token.text;
+    }
+    const char *unknown = decode_find(p, &in);
+    if (unknown) {
+        decode_unknown(p, line, guard, guard_not, unknown);
+        parser_skip_statement(p);
+        return;
     }
     if (!lexer_is(l, ";")) {
         do {
@@ -86,8 +117,7 @@ static void parse_guarded(parser *p)
 
 static void parse_statement(parser *p);
 
-/* { statements } with a scope of their own. */
-static void parse_body(parser *p)
+void parser_body(parser *p)
 {
     unsigned line = parser_line(p);
     size_t opened = symbols_open(&p->symbols), references = p->references.count;
@@ -110,7 +140,7 @@ static void parse_statement(parser *p)
     unsigned line = parser_line(p);
     ptx_space space;
     if (lexer_is(l, "{")) {
-        parse_body(p);
+        parser_body(p);
     } else if (lexer_accept(l, "@")) {
         parse_guarded(p);
     } else if (lexer_accept_directive(l, "reg")) {
@@ -129,10 +159,13 @@ static void parse_statement(parser *p)
             parse_instruction(p, name, line, UINT32_MAX, false);
         else if (lexer_accept_directive(l, "branchtargets"))
             parser_targets(p, name, line);
+        else if (lexer_is_directive(l, "callprototype") || lexer_is_directive(l, "calltargets"))
+            parser_skip_statement(p);
         else
             parser_declare(p, name, SYMBOL_LABEL, line)->index = (uint32_t)p->entry->ops.count;
     } else if (!lexer_accept(l, ";") && !parse_ignored(p)) {
-        lexer_error(l, line, "%s is not known here", lexer_shown(l));
+        note_directive(p);
+        parser_skip_statement(p);
     }
 }
 
@@ -167,8 +200,11 @@ static void parse_performance(parser *p)
         parse_extent(p, p->entry->reqntid);
     else if (lexer_accept_directive(l, "maxntid"))
         parse_extent(p, p->entry->maxntid);
-    else if (!parse_ignored(p))
-        lexer_error(l, parser_line(p), "%s is not known here", lexer_shown(l));
+    else if (!parse_ignored(p)) {
+        note_directive(p);
+        while (l->token.kind != TOKEN_DIRECTIVE && !lexer_is(l, "{") && l->token.kind != TOKEN_END)
+            lexer_next(l);
+    }
 }
 
 static void parse_entry(parser *p)
@@ -199,7 +235,7 @@ static void parse_entry(parser *p)
     }
     while (!lexer_is(l, "{"))
         parse_performance(p);
-    parse_body(p);
+    parser_body(p);
     if (p->references.count)
         lexer_error(l, p->references.items[0].line, "'%s' is not declared",
                     p->references.items[0].label);
@@ -244,12 +280,24 @@ static void parse_header(parser *p)
     }
 }
 
+/* Up to ; or, where it has a body, behind that. */
+static void skip_unknown_declaration(parser *p)
+{
+    lexer *l = &p->lex;
+    note_directive(p);
+    while (!lexer_is(l, ";") && !lexer_is(l, "{") && l->token.kind != TOKEN_END)
+        lexer_next(l);
+    if (!lexer_is(l, "{"))
+        lexer_expect(l, ";");
+    else
+        lexer_skip_braces(l);
+}
+
 static void parse_module(parser *p)
 {
     lexer *l = &p->lex;
     parse_header(p);
     while (l->token.kind != TOKEN_END) {
-        unsigned line = parser_line(p);
         ptx_space space;
         bool external = lexer_accept_directive(l, "extern");
         if (!external && !lexer_accept_directive(l, "visible") &&
@@ -262,7 +310,7 @@ static void parse_module(parser *p)
         else if (parser_space(p, &space))
             parser_variables(p, space, external);
         else if (!parse_ignored(p))
-            lexer_error(l, line, "%s is not known here", lexer_shown(l));
+            skip_unknown_declaration(p);
     }
 }
 
@@ -273,18 +321,30 @@ static bool parse_guarded_by_jump(parser *p, const char *text, size_t length)
     if (setjmp(failed))
         return false;
     lexer_start(&p->lex, p->arena, text, length);
+    p->start = p->lex;
     parse_module(p);
     return true;
 }
 
-emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report)
+static emu_module *load(arena *a, const char *text, size_t length, bool defers, emu_report *report)
 {
     parser *p = arena_zalloc(a, sizeof *p);
     emu_report unused;
     p->arena = p->lex.arena = a;
+    p->defers = defers;
     p->lex.report = report ? report : &unused;
     *p->lex.report = (emu_report){ .fault = EMU_OK, .message = "" };
     p->module = arena_zalloc(a, sizeof *p->module);
     p->shared_end = SHARED_STATIC_BASE;
     return parse_guarded_by_jump(p, text, length) ? p->module : NULL;
+}
+
+emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report)
+{
+    return load(a, text, length, false, report);
+}
+
+emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report)
+{
+    return load(a, text, length, true, report);
 }

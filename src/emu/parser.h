@@ -25,6 +25,7 @@ typedef struct operand operand;
 struct operand {
     operand_kind kind;
     bool negated;       /* !p */
+    bool element;       /* OPERAND_VARIABLE: name[index], which offset says */
     bool single;        /* OPERAND_FLOAT: written as 0f, bits are a float's */
     uint64_t bits;      /* of a number; a float that is not single is a double */
     const char *name;   /* of a label */
@@ -44,6 +45,7 @@ typedef struct instruction {
     const char *name;
     const char *modifiers[MAX_MODIFIERS];
     unsigned modifier_count;
+    const struct form *form; /* of the name with its modifiers; NULL: not looked up yet */
     operand operands[MAX_OPERANDS];
     unsigned operand_count;
 } instruction;
@@ -58,6 +60,7 @@ typedef struct reference {
 typedef struct function {
     const char *name;
     lexer start;
+    uint64_t address; /* 0: nobody takes it */
 } function;
 
 typedef struct parser {
@@ -65,10 +68,13 @@ typedef struct parser {
     arena *arena;
     emu_module *module;
     entry *entry;
+    bool defers; /* what is not known is an error only where a kernel comes to it */
     symbols symbols;
     symbols forms;             /* instructions with their modifiers */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
     VEC(function) functions;
+    lexer start;             /* of the module */
+    bool pointers_are_known; /* which functions have an address */
     const struct call *call; /* whose body is being parsed, NULL in an entry's own */
     uint32_t calls;          /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
@@ -79,16 +85,26 @@ typedef struct parser {
     uint64_t registers;                     /* declared in the entry so far */
 } parser;
 
-/* expand.c */
+/* functions.c */
 
 /* .func … behind .func: notes where a function stands that has a body. */
 void parser_function(parser *p);
 
-/* call …: goes to the body of the function, whose parameters are bound to what the caller gives,
- * and back behind the call when the body is parsed. False where there is none, and nothing left to
- * do. */
-bool parser_begin_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
-void parser_end_call(parser *p);
+/* The function of this name, which may stand further on, or NULL. */
+const function *function_find(parser *p, const char *name);
+
+/* Where pointers to a function point; 0: there is none of that name. */
+uint64_t function_address(parser *p, const char *name);
+
+/* Whether a function takes arguments and gives results of these sizes in bytes, and no others. */
+bool function_takes(parser *p, const function *f, const uint64_t *results, size_t result_count,
+                    const uint64_t *arguments, size_t count);
+
+/* expand.c */
+
+/* call … behind the word: appends the ops of the function that is called, or of those that may be.
+ */
+void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
 
 void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
 void parser_targets(parser *p, const char *name, unsigned line);
@@ -109,6 +125,17 @@ uint32_t parser_add_register(parser *p, const char *name, ptx_type type);
 uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide);
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
+
+/* parse.c */
+
+/* { statements } with a scope of their own. */
+void parser_body(parser *p);
+
+/* Goes past the end of the statement that the current token is in. */
+void parser_skip_statement(parser *p);
+
+/* Notes what the emulator does not know, or ends the parse. */
+void parser_note_unknown(parser *p, unsigned line, const char *what);
 
 /* declare.c */
 
@@ -141,5 +168,11 @@ unsigned parser_line(const parser *p); /* the line of the current token */
 
 /* decode.c: appends the op that an instruction stands for to the entry. */
 void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not);
+
+/* Looks up the form of an instruction. What is not known of it, or NULL. */
+const char *decode_find(parser *p, instruction *in);
+
+/* Appends an op that stops a kernel, where that is to be deferred: what says why. */
+void decode_unknown(parser *p, unsigned line, uint32_t guard, bool guard_not, const char *what);
 
 #endif

@@ -118,11 +118,97 @@ void exec_setp(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], combine((ptx_combine)o->combine, ~bits, other), mask);
 }
 
+/* What set gives where a comparison of this type of result holds. */
+static u32 true_value(ptx_type type)
+{
+    switch (type) {
+    case TYPE_f32:
+        return 0x3f800000;
+    case TYPE_f16:
+    case TYPE_f16x2:
+        return 0x3c00;
+    case TYPE_bf16:
+    case TYPE_bf16x2:
+        return 0x3f80;
+    case TYPE_u16:
+    case TYPE_s16:
+        return UINT16_MAX;
+    default:
+        return UINT32_MAX;
+    }
+}
+
+static bool compare_floats(ptx_compare how, float a, float b)
+{
+    bool unordered = a != a || b != b;
+    switch (how) {
+    case COMPARE_EQ:
+        return a == b;
+    case COMPARE_NE:
+        return a < b || a > b;
+    case COMPARE_LT:
+        return a < b;
+    case COMPARE_LE:
+        return a <= b;
+    case COMPARE_GT:
+        return a > b;
+    case COMPARE_GE:
+        return a >= b;
+    case COMPARE_EQU:
+        return unordered || a == b;
+    case COMPARE_NEU:
+        return unordered || a != b;
+    case COMPARE_LTU:
+        return unordered || a < b;
+    case COMPARE_LEU:
+        return unordered || a <= b;
+    case COMPARE_GTU:
+        return unordered || a > b;
+    case COMPARE_GEU:
+        return unordered || a >= b;
+    case COMPARE_NUM:
+        return !unordered;
+    default:
+        return unordered;
+    }
+}
+
+/* Of two numbers in 32 bits each: those from bit shift on. */
+static lane_mask compare_part(const warp *w, const op *o, unsigned shift)
+{
+    lane_mask bits = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u16 a = (u16)(get_u32(source(w, o, 0), i) >> shift);
+        u16 b = (u16)(get_u32(source(w, o, 1), i) >> shift);
+        bool half = o->type2 == TYPE_f16x2;
+        float x = half ? HALF(a) : value_of_bfloat(a), y = half ? HALF(b) : value_of_bfloat(b);
+        bits |= (lane_mask)compare_floats((ptx_compare)o->compare, x, y) << i;
+    }
+    return combine((ptx_combine)o->combine, bits, predicate(w, o->src[2], o->pred_not));
+}
+
+void exec_setp_x2(warp *w, const op *o, lane_mask mask)
+{
+    lane_mask low = compare_part(w, o, 0), high = compare_part(w, o, 16);
+    write_predicate(w, o->dst[0], low, mask);
+    write_predicate(w, o->dst[1], high, mask);
+}
+
+void exec_set_x2(warp *w, const op *o, lane_mask mask)
+{
+    lane_mask low = compare_part(w, o, 0), high = compare_part(w, o, 16);
+    const u32 one = true_value((ptx_type)o->type) & UINT16_MAX;
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++)
+        result.u32[i] = (low >> i & 1 ? one : 0) | (high >> i & 1 ? one << 16 : 0);
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
 void exec_set(warp *w, const op *o, lane_mask mask)
 {
     lane_mask other = predicate(w, o->src[2], o->pred_not);
     lane_mask bits = combine((ptx_combine)o->combine, compare(w, o), other);
-    const u32 one = o->type == TYPE_f32 ? 0x3f800000 : UINT32_MAX;
+    const u32 one = true_value((ptx_type)o->type);
     lanes32 result;
     for (int i = 0; i < WARP_LANES; i++)
         result.u32[i] = bits >> i & 1 ? one : 0;

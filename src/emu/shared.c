@@ -152,30 +152,37 @@ static void note_read(shared_memory *s, shared_record *r, unsigned thread)
     r->read = now > r->read ? now : r->read;
 }
 
-static shared_problem note(shared_memory *s, shared_record *r, unsigned thread,
-                           shared_access access, unsigned *other)
+static bool is_atomic(shared_access access)
+{
+    return access == SHARED_ATOMIC || access == SHARED_ATOMIC_WRITE;
+}
+
+static shared_problem find_problem(const shared_memory *s, const shared_record *r, unsigned thread,
+                                   shared_access access, unsigned *other)
 {
     bool unwritten = r->written < s->began;
-    if (unwritten && access != SHARED_WRITE)
+    if (unwritten && (access == SHARED_READ || access == SHARED_ATOMIC))
         return SHARED_UNWRITTEN;
-    if (s->race_check) {
-        *other = r->writer;
-        bool both_atomic = access == SHARED_ATOMIC && r->atomic;
-        if (!unwritten && !both_atomic && !has_seen(s, thread, r->writer, r->written))
-            return access == SHARED_READ ? SHARED_READ_AFTER_WRITE : SHARED_WRITE_AFTER_WRITE;
-        if (access != SHARED_READ && !has_seen_reads(s, thread, r)) {
-            *other = r->reader;
-            return SHARED_WRITE_AFTER_READ;
-        }
-        if (access == SHARED_READ)
-            note_read(s, r, thread);
-    }
+    if (!s->race_check)
+        return SHARED_FINE;
+    *other = r->writer;
+    bool both_atomic = is_atomic(access) && r->atomic;
+    if (!unwritten && !both_atomic && !has_seen(s, thread, r->writer, r->written))
+        return access == SHARED_READ ? SHARED_READ_AFTER_WRITE : SHARED_WRITE_AFTER_WRITE;
+    *other = r->reader;
+    return access != SHARED_READ && !has_seen_reads(s, thread, r) ? SHARED_WRITE_AFTER_READ
+                                                                  : SHARED_FINE;
+}
+
+static void note(shared_memory *s, shared_record *r, unsigned thread, shared_access access)
+{
     if (access != SHARED_READ) {
         r->written = s->sync_time[thread / LANES];
         r->writer = (uint16_t)thread;
-        r->atomic = access == SHARED_ATOMIC;
+        r->atomic = is_atomic(access);
+    } else if (s->race_check) {
+        note_read(s, r, thread);
     }
-    return SHARED_FINE;
 }
 
 static void split_word(shared_memory *s, size_t word)
@@ -189,7 +196,6 @@ static void split_word(shared_memory *s, size_t word)
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                            shared_access access, unsigned *other)
 {
-    shared_problem problem = SHARED_FINE;
     for (size_t at = offset; s->pending && at < offset + size; at++)
         if (s->pending[at]) {
             *other = s->pending[at] - 1u;
@@ -197,10 +203,21 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
         }
     if (size < WORD)
         split_word(s, offset / WORD);
-    for (size_t at = offset; at < offset + size && problem == SHARED_FINE;) {
-        bool whole = !s->split[at / WORD];
-        problem = note(s, &s->records[at], thread, access, other);
-        at += whole ? WORD : 1;
+    for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
+        shared_record *r = &s->records[at];
+        shared_problem problem = find_problem(s, r, thread, access, other);
+        if (problem != SHARED_FINE)
+            return problem;
+        note(s, r, thread, access);
     }
-    return problem;
+    return SHARED_FINE;
+}
+
+void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned thread,
+                        shared_access access)
+{
+    if (size < WORD)
+        split_word(s, offset / WORD);
+    for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD)
+        note(s, &s->records[at], thread, access);
 }

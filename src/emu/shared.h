@@ -52,7 +52,12 @@ typedef struct shared_memory {
     bool race_check;
 } shared_memory;
 
-typedef enum shared_access { SHARED_READ, SHARED_WRITE, SHARED_ATOMIC } shared_access;
+typedef enum shared_access {
+    SHARED_READ,
+    SHARED_WRITE,
+    SHARED_ATOMIC,       /* reads and writes */
+    SHARED_ATOMIC_WRITE, /* a strong store, which reads nothing */
+} shared_access;
 
 typedef enum shared_problem {
     SHARED_FINE,
@@ -66,10 +71,15 @@ typedef enum shared_problem {
 void shared_start(shared_memory *s, arena *a, size_t size, bool race_check);
 void shared_begin_block(shared_memory *s);
 
-/* Notes an access to size bytes (a power of two up to 8, aligned) at offset. other is set to the
- * thread it races with, or to more than any where it is not a single one. */
+/* Notes an access to size bytes (a power of two up to 8, aligned) at offset, unless there is a
+ * problem. other is set to the thread it races with, or to more than any where it is not a single
+ * one. */
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                            shared_access access, unsigned *other);
+
+/* The same whatever the problem. */
+void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned thread,
+                        shared_access access);
 
 /* Between these two, no thread may touch the bytes. */
 void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread);

@@ -437,7 +437,7 @@ bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool prog
     arena *a = arena_new_in(s->arena);
     flight *f = arena_zalloc(a, sizeof *f);
     *f = (flight){ .arena = a,
-                   .config = *config,
+                   .config = launch_settle(config),
                    .entry = e,
                    .params = launch_params(a, config, e),
                    .stats = stats,

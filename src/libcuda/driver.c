@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <threads.h>
+
+#include "libcuda/checks.h"
 
 /* All that lives as long as the process. */
 static struct driver {
@@ -14,9 +17,12 @@ static struct driver {
     const target *target; /* NULL: not initialised */
     arena *arena;
     emu_memory *memory;
+    emu_checks checks;
     handle *handles;
     deferred *deferred;
     bool overlaps;
+    char *printed; /* by kernels, and not yet written */
+    size_t printed_bytes, printed_room;
 } driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
 static void make_lock(void)
@@ -68,10 +74,44 @@ CUresult enter_to_add(void)
     return !r && !driver.target ? CUDA_ERROR_NOT_INITIALIZED : r;
 }
 
+static void write_printed(void)
+{
+    if (!driver.printed_bytes)
+        return;
+    fwrite(driver.printed, 1, driver.printed_bytes, stdout);
+    fflush(stdout);
+    driver.printed_bytes = 0;
+}
+
+void driver_print(void *unused, const char *text, size_t length)
+{
+    enum { LEAST_ROOM = 1 << 12, MOST_ROOM = 1 << 20 };
+    (void)unused;
+    size_t room = driver.printed_room ? driver.printed_room : LEAST_ROOM;
+    while (room < driver.printed_bytes + length && room < MOST_ROOM)
+        room *= 2;
+    char *bytes = room > driver.printed_room ? realloc(driver.printed, room) : NULL;
+    if (bytes) {
+        driver.printed = bytes;
+        driver.printed_room = room;
+    }
+    if (driver.printed_bytes + length > driver.printed_room)
+        write_printed();
+    if (length > driver.printed_room) {
+        fwrite(text, 1, length, stdout);
+        return;
+    }
+    memcpy(driver.printed + driver.printed_bytes, text, length);
+    driver.printed_bytes += length;
+}
+
 CUresult enter(void)
 {
     CUresult r = enter_to_add();
-    return r || !driver.deferred ? r : driver.deferred->done(driver.deferred);
+    if (!r && driver.deferred)
+        r = driver.deferred->done(driver.deferred);
+    write_printed();
+    return r;
 }
 
 deferred *driver_deferred(void)
@@ -112,8 +152,10 @@ CUresult driver_start(const target *t)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r && !driver.memory)
         r = driver_try(make_memory, NULL);
-    if (!r && !driver.target)
+    if (!r && !driver.target) {
+        driver.checks = checks_read();
         driver.target = t;
+    }
     return leave(r);
 }
 
@@ -143,6 +185,11 @@ arena *driver_arena(void)
 const target *device_target(void)
 {
     return driver.target;
+}
+
+const emu_checks *device_checks(void)
+{
+    return &driver.checks;
 }
 
 emu_memory *device_memory(void)
@@ -228,6 +275,7 @@ __attribute__((destructor)) static void end(void)
         report_leaks();
     if (driver.state)
         return;
+    free(driver.printed);
     free(this_thread());
     tss_delete(driver.thread);
     driver.state = CUDA_ERROR_DEINITIALIZED; /* to who calls when a process has nearly ended */

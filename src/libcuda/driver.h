@@ -95,9 +95,13 @@ thread_state *this_thread(void);
 CUresult driver_start(const target *t);
 const target *device_target(void);
 emu_memory *device_memory(void);
+const emu_checks *device_checks(void);
 
 /* An arena for an object, or NULL where there is no memory. */
 arena *driver_arena(void);
+
+/* What a kernel prints, which comes to standard output with the next call that may wait for it. */
+void driver_print(void *unused, const char *text, size_t length);
 
 /* Calls work(context), which may use device_memory and arenas of objects as if memory had no end:
  * where it has, CUDA_ERROR_OUT_OF_MEMORY comes back and work has stopped there (see arena_try), and

@@ -5,11 +5,14 @@
  *   memory that is not there, or read-only      CUDA_ERROR_ILLEGAL_ADDRESS
  *   an address that is no multiple of the size  CUDA_ERROR_MISALIGNED_ADDRESS
  *   no end after 2^36 instructions of a block   CUDA_ERROR_LAUNCH_TIMEOUT
- *   what a device would not notice: races, missing barriers, memory or registers read before
- *   written, lanes that do not take part; and trap    CUDA_ERROR_LAUNCH_FAILED
+ *   a failed assertion                          CUDA_ERROR_ASSERT
+ *   an instruction that is not known            CUDA_ERROR_ILLEGAL_INSTRUCTION
+ *   threads that wait for others in vain, trap; and, where PTXGEN_CUDA_CHECKS says so, what a
+ * device would not notice, as races or memory read before it was written CUDA_ERROR_LAUNCH_FAILED
  */
 #include "libcuda/launch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "libcuda/module.h"
@@ -24,6 +27,10 @@ static CUresult code_of(emu_fault fault)
         return CUDA_ERROR_MISALIGNED_ADDRESS;
     case EMU_LIMIT:
         return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case EMU_ASSERT:
+        return CUDA_ERROR_ASSERT;
+    case EMU_UNKNOWN:
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case EMU_BAD_LAUNCH:
         return CUDA_ERROR_INVALID_VALUE;
     default:
@@ -109,14 +116,6 @@ static const void *parameter(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l, uns
                     : l->kernelParams[index];
 }
 
-static void say_line(CUfunction f, unsigned number)
-{
-    size_t length;
-    const char *line = module_line(f->module, number, &length);
-    if (length)
-        say("%7u | %.*s", number, (int)length, line);
-}
-
 CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report)
 {
     CUresult r = code_of(report->fault);
@@ -124,12 +123,16 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
         say("%s: %s", f->name, report->message);
         return r;
     }
+    if (report->fault == EMU_ASSERT) {
+        fprintf(stderr, "%s\n", report->message); /* as a device's driver says it */
+        return c->failure = r;
+    }
     say("%s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", f->name, report->line,
         report->block[0], report->block[1], report->block[2], report->thread[0], report->thread[1],
         report->thread[2], report->message);
-    say_line(f, report->line);
+    module_say_line(f->module, report->line);
     if (other)
-        say_line(other, report->other_line);
+        module_say_line(other->module, report->other_line);
     return c->failure = r;
 }
 
@@ -142,6 +145,8 @@ static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l
         f->params[i] = parameter(f, l, i, &size);
     }
     return (emu_launch_config){
+        .checks = device_checks(),
+        .print = driver_print,
         .module = f->module->module,
         .entry = f->name,
         .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },

@@ -18,7 +18,8 @@ void module_destroy(CUmodule m)
     handle_free(m);
 }
 
-const char *module_line(CUmodule m, unsigned line, size_t *length)
+/* A line of the PTX without leading white space; *length is 0 where there is none. */
+static const char *module_line(CUmodule m, unsigned line, size_t *length)
 {
     const char *at = m->text;
     for (unsigned i = 1; at && i < line; i++) {
@@ -28,6 +29,14 @@ const char *module_line(CUmodule m, unsigned line, size_t *length)
     at = at && line ? at + strspn(at, " \t") : "";
     *length = strcspn(at, "\r\n");
     return at;
+}
+
+void module_say_line(CUmodule m, unsigned line)
+{
+    size_t length;
+    const char *text = module_line(m, line, &length);
+    if (length)
+        say("%7u | %.*s", line, (int)length, text);
 }
 
 unsigned function_threads(CUfunction f)

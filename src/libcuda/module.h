@@ -23,8 +23,8 @@ struct CUfunc_st {
 
 void module_destroy(CUmodule m);
 
-/* A line of the PTX without leading white space; *length is 0 where there is none. */
-const char *module_line(CUmodule m, unsigned line, size_t *length);
+/* Says a line of the PTX on standard error, with its number. */
+void module_say_line(CUmodule m, unsigned line);
 
 /* Threads that a block of it may have. */
 unsigned function_threads(CUfunction f);

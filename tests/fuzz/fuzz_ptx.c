@@ -102,7 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     arena *a = arena_new();
     emu_report report;
     unsigned lines = line_count(data, size);
-    emu_module *module = emu_load(a, (const char *)data, size, &report);
+    emu_module *module = size % 2 ? emu_load(a, (const char *)data, size, &report)
+                                  : emu_load_any(a, (const char *)data, size, &report);
     assert(!module == (report.fault == EMU_SYNTAX));
     if (!module)
         check_report(&report, lines);

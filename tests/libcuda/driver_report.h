@@ -10,8 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a process that does this writes to standard error until it has ended. */
-static inline const char *report_of(void (*work)(void))
+/* What a process that does this, and nothing with the driver before, writes to standard error until
+ * it has ended. */
+static inline const char *fresh_report_of(void (*work)(void))
 {
     static char text[4096];
     int ends[2];
@@ -23,7 +24,6 @@ static inline const char *report_of(void (*work)(void))
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         close(ends[1]);
-        make_context(NULL);
         work();
         exit(0);
     }
@@ -34,6 +34,21 @@ static inline const char *report_of(void (*work)(void))
     close(ends[0]);
     waitpid(child, NULL, 0);
     return text;
+}
+
+static void (*work_in_context)(void);
+
+static inline void do_in_context(void)
+{
+    make_context(NULL);
+    work_in_context();
+}
+
+/* The same with a context for it. */
+static inline const char *report_of(void (*work)(void))
+{
+    work_in_context = work;
+    return fresh_report_of(do_in_context);
 }
 
 static inline void assert_says(const char *text, const char *part)

@@ -221,7 +221,8 @@ TEST_WITH(kernels_reach_host_memory_by_its_device_address, make_context, drop_co
 
 TEST_WITH(wrong_ptx_is_refused_with_its_line, make_context, drop_context)
 {
-    static const char wrong[] = PTX_HEAD ".visible .entry f()\n{\n    frobnicate.u32 1;\n}\n";
+    static const char wrong[] =
+        PTX_HEAD ".visible .entry f()\n{\n    add.u32 %frobnicate, 1, 1;\n}\n";
     char log[200] = "";
     CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *values[] = { log, (void *)(uintptr_t)sizeof log };
@@ -231,6 +232,27 @@ TEST_WITH(wrong_ptx_is_refused_with_its_line, make_context, drop_context)
     assert_non_null(strstr(log, "line 6"));
     assert_non_null(strstr(log, "frobnicate"));
     assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
+}
+
+TEST_WITH(what_the_emulator_does_not_know_stands_in_the_log, make_context, drop_context)
+{
+    static const char text[] = PTX_HEAD ".visible .entry f()\n{\n    wgmma.fence.sync.aligned;\n}\n"
+                                        ".visible .entry g()\n{\n    call nobody;\n}\n"
+                                        ".visible .entry h()\n{\n    ret;\n}\n";
+    char log[200] = "";
+    CUjit_option options[] = { CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES };
+    void *values[] = { log, (void *)(uintptr_t)sizeof log };
+    CUmodule module;
+    CUfunction f, h;
+    assert_success(cuModuleLoadDataEx(&module, text, 2, options, values));
+    assert_string_equal(log, "line 6: instruction 'wgmma.fence.sync.aligned' is not known\n"
+                             "line 10: the function 'nobody' has no body in this module\n");
+    assert_success(cuModuleGetFunction(&h, module, "h"));
+    assert_success(cuModuleGetFunction(&f, module, "f"));
+    assert_success(cuLaunchKernel(h, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    assert_success(cuCtxSynchronize());
+    cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_INSTRUCTION);
 }
 
 TEST_WITH(ptx_for_newer_devices_is_refused, make_context, drop_context)

@@ -77,3 +77,90 @@ TEST(a_program_without_mistakes_hears_nothing)
 {
     assert_string_equal(report_of(free_all), "");
 }
+
+/* race(p): every thread stores its number at p, and each of two warps reads what the other wrote.
+ */
+static const char RACE[] =
+    PTX_HEAD ".visible .entry race(.param .u64 p)\n"
+             "{\n"
+             "    .reg .b32 %r<4>; .reg .b64 %rd<3>; .shared .align 4 .b8 tile[256];\n"
+             "    ld.param.u64 %rd1, [p];\n"
+             "    mov.u32 %r1, %tid.x;\n"
+             "    mov.u32 %r2, tile;\n"
+             "    mad.lo.u32 %r2, %r1, 4, %r2;\n"
+             "    st.shared.u32 [%r2], %r1;\n"
+             "    xor.b32 %r2, %r2, 128;\n"
+             "    ld.shared.u32 %r3, [%r2];\n"
+             "    st.global.u32 [%rd1], 7;\n"
+             "    ret;\n"
+             "}\n";
+
+/* Says on standard error how two launches end. */
+static void race_with(const char *checks)
+{
+    CUdeviceptr p;
+    CUcontext c;
+    setenv("PTXGEN_CUDA_CHECKS", checks, 1);
+    assert_success(cuInit(0));
+    assert_success(cuCtxCreate_v4(&c, NULL, 0, 0));
+    p = zeros();
+    CUfunction f = load(RACE, "race");
+    void *params[] = { &p };
+    for (int i = 0; i < 2; i++) {
+        cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL);
+        fprintf(stderr, "ends with %d\n", (int)cuCtxSynchronize());
+    }
+}
+
+static void race_as_it_is(void)
+{
+    race_with("");
+}
+
+static void race_and_fault(void)
+{
+    race_with("uninit=off,race=fault");
+}
+
+static void race_unheard(void)
+{
+    race_with("race=off,uninit=off");
+}
+
+static void race_with_nonsense(void)
+{
+    race_with("race=maybe,all=off");
+}
+
+static int count(const char *text, const char *part)
+{
+    int times = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        times++;
+    return times;
+}
+
+#define TIMES(n, text, part) assert_int_equal(count(text, part), n)
+
+TEST(a_check_warns_once_faults_or_is_off)
+{
+    const char *text = fresh_report_of(race_as_it_is);
+    assert_says(text, "ptxgen libcuda: warning: race: line 13, block (0, 0, 0), thread (0, 0, 0): "
+                      "uninitialised: 4-byte shared load");
+    assert_says(text, "ptxgen libcuda: warning: race: line 13, block (0, 0, 0), thread (32, 0, 0): "
+                      "race: 4-byte shared load");
+    TIMES(3, text, "warning");
+    TIMES(2, text, "ptxgen libcuda:      13 | ld.shared.u32 %r3, [%r2];\n");
+    TIMES(1, text, "ptxgen libcuda:      11 | st.shared.u32 [%r2], %r1;\n");
+    TIMES(2, text, "ends with 0\n");
+    text = fresh_report_of(race_and_fault);
+    assert_says(text, "ptxgen libcuda: race: line 11, block (0, 0, 0), thread (32, 0, 0): race: ");
+    TIMES(0, text, "warning");
+    TIMES(2, text, "ends with 719\n");
+    assert_string_equal(fresh_report_of(race_unheard), "ends with 0\nends with 0\n");
+    assert_string_equal(
+        fresh_report_of(race_with_nonsense),
+        "ptxgen libcuda: PTXGEN_CUDA_CHECKS: 'race=maybe' is none of CHECK=fault, CHECK=warn and "
+        "CHECK=off; CHECK is one of all, race, uninit, undefined, lanes, barrier\n"
+        "ends with 0\nends with 0\n");
+}

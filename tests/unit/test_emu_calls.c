@@ -90,7 +90,7 @@ TEST(a_call_that_cannot_be_made_is_refused)
         { CALLER(TWICE_IN_MEMORY, "{ .param .b64 v; call (%r1), twice, (v); }\n"), 13,
           "'v' has 8 bytes and the function's 'value' has 4" },
         { CALLER(TWICE_IN_REGISTERS, "call (%r1), twice, (%l1);\n"), 12, "%l1 is a .b64" },
-        { CALLER("", "call (%r1), %l1, (%t), proto;\n"), 9, "through a pointer" },
+        { CALLER("", "call 5;\n"), 9, "expected a function's name before '5'" },
         { CALLER(".func f() { add.u32 %r1, %t, 1; }\n", "call f;\n"), 4, "'%r1' is not declared" },
         { CALLER(".func f() { bra $there; }\n", "call f; $there:\n"), 4,
           "'$there' is not declared" },
@@ -105,6 +105,117 @@ TEST(a_call_that_cannot_be_made_is_refused)
             !strstr(r.message, rows[i].message))
             fail_msg("%s\n  gives line %u: %s\n  should line %u: %s", rows[i].text, r.report.line,
                      r.message, rows[i].line, rows[i].message);
+    }
+}
+
+#define FREES(pointer)                                            \
+    CALLER("", "call (%l1), malloc, (64); st.u32 [%l1+60], %t;\n" \
+               "ld.global.u32 %r1, [%l1+60]; " pointer "\ncall free, (%l1);\n")
+
+static uint64_t own_number(unsigned t)
+{
+    return t;
+}
+
+TEST(a_kernel_frees_what_it_has_allocated_and_that_once)
+{
+    static const char *const right[] = { FREES(""), FREES("mov.u64 %l1, 0;") };
+    static const char *const wrong[] = { FREES("add.u64 %l1, %l1, 8;"), FREES("mov.u64 %l1, %out;"),
+                                         FREES("call free, (%l1);") };
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        run r = { .text = right[i] };
+        run_well(&r);
+        expect_threads(&r, own_number);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        run r = { .text = wrong[i] };
+        if (run_kernel(&r) || r.report.fault != EMU_OUT_OF_BOUNDS || r.report.line != 11 ||
+            !strstr(r.message, "free: "))
+            fail_msg("%s\n  gives line %u: %s", wrong[i], r.report.line, r.message);
+    }
+}
+
+#define FUNCTIONS                                                                        \
+    ".func (.param .b32 r) plus(.param .b32 x);\n"                                       \
+    ".global .align 8 .u64 table[3] = {plus, generic(twice), other+0};\n"                \
+    ".func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %v; ld.param.b32 %v, [x];\n" \
+    "add.u32 %v, %v, %v; st.param.b32 [r], %v; ret; }\n"                                 \
+    ".func (.param .b64 r) other(.param .b32 x) { trap; }\n"                             \
+    ".func (.param .b32 r) plus(.param .b32 x) { .reg .b32 %v; ld.param.b32 %v, [x];\n"  \
+    "add.u32 %v, %v, 100; st.param.b32 [r], %v; ret; }\n"                                \
+    ".func (.reg .b32 r) zero() { mov.u32 r, 0; ret; }\n"
+#define CALL_POINTER                                                               \
+    "{ .param .b32 p; .param .b32 q; st.param.b32 [p], %t; st.param.b32 [q], 1;\n" \
+    "proto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"                   \
+    "@!%p2 call (q),\n%l1, (p), proto; ld.param.b32 %r1, [q]; }\n"
+#define LOAD_POINTER(index)                                                            \
+    "rem.u32 %r2, %t, " index "; mov.u64 %l1, table; mad.wide.u32 %l1, %r2, 8, %l1;\n" \
+    "ld.global.u64 %l1, [%l1]; setp.eq.u32 %p2, %t, 7;\n"
+
+static uint64_t by_pointer(unsigned t)
+{
+    return t == 7 ? 1 : t % 2 ? 2 * t : t + 100;
+}
+
+static uint64_t by_address(unsigned t)
+{
+    return t % 2 ? t + 100 : 0;
+}
+
+TEST(a_call_through_a_pointer_goes_where_each_thread_s_points)
+{
+    run r = { .text = CALLER(FUNCTIONS, LOAD_POINTER("2") CALL_POINTER) };
+    run_well(&r);
+    expect_threads(&r, by_pointer);
+    r.text =
+        CALLER(FUNCTIONS, "and.b32 %r2, %t, 1; setp.eq.u32 %p1, %r2, 0; setp.ne.u32 %p2, %t, %t;\n"
+                          "mov.u64 %l1, plus; @%p1 mov.u64 %l1, zero;\n"
+                          "@%p1 call (%r1), %l1, none; @%p1 bra $end;\n" CALL_POINTER "$end:\n");
+    run_well(&r);
+    expect_threads(&r, by_address);
+}
+
+TEST(a_call_through_a_pointer_to_no_such_function_is_a_fault)
+{
+    run r = { .text = CALLER(FUNCTIONS, LOAD_POINTER("3") CALL_POINTER) };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.fault, EMU_OUT_OF_BOUNDS);
+    assert_int_equal(r.report.thread[0], 2); /* other gives 8 bytes */
+    assert_non_null(strstr(r.message, "to none of the module's functions"));
+    r.text = CALLER(FUNCTIONS, "mov.u64 %l1, 0; setp.ne.u32 %p2, %t, 9;\n" CALL_POINTER);
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.thread[0], 9);
+    r.text =
+        CALLER(FUNCTIONS,
+               "mov.u64 %l1, zero; setp.ne.u32 %p2, %t, %t; add.u64 %l1, %l1, 1;\n" CALL_POINTER);
+    assert_false(run_kernel(&r));
+}
+
+static uint64_t of_addresses(unsigned t)
+{
+    (void)t;
+    return 7;
+}
+
+TEST(variables_start_with_addresses)
+{
+    static const char *const texts[] = {
+        CALLER(".global .b32 a[4] = {5, 6, 7, 8};\n.global .align 8 .u64 p = generic(a)+8;\n",
+               "ld.global.u64 %l1, [p]; ld.u32 %r1, [%l1];\n"),
+        CALLER(".global .b32 a[4] = {5, 6, 7, 8};\n.const .align 8 .b64 p[2] = {a, a+8};\n",
+               "ld.const.u64 %l1, [p+8]; ld.global.u32 %r1, [%l1];\n"),
+        CALLER(
+            ".global .b32 a[4] = {5, 6, 7, 8};\n.global .align 8 .b8 p[10] = {1, 2, 3, 4, 5, 6, 7, "
+            "8, 9, 10};\n.global .align 8 .b8 q[16] = {1, 0, 0, 0, 0, 0, 0, 0, 0xFF(generic(a)+8), "
+            "0xFF00(generic(a)+8), 0xFF0000(generic(a)+8), 0xFF000000(generic(a)+8),\n"
+            "0xFF00000000(generic(a)+8), 0xFF0000000000(generic(a)+8), "
+            "0xFF000000000000(generic(a)+8), 0xFF00000000000000(generic(a)+8)};\n",
+            "ld.global.u64 %l1, [q+8]; ld.u32 %r1, [%l1];\n"),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        run r = { .text = texts[i] };
+        run_well(&r);
+        expect_threads(&r, of_addresses);
     }
 }
 
@@ -144,7 +255,30 @@ TEST(a_failed_assertion_is_reported_where_it_is_called)
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.thread[0], 9);
     assert_int_equal(r.report.line, 11);
-    assert_non_null(strstr(r.message, "assertion"));
+    assert_int_equal(r.report.fault, EMU_ASSERT);
+}
+
+#define STRINGS                                                  \
+    ".global .align 1 .b8 file[5] = {102, 46, 99, 117, 0};\n"    \
+    ".global .align 1 .b8 text[6] = {120, 32, 60, 32, 49, 0};\n" \
+    ".const .align 1 .b8 name[2] = {102};\n"
+#define CALL_ASSERT                                                                            \
+    "{ .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;\n"      \
+    "mov.u64 %l1, text; st.param.b64 [p0], %l1; mov.u64 %l1, file; st.param.b64 [p1], %l1;\n"  \
+    "st.param.b32 [p2], 7; mov.u64 %l1, name; st.param.b64 [p3], %l1; st.param.b64 [p4], 1;\n" \
+    "call.uni __assertfail, (p0, p1, p2, p3, p4); }\n"
+
+TEST(a_failed_assertion_says_what_and_where_for_each_thread)
+{
+    run r = { .text =
+                  CALLER(STRINGS, "mov.u32 %r1, 1; and.b32 %r2, %t, 15; setp.ne.u32 %p1, %r2, 9; "
+                                  "@%p1 bra $fine;\n" CALL_ASSERT "$fine:\n") };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.fault, EMU_ASSERT);
+    assert_int_equal(r.report.thread[0], 9);
+    assert_string_equal(r.message,
+                        "f.cu:7: f: block: [0,0,0], thread: [9,0,0] Assertion `x < 1` failed.\n"
+                        "f.cu:7: f: block: [0,0,0], thread: [25,0,0] Assertion `x < 1` failed.");
 }
 
 ARENA_TEST(a_module_tells_of_its_entries_and_variables)

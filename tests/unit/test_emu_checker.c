@@ -95,9 +95,10 @@ TEST_FAULTS(synccheck_barriers_are_reached_by_all_they_count,
     { "setp.lt.u32 %p1, %t, 16;\n@%p1 ret.uni;", 1, 16, EMU_BARRIER, "marked .uni", 32 })
 
 TEST_FAULTS(synccheck_masks_name_the_lanes_that_take_part,
-    { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;", 1, 0, EMU_INACTIVE_LANE, "lane 16, which does not take part: it is inactive", 32 },
-    { "setp.lt.u32 %p1, %t, 16; @!%p1 ret;\nvote.sync.ballot.b32 %r1, %p1, -1;", 1, 0, EMU_INACTIVE_LANE, "it has ended", 32 },
-    { "bar.warp.sync -1;", 0, 0, EMU_INACTIVE_LANE, "lane 20, which does not take part: it is not in the block", 20 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;\n@!%p1 shfl.sync.down.b32 %r1, %t, 1, 31, -1;", 1, 0,
+      EMU_INACTIVE_LANE, "lane 16, which does not take part: it waits at line 16", 32 },
+    { "setp.lt.u32 %p1, %t, 16;\n@!%p1 bra $x;\nvote.sync.ballot.b32 %r1, %p1, -1;\n$x: bar.sync 0;", 2, 0,
+      EMU_INACTIVE_LANE, "lane 16, which does not take part: it is at line 17", 32 },
     { "match.any.sync.b32 %r1, %t, 0xfffffff0;", 0, 0, EMU_INACTIVE_LANE, "lane 0 is not in its own member mask", 32 },
     { "redux.sync.add.u32 %r1, %t, 0x0fffffff;", 0, 28, EMU_INACTIVE_LANE, "lane 28 is not in its own member mask", 32 },
     { "setp.lt.u32 %p1, %t, 16; selp.b32 %r2, -1, 0xffff0000, %p1;\nbar.warp.sync %r2;", 1, 0, EMU_INACTIVE_LANE, "names lane 16, whose own is 0xffff0000", 32 },
@@ -133,6 +134,10 @@ TEST(correct_forms_of_sharing_are_no_fault)
                     "ld.shared.u32 %r1, [%r8]; ld.shared.u32 %r3, [%r8+128];\n"
                     "or.b32 %r1, %r1, %r3; setp.ne.u32 %p2, %r1, 0; @%p2 trap;"),
         KERNEL("setp.ge.u32 %p1, %t, 0; @%p1 bra.uni $x; trap; $x:"),
+        /* strong stores read nothing */
+        KERNEL(TILE "st.volatile.shared.u32 [%r8], %t; ld.volatile.shared.u32 %r1, [%r8];"),
+        KERNEL(TILE "st.relaxed.cta.shared.u32 [%r8], %t; ld.shared.u32 %r1, [%r8];"),
+        KERNEL(TILE "st.release.cta.shared.v2.u8 [%r8], {%r9, %r9}; ld.shared.u8 %r1, [%r8+1];"),
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         run r = { .text = good[i] };
@@ -236,4 +241,83 @@ TEST(copies_carry_along_what_was_never_written)
     assert_memory_equal(bytes, "1212345678", 10);
     assert_false(emu_copy(m, b + 33, a, 32));
     emu_memory_free(m);
+}
+
+typedef struct found {
+    unsigned count, line; /* of warnings, and of the last one */
+    emu_fault fault;
+} found;
+
+static void note_warning(void *context, const emu_launch_config *launch, const emu_report *report)
+{
+    found *f = context;
+    assert_string_equal(launch->entry, "k");
+    f->count++;
+    f->line = report->line;
+    f->fault = report->fault;
+}
+
+#define TWICE(text)                                                 \
+    "mov.u32 %r20, 0;\n$again:\n" text "\nadd.u32 %r20, %r20, 1;\n" \
+    "setp.lt.u32 %p9, %r20, 2; @%p9 bra $again;\n"
+#define END "mov.u64 %l1, 7; st.global.u64 [%slot], %l1;\n"
+
+/* clang-format off */
+static const struct {
+    const char *text;
+    emu_check check;
+    emu_fault fault;
+    unsigned line, threads, last; /* last: the threads from there on do not come to the end */
+} lenient[] = {
+    { KERNEL(TILE TWICE("st.shared.u32 [tile], %t;") END), EMU_CHECK_RACE, EMU_RACE, 4, 32, 32 },
+    { KERNEL(TILE "cp.async.ca.shared.global [%r8], [%in], 4; bar.sync 0;\n" TWICE("ld.shared.u32 %r1, [%r8];") END),
+      EMU_CHECK_RACE, EMU_RACE, 5, 32, 32 },
+    { KERNEL(TWICE("st.global.u32 [%out], %t;") "bar.sync 0;" END), EMU_CHECK_RACE, EMU_RACE, 2, 32, 32 },
+    { KERNEL(TILE TWICE("ld.shared.u32 %r1, [%r8];") END), EMU_CHECK_UNINIT, EMU_UNINITIALISED, 4, 32, 32 },
+    { KERNEL(".local .align 4 .b8 l[8];\n" TWICE("ld.local.u32 %r1, [l+4];") END), EMU_CHECK_UNINIT, EMU_UNINITIALISED, 3, 32, 32 },
+    { KERNEL(TWICE("add.u32 %r2, %r1, 1;") END), EMU_CHECK_UNDEFINED, EMU_UNDEFINED_REGISTER, 2, 32, 32 },
+    { KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 ret;\n" TWICE("shfl.sync.bfly.b32 %r1, %t, 16, 31, -1;") 
+             "setp.ne.u32 %p1, %r1, 0; @%p1 trap;\n" END), EMU_CHECK_LANES, EMU_INACTIVE_LANE, 3, 32, 16 },
+    { KERNEL("setp.ge.u32 %p1, %t, 10; @%p1 ret;\n" TWICE("bar.sync 0;") END), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 32, 10 },
+    { KERNEL("setp.ge.u32 %p1, %t, 10; @%p1 bra $end;\n" TWICE("bar.sync 0;") END "$end:"), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 32, 10 },
+    { KERNEL("setp.ge.u32 %p1, %t, 32; @%p1 ret;\n" TWICE("bar.sync 0;") END), EMU_CHECK_BARRIER, EMU_BARRIER, 3, 96, 32 },
+    { KERNEL("setp.ge.u32 %p1, %t, 40; @%p1 ret;\n" TWICE("bar.red.or.pred %p2, 0, %p1; @%p2 trap;") END),
+      EMU_CHECK_BARRIER, EMU_BARRIER, 3, 64, 40 },
+};
+/* clang-format on */
+
+TEST(lanes_that_live_and_never_come_to_a_barrier_are_a_fault_all_the_same)
+{
+    static const emu_checks checks = { .actions = { [EMU_CHECK_BARRIER] = EMU_PASSES } };
+    run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 16; @%p1 bra $x;\nbar.sync 0; bra $end;\n"
+                             "$x: bar.sync 0;\n$end:"),
+              .checks = &checks };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.line, BODY_LINE + 1);
+    assert_non_null(strstr(r.message, "lane 0, which does not take part: it waits at line 16"));
+}
+
+TEST(a_check_stops_a_kernel_or_warns_once_or_lets_it_pass)
+{
+    for (size_t i = 0; i < sizeof lenient / sizeof *lenient; i++) {
+        static const uint32_t in[32];
+        found f = { 0 };
+        emu_checks checks = { .warn = note_warning, .context = &f };
+        run r = { .text = lenient[i].text, .threads = lenient[i].threads, .checks = &checks };
+        r.in = in;
+        r.in_size = sizeof in;
+        if (run_kernel(&r) || r.report.fault != lenient[i].fault ||
+            r.report.line != BODY_LINE + lenient[i].line || f.count)
+            fail_msg("%s\n  gives line %u: %s", r.text, r.report.line, r.message);
+        checks.actions[lenient[i].check] = EMU_WARNS;
+        run_well(&r);
+        if (f.fault != lenient[i].fault || f.line != BODY_LINE + lenient[i].line)
+            fail_msg("%s\n  warns of %s, line %u", r.text, emu_fault_name(f.fault), f.line);
+        for (unsigned t = 0; t < lenient[i].threads; t++)
+            assert_int_equal(r.out[t], t < lenient[i].last ? 7 : UINT64_MAX);
+        assert_int_equal(f.count, 1);
+        checks.actions[lenient[i].check] = EMU_PASSES;
+        run_well(&r);
+        assert_int_equal(f.count, 1);
+    }
 }

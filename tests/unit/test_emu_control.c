@@ -240,23 +240,123 @@ static uint64_t votes(unsigned t)
 
 TEST(votes_matches_and_reductions_see_their_members_only)
 {
-    run r = { .text =
-                  KERNEL("setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
-                         "vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1;\n"
-                         "@!%p2 trap; @%p3 trap;\n"
-                         "shr.u32 %r2, %t, 4; match.any.sync.b32 %r3, %r2, -1; popc.b32 %r4, %r3;\n"
-                         "setp.ne.u32 %p4, %r4, 16; @%p4 trap;\n"
-                         "match.all.sync.b32 %r3|%p4, %r2, -1; @%p4 trap;\n"
-                         "redux.sync.add.u32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 496; @%p4 trap;\n"
-                         "redux.sync.max.s32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 31; @%p4 trap;\n"
-                         "redux.sync.xor.b32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 0; @%p4 trap;\n"
-                         "@%p1 bra $high; vote.sync.uni.pred %p5, %p1, 0x0000ffff; @!%p5 trap;\n"
-                         "add.u32 %r1, %r1, 1; bra $store;\n"
-                         "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
-                         "add.u32 %r1, %r1, 2;\n"
-                         "$store:\n" STORE) };
+    run r = { .text = KERNEL(
+                  "setp.ge.u32 %p1, %t, 16; vote.sync.ballot.b32 %r1, %p1, 0xffffffff;\n"
+                  "vote.ballot.sync.b32 %r9, %p1, -1; setp.ne.u32 %p2, %r9, %r1; @%p2 trap;\n"
+                  "vote.any.sync.pred %p2, %p1, -1; @!%p2 trap;\n"
+                  "vote.sync.any.pred %p2, %p1, -1; vote.sync.all.pred %p3, %p1, -1;\n"
+                  "@!%p2 trap; @%p3 trap;\n"
+                  "shr.u32 %r2, %t, 4; match.any.sync.b32 %r3, %r2, -1; popc.b32 %r4, %r3;\n"
+                  "setp.ne.u32 %p4, %r4, 16; @%p4 trap;\n"
+                  "match.all.sync.b32 %r3|%p4, %r2, -1; @%p4 trap;\n"
+                  "redux.sync.add.u32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 496; @%p4 trap;\n"
+                  "redux.sync.max.s32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 31; @%p4 trap;\n"
+                  "redux.sync.xor.b32 %r5, %t, -1; setp.ne.u32 %p4, %r5, 0; @%p4 trap;\n"
+                  "@%p1 bra $high; vote.sync.uni.pred %p5, %p1, 0x0000ffff; @!%p5 trap;\n"
+                  "add.u32 %r1, %r1, 1; bra $store;\n"
+                  "$high: vote.sync.all.pred %p5, %p1, 0xffff0000; @!%p5 trap;\n"
+                  "add.u32 %r1, %r1, 2;\n"
+                  "$store:\n" STORE) };
     run_well(&r);
     expect_all(&r, 32, votes);
+}
+
+/* What a sum over a warp leaves in lane 0 of a block of 20 threads, of which 4 return early. */
+static uint64_t remaining_sum(unsigned t)
+{
+    return t == 0 ? 120 : t < 16 ? UINT64_MAX - 1 : UINT64_MAX;
+}
+
+#define SUM                                                                                        \
+    "mov.u32 %r1, %t; mov.u32 %r2, 1;\n"                                                           \
+    "$step: xor.b32 %r3, %t, %r2; shfl.sync.idx.b32 %r4, %r1, %r3, 31, -1;\n"                      \
+    "add.u32 %r1, %r1, %r4; shl.b32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 16; @%p2 bra $step;\n"      \
+    "bar.warp.sync -1; vote.sync.all.pred %p3, %p1, -1; @%p3 trap; vote.sync.ballot.b32 %r5, %p1," \
+    " -1;\nsetp.ne.u32 %p3, %r5, 0; @%p3 trap; match.all.sync.b32 %r6|%p3, %r5, -1; @!%p3 trap;\n" \
+    "setp.ne.u32 %p3, %r6, 0xffff; @%p3 trap; redux.sync.add.u32 %r7, 1, -1;\n"                    \
+    "setp.ne.u32 %p3, %r7, 16; @%p3 trap; mov.u64 %l1, -2; cvt.u64.u32 %l2, %r1;\n"                \
+    "setp.eq.u32 %p4, %t, 0; selp.b64 %l1, %l2, %l1, %p4; st.global.u64 [%slot], %l1;\n"
+
+TEST(members_that_have_ended_or_never_were_are_not_waited_for)
+{
+    static const char *const kernels[] = {
+        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 ret;\n" SUM),
+        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 bra $end;\n" SUM "$end:"), /* as nvcc returns */
+        KERNEL("setp.ge.u32 %p1, %t, 16; @!%p1 bra $go;\nbra $end;\n$go:\n" SUM "$end:"),
+        /* some work first, and in a loop that all come to while the others are under way */
+        KERNEL("setp.ge.u32 %p1, %t, 16; @%p1 bra $late;\n" SUM "bra $end;\n"
+               "$late: add.u32 %r9, %t, 1; setp.eq.u32 %p5, %r9, 0; @%p5 trap;\n$end:"),
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        run r = { .text = kernels[i], .threads = 20 };
+        run_well(&r);
+        expect_all(&r, 20, remaining_sum);
+    }
+}
+
+static uint64_t neighbour(unsigned t)
+{
+    return t ^ 31;
+}
+
+TEST(lanes_meet_at_different_lines_and_at_different_times)
+{
+    static const char *const kernels[] = {
+        KERNEL(
+            ".shared .align 4 .b8 tile[128]; mov.u32 %r9, tile; mad.lo.u32 %r8, %t, 4, %r9;\n"
+            "setp.lt.u32 %p1, %t, 16; @%p1 bra $low;\n"
+            "st.shared.u32 [%r8], %t; bar.warp.sync -1; bra $read;\n"
+            "$low: st.shared.u32 [%r8], %t; bar.warp.sync -1;\n"
+            "$read: sub.u32 %r1, 31, %t; mad.lo.u32 %r1, %r1, 4, %r9; ld.shared.u32 %r1, [%r1];\n"
+            "bar.sync 0;\n" STORE),
+        /* a lane comes to the exchange only after as many rounds as its number */
+        KERNEL("mov.u32 %r2, 0;\n$next: setp.ge.u32 %p1, %r2, %t; @%p1 bra $out;\n"
+               "add.u32 %r2, %r2, 1; bra $next;\n"
+               "$out: shfl.sync.bfly.b32 %r1, %r2, 31, 31, -1; bar.sync 0;\n" STORE),
+        /* halves that come to the same exchange on different ways */
+        KERNEL("setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 0;\n"
+               "$again: @%p1 bra $meet;\nadd.u32 %r2, %r2, 1; setp.eq.u32 %p2, %r2, 3;\n"
+               "@!%p2 bra $again;\n$meet: shfl.sync.bfly.b32 %r1, %t, 31, 31, -1; bar.sync "
+               "0;\n" STORE),
+        /* a guard with the same exchange for those it left out */
+        KERNEL("setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 0;\n"
+               "$again: @%p1 shfl.sync.bfly.b32 %r1, %t, 31, 31, -1; @%p1 bra $end;\n"
+               "setp.lt.u32 %p1, %t, 32; bra $again;\n$end: bar.sync 0;\n" STORE),
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        run r = { .text = kernels[i] };
+        run_well(&r);
+        expect_all(&r, 32, neighbour);
+    }
+}
+
+TEST(a_warp_that_waits_for_another_one_s_store_lets_it_run)
+{
+    run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 32; @%p1 bra $wait;\n"
+                             "st.volatile.global.u32 [%out+4096], 7; bra $end;\n"
+                             "$wait: ld.volatile.global.u32 %r1, [%out+4096];\n"
+                             "setp.ne.u32 %p2, %r1, 7; @%p2 bra $wait;\n$end:"),
+              .threads = 64,
+              .limit = 10000000 };
+    run_well(&r);
+}
+
+TEST(lanes_that_hold_a_lock_run_where_others_wait_for_it)
+{
+    static const emu_checks checks = { .actions = { [EMU_CHECK_BARRIER] = EMU_PASSES } };
+    run r = { .text = KERNEL("setp.ne.u32 %p1, %t, 0; @%p1 bra $ready;\n"
+                             "st.volatile.global.u32 [%out+4096], 0; st.volatile.global.u32 "
+                             "[%out+4104], 0;\n$ready: bar.sync 0;\n"
+                             "$try: atom.global.cas.b32 %r1, [%out+4096], 0, 1;\n"
+                             "setp.ne.u32 %p1, %r1, 0; @%p1 bra $try;\n"
+                             "ld.volatile.global.u32 %r2, [%out+4104]; add.u32 %r2, %r2, 1;\n"
+                             "st.volatile.global.u32 [%out+4104], %r2; membar.gl;\n"
+                             "atom.global.exch.b32 %r1, [%out+4096], 0; bar.sync 0;\n"),
+              .threads = 64,
+              .checks = &checks,
+              .limit = 100000000 };
+    run_well(&r);
+    assert_int_equal((uint32_t)r.out[513], 64);
 }
 
 ARENA_TEST(special_registers_say_where_a_thread_is)
@@ -289,6 +389,21 @@ ARENA_TEST(special_registers_say_where_a_thread_is)
     for (unsigned i = 0; i < 6 * 40; i++)
         assert_int_equal(out[i], (i % 40 % 32) << 16 | i % 40);
     emu_memory_free(m);
+}
+
+TEST(a_cluster_is_one_block_and_a_driver_tells_nothing)
+{
+    run r = { .text = KERNEL(
+                  "mov.u32 %r1, %clusterid.x; mov.u32 %r2, %ctaid.x; sub.u32 %r1, %r1, %r2;\n"
+                  "mov.u32 %r3, %cluster_ctarank; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %cluster_nctaid.y; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %nclusterid.x; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %envreg5; add.u32 %r1, %r1, %r3;\n"
+                  "mov.u32 %r3, %reserved_smem_offset_begin; add.u32 %r1, %r1, %r3;\n" STORE),
+              .blocks = 3 };
+    run_well(&r);
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(r.out[i], 4);
 }
 
 TEST(a_version_is_one_digit_a_dot_and_one_digit)

@@ -75,14 +75,16 @@ TEST_FAULTS(barriers_that_some_threads_never_reach_are_found,
       2, 32, EMU_BARRIER, "waits for 64 threads here and for 96", 64 })
 
 TEST_FAULTS(lanes_that_do_not_take_part_are_not_named,
-    { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.bfly.b32 %r1, %t, 1, 31, 0xffffffff;", 1, 0,
-      EMU_INACTIVE_LANE, "member mask 0xffffffff names lane 16, which does not take part: it is inactive", 32 },
-    { "setp.eq.u32 %p1, %t, 31;\n@%p1 ret;\nvote.sync.any.pred %p2, %p1, 0xffffffff;", 2, 0,
-      EMU_INACTIVE_LANE, "lane 31, which does not take part: it has ended", 32 },
+    { "setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.bfly.b32 %r1, %t, 1, 31, 0xffffffff;\nbar.warp.sync -1;", 1, 0,
+      EMU_INACTIVE_LANE, "member mask 0xffffffff names lane 16, which does not take part: it waits at line 16", 32 },
+    /* a loop that some lanes leave, with a meeting of all in it */
+    { "mov.u32 %r2, 0;\n$next: setp.ge.u32 %p1, %r2, %t;\n@%p1 bra $out;\nvote.sync.any.pred %p2, %p1, -1;\n"
+      "add.u32 %r2, %r2, 1; bra $next;\n$out: vote.sync.any.pred %p2, %p1, -1;", 3, 1,
+      EMU_INACTIVE_LANE, "lane 0, which does not take part: it waits at line 19", 32 },
     { "shfl.sync.idx.b32 %r1, %t, 0, 31, 0xfffffffe;", 0, 0, EMU_INACTIVE_LANE, "not in its own member mask", 32 },
     { "setp.lt.u32 %p1, %t, 16;\n@!%p1 bra $x;\nshfl.sync.idx.b32 %r1, %t, 20, 31, 0x0000ffff;\n$x:", 2, 0,
       EMU_INACTIVE_LANE, "takes its value from lane 20", 32 },
-    { "bar.warp.sync 0xffffffff;", 0, 0, EMU_INACTIVE_LANE, "is not in the block", 20 })
+    { "shfl.sync.down.b32 %r1, %t, 1, 31, -1;", 0, 19, EMU_INACTIVE_LANE, "takes its value from lane 20", 20 })
 
 TEST_FAULTS(a_kernel_that_hangs_or_traps_is_stopped,
     { "$loop:\nbra $loop;", 1, 0, EMU_LIMIT, "without coming to an end", 32 },

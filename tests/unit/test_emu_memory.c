@@ -47,6 +47,10 @@ TEST(loads_extend_by_the_sign_of_their_type)
         { "ld.b32 %r1, [%in]; cvt.u64.u32 %l1, %r1;", 0x83828180 },
         { "ld.param.b32 %r1, [in+4]; cvt.u64.u32 %l1, %r1;", 0x10001 },
         { "mov.b64 %l2, in; ld.param.u64 %l3, [%l2]; sub.u64 %l1, %l3, %in;", 0 },
+        { ".shared .align 4 .b32 s[4]; mov.u32 %r1, s; mov.u32 %r2, s[3]; sub.u32 %r1, %r2, %r1; "
+          "cvt.u64.u32 %l1, %r1;",
+          12 },
+        { ".local .align 2 .b16 l[4]; st.local.b16 l[2], 5; ld.local.u16 %l1, [l+4];", 5 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t got = value_of(rows[i].body);

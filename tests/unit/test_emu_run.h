@@ -36,6 +36,7 @@ typedef struct run {
     size_t in_size;
     uint64_t limit;
     size_t dynamic_shared;
+    const emu_checks *checks;
     /* results */
     emu_report report;
     emu_stats stats;
@@ -56,7 +57,8 @@ static inline bool run_kernel(run *r)
     emu_module *module = emu_load(a, r->text, strlen(r->text), &r->report);
     bool good = module != NULL;
     if (good) {
-        emu_launch_config config = { .module = module,
+        emu_launch_config config = { .checks = r->checks,
+                                     .module = module,
                                      .entry = "k",
                                      .grid = { r->blocks ? r->blocks : 1, 1, 1 },
                                      .block = { threads, 1, 1 },

@@ -221,6 +221,14 @@ ARENA_TEST(a_fault_s_message_shows_its_line_and_thread)
     check_wrong(a, &gemv_instance, text, "thread 0");
 }
 
+ARENA_TEST(all_that_the_emulator_does_not_know_is_listed)
+{
+    const char *text = mutate(a, gemv_ptx, "fma.rn.f32", "fmma.rn.f32");
+    text = mutate(a, text, "mov.f32 %f1, 0f00000000", "move.f32 %f1, 0f00000000");
+    check_wrong(a, &gemv_instance, text, "instruction 'fmma.rn.f32' is not known");
+    check_wrong(a, &gemv_instance, text, "instruction 'move.f32' is not known");
+}
+
 ARENA_TEST(a_wrong_result_s_message_shows_the_line_that_stores_it)
 {
     const char *text =

@@ -106,8 +106,8 @@ static CUresult check_target(CUmodule m, const char **message)
 /* What is loaded, and what comes of it. */
 typedef struct loading {
     CUmodule module;
-    const char *text, *path; /* one of the two */
-    const char *message;
+    const char *text, *path;       /* one of the two */
+    const char *message, *unknown; /* of the PTX */
 } loading;
 
 static bool read_text(loading *l)
@@ -134,11 +134,14 @@ static CUresult parse(void *context)
         l->message = "the image is machine code, and this device runs only PTX";
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    m->module = emu_load(m->arena, m->text, strlen(m->text), &report);
+    m->module = emu_load_any(m->arena, m->text, strlen(m->text), &report);
     if (!m->module) {
         l->message = arena_format(m->arena, "line %u: %s", report.line, report.message);
         return CUDA_ERROR_INVALID_PTX;
     }
+    for (size_t i = 0; emu_unknown(m->module, i, &report); i++)
+        l->unknown =
+            arena_format(m->arena, "%sline %u: %s\n", l->unknown, report.line, report.message);
     CUresult r = check_target(m, &l->message);
     if (!r)
         emu_module_place(device_memory(), m->module);
@@ -153,10 +156,10 @@ static CUresult load(CUcontext c, CUmodule *module, loading *l, const jit_log *l
     if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
     l->module = m;
-    l->message = "";
+    l->message = l->unknown = "";
     m->arena = driver_arena();
     CUresult r = m->arena ? driver_try(parse, l) : CUDA_ERROR_OUT_OF_MEMORY;
-    write_log(log, INFO_LOG, "");
+    write_log(log, INFO_LOG, log->text[INFO_LOG] ? l->unknown : "");
     write_log(log, ERROR_LOG, l->message);
     if (r)
         module_destroy(m);

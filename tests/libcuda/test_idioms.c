@@ -1,0 +1,230 @@
+/* What programs do that were written for a GPU runs on the emulated driver, here as nvcc made it of
+ * tests/nvcc/idioms.cu. Each test's kernel runs in a process of its own, which says on its standard
+ * error what its launch ends with. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdbool.h>
+
+#include "libcuda/driver_report.h"
+
+static CUfunction kernel(const char *name)
+{
+    static char path[4096];
+    CUmodule module;
+    CUfunction f;
+    snprintf(path, sizeof path, "%s/idioms.ptx", getenv("PTXGEN_NVCC_PTX"));
+    assert_success(cuModuleLoad(&module, path));
+    assert_success(cuModuleGetFunction(&f, module, name));
+    return f;
+}
+
+/* Prints what comes of a launch, to be compared. */
+static void launch(const char *name, unsigned blocks, unsigned threads, void **params)
+{
+    CUresult r = cuLaunchKernel(kernel(name), blocks, 1, 1, threads, 1, 1, 0, NULL, params, NULL);
+    r = r ? r : cuCtxSynchronize();
+    if (r)
+        fprintf(stderr, "ends with %d\n", (int)r);
+}
+
+static CUdeviceptr copy_of(const void *bytes, size_t size)
+{
+    CUdeviceptr p;
+    assert_success(cuMemAlloc_v2(&p, size));
+    assert_success(cuMemcpyHtoD_v2(p, bytes, size));
+    return p;
+}
+
+static CUdeviceptr no_values(size_t size)
+{
+    CUdeviceptr p;
+    assert_success(cuMemAlloc_v2(&p, size));
+    return p;
+}
+
+static void expect(bool right)
+{
+    if (!right)
+        fprintf(stderr, "a result is wrong\n");
+}
+
+static void keep_one(void)
+{
+    float from[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, to[32];
+    CUdeviceptr p = copy_of(from, sizeof from), q = no_values(sizeof to);
+    launch("keep_one", 1, 32, (void *[]){ &q, &p });
+    assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
+    for (int i = 0; i < 32; i++)
+        expect(to[i] == 32 * from[i % 8]);
+}
+
+static void sum_up_to(void)
+{
+    int values[70], total = 0, n = 70, sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += values[i] = i;
+    CUdeviceptr p = copy_of(values, sizeof values), q = copy_of(&total, sizeof total);
+    launch("sum_up_to", 2, 52, (void *[]){ &q, &p, &n });
+    assert_success(cuMemcpyDtoH_v2(&total, q, sizeof total));
+    expect(total == sum + 3); /* of the warps that have a thread left, all have a value above 5 */
+}
+
+static void meet(void)
+{
+    int to[32];
+    CUdeviceptr q = no_values(sizeof to);
+    launch("meet", 1, 32, (void *[]){ &q });
+    assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
+    for (int i = 0; i < 32; i++)
+        expect(to[i] == (31 - i < 16 ? 31 - i : 2 * (31 - i)));
+}
+
+static void structs(void)
+{
+    double to[32];
+    CUdeviceptr q = no_values(sizeof to);
+    launch("structs", 1, 32, (void *[]){ &q });
+    assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
+    for (int i = 0; i < 32; i++)
+        expect(to[i] == (i % 2 ? i : -1));
+}
+
+static void pointers(void)
+{
+    float areas[32];
+    int to[32];
+    size_t before, after, total;
+    CUdeviceptr p = no_values(sizeof areas), q = no_values(sizeof to);
+    assert_success(cuMemGetInfo_v2(&before, &total));
+    launch("pointers", 1, 32, (void *[]){ &p, &q });
+    assert_success(cuMemcpyDtoH_v2(areas, p, sizeof areas));
+    assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
+    for (int i = 0; i < 32; i++) {
+        expect(areas[i] == (i % 2 ? (float)(i * i) : (float)(i * i) / 2));
+        expect(to[i] == (i % 2 ? -i + 'y' : i + 1 + 'b'));
+    }
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    expect(before == after);
+}
+
+static void (*quiet)(void);
+
+static void be_strict(void)
+{
+    setenv("PTXGEN_CUDA_CHECKS", "all=fault", 1);
+    make_context(NULL);
+    quiet();
+}
+
+static void be_lenient(void)
+{
+    unsetenv("PTXGEN_CUDA_CHECKS");
+    make_context(NULL);
+    quiet();
+}
+
+static const char *report_with(void (*how)(void), void (*work)(void))
+{
+    quiet = work;
+    return fresh_report_of(how);
+}
+
+TEST(correct_programs_run_whatever_is_checked)
+{
+    void (*const programs[])(void) = { keep_one, sum_up_to, meet, structs, pointers };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        assert_string_equal(report_with(be_strict, programs[i]), "");
+        assert_string_equal(report_with(be_lenient, programs[i]), "");
+    }
+}
+
+static void reverse_up_to(void)
+{
+    int from[40], to[40] = { 0 }, n = 40;
+    for (int i = 0; i < n; i++)
+        from[i] = i;
+    CUdeviceptr p = copy_of(from, sizeof from), q = no_values(sizeof to);
+    launch("reverse_up_to", 1, 64, (void *[]){ &q, &p, &n });
+    if (cuMemcpyDtoH_v2(to, q, sizeof to) == CUDA_SUCCESS)
+        for (int i = 0; i < n; i++)
+            expect(to[i] == n - 1 - i);
+}
+
+TEST(a_barrier_behind_a_return_is_a_warning)
+{
+    const char *text = report_with(be_lenient, reverse_up_to);
+    assert_says(text, "warning: reverse_up_to: line ");
+    assert_says(text, "this thread has ended and never reaches barrier 0");
+    assert_null(strstr(text, "wrong"));
+    assert_null(strstr(text, "ends with"));
+    assert_says(report_with(be_strict, reverse_up_to), "ends with 719\n");
+}
+
+static void print(void)
+{
+    const char name[] = "a name";
+    float x = 3.14159f;
+    CUdeviceptr p = copy_of(name, sizeof name);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    CUfunction f = kernel("print");
+    cuLaunchKernel(f, 2, 1, 1, 32, 1, 1, 0, NULL, (void *[]){ &p, &x }, NULL);
+    printf("launched\n");
+    fflush(stdout);
+    cuCtxSynchronize();
+    printf("done\n");
+}
+
+TEST(what_kernels_print_comes_when_they_are_waited_for)
+{
+#define LINE(thread, block) \
+#thread " of a name:  3.14|" #block "     |-5000000000|0xff|q|%|text|1.234e+03|0.1\n"
+    assert_string_equal(report_with(be_lenient, print),
+                        "launched\n" LINE(0, 0) LINE(1, 0) LINE(0, 1) LINE(1, 1) "done\n");
+}
+
+static void check(void)
+{
+    int limit = 46;
+    launch("check", 2, 16, (void *[]){ &limit });
+    fprintf(stderr, "goes on with %d\n", (int)cuCtxSynchronize());
+}
+
+TEST(a_failed_assertion_is_said_as_a_device_says_it)
+{
+    const char *text = report_with(be_lenient, check);
+    assert_says(text, "idioms.cu:");
+    assert_says(text,
+                ": void check(int): block: [1,0,0], thread: [14,0,0] Assertion `(int)threadIdx.x "
+                "+ 32 * (int)blockIdx.x < limit` failed.\n");
+    assert_says(text, ": void check(int): block: [1,0,0], thread: [15,0,0] Assertion ");
+    assert_null(strstr(text, "thread: [13,0,0]"));
+    assert_says(text, "ends with 710\ngoes on with 710\n");
+}
+
+static void come_or_not(bool come)
+{
+    int value = 0;
+    CUdeviceptr p = copy_of(&value, sizeof value);
+    launch("unusual", 1, 1, (void *[]){ &p, &come });
+    if (!come)
+        cuMemcpyDtoH_v2(&value, p, sizeof value);
+    expect(value == !come);
+}
+
+static void stay_away(void)
+{
+    come_or_not(false);
+}
+
+static void come(void)
+{
+    come_or_not(true);
+}
+
+TEST(an_unknown_instruction_stops_who_comes_to_it)
+{
+    assert_string_equal(report_with(be_lenient, stay_away), "");
+    const char *text = report_with(be_lenient, come);
+    assert_says(text, "thread (0, 0, 0): instruction 'wgmma.fence.sync.aligned' is not known\n");
+    assert_says(text, "wgmma.fence.sync.aligned;\n");
+    assert_says(text, "ends with 715\n");
+}

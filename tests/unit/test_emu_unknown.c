@@ -1,0 +1,121 @@
+/* What the emulator does not know stops a kernel that comes to it, and nothing else. */
+#include "test_arena.h"
+#include "test_emu_run.h"
+
+/* Two kernels, and what stands between them; the body of k starts on line 7. */
+#define MODULE(declarations, body)                                                             \
+    PTX_HEAD ".visible .entry other() {\nret; }\n" declarations ".visible .entry k() {\n" body \
+             "\nret; }\n"
+
+typedef struct unknown {
+    const char *text;
+    unsigned line;
+    const char *message;
+} unknown;
+
+/* clang-format off */
+static const unknown known_when_reached[] = {
+    { MODULE("", ".reg .b64 %d<3>;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2}, %d1, %d2, p, 1, 1;"), 8,
+      "instruction 'wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16' is not known" },
+    { MODULE("", "cp.async.bulk.tensor.2d.shared::cluster.global.tile [%rd1], [tensor, {%r1, %r2}], [bar];"), 7,
+      "is not a form of cp that is known" },
+    { MODULE("", "tcgen05.wait::ld.sync.aligned;"), 7, "instruction 'tcgen05" },
+    { MODULE(".extern .func vanish(.param .b64 p);\n", ".reg .b64 %l1; mov.u64 %l1, 1; call vanish, (%l1);"), 8,
+      "the function 'vanish' has no body in this module" },
+    { MODULE(".func f() {\n.reg .b64 %l1; mov.u64 %l1, f; call %l1, p; ret; }\n", "call f;"), 7, "'f' calls itself" },
+    { MODULE(".func f() {\ncall f; ret; }\n", "call f;"), 7, "'f' calls itself" },
+};
+/* clang-format on */
+
+static emu_report launch(const emu_module *module, const char *entry)
+{
+    static char message[256];
+    emu_memory *m = emu_memory_new();
+    emu_report report;
+    emu_launch_config config = {
+        .module = module, .entry = entry, .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }
+    };
+    emu_launch(m, &config, NULL, &report);
+    snprintf(message, sizeof message, "%s", report.message);
+    report.message = message;
+    emu_memory_free(m);
+    return report;
+}
+
+ARENA_TEST(what_is_not_known_stops_the_kernel_that_comes_to_it)
+{
+    for (size_t i = 0; i < sizeof known_when_reached / sizeof *known_when_reached; i++) {
+        const unknown *u = &known_when_reached[i];
+        emu_report report, listed;
+        assert_null(emu_load(a, u->text, strlen(u->text), &report));
+        assert_int_equal(report.fault, EMU_SYNTAX);
+        const emu_module *m = emu_load_any(a, u->text, strlen(u->text), &report);
+        if (!m)
+            fail_msg("%s\n is refused: line %u: %s", u->text, report.line, report.message);
+        assert_true(emu_unknown(m, 0, &listed));
+        assert_false(emu_unknown(m, 1, &report));
+        assert_int_equal(launch(m, "other").fault, EMU_OK);
+        report = launch(m, "k");
+        if (report.fault != EMU_UNKNOWN || report.line != u->line || listed.line != u->line ||
+            !strstr(report.message, u->message) || strcmp(report.message, listed.message) != 0)
+            fail_msg("%s\n  gives %s, line %u: %s\n  should line %u: %s", u->text,
+                     emu_fault_name(report.fault), report.line, report.message, u->line,
+                     u->message);
+    }
+}
+
+ARENA_TEST(what_is_not_known_and_not_reached_is_no_fault)
+{
+    static const char *const texts[] = {
+        MODULE("", "bra $end;\nwgmma.fence.sync.aligned;\n$end:"),
+        MODULE("", ".reg .pred %p; setp.ne.u32 %p, 1, 1;\n@%p cp.async.bulk.wait_group 0;"),
+        MODULE(".func f(.reg .b32 left) {\n.reg .pred %p; setp.eq.u32 %p, left, 0; @%p ret;\n"
+               "sub.u32 left, left, 1; call f, (left); ret; }\n",
+               "call f, (0);"),
+        MODULE(".alias f, g;\n.unheard_of { .of \"x\" { 1 } }\n", ".unheard_of 3, 4;"),
+        MODULE(".visible .entry unusual() .unheard_of 1, 2 .maxntid 32 {\n ret; }\n", ""),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        emu_report report;
+        const emu_module *m = emu_load_any(a, texts[i], strlen(texts[i]), &report);
+        if (!m)
+            fail_msg("%s\n is refused: line %u: %s", texts[i], report.line, report.message);
+        assert_true(emu_unknown(m, 0, &report));
+        report = launch(m, "k");
+        if (report.fault)
+            fail_msg("%s\n  gives line %u: %s", texts[i], report.line, report.message);
+    }
+}
+
+ARENA_TEST(all_that_is_not_known_is_listed)
+{
+    static const char text[] =
+        MODULE(".unheard_of;\n", "wgmma.fence.sync.aligned;\nret;\ncall nobody;\n");
+    emu_report what;
+    const emu_module *m = emu_load_any(a, text, strlen(text), &what);
+    assert_non_null(m);
+    assert_true(emu_unknown(m, 0, &what) && what.line == 6);
+    assert_string_equal(what.message, "'.unheard_of' is not known here");
+    assert_true(emu_unknown(m, 1, &what) && what.line == 8);
+    assert_true(emu_unknown(m, 2, &what) && what.line == 10);
+    assert_false(emu_unknown(m, 3, &what));
+}
+
+ARENA_TEST(a_syntax_error_is_one_whatever_else_is_not_known)
+{
+    static const unknown rows[] = {
+        { MODULE("", "wgmma.fence.sync.aligned }"), 7, "expected ';' before '}'" },
+        { MODULE("", "wgmma.fence.sync.aligned; add.u32 %r1, 1, 1;"), 7, "'%r1' is not declared" },
+        { MODULE("", "wgmma.fence #; }"), 8, "is not known here" },
+        { MODULE("nonsense;", ""), 6, "'nonsense' is not known here" },
+        { MODULE("", "@%p1 wgmma.fence;"), 7, "a guard is a predicate register" },
+        { PTX_HEAD ".unheard_of", 4, "expected ';' before the end of the text" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        emu_report report;
+        if (emu_load_any(a, rows[i].text, strlen(rows[i].text), &report) ||
+            report.line != rows[i].line || !strstr(report.message, rows[i].message))
+            fail_msg("%s\n  gives line %u: %s\n  should line %u: %s", rows[i].text, report.line,
+                     report.message, rows[i].line, rows[i].message);
+    }
+}
