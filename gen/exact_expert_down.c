@@ -4,6 +4,8 @@
 #include "gen/blocks/exact.h"
 #include "gen/expert_down_keys.h"
 
+enum { WARP = 32 };
+
 /* A row's product with one vector: the lane's part. */
 static val exact_product(ptx *p, const expert_down *d, val id, val row, val vector)
 {
@@ -42,7 +44,7 @@ static void add_exact_shared(ptx *p, expert_down *d, val row)
 
 static void build(ptx *p, const instance *in)
 {
-    expert_down d = expert_down_new(p, in, 1);
+    expert_down d = expert_down_new(p, in, 1, WARP);
     val row = named(p, "row", ctaid_x(p));
     expert_down_begin(p, &d);
     PTX_FOR (p, number, 0, d.in_use, 1) {

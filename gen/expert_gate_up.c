@@ -270,7 +270,7 @@ static unsigned registers_of(const instance *in, unsigned first)
     enum { WARP = 32, ENOUGH = 96, OF_LARGE_STEPS = 128 };
     instance gate = instance_matrix(in, first);
     format weights = instance_weights(&gate);
-    uint64_t step_bytes = format_bytes(weights, (uint64_t)stream_step_values(weights));
+    uint64_t step_bytes = format_bytes(weights, (uint64_t)stream_step_values(&gate));
     unsigned registers = stream_pair_registers(in, first);
     bool large = PAIR * step_bytes / WARP >= ENOUGH && registers < OF_LARGE_STEPS;
     return large ? OF_LARGE_STEPS : registers;

@@ -283,11 +283,6 @@ static void build_gate_up(ptx *p, const instance *in)
     stream_pair_multiply(p, &pair, &memory, first, stride);
 }
 
-static int64_t step_bytes(const instance *in)
-{
-    return stream_step_bytes(instance_weights(in));
-}
-
 static int64_t table_bytes(const instance *in)
 {
     return stream_table_bytes(instance_weights(in));
@@ -302,7 +297,7 @@ static const derived_size tile_sizes[] = {
     GEMV_VECTORS,
     { "pass_steps", stream_pass_steps,
       "steps of x that are staged at once, each of 1024 or 2048 values, or 512 bytes of floats" },
-    { "step_bytes", step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
+    { "step_bytes", stream_step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
     { "table_bytes", table_bytes, "of formats with a grid: bytes of the tables ahead of them" },
     { "chunks", stream_chunks, "partial sums of squares of a vector" },
     { NULL, NULL, NULL },

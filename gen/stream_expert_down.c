@@ -1,8 +1,9 @@
 /* Streams as blocks/stream.h says. A warp goes through the experts of the list; of each it reads
  * its rows once, and multiplies them with all vectors of f whose rows use the expert: code for 1,
  * 2, 4 and 8 of them (or m), so that of three the last one is there twice, and its second result
- * counts nothing. The lanes' parts are added up behind the last expert. What is computed stands in
- * blocks/expert_down.h, what shared memory has in blocks/expert_tile.h and blocks/expert_plan.h.
+ * counts nothing. The lanes' parts are added up behind the last expert. Of narrow rows groups of
+ * lanes have some each, all of the same expert. What is computed stands in blocks/expert_down.h,
+ * what shared memory has in blocks/expert_tile.h and blocks/expert_plan.h.
  *
  * Where all vectors fit they are staged once, and warps go on alone. Else experts come in groups
  * that fit, for all rows of a turn one after the other, and all warps of a block with them. With
@@ -99,7 +100,7 @@ static void add_nothing(ptx *p, streamed *s, val first, val count)
         }
 }
 
-static void add_expert(ptx *p, streamed *s, val number, val row)
+static void add_expert(ptx *p, streamed *s, val number, val first_row)
 {
     expert_down *d = &s->d;
     unsigned variants[EXPERT_TILE_VARIANTS];
@@ -111,7 +112,7 @@ static void add_expert(ptx *p, streamed *s, val number, val row)
     val count = several ? expert_plan_word(p, at, PLAN_VECTOR_COUNT) : imm(U32, 1);
     PTX_IF (p, expert_exists(p, d->in, id)) {
         place addresses[STREAM_ROWS];
-        val biases[STREAM_ROWS];
+        val biases[STREAM_ROWS], row = expert_down_row_to_read(p, d, first_row);
         gemv_operands g = d->g;
         g.w = expert_plane(p, &d->planes, d->g.w, id, d->g.row_bytes);
         stream_rows_of_turn(p, stream_rows_share_pointers(d->in), &g, row, d->rows, addresses);
@@ -132,13 +133,14 @@ static void stage_shared(ptx *p, streamed *s)
     stream_stage_vectors(p, &s->of_all);
 }
 
-static void add_shared(ptx *p, streamed *s, val row)
+static void add_shared(ptx *p, streamed *s, val first_row)
 {
     expert_down *d = &s->d;
     place addresses[STREAM_ROWS];
     stream one = s->of_all;
     phase(p, "stream the shared expert's weights");
     stream_begin_lane(p, &one);
+    val row = expert_down_row_to_read(p, d, first_row);
     stream_rows_of_turn(p, stream_rows_share_pointers(&d->shared), &d->of_shared, row, d->rows,
                         addresses);
     stream_add(p, &one, addresses);
@@ -160,7 +162,7 @@ static void finish(ptx *p, streamed *s, val row)
 static void multiply_at_once(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
-    unsigned rows = d->rows;
+    unsigned rows = expert_down_rows_of_warp(d);
     stage_group(p, s, imm(U32, 0));
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_FOR (p, row, first, d->g.n, stride) {
@@ -221,7 +223,7 @@ static void stage_shared_again(ptx *p, streamed *s)
 static void multiply_in_groups(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
-    unsigned rows = d->rows, of_block = (unsigned)d->in->num_warps * rows;
+    unsigned rows = expert_down_rows_of_warp(d), of_block = (unsigned)d->in->num_warps * rows;
     bool passes = stream_passes(d->in) > 1, shared = expert_down_has_shared(d->in);
     bool shared_passes = shared && stream_passes(&d->shared) > 1;
     uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
@@ -266,7 +268,7 @@ static unsigned registers_of(const instance *in)
 
 static void build(ptx *p, const instance *in)
 {
-    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp) };
+    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
     expert_down *d = &s.d;
     ptx_max_registers(p, registers_of(in));
     s.plan = (expert_plan){ .of = d, .slots = (unsigned)expert_tile_slots(in) };
@@ -301,6 +303,8 @@ static const derived_size sizes[] = {
       "vectors of x that are staged at once, those of an expert 1, 2, 4 or m" },
     { "staged", expert_tile_staged_bytes,
       "bytes of them and of the shared expert's, with tables ahead" },
+    { "row_groups", stream_row_groups,
+      "1, or 2 or 4 where rows are so narrow that a half or a quarter of a warp's lanes has one" },
     { NULL, NULL, NULL },
 };
 
@@ -318,11 +322,11 @@ const family stream_expert_down = {
                            KEYS_AROUND_EXPERT_DOWN, KEY_END },
     .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
     .launch = { .block = "32*num_warps",
-                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)" },
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp*row_groups), sm_count*2)" },
                 .shared = "16+32*slots",
                 .dynamic_shared = "staged",
                 .sizes = sizes,
-                .rows = "num_warps*rows_per_warp",
+                .rows = "num_warps*rows_per_warp*row_groups",
                 .overlap = WAITS_FIRST,
                 .registers = 168 },
     .check = expert_down_check,

@@ -20,15 +20,18 @@ instance expert_down_shared(const instance *in)
 {
     instance shared = instance_matrix(in, EXPERT_DOWN_SHARED);
     shared.shape.k = in->shape.n_shared;
+    shared.shape.n_shared = in->shape.k;
+    shared.weights_of[EXPERT_DOWN_SHARED] = in->weights;
     return shared;
 }
 
-expert_down expert_down_new(ptx *p, const instance *in, unsigned rows)
+expert_down expert_down_new(ptx *p, const instance *in, unsigned rows, unsigned lanes)
 {
     expert_down d = { .in = in,
                       .planes = planes_of(in),
                       .shared = expert_down_shared(in),
                       .rows = rows,
+                      .lanes = lanes,
                       .vectors = (unsigned)in->shape.m };
     d.g = gemv_of(p, in, "y", "w", "x");
     d.g.scale = in->options.scale;
@@ -70,6 +73,31 @@ val expert_down_weight_of_shared(ptx *p, const expert_down *d, unsigned row)
     return ld_const(p, F32, d->weights, (row * (used + 1) + used) * F32_BYTES);
 }
 
+enum { WARP = 32 };
+
+unsigned expert_down_rows_of_warp(const expert_down *d)
+{
+    return d->rows * (WARP / d->lanes);
+}
+
+val expert_down_row_of_group(ptx *p, const expert_down *d, val first)
+{
+    return mad(p, stream_group_of_lane(p, d->lanes), imm(U32, d->rows), first);
+}
+
+/* Whether each group has rows in each turn, if not all of them. */
+static bool groups_have_rows(const expert_down *d)
+{
+    return d->lanes == WARP || gemv_turns_are_whole(&d->g, expert_down_rows_of_warp(d));
+}
+
+val expert_down_row_to_read(ptx *p, const expert_down *d, val first)
+{
+    val own = expert_down_row_of_group(p, d, first);
+    unsigned last = (unsigned)(d->in->shape.n - 1) / d->rows * d->rows;
+    return groups_have_rows(d) ? own : min(p, own, last);
+}
+
 static unsigned total_count(const expert_down *d)
 {
     return d->rows * d->vectors;
@@ -104,19 +132,30 @@ void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val
     }
 }
 
-void expert_down_store(ptx *p, const expert_down *d, val row)
+/* A group may have fewer lanes than totals, and then has those of some vectors after others. */
+void expert_down_store(ptx *p, const expert_down *d, val first)
 {
-    val sums[STREAM_ROWS * MAX_VECTORS];
-    for (unsigned i = 0; i < total_count(d); i++)
-        sums[i] = d->totals_at.kind ? ld_shared(p, F32, d->totals_at, i * total_bytes(p))
-                                    : get(p, d->totals[i]);
-    gemv_store_turn(p, &d->g, row, d->rows, d->vectors,
-                    block_sum_spread(p, sums, total_count(d), 1));
+    val row = expert_down_row_of_group(p, d, first);
+    val exists = groups_have_rows(d) ? imm(PRED, 1) : lt(p, row, d->g.n);
+    for (unsigned from = 0, count; from < total_count(d); from += count) {
+        val sums[STREAM_ROWS * MAX_VECTORS];
+        count = total_count(d) - from < d->lanes ? total_count(d) - from : d->lanes;
+        for (unsigned i = 0; i < count; i++)
+            sums[i] = d->totals_at.kind
+                          ? ld_shared(p, F32, d->totals_at, (from + i) * total_bytes(p))
+                          : get(p, d->totals[from + i]);
+        spread_sums spread = group_sum_spread(p, sums, count, d->lanes);
+        if (from)
+            spread.number = add(p, spread.number, from);
+        PTX_IF (p, exists)
+            gemv_store_turn(p, &d->g, row, d->rows, d->vectors, spread);
+    }
 }
 
 void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS])
 {
-    val n = d->g.n, first = mul(p, id, n), zero = imm(F32, 0), only = eq(p, lane_id(p), 0);
+    val n = d->g.n, first = mul(p, id, n), zero = imm(F32, 0),
+        only = eq(p, stream_lane_of_row(p, d->lanes), 0);
     for (unsigned r = 0; r < d->rows && d->biases.kind; r++) {
         val own = r ? add(p, row, r) : row;
         if (!gemv_turns_are_whole(&d->g, d->rows))

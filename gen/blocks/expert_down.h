@@ -23,18 +23,28 @@ typedef struct expert_down {
     instance planes; /* of the experts' matrices, */
     instance shared; /* of that of the expert that all rows use */
     unsigned rows, vectors;
+    unsigned lanes; /* that share a row: groups of them have rows of their own */
     gemv_operands g, of_shared;
     val weights, biases, list, in_use;
     var totals[STREAM_ROWS * MAX_VECTORS]; /* rows * vector + row: the lane's parts, */
     val totals_at;                         /* or in shared memory: its first; without a kind: no */
 } expert_down;
 
-/* A warp's, of so many rows of each matrix at a time. */
-expert_down expert_down_new(ptx *p, const instance *in, unsigned rows);
+/* A warp's, of which groups of so many lanes take so many rows of each matrix at a time. */
+expert_down expert_down_new(ptx *p, const instance *in, unsigned rows, unsigned lanes);
+
+/* Rows that a warp takes at a time. */
+unsigned expert_down_rows_of_warp(const expert_down *d);
+
+/* The first row of the lane's group, where its warp's first is this one. */
+val expert_down_row_of_group(ptx *p, const expert_down *d, val first);
+
+/* The same among those that there are: groups without rows take the last ones again. */
+val expert_down_row_to_read(ptx *p, const expert_down *d, val first);
 
 bool expert_down_has_shared(const instance *in);
 
-/* The instance of the shared expert's matrix alone. */
+/* The instance of the shared expert's matrix alone, for which the experts' is the one beside it. */
 instance expert_down_shared(const instance *in);
 
 /* Refuses more rows of experts than 32 bits count. */
@@ -55,10 +65,10 @@ void expert_down_begin(ptx *p, expert_down *d);
  * of weights. */
 void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val *products);
 
-/* Adds up the lanes' totals and stores the results of the rows from one on. */
-void expert_down_store(ptx *p, const expert_down *d, val row);
+/* Adds up the lanes' totals and stores the results of the warp's rows from one on. */
+void expert_down_store(ptx *p, const expert_down *d, val first);
 
-/* The biases of an expert's rows, which one lane adds. */
+/* The biases of an expert's rows from one on, which one lane of the group adds. */
 void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS]);
 
 /* What an expert that does not exist comes to. */

@@ -20,7 +20,7 @@ static int64_t most_vectors(const instance *in)
 
 static int64_t vector_bytes(const instance *in)
 {
-    return stream_pass_steps(in) * stream_step_bytes(instance_weights(in));
+    return stream_pass_steps(in) * stream_step_bytes(in);
 }
 
 static int64_t table_bytes(const instance *in)

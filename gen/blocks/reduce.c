@@ -1,5 +1,7 @@
 #include "gen/blocks/reduce.h"
 
+enum { WARP = 32 };
+
 val group_sum(ptx *p, val v, unsigned width)
 {
     for (unsigned mask = width / 2; mask; mask /= 2)
@@ -99,13 +101,14 @@ val block_sums_next(ptx *p, const block_sums *s, val v)
 
 /* Half of the lanes go on with half of the values each, until there is one: exchanging takes
  * count - 1 shuffles where as many butterflies took log2(count) times more. */
-static spread_sums warp_sums_spread(ptx *p, const val *values, unsigned count)
+spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group)
 {
     val v[MAX_SUMS];
     for (unsigned i = 0; i < count; i++)
         v[i] = values[i];
-    unsigned width = power_of_two_from(count), lanes_a_sum = 32 / width, mask = 16, left = count;
-    val lane = lane_id(p);
+    unsigned width = power_of_two_from(count), lanes_a_sum = group / width, mask = group / 2,
+             left = count;
+    val lane = group == WARP ? lane_id(p) : bit_and(p, lane_id(p), group - 1);
     for (; width > 1; width /= 2, mask /= 2) {
         unsigned half = width / 2;
         val upper = ne(p, bit_and(p, lane, mask), 0);
@@ -147,7 +150,7 @@ static spread_sums add_up_spread(ptx *p, spread_sums of_warp, unsigned count, va
 
 spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned num_warps)
 {
-    spread_sums sums = warp_sums_spread(p, values, count);
+    spread_sums sums = group_sum_spread(p, values, count, WARP);
     if (num_warps == 1)
         return sums;
     val partial = shared_array(p, "partial", F32, count * num_warps);
@@ -156,7 +159,7 @@ spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned
 
 spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *values)
 {
-    spread_sums sums = warp_sums_spread(p, values, s->count);
+    spread_sums sums = group_sum_spread(p, values, s->count, WARP);
     if (s->num_warps == 1)
         return sums;
     val address = add(p, s->partial, s->half);

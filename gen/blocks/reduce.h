@@ -44,6 +44,8 @@ typedef struct spread_sums {
     val number, sum;
     unsigned lanes;
 } spread_sums;
+/* Of groups of so many neighbouring lanes (a power of two, no less than count), each its own. */
+spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group);
 spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned num_warps);
 spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *values);
 

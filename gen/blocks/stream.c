@@ -1,6 +1,7 @@
 /* What streaming products of integers and of floats have in common: see stream.h. */
 #include "gen/blocks/stream.h"
 
+#include "gen/blocks/expert_down.h"
 #include "gen/blocks/reduce.h"
 
 enum { WARP = 32 };
@@ -15,18 +16,59 @@ bool stream_is_of_floats(const instance *in)
     return stream_formats[instance_weights(in)]->scales == NO_SCALE;
 }
 
-int64_t stream_step_values(format weights)
+/* The fewest lanes that have a row in a step. A step is no less than what a warp stages at once, a
+ * segment a lane. */
+static unsigned lanes_of_row(const instance *in)
 {
-    const stream_format *f = stream_formats[weights];
-    return f->scales == NO_SCALE ? WARP * STREAM_LANE_BYTES / formats[weights].block_bytes
-                                 : WARP * STREAM_SEGMENT * f->segments;
+    const stream_format *f = stream_formats[instance_weights(in)];
+    if (f->scales == NO_SCALE)
+        return WARP;
+    unsigned lanes = WARP / f->segments;
+    while (lanes < WARP && lanes * STREAM_SEGMENT * f->segments < in->shape.k)
+        lanes *= 2;
+    return lanes;
 }
 
-int64_t stream_step_bytes(format weights)
+unsigned stream_lanes(const instance *in)
 {
+    if (in->family->op != OP_EXPERT_DOWN)
+        return WARP;
+    unsigned lanes = lanes_of_row(in), beside = 0;
+    if (expert_down_has_shared(in)) {
+        instance shared = expert_down_shared(in);
+        beside = lanes_of_row(&shared);
+    }
+    return lanes > beside ? lanes : beside;
+}
+
+int64_t stream_row_groups(const instance *in)
+{
+    return WARP / stream_lanes(in);
+}
+
+val stream_lane_of_row(ptx *p, unsigned lanes)
+{
+    return lanes == WARP ? lane_id(p) : bit_and(p, lane_id(p), lanes - 1);
+}
+
+val stream_group_of_lane(ptx *p, unsigned lanes)
+{
+    return lanes == WARP ? imm(U32, 0) : div(p, lane_id(p), lanes);
+}
+
+int64_t stream_step_values(const instance *in)
+{
+    format weights = instance_weights(in);
     const stream_format *f = stream_formats[weights];
-    return f->scales == NO_SCALE ? stream_step_values(weights) * F32_BYTES
-                                 : stream_integers_step_bytes(f);
+    return f->scales == NO_SCALE ? WARP * STREAM_LANE_BYTES / formats[weights].block_bytes
+                                 : stream_lanes(in) * STREAM_SEGMENT * f->segments;
+}
+
+int64_t stream_step_bytes(const instance *in)
+{
+    const stream_format *f = stream_formats[instance_weights(in)];
+    return f->scales == NO_SCALE ? stream_step_values(in) * F32_BYTES
+                                 : stream_integers_step_bytes(f, stream_lanes(in));
 }
 
 int64_t stream_table_bytes(format weights)
@@ -96,7 +138,7 @@ val stream_warps(ptx *p)
 
 unsigned stream_steps(const instance *in)
 {
-    int64_t step = stream_step_values(instance_weights(in));
+    int64_t step = stream_step_values(in);
     return (unsigned)((in->shape.k + step - 1) / step);
 }
 
@@ -120,17 +162,15 @@ unsigned stream_passes(const instance *in)
 
 int64_t stream_chunks(const instance *in)
 {
-    format weights = instance_weights(in);
-    bool floats = stream_formats[weights]->scales == NO_SCALE;
-    int64_t values = stream_passes(in) * stream_pass_steps(in) * stream_step_values(weights);
+    bool floats = stream_is_of_floats(in);
+    int64_t values = stream_passes(in) * stream_pass_steps(in) * stream_step_values(in);
     return values / (WARP * (floats ? STREAM_PIECE : STREAM_SEGMENT));
 }
 
 int64_t stream_staged_bytes(const instance *in)
 {
-    format weights = instance_weights(in);
-    return stream_table_bytes(weights) +
-           in->shape.m * stream_pass_steps(in) * stream_step_bytes(weights);
+    return stream_table_bytes(instance_weights(in)) +
+           in->shape.m * stream_pass_steps(in) * stream_step_bytes(in);
 }
 
 stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
@@ -162,7 +202,7 @@ unsigned stream_registers(const instance *in)
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1)
         return in->family->launch.registers;
-    int64_t step = stream_step_values(instance_weights(in)), k = in->shape.k;
+    int64_t step = stream_step_values(in), k = in->shape.k;
     bool own_pointers = f->crowded == rows && !stream_rows_share_pointers(in);
     bool ends = f->crowded_end && k > step && k < 2 * step;
     return own_pointers || ends ? CROWDED : OF_ONE_VECTOR;
@@ -240,6 +280,7 @@ static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, uns
                  .f = stream_formats[instance_weights(in)],
                  .rows = rows,
                  .vectors = (unsigned)in->shape.m,
+                 .lanes = stream_lanes(in),
                  .pass_steps = (unsigned)stream_pass_steps(in),
                  .source = { .of = g } };
     bool apart = memory->table.kind;
@@ -312,8 +353,7 @@ void stream_note_rows(ptx *p, const stream *s)
 stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count)
 {
     stream some = *s;
-    format weights = instance_weights(s->in);
-    val bytes = mul(p, first, (unsigned)(s->pass_steps * stream_step_bytes(weights)));
+    val bytes = mul(p, first, (unsigned)(s->pass_steps * stream_step_bytes(s->in)));
     some.vectors = count;
     some.tile = add(p, s->tile, bytes);
     if (s->beside.kind)

@@ -37,6 +37,11 @@
  * activations in the tile; sums don't mind. Where rows are no multiple of 16 bytes, each row's
  * start adds to that: its pieces are turned back by as many bytes.
  *
+ * Rows may be so narrow that half of a warp's lanes, or a quarter, have all of one. Then so many
+ * lanes share a row, steps and tile are as narrow, and where it says 32 above it is 16 or 8 (see
+ * stream_lanes). The other lanes have rows of their own, and the same activations: Q6_K with k =
+ * 512 has four rows in a warp, of 8 lanes with 64 weights each.
+ *
  * What weights are looked up in (stream_grid.h) stands ahead of the tile. Pieces of indices are
  * left in order, not turned.
  *
@@ -245,6 +250,7 @@ typedef struct stream {
     const instance *in;
     const stream_format *f;
     unsigned rows, vectors;
+    unsigned lanes;      /* that share a row */
     unsigned pass_steps; /* the tile has of each vector */
     stream_source source;
     val table;  /* shared memory: what stands ahead of the tile */
@@ -279,13 +285,23 @@ void stream_stage_pass(ptx *p, stream *s, val pass);
 /* Whether the weights are floats. */
 bool stream_is_of_floats(const instance *in);
 
+/* Lanes of a warp that share a row, 8, 16 or 32, and the groups of so many that a warp has: one,
+ * but where rows are so narrow that fewer lanes have all of it in a step. Of experts and of the one
+ * that all rows use they are the same. */
+unsigned stream_lanes(const instance *in);
+int64_t stream_row_groups(const instance *in);
+
+/* The number of a lane among those of its row, and that of its group. */
+val stream_lane_of_row(ptx *p, unsigned lanes);
+val stream_group_of_lane(ptx *p, unsigned lanes);
+
 /* Values of a step, and the bytes that they take in the tile. */
-int64_t stream_step_values(format weights);
-int64_t stream_step_bytes(format weights);
+int64_t stream_step_values(const instance *in);
+int64_t stream_step_bytes(const instance *in);
 
 /* Bytes of shared memory that a format's table takes. */
 int64_t stream_table_bytes(format weights);
-int64_t stream_integers_step_bytes(const stream_format *f);
+int64_t stream_integers_step_bytes(const stream_format *f, unsigned lanes);
 
 /* Steps that a pass has. */
 int64_t stream_pass_steps(const instance *in);

@@ -6,20 +6,24 @@
 enum {
     WARP = 32,
     PIECE_BYTES = 16,
-    PLANE_BYTES = WARP * PIECE_BYTES, /* of a step's activations: a segment of every lane */
     TURN_WEIGHTS = 128,   /* of a lane, in all rows: longer rows take turns of as many, */
     TURN_BYTES = 100,     /* but of no more bytes, which registers hold at once */
     BYTES_IN_FLIGHT = 33, /* of a lane, at least: 24 warps make it 25 KB */
     MOST_AT_ONCE = 4,     /* steps of a row that are so many bytes */
     CROSS_LANES = 4,      /* of a block, crosswise */
     CROSS_SEGMENTS = 16,
-    CROSS_SCALES = CROSS_SEGMENTS / 2,
-    CROSS_STARTS = 2 * PLANE_BYTES
+    CROSS_SCALES = CROSS_SEGMENTS / 2
 };
 
-static unsigned step_values(const stream_format *f)
+/* Of a step's activations: a segment of every lane. */
+static unsigned plane_bytes(unsigned lanes)
 {
-    return WARP * STREAM_SEGMENT * f->segments;
+    return lanes * PIECE_BYTES;
+}
+
+static unsigned step_values(const stream *s)
+{
+    return s->lanes * STREAM_SEGMENT * s->f->segments;
 }
 
 static const format_info *weights_of(const stream *s)
@@ -30,7 +34,7 @@ static const format_info *weights_of(const stream *s)
 /* Of weights. */
 static unsigned step_bytes(const stream *s)
 {
-    return step_values(s->f) / weights_of(s)->block_values * weights_of(s)->block_bytes;
+    return step_values(s) / weights_of(s)->block_values * weights_of(s)->block_bytes;
 }
 
 /* The largest power of two, up to a line, that the bytes of a row are a multiple of. */
@@ -48,41 +52,47 @@ static bool has_sums(const stream_format *f)
     return f->offset || f->minima;
 }
 
+/* Crosswise, of the words where sums of products start. */
+static unsigned cross_starts(unsigned lanes)
+{
+    return 2 * plane_bytes(lanes);
+}
+
 /* What stands behind a step's quants in the tile: words of a lane that are read at once, and where
  * those of its sums are. */
 typedef struct beside {
     unsigned words, sums_at, bytes;
 } beside;
 
-static beside beside_of(const stream_format *f)
+static beside beside_of(const stream_format *f, unsigned lanes)
 {
     beside b = { .words = 2, .sums_at = F32_BYTES };
     if (f->crosswise) {
-        b.bytes = CROSS_STARTS + WARP / CROSS_LANES * CROSS_SCALES * F32_BYTES;
+        b.bytes = cross_starts(lanes) + lanes / CROSS_LANES * CROSS_SCALES * F32_BYTES;
         return b;
     }
     if (f->scales == SCALES) {
         b.words = f->segments == 2 && has_sums(f) ? 4 : f->segments;
-        b.sums_at = f->segments == 2 ? 2 * F32_BYTES : PLANE_BYTES;
+        b.sums_at = f->segments == 2 ? 2 * F32_BYTES : plane_bytes(lanes);
     }
     unsigned planes = f->segments == 4 && has_sums(f) ? 2 : 1;
-    b.bytes = planes * WARP * b.words * F32_BYTES;
+    b.bytes = planes * lanes * b.words * F32_BYTES;
     return b;
 }
 
-static unsigned quant_bytes(const stream_format *f)
+static unsigned quant_bytes(const stream_format *f, unsigned lanes)
 {
-    return f->segments * PLANE_BYTES;
+    return f->segments * plane_bytes(lanes);
 }
 
-int64_t stream_integers_step_bytes(const stream_format *f)
+int64_t stream_integers_step_bytes(const stream_format *f, unsigned lanes)
 {
-    return quant_bytes(f) + beside_of(f).bytes;
+    return quant_bytes(f, lanes) + beside_of(f, lanes).bytes;
 }
 
 static unsigned tile_bytes(const stream *s)
 {
-    return (unsigned)stream_integers_step_bytes(s->f);
+    return (unsigned)stream_integers_step_bytes(s->f, s->lanes);
 }
 
 /* The lane's place in a step. */
@@ -109,7 +119,7 @@ static bool has_shift(const stream *s)
 static void load_segment(ptx *p, const stream *s, val vector, val segment, val x[STREAM_SEGMENT])
 {
     const stream_source *source = &s->source;
-    unsigned staged = stream_passes(s->in) * s->pass_steps * step_values(s->f);
+    unsigned staged = stream_passes(s->in) * s->pass_steps * step_values(s);
     bool whole = staged == s->in->shape.k;
     var loaded[STREAM_SEGMENT];
     for (int i = 0; i < STREAM_SEGMENT && !whole; i++)
@@ -179,29 +189,30 @@ static void pair(ptx *p, val index, val q[STREAM_WORDS])
 
 /* The place in the tile of a segment's words and of what stands beside them; of both segments of 32
  * values each lane stores half of the sums' starts. */
-static void stage_crosswise(ptx *p, const stream_format *f, const val q[STREAM_WORDS], val d,
-                            val step, val within)
+static void stage_crosswise(ptx *p, const stream *s, const val q[STREAM_WORDS], val d, val step,
+                            val within)
 {
+    unsigned plane = plane_bytes(s->lanes), behind = quant_bytes(s->f, s->lanes);
     val block = div(p, within, CROSS_SEGMENTS), index = rem(p, within, CROSS_SEGMENTS);
     val lanes = mad(p, block, imm(U32, CROSS_LANES * PIECE_BYTES), step), starts[CROSS_LANES];
-    val word = mad(p, div(p, index, STREAM_WORDS), imm(U32, PLANE_BYTES),
+    val word = mad(p, div(p, index, STREAM_WORDS), imm(U32, plane),
                    mad(p, rem(p, index, STREAM_WORDS), imm(U32, F32_BYTES), lanes));
     for (unsigned i = 0; i < CROSS_LANES; i++) {
         val sum = dp4a(p, imm(U32, 0x01010101), q[i], imm(S32, 0));
         sum = add(p, sum, shuffle_xor(p, sum, 1));
-        starts[i] = as(p, U32, mad(p, sum, f->offset, imm(S32, DP4A_START)));
+        starts[i] = as(p, U32, mad(p, sum, s->f->offset, imm(S32, DP4A_START)));
         st_shared(p, S32, word, i * PIECE_BYTES, q[i]);
     }
     val pair = div(p, index, 2), second = rem(p, index, 2), is_first = eq(p, second, 0);
-    val start = mad(p, div(p, pair, STREAM_WORDS), imm(U32, PLANE_BYTES),
+    val start = mad(p, div(p, pair, STREAM_WORDS), imm(U32, plane),
                     mad(p, rem(p, pair, STREAM_WORDS), imm(U32, F32_BYTES), lanes));
     start = mad(p, second, imm(U32, 2 * PIECE_BYTES), start);
     for (unsigned i = 0; i < 2; i++)
-        st_shared(p, U32, start, quant_bytes(f) + i * PIECE_BYTES,
+        st_shared(p, U32, start, behind + i * PIECE_BYTES,
                   select(p, is_first, starts[i], starts[2 + i]));
     val scale = mad(p, mad(p, block, imm(U32, CROSS_SCALES), pair), imm(U32, F32_BYTES), step);
     PTX_IF (p, is_first)
-        st_shared(p, F32, scale, quant_bytes(f) + CROSS_STARTS, d);
+        st_shared(p, F32, scale, behind + cross_starts(s->lanes), d);
 }
 
 /* The first and the second eight values in turn. */
@@ -231,7 +242,7 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
                           val segment)
 {
     const stream_format *f = s->f;
-    unsigned of_step = WARP * f->segments;
+    unsigned of_step = s->lanes * f->segments, behind = quant_bytes(f, s->lanes);
     val largest = q8_largest(p, imm(U32, Q8_SMALLEST), x, STREAM_SEGMENT);
     val d = q8_scale(p, group_max(p, largest, 2));
     val inverse = rcp_approx(p, d), q[STREAM_WORDS];
@@ -241,7 +252,7 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
     val within = bit_and(p, segment, of_step - 1);
     val step = mad(p, div(p, segment, of_step), imm(U32, tile_bytes(s)), tile);
     if (f->crosswise) {
-        stage_crosswise(p, f, q, d, step, within);
+        stage_crosswise(p, s, q, d, step, within);
         return;
     }
     val above = mul(p, div(p, div(p, within, f->segments), 1u << f->index_bit), 1u << f->index_bit);
@@ -260,26 +271,27 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
         pair(p, index, q);
     if (f->spread)
         spread(p, q);
-    val piece = mad(p, lane, imm(U32, PIECE_BYTES), mad(p, index, imm(U32, PLANE_BYTES), step));
+    val piece =
+        mad(p, lane, imm(U32, PIECE_BYTES), mad(p, index, imm(U32, plane_bytes(s->lanes)), step));
     st_shared_v4(p, S32, piece, 0, ((val4){ { q[0], q[1], q[2], q[3] } }));
 
-    beside b = beside_of(f);
+    beside b = beside_of(f, s->lanes);
     val word =
         mad(p, lane, imm(U32, b.words * F32_BYTES), mad(p, index, imm(U32, F32_BYTES), step));
     val scale = bits_as(p, U32, scale_word(p, f, index, d));
     if (f->scales == ONE_SCALE) {
-        st_shared(p, U32, word, quant_bytes(f), select(p, eq(p, index, 0), scale, sum));
+        st_shared(p, U32, word, behind, select(p, eq(p, index, 0), scale, sum));
         return;
     }
-    st_shared(p, U32, word, quant_bytes(f), scale);
+    st_shared(p, U32, word, behind, scale);
     if (has_sums(f))
-        st_shared(p, U32, word, quant_bytes(f) + b.sums_at, sum);
+        st_shared(p, U32, word, behind + b.sums_at, sum);
 }
 
 /* A warp takes 32 segments at once, of one vector after the other. */
 void stream_integers_stage(ptx *p, stream *s, val pass)
 {
-    unsigned chunks = s->pass_steps * s->f->segments;
+    unsigned chunks = s->pass_steps * s->lanes * s->f->segments / WARP;
     PTX_FOR (p, part, warp_id(p), stream_parts(p, &s->source, s->vectors, chunks),
              ptx_block(p) / WARP) {
         stream_part at = stream_part_at(p, &s->source, s->vectors, part, chunks);
@@ -316,8 +328,8 @@ typedef struct stream_x {
 static stream_x load_beside(ptx *p, const stream *s, const tile_place *tile, int64_t offset)
 {
     const stream_format *f = s->f;
-    beside b = beside_of(f);
-    int64_t at = offset + quant_bytes(f);
+    beside b = beside_of(f, s->lanes);
+    int64_t at = offset + quant_bytes(f, s->lanes);
     if (b.words == 2) {
         val2 words = ld_shared_v2(p, F32, tile->beside, at);
         return (stream_x){ .d = { words.v[0], words.v[1] }, .sum = { words.v[1] } };
@@ -383,16 +395,17 @@ static void add_crosswise(ptx *p, stream *s, const stream_weights *w, unsigned r
                           const tile_place *tile, int64_t at, unsigned vector)
 {
     val product[STREAM_ROWS];
-    int64_t starts_at = at + quant_bytes(s->f), scales_at = starts_at + CROSS_STARTS;
+    unsigned plane = plane_bytes(s->lanes);
+    int64_t starts_at = at + quant_bytes(s->f, s->lanes);
+    int64_t scales_at = starts_at + cross_starts(s->lanes);
     val4 starts, d;
     for (unsigned pair = 0; pair < CROSS_SCALES; pair++) {
         unsigned four = pair / 2, word = pair % STREAM_WORDS, first = 2 * (pair % 2);
         if (word == 0) {
-            starts =
-                ld_shared_v4(p, S32, tile->quants, starts_at + pair / STREAM_WORDS * PLANE_BYTES);
+            starts = ld_shared_v4(p, S32, tile->quants, starts_at + pair / STREAM_WORDS * plane);
             d = ld_shared_v4(p, F32, tile->beside, scales_at + pair * F32_BYTES);
         }
-        val4 x = ld_shared_v4(p, S32, tile->quants, at + four * PLANE_BYTES);
+        val4 x = ld_shared_v4(p, S32, tile->quants, at + four * plane);
         for (unsigned r = 0; r < rows; r++) {
             const val *q = w[r].q[four];
             val sum = dp4a(p, q[first], x.v[first], starts.v[word]);
@@ -421,7 +434,7 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
     val4 q[STREAM_SEGMENTS];
     val sums[STREAM_ROWS][STREAM_SEGMENTS];
     for (unsigned i = 0; i < f->segments; i++) {
-        q[i] = ld_shared_v4(p, S32, tile->quants, at + i * PLANE_BYTES);
+        q[i] = ld_shared_v4(p, S32, tile->quants, at + i * plane_bytes(s->lanes));
         for (unsigned r = 0; r < rows && f->scales == SCALES; r++) {
             unsigned first = i - i % of_scale;
             val sum = i == first ? start_of(p, f, &x, i) : sums[r][first];
@@ -448,7 +461,7 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
  * what they need at once: ptxas would keep it in registers from the first row to the last. */
 static unsigned loads_at_once(const stream *s)
 {
-    unsigned steps = (BYTES_IN_FLIGHT * WARP + step_bytes(s) - 1) / step_bytes(s);
+    unsigned steps = (BYTES_IN_FLIGHT * s->lanes + step_bytes(s) - 1) / step_bytes(s);
     bool by_rows = steps > s->rows || s->vectors > 1;
     return by_rows ? (steps + s->rows - 1) / s->rows * s->rows : steps;
 }
@@ -456,13 +469,13 @@ static unsigned loads_at_once(const stream *s)
 /* Whether a row's last step has idle lanes. */
 static bool is_ragged(const stream *s)
 {
-    return s->in->shape.k % step_values(s->f) != 0;
+    return s->in->shape.k % step_values(s) != 0;
 }
 
 /* Whether a row is a turn of so many steps, some more and part of one, where that is crowded. */
 static bool ends_behind_a_turn(const stream *s, unsigned steps)
 {
-    unsigned whole = (unsigned)(s->in->shape.k / step_values(s->f));
+    unsigned whole = (unsigned)(s->in->shape.k / step_values(s));
     bool own_pointers = s->rows > 1 && !stream_rows_share_pointers(s->in);
     return s->f->crowded_turn && s->vectors == 1 && own_pointers && is_ragged(s) && whole > steps &&
            whole < 2 * steps;
@@ -471,7 +484,7 @@ static bool ends_behind_a_turn(const stream *s, unsigned steps)
 static unsigned steps_of_turn(const stream *s)
 {
     unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
-    unsigned by_bytes = TURN_BYTES / (step_bytes(s) / WARP * s->rows);
+    unsigned by_bytes = TURN_BYTES / (step_bytes(s) / s->lanes * s->rows);
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
     unsigned least = (loads_at_once(s) + s->rows - 1) / s->rows;
     return most > least && !ends_behind_a_turn(s, most) ? most : least;
@@ -491,6 +504,7 @@ unsigned stream_integers_turn_steps(const instance *in, const stream_format *f)
     bool of_one = family_key(in->family, "rows_per_warp");
     return steps_of_turn(&(stream){ .in = in,
                                     .f = f,
+                                    .lanes = stream_lanes(in),
                                     .rows = of_one ? (unsigned)in->rows_per_warp : STREAM_ROWS,
                                     .vectors = (unsigned)in->shape.m });
 }
@@ -542,7 +556,7 @@ static stream_shift shift_of(ptx *p, const stream *s, val row, val piece)
 static val block_of_step(ptx *p, const stream *s, val step)
 {
     const format_info *weights = weights_of(s);
-    unsigned of_step = step_values(s->f) / weights->block_values;
+    unsigned of_step = step_values(s) / weights->block_values;
     unsigned last = (unsigned)s->in->shape.k / weights->block_values - 1;
     return min(p, mad(p, step, imm(U32, of_step), s->lane.block), last);
 }
@@ -587,7 +601,7 @@ static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
                       const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
 {
     unsigned turn_steps = steps_of_turn(s);
-    ptx_loop_work(p, s->rows * turn_steps * step_values(s->f) / WARP, "weights");
+    ptx_loop_work(p, s->rows * turn_steps * step_values(s) / s->lanes, "weights");
     PTX_FOR (p, turn, first, end, 1) {
         stream_row here[STREAM_ROWS];
         if (turns_are_clamped(s)) {
@@ -640,7 +654,7 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
 void stream_integers_begin(ptx *p, stream *s)
 {
     enum { FEW_WORDS = 2 };
-    val lane = lane_id(p);
+    val lane = stream_lane_of_row(p, s->lanes);
     s->lane = lane_at(p, s, lane);
     s->lane.table = s->table;
     s->lane.table_bytes = s->f->table_bytes;
@@ -656,13 +670,13 @@ void stream_integers_begin(ptx *p, stream *s)
     }
     if (s->f->crosswise)
         s->beside = mad(p, s->lane.block, imm(U32, CROSS_SCALES * F32_BYTES), s->staged);
-    else if (beside_of(s->f).words == FEW_WORDS)
+    else if (beside_of(s->f, s->lanes).words == FEW_WORDS)
         s->beside = mad(p, lane, imm(U32, FEW_WORDS * F32_BYTES), s->staged);
     s->tile = mad(p, lane, imm(U32, PIECE_BYTES), s->staged);
 }
 
 void stream_integers_note_rows(ptx *p, const stream *s)
 {
-    if (stream_passes(s->in) == 1 && s->in->shape.k / step_values(s->f) <= steps_of_turn(s))
-        ptx_loop_work(p, (unsigned)(s->rows * s->in->shape.k / WARP), "weights");
+    if (stream_passes(s->in) == 1 && s->in->shape.k / step_values(s) <= steps_of_turn(s))
+        ptx_loop_work(p, (unsigned)(s->rows * s->in->shape.k / s->lanes), "weights");
 }

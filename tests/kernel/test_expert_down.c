@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "family/formula.h"
 #include "golden/golden.h"
 #include "kernel/suite.h"
 
@@ -138,8 +139,76 @@ static bool is_down(const family *f)
     return f->op == OP_EXPERT_DOWN;
 }
 
+static int64_t rows_of_warp(arena *a, const char *keys)
+{
+    instance in;
+    const family *f = family_find(families, "stream_expert_down");
+    assert_true(suite_instance(a, f, arena_format(a, "%s n=64 num_warps=1", keys), &in));
+    return formula_value(f->launch.rows, &in, NULL);
+}
+
+/* Formats whose lanes have two and four segments of 16 weights; the shared expert has the experts'
+ * lanes. */
+ARENA_TEST(narrow_rows_share_a_warp)
+{
+    static const struct {
+        const char *keys;
+        int64_t rows;
+    } cases[] = {
+        { "weights=q6_k k=256", 4 },
+        { "weights=q6_k k=512", 4 },
+        { "weights=q6_k k=768", 2 },
+        { "weights=q6_k k=1024 rows_per_warp=2", 4 },
+        { "weights=q6_k k=1280", 1 },
+        { "weights=q4_k k=256", 2 },
+        { "weights=q4_k k=512", 2 },
+        { "weights=q4_k k=768", 1 },
+        { "weights=q8_0 k=544", 1 },
+        { "weights=f16 k=64", 1 },
+        { "weights=q6_k weights_s=q4_k k=512 n_shared=512", 2 },
+        { "weights=q4_k weights_s=q6_k k=512 n_shared=256", 2 },
+        { "weights=q6_k weights_s=q6_k k=512 n_shared=1024", 2 },
+        { "weights=q6_k weights_s=q8_0 k=512 n_shared=1024", 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t rows = rows_of_warp(a, cases[i].keys);
+        if (rows != cases[i].rows)
+            fail_msg("%s: %d rows a warp, not %d", cases[i].keys, (int)rows, (int)cases[i].rows);
+    }
+}
+
+/* Warp instructions of a launch of 4 experts with 2^19 weights each. */
+static double instructions_of(arena *a, const char *weights, int k, int rows)
+{
+    instance in;
+    const char *keys = arena_format(a, "weights=%s k=%d n=%d experts=4 experts_used=4 m=%d",
+                                    weights, k, (1 << 19) / k, rows);
+    assert_true(suite_instance(a, family_find(families, "stream_expert_down"), keys, &in));
+    kernel made = suite_kernel(a, &in);
+    trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 5 };
+    trial t = trial_prepare(a, &in, &setup);
+    return (double)suite_count(a, &made, &t, NULL).warp_instructions;
+}
+
+/* For what a row takes beside its weights, rows of 512 weights take somewhat more than rows of
+ * 2048, where these don't come in groups. With a warp for each they would take more than twice as
+ * much. */
+ARENA_TEST(narrow_rows_leave_few_lanes_idle)
+{
+    static const char *const weights[] = { "q4_k", "q6_k", "q8_0", "tq1_0" };
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        for (int m = 1; m <= ROWS; m += ROWS - 1) {
+            double narrow = instructions_of(a, weights[i], 512, m);
+            double wide = instructions_of(a, weights[i], 2048, m);
+            if (narrow > 1.5 * wide)
+                fail_msg("%s, m=%d: %.0f instructions, wide rows %.0f", weights[i], m, narrow,
+                         wide);
+        }
+}
+
 /* Formats whose lanes have two and four segments, rows at any byte, grids, floats; rows of part of
- * a step, and of several. */
+ * a step, and of several; rows of half a warp's lanes, and of a quarter, which then have more sums
+ * than lanes. */
 ARENA_TEST(rows_have_the_same_bits_alone_and_among_others)
 {
     static const char *const keys[] = {
@@ -148,6 +217,8 @@ ARENA_TEST(rows_have_the_same_bits_alone_and_among_others)
         "weights=f16 k=520 scale=0.5",
         "weights=iq3_s weights_s=q8_0 k=256 n_shared=768",
         "weights=q4_0 weights_s=q6_k k=3104 n_shared=2304 bias=add",
+        "weights=q4_k weights_s=q6_k k=512 n_shared=256 bias=add",
+        "weights=tq1_0 weights_s=q5_k k=512 n_shared=256 residual=add",
     };
     for (const family *const *f = families; *f; f++)
         for (size_t i = 0; is_down(*f) && i < sizeof keys / sizeof *keys; i++)
@@ -183,6 +254,7 @@ ARENA_TEST(what_is_no_number_shows_in_its_row_alone)
         "weights=q6_k weights_s=q8_0 k=256 n_shared=768 m=1",
         "weights=q6_k weights_s=q8_0 k=256 n_shared=768 m=8",
         "weights=f32 weights_s=q4_k k=260 n_shared=768 m=3",
+        "weights=q6_k weights_s=q5_k k=256 n_shared=768 m=8",
     };
     for (const family *const *f = families; *f; f++)
         for (size_t i = 0; is_down(*f) && i < sizeof keys / sizeof *keys; i++) {
