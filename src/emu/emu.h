@@ -7,10 +7,11 @@
  * fake 64-bit address space in which every allocation has guard zones around it, so that an address
  * formed by wrong arithmetic never lands in another allocation.
  *
- * Where the PTX ISA leaves room, the emulator is strict:
+ * Where the PTX ISA leaves room, the emulator is strict, unless a launch is told otherwise (see
+ * emu_checks):
  * - All lanes that a member mask names must come to the same instruction, with the same mask, but
- * for those that have ended or that the block does not have. At bar.warp.sync any other one will
- * do.
+ *   for those that have ended or that the block does not have. At bar.warp.sync any other one will
+ *   do.
  * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
  *   together, at barrier.sync without .aligned as well.
  * - Accesses to shared memory by two threads, one of them a write, are a race unless something
@@ -33,10 +34,10 @@
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
  *   threads not before a barrier after that.
  *
- * Calls are run, but for recursion. Of the tensor instructions there is
- * mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier, bulk copies and clusters are not
- * supported. What is not is an error of emu_load that names the line, and of a launch that comes to
- * it in a module that emu_load_any has loaded.
+ * Calls are run, but for recursion; so are those that assert(), printf(), malloc() and free() make.
+ * Of the tensor instructions there is mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier,
+ * bulk copies and clusters of several blocks are not supported. What is not is an error of emu_load
+ * that names the line, and of a launch that comes to it in a module that emu_load_any has loaded.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.

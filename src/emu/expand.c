@@ -231,6 +231,7 @@ static bool call_system(parser *p, const char *name, unsigned line, condition g,
     return true;
 }
 
+/* Goes to a function's body, with its parameters bound to what the caller gives. */
 static void begin_body(parser *p, struct call *c, const function *f, const arguments *results,
                        const arguments *given)
 {
@@ -251,6 +252,7 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
         lexer_next(l);
 }
 
+/* Goes back behind the call. */
 static void end_body(parser *p)
 {
     const struct call *c = p->call;
@@ -296,7 +298,7 @@ static void expand(parser *p, const call_statement *s, condition who, const func
         p->references.count--; /* of this branch: end_body knows its target */
     }
     begin_body(p, c, f, &s->results, &s->given);
-    parser_body(p);
+    p->parse_body(p);
     end_body(p);
 }
 
@@ -347,21 +349,21 @@ static uint64_t *sizes_of(parser *p, const arguments *a)
 static void call_pointer(parser *p, const call_statement *s, operand pointer)
 {
     const uint64_t *results = sizes_of(p, &s->results), *given = sizes_of(p, &s->given);
-    operand none = { .kind = OPERAND_REG,
+    operand some = { .kind = OPERAND_REG,
                      .type = TYPE_pred,
-                     .index = parser_add_register(p, "(none)", TYPE_pred) };
-    function_address(p, ""); /* so that all functions are known */
-    emit_hit(p, s, none, pointer, 0);
-    emit_logic(p, s->line, "xor", none, none, none);
+                     .index = parser_add_register(p, "(some)", TYPE_pred) };
+    function_address(p, "");          /* so that all functions are known */
+    emit_hit(p, s, some, pointer, 0); /* for false: it has to be written first */
+    emit_logic(p, s->line, "xor", some, some, some);
     for (size_t i = 0; i < p->functions.count; i++) {
         const function f = p->functions.items[i];
         if (!f.address || !function_takes(p, &f, results, s->results.count, given, s->given.count))
             continue;
-        operand hit = none;
+        operand hit = some;
         hit.index = parser_add_register(p, "(hit)", TYPE_pred);
         condition who = { hit.index, false };
         emit_hit(p, s, hit, pointer, f.address);
-        emit_logic(p, s->line, "or", none, none, hit);
+        emit_logic(p, s->line, "or", some, some, hit);
         const char *obstacle = find_obstacle(p, &f, f.name);
         if (obstacle)
             decode_unknown(p, s->line, who.index, who.negated, obstacle);
@@ -369,7 +371,7 @@ static void call_pointer(parser *p, const call_statement *s, operand pointer)
             expand(p, s, who, &f);
     }
     if (s->who.index != UINT32_MAX)
-        emit_logic(p, s->line, "or", none, none,
+        emit_logic(p, s->line, "or", some, some,
                    (operand){ .kind = OPERAND_REG,
                               .type = TYPE_pred,
                               .index = s->who.index,
@@ -377,7 +379,7 @@ static void call_pointer(parser *p, const call_statement *s, operand pointer)
     instruction miss = {
         .line = s->line, .name = "(call)", .operands = { pointer }, .operand_count = 1
     };
-    decode_instruction(p, &miss, none.index, true);
+    decode_instruction(p, &miss, some.index, true);
 }
 
 /* call (results), function, (arguments), prototype; behind its modifiers */
@@ -390,10 +392,8 @@ void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
         parse_arguments(p, &s.results);
         lexer_expect(l, ",");
     }
-    lexer at = *l;
+    const char *name = l->token.text;
     operand callee = parser_operand(p);
-    at.failed = l->failed;
-    const char *name = at.token.text;
     if (lexer_accept(l, ",") && lexer_is(l, "("))
         parse_arguments(p, &s.given);
     if (callee.kind == OPERAND_REG) {

@@ -34,6 +34,8 @@ const function *function_find(parser *p, const char *name)
 {
     const function *f = known_function(p, name);
     lexer here = p->lex;
+    if (f || p->functions_are_known)
+        return f;
     while (!f && p->lex.token.kind != TOKEN_END)
         if (lexer_accept_directive(&p->lex, "func")) {
             parser_function(p);
@@ -41,6 +43,7 @@ const function *function_find(parser *p, const char *name)
         } else {
             lexer_next(&p->lex);
         }
+    p->functions_are_known = p->lex.token.kind == TOKEN_END;
     p->lex = here;
     return f;
 }

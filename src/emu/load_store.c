@@ -27,12 +27,12 @@ static common_memory find_common(const warp *w, const op *o, const addresses *a,
     allocation *found = memory_find(w->machine->memory, lowest);
     if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed ||
         !allocation_holds(found, lowest, bytes))
-        return (common_memory){ NULL };
+        return (common_memory){ .of = NULL };
     if (kind != ACCESS_LOAD
             ? found->read_only
             : found->initialised &&
                   (bytes > MOST_BYTES || !allocation_is_initialised(found, lowest, bytes)))
-        return (common_memory){ NULL };
+        return (common_memory){ .of = NULL };
     const uint8_t *from = allocation_piece(found, lowest, bytes);
     return (common_memory){ from ? found : NULL, lowest, from };
 }
@@ -114,7 +114,7 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
 {
     elements loaded;
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    common_memory memory = { NULL };
+    common_memory memory = { .of = NULL };
     if (!is_array(space))
         memory = find_common(w, o, a, total, ACCESS_LOAD);
     const allocation *common = memory.of;

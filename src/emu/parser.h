@@ -65,6 +65,7 @@ typedef struct function {
 
 typedef struct parser {
     lexer lex;
+    void (*parse_body)(struct parser *p); /* { statements } with a scope of their own */
     arena *arena;
     emu_module *module;
     entry *entry;
@@ -73,10 +74,11 @@ typedef struct parser {
     symbols forms;             /* instructions with their modifiers */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
     VEC(function) functions;
-    lexer start;             /* of the module */
-    bool pointers_are_known; /* which functions have an address */
-    const struct call *call; /* whose body is being parsed, NULL in an entry's own */
-    uint32_t calls;          /* in the entry so far */
+    lexer start;              /* of the module */
+    bool functions_are_known; /* all of the text */
+    bool pointers_are_known;  /* which functions have an address */
+    const struct call *call;  /* whose body is being parsed, NULL in an entry's own */
+    uint32_t calls;           /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;
     uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
@@ -126,10 +128,7 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
-/* parse.c */
-
-/* { statements } with a scope of their own. */
-void parser_body(parser *p);
+/* unknown.c */
 
 /* Goes past the end of the statement that the current token is in. */
 void parser_skip_statement(parser *p);

@@ -95,7 +95,9 @@ thread_state *this_thread(void);
 CUresult driver_start(const target *t);
 const target *device_target(void);
 emu_memory *device_memory(void);
-const emu_checks *device_checks(void);
+
+/* Room for what checks.h gives; all zero at first. */
+emu_checks *device_checks(void);
 
 /* An arena for an object, or NULL where there is no memory. */
 arena *driver_arena(void);
