@@ -87,6 +87,11 @@ allocation *access_global(const access *x)
     allocation *a = memory_find(x->warp->machine->memory, x->address);
     if (!a)
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no allocation", describe(x));
+    else if (a->rights && x->address - a->address < a->size &&
+             !allocation_permits(a, x->address, x->size, false))
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS,
+                     "out of bounds: %s in reserved addresses where no memory may be accessed",
+                     describe(x));
     else if (!allocation_holds(a, x->address, x->size))
         report_miss(x, a->freed ? "a freed allocation" : "an allocation", a->address, a->size);
     else if (a->freed)
@@ -97,7 +102,8 @@ allocation *access_global(const access *x)
                      describe(x));
     else if (x->kind == ACCESS_PREFETCH)
         return a;
-    else if (a->read_only && x->kind != ACCESS_LOAD)
+    else if (x->kind != ACCESS_LOAD &&
+             (a->read_only || (a->rights && !allocation_permits(a, x->address, x->size, true))))
         ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
     else if (x->kind == ACCESS_STORE || allocation_is_initialised(a, x->address, x->size))
         return a;

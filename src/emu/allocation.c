@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/emu.h"
+
 static void *allocate(const allocation *a, size_t size)
 {
     void *bytes = calloc(size, 1);
@@ -73,12 +75,24 @@ static page *next_page(const allocation *a, uint64_t *number)
     return NULL;
 }
 
+bool allocation_permits(const allocation *a, uint64_t address, uint64_t size, bool stores)
+{
+    uint8_t least = stores ? EMU_LOADS_AND_STORES : EMU_LOADS;
+    uint64_t first = (address - a->address) / EMU_GRANULE;
+    uint64_t end = (address - a->address + size + EMU_GRANULE - 1) / EMU_GRANULE;
+    for (uint64_t i = first; i < end; i++)
+        if (a->rights[i] < least)
+            return false;
+    return true;
+}
+
 void allocation_release(allocation *a)
 {
     if (a->owned)
         free(a->bytes);
     free(a->initialised);
     free(a->written);
+    free(a->rights);
     page *p;
     for (uint64_t i = 0; (p = next_page(a, &i)); i++)
         free(p);
@@ -86,6 +100,7 @@ void allocation_release(allocation *a)
         free(a->groups[i]);
     free(a->groups);
     a->bytes = a->initialised = a->written = NULL;
+    a->rights = NULL;
     a->groups = NULL;
     a->freed = true;
 }

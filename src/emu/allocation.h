@@ -19,6 +19,7 @@ typedef struct allocation {
     struct page_group **groups; /* of a pattern: those with pages that were written */
     struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
     uint64_t loaded;            /* bytes, see emu_loaded */
+    uint8_t *rights;            /* of a reservation: an emu_access_right for each granule */
     bool read_only, freed, owned, variable;
     bool heap; /* a kernel's own; it counts as a variable for everybody else */
 } allocation;
@@ -35,10 +36,14 @@ typedef struct page_group {
     page *pages[PAGES_A_GROUP]; /* NULL: not written */
 } page_group;
 
-/* Whether size bytes at address are inside of a. */
+/* Whether size bytes at address, which are inside of a reservation, may be loaded or stored. */
+bool allocation_permits(const allocation *a, uint64_t address, uint64_t size, bool stores);
+
+/* Whether size bytes at address are inside of a, and there. */
 static inline bool allocation_holds(const allocation *a, uint64_t address, uint64_t size)
 {
-    return address - a->address <= a->size && size <= a->size - (address - a->address);
+    return address - a->address <= a->size && size <= a->size - (address - a->address) &&
+           (!a->rights || allocation_permits(a, address, size, false));
 }
 
 /* Gives back what an allocation holds; its addresses stay known as freed. */

@@ -109,4 +109,5 @@ void exec_atom(warp *w, const op *o, lane_mask mask)
 {
     w->polls++;
     access_by_space(w, o, mask, atom_lanes);
+    let_others_go_on(w, o);
 }

@@ -181,7 +181,7 @@ static block_status run_warps(machine *m)
 {
     dependence *d = &m->dependence;
     while (!has_fault(m)) {
-        bool moved = false;
+        bool moved = false, yields = false;
         for (unsigned i = 0; i < m->warp_count; i++) {
             warp *w = &m->warps[i];
             if (w->status != WARP_RUNS)
@@ -190,9 +190,12 @@ static block_status run_warps(machine *m)
             run_warp(w);
             if (w->status == WARP_YIELDS)
                 w->status = WARP_RUNS;
-            if (w->status == WARP_PAUSED || (d->turns && --d->turns == 0))
+            yields |= w->status == WARP_PAUSED && d->yields;
+            if ((w->status == WARP_PAUSED && !d->yields) || (d->turns && --d->turns == 0))
                 return BLOCK_PAUSED;
         }
+        if (yields)
+            return BLOCK_PAUSED;
         if (moved)
             continue;
         if (has_warp(m, WARP_DEPENDS))

@@ -2,10 +2,10 @@
  *
  * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) into a form of its own and
  * runs kernels with 32-lane warps in lockstep, reconverging at immediate post-dominators. Blocks of
- * a grid run one after the other, from the first to the last or the other way; launches in a stream
- * may overlap where they ask for it (emu_stream). Device memory is a
- * fake 64-bit address space in which every allocation has guard zones around it, so that an address
- * formed by wrong arithmetic never lands in another allocation.
+ * a grid run one after the other, from the first to the last or the other way; in a stream,
+ * launches may overlap where they ask for it, and blocks may wait for one another (emu_stream).
+ * Device memory is a fake 64-bit address space in which every allocation has guard zones around it,
+ * so that an address formed by wrong arithmetic never lands in another allocation.
  *
  * Where the PTX ISA leaves room, the emulator is strict, unless a launch is told otherwise (see
  * emu_checks):
@@ -198,6 +198,18 @@ uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size);
  */
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
 
+/* The same, under the address that the host has it at, and writable. */
+uint64_t emu_map_here(emu_memory *m, void *bytes, size_t size);
+
+/* Addresses of which kernels and the host reach what emu_set_access gives them, EMU_GRANULE bytes
+ * at a time, and which is in bytes then. 0 where the host has no memory. */
+enum { EMU_GRANULE = 2 << 20 };
+typedef enum emu_access_right { EMU_NO_ACCESS, EMU_LOADS, EMU_LOADS_AND_STORES } emu_access_right;
+uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size);
+
+/* False, and nothing done, where the range is not inside of one reservation, in whole granules. */
+bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_right right);
+
 /* An allocation of any size whose bytes come into being when first written, and hold bytes[offset %
  * size] before, offset counted from the start of the allocation: for caches too large to exist.
  * bytes must outlive it. Read-only where so said: emu_write alone writes. */
@@ -288,6 +300,10 @@ typedef struct emu_launch_config {
     void (*print)(void *context, const char *text, size_t length);
     void *print_context;
     uint64_t watch; /* a global address whose stores are noted in emu_stats; 0: none */
+    /* Of a cooperative launch, which runs in a stream: 16 bytes of zeros that its blocks meet at,
+     * as %envreg1 (high) and %envreg2 (low) say. All blocks run beside one another, and one that
+     * loads strongly or has an atomic operation lets the others go on. 0: one after another. */
+    uint64_t grid_workspace;
 } emu_launch_config;
 
 typedef struct emu_stats {

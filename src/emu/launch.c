@@ -202,6 +202,8 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     const entry *e = module_entry(config->module, config->entry);
     if (!launch_is_valid(memory, config, e, report))
         return false;
+    if (config->grid_workspace)
+        return refuse(memory, report, "blocks that wait for one another need a stream");
     const emu_launch_config settled = launch_settle(config);
     config = &settled;
     arena *a = arena_new_in(memory_arena(memory));

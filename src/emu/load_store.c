@@ -29,7 +29,7 @@ static common_memory find_common(const warp *w, const op *o, const addresses *a,
         !allocation_holds(found, lowest, bytes))
         return (common_memory){ .of = NULL };
     if (kind != ACCESS_LOAD
-            ? found->read_only
+            ? found->read_only || found->rights
             : found->initialised &&
                   (bytes > MOST_BYTES || !allocation_is_initialised(found, lowest, bytes)))
         return (common_memory){ .of = NULL };
@@ -224,6 +224,7 @@ void exec_ld(warp *w, const op *o, lane_mask mask)
         load_param(w, o, mask);
     else
         access_by_space(w, o, mask, load);
+    let_others_go_on(w, o);
 }
 
 void exec_st(warp *w, const op *o, lane_mask mask)

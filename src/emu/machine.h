@@ -36,7 +36,8 @@ typedef enum warp_status {
     WARP_WAITS,   /* at a barrier */
     WARP_DEPENDS, /* at griddepcontrol.wait, for the launches ahead */
     WARP_YIELDS,  /* for a turn of the others, as it may be waiting for what they store */
-    WARP_PAUSED,  /* behind griddepcontrol.launch_dependents, as its machine is to pause there */
+    WARP_PAUSED,  /* behind griddepcontrol.launch_dependents, or where it may wait for other blocks,
+                     as its machine is to pause there */
     WARP_ENDED,
 } warp_status;
 
@@ -76,6 +77,7 @@ typedef struct barrier {
 typedef struct dependence {
     bool waits;     /* griddepcontrol.wait waits: a launch ahead has not ended */
     bool pauses;    /* griddepcontrol.launch_dependents pauses the block */
+    bool yields;    /* strong loads and atomic operations pause it, behind a turn of its warps */
     unsigned turns; /* of its warps, behind which the block pauses; 0: it does not */
     bool triggered; /* it has executed griddepcontrol.launch_dependents */
     struct overlap_block
@@ -139,6 +141,14 @@ static inline void set_active(warp *w, lane_mask mask)
 static inline bool has_fault(const machine *m)
 {
     return m->report->fault != EMU_OK;
+}
+
+/* Behind what a block may find in memory of others: where blocks run beside one another, these go
+ * on. */
+static inline void let_others_go_on(warp *w, const op *o)
+{
+    if (o->order && w->machine->dependence.yields)
+        w->status = WARP_PAUSED;
 }
 
 /* The number of a lane's thread in its block. */

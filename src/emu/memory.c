@@ -25,6 +25,7 @@ typedef struct warned_lines {
 struct emu_memory {
     arena *arena;
     VEC(allocation *) slots; /* the allocation a slot belongs to */
+    VEC(allocation *) here;  /* those under addresses of the host; NULL: freed */
     VEC(module_variables) variables;
     VEC(warned_lines) warned;
 };
@@ -53,6 +54,9 @@ void emu_memory_free(emu_memory *m)
             allocation_release(a);
         last = a;
     }
+    for (size_t i = 0; i < m->here.count; i++)
+        if (m->here.items[i])
+            allocation_release(m->here.items[i]);
     arena_free(m->arena);
 }
 
@@ -107,6 +111,47 @@ uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
     return a->address;
 }
 
+uint64_t emu_map_here(emu_memory *m, void *bytes, size_t size)
+{
+    allocation **place = NULL;
+    for (size_t i = 0; i < m->here.count && !place; i++)
+        place = m->here.items[i] ? NULL : &m->here.items[i];
+    if (!place) {
+        place = VEC_PUSH(m->arena, &m->here);
+        *place = NULL;
+    }
+    allocation *a = arena_zalloc(m->arena, sizeof *a);
+    *a = (allocation){
+        .arena = m->arena, .address = (uintptr_t)bytes, .size = size, .bytes = bytes
+    };
+    *place = a;
+    return a->address;
+}
+
+uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size)
+{
+    if (size > MOST_BYTES)
+        return 0;
+    allocation *a = add(m, size);
+    a->rights = calloc(size / EMU_GRANULE + 1, 1);
+    if (!a->rights)
+        return 0;
+    a->bytes = bytes;
+    a->freed = false;
+    return a->address;
+}
+
+bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_right right)
+{
+    allocation *a = memory_find(m, address);
+    uint64_t offset = a ? address - a->address : 0;
+    if (!a || !a->rights || offset > a->size || size > a->size - offset ||
+        (offset | size) % EMU_GRANULE)
+        return false;
+    memset(a->rights + offset / EMU_GRANULE, (int)right, (size_t)(size / EMU_GRANULE));
+    return true;
+}
+
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size,
                          bool read_only)
 {
@@ -119,10 +164,18 @@ uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes
     return a->address;
 }
 
+static allocation *find_here(const emu_memory *m, uint64_t address)
+{
+    for (size_t i = 0; i < m->here.count; i++)
+        if (m->here.items[i] && address - m->here.items[i]->address < m->here.items[i]->size)
+            return m->here.items[i];
+    return NULL;
+}
+
 allocation *memory_find(const emu_memory *m, uint64_t address)
 {
     uint64_t slot = (address >> SLOT_LOG2) - FIRST_SLOT;
-    return slot < m->slots.count ? m->slots.items[slot] : NULL;
+    return slot < m->slots.count ? m->slots.items[slot] : find_here(m, address);
 }
 
 static allocation *find_live(const emu_memory *m, uint64_t address, uint64_t size)
@@ -133,10 +186,13 @@ static allocation *find_live(const emu_memory *m, uint64_t address, uint64_t siz
 
 bool emu_free(emu_memory *m, uint64_t address)
 {
-    allocation *a = find_live(m, address, 0);
-    if (!a || a->address != address || a->variable)
+    allocation *a = memory_find(m, address);
+    if (!a || a->freed || a->address != address || a->variable)
         return false;
     allocation_release(a);
+    for (size_t i = 0; i < m->here.count; i++)
+        if (m->here.items[i] == a) /* the host may give its address to something else */
+            m->here.items[i] = NULL;
     return true;
 }
 
@@ -181,7 +237,8 @@ bool emu_fill(emu_memory *m, uint64_t address, const void *element, size_t eleme
     uint8_t chunk[4096];
     allocation *a = find_live(m, address, 0);
     if (element_size == 0 || element_size > sizeof chunk || !a ||
-        count > (a->size - (address - a->address)) / element_size)
+        count > (a->size - (address - a->address)) / element_size ||
+        !allocation_holds(a, address, count * element_size))
         return false;
     size_t whole = sizeof chunk / element_size * element_size;
     for (size_t at = 0; at < whole; at += element_size)
@@ -314,7 +371,7 @@ size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t
     uint64_t bytes = 0;
     for (size_t i = 0; i < m->slots.count; i++) {
         const allocation *a = m->slots.items[i];
-        if (a != last && !a->freed && !a->variable) {
+        if (a != last && !a->freed && !a->variable && !a->rights) {
             if (count < room)
                 list[count] = describe(a);
             count++;
@@ -322,6 +379,13 @@ size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t
         }
         last = a;
     }
+    for (size_t i = 0; i < m->here.count; i++)
+        if (m->here.items[i]) {
+            if (count < room)
+                list[count] = describe(m->here.items[i]);
+            count++;
+            bytes += m->here.items[i]->size;
+        }
     if (total)
         *total = bytes;
     return count;

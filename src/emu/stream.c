@@ -248,7 +248,10 @@ static void take_off(emu_stream *s, flight *f)
 {
     size_t held = HELD_BYTES / held_bytes(f);
     f->flies = true;
-    f->most_held = held < LEAST_HELD ? LEAST_HELD : held < MOST_HELD ? held : MOST_HELD;
+    f->most_held = f->config.grid_workspace ? f->block_count
+                   : held < LEAST_HELD      ? LEAST_HELD
+                   : held < MOST_HELD       ? held
+                                            : MOST_HELD;
     shuffle(s, f);
     f->pool = find_pool(s, f);
     f->pool->users++;
@@ -325,6 +328,7 @@ static void end_block(flight *f, size_t index)
 static void choose_stops(emu_stream *s, const flight *f, dependence *d)
 {
     bool alone = !f->overlap;
+    d->yields = f->config.grid_workspace;
     d->pauses = may_be_followed(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
     d->turns =
         !alone && s->style == AT_RANDOM && draw(s, 2) ? 1 + (unsigned)draw(s, MOST_TURNS) : 0;

@@ -31,17 +31,26 @@ enum {
 /* The driver's enumerations: all of them have the size of an int. */
 typedef unsigned CUresult, CUdevice_attribute, CUjit_option, CUfunction_attribute, CUmemorytype;
 typedef unsigned CUpointer_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUgraphNodeType;
-typedef unsigned CUgraphExecUpdateResult, CUdriverProcAddressQueryResult, CUlaunchAttributeID;
-typedef unsigned CUlimit, CUfunc_cache, CUmoduleLoadingMode, CUlibraryOption;
+typedef unsigned CUgraphInstantiateResult, CUgraphExecUpdateResult, CUdriverProcAddressQueryResult,
+    CUlaunchAttributeID;
+typedef unsigned CUlimit, CUfunc_cache, CUsharedconfig, CUmoduleLoadingMode, CUlibraryOption;
+typedef unsigned CUmemLocationType, CUmemAllocationType, CUmemAllocationHandleType;
+typedef unsigned CUmemAccess_flags, CUmemPool_attribute, CUmem_advise;
+typedef unsigned CUmemAllocationGranularity_flags;
+typedef unsigned CUjitInputType, CUfunctionLoadingState, CUexecAffinityType, CUdevice_P2PAttribute;
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef uint64_t cuuint64_t;
 typedef struct CUctx_st *CUcontext;
+typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
+typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUarray_st *CUarray;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
@@ -51,6 +60,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCigParam_st CUctxCigParam;
 
+#define CU_DEVICE_CPU                  ((CUdevice)-1)
 #define CU_STREAM_LEGACY               ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD           ((CUstream)0x2)
 #define CU_LAUNCH_PARAM_END            ((void *)0x00)
@@ -64,6 +74,44 @@ typedef size_t(CUDA_CB *CUoccupancyB2DSize)(int block_size);
 typedef struct CUuuid_st {
     char bytes[16];
 } CUuuid;
+
+typedef struct CUdevprop_st {
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+    int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock;
+    int clockRate, textureAlign;
+} CUdevprop;
+
+typedef struct CUmemLocation_st {
+    CUmemLocationType type;
+    int id;
+} CUmemLocation;
+
+typedef struct CUmemAllocationProp_st {
+    CUmemAllocationType type;
+    CUmemAllocationHandleType requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    struct {
+        unsigned char compressionType, gpuDirectRDMACapable;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } allocFlags;
+} CUmemAllocationProp;
+
+typedef struct CUmemAccessDesc_st {
+    CUmemLocation location;
+    CUmemAccess_flags flags;
+} CUmemAccessDesc;
+
+typedef struct CUmemPoolProps_st {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
 
 typedef struct CUctxCreateParams_st {
     CUexecAffinityParam *execAffinityParams;
@@ -133,6 +181,14 @@ typedef struct CUDA_MEMCPY3D_st {
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 
+typedef struct CUDA_KERNEL_NODE_PARAMS_st {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+} CUDA_KERNEL_NODE_PARAMS_v1;
+
 typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
     CUfunction func;
     unsigned gridDimX, gridDimY, gridDimZ;
@@ -158,6 +214,13 @@ typedef struct CUDA_HOST_NODE_PARAMS_st {
 typedef struct CUgraphEdgeData_st {
     unsigned char from_port, to_port, type, reserved[5];
 } CUgraphEdgeData;
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+    cuuint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    CUgraphInstantiateResult result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 typedef struct CUgraphExecUpdateResultInfo_st {
     CUgraphExecUpdateResult result;

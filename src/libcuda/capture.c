@@ -9,6 +9,7 @@ typedef struct capture {
     CUstreamCaptureMode mode;
     thrd_t thread;
     bool invalid;
+    cuuint64_t id;
 } capture;
 
 static CUresult invalidate(capture *c, CUresult why)
@@ -112,7 +113,10 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
         free(c);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *c = (capture){ .graph = graph, .origin = s, .mode = mode, .thread = thrd_current() };
+    *c = (capture){
+        .graph = graph, .origin = s, .mode = mode, .thread = thrd_current(), .id = driver_count()
+    };
+    graph->captured = true;
     s->capture = c;
     s->tail = (node_list){ 0 };
     return CUDA_SUCCESS;
@@ -168,6 +172,7 @@ CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph)
     r = c->invalid      ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
         : !is_joined(c) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
                         : CUDA_SUCCESS;
+    c->graph->captured = false;
     *graph = r ? NULL : c->graph;
     if (r)
         graph_free(c->graph);
@@ -180,4 +185,38 @@ CUstreamCaptureStatus capture_status(CUstream s)
     return !s->capture           ? CU_STREAM_CAPTURE_STATUS_NONE
            : s->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+CUresult capture_describe(CUstream s, capture_info *info)
+{
+    capture *c = s->capture;
+    *info = (capture_info){ .status = capture_status(s) };
+    if (info->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return CUDA_SUCCESS;
+    info->id = c->id;
+    info->graph = c->graph;
+    info->tail = s->tail;
+    info->edges = arena_try_alloc(c->graph->arena, (s->tail.count + 1) * sizeof *info->edges);
+    if (!info->edges)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < s->tail.count; i++)
+        info->edges[i] = (CUgraphEdgeData){ 0 };
+    return CUDA_SUCCESS;
+}
+
+CUresult capture_depend(CUstream s, const CUgraphNode *nodes, size_t count, bool replace)
+{
+    capture *c = s->capture;
+    if (!c)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (c->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    for (size_t i = 0; i < count; i++)
+        if (!is_node(nodes[i]) || nodes[i]->graph != c->graph)
+            return CUDA_ERROR_INVALID_VALUE;
+    node_list tail = replace ? (node_list){ 0 } : s->tail;
+    if (!node_list_join(c->graph, &tail, nodes, count))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    s->tail = tail;
+    return CUDA_SUCCESS;
 }

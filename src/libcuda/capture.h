@@ -12,6 +12,19 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
 CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph);
 CUstreamCaptureStatus capture_status(CUstream s);
 
+/* How a stream's capture stands: all but the status only where that is active. */
+typedef struct capture_info {
+    CUstreamCaptureStatus status;
+    cuuint64_t id; /* another one for each capture */
+    CUgraph graph;
+    node_list tail;         /* what the stream's next node will depend on */
+    CUgraphEdgeData *edges; /* of these */
+} capture_info;
+CUresult capture_describe(CUstream s, capture_info *info);
+
+/* Has the next node depend on these as well, or on nothing else. */
+CUresult capture_depend(CUstream s, const CUgraphNode *nodes, size_t count, bool replace);
+
 /* Puts work, or an event, behind what a captured stream has so far. */
 CUresult capture_add(CUstream s, const work *w);
 CUresult capture_record(CUstream s, CUevent e);

@@ -4,11 +4,18 @@
 
 #include "libcuda/driver.h"
 
+enum { CONTEXT_LIMITS = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1 };
+
 struct CUctx_st {
     handle handle;
     CUresult failure; /* of the first kernel that failed: every later call returns it */
     unsigned flags;
-    unsigned retained; /* of the primary context: 0 otherwise */
+    uint64_t id;
+    unsigned attached; /* times that cuCtxAttach has been called */
+    CUfunc_cache cache_config;
+    CUsharedconfig shared_config;
+    size_t limits[CONTEXT_LIMITS]; /* by CU_LIMIT_…: kept, and none is ever reached */
+    unsigned retained;             /* of the primary context: 0 otherwise */
     bool primary;
     CUstream null_stream;   /* NULL and CU_STREAM_LEGACY */
     CUstream thread_stream; /* CU_STREAM_PER_THREAD, of all threads */

@@ -4,6 +4,8 @@
 
 #include "libcuda/memory.h"
 
+enum { HOST_ADDRESS_BITS = 48 }; /* what is above is the device's or nobody's */
+
 /* One side of a copy: the start of a row. */
 typedef struct place {
     bool on_device;
@@ -15,7 +17,7 @@ static place resolve(CUmemorytype type, const void *host, CUdeviceptr device)
     emu_allocation a;
     if (type == CU_MEMORYTYPE_HOST)
         return (place){ false, (uintptr_t)host };
-    bool on_device = type == CU_MEMORYTYPE_DEVICE ||
+    bool on_device = type == CU_MEMORYTYPE_DEVICE || device >> HOST_ADDRESS_BITS ||
                      (emu_find(device_memory(), device, &a) && device - a.address < a.size);
     return (place){ on_device, device };
 }

@@ -19,6 +19,8 @@ static struct driver {
     handle *handles;
     deferred *deferred;
     bool overlaps;
+    uint64_t counted;
+    uint64_t workspace;
     char *printed; /* by kernels, and not yet written */
     size_t printed_bytes, printed_room;
 } driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
@@ -132,6 +134,11 @@ bool driver_overlaps(void)
     return driver.overlaps;
 }
 
+uint64_t driver_count(void)
+{
+    return ++driver.counted;
+}
+
 CUresult leave(CUresult result)
 {
     if (!driver.state)
@@ -171,6 +178,16 @@ CUresult driver_try(CUresult (*work)(void *context), void *context)
 {
     trial t = { .work = work, .context = context };
     return arena_try(driver.arena, run_trial, &t) ? t.result : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+uint64_t driver_workspace(void)
+{
+    enum { WORKSPACE_BYTES = 16 };
+    static const unsigned char zero;
+    if (!driver.workspace)
+        driver.workspace = emu_alloc(driver.memory, WORKSPACE_BYTES);
+    emu_fill(driver.memory, driver.workspace, &zero, sizeof zero, WORKSPACE_BYTES);
+    return driver.workspace;
 }
 
 arena *driver_arena(void)
@@ -257,6 +274,7 @@ static void report_leaks(void)
     enum { LISTED = 20 };
     emu_allocation list[LISTED];
     uint64_t bytes;
+    emu_free(driver.memory, driver.workspace); /* ours */
     size_t count = emu_live(driver.memory, list, LISTED, &bytes);
     for (size_t i = 0; i < count && i < LISTED; i++)
         say("leak: %llu bytes at 0x%llx", (unsigned long long)list[i].size,

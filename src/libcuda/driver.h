@@ -44,6 +44,11 @@ typedef enum handle_kind {
     GRAPH_HANDLE,
     NODE_HANDLE,
     EXEC_HANDLE,
+    LINK_HANDLE,
+    POOL_HANDLE,
+    RESERVATION_HANDLE,
+    PHYSICAL_HANDLE,
+    MAPPING_HANDLE,
 } handle_kind;
 
 /* The first member of every object that a program can name. A handle is checked by looking for it
@@ -90,6 +95,9 @@ typedef struct thread_state {
 } thread_state;
 thread_state *this_thread(void);
 
+/* 1, 2, 3 and so on. */
+uint64_t driver_count(void);
+
 /* What cuInit does: makes what the driver needs, for a device that is a target, or NULL: there is
  * none. The first one stays. */
 CUresult driver_start(const target *t);
@@ -98,6 +106,10 @@ emu_memory *device_memory(void);
 
 /* Room for what checks.h gives; all zero at first. */
 emu_checks *device_checks(void);
+
+/* Where the blocks of a cooperative launch meet: zeros, inside of driver_try. Its launches run one
+ * after another. */
+uint64_t driver_workspace(void);
 
 /* An arena for an object, or NULL where there is no memory. */
 arena *driver_arena(void);

@@ -11,8 +11,16 @@ CUgraph graph_new(void)
     return g;
 }
 
+static void free_inner(CUgraphNode node)
+{
+    if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+        graph_free(node->work.as.graph);
+}
+
 void graph_free(CUgraph g)
 {
+    for (CUgraphNode n = g->first; n; n = n->next)
+        free_inner(n);
     arena_free(g->arena);
     handle_free(g);
 }
@@ -55,7 +63,91 @@ CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, 
         g->first = node;
     g->last = node;
     g->count++;
+    if (w->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        w->as.graph->inner = true;
     return node;
+}
+
+void node_list_drop(node_list *list, CUgraphNode node)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i] != node)
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
+void graph_remove(CUgraphNode node)
+{
+    CUgraph g = node->graph;
+    CUgraphNode ahead = NULL;
+    for (CUgraphNode n = g->first; n; n = n->next) {
+        node_list_drop(&n->dependencies, node);
+        node_list_drop(&n->early, node);
+        if (n->next == node)
+            ahead = n;
+    }
+    *(ahead ? &ahead->next : &g->first) = node->next;
+    if (g->last == node)
+        g->last = ahead;
+    g->count--;
+    free_inner(node);
+}
+
+size_t graph_work_count(CUgraph g)
+{
+    size_t count = 0;
+    for (CUgraphNode n = g->first; n; n = n->next)
+        count += n->work.type == CU_GRAPH_NODE_TYPE_GRAPH ? graph_work_count(n->work.as.graph) : 1;
+    return count;
+}
+
+bool graph_is_possible(CUgraph g)
+{
+    for (CUgraphNode n = g->first; n; n = n->next)
+        if (n->work.type == CU_GRAPH_NODE_TYPE_GRAPH ? !graph_is_possible(n->work.as.graph)
+                                                     : !work_is_possible(&n->work))
+            return false;
+    return true;
+}
+
+static bool copy_list(CUgraph g, const node_list *from, node_list *to)
+{
+    bool copied = node_list_join(g, to, from->items, from->count);
+    for (size_t i = 0; i < to->count; i++)
+        to->items[i] = to->items[i]->copy;
+    return copied;
+}
+
+static CUgraphNode copy_node(CUgraph to, CUgraphNode n)
+{
+    work w = n->work;
+    bool inner = w.type == CU_GRAPH_NODE_TYPE_GRAPH;
+    if (inner && !(w.as.graph = graph_copy(w.as.graph)))
+        return NULL;
+    CUgraphNode copy = graph_add(to, NULL, 0, &w);
+    if (inner && !copy)
+        graph_free(w.as.graph);
+    return copy;
+}
+
+CUgraph graph_copy(CUgraph g)
+{
+    CUgraph copy = graph_new();
+    bool right = copy;
+    for (CUgraphNode n = g->first; right && n; n = n->next) {
+        n->copy = copy_node(copy, n);
+        right = n->copy;
+        if (right)
+            n->copy->copied_from = n;
+    }
+    for (CUgraphNode n = g->first; right && n; n = n->next)
+        right = copy_list(copy, &n->dependencies, &n->copy->dependencies) &&
+                copy_list(copy, &n->early, &n->copy->early);
+    if (right || !copy)
+        return copy;
+    graph_free(copy);
+    return NULL;
 }
 
 bool graph_make_early(CUgraphNode node, CUgraphNode dependency)

@@ -44,6 +44,18 @@ CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l)
     return l->func ? l->func : (CUfunction)(void *)l->kern;
 }
 
+CUDA_KERNEL_NODE_PARAMS launch_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *l)
+{
+    CUDA_KERNEL_NODE_PARAMS newer = { 0 };
+    memcpy(&newer, l, sizeof *l); /* what is newer stands behind it */
+    return newer;
+}
+
+void launch_to_v1(const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS_v1 *to)
+{
+    memcpy(to, l, sizeof *to);
+}
+
 static bool is_same(const unsigned a[3], const unsigned b[3])
 {
     return memcmp(a, b, 3 * sizeof *a) == 0;
@@ -105,6 +117,22 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l)
         return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
+}
+
+CUresult launch_check_cooperative(const CUDA_KERNEL_NODE_PARAMS *l)
+{
+    CUresult r = launch_check(l);
+    if (r)
+        return r;
+    CUfunction f = launch_function(l);
+    uint64_t blocks = (uint64_t)l->gridDimX * l->gridDimY * l->gridDimZ;
+    unsigned fit = SM_COUNT * function_blocks(f, l->blockDimX * l->blockDimY * l->blockDimZ,
+                                              l->sharedMemBytes);
+    if (blocks <= fit)
+        return CUDA_SUCCESS;
+    say("%s: %llu blocks wait for one another, and %u fit on the device at a time", f->name,
+        (unsigned long long)blocks, fit);
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
 /* Where the value of a parameter stands, in what was checked. */
@@ -170,13 +198,15 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
     return launch_fail(c, f, NULL, &report);
 }
 
-CUresult launch_add(emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l, bool programmatic)
+CUresult launch_add(emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l, bool programmatic,
+                    bool cooperative)
 {
     CUfunction f = launch_function(l);
     emu_report report;
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
     emu_launch_config config = describe(f, l);
+    config.grid_workspace = cooperative ? driver_workspace() : 0;
     if (emu_stream_launch(to, &config, programmatic, NULL, &report))
         return CUDA_SUCCESS;
     say("%s: %s", f->name, report.message);

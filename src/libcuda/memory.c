@@ -2,33 +2,64 @@
 
 #include <stdlib.h>
 
+#include "libcuda/pages.h"
+#include "libcuda/virtual.h"
+
 static CUresult place(void *context)
 {
     buffer *b = context;
-    b->address = b->host ? emu_map(device_memory(), b->host, b->size, false)
-                         : emu_alloc(device_memory(), b->size);
+    b->address = b->managed ? emu_map_here(device_memory(), b->host, b->size)
+                 : b->host  ? emu_map(device_memory(), b->host, b->size, false)
+                            : emu_alloc(device_memory(), b->size);
     return b->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-buffer *buffer_new(CUcontext c, void *host, size_t size)
+static buffer *make(CUcontext c, void *host, size_t size, bool managed)
 {
     buffer *b = handle_new(BUFFER_HANDLE, sizeof *b, c);
     if (!b)
         return NULL;
     b->host = host;
     b->size = size;
+    b->managed = managed;
     if (!driver_try(place, b))
         return b;
     handle_free(b);
     return NULL;
 }
 
+buffer *buffer_new(CUcontext c, void *host, size_t size)
+{
+    return make(c, host, size, false);
+}
+
+buffer *buffer_new_managed(CUcontext c, size_t size)
+{
+    void *host = pages_new(size);
+    buffer *b = host ? make(c, host, size, true) : NULL;
+    if (!b)
+        pages_free(host, size);
+    return b;
+}
+
 void buffer_destroy(buffer *b)
 {
     emu_free(device_memory(), b->address);
-    if (!b->registered)
+    if (b->managed)
+        pages_free(b->host, b->size);
+    else if (!b->registered)
         free(b->host);
+    if (b->pool)
+        pool_give_back(b->pool, b->size);
     handle_free(b);
+}
+
+size_t memory_used(void)
+{
+    size_t bytes = physical_used();
+    for (buffer *b = NULL; (b = handle_next(BUFFER_HANDLE, b));)
+        bytes += b->host && !b->managed ? 0 : b->size;
+    return bytes;
 }
 
 buffer *buffer_of_address(uint64_t address)

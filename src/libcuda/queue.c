@@ -76,31 +76,34 @@ static CUresult make_queue(CUcontext c, const void *of, launch_queue **made)
 
 typedef struct addition {
     launch_queue *to;
-    const CUDA_KERNEL_NODE_PARAMS *launch;
-    bool programmatic;
+    const work *launch;
 } addition;
 
 static CUresult add(void *context)
 {
     const addition *a = context;
-    *VEC_PUSH(a->to->arena, &a->to->functions) = launch_function(a->launch);
+    const work *w = a->launch;
+    *VEC_PUSH(a->to->arena, &a->to->functions) = launch_function(&w->as.launch);
     a->to->functions.count--; /* until the launch is there as well */
-    CUresult r = launch_add(a->to->stream, a->launch, a->programmatic);
+    CUresult r = launch_add(a->to->stream, &w->as.launch, w->programmatic, w->cooperative);
     a->to->functions.count += !r;
     return r;
 }
 
-CUresult queue_launch(CUcontext c, const void *of, const CUDA_KERNEL_NODE_PARAMS *l,
-                      bool programmatic)
+CUresult queue_launch(CUcontext c, const void *of, const work *w)
 {
     launch_queue *q = (launch_queue *)(void *)driver_deferred();
     CUresult r = CUDA_SUCCESS;
-    if (q && (!programmatic || q->of != of || q->functions.count == MOST_QUEUED)) {
+    if (q && (!w->programmatic || q->of != of || q->functions.count == MOST_QUEUED)) {
         r = finish(&q->deferred);
         q = NULL;
     }
     r = r ? r : c->failure;
     if (!r && !q)
         r = make_queue(c, of, &q);
-    return r ? r : driver_try(add, &(addition){ q, l, programmatic });
+    r = r ? r : driver_try(add, &(addition){ q, w });
+    if (r || !w->cooperative)
+        return r;
+    r = finish(&q->deferred);
+    return r ? r : c->failure;
 }

@@ -7,11 +7,11 @@
 #ifndef PTXGEN_LIBCUDA_QUEUE_H
 #define PTXGEN_LIBCUDA_QUEUE_H
 
-#include "libcuda/context.h"
+#include "libcuda/work.h"
 
-/* Adds a launch that was checked to what was submitted to a stream, or to a launch of a graph. */
-CUresult queue_launch(CUcontext c, const void *of, const CUDA_KERNEL_NODE_PARAMS *l,
-                      bool programmatic);
+/* Adds a launch that was checked to what was submitted to a stream, or to a launch of a graph. A
+ * cooperative one has run when this returns. */
+CUresult queue_launch(CUcontext c, const void *of, const work *w);
 
 /* Runs what is there, as the next call would. */
 CUresult queue_finish(void);

@@ -5,6 +5,7 @@ CUstream stream_new(CUcontext c, unsigned flags, int priority)
     CUstream s = handle_new(STREAM_HANDLE, sizeof *s, c);
     if (s) {
         s->flags = flags;
+        s->id = driver_count();
         s->priority = priority < GREATEST_PRIORITY ? GREATEST_PRIORITY
                       : priority > 0               ? 0
                                                    : priority;

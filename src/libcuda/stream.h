@@ -10,6 +10,7 @@ enum { GREATEST_PRIORITY = -5 };
 struct CUstream_st {
     handle handle;
     unsigned flags;
+    uint64_t id;
     int priority;
     struct capture *capture; /* that it takes part in, or NULL */
     node_list tail;          /* of the capture: what the next node depends on */

@@ -17,8 +17,8 @@ CUresult stream_submit(CUcontext c, CUstream named, const work *w)
     r = r ? r : work_check(w);
     if (r || s->capture)
         return r ? r : capture_add(s, w);
-    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL && driver_overlaps())
-        return queue_launch(c, s, &w->as.launch, w->programmatic);
+    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL && (driver_overlaps() || w->cooperative))
+        return queue_launch(c, s, w);
     return work_run(c, w);
 }
 

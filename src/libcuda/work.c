@@ -2,12 +2,13 @@
 
 #include "libcuda/copy.h"
 #include "libcuda/launch.h"
+#include "libcuda/module.h"
 
 CUresult work_check(const work *w)
 {
     switch (w->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        return launch_check(&w->as.launch);
+        return (w->cooperative ? launch_check_cooperative : launch_check)(&w->as.launch);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return copy_check(&w->as.copy);
     case CU_GRAPH_NODE_TYPE_MEMSET:
@@ -40,8 +41,16 @@ static CUresult run_on_device(void *context)
     }
 }
 
+bool work_is_possible(const work *w)
+{
+    CUfunction f = w->type == CU_GRAPH_NODE_TYPE_KERNEL ? launch_function(&w->as.launch) : NULL;
+    return !f || (handle_is(f, FUNCTION_HANDLE) && (!w->function || f->id == w->function));
+}
+
 CUresult work_run(CUcontext c, const work *w)
 {
+    if (!work_is_possible(w))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (w->type != CU_GRAPH_NODE_TYPE_HOST)
         return driver_try(run_on_device, &(run){ c, w });
     w->as.host.fn(w->as.host.userData); /* which may leave by other ways than a return */
@@ -51,5 +60,8 @@ CUresult work_run(CUcontext c, const work *w)
 bool work_keep(arena *a, const work *w, work *kept)
 {
     *kept = *w;
-    return w->type != CU_GRAPH_NODE_TYPE_KERNEL || launch_keep(a, &w->as.launch, &kept->as.launch);
+    if (w->type != CU_GRAPH_NODE_TYPE_KERNEL)
+        return true;
+    kept->function = launch_function(&w->as.launch)->id;
+    return launch_keep(a, &w->as.launch, &kept->as.launch);
 }

@@ -2,6 +2,7 @@
 # Words for a fuzzer, one in quotes a line.
 #     dictionary.sh ptx FILE...   those in the emulator's tables: instructions, modifiers, directives
 #     dictionary.sh spec PTXGEN   families, keys and their words, as the tool names them
+#     dictionary.sh driver        none, as its inputs are no text; the same of fatbin
 #     dictionary.sh gguf FILE...  keys that the reader itself looks for
 #     dictionary.sh tokenizer FILE...
 #                                 the same of the starter engine's tokenizer, and names of tokens
@@ -25,6 +26,7 @@ spec_words() {
 }
 
 case $what in
+driver | fatbin) ;;
 ptx) table_words "$@" ;;
 spec) spec_words "$@" ;;
 tokenizer) grep -ohE '"(tokenizer\.[a-z._]*|<[|a-z_]*>|[a-z0-9]+-[a-z0-9-]+)"' "$@" | tr -d '"' ;;

@@ -1,12 +1,14 @@
 #!/bin/sh
 # The library's own declarations of the driver API are those of CUDA's: every source file compiles
-# against the real cuda.h, which checks each function's type, each constant and each layout.
+# against the real cuda.h, which checks each function's type, each constant and each layout. And the
+# library has each function of CUDA's.
 #
-#     tests/libcuda/agreement.sh .
+#     tests/libcuda/agreement.sh . build/src/libcuda/libcuda.so.1
 #
 # Exits with 77 (skipped) where no CUDA 13 is installed.
 set -eu
 
+library=$(realpath "$2")
 cd "$1"
 nvcc=$(command -v nvcc || true)
 for folder in "${CUDA_HOME:-/nowhere}/include" "${nvcc%/bin/nvcc}/include" /usr/local/cuda/include; do
@@ -19,4 +21,13 @@ for file in src/libcuda/*.c src/libcuda/entry/*.c; do
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror -Isrc -isystem "$folder" -DPTXGEN_REAL_CUDA_H \
         -fsyntax-only "$file"
 done
+
+if command -v nm >/dev/null; then
+    names=$(mktemp)
+    trap 'rm -f "$names"' EXIT
+    nm -D --defined-only "$library" | sed 's/.* //' >"$names"
+    missing=$(sed -n 's/.*CUresult CUDAAPI \(cu[A-Za-z0-9_]*\)(.*/\1/p' "$folder/cuda.h" "$folder/cudaGL.h" |
+        grep -v '^cuWGL' | sort -u | grep -vxFf "$names" || true)
+    [ -z "$missing" ] || { echo "not in $library:" $missing; exit 1; }
+fi
 echo "agrees with $folder/cuda.h, $version"

@@ -14,7 +14,7 @@
  * it has ended. */
 static inline const char *fresh_report_of(void (*work)(void))
 {
-    static char text[4096];
+    static char text[1 << 16];
     int ends[2];
     size_t length = 0;
     ssize_t got;

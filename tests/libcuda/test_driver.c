@@ -54,6 +54,23 @@ TEST(the_device_says_what_it_is)
     assert_int_equal(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR), 2048);
 }
 
+TEST(the_device_is_found_by_its_bus)
+{
+    char id[20];
+    CUdevice device = 7;
+    CUdevprop properties;
+    assert_success(cuDeviceGetPCIBusId(id, sizeof id, 0));
+    assert_success(cuDeviceGetByPCIBusId(&device, id));
+    assert_int_equal(device, 0);
+    assert_success(cuDeviceGetByPCIBusId(&device, "00:00.0"));
+    assert_int_equal(cuDeviceGetByPCIBusId(&device, "0000:01:00.0"), CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(cuDeviceGetByPCIBusId(&device, "first"), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuDeviceGetProperties(&properties, 0));
+    assert_int_equal(properties.maxThreadsDim[2], 64);
+    assert_int_equal(properties.sharedMemPerBlock,
+                     attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+}
+
 TEST(errors_have_names_and_texts)
 {
     const char *text;
@@ -98,6 +115,62 @@ TEST_WITH(contexts_stack_up_and_take_their_objects_along, make_context, drop_con
     assert_int_equal(cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(cuMemsetD8_v2(p, 0, 16), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuCtxSetCurrent(inner), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST_WITH(contexts_stack_up_to_a_height, make_context, drop_context)
+{
+    enum { MORE_THAN_FIT = 40 };
+    CUcontext made[MORE_THAN_FIT];
+    CUresult r = CUDA_SUCCESS;
+    size_t count = 0;
+    for (; !r; count += !r)
+        r = cuCtxCreate_v2(&made[count], 0, 0);
+    assert_int_equal(r, CUDA_ERROR_ILLEGAL_STATE);
+    assert_true(count > 20);
+    while (count)
+        assert_success(cuCtxDestroy_v2(made[--count]));
+    assert_success(cuCtxSynchronize());
+}
+
+TEST_WITH(contexts_keep_what_they_are_told, make_context, drop_context)
+{
+    CUcontext inner, attached;
+    size_t value, before;
+    CUfunc_cache cache;
+    CUsharedconfig shared;
+    unsigned flags;
+    unsigned long long id, inner_id;
+    assert_success(cuCtxGetLimit(&before, CU_LIMIT_STACK_SIZE));
+    assert_success(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+    assert_success(cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
+    assert_int_equal(value, 4096);
+    assert_int_equal(cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1, 0),
+                     CUDA_ERROR_UNSUPPORTED_LIMIT);
+    assert_success(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_EQUAL));
+    assert_success(cuCtxGetCacheConfig(&cache));
+    assert_int_equal(cache, CU_FUNC_CACHE_PREFER_EQUAL);
+    assert_int_equal(cuCtxSetCacheConfig(4), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE));
+    assert_success(cuCtxGetSharedMemConfig(&shared));
+    assert_int_equal(shared, CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE);
+    assert_success(cuCtxSetFlags(4));
+    assert_success(cuCtxGetFlags(&flags));
+    assert_int_equal(flags, 4);
+    assert_success(cuCtxGetId(NULL, &id));
+
+    assert_success(cuCtxCreate_v2(&inner, 0, 0));
+    assert_success(cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
+    assert_int_equal(value, before);
+    assert_success(cuCtxGetId(inner, &inner_id));
+    assert_true(inner_id != id);
+    assert_success(cuCtxAttach(&attached, 0));
+    assert_ptr_equal(attached, inner);
+    assert_success(cuCtxDetach(inner));
+    assert_success(cuCtxSynchronize());
+    assert_success(cuCtxDetach(inner));
+    assert_int_equal(cuCtxDetach(inner), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(cuCtxEnablePeerAccess(inner, 0), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(cuCtxEnablePeerAccess(context, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
 }
 
 TEST_WITH(the_primary_context_lives_while_it_is_retained, make_context, drop_context)
@@ -152,6 +225,7 @@ TEST_WITH(copies_stay_inside_of_allocations, make_context, drop_context)
     assert_int_equal(cuMemcpyHtoD_v2(p + 1, bytes, 8), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemcpyDtoH_v2(bytes, p + 1, 8), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemcpyDtoD_v2(q, p, 9), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemcpy(p, (CUdeviceptr)-8, 8), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_WITH(a_box_of_rows_is_copied, make_context, drop_context)
@@ -187,6 +261,23 @@ TEST_WITH(a_box_of_rows_is_copied, make_context, drop_context)
     assert_memory_equal(to, "\12\13\14\0\22\23\24\0", 8);
     copy.dstPitch = 2;
     assert_int_equal(cuMemcpy2D_v2(&copy), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_WITH(rows_are_set, make_context, drop_context)
+{
+    CUdeviceptr p = zeros();
+    assert_success(cuMemsetD2D8_v2(p, 8, 0xab, 4, 2));
+    assert_success(cuMemsetD2D16_v2(p + 16, 8, 0x1234, 2, 2));
+    assert_success(cuMemsetD2D32Async(p + 32, 8, 0xcafef00d, 1, 2, NULL));
+    for (size_t i = 0; i < 4; i += 2) {
+        assert_int_equal(number(p, i), 0xabababab);
+        assert_int_equal(number(p, 4 + i), 0x12341234);
+        assert_int_equal(number(p, 8 + i), 0xcafef00d);
+        assert_int_equal(number(p, 1 + i) + number(p, 5 + i) + number(p, 9 + i), 0);
+    }
+    assert_int_equal(cuMemsetD2D32_v2(p, 4, 0, 2, 2), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemcpyPeer(p, context, p + 32, context, 4));
+    assert_int_equal(number(p, 0), 0xcafef00d);
 }
 
 TEST_WITH(sets_write_elements_of_their_size, make_context, drop_context)
@@ -309,6 +400,27 @@ TEST_WITH(functions_say_what_they_declare, make_context, drop_context)
     assert_int_equal(value, 0);
 }
 
+static size_t four_bytes_a_thread(int threads)
+{
+    return 4 * (size_t)threads;
+}
+
+TEST_WITH(the_best_block_fills_an_sm, make_context, drop_context)
+{
+    static const char free_block[] = PTX_HEAD ".visible .entry f()\n{\n    ret;\n}\n";
+    CUfunction f = load(free_block, "f");
+    int grid, block, blocks, sms = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    assert_success(
+        cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, f, four_bytes_a_thread, 0, 0, 0));
+    assert_true(block >= 32 && block <= 1024);
+    assert_success(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        &blocks, f, block, four_bytes_a_thread(block), 0));
+    assert_int_equal(blocks * block, 2048);
+    assert_int_equal(grid, blocks * sms);
+    assert_success(cuOccupancyMaxPotentialBlockSize(&grid, &block, f, NULL, 0, 100));
+    assert_true(block <= 100);
+}
+
 TEST_WITH(launches_of_a_wrong_shape_are_refused, make_context, drop_context)
 {
     CUfunction f = load(ADD, "add");
@@ -408,6 +520,62 @@ static int add_many_times(void *data)
     r = r ? r : cuMemcpyDtoH_v2(&value, own, sizeof value);
     a->failed = r || value != ADDITIONS || cuMemFree_v2(own);
     return 0;
+}
+
+/* Makes one of most things, uses them and takes them away again; another thread's are none of its
+ * business, but for those that it was given. */
+static CUresult make_use_and_destroy(adder *a)
+{
+    CUmodule module;
+    CUfunction own;
+    CUlibrary library;
+    CUstream stream;
+    CUgraph graph, copy;
+    CUgraphExec exec;
+    CUdeviceptr managed, pooled;
+    CUresult r = cuModuleLoadData(&module, ADD);
+    r = r ? r : cuModuleGetFunction(&own, module, "add");
+    r = r ? r : cuLibraryLoadData(&library, ADD, NULL, NULL, 0, NULL, NULL, 0);
+    r = r ? r : cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    r = r ? r : cuMemAllocManaged(&managed, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL);
+    r = r ? r : cuMemAllocAsync(&pooled, NUMBERS * sizeof(uint32_t), stream);
+    r = r ? r : cuMemsetD32Async(pooled, 1, NUMBERS, stream);
+    r = r ? r : cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    r = r ? r : add(own, stream, managed, 1) | add(a->add, stream, pooled, 1);
+    r = r ? r : cuStreamEndCapture(stream, &graph);
+    r = r ? r : cuGraphClone(&copy, graph) | cuGraphDestroy(graph);
+    r = r ? r : cuGraphInstantiateWithFlags(&exec, copy, 0) | cuGraphDestroy(copy);
+    r = r ? r : cuGraphLaunch(exec, stream) | cuStreamSynchronize(stream);
+    if (!r && *(uint32_t *)(uintptr_t)managed != 1)
+        return CUDA_ERROR_UNKNOWN;
+    r = r ? r : cuGraphExecDestroy(exec) | cuMemFreeAsync(pooled, stream) | cuMemFree_v2(managed);
+    return r ? r : cuStreamDestroy_v2(stream) | cuLibraryUnload(library) | cuModuleUnload(module);
+}
+
+static int make_and_destroy(void *data)
+{
+    adder *a = data;
+    CUresult r = cuCtxSetCurrent(context);
+    for (int i = 0; !r && i < ADDITIONS; i++)
+        r = make_use_and_destroy(a);
+    a->failed = r;
+    return 0;
+}
+
+TEST_WITH(threads_may_make_and_destroy_at_the_same_time, make_context, drop_context)
+{
+    enum { THREADS = 4 };
+    thrd_t threads[THREADS];
+    adder adders[THREADS];
+    CUfunction f = load(ADD, "add");
+    for (int i = 0; i < THREADS; i++) {
+        adders[i] = (adder){ f, 0, true };
+        assert_int_equal(thrd_create(&threads[i], make_and_destroy, &adders[i]), thrd_success);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        thrd_join(threads[i], NULL);
+        assert_false(adders[i].failed);
+    }
 }
 
 TEST_WITH(threads_may_call_at_the_same_time, make_context, drop_context)

@@ -25,6 +25,7 @@
     F(cuEventCreate)                     \
     F(cuEventRecord)                     \
     F(cuGraphAddDependencies)            \
+    F(cuGraphClone)                      \
     F(cuGraphAddEmptyNode)               \
     F(cuGraphAddHostNode)                \
     F(cuGraphAddKernelNode_v2)           \
@@ -38,10 +39,27 @@
     F(cuGraphInstantiateWithFlags)       \
     F(cuGraphKernelNodeSetParams_v2)     \
     F(cuGraphLaunch)                     \
+    F(cuLaunchCooperativeKernel)         \
     F(cuLaunchKernel)                    \
     F(cuLaunchKernelEx)                  \
     F(cuLibraryGetKernel)                \
     F(cuLibraryLoadData)                 \
+    F(cuLibraryUnload)                   \
+    F(cuLinkAddData_v2)                  \
+    F(cuLinkComplete)                    \
+    F(cuLinkCreate_v2)                   \
+    F(cuLinkDestroy)                     \
+    F(cuMemAddressFree)                  \
+    F(cuMemAddressReserve)               \
+    F(cuMemAllocFromPoolAsync)           \
+    F(cuMemAllocManaged)                 \
+    F(cuMemCreate)                       \
+    F(cuMemMap)                          \
+    F(cuMemPoolCreate)                   \
+    F(cuMemPoolDestroy)                  \
+    F(cuMemRelease)                      \
+    F(cuMemSetAccess)                    \
+    F(cuMemUnmap)                        \
     F(cuMemAlloc_v2)                     \
     F(cuMemAllocPitch_v2)                \
     F(cuMemcpyDtoD_v2)                   \
@@ -178,7 +196,7 @@ static const char DEPENDENT[] = ".version 7.8\n.target sm_90\n.address_size 64\n
                                 "    ret;\n"
                                 "}\n";
 
-enum { NUMBERS = 32, BYTES = 4 * NUMBERS };
+enum { NUMBERS = 32, BYTES = 4 * NUMBERS, GRANULE = 2 << 20 };
 
 static driver_api cuda;
 static const char *file; /* that holds TEXT */
@@ -205,6 +223,12 @@ typedef struct program {
     uint32_t registered[NUMBERS];
     void *page_locked;
     bool retained;
+    CUlibrary library;
+    CUlinkState linker;
+    CUmemoryPool pool;
+    CUmemGenericAllocationHandle memory;
+    CUdeviceptr reserved;
+    bool mapped;
 } program;
 
 static CUresult add(program *p, CUdeviceptr to, uint32_t value, CUstream stream)
@@ -231,7 +255,6 @@ static CUresult load(program *p)
 {
     CUmodule from_file;
     CUfunction all[2];
-    CUlibrary library;
     CUkernel kernel;
     CUdeviceptr step;
     TRY(cuda.cuModuleLoadData(&p->module, TEXT));
@@ -242,8 +265,8 @@ static CUresult load(program *p)
     TRY(cuda.cuModuleLoad(&from_file, file));
     TRY(cuda.cuModuleEnumerateFunctions(all, 2, from_file));
     TRY(cuda.cuModuleUnload(from_file));
-    TRY(cuda.cuLibraryLoadData(&library, TEXT, NULL, NULL, 0, NULL, NULL, 0));
-    return cuda.cuLibraryGetKernel(&kernel, library, "add");
+    TRY(cuda.cuLibraryLoadData(&p->library, TEXT, NULL, NULL, 0, NULL, NULL, 0));
+    return cuda.cuLibraryGetKernel(&kernel, p->library, "add");
 }
 
 static CUresult use_memory(program *p)
@@ -265,6 +288,47 @@ static CUresult use_memory(program *p)
     TRY(cuda.cuMemHostRegister_v2(p->registered, BYTES, 0));
     TRY(cuda.cuMemHostGetDevicePointer_v2(&mapped, p->registered, 0));
     return add(p, mapped, 1, p->stream);
+}
+
+/* What cuLinkComplete gives is loaded, too. */
+static CUresult link_images(program *p)
+{
+    static const char function[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                                   ".visible .func nothing()\n{\n    ret;\n}\n";
+    CUmodule module;
+    void *image;
+    size_t size;
+    TRY(cuda.cuLinkCreate_v2(0, NULL, NULL, &p->linker));
+    TRY(cuda.cuLinkAddData_v2(p->linker, CU_JIT_INPUT_PTX, (void *)(uintptr_t)TEXT, sizeof TEXT,
+                              "add", 0, NULL, NULL));
+    TRY(cuda.cuLinkAddData_v2(p->linker, CU_JIT_INPUT_PTX, (void *)(uintptr_t)function,
+                              sizeof function, "nothing", 0, NULL, NULL));
+    TRY(cuda.cuLinkComplete(p->linker, &image, &size));
+    TRY(cuda.cuModuleLoadData(&module, image));
+    return cuda.cuModuleUnload(module);
+}
+
+static CUresult use_other_memory(program *p)
+{
+    static const CUmemPoolProps pool = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                         .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    static const CUmemAllocationProp on_device = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    static const CUmemAccessDesc access = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                            CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUdeviceptr managed, pooled;
+    uint32_t value = 1;
+    TRY(cuda.cuMemAllocManaged(&managed, BYTES, CU_MEM_ATTACH_GLOBAL));
+    TRY(add(p, managed, 1, NULL));
+    TRY(cuda.cuMemPoolCreate(&p->pool, &pool));
+    TRY(cuda.cuMemAllocFromPoolAsync(&pooled, BYTES, p->pool, p->stream));
+    TRY(cuda.cuMemAddressReserve(&p->reserved, GRANULE, 0, 0, 0));
+    TRY(cuda.cuMemCreate(&p->memory, GRANULE, &on_device, 0));
+    TRY(cuda.cuMemMap(p->reserved, GRANULE, 0, p->memory, 0));
+    p->mapped = true;
+    TRY(cuda.cuMemSetAccess(p->reserved, GRANULE, &access, 1));
+    return cuda.cuLaunchCooperativeKernel(p->add, 1, 1, 1, NUMBERS, 1, 1, 0, p->stream,
+                                          (void *[]){ &p->reserved, &value });
 }
 
 static CUresult launch_with_buffer(program *p)
@@ -375,6 +439,7 @@ static CUresult build(program *p)
     CUDA_HOST_NODE_PARAMS call = { count_call, &p->host };
     CUgraphNode nodes[5];
     CUgraphExecUpdateResultInfo info;
+    CUgraph second;
     TRY(cuda.cuGraphCreate(&p->built, 0));
     TRY(cuda.cuGraphAddMemsetNode(&nodes[0], p->built, NULL, 0, &set, p->context));
     TRY(cuda.cuGraphAddKernelNode_v2(&nodes[1], p->built, nodes, 1, &node));
@@ -383,6 +448,8 @@ static CUresult build(program *p)
     TRY(cuda.cuGraphAddEmptyNode(&nodes[4], p->built, NULL, 0));
     TRY(cuda.cuGraphAddDependencies(p->built, nodes, nodes + 4, 1));
     TRY(cuda.cuGraphKernelNodeSetParams_v2(nodes[1], &node));
+    TRY(cuda.cuGraphClone(&second, p->built));
+    TRY(cuda.cuGraphDestroy(second));
     cuda.cuGraphExecDestroy(p->exec);
     p->exec = NULL;
     TRY(cuda.cuGraphInstantiateWithFlags(&p->exec, p->built, 0));
@@ -401,6 +468,8 @@ static CUresult run(program *p)
     TRY(start(p));
     TRY(load(p));
     TRY(use_memory(p));
+    TRY(link_images(p));
+    TRY(use_other_memory(p));
     TRY(launch_with_buffer(p));
     TRY(overlap(p));
     TRY(capture(p));
@@ -423,7 +492,13 @@ static bool end(program *p)
     fine &= !p->exec || cuda.cuGraphExecDestroy(p->exec) == CUDA_SUCCESS;
     fine &= !p->graph || cuda.cuGraphDestroy(p->graph) == CUDA_SUCCESS;
     fine &= !p->built || cuda.cuGraphDestroy(p->built) == CUDA_SUCCESS;
+    fine &= !p->linker || cuda.cuLinkDestroy(p->linker) == CUDA_SUCCESS;
     fine &= !p->context || cuda.cuCtxDestroy_v2(p->context) == CUDA_SUCCESS;
+    fine &= !p->library || cuda.cuLibraryUnload(p->library) == CUDA_SUCCESS;
+    fine &= !p->pool || cuda.cuMemPoolDestroy(p->pool) == CUDA_SUCCESS;
+    fine &= !p->mapped || cuda.cuMemUnmap(p->reserved, GRANULE) == CUDA_SUCCESS;
+    fine &= !p->memory || cuda.cuMemRelease(p->memory) == CUDA_SUCCESS;
+    fine &= !p->reserved || cuda.cuMemAddressFree(p->reserved, GRANULE) == CUDA_SUCCESS;
     *p = (program){ 0 };
     fine &= cuda.cuInit(0) == CUDA_SUCCESS &&
             cuda.cuCtxCreate_v4(&p->context, NULL, 0, 0) == CUDA_SUCCESS &&

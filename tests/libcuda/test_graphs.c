@@ -260,6 +260,130 @@ TEST_WITH(executable_graphs_take_new_parameters, make_context, drop_context)
     assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
 }
 
+/* The parameters as programs of CUDA 10 and 11 give them. */
+static CUDA_KERNEL_NODE_PARAMS_v1 old_add_params(const graph_test *t, void **params)
+{
+    return (CUDA_KERNEL_NODE_PARAMS_v1){ .func = t->add,
+                                         .gridDimX = 1,
+                                         .gridDimY = 1,
+                                         .gridDimZ = 1,
+                                         .blockDimX = 32,
+                                         .blockDimY = 1,
+                                         .blockDimZ = 1,
+                                         .kernelParams = params };
+}
+
+TEST_WITH(graphs_of_the_first_version_run, make_context, drop_context)
+{
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS_v1 kernel = old_add_params(&t, params), got;
+    CUgraph graph;
+    CUgraphNode node, wrong;
+    CUgraphExec exec;
+    CUgraphExecUpdateResult result;
+    char log[100] = "old";
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
+    assert_success(cuGraphKernelNodeGetParams(node, &got));
+    assert_true(got.func == t.add && got.blockDimX == 32);
+    assert_int_equal(*(uint32_t *)got.kernelParams[1], 5);
+    value = 6;
+    assert_success(cuGraphKernelNodeSetParams(node, &kernel));
+    assert_success(cuGraphInstantiate(&exec, graph, &wrong, log, sizeof log));
+    assert_string_equal(log, "");
+    assert_null(wrong);
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_int_equal(number(t.p, 0), 6);
+    value = 70;
+    assert_success(cuGraphExecKernelNodeSetParams(exec, node, &kernel));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_int_equal(number(t.p, 0), 76);
+    assert_success(cuGraphExecUpdate(exec, graph, &wrong, &result));
+    assert_int_equal(result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_int_equal(number(t.p, 0), 82);
+}
+
+TEST_WITH(a_circle_is_in_the_log, make_context, drop_context)
+{
+    CUgraph graph;
+    CUgraphNode nodes[2], wrong;
+    CUgraphExec exec;
+    CUDA_GRAPH_INSTANTIATE_PARAMS params = { 0 };
+    char log[100] = "";
+    cuuint64_t flags;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddEmptyNode(&nodes[0], graph, NULL, 0));
+    assert_success(cuGraphAddEmptyNode(&nodes[1], graph, nodes, 1));
+    params.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | 8;
+    assert_success(cuGraphInstantiateWithParams(&exec, graph, &params));
+    assert_int_equal(params.result_out, CUDA_GRAPH_INSTANTIATE_SUCCESS);
+    assert_success(cuGraphExecGetFlags(exec, &flags));
+    assert_int_equal(flags, 8);
+    assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 16), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphAddDependencies(graph, &nodes[1], &nodes[0], 1));
+    assert_int_equal(cuGraphInstantiateWithParams(&exec, graph, &params), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(params.result_out, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
+    assert_int_equal(cuGraphInstantiate_v2(&exec, graph, &wrong, log, sizeof log),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(log, "nodes depend on each other in a circle");
+}
+
+TEST_WITH(edges_are_told_and_taken_away, make_context, drop_context)
+{
+    CUgraph graph;
+    CUgraphNode nodes[3], from[3], to[3];
+    size_t count = 3;
+    assert_success(cuGraphCreate(&graph, 0));
+    for (size_t i = 0; i < 3; i++)
+        assert_success(cuGraphAddEmptyNode(&nodes[i], graph, nodes, i));
+    assert_success(cuGraphGetEdges(graph, from, to, &count));
+    assert_int_equal(count, 3);
+    assert_true(from[0] == nodes[0] && to[0] == nodes[1]);
+    assert_true(from[2] == nodes[1] && to[2] == nodes[2]);
+    assert_success(cuGraphNodeGetDependentNodes(nodes[0], to, &count));
+    assert_true(count == 2 && to[0] == nodes[1] && to[1] == nodes[2]);
+    assert_success(cuGraphRemoveDependencies(graph, &nodes[0], &nodes[1], 1));
+    assert_int_equal(cuGraphRemoveDependencies(graph, &nodes[0], &nodes[1], 1),
+                     CUDA_ERROR_INVALID_VALUE);
+    count = 3;
+    assert_success(cuGraphGetRootNodes(graph, from, &count));
+    assert_true(count == 2 && from[0] == nodes[0] && from[1] == nodes[1]);
+    assert_success(cuGraphDestroyNode(nodes[1]));
+    assert_int_equal(cuGraphDestroyNode(nodes[1]), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphGetEdges(graph, NULL, NULL, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(node_count(graph), 2);
+    instantiate(graph);
+}
+
+TEST_WITH(a_copy_of_a_graph_is_its_own, make_context, drop_context)
+{
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUgraph graph, copy;
+    CUgraphNode nodes[2], found;
+    size_t count;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[1], graph, nodes, 1, &kernel));
+    assert_success(cuGraphClone(&copy, graph));
+    assert_success(cuGraphNodeFindInClone(&found, nodes[1], copy));
+    assert_true(found != nodes[1]);
+    assert_success(cuGraphNodeGetDependencies(found, NULL, &count));
+    assert_int_equal(count, 1);
+    value = 100;
+    assert_success(cuGraphKernelNodeSetParams_v2(found, &kernel));
+    assert_int_equal(cuGraphNodeFindInClone(&found, found, copy), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphDestroy(graph));
+    assert_success(cuGraphLaunch(instantiate(copy), t.stream));
+    assert_int_equal(number(t.p, 0), 105);
+}
+
 static void append(void *data)
 {
     strcat(data, "x");
@@ -277,6 +401,197 @@ TEST_WITH(host_functions_run_in_their_place, make_context, drop_context)
     assert_string_equal(text, "x");
     assert_success(cuGraphLaunch(instantiate(graph), t.stream));
     assert_string_equal(text, "xx");
+}
+
+TEST_WITH(every_kind_of_node_takes_new_parameters, make_context, drop_context)
+{
+    graph_test t = start();
+    uint32_t from = 3;
+    char text[8] = "", other[8] = "";
+    CUgraph graph;
+    CUgraphNode copy_node, set_node, host_node;
+    unsigned enabled;
+    CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = &from,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = t.p,
+                           .WidthInBytes = 4,
+                           .Height = 1,
+                           .Depth = 1 },
+                  got;
+    CUDA_MEMSET_NODE_PARAMS set = { .dst = t.p + 4,
+                                    .value = 9,
+                                    .elementSize = 4,
+                                    .width = 1,
+                                    .height = 1 },
+                            got_set;
+    CUDA_HOST_NODE_PARAMS host = { append, text }, got_host;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddMemcpyNode(&copy_node, graph, NULL, 0, &copy, context));
+    assert_success(cuGraphAddMemsetNode(&set_node, graph, NULL, 0, &set, context));
+    assert_success(cuGraphAddHostNode(&host_node, graph, NULL, 0, &host));
+    copy.dstDevice = t.p + 8;
+    set.value = 10;
+    host.userData = other;
+    assert_success(cuGraphMemcpyNodeSetParams(copy_node, &copy));
+    assert_success(cuGraphMemsetNodeSetParams(set_node, &set));
+    assert_success(cuGraphHostNodeSetParams(host_node, &host));
+    assert_int_equal(cuGraphHostNodeSetParams(set_node, &host), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphMemcpyNodeGetParams(copy_node, &got));
+    assert_success(cuGraphMemsetNodeGetParams(set_node, &got_set));
+    assert_success(cuGraphHostNodeGetParams(host_node, &got_host));
+    assert_true(got.dstDevice == t.p + 8 && got_set.value == 10 && got_host.userData == other);
+    CUgraphExec exec = instantiate(graph);
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_true(number(t.p, 2) == 3 && number(t.p, 1) == 10 && number(t.p, 0) == 0);
+    assert_string_equal(other, "x");
+
+    copy.dstDevice = t.p + 12;
+    set.dst = t.p + 16;
+    host.userData = text;
+    assert_success(cuGraphExecMemcpyNodeSetParams(exec, copy_node, &copy, context));
+    assert_success(cuGraphExecMemsetNodeSetParams(exec, set_node, &set, context));
+    assert_success(cuGraphExecHostNodeSetParams(exec, host_node, &host));
+    assert_int_equal(cuGraphExecHostNodeSetParams(exec, set_node, &host), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphNodeSetEnabled(exec, copy_node, 0));
+    assert_success(cuGraphNodeGetEnabled(exec, copy_node, &enabled));
+    assert_int_equal(enabled, 0);
+    assert_int_equal(cuGraphNodeSetEnabled(exec, host_node, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_true(number(t.p, 3) == 0 && number(t.p, 4) == 10);
+    assert_string_equal(text, "x");
+}
+
+TEST_WITH(a_node_may_be_a_graph, make_context, drop_context)
+{
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUDA_MEMSET_NODE_PARAMS set = {
+        .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
+    };
+    CUgraph inner, outer, copy, of_node;
+    CUgraphNode node, first, last;
+    CUgraphNodeType type;
+    assert_success(cuGraphCreate(&inner, 0));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, &node, 1, &kernel));
+    assert_success(cuGraphCreate(&outer, 0));
+    assert_success(cuGraphAddMemsetNode(&first, outer, NULL, 0, &set, context));
+    assert_success(cuGraphAddChildGraphNode(&node, outer, &first, 1, inner));
+    set.dst = t.p + 4;
+    set.width = 1;
+    assert_success(cuGraphAddMemsetNode(&last, outer, &node, 1, &set, context));
+    assert_success(cuGraphNodeGetType(node, &type));
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
+    assert_int_equal(cuGraphAddChildGraphNode(&node, outer, NULL, 0, outer),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphDestroy(inner)); /* the node has a copy */
+    assert_success(cuGraphLaunch(instantiate(outer), t.stream));
+    assert_true(number(t.p, 0) == 1010 && number(t.p, 1) == 1000);
+
+    assert_success(cuGraphChildGraphNodeGetGraph(node, &of_node));
+    assert_int_equal(node_count(of_node), 2);
+    assert_int_equal(cuGraphDestroy(of_node), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphAddKernelNode_v2(&first, of_node, NULL, 0, &kernel));
+    assert_success(cuGraphClone(&copy, outer));
+    assert_success(cuGraphDestroy(outer));
+    assert_int_equal(cuGraphGetNodes(of_node, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphLaunch(instantiate(copy), t.stream));
+    assert_int_equal(number(t.p, 0), 1015);
+}
+
+TEST_WITH(a_launch_of_a_graph_is_captured, make_context, drop_context)
+{
+    graph_test t = start();
+    assert_success(cuStreamBeginCapture(t.stream));
+    assert_success(add(t.add, t.stream, t.p, 1));
+    assert_success(add(t.add, t.stream, t.p, 10));
+    CUgraph graph = end_capture(t.stream);
+    CUgraphExec exec = instantiate(graph);
+    assert_success(cuStreamBeginCapture(t.stream));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuGraphDestroy(graph));
+    graph = end_capture(t.stream);
+    assert_success(cuGraphExecDestroy(exec));
+    assert_int_equal(node_count(graph), 3);
+    assert_int_equal(number(t.p, 0), 0);
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_true(number(t.p, 0) == 22 && number(t.p, 1) == 61);
+    assert_success(cuGraphDestroy(graph));
+}
+
+TEST_WITH(a_graph_outlives_its_functions, make_context, drop_context)
+{
+    static const char wide[] = PTX_HEAD ".visible .entry wide(.param .u64 a, .param .u64 b, "
+                                        ".param .u64 c, .param .u64 d)\n{\n    ret;\n}\n";
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUgraph graph, copy;
+    CUgraphNode node;
+    CUgraphExec other;
+    CUmodule module;
+    assert_success(cuGraphCreate(&graph, 0));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+    CUgraphExec exec = instantiate(graph);
+    assert_success(cuFuncGetModule(&module, t.add));
+    assert_success(cuModuleUnload(module));
+    load(wide, "wide"); /* whose handle may be at the same address */
+    assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuGraphInstantiateWithFlags(&other, graph, 0), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuGraphClone(&copy, graph), CUDA_ERROR_INVALID_HANDLE);
+    kernel.func = load(ADD, "add");
+    assert_success(cuGraphKernelNodeSetParams_v2(node, &kernel));
+    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
+    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_int_equal(number(t.p, 0), 10);
+}
+
+TEST_WITH(a_capture_tells_its_graph_and_takes_nodes, make_context, drop_context)
+{
+    graph_test t = start();
+    uint32_t value = 5;
+    void *params[] = { &t.p, &value };
+    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUstreamCaptureStatus status;
+    cuuint64_t id, other_id;
+    CUgraph graph;
+    const CUgraphNode *tail;
+    const CUgraphEdgeData *edges;
+    CUgraphNode node;
+    size_t count;
+    assert_success(cuStreamGetCaptureInfo(t.stream, &status, &id));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    assert_success(cuStreamBeginCapture(t.stream));
+    assert_success(add(t.add, t.stream, t.p, 1));
+    assert_success(
+        cuStreamGetCaptureInfo_v3(t.stream, &status, &id, &graph, &tail, &edges, &count));
+    assert_true(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1 && node_count(graph) == 1);
+    assert_int_equal(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphDestroyNode(tail[0]), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, tail, count, &kernel));
+    assert_success(
+        cuStreamUpdateCaptureDependencies(t.stream, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));
+    assert_success(cuStreamGetCaptureInfo_v2(t.stream, &status, &other_id, NULL, &tail, &count));
+    assert_int_equal(id, other_id);
+    assert_success(cuGraphNodeGetDependencies(tail[0], &node, &count));
+    assert_true(count == 1 && node != tail[0]);
+    assert_ptr_equal(end_capture(t.stream), graph);
+    assert_int_equal(cuStreamUpdateCaptureDependencies(t.stream, &node, 1, 0),
+                     CUDA_ERROR_ILLEGAL_STATE);
+    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_int_equal(number(t.p, 0), 6);
+    assert_success(cuStreamBeginCapture(t.stream));
+    assert_success(cuStreamGetCaptureInfo(t.stream, &status, &other_id));
+    assert_true(id != other_id);
+    assert_success(cuGraphDestroy(end_capture(t.stream)));
 }
 
 int main(void)

@@ -1,9 +1,14 @@
 #!/bin/sh -e
-# Makes the .ptx files of this directory from the .cu files beside them with the CUDA toolkit's nvcc
-# (13.0 made those that are checked in), each for the target it is named for, if it is. They are the
-# compiler's output as it came.
+# Makes the .ptx and .fatbin files of this directory from the .cu files beside them with the CUDA toolkit's nvcc (13.0
+# made those that are checked in): the .ptx files each for the target it is named for, the fat binaries in each of the
+# ways to compress, with machine code and PTX of two architectures. They are the compiler's output as it came.
 cd "$(dirname "$0")"
 for target in sm_75 sm_80 sm_90; do
     nvcc -arch=$target -ptx $target.cu
+done
+nvcc -arch=sm_75 -ptx grid.cu
+for mode in none speed default; do # not compressed, LZ4, zstd
+    nvcc -gencode arch=compute_75,code='[sm_75,compute_75]' -gencode arch=compute_86,code=compute_86 \
+        -fatbin --compress-mode=$mode fat.cu -o fat_$mode.fatbin
 done
 nvcc -arch=sm_80 -ptx idioms.cu

@@ -1,11 +1,24 @@
 /* Contexts, and the stack of them that each thread has. Destroying one destroys all that was made
  * in it, which is also the only way out after a kernel has failed. */
+#include <string.h>
+
 #include "libcuda/capture.h"
+#include "libcuda/link.h"
 #include "libcuda/memory.h"
 #include "libcuda/module.h"
 #include "libcuda/submit.h"
 
-enum { API_VERSION = 3020, STACK_BYTES = 1024, FIFO_BYTES = 1 << 20 };
+enum { API_VERSION = 3020 };
+
+/* What the limits of a context are at first. */
+static const size_t usual_limits[CONTEXT_LIMITS] = {
+    [CU_LIMIT_STACK_SIZE] = 1024,
+    [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
+    [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
+    [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
+    [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
+    [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
+};
 
 static CUresult push(CUcontext c)
 {
@@ -30,6 +43,9 @@ static void destroy_object(handle *h)
     case BUFFER_HANDLE:
         buffer_destroy((buffer *)(void *)h);
         break;
+    case LINK_HANDLE:
+        link_free((CUlinkState)(void *)h);
+        break;
     case EVENT_HANDLE:
         handle_free(h);
         break;
@@ -46,8 +62,8 @@ static bool is_default_stream(CUcontext c, const void *object)
 /* All but the default streams, which live as long as the context. */
 static void empty(CUcontext c)
 {
-    static const handle_kind kinds[] = { MODULE_HANDLE, STREAM_HANDLE, BUFFER_HANDLE,
-                                         EVENT_HANDLE };
+    static const handle_kind kinds[] = { MODULE_HANDLE, STREAM_HANDLE, BUFFER_HANDLE, EVENT_HANDLE,
+                                         LINK_HANDLE };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         handle *next;
         for (handle *h = handle_next(kinds[i], NULL); h; h = next) {
@@ -75,6 +91,8 @@ static CUresult create(CUcontext *context, unsigned flags)
     if (!c)
         return CUDA_ERROR_OUT_OF_MEMORY;
     c->flags = flags;
+    c->id = driver_count();
+    memcpy(c->limits, usual_limits, sizeof c->limits);
     c->null_stream = stream_new(c, 0, 0);
     c->thread_stream = stream_new(c, 0, 0);
     if (!c->null_stream || !c->thread_stream) {
@@ -127,6 +145,11 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
     return leave(r);
 }
 
+CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    return cuDevicePrimaryCtxRelease_v2(device);
+}
+
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
     CUcontext c;
@@ -135,6 +158,11 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
     if (!r)
         empty(c);
     return leave(r);
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice device)
+{
+    return cuDevicePrimaryCtxReset_v2(device);
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
@@ -147,6 +175,11 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
     if (!r)
         c->flags = flags;
     return leave(r);
+}
+
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
+{
+    return cuDevicePrimaryCtxSetFlags_v2(device, flags);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
@@ -169,8 +202,16 @@ static CUresult create_current(CUcontext *context, unsigned flags, CUdevice devi
         return CUDA_ERROR_INVALID_VALUE;
     if (device)
         return CUDA_ERROR_INVALID_DEVICE;
-    CUresult r = create(context, flags);
-    return r ? r : push(*context);
+    CUcontext made;
+    CUresult r = create(&made, flags);
+    if (r)
+        return r;
+    r = push(made);
+    if (r)
+        destroy(made);
+    else
+        *context = made;
+    return r;
 }
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
@@ -209,10 +250,47 @@ CUresult cuCtxDestroy_v2(CUcontext c)
     return leave(r ? r : destroy_named(c));
 }
 
+CUresult cuCtxDestroy(CUcontext c)
+{
+    return cuCtxDestroy_v2(c);
+}
+
+/* One more use of the current context, which cuCtxDetach gives back; the last one's end is the
+ * context's. */
+CUresult cuCtxAttach(CUcontext *context, unsigned flags)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && (!context || flags))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r) {
+        c->attached++;
+        *context = c;
+    }
+    return leave(r);
+}
+
+CUresult cuCtxDetach(CUcontext c)
+{
+    CUresult r = enter();
+    if (!r && (!handle_is(c, CONTEXT_HANDLE) || c != context_current()))
+        r = CUDA_ERROR_INVALID_CONTEXT;
+    if (!r && !c->attached)
+        return leave(destroy_named(c));
+    if (!r)
+        c->attached--;
+    return leave(r);
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext c)
 {
     CUresult r = enter();
     return leave(r ? r : c ? push(c) : CUDA_ERROR_INVALID_CONTEXT);
+}
+
+CUresult cuCtxPushCurrent(CUcontext c)
+{
+    return cuCtxPushCurrent_v2(c);
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *context)
@@ -225,6 +303,11 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context)
     if (!r)
         this_thread()->count--;
     return leave(r);
+}
+
+CUresult cuCtxPopCurrent(CUcontext *context)
+{
+    return cuCtxPopCurrent_v2(context);
 }
 
 CUresult cuCtxSetCurrent(CUcontext c)
@@ -258,6 +341,23 @@ CUresult cuCtxGetDevice(CUdevice *device)
     return leave(r);
 }
 
+/* What is asked of a context that need not be the current one; NULL: of that. */
+static CUresult find(CUcontext *c)
+{
+    CUresult r = *c ? enter() : enter_context(c);
+    return r || !*c || handle_is(*c, CONTEXT_HANDLE) ? r : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext c)
+{
+    CUresult r = find(&c);
+    if (!r && !device)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *device = 0;
+    return leave(r);
+}
+
 CUresult cuCtxGetFlags(unsigned *flags)
 {
     CUcontext c;
@@ -269,10 +369,38 @@ CUresult cuCtxGetFlags(unsigned *flags)
     return leave(r);
 }
 
+CUresult cuCtxSetFlags(unsigned flags)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && flags & ~(unsigned)CU_CTX_FLAGS_MASK)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        c->flags = flags;
+    return leave(r);
+}
+
+CUresult cuCtxGetId(CUcontext c, unsigned long long *id)
+{
+    CUresult r = find(&c);
+    if (!r && !id)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *id = c->id;
+    return leave(r);
+}
+
 CUresult cuCtxSynchronize(void)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
+    return leave(r ? r : capture_refuses_waiting(c));
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext c)
+{
+    CUresult r = find(&c);
+    r = r ? r : c->failure;
     return leave(r ? r : capture_refuses_waiting(c));
 }
 
@@ -302,38 +430,92 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
     CUcontext c;
-    (void)config; /* a preference, and there are no caches */
-    return leave(enter_context(&c));
+    CUresult r = enter_context(&c);
+    if (!r && config > CU_FUNC_CACHE_PREFER_EQUAL)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        c->cache_config = config; /* a preference, and there are no caches */
+    return leave(r);
 }
 
-static CUresult limit(CUlimit which, size_t *value)
+CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
-    switch (which) {
-    case CU_LIMIT_STACK_SIZE:
-        *value = STACK_BYTES;
-        return CUDA_SUCCESS;
-    case CU_LIMIT_PRINTF_FIFO_SIZE:
-    case CU_LIMIT_MALLOC_HEAP_SIZE:
-        *value = FIFO_BYTES;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    }
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && !config)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *config = c->cache_config;
+    return leave(r);
+}
+
+CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        c->shared_config = config; /* about the width of banks, which all devices have one of */
+    return leave(r);
+}
+
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && !config)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *config = c->shared_config;
+    return leave(r);
+}
+
+CUresult cuCtxResetPersistingL2Cache(void)
+{
+    CUcontext c;
+    return leave(enter_context(&c));
 }
 
 CUresult cuCtxGetLimit(size_t *value, CUlimit which)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
-    return leave(r ? r : limit(which, value));
+    if (!r && !value)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && (unsigned)which >= CONTEXT_LIMITS)
+        r = CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (!r)
+        *value = c->limits[which];
+    return leave(r);
 }
 
-/* Kernels have no stack and print nothing, so that what is set is never used up. */
 CUresult cuCtxSetLimit(CUlimit which, size_t value)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
-    return leave(r ? r : limit(which, &value));
+    if (!r && (unsigned)which >= CONTEXT_LIMITS)
+        r = CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (!r)
+        c->limits[which] = value;
+    return leave(r);
+}
+
+/* All contexts are of one device. */
+static CUresult check_peer(CUcontext peer, CUresult otherwise)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return r ? r : handle_is(peer, CONTEXT_HANDLE) ? otherwise : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+    CUresult r = check_peer(peer, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    return leave(flags ? CUDA_ERROR_INVALID_VALUE : r);
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+    return leave(check_peer(peer, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED));
 }

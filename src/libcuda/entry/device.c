@@ -93,6 +93,23 @@ CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
     return leave(r);
 }
 
+/* Hexadecimal domain:bus:device.function, of which the domain or the function may be missing. */
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+    unsigned part[4] = { 0 };
+    CUresult r = enter();
+    if (!r && (!device || !id))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && sscanf(id, "%x:%x:%x.%x", &part[0], &part[1], &part[2], &part[3]) < 3 &&
+        sscanf(id, "%x:%x.%x", &part[1], &part[2], &part[3]) < 3)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && (part[0] || part[1] || part[2] || part[3]))
+        r = CUDA_ERROR_INVALID_DEVICE;
+    if (!r)
+        *device = 0;
+    return leave(r);
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     CUresult r = enter();
@@ -112,8 +129,8 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
     return leave(r);
 }
 
-/* What is not named here, such as textures, tensor maps, managed memory, one address space for host
- * and device, is not there: 0. */
+/* What is not named here, such as textures, tensor maps, one address space for host and device, is
+ * not there: 0. */
 static int attribute(const target *t, CUdevice_attribute which)
 {
     switch (which) {
@@ -161,6 +178,11 @@ static int attribute(const target *t, CUdevice_attribute which)
         return 64;
     case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT:
         return ALIGNMENT;
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED:
@@ -194,6 +216,46 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
         *minor = attribute(device_target(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     }
     return leave(r);
+}
+
+CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
+{
+    CUresult r = enter();
+    r = r ? r : check(device, properties);
+    const target *t = device_target();
+    if (!r)
+        *properties = (CUdevprop){
+            .maxThreadsPerBlock = MOST_THREADS,
+            .maxThreadsDim = { MOST_THREADS, MOST_THREADS, MOST_BLOCK_Z },
+            .maxGridSize = { INT32_MAX, MOST_GRID_YZ, MOST_GRID_YZ },
+            .sharedMemPerBlock = (int)t->shared_static,
+            .totalConstantMemory = CONSTANT_BYTES,
+            .SIMDWidth = WARP_THREADS,
+            .memPitch = INT32_MAX,
+            .regsPerBlock = (int)t->registers_sm,
+            .clockRate = CLOCK_KHZ,
+            .textureAlign = ALIGNMENT,
+        };
+    return leave(r);
+}
+
+CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
+{
+    CUresult r = enter();
+    (void)type;
+    r = r ? r : check(device, supported);
+    if (!r)
+        *supported = 0;
+    return leave(r);
+}
+
+/* There are no two devices to ask about. */
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute which, CUdevice from,
+                                 CUdevice to)
+{
+    CUresult r = enter();
+    (void)which, (void)from, (void)to;
+    return leave(r ? r : value ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuProfilerStart(void)

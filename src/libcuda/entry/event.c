@@ -37,6 +37,11 @@ CUresult cuEventDestroy_v2(CUevent e)
     return leave(r);
 }
 
+CUresult cuEventDestroy(CUevent e)
+{
+    return cuEventDestroy_v2(e);
+}
+
 CUresult cuEventRecord(CUevent e, CUstream stream)
 {
     CUcontext c;

@@ -1,5 +1,5 @@
+/* Graphs as a whole, and the edges between their nodes. */
 #include "libcuda/graph.h"
-#include "libcuda/launch.h"
 
 CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
 {
@@ -14,80 +14,45 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
 CUresult cuGraphDestroy(CUgraph g)
 {
     CUresult r = enter();
-    if (!r && !handle_is(g, GRAPH_HANDLE))
+    if (!r && (!handle_is(g, GRAPH_HANDLE) || g->captured || g->inner))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
         graph_free(g);
     return leave(r);
 }
 
-static CUresult add(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies, size_t count,
-                    const work *w)
+static CUresult clone(CUgraph *copy, CUgraph g)
 {
-    if (!node || !handle_is(g, GRAPH_HANDLE) || (count && !dependencies))
+    if (!copy || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++)
-        if (!is_node(dependencies[i]) || dependencies[i]->graph != g)
-            return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = work_check(w);
-    CUgraphNode added = r ? NULL : graph_add(g, dependencies, count, w);
-    if (added)
-        *node = added;
-    return r || added ? r : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!graph_is_possible(g))
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUgraph made = graph_copy(g);
+    if (!made)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *copy = made;
+    return CUDA_SUCCESS;
 }
 
-static CUresult enter_and_add(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                              size_t count, const work *w)
+CUresult cuGraphClone(CUgraph *copy, CUgraph g)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : add(node, g, dependencies, count, w));
+    CUresult r = enter();
+    return leave(r ? r : clone(copy, g));
 }
 
-CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                                 size_t count, const CUDA_KERNEL_NODE_PARAMS *params)
+CUresult cuGraphNodeFindInClone(CUgraphNode *found, CUgraphNode original, CUgraph copy)
 {
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .as.launch = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                              size_t count, const CUDA_MEMCPY3D *params, CUcontext context)
-{
-    (void)context; /* all have one device */
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_MEMCPY, .as.copy = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                              size_t count, const CUDA_MEMSET_NODE_PARAMS *params,
-                              CUcontext context)
-{
-    (void)context;
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_MEMSET, .as.set = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                            size_t count, const CUDA_HOST_NODE_PARAMS *params)
-{
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = { .type = CU_GRAPH_NODE_TYPE_HOST, .as.host = *params };
-    return enter_and_add(node, g, dependencies, count, &w);
-}
-
-CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
-                             size_t count)
-{
-    work w = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
-    return enter_and_add(node, g, dependencies, count, &w);
+    CUresult r = enter();
+    if (!r && (!found || !is_node(original) || !handle_is(copy, GRAPH_HANDLE)))
+        r = CUDA_ERROR_INVALID_VALUE;
+    CUgraphNode n = r ? NULL : copy->first;
+    while (n && n->copied_from != original)
+        n = n->next;
+    if (!r && !n)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r)
+        *found = n;
+    return leave(r);
 }
 
 static bool is_kernel(CUgraphNode node)
@@ -146,102 +111,157 @@ CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from, const CUg
     return leave(r ? r : add_dependencies(g, from, to, edges, count));
 }
 
-/* Fills in as many as there is room for, as all such queries do: *count goes in as the room and
- * comes out as what was given, or, where nodes is NULL, as how many there are. */
-static void give(CUgraphNode *nodes, size_t *count, size_t *given, CUgraphNode node)
+static CUresult remove_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+                                    size_t count)
 {
-    if (nodes && *given < *count)
-        nodes[*given] = node;
-    ++*given;
+    if (!handle_is(g, GRAPH_HANDLE) || (count && (!from || !to)))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        if (!is_node(from[i]) || !is_node(to[i]) || to[i]->graph != g ||
+            !node_list_has(to[i]->dependencies, from[i]))
+            return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        node_list_drop(&to[i]->dependencies, from[i]);
+        node_list_drop(&to[i]->early, from[i]);
+    }
+    return CUDA_SUCCESS;
 }
 
-static void end_giving(CUgraphNode *nodes, size_t *count, size_t given)
+CUresult cuGraphRemoveDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+                                   size_t count)
 {
-    for (size_t i = given; nodes && i < *count; i++)
-        nodes[i] = NULL;
-    if (!nodes || given < *count)
-        *count = given;
-}
-
-CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *count)
-{
-    size_t given = 0;
     CUresult r = enter();
-    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
-        give(nodes, count, &given, n);
-    if (!r)
-        end_giving(nodes, count, given);
-    return leave(r);
+    return leave(r ? r : remove_dependencies(g, from, to, count));
 }
 
-static CUresult get_dependencies(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
-                                 size_t *count)
+/* Two nodes have at most one edge, so that its data need not name it. */
+CUresult cuGraphRemoveDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+                                      const CUgraphEdgeData *edges, size_t count)
+{
+    (void)edges;
+    return cuGraphRemoveDependencies(g, from, to, count);
+}
+
+/* Where answers go: as many as there is room for. As in all such queries, *count goes in as the
+ * room and comes out as what was given or, where nodes is NULL, as how many there are. */
+typedef struct answers {
+    CUgraphNode *nodes, *others; /* others: the other ends of edges, or NULL */
+    CUgraphEdgeData *edges;      /* or NULL */
+    size_t *count, given;
+} answers;
+
+static void give(answers *a, CUgraphNode node)
+{
+    if (a->nodes && a->given < *a->count)
+        a->nodes[a->given] = node;
+    a->given++;
+}
+
+/* The edge between from and to, and the end of it that was asked for. */
+static void give_edge(answers *a, CUgraphNode node, CUgraphNode from, CUgraphNode to)
 {
     static const CUgraphEdgeData programmatic = {
         .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
         .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
     };
-    size_t given = 0;
+    bool room = a->nodes && a->given < *a->count;
+    if (room && a->edges)
+        a->edges[a->given] = node_list_has(to->early, from) ? programmatic : (CUgraphEdgeData){ 0 };
+    if (room && a->others)
+        a->others[a->given] = to;
+    give(a, node);
+}
+
+static void end_giving(answers *a)
+{
+    for (size_t i = a->given; a->nodes && i < *a->count; i++)
+        a->nodes[i] = NULL;
+    if (!a->nodes || a->given < *a->count)
+        *a->count = a->given;
+}
+
+CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *count)
+{
+    answers a = { .nodes = nodes, .count = count };
     CUresult r = enter();
-    if (!r && (!is_node(node) || !count))
+    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count))
         r = CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; !r && i < node->dependencies.count; i++) {
-        CUgraphNode d = node->dependencies.items[i];
-        if (edges && i < *count)
-            edges[i] = node_list_has(node->early, d) ? programmatic : (CUgraphEdgeData){ 0 };
-        give(nodes, count, &given, d);
-    }
+    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
+        give(&a, n);
     if (!r)
-        end_giving(nodes, count, given);
+        end_giving(&a);
     return leave(r);
 }
 
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+CUresult cuGraphGetRootNodes(CUgraph g, CUgraphNode *nodes, size_t *count)
 {
-    return get_dependencies(node, nodes, NULL, count);
+    answers a = { .nodes = nodes, .count = count };
+    CUresult r = enter();
+    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count))
+        r = CUDA_ERROR_INVALID_VALUE;
+    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
+        if (!n->dependencies.count)
+            give(&a, n);
+    if (!r)
+        end_giving(&a);
+    return leave(r);
+}
+
+CUresult cuGraphGetEdges_v2(CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
+                            size_t *count)
+{
+    answers a = { from, to, edges, count, 0 };
+    CUresult r = enter();
+    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count || !from != !to))
+        r = CUDA_ERROR_INVALID_VALUE;
+    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
+        for (size_t i = 0; i < n->dependencies.count; i++)
+            give_edge(&a, n->dependencies.items[i], n->dependencies.items[i], n);
+    if (!r)
+        end_giving(&a);
+    return leave(r);
+}
+
+CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *count)
+{
+    return cuGraphGetEdges_v2(g, from, to, NULL, count);
 }
 
 CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
                                        size_t *count)
 {
-    return get_dependencies(node, nodes, nodes ? edges : NULL, count);
-}
-
-CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
+    answers a = { .nodes = nodes, .edges = edges, .count = count };
     CUresult r = enter();
-    if (!r && (!type || !is_node(node)))
+    if (!r && (!is_node(node) || !count))
         r = CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; !r && i < node->dependencies.count; i++)
+        give_edge(&a, node->dependencies.items[i], node->dependencies.items[i], node);
     if (!r)
-        *type = node->work.type;
+        end_giving(&a);
     return leave(r);
 }
 
-static CUresult check_kernel_node(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
+CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
 {
-    return params && is_node(node) && node->work.type == CU_GRAPH_NODE_TYPE_KERNEL
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return cuGraphNodeGetDependencies_v2(node, nodes, NULL, count);
 }
 
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *params)
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
+                                         CUgraphEdgeData *edges, size_t *count)
 {
+    answers a = { .nodes = nodes, .edges = edges, .count = count };
     CUresult r = enter();
-    r = r ? r : check_kernel_node(node, params);
+    if (!r && (!is_node(node) || !count))
+        r = CUDA_ERROR_INVALID_VALUE;
+    for (CUgraphNode n = r ? NULL : node->graph->first; n; n = n->next)
+        if (node_list_has(n->dependencies, node))
+            give_edge(&a, n, node, n);
     if (!r)
-        *params = node->work.as.launch;
+        end_giving(&a);
     return leave(r);
 }
 
-CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
+CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check_kernel_node(node, params);
-    r = r ? r : launch_check(params);
-    if (!r && !launch_keep(node->graph->arena, params, &node->work.as.launch))
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    return leave(r);
+    return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
 }

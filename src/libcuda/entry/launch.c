@@ -3,7 +3,7 @@
 /* What the attributes of a launch ask for. The others are about caches, priorities and the like. */
 typedef struct attributes {
     bool clusters;
-    bool programmatic;
+    bool programmatic, cooperative;
     CUevent event; /* recorded behind the launch, which is when a device may do it at the latest */
 } attributes;
 
@@ -16,6 +16,8 @@ static attributes read_attributes(const CUlaunchConfig *config)
             all.clusters = v->clusterDim.x * v->clusterDim.y * v->clusterDim.z > 1;
         else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
             all.programmatic = v->programmaticStreamSerializationAllowed;
+        else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            all.cooperative = v->cooperative;
         else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
             all.event = v->programmaticEvent.event;
     }
@@ -44,7 +46,8 @@ static CUresult check_attributes(const attributes *a)
 static CUresult submit(CUstream stream, const CUDA_KERNEL_NODE_PARAMS *l, const attributes *a)
 {
     work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
-               .programmatic = a->programmatic,
+               .programmatic = a->programmatic && !a->cooperative,
+               .cooperative = a->cooperative,
                .as.launch = *l };
     CUcontext c;
     CUresult r = enter_context_to_add(&c);
@@ -73,6 +76,25 @@ CUresult cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned
                   &(attributes){ 0 });
 }
 
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z,
+                                   unsigned shared, CUstream stream, void **params)
+{
+    return submit(stream,
+                  &(CUDA_KERNEL_NODE_PARAMS){
+                      .func = f,
+                      .gridDimX = grid_x,
+                      .gridDimY = grid_y,
+                      .gridDimZ = grid_z,
+                      .blockDimX = block_x,
+                      .blockDimY = block_y,
+                      .blockDimZ = block_z,
+                      .sharedMemBytes = shared,
+                      .kernelParams = params,
+                  },
+                  &(attributes){ .cooperative = true });
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
     if (!config || (config->numAttrs && !config->attrs))
@@ -94,5 +116,6 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **par
                   &all);
 }
 
+PER_THREAD_ALIAS(cuLaunchCooperativeKernel, _ptsz);
 PER_THREAD_ALIAS(cuLaunchKernel, _ptsz);
 PER_THREAD_ALIAS(cuLaunchKernelEx, _ptsz);

@@ -3,35 +3,13 @@
  * that cuMemHostGetDevicePointer gives. Memory that nobody has written is empty, and a kernel that
  * reads it fails. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "libcuda/allocate.h"
 #include "libcuda/capture.h"
-#include "libcuda/memory.h"
+#include "libcuda/virtual.h"
 
 enum { PITCH_UNIT = 512 };
-
-static size_t used_bytes(void)
-{
-    size_t bytes = 0;
-    for (buffer *b = NULL; (b = handle_next(BUFFER_HANDLE, b));)
-        bytes += b->host ? 0 : b->size;
-    return bytes;
-}
-
-static CUresult allocate(CUcontext c, CUdeviceptr *address, size_t size)
-{
-    CUresult r = capture_refuses(c);
-    if (r)
-        return r;
-    if (!address || !size)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (size > DEVICE_MEMORY_BYTES - used_bytes())
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    const buffer *b = buffer_new(c, NULL, size);
-    if (!b)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *address = b->address;
-    return CUDA_SUCCESS;
-}
 
 CUresult cuMemGetInfo_v2(size_t *available, size_t *total)
 {
@@ -40,7 +18,7 @@ CUresult cuMemGetInfo_v2(size_t *available, size_t *total)
     if (!r && (!available || !total))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r) {
-        *available = DEVICE_MEMORY_BYTES - used_bytes();
+        *available = DEVICE_MEMORY_BYTES - memory_used();
         *total = DEVICE_MEMORY_BYTES;
     }
     return leave(r);
@@ -50,7 +28,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
-    return leave(r ? r : allocate(c, address, size));
+    return leave(r ? r : memory_allocate(c, address, size, NULL));
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
@@ -63,61 +41,46 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, s
     if (!r &&
         (!pitch || !known || width > SIZE_MAX - PITCH_UNIT || (bytes && height > SIZE_MAX / bytes)))
         r = CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : allocate(c, address, bytes * height);
+    r = r ? r : memory_allocate(c, address, bytes * height, NULL);
     if (!r)
         *pitch = bytes;
     return leave(r);
-}
-
-static CUresult release(CUcontext c, CUdeviceptr address)
-{
-    CUresult r = capture_refuses(c);
-    if (r || !address)
-        return r;
-    buffer *b = buffer_of_address(address);
-    if (!b || b->address != address || b->host) {
-        say("cuMemFree: nothing was allocated at 0x%llx, or it was freed",
-            (unsigned long long)address);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    buffer_destroy(b);
-    return CUDA_SUCCESS;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
-    return leave(r ? r : release(c, address));
+    return leave(r ? r : memory_release(c, address));
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, CUstream stream)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : stream_find(c, stream, &stream);
-    return leave(r ? r : allocate(c, address, size));
-}
+/* What an address is in: an allocation, or reserved addresses with memory mapped there. */
+typedef struct range {
+    const buffer *buffer; /* NULL: reserved addresses */
+    const mapping *mapping;
+    uint64_t address;
+    size_t size;
+} range;
 
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+static bool find_range(CUdeviceptr p, range *found)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : stream_find(c, stream, &stream);
-    return leave(r ? r : release(c, address));
+    const buffer *b = buffer_of_address(p);
+    const mapping *m = b ? NULL : mapping_of(p);
+    *found = (range){ b, m, b ? b->address : m ? m->address : 0, b ? b->size : m ? m->size : 0 };
+    return b || m;
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
 {
     CUcontext c;
     CUresult r = enter_context(&c);
-    const buffer *b = r ? NULL : buffer_of_address(address);
-    if (!r && !b)
+    range at;
+    if (!r && !find_range(address, &at))
         r = CUDA_ERROR_NOT_FOUND;
     if (!r && base)
-        *base = b->address;
+        *base = at.address;
     if (!r && size)
-        *size = b->size;
+        *size = at.size;
     return leave(r);
 }
 
@@ -156,7 +119,7 @@ CUresult cuMemAllocHost_v2(void **host, size_t size)
 static CUresult release_host(void *host, bool registered)
 {
     buffer *b = buffer_of_host(host);
-    if (!b || b->host != host || b->registered != registered)
+    if (!b || b->host != host || b->registered != registered || b->managed)
         return registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
     buffer_destroy(b);
     return CUDA_SUCCESS;
@@ -212,55 +175,93 @@ CUresult cuMemHostGetFlags(unsigned *flags, void *host)
     return leave(r);
 }
 
-CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags)
+/* What a device address, or a host pointer that the device knows, is in; *p is the first then. */
+static bool find_pointer(CUdeviceptr *p, range *found)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    (void)address, (void)size, (void)flags;
-    return leave(r ? r : CUDA_ERROR_NOT_SUPPORTED);
+    if (find_range(*p, found))
+        return true;
+    const buffer *b = buffer_of_host((const void *)(uintptr_t)*p);
+    if (b) {
+        *p = b->address + (*p - (uintptr_t)b->host);
+        *found = (range){ b, NULL, b->address, b->size };
+    }
+    return b;
+}
+
+/* Bytes of what is answered; 0 for an attribute that is not known. */
+static size_t answer_bytes(CUpointer_attribute which)
+{
+    switch (which) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        return 8;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        return 4;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+/* An attribute as a number. */
+static uint64_t answer(CUpointer_attribute which, CUdeviceptr p, const range *in)
+{
+    const buffer *b = in->buffer;
+    switch (which) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        return b ? (uintptr_t)b->handle.context : 0;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        return b && b->host && !b->managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        return p;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        return (uintptr_t)b->host + (p - b->address);
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        return b && b->managed;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        return in->address;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        return in->size;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        return in->address >>
+               32; /* no two allocations have that in common, and none gets it again */
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        return 1;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        return b ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : in->mapping->access;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        return b ? (uintptr_t)b->pool : 0;
+    default:
+        return 0;
+    }
 }
 
 static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdeviceptr p)
 {
-    const buffer *b = buffer_of_address(p);
-    if (!b)
-        b = buffer_of_host((const void *)(uintptr_t)p);
-    if (!data || !b)
+    range in;
+    size_t bytes = answer_bytes(which);
+    if (!data || !find_pointer(&p, &in))
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t offset = p - (p - b->address < b->size ? b->address : (uintptr_t)b->host);
-    switch (which) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)data = b->handle.context;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *(unsigned *)data = b->host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *(CUdeviceptr *)data = b->address + offset;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (!b->host)
-            return CUDA_ERROR_INVALID_VALUE;
-        *(void **)data = (char *)b->host + offset;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(unsigned *)data = 0;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)data = 0;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        *(CUdeviceptr *)data = b->address;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        *(size_t *)data = b->size;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        *(unsigned *)data = 1;
-        return CUDA_SUCCESS;
-    default:
+    if (!bytes)
         return CUDA_ERROR_NOT_SUPPORTED;
-    }
+    if (which == CU_POINTER_ATTRIBUTE_HOST_POINTER && !(in.buffer && in.buffer->host))
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t value = answer(which, p, &in);
+    memcpy(data, &value, bytes); /* of a little-endian host */
+    return CUDA_SUCCESS;
 }
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr p)
@@ -270,5 +271,30 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdevicept
     return leave(r ? r : pointer_attribute(data, which, p));
 }
 
-PER_THREAD_ALIAS(cuMemAllocAsync, _ptsz);
-PER_THREAD_ALIAS(cuMemFreeAsync, _ptsz);
+/* What a pointer has not is zero, and no error; so is all of a pointer that nobody knows. */
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *which, void **data,
+                                CUdeviceptr p)
+{
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && (!which || !data))
+        r = CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; !r && i < count; i++)
+        if (!data[i] || !answer_bytes(which[i]))
+            r = CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; !r && i < count; i++)
+        if (pointer_attribute(data[i], which[i], p))
+            memset(data[i], 0, answer_bytes(which[i]));
+    return leave(r);
+}
+
+/* All operations are synchronous as it is. */
+CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which, CUdeviceptr p)
+{
+    range in;
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    if (!r && (!value || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !find_pointer(&p, &in)))
+        r = CUDA_ERROR_INVALID_VALUE;
+    return leave(r);
+}

@@ -32,6 +32,11 @@ CUresult cuStreamDestroy_v2(CUstream s)
     return leave(r);
 }
 
+CUresult cuStreamDestroy(CUstream s)
+{
+    return cuStreamDestroy_v2(s);
+}
+
 /* A stream, and a place for what is asked of it. */
 static CUresult find(CUstream *s, const void *answer)
 {
@@ -63,6 +68,33 @@ CUresult cuStreamGetCtx(CUstream s, CUcontext *context)
     CUresult r = find(&s, context);
     if (!r)
         *context = s->handle.context;
+    return leave(r);
+}
+
+/* There are no green contexts. */
+CUresult cuStreamGetCtx_v2(CUstream s, CUcontext *context, CUgreenCtx *green)
+{
+    CUresult r = find(&s, context && green ? context : NULL);
+    if (!r) {
+        *context = s->handle.context;
+        *green = NULL;
+    }
+    return leave(r);
+}
+
+CUresult cuStreamGetId(CUstream s, unsigned long long *id)
+{
+    CUresult r = find(&s, id);
+    if (!r)
+        *id = s->id;
+    return leave(r);
+}
+
+CUresult cuStreamGetDevice(CUstream s, CUdevice *device)
+{
+    CUresult r = find(&s, device);
+    if (!r)
+        *device = 0;
     return leave(r);
 }
 
@@ -114,6 +146,9 @@ CUresult cuStreamAddCallback(CUstream s, CUstreamCallback function, void *data, 
 PER_THREAD_ALIAS(cuStreamGetPriority, _ptsz);
 PER_THREAD_ALIAS(cuStreamGetFlags, _ptsz);
 PER_THREAD_ALIAS(cuStreamGetCtx, _ptsz);
+PER_THREAD_ALIAS(cuStreamGetCtx_v2, _ptsz);
+PER_THREAD_ALIAS(cuStreamGetId, _ptsz);
+PER_THREAD_ALIAS(cuStreamGetDevice, _ptsz);
 PER_THREAD_ALIAS(cuStreamQuery, _ptsz);
 PER_THREAD_ALIAS(cuStreamSynchronize, _ptsz);
 PER_THREAD_ALIAS(cuStreamAddCallback, _ptsz);

@@ -1,8 +1,9 @@
 /* The binary interface: layouts and numbers are checked while compiling, and cuGetProcAddress finds
  * entry points by name and CUDA version. */
+#include <stdbool.h>
 #include <string.h>
 
-#include "libcuda/api.h"
+#include "libcuda/unsupported.h"
 
 #define LAYOUT(type, size)          _Static_assert(sizeof(type) == (size), #type);
 #define FIELD(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type);
@@ -22,17 +23,29 @@ static const struct {
 #define ENTRY(name, symbol, since, parameters) { #name, since, (function *)(symbol) },
 #include "libcuda/entry_points.def"
 #undef ENTRY
+#define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
+
+#define MISSING(name, version, since)                    { #name, since, (function *)(refuse_##name##version) },
+#include "libcuda/unsupported.def"
+#undef MISSING
+#undef MISSING_PER_THREAD
 };
 
+static bool is_search(cuuint64_t flags)
+{
+    return flags == CU_GET_PROC_ADDRESS_DEFAULT || flags == CU_GET_PROC_ADDRESS_LEGACY_STREAM ||
+           flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+}
+
 /* All streams are one to the library, so that flags, which choose between the legacy and the
- * per-thread default stream, make no difference. */
+ * per-thread default stream, make no difference. What is not supported is found as well: programs
+ * that look all functions up when they start run until they call one. */
 CUresult cuGetProcAddress_v2(const char *name, void **address, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *status)
 {
     CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     int newest = 0;
-    (void)flags;
-    if (!name || !address)
+    if (!name || !address || !is_search(flags))
         return CUDA_ERROR_INVALID_VALUE;
     *address = NULL;
     for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {

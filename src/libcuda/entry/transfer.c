@@ -68,14 +68,21 @@ static work from_2d(const CUDA_MEMCPY2D *c)
                                 .Depth = 1 } };
 }
 
-static work set_work(CUdeviceptr to, unsigned value, unsigned element_size, size_t count)
+static work set_rows(CUdeviceptr to, size_t pitch, unsigned value, unsigned element_size,
+                     size_t width, size_t height)
 {
     return (work){ .type = CU_GRAPH_NODE_TYPE_MEMSET,
                    .as.set = { .dst = to,
+                               .pitch = pitch,
                                .value = value,
                                .elementSize = element_size,
-                               .width = count,
-                               .height = 1 } };
+                               .width = width,
+                               .height = height } };
+}
+
+static work set_work(CUdeviceptr to, unsigned value, unsigned element_size, size_t count)
+{
+    return set_rows(to, 0, value, element_size, count, 1);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size)
@@ -114,6 +121,21 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUs
     return submit(&w, stream);
 }
 
+/* All contexts share one device. */
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                      CUcontext from_context, size_t size)
+{
+    (void)to_context, (void)from_context;
+    return cuMemcpyDtoD_v2(to, from, size);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t size, CUstream stream)
+{
+    (void)to_context, (void)from_context;
+    return cuMemcpyDtoDAsync_v2(to, from, size, stream);
+}
+
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t size)
 {
     work w = between(CU_MEMORYTYPE_UNIFIED, to, from, size);
@@ -132,6 +154,11 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
         return CUDA_ERROR_INVALID_VALUE;
     work w = from_2d(copy);
     return run_now(&w);
+}
+
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy)
+{
+    return cuMemcpy2D_v2(copy);
 }
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
@@ -192,6 +219,56 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream
     return submit(&w, stream);
 }
 
+CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                         size_t height)
+{
+    work w = set_rows(to, pitch, value, 1, width, height);
+    return run_now(&w);
+}
+
+CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                          size_t height)
+{
+    work w = set_rows(to, pitch, value, 2, width, height);
+    return run_now(&w);
+}
+
+CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height)
+{
+    work w = set_rows(to, pitch, value, 4, width, height);
+    return run_now(&w);
+}
+
+CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                           size_t height, CUstream stream)
+{
+    work w = set_rows(to, pitch, value, 1, width, height);
+    return submit(&w, stream);
+}
+
+CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                            size_t height, CUstream stream)
+{
+    work w = set_rows(to, pitch, value, 2, width, height);
+    return submit(&w, stream);
+}
+
+CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+                            size_t height, CUstream stream)
+{
+    work w = set_rows(to, pitch, value, 4, width, height);
+    return submit(&w, stream);
+}
+
+PER_THREAD_ALIAS(cuMemcpyPeer, _ptds);
+PER_THREAD_ALIAS(cuMemcpy2DUnaligned_v2, _ptds);
+PER_THREAD_ALIAS(cuMemsetD2D8_v2, _ptds);
+PER_THREAD_ALIAS(cuMemsetD2D16_v2, _ptds);
+PER_THREAD_ALIAS(cuMemsetD2D32_v2, _ptds);
+PER_THREAD_ALIAS(cuMemcpyPeerAsync, _ptsz);
+PER_THREAD_ALIAS(cuMemsetD2D8Async, _ptsz);
+PER_THREAD_ALIAS(cuMemsetD2D16Async, _ptsz);
+PER_THREAD_ALIAS(cuMemsetD2D32Async, _ptsz);
 PER_THREAD_ALIAS(cuMemcpyHtoD_v2, _ptds);
 PER_THREAD_ALIAS(cuMemcpyDtoH_v2, _ptds);
 PER_THREAD_ALIAS(cuMemcpyDtoD_v2, _ptds);

@@ -1,0 +1,227 @@
+#include "libcuda/fatbin.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#include <zstd_errors.h>
+#endif
+#ifdef HAVE_LZ4
+#include <lz4.h>
+#endif
+
+enum {
+    KIND_PTX = 1,
+    FLAGS_PLAIN = 0x11, /* 64-bit addresses, for a Linux host */
+    FLAG_LZ4 = 0x2000,
+    FLAG_ZSTD = 0x8000,
+    CONTENT_UNIT = 8,
+    MOST_PTX_BYTES = 1 << 30,
+};
+#define FATBIN_MAGIC  0xba55ed50u
+#define WRAPPER_MAGIC 0x466243b1u
+
+typedef struct wrapper {
+    uint32_t magic, version;
+    const void *fatbin;
+} wrapper;
+
+typedef struct header {
+    uint32_t magic;
+    uint16_t version, header_bytes;
+    uint64_t image_bytes;
+} header;
+
+typedef struct image_head {
+    uint16_t kind, unused;
+    uint32_t head_bytes;
+    uint64_t content_bytes;
+    uint32_t compressed_bytes, unused_too[2];
+    uint32_t architecture;
+    uint32_t name[2];
+    uint64_t flags, reserved, plain_bytes;
+} image_head;
+
+_Static_assert(sizeof(header) == 16, "header");
+_Static_assert(sizeof(image_head) == 64, "image_head");
+
+typedef struct image {
+    image_head head;
+    const unsigned char *content;
+    size_t size;
+} image;
+
+static uint32_t magic_of(const void *bytes)
+{
+    uint32_t magic = 0; /* of which no byte is 0 */
+    if (!memchr(bytes, 0, sizeof magic))
+        memcpy(&magic, bytes, sizeof magic);
+    return magic;
+}
+
+bool fatbin_is(const void *bytes)
+{
+    uint32_t magic = magic_of(bytes);
+    return magic == FATBIN_MAGIC || magic == WRAPPER_MAGIC;
+}
+
+static CUresult malformed(const char **message, const char *why)
+{
+    *message = why;
+    return CUDA_ERROR_INVALID_IMAGE;
+}
+
+/* The images of a fat binary: *bytes goes on to the first of them. */
+static CUresult open_images(const unsigned char **bytes, size_t size, size_t *left,
+                            const char **message)
+{
+    header h;
+    if (magic_of(*bytes) == WRAPPER_MAGIC) {
+        wrapper w;
+        if (size != FATBIN_ANY_SIZE)
+            return malformed(message, "the fat binary is a wrapper, which means nothing in a file");
+        memcpy(&w, *bytes, sizeof w);
+        *bytes = w.fatbin;
+    }
+    if (!*bytes || (size != FATBIN_ANY_SIZE && size < sizeof h))
+        return malformed(message, "the fat binary is cut off");
+    memcpy(&h, *bytes, sizeof h);
+    if (h.magic != FATBIN_MAGIC || h.version != 1 || h.header_bytes < sizeof h)
+        return malformed(message, "the fat binary has another header than version 1");
+    if (h.image_bytes > SIZE_MAX - h.header_bytes ||
+        (size != FATBIN_ANY_SIZE &&
+         (h.header_bytes > size || h.image_bytes > size - h.header_bytes)))
+        return malformed(message, "the fat binary is cut off");
+    *left = (size_t)h.image_bytes;
+    *bytes += h.header_bytes;
+    return CUDA_SUCCESS;
+}
+
+/* Takes the next image off; false where it is not all there. */
+static bool next_image(const unsigned char **bytes, size_t *left, image *i)
+{
+    if (*left < sizeof i->head)
+        return false;
+    memcpy(&i->head, *bytes, sizeof i->head);
+    uint64_t head = i->head.head_bytes, content = i->head.content_bytes;
+    if (head < sizeof i->head || head > *left || content > *left - head)
+        return false;
+    i->content = *bytes + head;
+    i->size = (size_t)content;
+    *bytes += head + content;
+    *left -= (size_t)(head + content);
+    return true;
+}
+
+/* Whether a device would rather take PTX for this architecture than for that. */
+static bool is_better(unsigned candidate, unsigned than, unsigned sm)
+{
+    return candidate <= sm && (than > sm || candidate > than);
+}
+
+static bool decompress_zstd(arena *a, char *to, size_t size, const image *i)
+{
+#ifdef HAVE_ZSTD
+    size_t written = ZSTD_decompress(to, size, i->content, i->size);
+    if (ZSTD_getErrorCode(written) == ZSTD_error_memory_allocation)
+        arena_exhausted(a, 0);
+    return written == size;
+#else
+    (void)a, (void)to, (void)size, (void)i;
+    return false;
+#endif
+}
+
+static bool decompress_lz4(arena *a, char *to, size_t size, const image *i)
+{
+    (void)a;
+#ifdef HAVE_LZ4
+    return i->size <= INT_MAX &&
+           LZ4_decompress_safe((const char *)i->content, to, (int)i->size, (int)size) == (int)size;
+#else
+    (void)to, (void)size, (void)i;
+    return false;
+#endif
+}
+
+/* The name of the library that would be needed and is not there, or NULL. */
+static const char *missing_library(const image *i)
+{
+#ifndef HAVE_ZSTD
+    if (i->head.flags & FLAG_ZSTD)
+        return "libzstd";
+#endif
+#ifndef HAVE_LZ4
+    if (i->head.flags & FLAG_LZ4)
+        return "liblz4";
+#endif
+    (void)i;
+    return NULL;
+}
+
+static CUresult read_ptx(arena *a, image *i, const char **ptx, const char **message)
+{
+    const char *library = missing_library(i);
+    if (library) {
+        *message = arena_format(
+            a, "the PTX of the fat binary is compressed, and this library was built without %s",
+            library);
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    bool compressed = i->head.flags & (FLAG_ZSTD | FLAG_LZ4);
+    if (i->head.compressed_bytes > i->size || i->head.plain_bytes > MOST_PTX_BYTES)
+        return malformed(message, "the PTX of the fat binary has impossible sizes");
+    size_t size = compressed ? (size_t)i->head.plain_bytes : i->size;
+    i->size = compressed ? i->head.compressed_bytes : i->size;
+    char *text = arena_alloc(a, size + 1);
+    text[size] = '\0'; /* what is not compressed may go on to its end without one */
+    *ptx = text;
+    if (!compressed)
+        memcpy(text, i->content, size);
+    else if (!(i->head.flags & FLAG_ZSTD ? decompress_zstd : decompress_lz4)(a, text, size, i))
+        return malformed(message, "the PTX of the fat binary cannot be decompressed");
+    return CUDA_SUCCESS;
+}
+
+CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const char **ptx,
+                    const char **message)
+{
+    const unsigned char *at = bytes;
+    size_t left;
+    image best = { 0 }, i;
+    CUresult r = open_images(&at, size, &left, message);
+    while (!r && left) {
+        if (!next_image(&at, &left, &i))
+            r = malformed(message, "an image of the fat binary is not all there");
+        else if (i.head.kind == KIND_PTX &&
+                 (!best.content || is_better(i.head.architecture, best.head.architecture, sm)))
+            best = i;
+    }
+    if (r)
+        return r;
+    if (!best.content) {
+        *message = "the fat binary holds no PTX, and this device runs only that";
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    return read_ptx(a, &best, ptx, message);
+}
+
+void *fatbin_write(arena *a, const char *ptx, unsigned sm, size_t *size)
+{
+    size_t length = strlen(ptx), content = (length / CONTENT_UNIT + 1) * CONTENT_UNIT;
+    header h = { FATBIN_MAGIC, 1, sizeof h, sizeof(image_head) + content };
+    image_head head = { .kind = KIND_PTX,
+                        .unused = 0x101,
+                        .head_bytes = sizeof head,
+                        .content_bytes = content,
+                        .architecture = sm,
+                        .flags = FLAGS_PLAIN };
+    *size = sizeof h + sizeof head + content;
+    unsigned char *bytes = arena_zalloc(a, *size);
+    memcpy(bytes, &h, sizeof h);
+    memcpy(bytes + sizeof h, &head, sizeof head);
+    memcpy(bytes + sizeof h + sizeof head, ptx, length);
+    return bytes;
+}

@@ -1,0 +1,44 @@
+/* Prints all functions of the driver API, the CUDA version that brought each, and whether the
+ * library has it: for the documentation, of the tables that the library itself is made of. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct entry_point {
+    const char *symbol;
+    int since;
+    const char *state;
+} entry_point;
+
+static entry_point entry_points[] = {
+#define ENTRY(name, symbol, since, parameters) { #symbol, since, "built" },
+#include "libcuda/entry_points.def"
+#define MISSING(name, version, since)                    { #name #version, since, "not supported" },
+#define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
+#include "libcuda/unsupported.def"
+};
+
+enum { ENTRY_POINTS = sizeof entry_points / sizeof *entry_points };
+
+static int compare(const void *a, const void *b)
+{
+    const entry_point *x = a, *y = b;
+    int order = strcmp(x->symbol, y->symbol);
+    return order ? order : x->since - y->since;
+}
+
+int main(void)
+{
+    const char *last = "";
+    printf("The functions of the CUDA driver API in the emulated driver, libcuda.so.1 of ptxgen.\n"
+           "One that is not supported is there, returns CUDA_ERROR_NOT_SUPPORTED, and says its\n"
+           "name on standard error the first time that it is called.\n\n"
+           "%-52s  %-6s %s\n",
+           "function", "since", "state");
+    qsort(entry_points, ENTRY_POINTS, sizeof *entry_points, compare);
+    for (int i = 0; i < ENTRY_POINTS; last = entry_points[i++].symbol)
+        if (strcmp(entry_points[i].symbol, last) != 0) /* one may be a newer version of two */
+            printf("%-52s  %2d.%-3d %s\n", entry_points[i].symbol, entry_points[i].since / 1000,
+                   entry_points[i].since % 1000 / 10, entry_points[i].state);
+    return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,238 @@
+/* Managed memory, pools, virtual memory management, and what pointers are. */
+#define _POSIX_C_SOURCE 200809L
+#include "libcuda/driver_report.h"
+
+enum { GRANULE = 2 << 20, WORDS = GRANULE / 4 };
+
+TEST_WITH(managed_memory_is_the_hosts_and_the_devices, make_context, drop_context)
+{
+    CUdeviceptr p;
+    unsigned managed = 0;
+    uint32_t copy[2];
+    size_t before, after, total;
+    assert_success(cuMemGetInfo_v2(&before, &total));
+    assert_success(cuMemAllocManaged(&p, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL));
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    assert_int_equal(before - after, NUMBERS * sizeof(uint32_t));
+    uint32_t *host = (uint32_t *)(uintptr_t)p;
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        host[i] = i;
+    assert_success(add(load(ADD, "add"), NULL, p, 100));
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        assert_int_equal(host[i], 100 + i);
+    assert_success(cuMemcpyDtoH_v2(copy, p + 4, sizeof copy));
+    assert_true(copy[0] == 101 && copy[1] == 102);
+    assert_success(cuMemsetD32_v2(p, 7, 1));
+    assert_int_equal(host[0], 7);
+    assert_success(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p));
+    assert_true(managed);
+    assert_success(cuMemAdvise(p, 8, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_DEVICE_CPU));
+    assert_int_equal(cuMemAdvise(p, 8, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 3),
+                     CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(cuMemAdvise(p, 8, 7, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemPrefetchAsync(p, NUMBERS * sizeof(uint32_t), 0, NULL));
+    assert_int_equal(cuMemPrefetchAsync(p, NUMBERS * sizeof(uint32_t) + 1, 0, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemPrefetchAsync(zeros(), 4, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_success(
+        cuMemPrefetchAsync_v2(p, 4, (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 }, 0, NULL));
+    assert_success(cuStreamAttachMemAsync(NULL, p, 0, CU_MEM_ATTACH_SINGLE));
+    assert_int_equal(cuMemFreeHost(host), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemFree_v2(p));
+    assert_int_equal(cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemAllocManaged(&p, 8, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_WITH(a_kernel_stays_inside_of_managed_memory, make_context, drop_context)
+{
+    CUdeviceptr p;
+    assert_success(cuMemAllocManaged(&p, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL));
+    assert_int_equal(add(load(ADD, "add"), NULL, p + 4, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static uint64_t pool_figure(CUmemoryPool pool, CUmemPool_attribute which)
+{
+    cuuint64_t value = 0;
+    assert_success(cuMemPoolGetAttribute(pool, which, &value));
+    return value;
+}
+
+TEST_WITH(pools_count_what_is_allocated_from_them, make_context, drop_context)
+{
+    CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                  .maxSize = 1000 };
+    CUmemoryPool usual, pool, now, of;
+    CUdeviceptr p, q;
+    cuuint64_t value = 5;
+    int on = 0;
+    assert_success(cuDeviceGetDefaultMemPool(&usual, 0));
+    assert_success(cuMemPoolCreate(&pool, &properties));
+    assert_success(cuDeviceGetMemPool(&now, 0));
+    assert_ptr_equal(now, usual);
+    assert_success(cuMemAllocFromPoolAsync(&p, 600, pool, NULL));
+    assert_int_equal(cuMemAllocFromPoolAsync(&q, 600, pool, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_success(cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p));
+    assert_ptr_equal(of, pool);
+    assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 600);
+    assert_success(cuDeviceSetMemPool(0, pool));
+    assert_success(cuMemAllocAsync(&q, 300, NULL));
+    assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 900);
+    assert_success(cuMemFreeAsync(p, NULL));
+    assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 300);
+    assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 900);
+    assert_int_equal(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value),
+                     CUDA_ERROR_INVALID_VALUE);
+    value = 0;
+    assert_success(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value));
+    assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 300);
+    value = UINT64_MAX;
+    assert_success(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value));
+    assert_true(pool_figure(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) == UINT64_MAX);
+    assert_success(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &on));
+    assert_int_equal(on, 1);
+    assert_success(cuMemPoolTrimTo(pool, 0));
+
+    assert_success(cuMemPoolDestroy(pool));
+    assert_int_equal(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemPoolDestroy(usual), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuDeviceGetMemPool(&now, 0));
+    assert_ptr_equal(now, usual);
+    assert_success(cuMemsetD8_v2(q, 1, 300));
+    assert_success(cuMemFreeAsync(q, NULL));
+    properties.handleTypes = 1;
+    assert_int_equal(cuMemPoolCreate(&pool, &properties), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+static const CUmemAllocationProp on_device = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+static const CUmemAccessDesc read_write = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                            CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+static const CUmemAccessDesc read_only = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                           CU_MEM_ACCESS_FLAGS_PROT_READ };
+
+static CUdeviceptr reserve(size_t granules)
+{
+    CUdeviceptr p;
+    assert_success(cuMemAddressReserve(&p, granules * GRANULE, 0, 0, 0));
+    return p;
+}
+
+static CUmemGenericAllocationHandle create(size_t granules)
+{
+    CUmemGenericAllocationHandle memory;
+    assert_success(cuMemCreate(&memory, granules * GRANULE, &on_device, 0));
+    return memory;
+}
+
+TEST_WITH(memory_is_mapped_piece_by_piece, make_context, drop_context)
+{
+    size_t granularity, before, after, total;
+    assert_success(cuMemGetAllocationGranularity(&granularity, &on_device,
+                                                 CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+    assert_int_equal(granularity, GRANULE);
+    CUdeviceptr p = reserve(8);
+    assert_success(cuMemGetInfo_v2(&before, &total));
+    CUmemGenericAllocationHandle first = create(1), second = create(2);
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    assert_int_equal(before - after, 3 * GRANULE);
+    assert_success(cuMemMap(p, GRANULE, 0, first, 0));
+    assert_int_equal(cuMemMap(p, GRANULE, 0, second, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemMap(p + GRANULE, 2 * GRANULE, 0, second, 0));
+    assert_int_equal(cuMemsetD32_v2(p, 1, 1), CUDA_ERROR_INVALID_VALUE); /* no access yet */
+    assert_success(cuMemSetAccess(p, 3 * GRANULE, &read_write, 1));
+    assert_success(cuMemRelease(first));
+    assert_int_equal(cuMemRelease(first), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    assert_int_equal(before - after, 3 * GRANULE); /* as long as it is mapped */
+
+    /* Across the border of the two. */
+    CUdeviceptr across = p + GRANULE - 64;
+    assert_success(cuMemsetD32_v2(across, 1, NUMBERS));
+    assert_success(add(load(ADD, "add"), NULL, across, 41));
+    assert_int_equal(number(across, 0), 42);
+    assert_int_equal(number(across, NUMBERS - 1), 42);
+    assert_int_equal(cuMemsetD32_v2(p, 1, 3 * WORDS + 1), CUDA_ERROR_INVALID_VALUE);
+
+    CUdeviceptr base;
+    size_t size;
+    assert_success(cuMemGetAddressRange_v2(&base, &size, p + GRANULE + 5));
+    assert_true(base == p + GRANULE && size == 2 * GRANULE);
+    assert_int_equal(cuMemUnmap(p + 2 * GRANULE, GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemAddressFree(p, 8 * GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemUnmap(p, 3 * GRANULE));
+    assert_int_equal(cuMemsetD32_v2(p, 1, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuMemRelease(second));
+    assert_success(cuMemGetInfo_v2(&after, &total));
+    assert_int_equal(before, after);
+    assert_success(cuMemAddressFree(p, 8 * GRANULE));
+    assert_int_equal(cuMemAddressFree(p, 8 * GRANULE), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_WITH(memory_can_be_at_two_addresses, make_context, drop_context)
+{
+    CUdeviceptr p = reserve(1), q = reserve(1);
+    CUmemGenericAllocationHandle memory = create(2), again;
+    unsigned long long flags;
+    assert_success(cuMemMap(p, GRANULE, GRANULE, memory, 0));
+    assert_success(cuMemMap(q, GRANULE, GRANULE, memory, 0));
+    assert_success(cuMemSetAccess(p, GRANULE, &read_write, 1));
+    assert_success(cuMemSetAccess(q, GRANULE, &read_only, 1));
+    assert_success(cuMemGetAccess(&flags, &read_only.location, q));
+    assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    assert_success(cuMemsetD32_v2(p, 5, NUMBERS));
+    assert_int_equal(number(q, 3), 5);
+    assert_success(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)q));
+    assert_true(again == memory);
+    assert_success(cuMemUnmap(p, GRANULE));
+    assert_success(cuMemRelease(memory));
+    assert_success(cuMemRelease(memory));
+    assert_int_equal(number(q, 3), 5);
+    assert_int_equal(add(load(ADD, "add"), NULL, q, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_WITH(reserved_addresses_are_no_memory, make_context, drop_context)
+{
+    CUdeviceptr p = reserve(2);
+    CUmemGenericAllocationHandle memory = create(1);
+    assert_int_equal(cuMemMap(p + GRANULE, 2 * GRANULE, 0, memory, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemMap(p, GRANULE, GRANULE, memory, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemAddressReserve(&p, GRANULE + 1, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemCreate(&memory, (size_t)1 << 40, &on_device, 0),
+                     CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(add(load(ADD, "add"), NULL, p, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_WITH(many_questions_have_answers_at_once, make_context, drop_context)
+{
+    CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                    CU_POINTER_ATTRIBUTE_HOST_POINTER,
+                                    CU_POINTER_ATTRIBUTE_RANGE_SIZE };
+    unsigned type = 9, sync = 1;
+    void *host = which;
+    size_t size = 9;
+    void *answers[] = { &type, &host, &size };
+    CUdeviceptr p = zeros();
+    assert_success(cuPointerGetAttributes(3, which, answers, p));
+    assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
+    assert_null(host);
+    assert_int_equal(size, NUMBERS * sizeof(uint32_t));
+    assert_success(cuPointerSetAttribute(&sync, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
+    assert_success(cuMemFree_v2(p));
+    assert_success(cuPointerGetAttributes(3, which, answers, p));
+    assert_true(type == 0 && size == 0);
+    which[1] = 99;
+    assert_int_equal(cuPointerGetAttributes(3, which, answers, p), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void leave_managed_memory(void)
+{
+    CUdeviceptr p;
+    setenv("PTXGEN_CUDA_LEAKS", "1", 1);
+    cuMemAllocManaged(&p, 100, CU_MEM_ATTACH_GLOBAL);
+}
+
+TEST(managed_memory_leaks_as_well)
+{
+    assert_says(report_of(leave_managed_memory), "not freed: 100 bytes of device memory in 1 ");
+}

@@ -1,0 +1,335 @@
+/* Fat binaries as nvcc makes them (tests/nvcc), libraries, and the linker. */
+#define _POSIX_C_SOURCE 200809L
+#include "libcuda/driver_report.h"
+
+#include <stdbool.h>
+
+enum { MOST_BYTES = 8192 };
+
+typedef struct image {
+    unsigned char bytes[MOST_BYTES];
+    size_t size;
+} image;
+
+static const char *path_of(const char *file)
+{
+    static char path[1000];
+    const char *folder = getenv("PTXGEN_NVCC_PTX");
+    assert_non_null(folder);
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    return path;
+}
+
+static image read_image(const char *file)
+{
+    image i = { .size = 0 };
+    FILE *f = fopen(path_of(file), "rb");
+    assert_non_null(f);
+    i.size = fread(i.bytes, 1, sizeof i.bytes - 1, f);
+    fclose(f);
+    return i;
+}
+
+/* __CUDA_ARCH__ in the kernel that is loaded. */
+static uint32_t architecture(CUfunction f)
+{
+    CUdeviceptr p = zeros();
+    assert_success(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &p }, NULL));
+    return number(p, 0);
+}
+
+static uint32_t module_architecture(CUmodule m)
+{
+    CUfunction f;
+    assert_success(cuModuleGetFunction(&f, m, "architecture"));
+    return architecture(f);
+}
+
+TEST_WITH(a_fat_binary_gives_the_newest_ptx_of_the_device, make_context, drop_context)
+{
+    image i = read_image("fat_none.fatbin");
+    struct {
+        uint32_t magic, version;
+        const void *fatbin, *file;
+    } wrapper = { 0x466243b1, 1, i.bytes, NULL };
+    CUmodule m;
+    assert_success(cuModuleLoadData(&m, i.bytes));
+    assert_int_equal(module_architecture(m), 860);
+    assert_success(cuModuleLoadFatBinary(&m, &wrapper));
+    assert_int_equal(module_architecture(m), 860);
+    assert_success(cuModuleLoad(&m, path_of("fat_none.fatbin")));
+    assert_int_equal(module_architecture(m), 860);
+}
+
+static void load_compressed(const char *file, bool can)
+{
+    image i = read_image(file);
+    CUmodule m;
+    CUresult r = cuModuleLoadData(&m, i.bytes);
+    if (can)
+        assert_success(r);
+    else
+        assert_int_equal(r, CUDA_ERROR_NO_BINARY_FOR_GPU);
+    if (can)
+        assert_int_equal(module_architecture(m), 860);
+}
+
+#ifdef HAVE_ZSTD
+static const bool have_zstd = true;
+#else
+static const bool have_zstd = false;
+#endif
+#ifdef HAVE_LZ4
+static const bool have_lz4 = true;
+#else
+static const bool have_lz4 = false;
+#endif
+
+TEST_WITH(compressed_fat_binaries_are_loaded, make_context, drop_context)
+{
+    load_compressed("fat_speed.fatbin", have_lz4);
+    load_compressed("fat_default.fatbin", have_zstd);
+}
+
+static void load_both_compressed(void)
+{
+    load_compressed("fat_speed.fatbin", have_lz4);
+    load_compressed("fat_default.fatbin", have_zstd);
+}
+
+TEST(what_cannot_be_decompressed_names_the_library)
+{
+    const char *text = report_of(load_both_compressed);
+    assert_true((strstr(text, "built without liblz4") == NULL) == have_lz4);
+    assert_true((strstr(text, "built without libzstd") == NULL) == have_zstd);
+}
+
+static CUresult load_part(const image *i, size_t size)
+{
+    CUlinkState l;
+    CUmodule m;
+    void *linked;
+    size_t linked_size;
+    unsigned char *exact = malloc(size); /* so that a sanitizer sees what is read past it */
+    memcpy(exact, i->bytes, size);
+    assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
+    CUresult r = cuLinkAddData_v2(l, CU_JIT_INPUT_FATBINARY, exact, size, "part", 0, NULL, NULL);
+    if (!r && !(r = cuLinkComplete(l, &linked, &linked_size)))
+        r = cuModuleLoadData(&m, linked);
+    free(exact);
+    assert_success(cuLinkDestroy(l));
+    return r;
+}
+
+TEST_WITH(malformed_fat_binaries_are_refused, make_context, drop_context)
+{
+    image whole = read_image(have_zstd ? "fat_default.fatbin" : "fat_none.fatbin"), i;
+    assert_success(load_part(&whole, whole.size));
+    for (size_t size = 4; size < whole.size; size += 1 + size / 20)
+        assert_int_equal(load_part(&whole, size), CUDA_ERROR_INVALID_IMAGE);
+    static const struct {
+        size_t at;
+        unsigned char byte;
+    } wrong[] = {
+        { 4, 2 },          /* version */
+        { 6, 3 },          /* bytes of the header */
+        { 15, 1 },         /* bytes of all */
+        { 8, 200 },        /* the same, not up to the end of an image */
+        { 16 + 4, 8 },     /* bytes of a head */
+        { 16 + 7, 0xff },  /* the same */
+        { 16 + 8, 0xff },  /* bytes of the content */
+        { 16 + 15, 0xff }, /* the same */
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        CUmodule m;
+        i = whole;
+        i.bytes[wrong[k].at] = wrong[k].byte;
+        assert_int_equal(load_part(&i, i.size), CUDA_ERROR_INVALID_IMAGE);
+        if (k != 2) /* says nothing wrong of what is in memory */
+            assert_int_equal(cuModuleLoadData(&m, i.bytes), CUDA_ERROR_INVALID_IMAGE);
+    }
+}
+
+TEST_WITH(wrong_sizes_of_compressed_ptx_are_refused, make_context, drop_context)
+{
+    enum { SECOND_PTX = 16 + 64 + 2984 + 80 + 208, COMPRESSED = 16, PLAIN = 56, CONTENT = 80 };
+    image whole = read_image("fat_default.fatbin"), i;
+    if (!have_zstd)
+        skip();
+    for (unsigned k = 0; k < 5; k++) {
+        i = whole;
+        if (k == 0)
+            i.bytes[SECOND_PTX + COMPRESSED + 3] = 1; /* beyond the content */
+        else if (k == 1)
+            i.bytes[SECOND_PTX + PLAIN]++;
+        else if (k == 2)
+            i.bytes[SECOND_PTX + PLAIN + 7] = 0xff;
+        else if (k == 3)
+            i.bytes[SECOND_PTX + COMPRESSED]--;
+        else
+            memset(i.bytes + SECOND_PTX + CONTENT + 20, 0xaa, 100);
+        assert_int_equal(load_part(&i, i.size), CUDA_ERROR_INVALID_IMAGE);
+    }
+}
+
+TEST_WITH(machine_code_alone_is_refused, make_context, drop_context)
+{
+    image i = read_image("fat_none.fatbin");
+    CUmodule m;
+    uint64_t first_image = 64 + 2984;
+    memcpy(i.bytes + 8, &first_image, sizeof first_image);
+    assert_int_equal(cuModuleLoadData(&m, i.bytes), CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+TEST_WITH(a_library_belongs_to_no_context, make_context, drop_context)
+{
+    image i = read_image("fat_none.fatbin");
+    CUlibrary library, of;
+    CUkernel kernel, again;
+    CUfunction f;
+    CUmodule m;
+    CUcontext other;
+    const char *name;
+    size_t offset, size;
+    unsigned count;
+    int value;
+    assert_success(cuCtxPopCurrent_v2(NULL));
+    assert_success(cuLibraryLoadData(&library, i.bytes, NULL, NULL, 0, NULL, NULL, 0));
+    assert_success(cuLibraryGetKernel(&kernel, library, "architecture"));
+    assert_success(cuLibraryGetKernelCount(&count, library));
+    assert_int_equal(count, 1);
+    assert_success(cuLibraryEnumerateKernels(&again, 1, library));
+    assert_ptr_equal(again, kernel);
+    assert_success(cuKernelGetLibrary(&of, kernel));
+    assert_ptr_equal(of, library);
+    assert_success(cuKernelGetName(&name, kernel));
+    assert_string_equal(name, "architecture");
+    assert_success(cuKernelGetParamInfo(kernel, 0, &offset, &size));
+    assert_true(offset == 0 && size == 8);
+    assert_success(
+        cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 0));
+    assert_int_equal(value, 1024);
+    assert_success(
+        cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60000, kernel, 0));
+    assert_int_equal(cuKernelGetFunction(&f, kernel), CUDA_ERROR_INVALID_CONTEXT);
+
+    assert_success(cuCtxCreate_v4(&other, NULL, 0, 0));
+    assert_success(cuKernelGetFunction(&f, kernel));
+    assert_int_equal(architecture(f), 860);
+    assert_int_equal(architecture((CUfunction)(void *)kernel), 860);
+    assert_success(cuLibraryGetModule(&m, library));
+    assert_int_equal(module_architecture(m), 860);
+    assert_int_equal(cuModuleUnload(m), CUDA_ERROR_NOT_PERMITTED);
+    assert_success(cuCtxDestroy_v2(other));
+
+    assert_success(cuCtxPushCurrent_v2(context));
+    assert_success(cuKernelGetFunction(&f, kernel));
+    assert_int_equal(architecture(f), 860);
+    assert_success(cuLibraryUnload(library));
+    assert_int_equal(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuKernelGetFunction(&f, kernel), CUDA_ERROR_INVALID_HANDLE);
+    assert_success(cuModuleLoadData(&m, i.bytes));
+    assert_int_equal(cuLibraryUnload((CUlibrary)(void *)m), CUDA_ERROR_INVALID_HANDLE);
+    assert_success(
+        cuLibraryLoadFromFile(&library, path_of("fat_none.fatbin"), NULL, NULL, 0, NULL, NULL, 0));
+    assert_success(cuLibraryUnload(library));
+}
+
+static const char CALLER[] =
+    "// .target sm_90\n" PTX_HEAD ".extern .func (.param .b32 out) twice(.param .b32 in);\n"
+    ".visible .entry k(.param .u64 p)\n{\n"
+    "    .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
+    "    ld.param.u64 %rd1, [p];\n    mov.u32 %r1, 21;\n"
+    "    { .param .b32 in; .param .b32 out;\n"
+    "      st.param.b32 [in], %r1;\n      call.uni (out), twice, (in);\n"
+    "      ld.param.b32 %r2, [out]; }\n"
+    "    st.global.u32 [%rd1], %r2;\n    ret;\n}\n";
+static const char CALLED[] =
+    ".version 7.0\n.target sm_80, debug // \n.address_size 64\n"
+    ".visible .func (.param .b32 out) twice(.param .b32 in)\n{\n"
+    "    .reg .b32 %r<3>;\n    ld.param.b32 %r1, [in];\n"
+    "    add.u32 %r2, %r1, %r1;\n    st.param.b32 [out], %r2;\n    ret;\n}\n";
+
+static void link_text(CUlinkState l, const char *ptx)
+{
+    char *text = strdup(ptx); /* need not stay */
+    assert_success(
+        cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, text, strlen(text) + 1, "", 0, NULL, NULL));
+    free(text);
+}
+
+TEST_WITH(linked_images_call_each_other, make_context, drop_context)
+{
+    CUlinkState l;
+    CUmodule m;
+    CUfunction f;
+    CUdeviceptr p = zeros();
+    void *linked;
+    size_t size;
+    int value;
+    assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
+    assert_int_equal(cuLinkComplete(l, &linked, &size), CUDA_ERROR_INVALID_VALUE);
+    link_text(l, CALLER);
+    link_text(l, CALLED);
+    assert_success(cuLinkComplete(l, &linked, &size));
+    unsigned char *kept = malloc(size);
+    memcpy(kept, linked, size);
+    assert_success(cuLinkDestroy(l));
+    assert_int_equal(cuLinkDestroy(l), CUDA_ERROR_INVALID_HANDLE);
+    assert_success(cuModuleLoadData(&m, kept));
+    free(kept);
+    assert_success(cuModuleGetFunction(&f, m, "k"));
+    assert_success(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &p }, NULL));
+    assert_int_equal(number(p, 0), 42);
+    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, f));
+    assert_int_equal(value, 80);
+}
+
+TEST_WITH(the_linker_takes_files_and_its_own_images, make_context, drop_context)
+{
+    CUlinkState l, second;
+    CUmodule m;
+    void *linked;
+    size_t size;
+    assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
+    assert_int_equal(cuLinkAddFile_v2(l, CU_JIT_INPUT_PTX, "/nowhere.ptx", 0, NULL, NULL),
+                     CUDA_ERROR_FILE_NOT_FOUND);
+    assert_success(
+        cuLinkAddFile_v2(l, CU_JIT_INPUT_FATBINARY, path_of("fat_none.fatbin"), 0, NULL, NULL));
+    assert_success(cuLinkComplete(l, &linked, &size));
+    assert_int_equal(
+        cuLinkAddFile_v2(l, CU_JIT_INPUT_FATBINARY, path_of("fat_none.fatbin"), 0, NULL, NULL),
+        CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuLinkCreate_v2(0, NULL, NULL, &second));
+    assert_success(cuLinkAddData_v2(second, CU_JIT_INPUT_CUBIN, linked, size, NULL, 0, NULL, NULL));
+    assert_success(cuLinkComplete(second, &linked, &size));
+    assert_success(cuModuleLoadData(&m, linked));
+    assert_int_equal(module_architecture(m), 860);
+    assert_int_equal(cuLinkAddData_v2(l, CU_JIT_INPUT_LIBRARY, linked, size, NULL, 0, NULL, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
+    assert_int_equal(cuLinkAddData_v2(l, CU_JIT_INPUT_LIBRARY, linked, size, NULL, 0, NULL, NULL),
+                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, linked, 0, NULL, 0, NULL, NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_WITH(what_cannot_be_linked_is_in_the_log, make_context, drop_context)
+{
+    char log[200] = "";
+    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    void *values[] = { log, (void *)(uintptr_t)sizeof log }, *linked;
+    CUlinkState l;
+    size_t size;
+    assert_success(cuLinkCreate_v2(2, options, values, &l));
+    link_text(l, PTX_HEAD "nonsense\n");
+    assert_int_equal(cuLinkComplete(l, &linked, &size), CUDA_ERROR_INVALID_PTX);
+    assert_non_null(strstr(log, "line 4"));
+    assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
+}
+
+int main(void)
+{
+    setenv("PTXGEN_CUDA_TARGET", "sm_89", 1);
+    return test_run(NULL, NULL);
+}

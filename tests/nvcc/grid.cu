@@ -1,0 +1,45 @@
+/* Kernels whose blocks wait for one another, as cooperative launches let them. */
+#include <cooperative_groups.h>
+
+/* Adds up what all blocks have, twice over: in the second round of what the first has left. */
+extern "C" __global__ void sum_twice(unsigned *sums, unsigned *values)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int round = 0; round < 2; round++) {
+        values[at] = (round ? sums[at] : at) + 1;
+        grid.sync();
+        unsigned sum = 0;
+        for (unsigned i = 0; i < grid.size(); i++)
+            sum += values[i];
+        sums[at] = sum;
+        grid.sync();
+    }
+}
+
+/* Each block waits for the one behind it, by a flag and not by a barrier of the grid. */
+extern "C" __global__ void backwards(unsigned *order, unsigned *flags, unsigned *done)
+{
+    if (threadIdx.x == 32) {
+        volatile unsigned *next = flags + blockIdx.x + 1;
+        while (blockIdx.x + 1 < gridDim.x && !*next)
+            ;
+        __threadfence();
+        order[blockIdx.x] = atomicAdd(done, 1);
+        __threadfence();
+        atomicExch(flags + blockIdx.x, 1);
+    }
+}
+
+/* Without the barrier that sum_twice has. */
+extern "C" __global__ void sum_at_once(unsigned *sums, unsigned *values)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
+    values[at] = at + 1;
+    if (sums[at]) /* it is 0 */
+        grid.sync();
+    for (unsigned i = 0; i < grid.size(); i++)
+        sum += values[i];
+    sums[at] = sum;
+}
