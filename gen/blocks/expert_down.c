@@ -4,6 +4,8 @@
 
 #include "gen/blocks/reduce.h"
 
+enum { WARP = 32 };
+
 bool expert_down_has_shared(const instance *in)
 {
     return in->shape.n_shared > 0;
@@ -73,8 +75,6 @@ val expert_down_weight_of_shared(ptx *p, const expert_down *d, unsigned row)
     return ld_const(p, F32, d->weights, (row * (used + 1) + used) * F32_BYTES);
 }
 
-enum { WARP = 32 };
-
 unsigned expert_down_rows_of_warp(const expert_down *d)
 {
     return d->rows * (WARP / d->lanes);
@@ -82,7 +82,7 @@ unsigned expert_down_rows_of_warp(const expert_down *d)
 
 val expert_down_row_of_group(ptx *p, const expert_down *d, val first)
 {
-    return mad(p, stream_group_of_lane(p, d->lanes), imm(U32, d->rows), first);
+    return mad(p, group_of_lane(p, d->lanes), imm(U32, d->rows), first);
 }
 
 /* Whether each group has rows in each turn, if not all of them. */
@@ -155,7 +155,7 @@ void expert_down_store(ptx *p, const expert_down *d, val first)
 void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS])
 {
     val n = d->g.n, first = mul(p, id, n), zero = imm(F32, 0),
-        only = eq(p, stream_lane_of_row(p, d->lanes), 0);
+        only = eq(p, lane_in_group(p, d->lanes), 0);
     for (unsigned r = 0; r < d->rows && d->biases.kind; r++) {
         val own = r ? add(p, row, r) : row;
         if (!gemv_turns_are_whole(&d->g, d->rows))

@@ -2,6 +2,16 @@
 
 enum { WARP = 32 };
 
+val lane_in_group(ptx *p, unsigned group)
+{
+    return group == WARP ? lane_id(p) : bit_and(p, lane_id(p), group - 1);
+}
+
+val group_of_lane(ptx *p, unsigned group)
+{
+    return group == WARP ? imm(U32, 0) : div(p, lane_id(p), group);
+}
+
 val group_sum(ptx *p, val v, unsigned width)
 {
     for (unsigned mask = width / 2; mask; mask /= 2)
@@ -108,7 +118,7 @@ spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned
         v[i] = values[i];
     unsigned width = power_of_two_from(count), lanes_a_sum = group / width, mask = group / 2,
              left = count;
-    val lane = group == WARP ? lane_id(p) : bit_and(p, lane_id(p), group - 1);
+    val lane = lane_in_group(p, group);
     for (; width > 1; width /= 2, mask /= 2) {
         unsigned half = width / 2;
         val upper = ne(p, bit_and(p, lane, mask), 0);

@@ -4,6 +4,11 @@
 
 #include "ptx/ptx.h"
 
+/* Of groups of so many neighbouring lanes (a power of two): which one a lane is of its group, and
+ * which one the group is of its warp. */
+val lane_in_group(ptx *p, unsigned group);
+val group_of_lane(ptx *p, unsigned group);
+
 /* Butterflies over groups of width neighbouring lanes (a power of two): every lane gets the result.
  */
 val group_sum(ptx *p, val v, unsigned width);
@@ -44,9 +49,11 @@ typedef struct spread_sums {
     val number, sum;
     unsigned lanes;
 } spread_sums;
-/* Of groups of so many neighbouring lanes (a power of two, no less than count), each its own. */
-spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group);
 spread_sums block_sum_spread(ptx *p, const val *values, unsigned count, unsigned num_warps);
 spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *values);
+
+/* The same over groups of lanes of a warp, each with sums of its own, no more of them than lanes.
+ */
+spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group);
 
 #endif

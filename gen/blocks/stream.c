@@ -46,16 +46,6 @@ int64_t stream_row_groups(const instance *in)
     return WARP / stream_lanes(in);
 }
 
-val stream_lane_of_row(ptx *p, unsigned lanes)
-{
-    return lanes == WARP ? lane_id(p) : bit_and(p, lane_id(p), lanes - 1);
-}
-
-val stream_group_of_lane(ptx *p, unsigned lanes)
-{
-    return lanes == WARP ? imm(U32, 0) : div(p, lane_id(p), lanes);
-}
-
 int64_t stream_step_values(const instance *in)
 {
     format weights = instance_weights(in);

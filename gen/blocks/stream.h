@@ -291,10 +291,6 @@ bool stream_is_of_floats(const instance *in);
 unsigned stream_lanes(const instance *in);
 int64_t stream_row_groups(const instance *in);
 
-/* The number of a lane among those of its row, and that of its group. */
-val stream_lane_of_row(ptx *p, unsigned lanes);
-val stream_group_of_lane(ptx *p, unsigned lanes);
-
 /* Values of a step, and the bytes that they take in the tile. */
 int64_t stream_step_values(const instance *in);
 int64_t stream_step_bytes(const instance *in);

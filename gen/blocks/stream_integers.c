@@ -654,7 +654,7 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
 void stream_integers_begin(ptx *p, stream *s)
 {
     enum { FEW_WORDS = 2 };
-    val lane = stream_lane_of_row(p, s->lanes);
+    val lane = lane_in_group(p, s->lanes);
     s->lane = lane_at(p, s, lane);
     s->lane.table = s->table;
     s->lane.table_bytes = s->f->table_bytes;

@@ -298,7 +298,7 @@ static void expand(parser *p, const call_statement *s, condition who, const func
         p->references.count--; /* of this branch: end_body knows its target */
     }
     begin_body(p, c, f, &s->results, &s->given);
-    parser_body(p);
+    p->parse_body(p);
     end_body(p);
 }
 

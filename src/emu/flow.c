@@ -6,7 +6,7 @@
  * returns early, they meet where those paths do that go on to the last return of the entry.
  */
 #include "emu/flow.h"
-#include "emu/undefined.h"
+#include "emu/carry.h"
 
 #define NONE UINT32_MAX
 
@@ -358,7 +358,7 @@ void flow_analyse(arena *a, entry *e)
     find_last_exit(&g);
     find_meeting_points(&g);
     find_undefined_reads(&g);
-    undefined_analyse(e);
+    carry_analyse(e);
     count_live_registers(&g);
     keep_last_exit(&g);
     find_meeting_points(&g);

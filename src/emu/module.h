@@ -126,6 +126,19 @@ enum { PREDICATE_TRUE = 0, PREDICATE_FALSE = 1, SINK_PLACE = 0 };
  * reads and writes of them where reading is a fault, or values that come of them. */
 enum { WATCH_READS = 1 << 0, WATCH_WRITES = 1 << 1, WATCH_CARRIES = 1 << 2 };
 
+/* What becomes of an op's undefined sources. */
+enum {
+    CARRY_ON,       /* its results are undefined */
+    CARRY_CHOSEN,   /* selp: the one that is chosen */
+    CARRY_LOGIC,    /* of predicates: unless the other one decides */
+    CARRY_COMPARED, /* the same for setp with a predicate */
+    CARRY_TOGETHER, /* the results of all lanes are undefined */
+    CARRY_SHUFFLED,
+    CARRY_LOADED,
+    CARRY_STORED,
+    CARRY_DECIDES,
+};
+
 struct op {
     op_exec *exec;
     /* Byte offsets into a warp's register file; for predicates indices into its predicates. */
@@ -140,7 +153,7 @@ struct op {
     uint16_t reads, writes;
     bool guard_not;
     uint8_t watch;       /* WATCH_READS and so on: what is to be done about registers */
-    uint8_t carry;       /* what becomes of undefined sources, see undefined.c */
+    uint8_t carry;       /* what becomes of undefined sources, one of CARRY_ON and so on */
     bool is_branch;      /* control may go elsewhere than to the next op */
     bool ends;           /* control never goes to the next op of the text, unless guarded */
     bool address64;      /* the address register has 64 bits */
@@ -244,6 +257,18 @@ struct emu_module {
     VEC(emu_report) unknown; /* see emu_unknown */
     unsigned target, isa;    /* as emu_module_info has them */
 };
+
+/* The first of the registers that an op reads and that is no guard. */
+static inline unsigned op_first_source(const op *o)
+{
+    return o->guard != PREDICATE_TRUE;
+}
+
+/* A register that an op reads or, from op.reads on, writes. */
+static inline reg *op_register(const entry *e, const op *o, unsigned index)
+{
+    return &e->regs.items[e->uses.items[o->uses + index]];
+}
 
 static inline uint64_t round_up(uint64_t value, uint64_t align)
 {

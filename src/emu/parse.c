@@ -11,25 +11,6 @@ static void skip_line(parser *p)
         lexer_next(&p->lex);
 }
 
-void parser_skip_statement(parser *p)
-{
-    lexer *l = &p->lex;
-    while (!lexer_is(l, ";") && !lexer_is(l, "}") && l->token.kind != TOKEN_END)
-        if (lexer_is(l, "{"))
-            lexer_skip_braces(l);
-        else
-            lexer_next(l);
-    lexer_expect(l, ";");
-}
-
-void parser_note_unknown(parser *p, unsigned line, const char *what)
-{
-    if (!p->defers)
-        lexer_error(&p->lex, line, "%s", what);
-    *VEC_PUSH(p->arena, &p->module->unknown) =
-        (emu_report){ .fault = EMU_UNKNOWN, .message = what, .line = line };
-}
-
 /* A directive whose effect, where it has one, is left out. */
 static void note_directive(parser *p)
 {
@@ -117,7 +98,8 @@ static void parse_guarded(parser *p)
 
 static void parse_statement(parser *p);
 
-void parser_body(parser *p)
+/* { statements } with a scope of their own. */
+static void parse_body(parser *p)
 {
     unsigned line = parser_line(p);
     size_t opened = symbols_open(&p->symbols), references = p->references.count;
@@ -140,7 +122,7 @@ static void parse_statement(parser *p)
     unsigned line = parser_line(p);
     ptx_space space;
     if (lexer_is(l, "{")) {
-        parser_body(p);
+        parse_body(p);
     } else if (lexer_accept(l, "@")) {
         parse_guarded(p);
     } else if (lexer_accept_directive(l, "reg")) {
@@ -235,7 +217,7 @@ static void parse_entry(parser *p)
     }
     while (!lexer_is(l, "{"))
         parse_performance(p);
-    parser_body(p);
+    parse_body(p);
     if (p->references.count)
         lexer_error(l, p->references.items[0].line, "'%s' is not declared",
                     p->references.items[0].label);
@@ -331,6 +313,7 @@ static emu_module *load(arena *a, const char *text, size_t length, bool defers, 
     parser *p = arena_zalloc(a, sizeof *p);
     emu_report unused;
     p->arena = p->lex.arena = a;
+    p->parse_body = parse_body;
     p->defers = defers;
     p->lex.report = report ? report : &unused;
     *p->lex.report = (emu_report){ .fault = EMU_OK, .message = "" };

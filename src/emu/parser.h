@@ -65,6 +65,7 @@ typedef struct function {
 
 typedef struct parser {
     lexer lex;
+    void (*parse_body)(struct parser *p); /* { statements } with a scope of their own */
     arena *arena;
     emu_module *module;
     entry *entry;
@@ -127,10 +128,7 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
-/* parse.c */
-
-/* { statements } with a scope of their own. */
-void parser_body(parser *p);
+/* unknown.c */
 
 /* Goes past the end of the statement that the current token is in. */
 void parser_skip_statement(parser *p);

@@ -1,117 +1,4 @@
 #include "emu/undefined.h"
-#include "emu/exec.h"
-
-/* What becomes of an op's undefined sources. */
-enum {
-    CARRY_ON,       /* its results are undefined */
-    CARRY_CHOSEN,   /* selp: the one that is chosen */
-    CARRY_LOGIC,    /* of predicates: unless the other one decides */
-    CARRY_COMPARED, /* the same for setp with a predicate */
-    CARRY_TOGETHER, /* the results of all lanes are undefined */
-    CARRY_SHUFFLED,
-    CARRY_LOADED,
-    CARRY_STORED,
-    CARRY_DECIDES,
-};
-
-static const struct {
-    op_exec *exec;
-    uint8_t carry;
-} kinds[] = {
-    { exec_selp32, CARRY_CHOSEN },
-    { exec_selp64, CARRY_CHOSEN },
-    { exec_predicate_logic, CARRY_LOGIC },
-    { exec_setp, CARRY_COMPARED },
-    { exec_vote, CARRY_TOGETHER },
-    { exec_ballot, CARRY_TOGETHER },
-    { exec_match_any, CARRY_TOGETHER },
-    { exec_match_all, CARRY_TOGETHER },
-    { exec_redux, CARRY_TOGETHER },
-    { exec_mma_f16, CARRY_TOGETHER },
-    { exec_mma_bf16, CARRY_TOGETHER },
-    { exec_shfl, CARRY_SHUFFLED },
-    { exec_ld, CARRY_LOADED },
-    { exec_st, CARRY_STORED },
-    { exec_atom, CARRY_DECIDES },
-    { exec_async_copy, CARRY_DECIDES },
-    { exec_prefetch, CARRY_DECIDES },
-    { exec_bar, CARRY_DECIDES },
-    { exec_bar_arrive, CARRY_DECIDES },
-    { exec_bar_warp, CARRY_DECIDES },
-    { exec_table_miss, CARRY_DECIDES },
-};
-
-static uint8_t carry_of(const op *o)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i].exec == o->exec)
-            return kinds[i].carry;
-    return CARRY_ON;
-}
-
-/* The first of the registers read that is no guard. */
-static unsigned first_source(const op *o)
-{
-    return o->guard != PREDICATE_TRUE;
-}
-
-static bool is_array(ptx_space space)
-{
-    return space == SPACE_SHARED || space == SPACE_LOCAL;
-}
-
-static bool accesses_arrays(const op *o)
-{
-    return (o->exec == exec_ld || o->exec == exec_st) &&
-           (is_array((ptx_space)o->space) || o->space == SPACE_GENERIC);
-}
-
-static reg *used(const entry *e, const op *o, unsigned index)
-{
-    return &e->regs.items[e->uses.items[o->uses + index]];
-}
-
-/* Whether what an op leaves is to be carried further than is known so far, and now is. */
-static bool spread(entry *e, const op *o)
-{
-    bool undefined = o->exec == exec_ld && accesses_arrays(o) && e->undefined_memory;
-    bool changed = false;
-    for (unsigned i = first_source(o); o->exec != exec_ld && i < o->reads; i++)
-        undefined |= used(e, o, i)->carried != 0;
-    if (!undefined)
-        return false;
-    if (o->exec == exec_st && accesses_arrays(o)) {
-        changed = !e->undefined_memory;
-        e->undefined_memory = true;
-    }
-    for (unsigned i = 0; i < o->writes; i++) {
-        reg *r = used(e, o, o->reads + i);
-        changed |= !r->carried;
-        if (!r->carried)
-            r->carried = ++e->carried_count;
-    }
-    return changed;
-}
-
-void undefined_analyse(entry *e)
-{
-    for (size_t i = 0; i < e->regs.count; i++)
-        if (e->regs.items[i].tracked)
-            e->regs.items[i].carried = ++e->carried_count;
-    for (bool changed = e->carried_count; changed;) {
-        changed = false;
-        for (size_t i = 0; i < e->ops.count; i++)
-            changed |= spread(e, &e->ops.items[i]);
-    }
-    for (size_t i = 0; i < e->ops.count && e->carried_count; i++) {
-        op *o = &e->ops.items[i];
-        bool carries = e->undefined_memory && accesses_arrays(o);
-        for (unsigned j = 0; j < o->reads + o->writes; j++)
-            carries |= used(e, o, j)->carried != 0;
-        o->watch |= carries ? WATCH_CARRIES : 0;
-        o->carry = carry_of(o);
-    }
-}
 
 /* The lanes in which a register that an op uses is undefined. */
 static lane_mask undefined_lanes(const warp *w, const reg *r)
@@ -122,16 +9,16 @@ static lane_mask undefined_lanes(const warp *w, const reg *r)
 static lane_mask undefined_sources(const warp *w, const op *o)
 {
     lane_mask lanes = 0;
-    for (unsigned i = first_source(o); i < o->reads; i++)
-        lanes |= undefined_lanes(w, used(w->machine->entry, o, i));
+    for (unsigned i = op_first_source(o); i < o->reads; i++)
+        lanes |= undefined_lanes(w, op_register(w->machine->entry, o, i));
     return lanes;
 }
 
 /* The same of one source, which may be no register. */
 static lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate)
 {
-    for (unsigned i = first_source(o); i < o->reads; i++) {
-        const reg *r = used(w->machine->entry, o, i);
+    for (unsigned i = op_first_source(o); i < o->reads; i++) {
+        const reg *r = op_register(w->machine->entry, o, i);
         if ((r->type == TYPE_pred) == predicate && r->place == o->src[which])
             return undefined_lanes(w, r);
     }
@@ -149,7 +36,7 @@ static void set_undefined(warp *w, const reg *r, lane_mask lanes, lane_mask mask
 static void set_results(warp *w, const op *o, lane_mask lanes, lane_mask mask)
 {
     for (unsigned i = 0; i < o->writes; i++)
-        set_undefined(w, used(w->machine->entry, o, o->reads + i), lanes, mask);
+        set_undefined(w, op_register(w->machine->entry, o, o->reads + i), lanes, mask);
 }
 
 /* A register's value decides something in some lanes. */
@@ -165,8 +52,8 @@ static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const ch
 /* The sources from one on, except for one place, decide something. */
 static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, const char *what)
 {
-    for (unsigned i = first_source(o); i < o->reads; i++) {
-        const reg *r = used(w->machine->entry, o, i);
+    for (unsigned i = op_first_source(o); i < o->reads; i++) {
+        const reg *r = op_register(w->machine->entry, o, i);
         if (r->place != except && !decides(w, o, r, mask, what))
             return false;
     }
@@ -175,8 +62,8 @@ static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, co
 
 static bool address_decides(warp *w, const op *o, lane_mask mask)
 {
-    for (unsigned i = first_source(o); i < o->reads; i++) {
-        const reg *r = used(w->machine->entry, o, i);
+    for (unsigned i = op_first_source(o); i < o->reads; i++) {
+        const reg *r = op_register(w->machine->entry, o, i);
         if (r->type != TYPE_pred && r->place == o->src[0])
             return decides(w, o, r, mask, "it is an address");
     }
@@ -215,8 +102,8 @@ static lane_mask undefined_comparison(const warp *w, const op *o)
 
 bool undefined_step(warp *w, const op *o, lane_mask mask)
 {
-    if (first_source(o) && !decides(w, o, used(w->machine->entry, o, 0), w->active,
-                                    "it decides whether the thread does this"))
+    if (op_first_source(o) && !decides(w, o, op_register(w->machine->entry, o, 0), w->active,
+                                       "it decides whether the thread does this"))
         return false;
     switch (o->carry) {
     case CARRY_CHOSEN:
@@ -253,7 +140,7 @@ void undefined_shuffle(warp *w, const op *o, lane_mask mask, const uint8_t *from
     for (int i = 0; i < WARP_LANES; i++)
         taken |= (value >> from[i] & 1) << i;
     for (unsigned i = 0; i < o->writes; i++) {
-        const reg *r = used(w->machine->entry, o, o->reads + i);
+        const reg *r = op_register(w->machine->entry, o, o->reads + i);
         set_undefined(w, r, r->type == TYPE_pred ? 0 : taken, mask);
     }
 }
@@ -288,8 +175,8 @@ void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8
     const uint8_t *shadow = shadow_of(w->machine, space, bytes);
     for (unsigned e = 0; e < o->vector; e++, shadow += size)
         for (unsigned i = 0; memchr(shadow, 1, size) && i < o->writes; i++)
-            if (used(of, o, o->reads + i)->place == o->dst[e])
-                set_undefined(w, used(of, o, o->reads + i), ALL_LANES, UINT32_C(1) << lane);
+            if (op_register(of, o, o->reads + i)->place == o->dst[e])
+                set_undefined(w, op_register(of, o, o->reads + i), ALL_LANES, UINT32_C(1) << lane);
 }
 
 void undefined_forget(machine *m, ptx_space space, const uint8_t *bytes, size_t size)

@@ -4,17 +4,13 @@
  * takes, and what is stored to global memory. A compiler reads such registers in correct programs,
  * as it chooses between two values of which one was not set and is not looked at.
  *
- * Whether a register may hold such a value is known when a module is loaded: only instructions that
- * read or write these are looked at while a kernel runs.
+ * Whether a register may hold such a value is known when a module is loaded (see carry.h): only
+ * instructions that read or write these are looked at while a kernel runs.
  */
 #ifndef PTXGEN_EMU_UNDEFINED_H
 #define PTXGEN_EMU_UNDEFINED_H
 
 #include "emu/machine.h"
-
-/* Sets carried of registers, carried_count and undefined_memory of the entry, and what ops have to
- * do with them; tracked of registers is known. */
-void undefined_analyse(entry *e);
 
 /* What an instruction that is about to run does with such values. False and a fault where one
  * decides something. */

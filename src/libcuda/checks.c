@@ -59,7 +59,7 @@ static void say_names(const char *text, size_t length)
         (int)length, text, names);
 }
 
-emu_checks checks_read(void)
+static emu_checks read_checks(void)
 {
     emu_checks c = { .carries = true, .warn = warn };
     const char *text = setting("PTXGEN_CUDA_CHECKS");
@@ -73,4 +73,12 @@ emu_checks checks_read(void)
         text += *text == ',';
     }
     return c;
+}
+
+const emu_checks *checks_of_device(void)
+{
+    emu_checks *checks = device_checks();
+    if (!checks->warn)
+        *checks = read_checks();
+    return checks;
 }

@@ -4,7 +4,8 @@
 
 #include "emu/emu.h"
 
-/* Reads the environment variable, and says what is wrong with it. */
-emu_checks checks_read(void);
+/* As the environment variable says when they are first asked for, when also what is wrong with it
+ * is said. */
+const emu_checks *checks_of_device(void);
 
 #endif

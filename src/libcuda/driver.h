@@ -103,7 +103,9 @@ uint64_t driver_count(void);
 CUresult driver_start(const target *t);
 const target *device_target(void);
 emu_memory *device_memory(void);
-const emu_checks *device_checks(void);
+
+/* Room for what checks.h gives; all zero at first. */
+emu_checks *device_checks(void);
 
 /* Where the blocks of a cooperative launch meet: zeros, inside of driver_try. Its launches run one
  * after another. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libcuda/checks.h"
 #include "libcuda/module.h"
 
 static CUresult code_of(emu_fault fault)
@@ -173,7 +174,7 @@ static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l
         f->params[i] = parameter(f, l, i, &size);
     }
     return (emu_launch_config){
-        .checks = device_checks(),
+        .checks = checks_of_device(),
         .print = driver_print,
         .module = f->module->module,
         .entry = f->name,

@@ -105,6 +105,26 @@ TEST(memory_time_is_every_byte_once_at_the_speed_of_a_copy)
     assert_int_equal(p.bound, BOUND_MEMORY);
 }
 
+static cost_prediction of_experts(int64_t k, int64_t n)
+{
+    instance in = default_instance("stream_expert_down", FORMAT_Q6_K);
+    cost_gpu gpu = gpu_of(108, 1e9, 1e12);
+    cost_figures f;
+    in.shape.k = k;
+    in.shape.n = n;
+    in.shape.experts = in.shape.experts_used = 8;
+    assert_true(cost_find(&in, gpu.target->sm, &f));
+    return predict(&f, &in, &gpu);
+}
+
+/* Four rows of 512 weights fill a warp as one of 2048 does. */
+TEST(lanes_have_as_much_to_do_with_narrow_rows_as_with_wide_ones)
+{
+    cost_prediction narrow = of_experts(512, 2048), wide = of_experts(2048, 512);
+    close_to(narrow.times[BOUND_ISSUE], wide.times[BOUND_ISSUE]);
+    close_to(narrow.times[BOUND_LATENCY], wide.times[BOUND_LATENCY]);
+}
+
 TEST(issue_time_is_warp_instructions_over_all_schedulers)
 {
     instance in = gemv_of(4096, 1000);
