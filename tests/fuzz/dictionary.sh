@@ -26,9 +26,9 @@ spec_words() {
 }
 
 case $what in
-driver | fatbin) ;;
+driver | fatbin) echo ;;
 ptx) table_words "$@" ;;
 spec) spec_words "$@" ;;
 tokenizer) grep -ohE '"(tokenizer\.[a-z._]*|<[|a-z_]*>|[a-z0-9]+-[a-z0-9-]+)"' "$@" | tr -d '"' ;;
 gguf) grep -oh '"[a-z]*\.[a-z.]*"' "$@" | tr -d '"' ;;
-esac | LC_ALL=C sort -u | sed '/./s/.*/"&"/'
+esac | LC_ALL=C sort -u | sed '/./s/.*/"&"/; 1i # words' # libFuzzer refuses an empty file
