@@ -171,6 +171,11 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
     }
     if (t->instance->family->launch.dealt)
         choose_with_partners(&c, t, t->grid[0] - 1);
+    if (together > 1 && c.count < (MAX_CHOICES - 2) * together) {
+        /* beside the first: blocks that count by their neighbours' counter finish too soon */
+        choose_with_partners(&c, t, t->grid[0] > 1);
+        choose_with_partners(&c, t, t->grid[1] > 1 ? t->grid[0] : 0);
+    }
     random_source r = { t->setup.seed };
     uint64_t work_at_once = (work / grid + 1) * together;
     for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)

@@ -301,11 +301,14 @@ static bool judge_missing(verifier *v, const trial *t, const device_params *d, s
     return missing == first + count || reject_missing(v, t, d, index, c, missing);
 }
 
-/* What rows have to write to their caches, by a grid that is run whole. */
+/* What rows have to write to their caches, by a grid that is run whole, or where one block apart
+ * from all others does, by that. */
 static bool judge_rows(verifier *v, const trial *t, const device_params *d, size_t index,
                        const block_choice *c)
 {
-    for (size_t row = 0; !c->count && row < t->sequence_count; row++)
+    bool by_last =
+        t->instance->family->launch.last_apart && blocks_chosen(c, blocks_of_grid(t) - 1);
+    for (size_t row = 0; (!c->count || by_last) && row < t->sequence_count; row++)
         for (int64_t head = 0; head < problem_cache_heads(&t->setup.shape); head++) {
             trial_blocks b = trial_row_blocks(t, &t->params[index], row, head);
             if (b.count && !judge_missing(v, t, d, index, c, b.first, b.count))
