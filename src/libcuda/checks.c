@@ -13,15 +13,15 @@ enum { ACTIONS = sizeof action_names / sizeof *action_names, MOST_NAMES = 100 };
 static void warn(void *context, const emu_launch_config *launch, const emu_report *report)
 {
     (void)context;
-    CUfunction f = NULL;
+    CUmodule m = NULL;
     do
-        f = handle_next(FUNCTION_HANDLE, f);
-    while (f && (f->module->module != launch->module || strcmp(f->name, launch->entry) != 0));
+        m = handle_next(MODULE_HANDLE, m);
+    while (m && m->module != launch->module);
     say("warning: %s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", launch->entry,
         report->line, report->block[0], report->block[1], report->block[2], report->thread[0],
         report->thread[1], report->thread[2], report->message);
-    if (f)
-        module_say_line(f->module, report->line);
+    if (m)
+        module_say_line(m, report->line);
 }
 
 static bool is_word(const char *word, const char *text, size_t length)

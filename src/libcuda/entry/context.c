@@ -330,40 +330,32 @@ CUresult cuCtxGetCurrent(CUcontext *context)
     return leave(r);
 }
 
-CUresult cuCtxGetDevice(CUdevice *device)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && !device)
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *device = 0;
-    return leave(r);
-}
-
-/* What is asked of a context that need not be the current one; NULL: of that. */
-static CUresult find(CUcontext *c)
+/* A context, NULL for the current one, and a place for what is asked of it. */
+static CUresult find(CUcontext *c, const void *answer)
 {
     CUresult r = *c ? enter() : enter_context(c);
-    return r || !*c || handle_is(*c, CONTEXT_HANDLE) ? r : CUDA_ERROR_INVALID_CONTEXT;
+    if (!r && !handle_is(*c, CONTEXT_HANDLE))
+        r = CUDA_ERROR_INVALID_CONTEXT;
+    return r || answer ? r : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext c)
 {
-    CUresult r = find(&c);
-    if (!r && !device)
-        r = CUDA_ERROR_INVALID_VALUE;
+    CUresult r = find(&c, device);
     if (!r)
         *device = 0;
     return leave(r);
 }
 
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+    return cuCtxGetDevice_v2(device, NULL);
+}
+
 CUresult cuCtxGetFlags(unsigned *flags)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && !flags)
-        r = CUDA_ERROR_INVALID_VALUE;
+    CUcontext c = NULL;
+    CUresult r = find(&c, flags);
     if (!r)
         *flags = c->flags;
     return leave(r);
@@ -382,26 +374,22 @@ CUresult cuCtxSetFlags(unsigned flags)
 
 CUresult cuCtxGetId(CUcontext c, unsigned long long *id)
 {
-    CUresult r = find(&c);
-    if (!r && !id)
-        r = CUDA_ERROR_INVALID_VALUE;
+    CUresult r = find(&c, id);
     if (!r)
         *id = c->id;
     return leave(r);
 }
 
-CUresult cuCtxSynchronize(void)
+CUresult cuCtxSynchronize_v2(CUcontext c)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = find(&c, &c);
+    r = r ? r : c->failure;
     return leave(r ? r : capture_refuses_waiting(c));
 }
 
-CUresult cuCtxSynchronize_v2(CUcontext c)
+CUresult cuCtxSynchronize(void)
 {
-    CUresult r = find(&c);
-    r = r ? r : c->failure;
-    return leave(r ? r : capture_refuses_waiting(c));
+    return cuCtxSynchronize_v2(NULL);
 }
 
 CUresult cuCtxGetApiVersion(CUcontext c, unsigned *version)
@@ -440,10 +428,8 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && !config)
-        r = CUDA_ERROR_INVALID_VALUE;
+    CUcontext c = NULL;
+    CUresult r = find(&c, config);
     if (!r)
         *config = c->cache_config;
     return leave(r);
@@ -462,10 +448,8 @@ CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && !config)
-        r = CUDA_ERROR_INVALID_VALUE;
+    CUcontext c = NULL;
+    CUresult r = find(&c, config);
     if (!r)
         *config = c->shared_config;
     return leave(r);
@@ -479,10 +463,8 @@ CUresult cuCtxResetPersistingL2Cache(void)
 
 CUresult cuCtxGetLimit(size_t *value, CUlimit which)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && !value)
-        r = CUDA_ERROR_INVALID_VALUE;
+    CUcontext c = NULL;
+    CUresult r = find(&c, value);
     if (!r && (unsigned)which >= CONTEXT_LIMITS)
         r = CUDA_ERROR_UNSUPPORTED_LIMIT;
     if (!r)

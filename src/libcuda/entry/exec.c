@@ -49,16 +49,15 @@ static CUresult append_steps(CUgraph g, arena *a, step *steps, size_t *count)
     return r;
 }
 
-/* The steps of a graph, in an arena of their own. */
-static CUresult take_steps(CUgraph g, arena *a, step **steps)
+/* The steps of a graph, in an arena of their own; *count, 0 ahead, becomes their number. */
+static CUresult take_steps(CUgraph g, arena *a, step **steps, size_t *count)
 {
-    size_t count = 0;
     *steps = arena_try_alloc(a, (graph_work_count(g) + 1) * sizeof **steps);
     if (!*steps)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (!graph_is_possible(g))
         return CUDA_ERROR_INVALID_HANDLE;
-    return append_steps(g, a, *steps, &count);
+    return append_steps(g, a, *steps, count);
 }
 
 static bool has_overlap(const step *steps, size_t count)
@@ -74,11 +73,12 @@ static bool has_overlap(const step *steps, size_t count)
 static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
 {
     enum { KNOWN_FLAGS = 15 };
+    size_t count = 0;
     step *steps;
     if (!exec || flags & ~(cuuint64_t)KNOWN_FLAGS || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
     arena *a = driver_arena();
-    CUresult r = a ? take_steps(g, a, &steps) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = a ? take_steps(g, a, &steps, &count) : CUDA_ERROR_OUT_OF_MEMORY;
     CUgraphExec e = r ? NULL : handle_new(EXEC_HANDLE, sizeof *e, NULL);
     if (!e) {
         arena_free(a);
@@ -86,9 +86,9 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
     }
     e->arena = a;
     e->steps = steps;
-    e->count = graph_work_count(g);
+    e->count = count;
     e->flags = flags & ~(cuuint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
-    e->overlaps = has_overlap(steps, e->count);
+    e->overlaps = has_overlap(steps, count);
     *exec = e;
     return CUDA_SUCCESS;
 }
@@ -369,15 +369,16 @@ static CUgraphExecUpdateResult compare(CUgraphExec e, const step *steps, size_t 
 
 static CUresult update(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info)
 {
+    size_t count = 0;
     step *steps;
     if (!info || !handle_is(e, EXEC_HANDLE) || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
     arena *a = driver_arena();
-    CUresult r = a ? take_steps(g, a, &steps) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = a ? take_steps(g, a, &steps, &count) : CUDA_ERROR_OUT_OF_MEMORY;
     *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_ERROR };
     if (r != CUDA_ERROR_OUT_OF_MEMORY)
         info->result = r ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
-                         : compare(e, steps, graph_work_count(g), &info->errorNode);
+                         : compare(e, steps, count, &info->errorNode);
     if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
         arena_free(a);
         return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;

@@ -15,28 +15,27 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute which, int value)
     return leave(r ? r : function_set_attribute(f, which, value));
 }
 
-/* A live function and a place for the answer. */
-static CUresult check(CUfunction f, const void *answer)
+/* A live function and a place for what is asked of it. */
+static CUresult find(CUfunction f, const void *answer)
 {
-    return !handle_is(f, FUNCTION_HANDLE) ? CUDA_ERROR_INVALID_HANDLE
-           : answer                       ? CUDA_SUCCESS
-                                          : CUDA_ERROR_INVALID_VALUE;
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    return r                                ? r
+           : !handle_is(f, FUNCTION_HANDLE) ? CUDA_ERROR_INVALID_HANDLE
+           : answer                         ? CUDA_SUCCESS
+                                            : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
     (void)config; /* a preference, and there are no caches */
-    return leave(r ? r : check(f, f));
+    return leave(find(f, f));
 }
 
 /* All modules are there when they are loaded. */
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction f)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(f, state);
+    CUresult r = find(f, state);
     if (!r)
         *state = CU_FUNCTION_LOADING_STATE_LOADED;
     return leave(r);
@@ -44,24 +43,18 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction f)
 
 CUresult cuFuncLoad(CUfunction f)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : check(f, f));
+    return leave(find(f, f));
 }
 
 CUresult cuFuncSetSharedMemConfig(CUfunction f, CUsharedconfig config)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
     (void)config; /* about the width of banks, which all devices have one of */
-    return leave(r ? r : check(f, f));
+    return leave(find(f, f));
 }
 
 CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(f, module);
+    CUresult r = find(f, module);
     if (!r)
         *module = f->module;
     return leave(r);
@@ -69,9 +62,7 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
 
 CUresult cuFuncGetName(const char **name, CUfunction f)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(f, name);
+    CUresult r = find(f, name);
     if (!r)
         *name = f->name;
     return leave(r);
@@ -87,9 +78,7 @@ CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction f, int threads,
                                                      size_t dynamic)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(f, blocks);
+    CUresult r = find(f, blocks);
     if (!r && threads <= 0)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
@@ -111,9 +100,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction f,
                                           CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit)
 {
     unsigned most_resident = 0;
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(f, grid);
+    CUresult r = find(f, grid);
     if (!r && (!block || limit < 0))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r)
@@ -145,9 +132,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction f, in
                                                  int threads)
 {
     enum { STEP = 128 };
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(f, bytes);
+    CUresult r = find(f, bytes);
     if (!r && (blocks <= 0 || threads <= 0))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r)

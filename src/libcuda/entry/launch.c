@@ -56,23 +56,32 @@ static CUresult submit(CUstream stream, const CUDA_KERNEL_NODE_PARAMS *l, const 
     return leave(r || !a->event ? r : stream_record(c, stream, a->event));
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                        CUstream stream, void **params, void **extra)
+static CUresult launch(CUfunction f, const unsigned grid[3], const unsigned block[3],
+                       unsigned shared, CUstream stream, void **params, void **extra,
+                       const attributes *a)
 {
     return submit(stream,
                   &(CUDA_KERNEL_NODE_PARAMS){
                       .func = f,
-                      .gridDimX = grid_x,
-                      .gridDimY = grid_y,
-                      .gridDimZ = grid_z,
-                      .blockDimX = block_x,
-                      .blockDimY = block_y,
-                      .blockDimZ = block_z,
+                      .gridDimX = grid[0],
+                      .gridDimY = grid[1],
+                      .gridDimZ = grid[2],
+                      .blockDimX = block[0],
+                      .blockDimY = block[1],
+                      .blockDimZ = block[2],
                       .sharedMemBytes = shared,
                       .kernelParams = params,
                       .extra = extra,
                   },
+                  a);
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                        CUstream stream, void **params, void **extra)
+{
+    return launch(f, (unsigned[]){ grid_x, grid_y, grid_z },
+                  (unsigned[]){ block_x, block_y, block_z }, shared, stream, params, extra,
                   &(attributes){ 0 });
 }
 
@@ -80,18 +89,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned grid_x, unsigned grid_
                                    unsigned block_x, unsigned block_y, unsigned block_z,
                                    unsigned shared, CUstream stream, void **params)
 {
-    return submit(stream,
-                  &(CUDA_KERNEL_NODE_PARAMS){
-                      .func = f,
-                      .gridDimX = grid_x,
-                      .gridDimY = grid_y,
-                      .gridDimZ = grid_z,
-                      .blockDimX = block_x,
-                      .blockDimY = block_y,
-                      .blockDimZ = block_z,
-                      .sharedMemBytes = shared,
-                      .kernelParams = params,
-                  },
+    return launch(f, (unsigned[]){ grid_x, grid_y, grid_z },
+                  (unsigned[]){ block_x, block_y, block_z }, shared, stream, params, NULL,
                   &(attributes){ .cooperative = true });
 }
 
