@@ -10,12 +10,10 @@
 
 static bool check_reads(warp *w, const op *o, lane_mask mask)
 {
-    const entry *e = w->machine->entry;
     for (unsigned i = 0; i < o->reads; i++) {
-        const reg *r = &e->regs.items[e->uses.items[o->uses + i]];
-        bool is_guard = i == 0 && o->guard != PREDICATE_TRUE;
+        const reg *r = op_register(w->machine->entry, o, i);
         lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
-        undefined &= is_guard ? w->active : mask;
+        undefined &= i < op_first_source(o) ? w->active : mask;
         if (undefined &&
             !WARP_CHECK(w, o, lowest_lane(undefined), EMU_CHECK_UNDEFINED, 0,
                         "register %s is read and this thread has never written it", r->name))
@@ -26,9 +24,8 @@ static bool check_reads(warp *w, const op *o, lane_mask mask)
 
 static void mark_writes(warp *w, const op *o, lane_mask mask)
 {
-    const entry *e = w->machine->entry;
     for (unsigned i = 0; i < o->writes; i++) {
-        const reg *r = &e->regs.items[e->uses.items[o->uses + o->reads + i]];
+        const reg *r = op_register(w->machine->entry, o, o->reads + i);
         if (r->tracked)
             w->defined[r->tracked - 1] |= mask;
     }

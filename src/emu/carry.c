@@ -39,15 +39,10 @@ static uint8_t carry_of(const op *o)
     return CARRY_ON;
 }
 
-static bool is_array(ptx_space space)
-{
-    return space == SPACE_SHARED || space == SPACE_LOCAL;
-}
-
 static bool accesses_arrays(const op *o)
 {
     return (o->exec == exec_ld || o->exec == exec_st) &&
-           (is_array((ptx_space)o->space) || o->space == SPACE_GENERIC);
+           (space_has_arrays((ptx_space)o->space) || o->space == SPACE_GENERIC);
 }
 
 /* Whether what an op leaves is to be carried further than is known so far, and now is. */

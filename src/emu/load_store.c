@@ -70,16 +70,11 @@ static void load_lanes(const uint8_t *bytes, const addresses *a, uint64_t base, 
 
 typedef uint64_t elements[MAX_VECTOR][WARP_LANES];
 
-static bool is_array(ptx_space space)
-{
-    return space == SPACE_SHARED || space == SPACE_LOCAL;
-}
-
 /* The bytes that an access loads, in the room given where they are not in one piece; NULL after a
  * fault. */
 static const uint8_t *bytes_of(const access *x, uint8_t *room)
 {
-    if (is_array(x->space))
+    if (space_has_arrays(x->space))
         return access_array(x);
     const allocation *a = access_global(x);
     if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
@@ -115,10 +110,10 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
     elements loaded;
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     common_memory memory = { .of = NULL };
-    if (!is_array(space))
+    if (!space_has_arrays(space))
         memory = find_common(w, o, a, total, ACCESS_LOAD);
     const allocation *common = memory.of;
-    bool carries = is_array(space) && undefined_carries(w, o);
+    bool carries = space_has_arrays(space) && undefined_carries(w, o);
     access_count(w, o, space, a, mask, ACCESS_LOAD);
     access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
     if (common && !overlap_lanes(&x, a, mask, common))
@@ -162,11 +157,12 @@ static bool write_global(const access *x, allocation *to, const uint8_t *bytes)
 static void store(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
-    allocation *common = is_array(space) ? NULL : find_common(w, o, a, total, ACCESS_STORE).of;
+    allocation *common =
+        space_has_arrays(space) ? NULL : find_common(w, o, a, total, ACCESS_STORE).of;
     bool carries = undefined_carries(w, o);
     access_count(w, o, space, a, mask, ACCESS_STORE);
     access x = { w, o, 0, ACCESS_STORE, space, 0, total };
-    if (carries && !is_array(space) && !undefined_output(w, o, mask))
+    if (carries && !space_has_arrays(space) && !undefined_output(w, o, mask))
         return;
     if (common && !overlap_lanes(&x, a, mask, common))
         return;
@@ -175,17 +171,17 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
             continue;
         x.lane = i;
         x.address = a->at[i];
-        uint8_t room[64], *bytes = is_array(space) ? access_array(&x) : room;
+        uint8_t room[64], *bytes = space_has_arrays(space) ? access_array(&x) : room;
         for (unsigned e = 0; bytes && e < o->vector; e++) {
             uint64_t value = get_bits(source(w, o, (int)e + 1), i, o->src_bits == 64);
             memcpy(bytes + e * size, &value, size);
         }
-        if (bytes && carries && is_array(space))
+        if (bytes && carries && space_has_arrays(space))
             undefined_store(w, o, i, space, bytes);
         if (!bytes || (bytes == room && !write_global(&x, common, bytes)))
             return;
     }
-    if (!is_array(space))
+    if (!space_has_arrays(space))
         grid_race_stored(w, o);
 }
 

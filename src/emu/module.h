@@ -46,6 +46,12 @@ enum {
 #define FUNCTION_BASE UINT64_C(0x030000000000)
 enum { FUNCTION_STRIDE = 16 };
 
+/* Whether a kernel's arrays are what there is in a space. */
+static inline bool space_has_arrays(ptx_space space)
+{
+    return space == SPACE_SHARED || space == SPACE_LOCAL;
+}
+
 /* The space that a generic address means, and where a space's addresses are among generic ones. */
 static inline ptx_space space_at(uint64_t address)
 {
