@@ -62,8 +62,8 @@ example ptxgen-spec.5 "$(awk '/^\.Bd/ { count++ } /^wrong.ini:7/ { print count; 
 cmp "$scratch/shown" "$scratch/printed" || fail "ptxgen-spec shows other messages"
 
 # The commands of ptxgen(1), on a small spec; --validate where there is a ptxas.
-mkdir "$scratch/work"
-printf '[f32_gemv]\nshape = 256x3\n' >"$scratch/work/kernels.ini"
+mkdir "$scratch/place"
+printf '[f32_gemv]\nshape = 256x3\n' >"$scratch/place/kernels.ini"
 commands=0
 for ((i = 1; i <= $(examples ptxgen.1); i++)); do
     while read -r command; do
@@ -73,7 +73,7 @@ for ((i = 1; i <= $(examples ptxgen.1); i++)); do
         ninja\ *verify) command -v ninja >/dev/null || continue ;;
         *) continue ;;
         esac
-        (cd "$scratch/work" && eval "${command/#ptxgen /\"\$PTXGEN\" }") >"$scratch/log" 2>&1 ||
+        (cd "$scratch/place" && eval "${command/#ptxgen /\"\$PTXGEN\" }") >"$scratch/log" 2>&1 ||
             { cat "$scratch/log"; fail "$command"; }
     done < <(example ptxgen.1 "$i")
 done

@@ -171,7 +171,7 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
     }
     if (t->instance->family->launch.dealt)
         choose_with_partners(&c, t, t->grid[0] - 1);
-    if (together > 1 && c.count < (MAX_CHOICES - 2) * together) {
+    if (together > 1) {
         /* beside the first: blocks that count by their neighbours' counter finish too soon */
         choose_with_partners(&c, t, t->grid[0] > 1);
         choose_with_partners(&c, t, t->grid[1] > 1 ? t->grid[0] : 0);

@@ -6,10 +6,10 @@ set -u
 completion=$1/templates/completion
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$scratch/bin" "$scratch/work/a folder"
+mkdir -p "$scratch/bin" "$scratch/place/a folder"
 ln -s "$PTXGEN" "$scratch/bin/ptxgen"
 PATH=$scratch/bin:$PATH
-cd "$scratch/work" || exit 1
+cd "$scratch/place" || exit 1
 : >kernels.ini
 : >notes.txt
 failed=0

@@ -394,12 +394,16 @@ typedef struct test_state {
 
 bool suite_takes_turn(const subject *s)
 {
+    return (*s->runs)++ % s->turns == 0;
+}
+
+/* How many formats of a family share like runs. */
+static size_t turns_of(arena *a, const family *f)
+{
     enum { MANY = 8, OF_FORMATS = 3, OF_EXPERTS = 9 };
-    arena *a = arena_new();
-    bool many = suite_weights(a, s->family, MANY);
-    arena_free(a);
-    size_t turns = !many ? 1 : family_key(s->family, "experts") ? OF_EXPERTS : OF_FORMATS;
-    return (*s->runs)++ % turns == 0;
+    if (!suite_weights(a, f, MANY))
+        return 1;
+    return family_key(f, "experts") ? OF_EXPERTS : OF_FORMATS;
 }
 
 static void run_check(void **state)
@@ -456,8 +460,9 @@ int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t 
                 (only_device && strcmp(only_device, devices[d].name) != 0))
                 continue;
             const char *weights;
+            size_t turns = turns_of(a, *f);
             for (size_t i = 0; (weights = suite_weights(a, *f, i)); i++)
-                add_tests(a, &(subject){ *f, weights, &devices[d], NULL }, i, checks, count);
+                add_tests(a, &(subject){ *f, weights, &devices[d], turns, NULL }, i, checks, count);
         }
     int failures = test_run(NULL, NULL);
     for (size_t d = 0; d < DEVICES; d++)

@@ -69,7 +69,7 @@ typedef struct subject {
     const family *family;
     const char *weights; /* suite_weights */
     device *device;      /* state NULL: there is none, skip */
-    size_t *runs;        /* for suite_takes_turn */
+    size_t turns, *runs; /* for suite_takes_turn */
 } subject;
 
 /* Whether a check is to make its next run. Of a family with many formats, whose code these share,

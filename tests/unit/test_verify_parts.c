@@ -170,22 +170,25 @@ ARENA_TEST(shared_experts_without_their_gate_are_found)
     assert_changes_are_found(a, qwen3next, changes, sizeof changes / sizeof *changes);
 }
 
-ARENA_TEST(a_delta_net_that_takes_other_vectors_is_found)
+/* Two arguments of a launch of layer 0 that stand for each other. */
+static void assert_swap_is_found(arena *a, const char *text, const char *said, const char *one,
+                                 const char *other, const char *words)
 {
     made m;
-    make(a, qwen3next, &m);
-    plan_launch *net = find_launch(&m, 0, "states -> delta");
-    swap(find_argument(a, &m, net, "dt"), find_argument(a, &m, net, "a"));
-    assert_finds(a, &m, "layer 0: state[");
+    make(a, text, &m);
+    plan_launch *l = find_launch(&m, 0, said);
+    swap(find_argument(a, &m, l, one), find_argument(a, &m, l, other));
+    assert_finds(a, &m, words);
+}
+
+ARENA_TEST(a_delta_net_that_takes_other_vectors_is_found)
+{
+    assert_swap_is_found(a, qwen3next, "states -> delta", "dt", "a", "layer 0: state[");
 }
 
 ARENA_TEST(swapped_betas_and_alphas_are_found)
 {
-    made m;
-    make(a, qwen35, &m);
-    plan_launch *factors = find_launch(&m, 0, "ssm_beta ssm_alpha -> ba");
-    swap(find_argument(a, &m, factors, "wq"), find_argument(a, &m, factors, "wk"));
-    assert_finds(a, &m, "layer 0: state[");
+    assert_swap_is_found(a, qwen35, "ssm_beta ssm_alpha -> ba", "wq", "wk", "layer 0: state[");
 }
 
 /* Value head h takes key head h / 2 of 3 in place of h % 3. */
