@@ -1,5 +1,7 @@
 #include "emu/access.h"
-#include "emu/overlap_order.h"
+#include "emu/grid_race.h"
+#include "emu/overlap_race.h"
+#include "emu/speculation.h"
 
 static const char *const space_names[] = { "generic", "global",    "shared",
                                            "local",   "parameter", "constant" };
@@ -10,7 +12,7 @@ typedef unsigned long long ull;
 /* 4-byte global load at 0x1000 */
 static const char *describe(const access *x)
 {
-    return arena_format(memory_arena(x->warp->machine->memory), "%u-byte %s %s at 0x%llx", x->size,
+    return arena_format(x->warp->machine->messages, "%u-byte %s %s at 0x%llx", x->size,
                         space_names[x->space], kind_names[x->kind], (ull)x->address);
 }
 
@@ -70,7 +72,7 @@ bool access_is_aligned(const access *x)
 /* How far an access misses something of so many bytes. */
 static void report_miss(const access *x, const char *of, uint64_t start, uint64_t length)
 {
-    arena *a = memory_arena(x->warp->machine->memory);
+    arena *a = x->warp->machine->messages;
     const char *where = "crosses the end";
     if (x->address < start)
         where = arena_format(a, "is %llu bytes before the start", (ull)(start - x->address));
@@ -78,6 +80,13 @@ static void report_miss(const access *x, const char *of, uint64_t start, uint64_
         where = arena_format(a, "is %llu bytes past the end", (ull)(x->address - start - length));
     ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s %s of %s of %llu bytes", describe(x),
                  where, of, (ull)length);
+}
+
+static bool is_initialised(const access *x, const allocation *a)
+{
+    const speculation *s = x->warp->machine->speculation;
+    return allocation_is_initialised(a, x->address, x->size) ||
+           (s && speculation_is_initialised(s, a, x->address, x->size));
 }
 
 allocation *access_global(const access *x)
@@ -105,7 +114,7 @@ allocation *access_global(const access *x)
     else if (x->kind != ACCESS_LOAD &&
              (a->read_only || (a->rights && !allocation_permits(a, x->address, x->size, true))))
         ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
-    else if (x->kind == ACCESS_STORE || allocation_is_initialised(a, x->address, x->size))
+    else if (x->kind == ACCESS_STORE || is_initialised(x, a))
         return a;
     else if (ACCESS_CHECK(x, EMU_CHECK_UNINIT,
                           "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
@@ -114,6 +123,16 @@ allocation *access_global(const access *x)
              overlap_excuses(x->warp, x->lane))
         return a;
     return NULL;
+}
+
+bool access_read(const access *x, void *bytes)
+{
+    speculation *s = x->warp->machine->speculation;
+    allocation *a = access_global(x);
+    if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
+        return false;
+    allocation_read(a, x->address, bytes, x->size);
+    return !s || speculation_read(s, x, a, bytes);
 }
 
 static uint64_t array_size(const machine *m, const variable *v)
@@ -136,8 +155,8 @@ static const variable *find_array(const access *x)
             nearest = v;
     }
     if (nearest)
-        report_miss(x, arena_format(memory_arena(m->memory), "'%s'", nearest->name),
-                    nearest->offset, array_size(m, nearest));
+        report_miss(x, arena_format(m->messages, "'%s'", nearest->name), nearest->offset,
+                    array_size(m, nearest));
     else
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s and the kernel has no array there",
                      describe(x));
@@ -170,7 +189,7 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
     emu_check check = problem == SHARED_UNWRITTEN ? EMU_CHECK_UNINIT : EMU_CHECK_RACE;
     if (warp_passes(x->warp, x->op, check))
         return true;
-    arena *a = memory_arena(x->warp->machine->memory);
+    arena *a = x->warp->machine->messages;
     const char *what = arena_format(a, "%u-byte shared %s at byte %llu of '%s'", x->size,
                                     kind_names[x->kind], (ull)(x->address - v->offset), v->name);
     const char *who = other < MAX_WARPS * WARP_LANES

@@ -2,6 +2,7 @@
 #ifndef PTXGEN_EMU_ALLOCATION_H
 #define PTXGEN_EMU_ALLOCATION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +20,11 @@ typedef struct allocation {
     struct page_group **groups; /* of a pattern: those with pages that were written */
     struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
     uint64_t loaded;            /* bytes, see emu_loaded */
-    uint8_t *rights;            /* of a reservation: an emu_access_right for each granule */
+    /* Numbers of launches, see memory_begin_launch: the last one that blocks ran ahead of their
+     * turn in which noted what they load of it, and which loaded from it without that. */
+    uint32_t tracked;
+    _Atomic uint32_t loaded_in;
+    uint8_t *rights; /* of a reservation: an emu_access_right for each granule */
     bool read_only, freed, owned, variable;
     bool heap; /* a kernel's own; it counts as a variable for everybody else */
 } allocation;

@@ -43,10 +43,8 @@ static bool read_source(access x, unsigned wanted, uint8_t *bytes)
         return false;
     x.size = wanted == x.size ? wanted : 1;
     for (unsigned at = 0; at < wanted; at += x.size, x.address += x.size) {
-        const allocation *a = access_global(&x);
-        if (!a || !grid_race_load(&x, a) || !overlap_lane(&x, a))
+        if (!access_read(&x, bytes + at))
             return false;
-        allocation_read(a, x.address, bytes + at, x.size);
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #include "emu/grid_race.h"
 #include "emu/halves.h"
 #include "emu/overlap_race.h"
+#include "emu/speculation.h"
 #include "emu/undefined.h"
 
 static u64 add_floats(ptx_type type, u64 a, u64 b)
@@ -66,6 +67,10 @@ static bool atom(const access *x, u64 *old)
     u64 b = get_bits(source(x->warp, o, 1), x->lane, wide), c = 0;
     allocation *a = NULL;
     uint8_t *bytes = NULL;
+    if (x->space == SPACE_GLOBAL && x->warp->machine->speculation) {
+        speculation_abandon(x->warp);
+        return false;
+    }
     if (x->space == SPACE_GLOBAL) {
         a = access_global(x);
         if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))

@@ -76,6 +76,20 @@ static u64 special_value(const machine *m, const warp *w, special which, unsigne
     }
 }
 
+/* What registers hold that nothing has written does not depend on which block ran before. */
+static void clear_tracked(warp *w)
+{
+    const entry *e = w->machine->entry;
+    static const u64 zeros[WARP_LANES];
+    for (size_t i = 0; i < e->regs.count; i++) {
+        const reg *r = &e->regs.items[i];
+        if (r->tracked && r->type == TYPE_pred)
+            w->predicates[r->place] = 0;
+        else if (r->tracked)
+            write_lanes(w->file + r->place, zeros, emu_type_bits(r->type) == 64, ALL_LANES);
+    }
+}
+
 static void start_warp(machine *m, warp *w)
 {
     const entry *e = m->entry;
@@ -91,6 +105,8 @@ static void start_warp(machine *m, warp *w)
     w->status = WARP_RUNS;
     set_active(w, w->present);
     memset(w->defined, 0, (e->tracked_count + e->carried_count) * sizeof *w->defined);
+    if (e->tracked_count)
+        clear_tracked(w);
     for (size_t i = 0; i < e->specials.count; i++) {
         const special_place *s = &e->specials.items[i];
         u64 values[WARP_LANES];
@@ -145,6 +161,10 @@ void block_begin(machine *m)
     shared_begin_block(&m->shared);
     if (m->local_bytes)
         memset(m->local_written, 0, m->threads * m->local_bytes);
+    if (m->checks->actions[EMU_CHECK_UNINIT] != EMU_STOPS) { /* the same as of registers */
+        memset(m->shared.bytes, 0, m->shared.size);
+        memset(m->local, 0, m->threads * m->local_bytes);
+    }
     if (m->shared_undefined) {
         memset(m->shared_undefined, 0, m->shared.size);
         memset(m->local_undefined, 0, m->threads * m->local_bytes);

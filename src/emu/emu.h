@@ -296,6 +296,10 @@ typedef struct emu_launch_config {
     bool descending;            /* from the last block to the first: no order of them is promised */
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
+    /* Blocks of one that is launched by itself run on so many threads where they do not depend on
+     * each other; 0 and 1: on this one. All that comes out is the same for any number. What is
+     * called back is so on this thread. */
+    unsigned threads;
     /* What the kernel prints, a call for each thread's printf; NULL: it is not heard. */
     void (*print)(void *context, const char *text, size_t length);
     void *print_context;

@@ -1,5 +1,6 @@
 #include "emu/grid_race.h"
 #include "emu/exec.h"
+#include "emu/speculation.h"
 
 enum { SHADOW_BYTES = 4096, GROUP_PAGES = 1024, WORD_LOG2 = 2 };
 
@@ -98,8 +99,7 @@ static const char *block_name(const machine *m, uint32_t number)
 {
     unsigned block[3];
     machine_block(m, number - 1, block);
-    return arena_format(memory_arena(m->memory), "block (%u, %u, %u)", block[0], block[1],
-                        block[2]);
+    return arena_format(m->messages, "block (%u, %u, %u)", block[0], block[1], block[2]);
 }
 
 static bool passes_stale(const access *x, const grid_store *s)
@@ -132,11 +132,16 @@ static bool passes_race(const access *x, const grid_store *s, bool loads, order_
         block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
 }
 
-static bool holds(const access *x, const allocation *a, const void *bytes)
+static bool holds_bytes(const allocation *a, uint64_t address, const void *bytes, unsigned size)
 {
     uint8_t there[64];
-    allocation_read(a, x->address, there, x->size);
-    return memcmp(there, bytes, x->size) == 0;
+    allocation_read(a, address, there, size);
+    return memcmp(there, bytes, size) == 0;
+}
+
+static bool holds(const access *x, const allocation *a, const void *bytes)
+{
+    return holds_bytes(a, x->address, bytes, x->size);
 }
 
 /* Whether an access comes in order with a store of another block, or has no need to. bytes: what
@@ -151,23 +156,28 @@ static bool goes_with(const access *x, const allocation *a, const void *bytes, c
     return gap == GAP_NONE || passes_race(x, s, !bytes, gap);
 }
 
-/* Whether a plain store comes in order with one of its own block: by the same thread, or behind a
- * barrier, or of the value that is there. */
-static bool goes_within_block(const access *x, const allocation *a, const void *bytes,
-                              const grid_store *s)
+bool grid_race_has_seen(const access *x, const grid_store *s)
 {
-    const machine *m = x->warp->machine;
-    uint32_t lane = UINT32_C(1) << s->thread % WARP_LANES;
-    if (s->strong || x->op->order || x->op->atomic ||
-        shared_seen(&m->shared, thread_of(x->warp, x->lane), s->thread / WARP_LANES, lane,
-                    s->time) ||
-        holds(x, a, bytes))
-        return true;
+    return shared_seen(&x->warp->machine->shared, thread_of(x->warp, x->lane),
+                       s->thread / WARP_LANES, UINT32_C(1) << s->thread % WARP_LANES, s->time);
+}
+
+bool grid_race_passes_overwriting(const access *x, const grid_store *s)
+{
     return ACCESS_CHECK(
         x, EMU_CHECK_RACE,
         "race: a thread overwrites what thread %u of its block stored at line %u, with no "
         "barrier between",
         s->thread, s->line);
+}
+
+/* Whether a plain store comes in order with one of its own block: by the same thread, or behind a
+ * barrier, or of the value that is there. */
+static bool goes_within_block(const access *x, const allocation *a, const void *bytes,
+                              const grid_store *s)
+{
+    return s->strong || x->op->order || x->op->atomic || grid_race_has_seen(x, s) ||
+           holds(x, a, bytes) || grid_race_passes_overwriting(x, s);
 }
 
 bool grid_race_check_load(const access *x, const allocation *a)
@@ -254,6 +264,43 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     return true;
 }
 
+/* Whether memory holds what the stores leave there. */
+static bool holds_all(const allocation *a, const grid_stores *s)
+{
+    unsigned size = 1u << s->shift;
+    for (unsigned i = 0; i < s->size; i += size)
+        if (s->records[i >> s->shift].block &&
+            !holds_bytes(a, a->address + s->offset + i, s->bytes + i, size))
+            return false;
+    return true;
+}
+
+bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s)
+{
+    const shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
+    unsigned size = 1u << s->shift, at = s->offset % SHADOW_BYTES;
+    bool met = false;
+    for (unsigned i = 0; p && i < s->size >> s->shift; i++, at += size)
+        for (unsigned r = at >> p->shift; s->records[i].block && r <= (at + size - 1) >> p->shift;
+             r++)
+            met |= p->stores[r].block != 0;
+    return !p || (!p->sequences && (!met || (!s->repeated && holds_all(a, s))));
+}
+
+void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
+{
+    shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
+    unsigned size = 1u << s->shift, at = s->offset % SHADOW_BYTES;
+    if (!p)
+        p = make_page(g, a, s->offset, size);
+    if (size < 1u << p->shift)
+        refine(g->order.arena, p, size);
+    for (unsigned i = 0; i < s->size >> s->shift; i++, at += size)
+        for (unsigned record = at >> p->shift; record < (at + size) >> p->shift; record++)
+            if (s->records[i].block)
+                p->stores[record] = s->records[i];
+}
+
 /* What the warp stores from now on was not released with this. */
 void grid_race_stored(warp *w, const op *o)
 {
@@ -264,6 +311,8 @@ void grid_race_stored(warp *w, const op *o)
 void exec_fence(warp *w, const op *o, lane_mask mask)
 {
     grid_race *g = w->machine->grid;
-    if (o->order && g->enabled)
+    if (o->order && g->enabled && w->machine->speculation)
+        speculation_abandon(w);
+    else if (o->order && g->enabled)
         order_fence(&g->order, w->index, mask, o->order & ORDER_ACQUIRE, o->order & ORDER_RELEASE);
 }

@@ -50,6 +50,25 @@ static inline bool grid_race_load(const access *x, const allocation *a)
     return !a->shadow || grid_race_check_load(x, a);
 }
 
+/* Of a store to bytes that another thread of the block has stored to: whether it has seen that
+ * store, and whether it passes where it has not and changes the value. */
+bool grid_race_has_seen(const access *x, const grid_store *s);
+bool grid_race_passes_overwriting(const access *x, const grid_store *s);
+
+/* The same for what a block that ran ahead of its turn has stored to a part of an allocation: s has
+ * a record for each 1 << shift bytes, all zero where there is no store. may: whether nothing is in
+ * the way, so that the stores need no closer look; bytes: what they leave there; repeated: that is
+ * not all they have stored there. */
+typedef struct grid_stores {
+    uint64_t offset; /* of the part */
+    unsigned size, shift;
+    const grid_store *records;
+    const uint8_t *bytes;
+    bool repeated;
+} grid_stores;
+bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s);
+void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s);
+
 /* Called when all lanes have stored. */
 void grid_race_stored(warp *w, const op *o);
 

@@ -1,6 +1,7 @@
 #include "emu/launch.h"
 #include "emu/block.h"
 #include "emu/grid_race.h"
+#include "emu/rounds.h"
 
 static void fill_constants(machine *m, warp *w)
 {
@@ -103,14 +104,18 @@ bool launch_is_valid(emu_memory *memory, const emu_launch_config *c, const entry
     return true;
 }
 
+static void run_block_at_turn(machine *m, uint64_t number)
+{
+    machine_block(m, number, m->block);
+    order_begin_block(&m->grid->order, (uint32_t)(number + 1));
+    block_begin(m);
+    block_run(m);
+}
+
 static void run_grid(machine *m)
 {
-    for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++) {
-        machine_block(m, i, m->block);
-        order_begin_block(&m->grid->order, (uint32_t)(i + 1));
-        block_begin(m);
-        block_run(m);
-    }
+    for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++)
+        run_block_at_turn(m, i);
 }
 
 emu_launch_config launch_settle(const emu_launch_config *config)
@@ -130,6 +135,7 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
                   const emu_launch_config *config)
 {
     m->arena = a;
+    m->messages = memory_arena(memory);
     m->memory = memory;
     m->entry = e;
     m->threads = (unsigned)extent(config->block);
@@ -176,6 +182,7 @@ typedef struct single_launch {
     emu_stats *stats;
     emu_report *report;
     grid_race *grid; /* NULL: not yet there */
+    rounds *rounds;  /* the same */
 } single_launch;
 
 static void run_single(void *context)
@@ -185,12 +192,16 @@ static void run_single(void *context)
     l->grid = grid_race_new(l->arena, !l->config->no_race_check);
     l->grid->order.times = &m->shared;
     launch_build(m, l->arena, l->memory, l->entry, l->config);
-    launch_take(m, &(launch_job){ .config = l->config,
-                                  .params = launch_params(l->arena, l->config, l->entry),
-                                  .stats = l->stats,
-                                  .report = l->report,
-                                  .grid = l->grid });
-    run_grid(m);
+    const launch_job job = { .config = l->config,
+                             .params = launch_params(l->arena, l->config, l->entry),
+                             .stats = l->stats,
+                             .report = l->report,
+                             .grid = l->grid };
+    launch_take(m, &job);
+    if (l->config->threads > 1 && rounds_suit(l->entry))
+        rounds_run(l->arena, m, &job, run_block_at_turn, l->config->threads, &l->rounds);
+    else
+        run_grid(m);
 }
 
 bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *stats,
@@ -207,10 +218,11 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     const emu_launch_config settled = launch_settle(config);
     config = &settled;
     arena *a = arena_new_in(memory_arena(memory));
-    single_launch l = { a, memory, e, config, stats, report, NULL };
+    single_launch l = { a, memory, e, config, stats, report, NULL, NULL };
     bool had_memory = arena_try(memory_arena(memory), run_single, &l);
     if (l.grid)
         grid_race_leave(l.grid);
+    rounds_free(l.rounds);
     arena_free(a);
     if (!had_memory)
         arena_exhausted(memory_arena(memory), 0);

@@ -4,13 +4,14 @@
 #include "emu/exec.h"
 #include "emu/grid_race.h"
 #include "emu/overlap_race.h"
+#include "emu/speculation.h"
 #include "emu/undefined.h"
 
 /* Memory that all lanes' accesses lie in. */
 typedef struct common_memory {
-    allocation *of;       /* NULL: they do not, or some lane needs a closer look */
-    uint64_t lowest;      /* address, */
-    const uint8_t *bytes; /* and what is from there on */
+    allocation *of;        /* NULL: they do not, or some lane needs a closer look */
+    uint64_t lowest, size; /* address and bytes, */
+    const uint8_t *bytes;  /* and what is there */
 } common_memory;
 
 static common_memory find_common(const warp *w, const op *o, const addresses *a, unsigned size,
@@ -34,7 +35,7 @@ static common_memory find_common(const warp *w, const op *o, const addresses *a,
                   (bytes > MOST_BYTES || !allocation_is_initialised(found, lowest, bytes)))
         return (common_memory){ .of = NULL };
     const uint8_t *from = allocation_piece(found, lowest, bytes);
-    return (common_memory){ from ? found : NULL, lowest, from };
+    return (common_memory){ from ? found : NULL, lowest, bytes, from };
 }
 
 /* Bytes of a little-endian value. */
@@ -76,11 +77,7 @@ static const uint8_t *bytes_of(const access *x, uint8_t *room)
 {
     if (space_has_arrays(x->space))
         return access_array(x);
-    const allocation *a = access_global(x);
-    if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
-        return NULL;
-    allocation_read(a, x->address, room, x->size);
-    return room;
+    return access_read(x, room) ? room : NULL;
 }
 
 /* Registers may be wider than what is loaded: signed types are extended by their sign. */
@@ -105,6 +102,23 @@ static void store_results(warp *w, const op *o, elements from, lane_mask mask)
     }
 }
 
+/* What a load of a block that runs ahead has to do besides: false where the block is abandoned. Of
+ * common memory it forgets that there is, where the block has stored to it. */
+static bool load_ahead(warp *w, const op *o, const addresses *a, lane_mask mask, unsigned size,
+                       common_memory *memory)
+{
+    speculation *s = w->machine->speculation;
+    if (o->order) {
+        speculation_abandon(w);
+        return false;
+    }
+    if (memory->of && !speculation_sees_memory(s, memory->of, memory->lowest, memory->size))
+        memory->of = NULL;
+    if (memory->of)
+        speculation_load_lanes(s, memory->of, a, mask, size);
+    return true;
+}
+
 static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     elements loaded;
@@ -112,8 +126,11 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
     common_memory memory = { .of = NULL };
     if (!space_has_arrays(space))
         memory = find_common(w, o, a, total, ACCESS_LOAD);
-    const allocation *common = memory.of;
     bool carries = space_has_arrays(space) && undefined_carries(w, o);
+    if (w->machine->speculation && !space_has_arrays(space) &&
+        !load_ahead(w, o, a, mask, total, &memory))
+        return;
+    const allocation *common = memory.of;
     access_count(w, o, space, a, mask, ACCESS_LOAD);
     access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
     if (common && !overlap_lanes(&x, a, mask, common))
@@ -145,10 +162,12 @@ static bool write_global(const access *x, allocation *to, const uint8_t *bytes)
 {
     const machine *m = x->warp->machine;
     uint64_t watch = m->config->watch;
-    if ((!to && (!(to = access_global(x)) || !overlap_lane(x, to))) ||
-        !grid_race_store(x, to, bytes))
+    if (!to && (!(to = access_global(x)) || !overlap_lane(x, to)))
         return false;
-    allocation_write(to, x->address, bytes, x->size);
+    if (m->speculation ? !speculation_store(x, to, bytes) : !grid_race_store(x, to, bytes))
+        return false;
+    if (!m->speculation)
+        allocation_write(to, x->address, bytes, x->size);
     if (watch && m->stats && x->address <= watch && watch - x->address < x->size)
         m->stats->watched_line = x->op->line;
     return true;

@@ -45,7 +45,7 @@ static emu_report make_report(const warp *w, const op *o, int lane, emu_fault fa
     unsigned thread = thread_of(w, lane);
     return (emu_report){
         .fault = fault,
-        .message = arena_vformat(memory_arena(m->memory), format, args),
+        .message = arena_vformat(m->messages, format, args),
         .line = o->line,
         .block = { m->block[0], m->block[1], m->block[2] },
         .thread = { thread % size[0], thread / size[0] % size[1], thread / size[0] / size[1] },
@@ -74,7 +74,7 @@ bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t addres
     va_start(args, format);
     emu_report report = make_report(w, o, lane, checks[check].fault, address, format, args);
     va_end(args);
-    if (m->checks->actions[check] == EMU_STOPS) {
+    if (m->checks->actions[check] == EMU_STOPS || m->speculation) {
         *m->report = report;
         return false;
     }
@@ -102,7 +102,7 @@ static lane_mask lanes_meeting(const warp *w, const frame *f)
 
 void warp_report_meeting(warp *w, const op *now)
 {
-    arena *a = memory_arena(w->machine->memory);
+    arena *a = w->machine->messages;
     const frame *f = w->frames;
     while (!f->meets)
         f++;

@@ -85,7 +85,7 @@ typedef struct dependence {
 } dependence;
 
 struct machine {
-    arena *arena;
+    arena *arena, *messages; /* messages: of reports and warnings */
     emu_memory *memory;
     const entry *entry;
     const emu_launch_config *config;
@@ -113,6 +113,7 @@ struct machine {
     uint64_t thread_instructions, warp_instructions; /* of the block */
     uint64_t limit;
     dependence dependence;
+    struct speculation *speculation; /* of blocks that run ahead of their turn; NULL: they do not */
 };
 
 static inline const void *source(const warp *w, const op *o, int which)

@@ -28,6 +28,7 @@ struct emu_memory {
     VEC(allocation *) here;  /* those under addresses of the host; NULL: freed */
     VEC(module_variables) variables;
     VEC(warned_lines) warned;
+    uint32_t launches;
 };
 
 emu_memory *emu_memory_new_in(arena *parent)
@@ -58,6 +59,11 @@ void emu_memory_free(emu_memory *m)
         if (m->here.items[i])
             allocation_release(m->here.items[i]);
     arena_free(m->arena);
+}
+
+uint32_t memory_begin_launch(emu_memory *m)
+{
+    return ++m->launches;
 }
 
 arena *memory_arena(emu_memory *m)

@@ -29,6 +29,9 @@ struct entry;
 /* For each line of an entry's ops, what has been warned of there: a bit for each check. */
 uint8_t *memory_warned(emu_memory *m, const struct entry *e);
 
+/* The number of a launch, from 1 on. */
+uint32_t memory_begin_launch(emu_memory *m);
+
 arena *memory_arena(emu_memory *m);
 
 #endif

@@ -7,8 +7,7 @@
 #include "base/strbuf.h"
 #include "emu/access.h"
 #include "emu/exec.h"
-#include "emu/grid_race.h"
-#include "emu/overlap_race.h"
+#include "emu/speculation.h"
 
 enum { MOST_TEXT = 1 << 16, MOST_SPEC = 64 };
 
@@ -23,11 +22,7 @@ static bool read_bytes(warp *w, const op *o, int lane, u64 address, void *to, un
             memcpy(to, bytes, size);
         return bytes;
     }
-    const allocation *a = access_global(&x);
-    if (!a || !grid_race_load(&x, a) || !overlap_lane(&x, a))
-        return false;
-    allocation_read(a, address, to, size);
-    return true;
+    return access_read(&x, to);
 }
 
 /* The string at a lane's address, or NULL after a fault. */
@@ -192,8 +187,12 @@ static u32 print_lane(warp *w, const op *o, int lane, arena *a)
             strbuf_char(&p.text, *at++);
         else
             at = print_spec(&p, at + 1);
-    if (c->print && !has_fault(w->machine))
-        c->print(c->print_context, p.text.text, p.text.length);
+    if (c->print && !has_fault(w->machine)) {
+        if (w->machine->speculation)
+            speculation_print(w->machine->speculation, p.text.text, p.text.length);
+        else
+            c->print(c->print_context, p.text.text, p.text.length);
+    }
     return p.taken;
 }
 
@@ -210,6 +209,10 @@ void exec_print(warp *w, const op *o, lane_mask mask)
 
 void exec_heap_alloc(warp *w, const op *o, lane_mask mask)
 {
+    if (w->machine->speculation) {
+        speculation_abandon(w);
+        return;
+    }
     u64 given[WARP_LANES] = { 0 };
     for (int i = 0; i < WARP_LANES; i++)
         if (mask >> i & 1)
@@ -219,6 +222,10 @@ void exec_heap_alloc(warp *w, const op *o, lane_mask mask)
 
 void exec_heap_free(warp *w, const op *o, lane_mask mask)
 {
+    if (w->machine->speculation) {
+        speculation_abandon(w);
+        return;
+    }
     for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
         u64 address = get_u64(source(w, o, 0), i);
         if (mask >> i & 1 && address && !memory_heap_free(w->machine->memory, address))

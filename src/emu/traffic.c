@@ -1,5 +1,6 @@
 /* What a warp's access to memory costs: sectors of global memory and passes over shared banks. */
 #include "emu/access.h"
+#include "emu/speculation.h"
 
 enum { BANKS = 32, BANK_BYTES = 4 };
 
@@ -28,8 +29,11 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
             highest = sector < highest ? highest : sector + 1;
         }
     }
-    if (of)
-        of->loaded += (uint64_t)fresh * SECTOR_BYTES;
+    uint64_t bytes = (uint64_t)fresh * SECTOR_BYTES;
+    if (of && w->machine->speculation)
+        speculation_count_loaded(w->machine->speculation, of, bytes);
+    else if (of)
+        of->loaded += bytes;
     return count;
 }
 

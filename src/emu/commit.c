@@ -1,0 +1,110 @@
+#include "emu/commit.h"
+
+#include "emu/grid_race.h"
+
+static bool is_empty(const byte_set *s)
+{
+    uint64_t any = 0;
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        any |= s->bits[i];
+    return !any;
+}
+
+static bool have_common(const byte_set *a, const byte_set *b)
+{
+    uint64_t any = 0;
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        any |= a->bits[i] & b->bits[i];
+    return any;
+}
+
+/* Whether a block has loaded what blocks before it have stored since it ran. */
+static bool is_outdated(const commit *c, const block_page *p)
+{
+    if (is_empty(&p->loaded))
+        return false;
+    const block_page *stored = page_table_find(&c->stored, p->of, p->index);
+    return stored && have_common(&stored->loaded, &p->loaded);
+}
+
+static grid_stores stores_of(const block_page *p)
+{
+    return (grid_stores){ .offset = p->index * BLOCK_PAGE_BYTES,
+                          .size = BLOCK_PAGE_BYTES,
+                          .shift = p->stores->shift,
+                          .records = p->stores->records,
+                          .bytes = p->stores->values,
+                          .repeated = p->stores->repeated };
+}
+
+/* Where some block may have loaded from an allocation without noting what, the next blocks are to
+ * note it. */
+static bool may_store(const commit *c, const block_page *p)
+{
+    allocation *a = p->of;
+    if (a->tracked != c->launch && a->loaded_in == c->launch) {
+        a->tracked = c->launch;
+        return false;
+    }
+    const grid_stores s = stores_of(p);
+    return !s.records || grid_race_may_store_all(c->machine->grid, a, &s);
+}
+
+static bool has_byte(const byte_set *s, unsigned byte)
+{
+    return byte < BLOCK_PAGE_BYTES && s->bits[byte / 64] >> byte % 64 & 1;
+}
+
+static void store(commit *c, const block_page *p)
+{
+    const page_stores *t = p->stores;
+    uint64_t address = p->of->address + p->index * BLOCK_PAGE_BYTES;
+    for (unsigned from = 0, to; from < BLOCK_PAGE_BYTES; from = to) {
+        bool stored = has_byte(&t->bytes, from);
+        for (to = from + 1; to < BLOCK_PAGE_BYTES && has_byte(&t->bytes, to) == stored;)
+            to++;
+        if (stored)
+            allocation_write(p->of, address + from, t->values + from, to - from);
+    }
+    if (t->records) {
+        const grid_stores s = stores_of(p);
+        grid_race_store_all(c->machine->grid, p->of, &s);
+    }
+    if (p->of->tracked != c->launch)
+        return;
+    block_page *known = page_table_get(&c->stored, p->of, p->index);
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        known->loaded.bits[i] |= t->bytes.bits[i];
+}
+
+static void add_stats(emu_stats *to, const emu_stats *from)
+{
+    to->thread_instructions += from->thread_instructions;
+    to->warp_instructions += from->warp_instructions;
+    to->global_load_bytes += from->global_load_bytes;
+    to->global_store_bytes += from->global_store_bytes;
+    to->global_load_sectors += from->global_load_sectors;
+    to->shared_bank_conflicts += from->shared_bank_conflicts;
+    to->watched_line = from->watched_line ? from->watched_line : to->watched_line;
+}
+
+bool commit_block(commit *c, const block_log *log)
+{
+    const emu_launch_config *config = c->machine->config;
+    for (size_t i = 0; i < log->pages.count; i++) {
+        const block_page *p = log->pages.items[i];
+        if (is_outdated(c, p) || (p->stores && !may_store(c, p)))
+            return false;
+    }
+    for (size_t i = 0; i < log->pages.count; i++)
+        if (log->pages.items[i]->stores)
+            store(c, log->pages.items[i]);
+    for (size_t i = 0; i < log->loaded.count; i++)
+        log->loaded.items[i].of->loaded += log->loaded.items[i].bytes;
+    for (size_t i = 0; i < log->prints.count; i++)
+        config->print(config->print_context, log->prints.items[i].text,
+                      log->prints.items[i].length);
+    if (c->machine->stats)
+        add_stats(c->machine->stats, &log->stats);
+    return true;
+}
