@@ -385,6 +385,7 @@ typedef struct proofs {
     const kernel_set *with_step; /* NULL: there is none to prove */
     arena *step_arena;
     step_result step;
+    verify_cores cores;
     shown_work work;
 } proofs;
 
@@ -399,8 +400,9 @@ static void prove(void *context, size_t i)
                         set->kernel_count, all->seed, verify_orders(set->plan), all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
-        one->result = verify_kernel(one->arena, one->kernel, all->seed);
+        one->result = verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores);
     }
+    atomic_fetch_sub(&all->cores.unfinished, 1);
     finished_one(&all->work);
 }
 
@@ -483,6 +485,7 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
         .list = arena_zalloc(a, count * sizeof *all.list),
         .with_step = step ? set : NULL,
         .step_arena = arena_new(),
+        .cores = { .count = jobs, .unfinished = count + step },
         .work = { .show = show, .what = "verify", .total = count + step, .busy = ATOMIC_FLAG_INIT },
     };
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-#ifdef HAVE_PIPE2
+#if defined(HAVE_PIPE2) || defined(HAVE_AFFINITY)
 #define _GNU_SOURCE
 #else
 #define _XOPEN_SOURCE 700
@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -410,9 +412,13 @@ void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t
     batch b = { .count = count, .work = work, .context = context };
     pthread_t threads[MAX_THREADS];
     unsigned started = 0;
+    sigset_t all, before; /* signals are for the threads that the program knows of */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     while (started + 1 < jobs && started + 1 < count && started < MAX_THREADS &&
            pthread_create(&threads[started], NULL, run_batch, &b) == 0)
         started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     run_batch(&b);
     while (started > 0)
         pthread_join(threads[--started], NULL);
@@ -421,6 +427,11 @@ void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t
 unsigned os_cpu_count(void)
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef HAVE_AFFINITY
+    cpu_set_t usable;
+    if (sched_getaffinity(0, sizeof usable, &usable) == 0)
+        count = CPU_COUNT(&usable);
+#endif
     return count > 0 ? (unsigned)count : 1;
 }
 

@@ -84,6 +84,8 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
 /* Calls work(context, i) for every i below count on up to jobs threads; returns when all are done.
  */
 void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t i), void *context);
+
+/* How many cores this process may use. */
 unsigned os_cpu_count(void);
 
 uint64_t os_nanoseconds(void); /* of a clock that never goes back */

@@ -41,6 +41,7 @@ typedef struct verifier {
     const kernel *kernel;
     const emu_module *module;
     uint64_t seed;
+    const verify_cores *cores; /* NULL: one */
     verify_result result;
 } verifier;
 
@@ -165,6 +166,13 @@ static void spoil_next_positions(const device_params *d, const trial *t, arena *
     }
 }
 
+/* How many a kernel may use. */
+static unsigned free_cores(const verify_cores *c)
+{
+    size_t kernels = c ? atomic_load(&c->unfinished) : 0;
+    return kernels && kernels < c->count ? c->count / (unsigned)kernels : 1;
+}
+
 static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
                           const block_choice *c, uint64_t watch, emu_stats *stats,
                           emu_report *report)
@@ -182,6 +190,7 @@ static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
         .descending = c->descending,
         .instruction_limit = HANGING * (blocks_work(t) / blocks_of_grid(t)) + HANGING_SMALL,
         .watch = watch,
+        .threads = free_cores(v->cores),
     };
     return emu_launch(d->memory, &config, stats, report);
 }
@@ -826,15 +835,21 @@ static verifier verifier_new(arena *a, const kernel *k, uint64_t seed)
     return (verifier){ .result_arena = a, .scratch = arena_new(), .kernel = k, .seed = seed };
 }
 
-verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)
+verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, const verify_cores *cores)
 {
     const instance *in = k->instance;
     verifier v = verifier_new(a, k, seed);
+    v.cores = cores;
     if (load(&v) && (!fixes_all_sizes(in) || run_shape_with_rows(&v, &in->shape)) &&
         in->dims == DIMS_DYNAMIC)
         run_other_sizes(&v);
     arena_free(v.scratch);
     return v.result;
+}
+
+verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)
+{
+    return verify_kernel_on(a, k, seed, NULL);
 }
 
 verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup)

@@ -3,6 +3,8 @@
 #ifndef PTXGEN_CHECK_VERIFY_H
 #define PTXGEN_CHECK_VERIFY_H
 
+#include <stdatomic.h>
+
 #include "family/kernel.h"
 #include "check/trial.h"
 
@@ -24,6 +26,16 @@ typedef struct verify_result {
  * where the whole would take long; none where a single one would), with dynamic dims other sizes,
  * with a sequence length 0, 1, odd, full and too long. Inputs are random by the seed. */
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
+
+/* Cores for kernels that are verified beside one another. Those that have no kernel left run blocks
+ * of the others'. */
+typedef struct verify_cores {
+    unsigned count;
+    atomic_size_t unfinished; /* kernels: who calls for one counts it down */
+} verify_cores;
+
+/* The same, with the same result, on what cores are free. */
+verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, const verify_cores *cores);
 
 /* Runs one case alone; with a sequence length, that one. */
 verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);

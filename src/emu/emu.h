@@ -300,6 +300,7 @@ typedef struct emu_launch_config {
      * each other; 0 and 1: on this one. All that comes out is the same for any number. What is
      * called back is so on this thread. */
     unsigned threads;
+    uint64_t *ahead; /* how many of them did is added to it; NULL: nobody asks */
     /* What the kernel prints, a call for each thread's printf; NULL: it is not heard. */
     void (*print)(void *context, const char *text, size_t length);
     void *print_context;

@@ -108,12 +108,29 @@ uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size)
     return emu_map_pattern(m, size, &zero, sizeof zero, false);
 }
 
+static void note_alias(allocation *a, allocation *b)
+{
+    uintptr_t first = (uintptr_t)a->bytes, second = (uintptr_t)b->bytes;
+    if (a != b && b->bytes && !b->owned && first < second + b->size && second < first + a->size)
+        a->aliased = b->aliased = true;
+}
+
+static void note_aliases(const emu_memory *m, allocation *a)
+{
+    for (size_t i = 0; i < m->slots.count; i++)
+        note_alias(a, m->slots.items[i]);
+    for (size_t i = 0; i < m->here.count; i++)
+        if (m->here.items[i])
+            note_alias(a, m->here.items[i]);
+}
+
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
 {
     allocation *a = add(m, size);
     a->bytes = bytes;
     a->read_only = read_only;
     a->freed = false;
+    note_aliases(m, a);
     return a->address;
 }
 
@@ -131,6 +148,7 @@ uint64_t emu_map_here(emu_memory *m, void *bytes, size_t size)
         .arena = m->arena, .address = (uintptr_t)bytes, .size = size, .bytes = bytes
     };
     *place = a;
+    note_aliases(m, a);
     return a->address;
 }
 

@@ -287,7 +287,7 @@ bool speculation_store(const access *x, allocation *a, const void *bytes)
     speculation *s = x->warp->machine->speculation;
     uint64_t offset = x->address - a->address;
     unsigned at = (unsigned)(offset % BLOCK_PAGE_BYTES);
-    bool may_be_elsewhere = a->rights; /* under other addresses, too */
+    bool may_be_elsewhere = a->rights || a->aliased; /* under other addresses, too */
     if (x->op->order || may_be_elsewhere || at + x->size > BLOCK_PAGE_BYTES) {
         speculation_abandon(x->warp);
         return false;

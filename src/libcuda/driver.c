@@ -6,6 +6,10 @@
 #include <string.h>
 #include <threads.h>
 
+#include "base/os.h"
+
+enum { MOST_THREADS = 64 };
+
 /* All that lives as long as the process. */
 static struct driver {
     once_flag once;
@@ -16,6 +20,7 @@ static struct driver {
     arena *arena;
     emu_memory *memory;
     emu_checks checks;
+    unsigned threads; /* 0: not asked for yet */
     handle *handles;
     deferred *deferred;
     bool overlaps;
@@ -132,6 +137,25 @@ void driver_overlap(void)
 bool driver_overlaps(void)
 {
     return driver.overlaps;
+}
+
+static unsigned read_threads(void)
+{
+    const char *text = setting("PTXGEN_CUDA_THREADS");
+    char *end;
+    unsigned long count = text ? strtoul(text, &end, 10) : 0;
+    if (text && (*text < '0' || *text > '9' || *end || !count || count > MOST_THREADS)) {
+        say("PTXGEN_CUDA_THREADS: '%s' is none of 1 to %d", text, MOST_THREADS);
+        count = 0;
+    }
+    return count ? (unsigned)count : os_cpu_count();
+}
+
+unsigned driver_threads(void)
+{
+    if (!driver.threads)
+        driver.threads = read_threads();
+    return driver.threads;
 }
 
 uint64_t driver_count(void)

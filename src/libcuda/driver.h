@@ -107,6 +107,9 @@ emu_memory *device_memory(void);
 /* Room for what checks.h gives; all zero at first. */
 emu_checks *device_checks(void);
 
+/* On how many threads the blocks of a launch run: PTXGEN_CUDA_THREADS. */
+unsigned driver_threads(void);
+
 /* Where the blocks of a cooperative launch meet: zeros, inside of driver_try. Its launches run one
  * after another. */
 uint64_t driver_workspace(void);

@@ -176,6 +176,7 @@ static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l
     return (emu_launch_config){
         .checks = checks_of_device(),
         .print = driver_print,
+        .threads = driver_threads(),
         .module = f->module->module,
         .entry = f->name,
         .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },
