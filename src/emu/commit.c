@@ -34,7 +34,7 @@ static grid_stores stores_of(const block_page *p)
                           .shift = p->stores->shift,
                           .records = p->stores->records,
                           .bytes = p->stores->values,
-                          .repeated = p->stores->repeated };
+                          .changed = p->stores->changed };
 }
 
 /* Where some block may have loaded from an allocation without noting what, the next blocks are to

@@ -284,7 +284,7 @@ bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_store
         for (unsigned r = at >> p->shift; s->records[i].block && r <= (at + size - 1) >> p->shift;
              r++)
             met |= p->stores[r].block != 0;
-    return !p || (!p->sequences && (!met || (!s->repeated && holds_all(a, s))));
+    return !p || (!p->sequences && (!met || (!s->changed && holds_all(a, s))));
 }
 
 void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)

@@ -57,14 +57,14 @@ bool grid_race_passes_overwriting(const access *x, const grid_store *s);
 
 /* The same for what a block that ran ahead of its turn has stored to a part of an allocation: s has
  * a record for each 1 << shift bytes, all zero where there is no store. may: whether nothing is in
- * the way, so that the stores need no closer look; bytes: what they leave there; repeated: that is
- * not all they have stored there. */
+ * the way, so that the stores need no closer look; bytes: what they leave there; changed: some have
+ * stored other values before. */
 typedef struct grid_stores {
     uint64_t offset; /* of the part */
     unsigned size, shift;
     const grid_store *records;
     const uint8_t *bytes;
-    bool repeated;
+    bool changed;
 } grid_stores;
 bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s);
 void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s);

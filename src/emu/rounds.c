@@ -10,7 +10,8 @@
 
 enum {
     MOST_THREADS = 64,
-    LEAST_WORK = 1 << 22,      /* instructions of a launch's threads, to be worth a round */
+    LEAST_WORK = 1 << 22,      /* instructions of a launch's threads, to be worth a first round, */
+    LEAST_MORE = 1 << 19,      /* and another one */
     FIRST_WORK = 1 << 21,      /* of the first round, for each thread, */
     MOST_WORK = 1 << 26,       /* and of any */
     GROWTH = 4,                /* from one round to the next where all is well */
@@ -183,7 +184,8 @@ static uint64_t choose_blocks(const rounds *r)
     uint64_t left = r->machine->block_count - r->next;
     uint64_t least = (uint64_t)BLOCKS_A_THREAD * r->threads,
              most = (uint64_t)MOST_WORK * r->threads;
-    if (!r->next || r->alone || left < 2 || left * average(r) < LEAST_WORK)
+    if (!r->next || r->alone || left < 2 ||
+        left * average(r) < (uint64_t)(r->count ? LEAST_MORE : LEAST_WORK))
         return 0;
     uint64_t count = r->blocks ? r->blocks : (uint64_t)FIRST_WORK * r->threads / average(r);
     most = most / average(r) < MOST_BLOCKS ? most / average(r) : MOST_BLOCKS;

@@ -282,6 +282,15 @@ static bool note_stores(const access *x, const allocation *a, const void *bytes,
     return true;
 }
 
+/* Whether a store changes something of what the block has stored to a page. */
+static bool changes(const page_stores *t, unsigned at, const uint8_t *bytes, unsigned size)
+{
+    bool changed = false;
+    for (unsigned i = 0; i < size; i++)
+        changed |= has_byte(&t->bytes, at + i) && t->values[at + i] != bytes[i];
+    return changed;
+}
+
 bool speculation_store(const access *x, allocation *a, const void *bytes)
 {
     speculation *s = x->warp->machine->speculation;
@@ -296,7 +305,7 @@ bool speculation_store(const access *x, allocation *a, const void *bytes)
                                 x->warp->machine->grid->enabled);
     if (t->records && !note_stores(x, a, bytes, t, at))
         return false;
-    t->repeated |= has_some(&t->bytes, at, x->size);
+    t->changed |= has_some(&t->bytes, at, x->size) && changes(t, at, bytes, x->size);
     add_bytes(&t->bytes, at, x->size);
     memcpy(t->values + at, bytes, x->size);
     return true;

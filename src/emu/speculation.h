@@ -30,7 +30,7 @@ typedef struct byte_set {
 /* What a block has stored to a page. */
 typedef struct page_stores {
     byte_set bytes;      /* that it has stored to */
-    bool repeated;       /* to some of them more than once */
+    bool changed;        /* some of them more than once, with different values */
     unsigned shift;      /* a record is of 1 << shift bytes */
     grid_store *records; /* the last store to each record's bytes; NULL without a race check */
     uint8_t values[BLOCK_PAGE_BYTES];

@@ -1,0 +1,396 @@
+/* Blocks of a launch on several threads: whatever a kernel does, all that comes out of it is what
+ * one thread gives. */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/strbuf.h"
+#include "test_emu_run.h"
+
+enum {
+    BLOCKS = 96,
+    THREADS = 64,
+    REGION = BLOCKS * THREADS * 8,
+    IN_WORDS = 4096,
+    RANDOM_RUNS = 12
+};
+static const unsigned thread_counts[] = { 1, 2, 3, 8 };
+
+/* k(out, in): %out and %in hold the parameters, %b and %t the numbers of block and thread, %g that
+ * of the thread in the grid, %mine the address of its word of out and %p0 whether %t is 0. There is
+ * work enough for several rounds of blocks. */
+#define THREADS_KERNEL(body)                                                                    \
+    PTX_HEAD                                                                                    \
+    ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"                   \
+    ".extern .func (.param .b64 p) malloc (.param .b64 n);\n"                                   \
+    ".global .align 1 .b8 format[10] = {98, 108, 111, 99, 107, 32, 37, 117, 10, 0};\n"          \
+    ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"                                   \
+    ".reg .pred %p<10>; .reg .b16 %h<9>; .reg .b32 %r<40>, %t, %b, %g; .reg .b64 %l<20>;\n"     \
+    ".reg .b64 %out, %in, %mine; .shared .align 4 .b32 words[64]; .local .align 4 .b32 a[1];\n" \
+    "ld.param.u64 %out, [out];\nld.param.u64 %in, [in];\nmov.u32 %t, %tid.x;\n"                 \
+    "mov.u32 %b, %ctaid.x;\nmad.lo.u32 %g, %b, 64, %t;\nmad.wide.u32 %mine, %g, 4, %out;\n"     \
+    "setp.eq.u32 %p0, %t, 0;\nmov.u32 %r0, 0;\n"                                                \
+    "$busy: add.u32 %r0, %r0, 1;\nsetp.lt.u32 %p9, %r0, 1000;\n@%p9 bra $busy;\n" body          \
+    "\nret;\n}\n"
+
+/* Ends all blocks but number 70. */
+#define ONLY_70 "setp.ne.u32 %p1, %b, 70;\n@%p1 ret;\n"
+
+typedef enum wanted_ahead {
+    MOST, /* blocks ran ahead of their turn where there are several threads */
+    SOME,
+    NONE,
+    ANY,
+} wanted_ahead;
+
+typedef struct kernel_row {
+    const char *what, *text;
+    wanted_ahead ahead;
+    const char *says; /* a part of the report's message; NULL: there is no fault */
+    bool filled;      /* out starts with zeros, else without content */
+    bool no_race_check, warns, passes, descending, shared_host;
+} kernel_row;
+
+static const kernel_row rows[] = {
+    { "each thread stores its own word",
+      THREADS_KERNEL("and.b32 %r1, %g, 4095;\nmad.wide.u32 %l1, %r1, 4, %in;\n"
+                     "ld.global.u32 %r2, [%l1];\nadd.u32 %r2, %r2, %g;\nst.global.u32 [%mine], "
+                     "%r2;"),
+      .ahead = MOST },
+    { "the same from the last block to the first", THREADS_KERNEL("st.global.u32 [%mine], %g;"),
+      .ahead = MOST, .descending = true },
+    { "each thread adds to its own word",
+      THREADS_KERNEL("ld.global.u32 %r1, [%mine];\nadd.u32 %r1, %r1, %g;\n"
+                     "st.global.u32 [%mine], %r1;"),
+      .ahead = SOME, .filled = true },
+    { "blocks read back what they store",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\nbar.sync 0;\nxor.b32 %r1, %g, 63;\n"
+                     "mad.wide.u32 %l1, %r1, 4, %out;\nld.global.u32 %r2, [%l1];\nbar.sync 0;\n"
+                     "st.global.u32 [%mine], %r2;"),
+      .ahead = SOME },
+    { "vectors, halves and bytes next to each other",
+      THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 32, %out;\nmov.u32 %r1, 7;\n"
+                     "st.global.v4.u32 [%l1], {%b, %r1, %b, %r1};\ncvt.u16.u32 %h1, %b;\n"
+                     "st.global.u16 [%l1+16], %h1;\nst.global.u8 [%l1+21], %b;\n"
+                     "mad.wide.u32 %l2, %b, 1, %out;\nst.global.u8 [%l2+16384], %b;\n"
+                     "mad.wide.u32 %l2, %b, 2, %out;\nst.global.u16 [%l2+20480], %h1;"),
+      .ahead = MOST },
+    { "all blocks store the same value to one place",
+      THREADS_KERNEL("mov.u32 %r1, 5;\nst.global.u32 [%out], %r1;"), .ahead = MOST },
+    { "one block stores what another one has", .says = "block (70, 0, 0) overwrites what block (20",
+      .text = THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\nsetp.eq.u32 %p2, %b, 70;\n"
+                             "or.pred %p1, %p1, %p2;\nand.pred %p1, %p1, %p0;\n"
+                             "@%p1 mov.u64 %mine, %out;\n@%p1 add.u64 %mine, %mine, 40000;\n"
+                             "st.global.u32 [%mine], %b;"),
+      .ahead = SOME },
+    { "one block stores two values where another one has stored the second",
+      THREADS_KERNEL("@!%p0 ret;\nsetp.ne.u32 %p1, %b, 70;\n@%p1 bra $two;\n"
+                     "mov.u32 %r1, 1;\nst.global.u32 [%out], %r1;\n"
+                     "$two: mov.u32 %r1, 2;\nst.global.u32 [%out], %r1;"),
+      .ahead = SOME, .says = "block (70, 0, 0) overwrites what" },
+    { "a vector, of which one word is what another block has stored",
+      THREADS_KERNEL("@!%p0 ret;\nmov.u32 %r1, 2;\nsetp.eq.u32 %p1, %b, 70;\n"
+                     "@%p1 st.global.v2.u32 [%out], {%r1, %b};\n@%p1 ret;\n"
+                     "st.global.u32 [%out], %r1;"),
+      .ahead = SOME, .says = "block (70, 0, 0) overwrites what" },
+    { "one block loads what another one has stored",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+5120];"),
+      .ahead = SOME, .says = "block (70, 0, 0) reads what block (20, 0, 0) stored" },
+    { "the same of bytes loaded by lanes far apart",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
+                     "mul.lo.u32 %r1, %t, 256;\ncvt.u64.u32 %l1, %r1;\nadd.u64 %l1, %l1, %out;\n"
+                     "ld.global.u8 %r1, [%l1];"),
+      .ahead = SOME, .says = "block (70, 0, 0) reads what block (0, 0, 0) stored" },
+    { "two threads of a block store to one place",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.global.u32 [%out+40000], %t;"),
+      .ahead = SOME, .says = "a thread overwrites what thread 0 of its block stored" },
+    { "a load past the coherent caches",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.nc.u32 %r1, [%mine];"),
+      .ahead = SOME,
+      .says = "a load past the coherent caches (.nc) of what this block has stored" },
+    { "what nothing has written",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "ld.global.u32 %r1, [%out+40000];"),
+      .ahead = SOME, .says = "reads what nothing has written" },
+    { "an address out of bounds in the middle",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
+                     "setp.ne.u32 %p1, %t, 33;\n@%p1 ret;\nst.global.u32 [%out+-4], %t;"),
+      .ahead = SOME, .says = "is 4 bytes before the start" },
+    { "a loop without end in the middle",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "$ever: bra $ever;"), .ahead = SOME,
+      .says = "without coming to an end" },
+    { "shared memory of two threads in the middle",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70 "st.shared.u32 [words], %t;"),
+      .ahead = SOME, .says = "race: 4-byte shared store" },
+    { "a block that prints",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n@!%p0 ret;\nst.local.u32 [a], %b;\n"
+                     "{ .param .b64 p; .param .b64 q; .param .b32 r; mov.u64 %l1, format;\n"
+                     "mov.u64 %l2, a; cvta.local.u64 %l2, %l2; st.param.b64 [p], %l1;\n"
+                     "st.param.b64 [q], %l2; call.uni (r), vprintf, (p, q); }"),
+      .ahead = MOST },
+    { "a ticket each",
+      THREADS_KERNEL("atom.global.add.u32 %r1, [%out], 1;\n"
+                     "st.global.u32 [%mine+4096], %r1;"),
+      .ahead = NONE, .filled = true },
+    { "a ticket each, by a generic address",
+      THREADS_KERNEL("@!%p0 ret;\natom.add.u32 %r1, [%out], 1;\nst.global.u32 [%mine+4096], %r1;"),
+      .ahead = NONE, .filled = true },
+    { "tickets in shared memory",
+      THREADS_KERNEL("@%p0 st.shared.u32 [words], %b;\nbar.sync 0;\n"
+                     "atom.shared.add.u32 %r1, [words], 1;\nst.global.u32 [%mine], %r1;"),
+      .ahead = MOST },
+    { "strong accesses and fences",
+      THREADS_KERNEL("ld.volatile.global.u32 %r1, [%out];\nadd.u32 %r1, %r1, 1;\nmembar.gl;\n"
+                     "@%p0 st.volatile.global.u32 [%out], %r1;"),
+      .ahead = NONE, .filled = true },
+    { "each block allocates",
+      THREADS_KERNEL("@!%p0 ret;\n"
+                     "{ .param .b64 p; .param .b64 n; mov.u64 %l1, 16;\n"
+                     "st.param.b64 [n], %l1; call.uni (p), malloc, (n);\n"
+                     "ld.param.b64 %l2, [p]; }\nst.global.u32 [%l2], %b;\n"
+                     "mad.wide.u32 %l1, %b, 8, %out;\n"
+                     "st.global.u64 [%l1], %l2;"),
+      .ahead = NONE },
+    { "each block goes on from the one before",
+      THREADS_KERNEL("@!%p0 ret;\nsetp.eq.u32 %p1, %b, 0;\n@%p1 mov.u32 %r1, 1;\n@%p1 bra $on;\n"
+                     "ld.global.u32 %r1, [%mine+-256];\n$on: mad.lo.u32 %r1, %r1, 3, 1;\n"
+                     "st.global.u32 [%mine], %r1;"),
+      .ahead = ANY, .no_race_check = true },
+    { "a block goes on from what 50 before it has stored",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\n" ONLY_70
+                     "ld.global.u32 %r1, [%mine+-12800];\nadd.u32 %r1, %r1, 1;\n"
+                     "st.global.u32 [%mine], %r1;"),
+      .ahead = SOME, .no_race_check = true },
+    { "the last block is the one to stay",
+      THREADS_KERNEL("mad.wide.u32 %l1, %t, 4, %out;\nst.global.u32 [%l1], %b;"), .ahead = MOST,
+      .no_race_check = true },
+    { "one memory under two addresses",
+      THREADS_KERNEL("add.u64 %in, %in, 80;\nmad.wide.u32 %l1, %b, 4, %in;\n"
+                     "ld.global.u32 %r1, [%l1];\nadd.u32 %r1, %r1, %b;\n"
+                     "mad.wide.u32 %l1, %b, 4, %out;\n@%p0 st.global.u32 [%l1], %r1;"),
+      .ahead = ANY, .no_race_check = true, .shared_host = true },
+    { "warnings of a race, of what was never written, and of a register",
+      THREADS_KERNEL("st.global.u32 [%mine], %g;\nrem.u32 %r1, %b, 7;\nsetp.ne.u32 %p1, %r1, 3;\n"
+                     "@%p1 ret;\nld.global.u32 %r2, [%out+5120];\nst.global.u32 [%mine], %r2;\n"
+                     "ld.global.u32 %r2, [%out+40000];\n@%p0 mov.u32 %r3, %b;\n"
+                     "st.global.u32 [%mine+24576], %r3;\nld.shared.u32 %r4, [words];\n"
+                     "@%p0 st.shared.u32 [words], %b;\nst.global.u32 [%mine+24576], %r4;"),
+      .ahead = SOME, .warns = true },
+    { "what registers and shared memory hold that nothing has written",
+      THREADS_KERNEL("@%p0 mov.u32 %r3, %b;\n@!%p0 add.u32 %r3, %r3, 1;\n"
+                     "mul.wide.u32 %l1, %t, 4;\nmov.u64 %l2, words;\nadd.u64 %l1, %l1, %l2;\n"
+                     "ld.shared.u32 %r4, [%l1];\nadd.u32 %r4, %r4, %r3;\nst.shared.u32 [%l1], %g;\n"
+                     "st.global.u32 [%mine], %r4;"),
+      .ahead = MOST, .passes = true },
+};
+
+/* All that comes out of a launch. */
+typedef struct outcome {
+    bool good;
+    emu_report report;
+    emu_stats stats;
+    uint64_t memory, loaded, ahead;
+    strbuf said; /* prints and warnings */
+} outcome;
+
+static void hear(void *context, const char *text, size_t length)
+{
+    strbuf_bytes(&((outcome *)context)->said, text, length);
+}
+
+static void hear_warning(void *context, const emu_launch_config *launch, const emu_report *r)
+{
+    strbuf_format(&((outcome *)context)->said, "%s: line %u, block %u, thread %u: %s\n",
+                  launch->entry, r->line, r->block[0], r->thread[0], r->message);
+}
+
+/* Of the bytes, of which have content, and of which were written since the start. */
+static uint64_t hash_memory(arena *a, const emu_memory *m, uint64_t address)
+{
+    uint8_t *bytes = arena_alloc(a, (size_t)3 * REGION);
+    emu_read(m, address, bytes, REGION);
+    for (uint64_t i = 0; i < REGION; i++) {
+        bytes[REGION + i] = emu_initialised(m, address + i, 1);
+        bytes[2 * REGION + i] = emu_written(m, address + i, 1);
+    }
+    return fnv1a64(bytes, (size_t)3 * REGION);
+}
+
+static outcome run_row(arena *a, const kernel_row *k, unsigned threads)
+{
+    static uint32_t words[IN_WORDS], host[REGION / 4];
+    outcome o = { .said = strbuf_new(a) };
+    emu_checks checks = { .warn = hear_warning, .context = &o, .carries = k->warns };
+    for (int i = 0; i < EMU_CHECK_COUNT && (k->warns || k->passes); i++)
+        checks.actions[i] = k->warns ? EMU_WARNS : EMU_PASSES;
+    emu_memory *m = emu_memory_new();
+    for (size_t i = 0; i < IN_WORDS; i++)
+        words[i] = (uint32_t)i * 2654435761u;
+    memset(host, 0, sizeof host);
+    uint64_t out = k->shared_host ? emu_map(m, host, REGION, false) : emu_alloc(m, REGION);
+    uint64_t in =
+        k->shared_host ? emu_map(m, host, REGION, false) : emu_map(m, words, sizeof words, false);
+    if (k->filled)
+        emu_fill(m, out, host, 4, REGION / 4);
+    emu_clear_written(m, out);
+    const void *params[] = { &out, &in };
+    emu_module *module = emu_load(a, k->text, strlen(k->text), &o.report);
+    if (!module)
+        fail_msg("%s: line %u: %s", k->what, o.report.line, o.report.message);
+    emu_launch_config config = { .checks = &checks,
+                                 .module = module,
+                                 .entry = "k",
+                                 .grid = { BLOCKS, 1, 1 },
+                                 .block = { THREADS, 1, 1 },
+                                 .params = params,
+                                 .param_count = 2,
+                                 .descending = k->descending,
+                                 .no_race_check = k->no_race_check,
+                                 .instruction_limit = 1 << 20,
+                                 .threads = threads,
+                                 .ahead = &o.ahead,
+                                 .print = hear,
+                                 .print_context = &o,
+                                 .watch = out + 80 };
+    o.good = emu_launch(m, &config, &o.stats, &o.report);
+    o.report.message = arena_strdup(a, o.report.message);
+    o.memory = hash_memory(a, m, out);
+    o.loaded = emu_loaded(m, in) + 3 * emu_loaded(m, out);
+    emu_memory_free(m);
+    return o;
+}
+
+static void compare(const char *what, unsigned threads, const outcome *one, const outcome *o)
+{
+    const emu_report *r = &one->report, *s = &o->report;
+    const char *differs =
+        o->good != one->good                                             ? "success"
+        : s->fault != r->fault || strcmp(s->message, r->message) != 0    ? "fault"
+        : s->line != r->line || s->address != r->address                 ? "place"
+        : memcmp(s->block, r->block, sizeof s->block) != 0               ? "block"
+        : memcmp(s->thread, r->thread, sizeof s->thread) != 0            ? "thread"
+        : o->stats.thread_instructions != one->stats.thread_instructions ? "instructions"
+        : memcmp(&o->stats, &one->stats, sizeof o->stats) != 0           ? "statistics"
+        : o->loaded != one->loaded                                       ? "loaded bytes"
+        : strcmp(o->said.text ? o->said.text : "", one->said.text ? one->said.text : "") != 0
+            ? "what is said"
+        : o->memory != one->memory ? "memory"
+                                   : NULL;
+    if (differs)
+        fail_msg("%s: with %u threads another %s than with one: %s, not %s", what, threads, differs,
+                 s->message, r->message);
+}
+
+static void check_ahead(const kernel_row *k, unsigned threads, uint64_t ahead)
+{
+    uint64_t least = k->ahead == MOST ? BLOCKS * 3 / 4 : k->ahead == SOME ? 12 : 0;
+    if (ahead < least || (k->ahead == NONE && ahead))
+        fail_msg("%s: %llu blocks ran ahead on %u threads", k->what, (unsigned long long)ahead,
+                 threads);
+}
+
+TEST(what_a_kernel_does_is_the_same_on_any_number_of_threads)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        arena *a = arena_new();
+        outcome one = run_row(a, &rows[i], 1);
+        assert_int_equal(one.ahead, 0);
+        if (rows[i].says ? !strstr(one.report.message, rows[i].says) : !one.good)
+            fail_msg("%s: line %u: %s", rows[i].what, one.report.line, one.report.message);
+        for (size_t j = 1; j < sizeof thread_counts / sizeof *thread_counts; j++) {
+            outcome o = run_row(a, &rows[i], thread_counts[j]);
+            compare(rows[i].what, thread_counts[j], &one, &o);
+            check_ahead(&rows[i], thread_counts[j], o.ahead);
+        }
+        arena_free(a);
+    }
+}
+
+TEST(blocks_print_in_their_order)
+{
+    arena *a = arena_new();
+    strbuf expected = strbuf_new(a);
+    for (unsigned b = 0; b < BLOCKS; b++)
+        strbuf_format(&expected, "block %u\n", b);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].what, "a block that prints") == 0)
+            assert_string_equal(run_row(a, &rows[i], 3).said.text, expected.text);
+    arena_free(a);
+}
+
+TEST(what_one_thread_warns_of_there_is_to_see)
+{
+    arena *a = arena_new();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].warns) {
+            outcome o = run_row(a, &rows[i], 3);
+            assert_non_null(strstr(o.said.text, "race: block (24, 0, 0) reads what block (20"));
+            assert_non_null(strstr(o.said.text, "reads what nothing has written"));
+            assert_non_null(strstr(o.said.text, "undefined: register %r3"));
+        }
+    arena_free(a);
+}
+
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % below;
+}
+
+/* Every thread stores or loads at places that a random linear function of block, thread and step
+ * gives: some meet, most do not. */
+static const char *random_kernel(arena *a, uint32_t seed)
+{
+    uint32_t state = seed;
+    strbuf body = strbuf_new(a);
+    strbuf_put(&body, "mov.u32 %r9, 0;\n");
+    for (int i = 0; i < 6; i++) {
+        static const unsigned wide[] = { 8, 16, 32, 64 };
+        unsigned bits = wide[draw(&state, 4)];
+        bool own = draw(&state, 3) != 0, some = draw(&state, 3) == 0;
+        uint32_t by_block = own ? 64 : draw(&state, 70);
+        strbuf_format(&body,
+                      "mad.lo.u32 %%r1, %%b, %u, %u;\nmad.lo.u32 %%r1, %%t, %u, %%r1;\n"
+                      "rem.u32 %%r1, %%r1, %u;\nmad.wide.u32 %%l1, %%r1, %u, %%out;\n",
+                      by_block, draw(&state, own ? 1 : 99), own ? 1 : draw(&state, 3), REGION / 8,
+                      bits / 8);
+        if (some)
+            strbuf_format(&body, "setp.eq.u32 %%p1, %%b, %u;\n@%%p1 ", draw(&state, BLOCKS));
+        if (draw(&state, 2))
+            strbuf_format(&body, "ld.global.u%u %s, [%%l1];\n", bits, bits == 64 ? "%l3" : "%r8");
+        else
+            strbuf_format(&body, "st.global.u%u [%%l1], %s;\n", bits,
+                          bits == 64        ? "%out"
+                          : draw(&state, 2) ? "%r9"
+                                            : "%g");
+        if (draw(&state, 3) == 0)
+            strbuf_put(&body, "bar.sync 0;\n");
+        strbuf_put(&body, "add.u32 %r9, %r9, %r8;\n");
+    }
+    static const char kernel[] = THREADS_KERNEL("BODY");
+    const char *at = strstr(kernel, "BODY");
+    return arena_format(a, "%.*s%s%s", (int)(at - kernel), kernel, body.text, at + 4);
+}
+
+TEST(random_accesses_are_the_same_on_any_number_of_threads)
+{
+    const char *given = getenv("PTXGEN_TEST_SEED");
+    uint32_t first = given ? (uint32_t)strtoul(given, NULL, 10) : 1, runs = given ? 1 : RANDOM_RUNS;
+    uint64_t ahead = 0;
+    for (uint32_t seed = first; seed < first + runs; seed++)
+        for (int mode = 0; mode < 3; mode++) {
+            arena *a = arena_new();
+            kernel_row k = { .what = arena_format(a, "seed %u", seed),
+                             .text = random_kernel(a, seed),
+                             .filled = true,
+                             .warns = mode == 1,
+                             .passes = mode == 2,
+                             .no_race_check = mode == 2 };
+            outcome one = run_row(a, &k, 1);
+            for (unsigned threads = 2; threads <= 3; threads++) {
+                outcome o = run_row(a, &k, threads);
+                compare(k.what, threads, &one, &o);
+                ahead += o.ahead;
+            }
+            arena_free(a);
+        }
+    assert_true(ahead > runs * BLOCKS);
+}
