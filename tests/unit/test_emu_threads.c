@@ -141,6 +141,18 @@ static const kernel_row rows[] = {
       THREADS_KERNEL("ld.volatile.global.u32 %r1, [%out];\nadd.u32 %r1, %r1, 1;\nmembar.gl;\n"
                      "@%p0 st.volatile.global.u32 [%out], %r1;"),
       .ahead = NONE, .filled = true },
+    { "a strong load by a generic address",
+      THREADS_KERNEL("ld.volatile.u32 %r1, [%out];\nadd.u32 %r1, %r1, %b;\n"
+                     "st.global.u32 [%mine+128], %r1;"),
+      .ahead = NONE, .filled = true },
+    { "bytes of words that other bytes are stored to as words",
+      .says = "block (70, 0, 0) overwrites what block (20",
+      .text = THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 256, %out;\n"
+                             "st.global.u32 [%l1], %b;\nsetp.eq.u32 %p1, %b, 20;\n"
+                             "setp.eq.u32 %p2, %b, 70;\nor.pred %p1, %p1, %p2;\n@!%p1 ret;\n"
+                             "mad.wide.u32 %l1, %b, 1, %out;\n@%p2 add.u64 %l1, %l1, -50;\n"
+                             "st.global.u8 [%l1+17972], %b;"),
+      .ahead = SOME },
     { "each block allocates",
       THREADS_KERNEL("@!%p0 ret;\n"
                      "{ .param .b64 p; .param .b64 n; mov.u64 %l1, 16;\n"
@@ -163,9 +175,9 @@ static const kernel_row rows[] = {
       THREADS_KERNEL("mad.wide.u32 %l1, %t, 4, %out;\nst.global.u32 [%l1], %b;"), .ahead = MOST,
       .no_race_check = true },
     { "one memory under two addresses",
-      THREADS_KERNEL("add.u64 %in, %in, 80;\nmad.wide.u32 %l1, %b, 4, %in;\n"
-                     "ld.global.u32 %r1, [%l1];\nadd.u32 %r1, %r1, %b;\n"
-                     "mad.wide.u32 %l1, %b, 4, %out;\n@%p0 st.global.u32 [%l1], %r1;"),
+      THREADS_KERNEL("mad.wide.u32 %l1, %b, 4, %in;\nld.global.u32 %r1, [%l1];\n"
+                     "add.u32 %r1, %r1, %b;\nmad.wide.u32 %l1, %b, 4, %out;\n"
+                     "@%p0 st.global.u32 [%l1+80], %r1;"),
       .ahead = ANY, .no_race_check = true, .shared_host = true },
     { "warnings of a race, of what was never written, and of a register",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\nrem.u32 %r1, %b, 7;\nsetp.ne.u32 %p1, %r1, 3;\n"
