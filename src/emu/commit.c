@@ -50,9 +50,14 @@ static bool may_store(const commit *c, const block_page *p)
     return !s.records || grid_race_may_store_all(c->machine->grid, a, &s);
 }
 
-static bool has_byte(const byte_set *s, unsigned byte)
+/* The end of the run of bytes from one on that are all in a set, or all not. */
+static unsigned run_end(const byte_set *s, unsigned from)
 {
-    return byte < BLOCK_PAGE_BYTES && s->bits[byte / 64] >> byte % 64 & 1;
+    bool in = s->bits[from / 64] >> from % 64 & 1;
+    unsigned to = from + 1;
+    while (to < BLOCK_PAGE_BYTES && in == (s->bits[to / 64] >> to % 64 & 1))
+        to += to % 64 == 0 && s->bits[to / 64] == (in ? UINT64_MAX : 0) ? 64 : 1;
+    return to;
 }
 
 static void store(commit *c, const block_page *p)
@@ -60,10 +65,8 @@ static void store(commit *c, const block_page *p)
     const page_stores *t = p->stores;
     uint64_t address = p->of->address + p->index * BLOCK_PAGE_BYTES;
     for (unsigned from = 0, to; from < BLOCK_PAGE_BYTES; from = to) {
-        bool stored = has_byte(&t->bytes, from);
-        for (to = from + 1; to < BLOCK_PAGE_BYTES && has_byte(&t->bytes, to) == stored;)
-            to++;
-        if (stored)
+        to = run_end(&t->bytes, from);
+        if (t->bytes.bits[from / 64] >> from % 64 & 1)
             allocation_write(p->of, address + from, t->values + from, to - from);
     }
     if (t->records) {

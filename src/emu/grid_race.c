@@ -295,7 +295,11 @@ void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
         p = make_page(g, a, s->offset, size);
     if (size < 1u << p->shift)
         refine(g->order.arena, p, size);
-    for (unsigned i = 0; i < s->size >> s->shift; i++, at += size)
+    grid_store *same = p->shift == s->shift ? &p->stores[at >> p->shift] : NULL;
+    for (unsigned i = 0; same && i < s->size >> s->shift; i++)
+        if (s->records[i].block)
+            same[i] = s->records[i];
+    for (unsigned i = 0; !same && i < s->size >> s->shift; i++, at += size)
         for (unsigned record = at >> p->shift; record < (at + size) >> p->shift; record++)
             if (s->records[i].block)
                 p->stores[record] = s->records[i];

@@ -10,17 +10,17 @@
 
 enum {
     MOST_THREADS = 64,
-    LEAST_WORK = 1 << 22,      /* instructions of a launch's threads, to be worth a first round, */
-    LEAST_MORE = 1 << 19,      /* and another one */
-    FIRST_WORK = 1 << 21,      /* of the first round, for each thread, */
-    MOST_WORK = 1 << 26,       /* and of any */
-    GROWTH = 4,                /* from one round to the next where all is well */
-    BLOCKS_A_THREAD = 2,       /* at least */
-    MOST_BLOCKS = 1 << 16,     /* of a round */
-    MOST_LOG_BYTES = 32 << 20, /* of each thread, behind which a round ends */
-    MOST_STRIKES = 4,          /* rounds behind one another that came to little */
-    HANGING = 64,              /* times the work of the largest block so far, */
-    HANGING_SMALL = 1 << 26,   /* and that is at least so much: it may wait for another one */
+    LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
+    LEAST_MORE = 1 << 19,     /* and another one */
+    FIRST_WORK = 1 << 21,     /* of the first round, for each thread, */
+    MOST_WORK = 1 << 26,      /* and of any */
+    GROWTH = 4,               /* from one round to the next where all is well */
+    BLOCKS_A_THREAD = 2,      /* at least */
+    MOST_BLOCKS = 1 << 16,    /* of a round */
+    MOST_LOG_BYTES = 4 << 20, /* of each thread, behind which a round ends: they stay in caches */
+    MOST_STRIKES = 4,         /* rounds behind one another that came to little */
+    HANGING = 64,             /* times the work of the largest block so far, */
+    HANGING_SMALL = 1 << 26,  /* and that is at least so much: it may wait for another one */
 };
 
 /* What runs blocks ahead: one thread at a time. */

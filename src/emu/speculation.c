@@ -92,13 +92,16 @@ static bool has_some(const byte_set *s, unsigned first, unsigned count)
 void speculation_begin_block(speculation *s, block_log *log)
 {
     page_table_clear(&s->pages);
+    s->recent = NULL;
     s->log = log;
 }
 
 static block_page *get_page(speculation *s, allocation *of, uint64_t index)
 {
     size_t known = s->pages.count;
-    block_page *p = page_table_get(&s->pages, of, index);
+    if (s->recent && s->recent->of == of && s->recent->index == index)
+        return s->recent;
+    block_page *p = s->recent = page_table_get(&s->pages, of, index);
     if (s->pages.count != known) {
         *VEC_PUSH(s->arena, &s->log->pages) = p;
         s->bytes += sizeof *p;

@@ -94,8 +94,9 @@ typedef struct speculation {
     arena *arena;    /* of logs: of a round of blocks */
     uint32_t launch; /* see allocation.tracked */
     page_table pages;
-    block_log *log; /* of the block that runs */
-    size_t bytes;   /* in the arena, about */
+    block_page *recent; /* the page that was asked for last, or NULL */
+    block_log *log;     /* of the block that runs */
+    size_t bytes;       /* in the arena, about */
 } speculation;
 
 void speculation_begin_block(speculation *s, block_log *log);
