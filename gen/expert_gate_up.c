@@ -387,7 +387,7 @@ const family stream_expert_gate_up = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
-    .keys = (const key[]){ KEYS_OF_FAMILY, KEY_STREAM_WARPS, KEYS_AROUND, KEY_END },
+    .keys = (const key[]){ KEYS_OF_FAMILY, KEY_STREAM_WARPS(12), KEYS_AROUND, KEY_END },
     .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps)*(listed+shared), "
