@@ -41,7 +41,7 @@ typedef struct verifier {
     const kernel *kernel;
     const emu_module *module;
     uint64_t seed;
-    const verify_cores *cores; /* NULL: one */
+    verify_cores *cores; /* NULL: one */
     verify_result result;
 } verifier;
 
@@ -167,7 +167,7 @@ static void spoil_next_positions(const device_params *d, const trial *t, arena *
 }
 
 /* How many a kernel may use. */
-static unsigned free_cores(const verify_cores *c)
+static unsigned free_cores(verify_cores *c)
 {
     size_t kernels = c ? atomic_load(&c->unfinished) : 0;
     return kernels && kernels < c->count ? c->count / (unsigned)kernels : 1;
@@ -177,6 +177,7 @@ static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
                           const block_choice *c, uint64_t watch, emu_stats *stats,
                           emu_report *report)
 {
+    uint64_t ahead = 0;
     emu_launch_config config = {
         .module = v->module,
         .entry = v->kernel->instance->name,
@@ -191,8 +192,12 @@ static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
         .instruction_limit = HANGING * (blocks_work(t) / blocks_of_grid(t)) + HANGING_SMALL,
         .watch = watch,
         .threads = free_cores(v->cores),
+        .ahead = &ahead,
     };
-    return emu_launch(d->memory, &config, stats, report);
+    bool ended = emu_launch(d->memory, &config, stats, report);
+    if (v->cores)
+        atomic_fetch_add(&v->cores->ahead, ahead);
+    return ended;
 }
 
 /* Runs the trial again to find which line of the PTX stores to an address. Says so, after a word or
@@ -835,7 +840,7 @@ static verifier verifier_new(arena *a, const kernel *k, uint64_t seed)
     return (verifier){ .result_arena = a, .scratch = arena_new(), .kernel = k, .seed = seed };
 }
 
-verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, const verify_cores *cores)
+verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores)
 {
     const instance *in = k->instance;
     verifier v = verifier_new(a, k, seed);

@@ -31,11 +31,12 @@ verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
  * of the others'. */
 typedef struct verify_cores {
     unsigned count;
-    atomic_size_t unfinished; /* kernels: who calls for one counts it down */
+    atomic_size_t unfinished;    /* kernels: who calls for one counts it down */
+    atomic_uint_least64_t ahead; /* blocks that were run so */
 } verify_cores;
 
 /* The same, with the same result, on what cores are free. */
-verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, const verify_cores *cores);
+verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores);
 
 /* Runs one case alone; with a sequence length, that one. */
 verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup);

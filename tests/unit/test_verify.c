@@ -6,6 +6,7 @@
 #include "test_arena.h"
 #include "kernel/mutate.h"
 #include "check/verify.h"
+#include "generate.h"
 
 /* One thread a block computes rows by grid stride. */
 static const char gemv_ptx[] = ".version 7.0\n"
@@ -173,6 +174,41 @@ static void check_wrong(arena *a, const instance *in, const char *text, const ch
         fail_msg("the kernel passes; it should be found to be wrong: %s", why);
     if (!strstr(r.message, why) || strncmp(r.message, "plain: ", 7) != 0)
         fail_msg("'%s' is said, not '%s'", r.message, why);
+}
+
+/* Of one kernel on three cores, and alone. */
+static void check_cores(arena *a, const kernel *k, bool right)
+{
+    verify_cores cores = { .count = 3, .unfinished = 1 };
+    verify_result one = verify_kernel(a, k, 1), r = verify_kernel_on(a, k, 1, &cores);
+    assert_int_equal(one.right, right);
+    assert_int_equal(r.right, right);
+    assert_true(memcmp(&r.worst, &one.worst, sizeof r.worst) == 0);
+    assert_int_equal(r.blocks, one.blocks);
+    assert_int_equal(r.instructions, one.instructions);
+    assert_int_equal(r.line, one.line);
+    if (!r.right)
+        assert_string_equal(r.message, one.message);
+    assert_true(cores.ahead > 8);
+}
+
+ARENA_TEST(free_cores_change_nothing)
+{
+    static const char text[] = "[ptxgen]\nprefix = t\ntargets = sm_80\n"
+                               "[gemv]\nweights = q8_0\nk = 1024\nn = 3000\n";
+    spec s;
+    kernel_set set;
+    diags d = diags_new(a);
+    assert_true(spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &s, &d) &&
+                generate_kernels(a, &s, &set, &d));
+    check_cores(a, &set.kernels[0], true);
+    kernel wrong = set.kernels[0];
+    char *spoiled = arena_strdup(a, wrong.ptx);
+    char *sum = strstr(spoiled, "add.f32");
+    assert_non_null(sum);
+    memcpy(sum, "sub", strlen("sub"));
+    wrong.ptx = spoiled;
+    check_cores(a, &wrong, false);
 }
 
 ARENA_TEST(right_kernels_pass)
