@@ -1,6 +1,5 @@
 #include "emu/access.h"
-#include "emu/grid_race.h"
-#include "emu/overlap_race.h"
+#include "emu/overlap_order.h"
 #include "emu/speculation.h"
 
 static const char *const space_names[] = { "generic", "global",    "shared",
@@ -123,16 +122,6 @@ allocation *access_global(const access *x)
              overlap_excuses(x->warp, x->lane))
         return a;
     return NULL;
-}
-
-bool access_read(const access *x, void *bytes)
-{
-    speculation *s = x->warp->machine->speculation;
-    allocation *a = access_global(x);
-    if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
-        return false;
-    allocation_read(a, x->address, bytes, x->size);
-    return !s || speculation_read(s, x, a, bytes);
 }
 
 static uint64_t array_size(const machine *m, const variable *v)

@@ -49,7 +49,4 @@ uint8_t *access_array(const access *x);
 /* The allocation that an access to global memory is inside of, or NULL and a fault. */
 allocation *access_global(const access *x);
 
-/* Has a lane read global memory; false after a fault. */
-bool access_read(const access *x, void *bytes);
-
 #endif

@@ -7,6 +7,7 @@
 #include "emu/access.h"
 #include "emu/async.h"
 #include "emu/exec.h"
+#include "emu/global.h"
 #include "emu/grid_race.h"
 #include "emu/overlap_race.h"
 #include "emu/undefined.h"
@@ -43,7 +44,7 @@ static bool read_source(access x, unsigned wanted, uint8_t *bytes)
         return false;
     x.size = wanted == x.size ? wanted : 1;
     for (unsigned at = 0; at < wanted; at += x.size, x.address += x.size) {
-        if (!access_read(&x, bytes + at))
+        if (!global_read(&x, bytes + at))
             return false;
     }
     return true;

@@ -2,6 +2,7 @@
  * allocation, and lane by lane where one may be at fault. */
 #include "emu/access.h"
 #include "emu/exec.h"
+#include "emu/global.h"
 #include "emu/grid_race.h"
 #include "emu/overlap_race.h"
 #include "emu/speculation.h"
@@ -77,7 +78,7 @@ static const uint8_t *bytes_of(const access *x, uint8_t *room)
 {
     if (space_has_arrays(x->space))
         return access_array(x);
-    return access_read(x, room) ? room : NULL;
+    return global_read(x, room) ? room : NULL;
 }
 
 /* Registers may be wider than what is loaded: signed types are extended by their sign. */
@@ -115,7 +116,7 @@ static bool load_ahead(warp *w, const op *o, const addresses *a, lane_mask mask,
     if (memory->of && !speculation_sees_memory(s, memory->of, memory->lowest, memory->size))
         memory->of = NULL;
     if (memory->of)
-        speculation_load_lanes(s, memory->of, a, mask, size);
+        speculation_load_lanes(s, memory->of, a->at, mask, size);
     return true;
 }
 
@@ -157,22 +158,6 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
     store_results(w, o, loaded, mask);
 }
 
-/* to: the allocation, if that is known */
-static bool write_global(const access *x, allocation *to, const uint8_t *bytes)
-{
-    const machine *m = x->warp->machine;
-    uint64_t watch = m->config->watch;
-    if (!to && (!(to = access_global(x)) || !overlap_lane(x, to)))
-        return false;
-    if (m->speculation ? !speculation_store(x, to, bytes) : !grid_race_store(x, to, bytes))
-        return false;
-    if (!m->speculation)
-        allocation_write(to, x->address, bytes, x->size);
-    if (watch && m->stats && x->address <= watch && watch - x->address < x->size)
-        m->stats->watched_line = x->op->line;
-    return true;
-}
-
 static void store(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
@@ -197,7 +182,7 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
         }
         if (bytes && carries && space_has_arrays(space))
             undefined_store(w, o, i, space, bytes);
-        if (!bytes || (bytes == room && !write_global(&x, common, bytes)))
+        if (!bytes || (bytes == room && !global_write(&x, common, bytes)))
             return;
     }
     if (!space_has_arrays(space))

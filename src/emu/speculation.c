@@ -1,7 +1,5 @@
 #include "emu/speculation.h"
 
-#include "emu/grid_race.h"
-
 enum { LEAST_SLOTS = 64, WORD_LOG2 = 2 };
 
 static size_t slot_of(const page_table *t, const allocation *of, uint64_t index)
@@ -60,35 +58,6 @@ block_page *page_table_get(page_table *t, allocation *of, uint64_t index)
     return new;
 }
 
-/* The bits of a range that lies inside of one word of a set. */
-static uint64_t bits_of(unsigned first, unsigned count)
-{
-    return (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first % 64;
-}
-
-static void add_bytes(byte_set *s, unsigned first, unsigned count)
-{
-    for (unsigned part; count; first += part, count -= part) {
-        part = 64 - first % 64 < count ? 64 - first % 64 : count;
-        s->bits[first / 64] |= bits_of(first, part);
-    }
-}
-
-static bool has_byte(const byte_set *s, unsigned byte)
-{
-    return s->bits[byte / 64] >> byte % 64 & 1;
-}
-
-static bool has_some(const byte_set *s, unsigned first, unsigned count)
-{
-    uint64_t found = 0;
-    for (unsigned part; count; first += part, count -= part) {
-        part = 64 - first % 64 < count ? 64 - first % 64 : count;
-        found |= s->bits[first / 64] & bits_of(first, part);
-    }
-    return found;
-}
-
 void speculation_begin_block(speculation *s, block_log *log)
 {
     page_table_clear(&s->pages);
@@ -133,8 +102,8 @@ static void note_loaded(speculation *s, allocation *of, uint64_t address, uint64
     uint64_t offset = address - of->address;
     for (unsigned part; size; offset += part, size -= part) {
         part = part_in_page(offset, size);
-        add_bytes(&get_page(s, of, offset / BLOCK_PAGE_BYTES)->loaded,
-                  (unsigned)(offset % BLOCK_PAGE_BYTES), part);
+        byte_set_add(&get_page(s, of, offset / BLOCK_PAGE_BYTES)->loaded,
+                     (unsigned)(offset % BLOCK_PAGE_BYTES), part);
     }
 }
 
@@ -145,15 +114,15 @@ void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t
 }
 
 /* Lanes that load what lies close together are noted as one range. */
-void speculation_load_lanes(speculation *s, allocation *of, const addresses *a, lane_mask mask,
+void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, lane_mask mask,
                             unsigned size)
 {
     uint64_t lowest = UINT64_MAX, highest = 0;
     if (!is_tracked(s, of))
         return;
     for (int i = 0; i < WARP_LANES; i++) {
-        lowest = a->at[i] < lowest ? a->at[i] : lowest;
-        highest = a->at[i] > highest ? a->at[i] : highest;
+        lowest = at[i] < lowest ? at[i] : lowest;
+        highest = at[i] > highest ? at[i] : highest;
     }
     if (highest - lowest + size <= (uint64_t)size * count_lanes(mask)) {
         note_loaded(s, of, lowest, highest - lowest + size);
@@ -161,7 +130,7 @@ void speculation_load_lanes(speculation *s, allocation *of, const addresses *a, 
     }
     for (int i = 0; i < WARP_LANES; i++)
         if (mask >> i & 1)
-            note_loaded(s, of, a->at[i], size);
+            note_loaded(s, of, at[i], size);
 }
 
 bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_t address,
@@ -172,7 +141,7 @@ bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_
         part = part_in_page(offset, size);
         const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);
         if (p && p->stores &&
-            has_some(&p->stores->bytes, (unsigned)(offset % BLOCK_PAGE_BYTES), part))
+            byte_set_has_some(&p->stores->bytes, (unsigned)(offset % BLOCK_PAGE_BYTES), part))
             return false;
     }
     return true;
@@ -185,23 +154,9 @@ static const page_stores *stores_at(const speculation *s, const allocation *of, 
     return p ? p->stores : NULL;
 }
 
-/* The running block is to run again at its turn: who unwinds it asks no more of a report than
- * whether there is a fault. */
-static void end_block(machine *m)
+void speculation_end_block(machine *m)
 {
     m->report->fault = EMU_RACE;
-}
-
-bool speculation_read(speculation *s, const access *x, allocation *of, uint8_t *bytes)
-{
-    machine *m = x->warp->machine;
-    speculation_load(s, of, x->address, x->size);
-    if (speculation_sees_memory(s, of, x->address, x->size))
-        return true;
-    speculation_overlay(s, of, x->address, bytes, x->size);
-    if (x->op->non_coherent && m->grid->enabled)
-        end_block(m);
-    return !has_fault(m);
 }
 
 void speculation_overlay(const speculation *s, const allocation *of, uint64_t address,
@@ -211,7 +166,7 @@ void speculation_overlay(const speculation *s, const allocation *of, uint64_t ad
     for (unsigned i = 0; i < size; i++) {
         const page_stores *stores = stores_at(s, of, offset + i);
         unsigned at = (unsigned)((offset + i) % BLOCK_PAGE_BYTES);
-        if (stores && has_byte(&stores->bytes, at))
+        if (stores && byte_set_has(&stores->bytes, at))
             bytes[i] = stores->values[at];
     }
 }
@@ -222,7 +177,8 @@ bool speculation_is_initialised(const speculation *s, const allocation *of, uint
     uint64_t offset = address - of->address;
     for (unsigned i = 0; i < size; i++) {
         const page_stores *stores = stores_at(s, of, offset + i);
-        if (!(stores && has_byte(&stores->bytes, (unsigned)((offset + i) % BLOCK_PAGE_BYTES))) &&
+        if (!(stores &&
+              byte_set_has(&stores->bytes, (unsigned)((offset + i) % BLOCK_PAGE_BYTES))) &&
             !allocation_is_initialised(of, address + i, 1))
             return false;
     }
@@ -236,9 +192,10 @@ static grid_store *new_records(speculation *s, unsigned shift)
     return arena_zalloc(s->arena, bytes);
 }
 
-/* Room for stores of size bytes each. */
-static page_stores *get_stores(speculation *s, block_page *p, unsigned size, bool race_check)
+page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset, unsigned size,
+                                bool race_check)
 {
+    block_page *p = get_page(s, of, offset / BLOCK_PAGE_BYTES);
     page_stores *t = p->stores;
     if (!t) {
         t = p->stores = arena_zalloc(s->arena, sizeof *t);
@@ -255,63 +212,6 @@ static page_stores *get_stores(speculation *s, block_page *p, unsigned size, boo
     t->shift = shift;
     t->records = finer;
     return t;
-}
-
-/* Whether the block finds a value there already. */
-static bool is_there(const access *x, const allocation *a, const void *bytes)
-{
-    uint8_t there[64];
-    allocation_read(a, x->address, there, x->size);
-    speculation_overlay(x->warp->machine->speculation, a, x->address, there, x->size);
-    return memcmp(there, bytes, x->size) == 0;
-}
-
-/* Notes who has stored; false where another thread of the block has before. */
-static bool note_stores(const access *x, const allocation *a, const void *bytes, page_stores *t,
-                        unsigned at)
-{
-    const machine *m = x->warp->machine;
-    grid_store new = { .block = m->grid->order.block,
-                       .time = m->shared.warp_time[x->warp->index],
-                       .line = x->op->line,
-                       .thread = (uint16_t)thread_of(x->warp, x->lane) };
-    for (unsigned i = at >> t->shift; i < (at + x->size) >> t->shift; i++) {
-        const grid_store *s = &t->records[i];
-        if (s->block && !grid_race_has_seen(x, s) && !is_there(x, a, bytes) &&
-            !grid_race_passes_overwriting(x, s))
-            return false;
-        t->records[i] = new;
-    }
-    return true;
-}
-
-/* Whether a store changes something of what the block has stored to a page. */
-static bool changes(const page_stores *t, unsigned at, const uint8_t *bytes, unsigned size)
-{
-    bool changed = false;
-    for (unsigned i = 0; i < size; i++)
-        changed |= has_byte(&t->bytes, at + i) && t->values[at + i] != bytes[i];
-    return changed;
-}
-
-bool speculation_store(const access *x, allocation *a, const void *bytes)
-{
-    speculation *s = x->warp->machine->speculation;
-    uint64_t offset = x->address - a->address;
-    unsigned at = (unsigned)(offset % BLOCK_PAGE_BYTES);
-    bool may_be_elsewhere = a->rights || a->aliased; /* under other addresses, too */
-    if (x->op->order || may_be_elsewhere || at + x->size > BLOCK_PAGE_BYTES) {
-        speculation_abandon(x->warp);
-        return false;
-    }
-    page_stores *t = get_stores(s, get_page(s, a, offset / BLOCK_PAGE_BYTES), x->size,
-                                x->warp->machine->grid->enabled);
-    if (t->records && !note_stores(x, a, bytes, t, at))
-        return false;
-    t->changed |= has_some(&t->bytes, at, x->size) && changes(t, at, bytes, x->size);
-    add_bytes(&t->bytes, at, x->size);
-    memcpy(t->values + at, bytes, x->size);
-    return true;
 }
 
 void speculation_count_loaded(speculation *s, allocation *of, uint64_t bytes)
@@ -336,5 +236,5 @@ void speculation_abandon(warp *w)
 {
     machine *m = w->machine;
     m->speculation->log->ordered = true;
-    end_block(m);
+    speculation_end_block(m);
 }

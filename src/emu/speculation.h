@@ -17,8 +17,8 @@
 #ifndef PTXGEN_EMU_SPECULATION_H
 #define PTXGEN_EMU_SPECULATION_H
 
-#include "emu/access.h"
 #include "emu/grid_order.h"
+#include "emu/machine.h"
 
 enum { BLOCK_PAGE_BYTES = 256, BLOCK_PAGE_WORDS = BLOCK_PAGE_BYTES / 64 };
 
@@ -26,6 +26,35 @@ enum { BLOCK_PAGE_BYTES = 256, BLOCK_PAGE_WORDS = BLOCK_PAGE_BYTES / 64 };
 typedef struct byte_set {
     uint64_t bits[BLOCK_PAGE_WORDS];
 } byte_set;
+
+/* The bits of a range that lies inside of one word of a set. */
+static inline uint64_t byte_set_bits(unsigned first, unsigned count)
+{
+    return (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first % 64;
+}
+
+static inline void byte_set_add(byte_set *s, unsigned first, unsigned count)
+{
+    for (unsigned part; count; first += part, count -= part) {
+        part = 64 - first % 64 < count ? 64 - first % 64 : count;
+        s->bits[first / 64] |= byte_set_bits(first, part);
+    }
+}
+
+static inline bool byte_set_has(const byte_set *s, unsigned byte)
+{
+    return s->bits[byte / 64] >> byte % 64 & 1;
+}
+
+static inline bool byte_set_has_some(const byte_set *s, unsigned first, unsigned count)
+{
+    uint64_t found = 0;
+    for (unsigned part; count; first += part, count -= part) {
+        part = 64 - first % 64 < count ? 64 - first % 64 : count;
+        found |= s->bits[first / 64] & byte_set_bits(first, part);
+    }
+    return found;
+}
 
 /* What a block has stored to a page. */
 typedef struct page_stores {
@@ -102,17 +131,13 @@ typedef struct speculation {
 void speculation_begin_block(speculation *s, block_log *log);
 
 /* Notes loads that are inside of an allocation, by lanes or of one range. */
-void speculation_load_lanes(speculation *s, allocation *of, const addresses *a, lane_mask mask,
+void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, lane_mask mask,
                             unsigned size);
 void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t size);
 
 /* Whether the block has stored nothing to these bytes. */
 bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_t address,
                              uint64_t size);
-
-/* What a lane reads, where memory holds bytes: what the block has stored goes before. False where
- * the block is to be abandoned. */
-bool speculation_read(speculation *s, const access *x, allocation *of, uint8_t *bytes);
 
 /* Puts what the block has stored over what memory holds. */
 void speculation_overlay(const speculation *s, const allocation *of, uint64_t address,
@@ -122,13 +147,18 @@ void speculation_overlay(const speculation *s, const allocation *of, uint64_t ad
 bool speculation_is_initialised(const speculation *s, const allocation *of, uint64_t address,
                                 unsigned size);
 
-/* A plain store; false where the block is to be abandoned. */
-bool speculation_store(const access *x, allocation *a, const void *bytes);
+/* Room for a block's stores of size bytes each to the page of an offset. */
+page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset, unsigned size,
+                                bool race_check);
 
 void speculation_count_loaded(speculation *s, allocation *of, uint64_t bytes);
 void speculation_print(speculation *s, const char *text, size_t length);
 
-/* Ends a block that comes to where the order of blocks decides. */
+/* Ends the running block, which is to run again at its turn: who unwinds it asks no more of a
+ * report than whether there is a fault. */
+void speculation_end_block(machine *m);
+
+/* The same where it comes to what the order of blocks decides, as others of its kernel will. */
 void speculation_abandon(warp *w);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "emu/access.h"
 #include "emu/exec.h"
+#include "emu/global.h"
 #include "emu/speculation.h"
 
 enum { MOST_TEXT = 1 << 16, MOST_SPEC = 64 };
@@ -22,7 +23,7 @@ static bool read_bytes(warp *w, const op *o, int lane, u64 address, void *to, un
             memcpy(to, bytes, size);
         return bytes;
     }
-    return access_read(&x, to);
+    return global_read(&x, to);
 }
 
 /* The string at a lane's address, or NULL after a fault. */
