@@ -136,6 +136,12 @@ val2 ptx_halves(ptx *p, val a)
     return half;
 }
 
+val ptx_pack_halves(ptx *p, val low, val high)
+{
+    val operands[] = { high, low };
+    return ptx_emit(p, INST_CVT_PAIR, U32, F32, operands);
+}
+
 val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c)
 {
     val operands[] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0],

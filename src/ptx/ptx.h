@@ -223,6 +223,14 @@ typedef struct val2 {
 val2 ptx_halves(ptx *p, val a);
 #define halves(p, a) ptx_halves(p, V(a))
 
+/* Two f16 in a u32, each half on its own: sums, products, fused, rounded once; and of two f32, the
+ * first one in the low half (sm_80). */
+#define add_pair(p, a, b)    ptx_binary(p, INST_ADD_PAIR, V(a), V(b))
+#define mul_pair(p, a, b)    ptx_binary(p, INST_MUL_PAIR, V(a), V(b))
+#define fma_pair(p, a, b, c) ptx_ternary(p, INST_FMA_PAIR, V(a), V(b), V(c))
+val ptx_pack_halves(ptx *p, val low, val high);
+#define pack_halves(p, low, high) ptx_pack_halves(p, V(low), V(high))
+
 /* Comparisons give a predicate; select takes one. */
 val ptx_select(ptx *p, val condition, val yes, val no);
 #define eq(p, a, b)                   ptx_binary(p, INST_SETP_EQ, V(a), V(b))
