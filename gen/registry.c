@@ -35,6 +35,7 @@
     FAMILY(stream_gemv)                           \
     FAMILY(stream_qkv)                            \
     FAMILY(stream_gate_up)                        \
+    FAMILY(mma_gemm)                              \
     FAMILY(exact_expert_down)                     \
     FAMILY(stream_expert_down)                    \
     FAMILY(exact_expert_gate_up)                  \

@@ -16,6 +16,7 @@ static const struct {
     { exec_redux, CARRY_TOGETHER },
     { exec_mma_f16, CARRY_TOGETHER },
     { exec_mma_bf16, CARRY_TOGETHER },
+    { exec_ldmatrix, CARRY_TOGETHER },
     { exec_shfl, CARRY_SHUFFLED },
     { exec_ld, CARRY_LOADED },
     { exec_st, CARRY_STORED },

@@ -18,6 +18,7 @@
  * each is exact and each sum rounded to the nearest f32. A GPU, which adds several products at
  * once, differs in last places.
  */
+#include "emu/access.h"
 #include "emu/exec.h"
 #include "emu/halves.h"
 #include "emu/machine.h"
@@ -66,28 +67,55 @@ static void multiply(tile *m)
             }
 }
 
+/* Whether all lanes are there; where they are not it is a fault, unless others may still come. */
+static bool all_lanes(warp *w, const op *o, lane_mask mask, const char *what)
+{
+    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
+        mask = warp_meet_all(w, o, mask);
+    if (mask && mask != ALL_LANES) {
+        int absent = lowest_lane(~mask);
+        warp_fault(w, o, lowest_lane(mask), EMU_INACTIVE_LANE, 0,
+                   "%s is done by all 32 lanes of a warp, and lane %d does not take part: it %s",
+                   what, absent, warp_absence(w, absent));
+    }
+    return mask == ALL_LANES;
+}
+
 static void mma(warp *w, const op *o, lane_mask mask, float (*value)(u16))
 {
     tile m;
-    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
-        mask = warp_meet_all(w, o, mask);
-    if (!mask)
+    if (!all_lanes(w, o, mask, "mma.sync"))
         return;
-    if (mask != ALL_LANES) {
-        int absent = lowest_lane(~mask);
-        warp_fault(
-            w, o, lowest_lane(mask), EMU_INACTIVE_LANE, 0,
-            "mma.sync is done by all 32 lanes of a warp, and lane %d does not take part: it %s",
-            absent, warp_absence(w, absent));
-        return;
-    }
     gather(w, o, value, &m);
     multiply(&m);
     for (int i = 0; i < 4; i++) {
         lanes32 result;
         for (int lane = 0; lane < WARP_LANES; lane++)
             result.f32[lane] = canonical(*accumulator(&m, lane, i));
-        write_lanes32(w->file + o->dst[i], &result, mask);
+        write_lanes32(w->file + o->dst[i], &result, ALL_LANES);
+    }
+}
+
+/* Lane i's address is that of row i % 8 of matrix i / 8; lane 4 g + t gets bytes 4 t .. 4 t + 3 of
+ * row g of each matrix. */
+void exec_ldmatrix(warp *w, const op *o, lane_mask mask)
+{
+    enum { MATRICES = 4, MATRIX_ROWS = 8, ROW = 16, WORD = 4 };
+    const uint8_t *rows[MATRICES * MATRIX_ROWS];
+    addresses a;
+    if (!all_lanes(w, o, mask, "ldmatrix.sync"))
+        return;
+    access_gather(w, o, ALL_LANES, &a);
+    access_count(w, o, SPACE_SHARED, &a, ALL_LANES, ACCESS_LOAD);
+    for (int i = 0; i < WARP_LANES; i++)
+        if (!(rows[i] =
+                  access_array(&(access){ w, o, i, ACCESS_LOAD, SPACE_SHARED, a.at[i], ROW })))
+            return;
+    for (int j = 0; j < MATRICES; j++) {
+        lanes32 result;
+        for (int i = 0; i < WARP_LANES; i++)
+            memcpy(&result.u32[i], rows[MATRIX_ROWS * j + i / WORD] + i % WORD * WORD, WORD);
+        write_lanes32(w->file + o->dst[j], &result, ALL_LANES);
     }
 }
 

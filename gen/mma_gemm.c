@@ -1,0 +1,74 @@
+/* Products of prompts and batches on the tensor cores: see blocks/gemm.h. */
+#include "gen/blocks/gemm.h"
+#include "gen/product_keys.h"
+
+/* Of formats that f16 has no room for. */
+static int64_t powers_bytes(const instance *in)
+{
+    return gemm_weights_of(in).scaled ? 2 * GEMM_COLUMNS * (int64_t)sizeof(float) : 0;
+}
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    if (in->shape.m & (in->shape.m - 1)) {
+        *blamed = "m";
+        return arena_format(a, "m = %lld is none of 16, 32, 64 and 128", (long long)in->shape.m);
+    }
+    return check_product(in, a, blamed);
+}
+
+static const derived_size sizes[] = {
+    { "powers", powers_bytes, "of f32, bf16 and mxfp4: bytes of what rows of W are multiplied by" },
+    GEMV_VECTORS,
+    { "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights" },
+    { NULL, NULL, NULL },
+};
+
+const family mma_gemm = {
+    .name = "mma_gemm",
+    .summary = "GEMM of f32 x, which is rounded to f16, on tensor cores: prompts and batches",
+    .computes = "y[m,n] = x[m,k] W[n,k]^T",
+    .op = OP_GEMV,
+    .activations = FORMAT_F32,
+    .same_bits = true,
+    .keys =
+        (const key[]){ KEY_WEIGHTS,
+                       KEY_K_OF_WEIGHTS,
+                       KEY_N,
+                       { .name = "m",
+                         .summary = "rows of X and Y, of which a block takes so many",
+                         .field = KEY_FIELD(shape.m),
+                         .min = 16,
+                         .max = GEMM_MOST_ROWS,
+                         .multiple_of = 16,
+                         .def = GEMM_MOST_ROWS,
+                         .counted_with = KEY_FIELD(rows_mode),
+                         .tag = "m" },
+                       { .name = "rows",
+                         .summary = "of X and Y: m, or a parameter",
+                         .field = KEY_FIELD(rows_mode),
+                         .choices = rows_choices,
+                         .def = ROWS_RUN_TIME },
+                       { .name = "stages",
+                         .summary = "chunks of weights in shared memory",
+                         .field = KEY_FIELD(stages),
+                         .min = 2,
+                         .max = 4,
+                         .def = 3,
+                         .tag = "s" },
+                       KEYS_AROUND_PRODUCT,
+                       KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
+                               PARAMS_AROUND_PRODUCT, PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "ceil_div(n, 128)", GEMV_GRID_Y },
+                .shared = "8*vectors+powers",
+                .dynamic_shared = "tiles",
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 255 },
+    .check = check,
+    .build = gemm_build,
+    .reference = ref_gemv,
+    .tolerance = 1e-3,
+};
