@@ -65,6 +65,7 @@ const family mma_gemm = {
                 .shared = "8*vectors+powers",
                 .dynamic_shared = "tiles",
                 .sizes = sizes,
+                .rows = "128",
                 .overlap = WAITS_FIRST,
                 .registers = 255 },
     .check = check,

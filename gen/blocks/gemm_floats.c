@@ -62,12 +62,6 @@ static void step_of_f32(ptx *p, gemm_weights *w, unsigned step, unsigned there,
                                mul(p, bits_as(p, F32, values[2 * i + 1]), w->scale));
 }
 
-static const gemm_decoder f16 = { .step = step_of_f16 };
-static const gemm_decoder bf16 = { .step = step_of_bf16 };
-static const gemm_decoder f32 = { .step = step_of_f32 };
-
-const gemm_decoder *const gemm_decoders[FORMAT_COUNT] = {
-    [FORMAT_F16] = &f16,
-    [FORMAT_BF16] = &bf16,
-    [FORMAT_F32] = &f32,
-};
+const gemm_decoder gemm_f16 = { .step = step_of_f16 };
+const gemm_decoder gemm_bf16 = { .step = step_of_bf16 };
+const gemm_decoder gemm_f32 = { .step = step_of_f32 };

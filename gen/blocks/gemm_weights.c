@@ -37,6 +37,11 @@ static void decode_any(ptx *p, gemm_weights *w, unsigned step, unsigned there,
 
 static const gemm_decoder any = { .step = decode_any };
 
+static const gemm_decoder *const decoders[FORMAT_COUNT] = {
+    [FORMAT_F32] = &gemm_f32,   [FORMAT_F16] = &gemm_f16,  [FORMAT_BF16] = &gemm_bf16,
+    [FORMAT_Q8_0] = &gemm_q8_0, [FORMAT_Q4_K] = &gemm_q4k, [FORMAT_Q6_K] = &gemm_q6k,
+};
+
 /* A power of two that divides all of them and 16. */
 static unsigned alignment_of(unsigned a, unsigned b)
 {
@@ -52,12 +57,32 @@ static unsigned lines_of(const gemm_weights *w, unsigned bytes)
     return (LINE - w->aligned + bytes + LINE - 1) / LINE;
 }
 
+/* Formats with more range than f16, or with factors of less than 1 beside an f16 scale, which may be
+ * subnormal. */
+static bool needs_powers(format f)
+{
+    switch (f) {
+    case FORMAT_F32:
+    case FORMAT_BF16:
+    case FORMAT_MXFP4:
+    case FORMAT_IQ2_XXS:
+    case FORMAT_IQ2_XS:
+    case FORMAT_IQ2_S:
+    case FORMAT_IQ3_XXS:
+    case FORMAT_IQ1_S:
+    case FORMAT_IQ1_M:
+        return true;
+    default:
+        return false;
+    }
+}
+
 gemm_weights gemm_weights_of(const instance *in)
 {
     gemm_weights w = { .format = instance_weights(in), .stages = (unsigned)in->stages };
     const format_info *f = &formats[w.format];
     unsigned k = (unsigned)in->shape.k;
-    w.decoder = gemm_decoders[w.format] ? gemm_decoders[w.format] : &any;
+    w.decoder = decoders[w.format] ? decoders[w.format] : &any;
     w.chunk = f->block_values == 1              ? FLOATS
               : f->block_values < USUAL_BLOCKS ? USUAL_BLOCKS
                                                 : f->block_values;
@@ -66,7 +91,7 @@ gemm_weights gemm_weights_of(const instance *in)
     w.tail = k % w.chunk;
     w.row_bytes = (unsigned)format_bytes(w.format, k);
     w.aligned = alignment_of(w.row_bytes, w.chunk_bytes);
-    w.scaled = w.format == FORMAT_F32 || w.format == FORMAT_BF16 || w.format == FORMAT_MXFP4;
+    w.scaled = needs_powers(w.format);
     unsigned lines = lines_of(&w, w.chunk_bytes);
     while (f->block_values > 1 && lines % 4 != 2) /* eight lanes read 16 bytes each of four rows */
         lines++;

@@ -84,7 +84,7 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk);
 /* Makes f16 of the thread's part of a step of the chunk and stores it in one of the tiles. */
 void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset);
 
-/* By format: NULL where the general one does. */
-extern const gemm_decoder *const gemm_decoders[FORMAT_COUNT];
+/* Of formats that have one of their own. */
+extern const gemm_decoder gemm_f32, gemm_f16, gemm_bf16, gemm_q8_0, gemm_q4k, gemm_q6k;
 
 #endif

@@ -225,9 +225,9 @@ val2 ptx_halves(ptx *p, val a);
 
 /* Two f16 in a u32, each half on its own: sums, products, fused, rounded once; and of two f32, the
  * first one in the low half (sm_80). */
-#define add_pair(p, a, b)    ptx_binary(p, INST_ADD_PAIR, V(a), V(b))
-#define mul_pair(p, a, b)    ptx_binary(p, INST_MUL_PAIR, V(a), V(b))
-#define fma_pair(p, a, b, c) ptx_ternary(p, INST_FMA_PAIR, V(a), V(b), V(c))
+val add_pair(ptx *p, val a, val b);
+val mul_pair(ptx *p, val a, val b);
+val fma_pair(ptx *p, val a, val b, val c);
 val ptx_pack_halves(ptx *p, val low, val high);
 #define pack_halves(p, low, high) ptx_pack_halves(p, V(low), V(high))
 
