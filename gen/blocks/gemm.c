@@ -2,14 +2,18 @@
  * registers.
  *
  *   1. Of each row of X the largest value decides a power of two that brings it to 2^14 .. 2^15, so
- *      that nothing finite overflows as f16; with a norm, its squares are added up on the way. W is
- *      f16 as it is, but for formats whose numbers f16 has no room for: these get powers, too.
+ *      that nothing finite overflows as f16; it is 1 where the largest is at least 1 and less than
+ *      2^15 already. With a norm, squares are added up on the way. W is f16 as it is, but for
+ *      formats whose numbers f16 has no room for: these get powers, too.
  *   2. A step of 32 values of k: X's are loaded a step ahead, multiplied by their row's power,
  *      rounded and stored in a tile; W's are decoded into another one (gemm_weights.h).
  *   3. Barrier. All warps multiply by the tiles, of which there are two of each, for even and odd
  *      steps: what the next step stores nobody reads, and what is read is stored again only behind
  *      the next barrier, which comes when all have read it.
  *   4. Sums times what the powers left out are stored.
+ *
+ * 2 and 3 are there twice: where all powers of X are 1, which is usual, nothing is multiplied by
+ * them.
  *
  * An element's products are added up in the order of k, 16 at once, whatever tile it is in.
  */
@@ -33,7 +37,8 @@ enum {
     /* Exponents as a float's bits have them. */
     EXPONENT_SHIFT = 23,
     BIAS = 127,
-    LARGEST = BIAS + 14, /* what the largest value of a row gets */
+    LARGEST = BIAS + 14, /* what the largest value of a row gets, */
+    LEAST = BIAS,        /* if it is less than that, or more than the former */
     MOST = 2 * BIAS - 1, /* of a power of two whose inverse is normal */
 };
 
@@ -48,6 +53,7 @@ typedef struct gemm {
     val first, column;      /* row of X and of W */
     val x_powers, factors;  /* of rows, in shared memory */
     val w_powers, w_factors; /* the same of W; without a kind: none */
+    bool x_scaled;          /* some of x_powers may be other than 1 */
     val staging;            /* whether the thread stages X; */
     val store;              /* where its first unit goes, */
     val first_value;        /* number of its first value in the step, */
@@ -78,6 +84,8 @@ static void store_power(ptx *p, val largest, val row, val powers, val factors, v
         largest = max(p, largest, shuffle_xor(p, largest, mask));
     val exponent = shr(p, largest, EXPONENT_SHIFT);
     val power = min(p, sub(p, imm(U32, LARGEST + BIAS), exponent), MOST);
+    val fits = le(p, sub(p, exponent, LEAST), LARGEST - LEAST); /* less than 0 wraps */
+    power = select(p, fits, imm(U32, BIAS), power);
     val inverse = bits_as(p, F32, shl(p, sub(p, imm(U32, 2 * BIAS), power), EXPONENT_SHIFT));
     PTX_IF (p, eq(p, lane_id(p), 0)) {
         val offset = mul(p, row, F32_BYTES);
@@ -150,7 +158,8 @@ static void find_powers_of_w(ptx *p, const gemm *t)
     }
 }
 
-static void find_powers(ptx *p, gemm *t)
+/* Whether some of X's rows have powers other than 1. */
+static val find_powers(ptx *p, gemm *t)
 {
     phase(p, "find the powers of two of rows");
     t->x_powers = shared_array(p, "x_powers", F32, t->rows);
@@ -162,6 +171,8 @@ static void find_powers(ptx *p, gemm *t)
         find_powers_of_w(p, t);
     }
     barrier(p);
+    val power = ld_shared(p, F32, mad(p, bit_and(p, tid_x(p), t->rows - 1), F32_BYTES, t->x_powers), 0);
+    return ne(p, barrier_count(p, ne(p, power, 1.0f)), 0);
 }
 
 /* Units of X: a thread has every 256th, each four threads those of a row. */
@@ -234,9 +245,9 @@ static void store_x(ptx *p, const gemm *t, unsigned tile_offset)
             val x[GEMM_UNIT];
             val4 words;
             for (unsigned j = 0; j < GEMM_UNIT; j++) {
-                x[j] = mul(p, t->x[i][j], t->power[i]);
-                if (t->in->options.norm)
-                    x[j] = mul(p, mul(p, t->x[i][j], t->norm[j]), t->power[i]);
+                x[j] = get(p, t->x[i][j]);
+                x[j] = t->in->options.norm ? mul(p, x[j], t->norm[j]) : x[j];
+                x[j] = t->x_scaled ? mul(p, x[j], t->power[i]) : x[j];
             }
             for (unsigned j = 0; j < QUAD; j++) {
                 unsigned low = apart ? j / 2 * QUAD + j % 2 : 2 * j;
@@ -295,11 +306,11 @@ static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next
 {
     unsigned parity = number % 2;
     store_x(p, t, parity * t->x_tile);
+    gemm_decode_step(p, &t->w, number, there, parity * W_TILE);
     if (next) {
         advance_x(p, t, bytes);
         load_x(p, t, next);
     }
-    gemm_decode_step(p, &t->w, number, there, parity * W_TILE);
     barrier(p);
     multiply_step(p, t, parity);
 }
@@ -392,7 +403,7 @@ void gemm_build(ptx *p, const instance *in)
     t.first = named(p, "first row", mul(p, ctaid_y(p), t.rows));
     t.column = named(p, "first column", mul(p, ctaid_x(p), GEMM_COLUMNS));
     t.x_tile = t.rows * GEMM_ROW_BYTES;
-    find_powers(p, &t);
+    val x_scaled = find_powers(p, &t);
     phase(p, "multiply");
     val tiles = shared_dynamic(p, "tiles", U32);
     val w_tile = add(p, tiles, 2 * t.x_tile), ring = add(p, w_tile, 2 * W_TILE);
@@ -401,7 +412,14 @@ void gemm_build(ptx *p, const instance *in)
         t.w.scale = ld_shared(p, F32, mad(p, t.w.row, F32_BYTES, t.w_powers), 0);
     begin_staging(p, &t, tiles);
     begin_products(p, &t, tiles, w_tile);
-    multiply(p, &t);
+    PTX_IF (p, x_scaled) {
+        t.x_scaled = true;
+        multiply(p, &t);
+    }
+    PTX_ELSE (p) {
+        t.x_scaled = false;
+        multiply(p, &t);
+    }
     phase(p, "store");
     store_tile(p, &t);
 }

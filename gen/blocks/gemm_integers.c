@@ -5,6 +5,8 @@
  * exactly, is what makes of q a number of either sign, so that little is lost when it is multiplied
  * by a scale that was rounded to f16. Pairs are bytes 0 and 2, 1 and 3 of a word.
  */
+#include <string.h>
+
 #include "gen/blocks/bytes.h"
 #include "gen/blocks/gemm_weights.h"
 
@@ -43,27 +45,48 @@ static val both(ptx *p, val number)
     return pack_halves(p, number, number);
 }
 
-/* 16 neighbouring bytes of a row that is aligned to 2 bytes: words that lie across others by a
- * selector. */
-static val selector_of(ptx *p, val at)
+/* 32-bit words from a place on that is a multiple of so many bytes, by as wide loads as that allows;
+ * the offset in front of it counts. */
+static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsigned count, val *words)
 {
-    enum { IN_PLACE = 0x3210, ACROSS = 0x2222 };
-    return mad(p, bfe(p, at, 1, 1), ACROSS, imm(U32, IN_PLACE));
+    for (unsigned i = 0; i < count;) {
+        unsigned width = count - i >= 4 ? 4 : count - i >= 2 ? 2 : 1;
+        while (width > 1 && (aligned % (4 * width) || (offset + 4 * i) % (4 * width)))
+            width /= 2;
+        if (width == 4) {
+            val4 four = ld_shared_v4(p, U32, at, offset + 4 * i);
+            memcpy(words + i, four.v, sizeof four.v);
+        } else if (width == 2) {
+            val2 two = ld_shared_v2(p, U32, at, offset + 4 * i);
+            memcpy(words + i, two.v, sizeof two.v);
+        } else {
+            words[i] = ld_shared(p, U32, at, offset + 4 * i);
+        }
+        i += width;
+    }
 }
 
-static void load_words(ptx *p, const gemm_weights *w, val at, int64_t offset, val words[OWN_WORDS])
+/* The thread's 16 neighbouring bytes of 32 that are so many bytes behind the chunk's first. Where
+ * they are aligned to 2 bytes alone words lie across others; of the last of these the half that
+ * counts may be all that there is. */
+static void load_words(ptx *p, const gemm_weights *w, int64_t offset, val words[OWN_WORDS])
 {
-    if (w->aligned == 16) {
-        val4 four = ld_shared_v4(p, U32, at, offset);
-        for (unsigned i = 0; i < OWN_WORDS; i++)
-            words[i] = four.v[i];
+    enum { IN_PLACE = 0x3210, ACROSS = 0x5432, WORD = 4, LAST_HALF = 4 * OWN_WORDS - 2 };
+    val at = mad(p, w->half, GEMM_OWN, w->at);
+    bool known = w->aligned >= WORD;
+    if (known && offset % WORD == 0) {
+        load_aligned(p, at, offset, w->aligned, OWN_WORDS, words);
         return;
     }
-    val selector = selector_of(p, at), word = bit_and(p, at, imm(U32, 0xfffffffc));
-    val lines[OWN_WORDS + 1];
-    for (unsigned i = 0; i < OWN_WORDS; i++)
-        lines[i] = ld_shared(p, U32, word, offset + 4 * i);
-    lines[OWN_WORDS] = ld_shared(p, U16, at, offset + 14); /* of a word that may not be there */
+    val selector = imm(U32, ACROSS), lines[OWN_WORDS + 1], start = at;
+    int64_t before = offset % WORD;
+    if (!known) {
+        start = before ? add(p, at, (unsigned)before) : at;
+        selector = mad(p, bfe(p, start, 1, 1), ACROSS - IN_PLACE, imm(U32, IN_PLACE));
+        start = bit_and(p, start, imm(U32, 0xfffffffc));
+    }
+    load_aligned(p, start, offset - before, known ? w->aligned : WORD, OWN_WORDS, lines);
+    lines[OWN_WORDS] = ld_shared(p, U16, at, offset + LAST_HALF);
     for (unsigned i = 0; i < OWN_WORDS; i++)
         words[i] = prmt(p, lines[i], lines[i + 1], selector);
 }
@@ -97,8 +120,7 @@ static void step_of_q4k(ptx *p, gemm_weights *w, unsigned step, unsigned there,
     bool high = step % 2;
     unsigned byte = step % 4, of_high = step / 4;
     if (!high)
-        load_words(p, w, mad(p, w->half, GEMM_OWN, w->at), Q4_K_QUANTS + step / 2 * GEMM_STEP,
-                   w->kept);
+        load_words(p, w, Q4_K_QUANTS + step / 2 * GEMM_STEP, w->kept);
     val scale = byte_as_f32(p, w->kept[Q4K_SCALES_LOW + of_high], byte);
     val min = byte_as_f32(p, w->kept[Q4K_MINS_LOW + of_high], byte);
     scale = mul(p, w->kept[Q4K_D], scale);
@@ -131,25 +153,25 @@ static void step_of_q6k(ptx *p, gemm_weights *w, unsigned step, unsigned there,
     enum { HALF_LOW = 64, HALF_HIGH = 32 };
     unsigned half = step / Q6K_HALF_STEPS, quarter = step % Q6K_HALF_STEPS, of_low = quarter % 2;
     bool high = quarter >= 2;
-    val at = mad(p, w->half, GEMM_OWN, w->at);
     val *low = w->kept + of_low * OWN_WORDS;
     if (!high)
-        load_words(p, w, at, Q6_K_QUANTS + half * HALF_LOW + of_low * GEMM_STEP, low);
+        load_words(p, w, Q6_K_QUANTS + half * HALF_LOW + of_low * GEMM_STEP, low);
     if (!quarter)
-        load_words(p, w, at, Q6_K_HIGH_BITS + half * HALF_HIGH, w->kept + Q6K_HIGH);
+        load_words(p, w, Q6_K_HIGH_BITS + half * HALF_HIGH, w->kept + Q6K_HIGH);
     val scale = convert(p, F32, ld_shared(p, S8, add(p, w->at, w->half), Q6_K_SCALES + 2 * step));
     val factor = both(p, mul(p, w->kept[Q6K_SCALE], scale));
-    for (unsigned i = 0; i < OWN_WORDS; i++)
+    for (unsigned i = 0; i < OWN_WORDS; i++) {
+        /* bits 2 quarter and up of each byte go to 4 and up; what is above these is masked later */
+        int up = 4 - 2 * (int)quarter;
+        val upper = w->kept[Q6K_HIGH + i], lower = high ? shr(p, low[i], 4) : low[i];
+        upper = up > 0 ? shl(p, upper, up) : up ? shr(p, upper, -up) : upper;
+        val bytes = lop3(p, imm(U32, 0x0f0f0f0f), lower, upper, CHOOSE);
         for (unsigned odd = 0; odd < 2; odd++) {
-            /* bits 2 quarter and up of each byte go to 4 and up, or above the high nibbles to 8 */
-            int up = (of_low ? 2 : 4) - (odd ? 8 : 0);
-            val upper = w->kept[Q6K_HIGH + i];
-            upper = up > 0 ? shl(p, upper, up) : shr(p, upper, -up);
-            val bytes = odd ? shr(p, low[i], 8) : low[i];
-            val pair = lop3(p, bytes, PAIR_OF(high ? 0xf0 : 0xf), PAIR_OF(HALF_1024), AND_OR);
-            pair = lop3(p, upper, PAIR_OF(high ? 0x300 : 0x30), pair, AND_OR);
-            words[2 * i + odd] = mul_pair(p, centred(p, pair, high, Q6K_CENTER), factor);
+            val pair = lop3(p, odd ? shr(p, bytes, 8) : bytes, PAIR_OF(0x3f), PAIR_OF(HALF_1024),
+                            AND_OR);
+            words[2 * i + odd] = mul_pair(p, centred(p, pair, false, Q6K_CENTER), factor);
         }
+    }
 }
 
 /* Q8_0: q + 128 is what its byte is with the uppermost bit changed, which one table of lop3 does
@@ -159,10 +181,10 @@ static void step_of_q8_0(ptx *p, gemm_weights *w, unsigned step, unsigned there,
 {
     (void)there; /* all */
     enum { BIAS = 128, BITS = 0xff, FLIPPED = 0x80 };
-    val at = add(p, w->at, step * Q8_0_BYTES), quants[OWN_WORDS];
-    val d = load_packed(p, U16, at, Q8_0_D);
+    int64_t block = (int64_t)step * Q8_0_BYTES;
+    val d = load_packed(p, U16, w->at, block + Q8_0_D), quants[OWN_WORDS];
     val factor = prmt(p, d, d, 0x1010);
-    load_words(p, w, mad(p, w->half, GEMM_OWN, add(p, at, Q8_0_QUANTS)), 0, quants);
+    load_words(p, w, block + Q8_0_QUANTS, quants);
     for (unsigned i = 0; i < OWN_WORDS; i++)
         for (unsigned odd = 0; odd < 2; odd++) {
             val bytes = odd ? shr(p, quants[i], 8) : quants[i];

@@ -119,15 +119,8 @@ void gemm_weights_begin(ptx *p, gemm_weights *w, val matrix, val rows, val first
     for (unsigned i = 0; i < 2; i++)
         w->store[i] = gemm_unit(p, tile, w->row, mad(p, w->half, 2, imm(U32, i)));
     w->to = var_u32(p, 0);
-    w->from = var_u32(p, 0);
     if (w->aligned < LINE)
         w->place = var_u32(p, bit_and(p, mul(p, row, w->row_bytes), LINE - 1));
-}
-
-static void next_stage(ptx *p, const gemm_weights *w, var stage)
-{
-    val next = add(p, stage, stage_bytes(w));
-    assign(p, stage, select(p, eq(p, next, w->stages * stage_bytes(w)), imm(U32, 0), next));
 }
 
 /* The row's threads take its lines in turn. */
@@ -157,7 +150,8 @@ void gemm_copy_chunk(ptx *p, gemm_weights *w, val chunk)
         PTX_IF (p, eq(p, chunk, w->whole))
             copy_lines(p, w, (unsigned)format_bytes(w->format, w->tail));
     assign(p, w->source, add(p, w->source, w->chunk_bytes));
-    next_stage(p, w, w->to);
+    val next = add(p, w->to, stage_bytes(w));
+    assign(p, w->to, select(p, eq(p, next, w->stages * stage_bytes(w)), imm(U32, 0), next));
     cp_async_commit(p);
 }
 
@@ -168,13 +162,12 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
     cp_async_wait(p, w->stages - 2);
     warp_barrier(p);
     gemm_copy_chunk(p, w, add(p, chunk, w->stages - 1));
-    val at = add(p, w->ring, get(p, w->from));
+    val at = add(p, w->ring, get(p, w->to)); /* behind the latest copy's is the oldest chunk's */
     if (w->aligned < LINE) {
         at = add(p, at, get(p, w->place));
         assign(p, w->place, bit_and(p, add(p, w->place, w->chunk_bytes % LINE), LINE - 1));
     }
     w->at = named(p, "the chunk's row", at);
-    next_stage(p, w, w->from);
     if (w->decoder->begin)
         w->decoder->begin(p, w);
 }

@@ -59,8 +59,8 @@ struct gemm_weights {
     val scale;     /* f32, where there is one */
     val ring;      /* of the thread's row, */
     val store[2];  /* and its units in the tile */
-    var source;    /* of the chunk that comes next, its address; */
-    var to, from;  /* where it goes in the ring, and where that is which is decoded */
+    var source;    /* of the chunk that is copied next, its address, */
+    var to;        /* and where in the ring it goes */
     var place;     /* of rows that are not aligned: where that starts, modulo 16 */
     val at;        /* its first byte in the ring */
     val kept[GEMM_KEPT];
