@@ -31,7 +31,8 @@ enum {
     MOST_ACROSS = 2,
     QUADS = 2, /* 16-byte lines of f32 in a unit */
     QUAD = 4,
-    MOST_PIECES = 2, /* units of X that a thread stages */
+    MOST_PIECES = 2, /* units of X that a thread stages, */
+    PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* so many rows apart */
     W_TILE = GEMM_COLUMNS * GEMM_ROW_BYTES,
     FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* from one to the next below it */
     /* Exponents as a float's bits have them. */
@@ -57,7 +58,7 @@ typedef struct gemm {
     val staging;            /* whether the thread stages X; */
     val store;              /* where its first unit goes, */
     val first_value;        /* number of its first value in the step, */
-    val power[MOST_PIECES]; /* by what its rows are multiplied, */
+    val power;              /* that of its row, */
     var from[MOST_PIECES];  /* and where they are, of the step that is loaded next */
     var gamma;
     var x[MOST_PIECES][GEMM_UNIT], norm[GEMM_UNIT];
@@ -185,9 +186,9 @@ static void begin_staging(ptx *p, gemm *t, val tile)
     t->first_value = mul(p, unit, GEMM_UNIT);
     t->store = gemm_unit(p, tile, row, unit);
     row = units < GEMM_THREADS ? min(p, row, t->rows - 1) : row;
+    t->power = mad(p, row, F32_BYTES, t->x_powers);
     for (unsigned i = 0; i < t->pieces; i++) {
-        val own = add(p, row, i * (GEMM_THREADS / GEMM_STEP_UNITS));
-        t->power[i] = ld_shared(p, F32, mad(p, own, F32_BYTES, t->x_powers), 0);
+        val own = add(p, row, i * PIECE_ROWS);
         t->from[i] =
             var_u64(p, mad_wide(p, t->first_value, F32_BYTES, row_of_x(p, t, own)));
         for (unsigned j = 0; j < GEMM_UNIT; j++)
@@ -238,22 +239,21 @@ static void advance_x(ptx *p, const gemm *t, val bytes)
 
 static void store_x(ptx *p, const gemm *t, unsigned tile_offset)
 {
-    enum { PIECE_BYTES = GEMM_THREADS / GEMM_STEP_UNITS * GEMM_ROW_BYTES };
     bool apart = t->w.decoder->apart;
     PTX_IF (p, t->staging)
         for (unsigned i = 0; i < t->pieces; i++) {
-            val x[GEMM_UNIT];
+            val x[GEMM_UNIT], power = ld_shared(p, F32, t->power, i * PIECE_ROWS * F32_BYTES);
             val4 words;
             for (unsigned j = 0; j < GEMM_UNIT; j++) {
                 x[j] = get(p, t->x[i][j]);
                 x[j] = t->in->options.norm ? mul(p, x[j], t->norm[j]) : x[j];
-                x[j] = t->x_scaled ? mul(p, x[j], t->power[i]) : x[j];
+                x[j] = t->x_scaled ? mul(p, x[j], power) : x[j];
             }
             for (unsigned j = 0; j < QUAD; j++) {
                 unsigned low = apart ? j / 2 * QUAD + j % 2 : 2 * j;
                 words.v[j] = pack_halves(p, x[low], x[low + (apart ? 2 : 1)]);
             }
-            st_shared_v4(p, U32, t->store, tile_offset + i * PIECE_BYTES, words);
+            st_shared_v4(p, U32, t->store, tile_offset + i * PIECE_ROWS * GEMM_ROW_BYTES, words);
         }
 }
 

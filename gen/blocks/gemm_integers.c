@@ -1,7 +1,7 @@
 /* Weights that are small integers times scales: see gemm_weights.h.
  *
  * A word of quants becomes pairs of f16 by masks: bits below 10 of a half beside those of 1024 are
- * 1024 + q, exactly, and 1024 + 16 q where q is four bits further up. Subtracted from that, in f16 and
+ * 1024 + q, exactly, and 1024 + 16 q where q is four bits further up, so that it needs no shift. Subtracted from that, in f16 and
  * exactly, is what makes of q a number of either sign, so that little is lost when it is multiplied
  * by a scale that was rounded to f16. Pairs are bytes 0 and 2, 1 and 3 of a word.
  */
@@ -15,11 +15,12 @@ enum {
     Q4K_CENTER = 8,
     Q6K_CENTER = 32,
     Q6K_HALF_STEPS = 4, /* that have the same bytes of high bits */
+    HALF_BIAS = 15,
+    HALF_FRACTION = 10, /* bits */
 };
 
 #define PAIR_OF(half) imm(U32, 0x00010001LL * (half))
 #define HALF_1024     0x6400
-#define HALF_OF_1_16  0x2c00
 
 /* The f16 of a whole number of at most 11 bits, or of its sixteenth part. */
 static uint32_t half_bits(int number)
@@ -31,12 +32,13 @@ static uint32_t half_bits(int number)
     return sign | exponent << 10 | (size & 1023);
 }
 
-/* q - center of pairs that are 1024 + q, or 1024 + 16 q. */
-static val centred(ptx *p, val pair, bool high, int center)
+/* q - center of pairs that are 1024 + 2^up q. */
+static val centred(ptx *p, val pair, unsigned up, int center)
 {
-    if (high)
-        return fma_pair(p, pair, PAIR_OF(HALF_OF_1_16), PAIR_OF(half_bits(-64 - center)));
-    return add_pair(p, pair, PAIR_OF(half_bits(-1024 - center)));
+    val offset = PAIR_OF(half_bits(-(1024 >> up) - center));
+    if (!up)
+        return add_pair(p, pair, offset);
+    return fma_pair(p, pair, PAIR_OF((HALF_BIAS - up) << HALF_FRACTION), offset);
 }
 
 /* Both halves the same f16. */
@@ -131,7 +133,7 @@ static void step_of_q4k(ptx *p, gemm_weights *w, unsigned step, unsigned there,
             val bytes = odd ? shr(p, w->kept[i], 8) : w->kept[i];
             val pair = lop3(p, bytes, PAIR_OF(high ? 0xf0 : 0xf), PAIR_OF(HALF_1024), AND_OR);
             words[2 * i + odd] =
-                fma_pair(p, centred(p, pair, high, Q4K_CENTER), factor, added);
+                fma_pair(p, centred(p, pair, high ? 4 : 0, Q4K_CENTER), factor, added);
         }
 }
 
@@ -160,16 +162,17 @@ static void step_of_q6k(ptx *p, gemm_weights *w, unsigned step, unsigned there,
         load_words(p, w, Q6_K_HIGH_BITS + half * HALF_HIGH, w->kept + Q6K_HIGH);
     val scale = convert(p, F32, ld_shared(p, S8, add(p, w->at, w->half), Q6_K_SCALES + 2 * step));
     val factor = both(p, mul(p, w->kept[Q6K_SCALE], scale));
+    /* Of quarters 0 and 1 the low bits stay in place, of 2 and 3 the high ones do. */
+    unsigned up = quarter == 3 ? 2 : 0;
     for (unsigned i = 0; i < OWN_WORDS; i++) {
-        /* bits 2 quarter and up of each byte go to 4 and up; what is above these is masked later */
-        int up = 4 - 2 * (int)quarter;
-        val upper = w->kept[Q6K_HIGH + i], lower = high ? shr(p, low[i], 4) : low[i];
-        upper = up > 0 ? shl(p, upper, up) : up ? shr(p, upper, -up) : upper;
-        val bytes = lop3(p, imm(U32, 0x0f0f0f0f), lower, upper, CHOOSE);
+        val upper = w->kept[Q6K_HIGH + i];
+        val lower = high ? shr(p, low[i], 4 - up) : low[i];
+        upper = high ? upper : shl(p, upper, 4 - 2 * quarter);
+        val bytes = lop3(p, IN_EACH_BYTE(0xf << up), lower, upper, CHOOSE);
         for (unsigned odd = 0; odd < 2; odd++) {
-            val pair = lop3(p, odd ? shr(p, bytes, 8) : bytes, PAIR_OF(0x3f), PAIR_OF(HALF_1024),
-                            AND_OR);
-            words[2 * i + odd] = mul_pair(p, centred(p, pair, false, Q6K_CENTER), factor);
+            val pair = lop3(p, odd ? shr(p, bytes, 8) : bytes, PAIR_OF(0x3f << up),
+                            PAIR_OF(HALF_1024), AND_OR);
+            words[2 * i + odd] = mul_pair(p, centred(p, pair, up, Q6K_CENTER), factor);
         }
     }
 }
@@ -189,7 +192,7 @@ static void step_of_q8_0(ptx *p, gemm_weights *w, unsigned step, unsigned there,
         for (unsigned odd = 0; odd < 2; odd++) {
             val bytes = odd ? shr(p, quants[i], 8) : quants[i];
             val pair = lop3(p, bytes, PAIR_OF(BITS), PAIR_OF(HALF_1024 | FLIPPED), AND_XOR);
-            words[2 * i + odd] = mul_pair(p, centred(p, pair, false, BIAS), factor);
+            words[2 * i + odd] = mul_pair(p, centred(p, pair, 0, BIAS), factor);
         }
 }
 
