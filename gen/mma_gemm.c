@@ -8,18 +8,10 @@ static int64_t powers_bytes(const instance *in)
     return gemm_weights_of(in).scaled ? 2 * GEMM_COLUMNS * (int64_t)sizeof(float) : 0;
 }
 
-static const char *check(const instance *in, arena *a, const char **blamed)
-{
-    if (in->shape.m & (in->shape.m - 1)) {
-        *blamed = "m";
-        return arena_format(a, "m = %lld is none of 16, 32, 64 and 128", (long long)in->shape.m);
-    }
-    return check_product(in, a, blamed);
-}
-
 static const derived_size sizes[] = {
     { "powers", powers_bytes, "of f32, bf16 and mxfp4: bytes of what rows of W are multiplied by" },
     GEMV_VECTORS,
+    { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },
     { "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights" },
     { NULL, NULL, NULL },
 };
@@ -31,6 +23,7 @@ const family mma_gemm = {
     .op = OP_GEMV,
     .activations = FORMAT_F32,
     .same_bits = true,
+    .sm = 80,
     .keys =
         (const key[]){ KEY_WEIGHTS,
                        KEY_K_OF_WEIGHTS,
@@ -38,9 +31,8 @@ const family mma_gemm = {
                        { .name = "m",
                          .summary = "rows of X and Y, of which a block takes so many",
                          .field = KEY_FIELD(shape.m),
-                         .min = 16,
+                         .min = 1,
                          .max = GEMM_MOST_ROWS,
-                         .multiple_of = 16,
                          .def = GEMM_MOST_ROWS,
                          .counted_with = KEY_FIELD(rows_mode),
                          .tag = "m" },
@@ -62,13 +54,13 @@ const family mma_gemm = {
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     .launch = { .block = "256",
                 .grid = { "ceil_div(n, 128)", GEMV_GRID_Y },
-                .shared = "8*vectors+powers",
+                .shared = "8*tile_rows+powers",
                 .dynamic_shared = "tiles",
                 .sizes = sizes,
                 .rows = "128",
                 .overlap = WAITS_FIRST,
                 .registers = 255 },
-    .check = check,
+    .check = check_product,
     .build = gemm_build,
     .reference = ref_gemv,
     .tolerance = 1e-3,

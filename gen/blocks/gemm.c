@@ -51,7 +51,8 @@ typedef struct gemm {
     unsigned down, across;  /* fragments of a warp */
     unsigned pieces;        /* units of X that a thread stages, */
     unsigned x_tile;        /* and bytes of a tile of them */
-    val first, column;      /* row of X and of W */
+    val m;                  /* rows of X */
+    val first, column;      /* the block's first row of X and of W */
     val x_powers, factors;  /* of rows, in shared memory */
     val w_powers, w_factors; /* the same of W; without a kind: none */
     bool x_scaled;          /* some of x_powers may be other than 1 */
@@ -66,9 +67,17 @@ typedef struct gemm {
     var sums[MOST_DOWN][2 * MOST_ACROSS][4];
 } gemm;
 
+int64_t gemm_rows(const instance *in)
+{
+    int64_t rows = FRAGMENT;
+    while (rows < in->shape.m)
+        rows *= 2;
+    return rows;
+}
+
 static unsigned tile_bytes(const instance *in)
 {
-    return 2 * ((unsigned)in->shape.m * GEMM_ROW_BYTES + W_TILE);
+    return 2 * ((unsigned)gemm_rows(in) * GEMM_ROW_BYTES + W_TILE);
 }
 
 int64_t gemm_shared_bytes(const instance *in)
@@ -104,9 +113,7 @@ static void raise_largest(ptx *p, var largest, val value)
 
 static val row_of_x(ptx *p, const gemm *t, val number)
 {
-    val row = add(p, t->first, number);
-    if (t->g.m.kind)
-        row = min(p, row, sub(p, t->g.m, 1));
+    val row = min(p, add(p, t->first, number), sub(p, t->m, 1));
     return mad_wide(p, row, (long long)t->k * F32_BYTES, t->g.x);
 }
 
@@ -356,7 +363,8 @@ static void multiply(ptx *p, gemm *t)
 static void store_row(ptx *p, const gemm *t, val row, val column, unsigned down, unsigned half)
 {
     val number = add(p, row, down * FRAGMENT + half * B_COLUMNS), own = add(p, t->first, number);
-    PTX_IF (p, gemv_vector_exists(p, &t->g, own)) {
+    val of_block = t->in->shape.m < t->rows ? lt(p, number, (unsigned)t->in->shape.m) : imm(PRED, 1);
+    PTX_IF (p, bit_and(p, of_block, lt(p, own, t->m))) {
         val factor = ld_shared(p, F32, mad(p, number, F32_BYTES, t->factors), 0);
         for (unsigned j = 0; j < 2 * t->across; j++)
             for (unsigned i = 0; i < 2; i++) {
@@ -393,14 +401,14 @@ void gemm_build(ptx *p, const instance *in)
 {
     gemm t = { .in = in,
                .w = gemm_weights_of(in),
-               .rows = (unsigned)in->shape.m,
+               .rows = (unsigned)gemm_rows(in),
                .k = (unsigned)in->shape.k };
     instance fixed = *in;
     fixed.rows_mode = ROWS_FIXED;
     t.g = gemv_parameters(p, &fixed);
-    if (in->rows_mode == ROWS_RUN_TIME)
-        t.g.m = named(p, "m_val", parameter(p, "m_val"));
-    t.first = named(p, "first row", mul(p, ctaid_y(p), t.rows));
+    t.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                         : imm(U32, in->shape.m);
+    t.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
     t.column = named(p, "first column", mul(p, ctaid_x(p), GEMM_COLUMNS));
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     val x_scaled = find_powers(p, &t);

@@ -382,6 +382,7 @@ struct family {
     bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
                        and of warps, and whether alone or as one of m, */
     size_t same_bits_with;   /* where this field of the instance is not 0; 0: always */
+    unsigned sm;             /* the first architecture that has what it needs; 0: all have */
     int preference;          /* among families that fit a query the highest is found */
     const char *each_matrix; /* of several matrices: the family that does with one what this one
                                 does with each; NULL: none does */

@@ -235,7 +235,7 @@ int64_t instance_value(const instance *in, const key *k)
 const target *instance_oldest_target(const instance *in)
 {
     const target *oldest = NULL;
-    unsigned sm = 0;
+    unsigned sm = in->family->sm;
     for (const key *k = in->family->keys; k->name; k++)
         if (k->sm > sm && instance_value(in, k))
             sm = k->sm;
