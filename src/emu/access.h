@@ -46,7 +46,19 @@ bool access_is_aligned(const access *x);
 /* The bytes of an access to shared or local memory, or NULL and a fault. */
 uint8_t *access_array(const access *x);
 
+/* The same for a row of a matrix of 16-bit elements in shared memory, which is 16 bytes at the
+ * address that x->lane gives: for the lanes that have its elements, as ldmatrix and stmatrix
+ * spread them. */
+uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed);
+
 /* The allocation that an access to global memory is inside of, or NULL and a fault. */
 allocation *access_global(const access *x);
+
+/* The bytes that an access to any of the three loads, in the room given where they are not in one
+ * piece; NULL after a fault. */
+const uint8_t *access_read(const access *x, uint8_t *room);
+
+/* Stores to global memory; to: the allocation, if that is known. False after a fault. */
+bool access_write(const access *x, allocation *to, const uint8_t *bytes);
 
 #endif

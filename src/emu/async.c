@@ -105,7 +105,7 @@ static void finish_copy(warp *w, const async_copy *c)
         shared_note(s, c->offset + done, c->size < 8 ? c->size : 8, thread_of(w, c->lane),
                     SHARED_WRITE, &other);
     memcpy(s->bytes + c->offset, c->bytes, c->size);
-    undefined_forget(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size);
+    undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
 }
 
 void exec_async_commit(warp *w, const op *o, lane_mask mask)

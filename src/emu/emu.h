@@ -35,8 +35,9 @@
  *   threads not before a barrier after that.
  *
  * Calls are run, but for recursion; so are those that assert(), printf(), malloc() and free() make.
- * Of the tensor instructions there is mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier,
- * bulk copies and clusters of several blocks are not supported. What is not is an error of emu_load
+ * Of the tensor instructions there are mma.sync and wmma (see matrix.h) but for one-bit and 8-bit
+ * floating-point elements and sparse matrices, ldmatrix, stmatrix and movmatrix; mbarrier, bulk
+ * copies and clusters of several blocks are not supported. What is not is an error of emu_load
  * that names the line, and of a launch that comes to it in a module that emu_load_any has loaded.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
