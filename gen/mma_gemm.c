@@ -22,6 +22,7 @@ const family mma_gemm = {
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     .op = OP_GEMV,
     .activations = FORMAT_F32,
+    .halves = true,
     .same_bits = true,
     .sm = 80,
     .keys =

@@ -379,6 +379,7 @@ struct family {
                                     where a key says the weights */
     bool quantizes; /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
                        are  floats */
+    bool halves;    /* rounds x and W to f16 */
     bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
                        and of warps, and whether alone or as one of m, */
     size_t same_bits_with;   /* where this field of the instance is not 0; 0: always */
@@ -424,7 +425,7 @@ format instance_strictest_weights(const instance *in);
 /* Where a format stands in weights_choices; -1: it is none. */
 int64_t instance_weights_index(format weights);
 
-/* What x is multiplied as: its own format, or q8_1 where the family rounds it. */
+/* What x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
 format instance_precision(const instance *in);
 
 /* Whether the key may be set to one of its choices. */

@@ -173,6 +173,8 @@ format instance_strictest_weights(const instance *in)
 
 format instance_precision(const instance *in)
 {
+    if (in->family->halves)
+        return FORMAT_F16;
     bool rounds = in->family->quantizes && formats[instance_strictest_weights(in)].block_values > 1;
     return rounds ? FORMAT_Q8_1 : in->family->activations;
 }
