@@ -25,8 +25,8 @@ typedef struct purpose {
 #define OF(id) (UINT64_C(1) << OP_##id)
 static const purpose purposes[] = {
     { "Matrix times vector",
-      "stream_gemv is the fastest; gemv rounds nothing; variant = auto takes what suits a GPU and "
-      "shape",
+      "stream_gemv is the fastest, for more than 8 rows mma_gemm; gemv rounds nothing; variant = "
+      "auto takes what suits a GPU and shape",
       false, OF(GEMV) },
     { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
       true, OF(GEMV) },
