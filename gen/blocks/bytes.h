@@ -13,8 +13,8 @@
 
 #include "ptx/ptx.h"
 
-/* lop3 tables: (a & b) | c, (a & b) ^ c, (a ^ b) & c, a ^ b ^ c, and bits of b where a has ones, of c
- * where it has none. */
+/* lop3 tables: (a & b) | c, (a & b) ^ c, (a ^ b) & c, a ^ b ^ c, and bits of b where a has ones, of
+ * c where it has none. */
 enum { AND_OR = 0xea, AND_XOR = 0x6a, XOR_AND = 0x28, XOR_XOR = 0x96, CHOOSE = 0xca };
 
 /* A byte in all four bytes of a word. */

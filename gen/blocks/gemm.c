@@ -31,7 +31,7 @@ enum {
     MOST_ACROSS = 2,
     QUADS = 2, /* 16-byte lines of f32 in a unit */
     QUAD = 4,
-    MOST_PIECES = 2, /* units of X that a thread stages, */
+    MOST_PIECES = 2,                             /* units of X that a thread stages, */
     PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* so many rows apart */
     W_TILE = GEMM_COLUMNS * GEMM_ROW_BYTES,
     FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* from one to the next below it */
@@ -48,19 +48,19 @@ typedef struct gemm {
     gemv_operands g;
     gemm_weights w;
     unsigned rows, k;
-    unsigned down, across;  /* fragments of a warp */
-    unsigned pieces;        /* units of X that a thread stages, */
-    unsigned x_tile;        /* and bytes of a tile of them */
-    val m;                  /* rows of X */
-    val first, column;      /* the block's first row of X and of W */
-    val x_powers, factors;  /* of rows, in shared memory */
+    unsigned down, across;   /* fragments of a warp */
+    unsigned pieces;         /* units of X that a thread stages, */
+    unsigned x_tile;         /* and bytes of a tile of them */
+    val m;                   /* rows of X */
+    val first, column;       /* the block's first row of X and of W */
+    val x_powers, factors;   /* of rows, in shared memory */
     val w_powers, w_factors; /* the same of W; without a kind: none */
-    bool x_scaled;          /* some of x_powers may be other than 1 */
-    val staging;            /* whether the thread stages X; */
-    val store;              /* where its first unit goes, */
-    val first_value;        /* number of its first value in the step, */
-    val power;              /* that of its row, */
-    var from[MOST_PIECES];  /* and where they are, of the step that is loaded next */
+    bool x_scaled;           /* some of x_powers may be other than 1 */
+    val staging;             /* whether the thread stages X; */
+    val store;               /* where its first unit goes, */
+    val first_value;         /* number of its first value in the step, */
+    val power;               /* that of its row, */
+    var from[MOST_PIECES];   /* and where they are, of the step that is loaded next */
     var gamma;
     var x[MOST_PIECES][GEMM_UNIT], norm[GEMM_UNIT];
     val a[DEPTHS], b[DEPTHS]; /* a lane's addresses for ldmatrix */
@@ -179,7 +179,8 @@ static val find_powers(ptx *p, gemm *t)
         find_powers_of_w(p, t);
     }
     barrier(p);
-    val power = ld_shared(p, F32, mad(p, bit_and(p, tid_x(p), t->rows - 1), F32_BYTES, t->x_powers), 0);
+    val power =
+        ld_shared(p, F32, mad(p, bit_and(p, tid_x(p), t->rows - 1), F32_BYTES, t->x_powers), 0);
     return ne(p, barrier_count(p, ne(p, power, 1.0f)), 0);
 }
 
@@ -196,8 +197,7 @@ static void begin_staging(ptx *p, gemm *t, val tile)
     t->power = mad(p, row, F32_BYTES, t->x_powers);
     for (unsigned i = 0; i < t->pieces; i++) {
         val own = add(p, row, i * PIECE_ROWS);
-        t->from[i] =
-            var_u64(p, mad_wide(p, t->first_value, F32_BYTES, row_of_x(p, t, own)));
+        t->from[i] = var_u64(p, mad_wide(p, t->first_value, F32_BYTES, row_of_x(p, t, own)));
         for (unsigned j = 0; j < GEMM_UNIT; j++)
             t->x[i][j] = var_f32(p, 0.0f);
     }
@@ -208,12 +208,11 @@ static void begin_staging(ptx *p, gemm *t, val tile)
         t->norm[j] = var_f32(p, 0.0f);
 }
 
-static void load_unit(ptx *p, const gemm *t, var from, unsigned there,
-                      const var to[GEMM_UNIT])
+static void load_unit(ptx *p, const gemm *t, var from, unsigned there, const var to[GEMM_UNIT])
 {
     for (unsigned quad = 0; quad < QUADS; quad++) {
-        val needed = there == GEMM_STEP ? imm(PRED, 1)
-                                        : lt(p, add(p, t->first_value, quad * QUAD), there);
+        val needed =
+            there == GEMM_STEP ? imm(PRED, 1) : lt(p, add(p, t->first_value, quad * QUAD), there);
         for (unsigned i = 0; there < GEMM_STEP && i < QUAD; i++)
             assign(p, to[quad * QUAD + i], 0.0f);
         PTX_IF (p, needed) {
@@ -307,8 +306,8 @@ static void multiply_step(ptx *p, gemm *t, unsigned parity)
     }
 }
 
-/* A step of a chunk, for which X is loaded already; behind it comes one with so many values, as many
- * bytes further on in X. */
+/* A step of a chunk, for which X is loaded already; behind it comes one with so many values, as
+ * many bytes further on in X. */
 static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next, val bytes)
 {
     unsigned parity = number % 2;
@@ -363,7 +362,8 @@ static void multiply(ptx *p, gemm *t)
 static void store_row(ptx *p, const gemm *t, val row, val column, unsigned down, unsigned half)
 {
     val number = add(p, row, down * FRAGMENT + half * B_COLUMNS), own = add(p, t->first, number);
-    val of_block = t->in->shape.m < t->rows ? lt(p, number, (unsigned)t->in->shape.m) : imm(PRED, 1);
+    val of_block =
+        t->in->shape.m < t->rows ? lt(p, number, (unsigned)t->in->shape.m) : imm(PRED, 1);
     PTX_IF (p, bit_and(p, of_block, lt(p, own, t->m))) {
         val factor = ld_shared(p, F32, mad(p, number, F32_BYTES, t->factors), 0);
         for (unsigned j = 0; j < 2 * t->across; j++)
@@ -390,8 +390,8 @@ static void store_tile(ptx *p, const gemm *t)
     unsigned wide = GEMM_COLUMNS / (t->across * FRAGMENT);
     val warp = warp_id(p), lane = lane_id(p);
     val row = mad(p, div(p, warp, wide), t->down * FRAGMENT, div(p, lane, 4));
-    val column = mad(p, bit_and(p, warp, wide - 1), t->across * FRAGMENT,
-                     mul(p, bit_and(p, lane, 3), 2));
+    val column =
+        mad(p, bit_and(p, warp, wide - 1), t->across * FRAGMENT, mul(p, bit_and(p, lane, 3), 2));
     for (unsigned down = 0; down < t->down; down++)
         for (unsigned half = 0; half < 2; half++)
             store_row(p, t, row, column, down, half);

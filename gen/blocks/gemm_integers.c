@@ -1,9 +1,10 @@
 /* Weights that are small integers times scales: see gemm_weights.h.
  *
  * A word of quants becomes pairs of f16 by masks: bits below 10 of a half beside those of 1024 are
- * 1024 + q, exactly, and 1024 + 16 q where q is four bits further up, so that it needs no shift. Subtracted from that, in f16 and
- * exactly, is what makes of q a number of either sign, so that little is lost when it is multiplied
- * by a scale that was rounded to f16. Pairs are bytes 0 and 2, 1 and 3 of a word.
+ * 1024 + q, exactly, and 1024 + 16 q where q is four bits further up, so that it needs no shift.
+ * Subtracted from that, in f16 and exactly, is what makes of q a number of either sign, so that
+ * little is lost when it is multiplied by a scale that was rounded to f16. Pairs are bytes 0 and 2,
+ * 1 and 3 of a word.
  */
 #include <string.h>
 
@@ -47,9 +48,10 @@ static val both(ptx *p, val number)
     return pack_halves(p, number, number);
 }
 
-/* 32-bit words from a place on that is a multiple of so many bytes, by as wide loads as that allows;
- * the offset in front of it counts. */
-static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsigned count, val *words)
+/* 32-bit words from a place on that is a multiple of so many bytes, by as wide loads as that
+ * allows; the offset in front of it counts. */
+static void load_aligned(ptx *p, val at, int64_t offset, unsigned aligned, unsigned count,
+                         val *words)
 {
     for (unsigned i = 0; i < count;) {
         unsigned width = count - i >= 4 ? 4 : count - i >= 2 ? 2 : 1;
@@ -93,9 +95,9 @@ static void load_words(ptx *p, const gemm_weights *w, int64_t offset, val words[
         words[i] = prmt(p, lines[i], lines[i + 1], selector);
 }
 
-/* Q4_K: the two steps of 64 values have the low and the high nibbles of the same bytes. What is kept
- * is their words, behind these of the block d and dmin, scales and mins of groups 0 to 3 and 4 to 7
- * in bytes. */
+/* Q4_K: the two steps of 64 values have the low and the high nibbles of the same bytes. What is
+ * kept is their words, behind these of the block d and dmin, scales and mins of groups 0 to 3 and 4
+ * to 7 in bytes. */
 enum { Q4K_D = OWN_WORDS, Q4K_MIN_D, Q4K_SCALES_LOW, Q4K_SCALES_HIGH, Q4K_MINS_LOW, Q4K_MINS_HIGH };
 
 static void begin_q4k(ptx *p, gemm_weights *w)
@@ -107,8 +109,8 @@ static void begin_q4k(ptx *p, gemm_weights *w)
     val scales = head.v[1], mins = head.v[2], nibbles = head.v[3];
     w->kept[Q4K_SCALES_LOW] = bit_and(p, scales, IN_EACH_BYTE(63));
     w->kept[Q4K_MINS_LOW] = bit_and(p, mins, IN_EACH_BYTE(63));
-    w->kept[Q4K_SCALES_HIGH] = lop3(p, shr(p, scales, 2), IN_EACH_BYTE(48),
-                                    bit_and(p, nibbles, IN_EACH_BYTE(15)), AND_OR);
+    w->kept[Q4K_SCALES_HIGH] =
+        lop3(p, shr(p, scales, 2), IN_EACH_BYTE(48), bit_and(p, nibbles, IN_EACH_BYTE(15)), AND_OR);
     w->kept[Q4K_MINS_HIGH] = lop3(p, shr(p, mins, 2), IN_EACH_BYTE(48),
                                   bit_and(p, shr(p, nibbles, 4), IN_EACH_BYTE(15)), AND_OR);
 }

@@ -57,8 +57,8 @@ static unsigned lines_of(const gemm_weights *w, unsigned bytes)
     return (LINE - w->aligned + bytes + LINE - 1) / LINE;
 }
 
-/* Formats with more range than f16, or with factors of less than 1 beside an f16 scale, which may be
- * subnormal. */
+/* Formats with more range than f16, or with factors of less than 1 beside an f16 scale, which may
+ * be subnormal. */
 static bool needs_powers(format f)
 {
     switch (f) {
@@ -83,9 +83,9 @@ gemm_weights gemm_weights_of(const instance *in)
     const format_info *f = &formats[w.format];
     unsigned k = (unsigned)in->shape.k;
     w.decoder = decoders[w.format] ? decoders[w.format] : &any;
-    w.chunk = f->block_values == 1              ? FLOATS
+    w.chunk = f->block_values == 1             ? FLOATS
               : f->block_values < USUAL_BLOCKS ? USUAL_BLOCKS
-                                                : f->block_values;
+                                               : f->block_values;
     w.chunk_bytes = (unsigned)format_bytes(w.format, w.chunk);
     w.whole = k / w.chunk;
     w.tail = k % w.chunk;
@@ -109,7 +109,8 @@ static unsigned stage_bytes(const gemm_weights *w)
     return GEMM_COLUMNS * w->stride;
 }
 
-void gemm_weights_begin(ptx *p, gemm_weights *w, val matrix, val rows, val first, val ring, val tile)
+void gemm_weights_begin(ptx *p, gemm_weights *w, val matrix, val rows, val first, val ring,
+                        val tile)
 {
     w->row = named(p, "row of the tile", div(p, tid_x(p), 2));
     w->half = named(p, "half", bit_and(p, tid_x(p), 1));
@@ -177,7 +178,7 @@ void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, un
     val words[GEMM_OWN / 2];
     w->decoder->step(p, w, step, there, words);
     for (unsigned i = 0; i < 2; i++)
-        st_shared_v4(p, U32, w->store[i], tile_offset,
-                     ((val4){ { words[4 * i], words[4 * i + 1], words[4 * i + 2],
-                                words[4 * i + 3] } }));
+        st_shared_v4(
+            p, U32, w->store[i], tile_offset,
+            ((val4){ { words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3] } }));
 }

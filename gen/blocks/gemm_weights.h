@@ -1,5 +1,5 @@
-/* The weights of a tile of mma_gemm: how they come into shared memory as they stand in the GGUF, and
- * how they become f16 there.
+/* The weights of a tile of mma_gemm: how they come into shared memory as they stand in the GGUF,
+ * and how they become f16 there.
  *
  * A block has 128 rows of W and 256 threads: each has half a row, on both ways. A row comes in
  * chunks, whole blocks of its format, by the 16-byte lines that they lie in; a ring holds some of
@@ -71,7 +71,8 @@ gemm_weights gemm_weights_of(const instance *in);
 unsigned gemm_ring_bytes(const gemm_weights *w);
 
 /* Where w is, whose rows from first on are the block's; ring and tile are shared memory. */
-void gemm_weights_begin(ptx *p, gemm_weights *w, val matrix, val rows, val first, val ring, val tile);
+void gemm_weights_begin(ptx *p, gemm_weights *w, val matrix, val rows, val first, val ring,
+                        val tile);
 
 /* Begins to copy the chunk of that number, a whole one or the last, if there is one: a group of
  * copies. chunk is a C number or a value. */

@@ -235,8 +235,7 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
                 val sum = sums.sum;
                 if (g->factors.kind)
                     sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
-                st_global(p, F32, add(p, g->y, offset), 0,
-                          gemv_finished(p, g, sum, own, offset));
+                st_global(p, F32, add(p, g->y, offset), 0, gemv_finished(p, g, sum, own, offset));
             }
     }
 }

@@ -11,8 +11,8 @@
 
 enum { UNPACKED = 8 }; /* neighbouring weights at once */
 
-/* Weights first .. first + 7 of the block at an address, of global or shared memory; first, a u32, is a multiple of 8. Of a
- * format of single values the block is the eight, and first 0. */
+/* Weights first .. first + 7 of the block at an address, of global or shared memory; first, a u32,
+ * is a multiple of 8. Of a format of single values the block is the eight, and first 0. */
 typedef void unpack(ptx *p, val block, val first, val w[UNPACKED]);
 
 #define FORMAT(id, ...) extern unpack unpack_##id;

@@ -100,8 +100,8 @@ void unpack_IQ3_XXS(ptx *p, val block, val first, val w[UNPACKED])
     val at = byte_behind(p, block, shr(p, first, 2));
     val scale = odd_scale(p, load_half_as_f32(p, block, IQ3_XXS_D), shr(p, word, 28), 0.25f);
     for (unsigned i = 0; i < 2; i++)
-        unpack_run(p, &grid_iq3_xxs, load_packed(p, U8, at, IQ3_XXS_INDICES + i), signs, 4 * i, scale,
-                   w + 4 * i);
+        unpack_run(p, &grid_iq3_xxs, load_packed(p, U8, at, IQ3_XXS_INDICES + i), signs, 4 * i,
+                   scale, w + 4 * i);
 }
 
 void unpack_IQ3_S(ptx *p, val block, val first, val w[UNPACKED])
@@ -114,8 +114,8 @@ void unpack_IQ3_S(ptx *p, val block, val first, val w[UNPACKED])
     highs = shr(p, highs, bit_and(p, r, 7));
     for (unsigned i = 0; i < 2; i++) {
         val high = shl(p, bfe(p, highs, i, 1), 8);
-        unpack_run(p, &grid_iq3_s, bit_or(p, load_packed(p, U8, at, IQ3_S_INDICES + i), high), signs,
-                   4 * i, scale, w + 4 * i);
+        unpack_run(p, &grid_iq3_s, bit_or(p, load_packed(p, U8, at, IQ3_S_INDICES + i), high),
+                   signs, 4 * i, scale, w + 4 * i);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Products of prompts on the tensor cores: right for every number of rows, with errors that are those
- * of f16 products, no bank conflicts, and faults in layouts and copies found.
+/* Products of prompts on the tensor cores: right for every number of rows, with errors that are
+ * those of f16 products, no bank conflicts, and faults in layouts and copies found.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -408,6 +408,27 @@ static void add_all(ptx *p, val *sum, const val *values, unsigned count)
         *sum = add(p, *sum, bits_as(p, U32, values[n]));
 }
 
+TEST_WITH(pairs_of_halves_are_computed_with_numbers_in_registers, set_up, tear_down)
+{
+    fixture *f = *state;
+    ptx *p = f->p;
+    val n = parameter(p, "n"), one = imm(U32, 0x3c003c00);
+    val pair = fma_pair(p, add_pair(p, n, one), n, mul_pair(p, n, n));
+    val x = convert(p, F32, n);
+    st_global(p, U32, parameter(p, "out"), 0, pair);
+    st_global(p, U32, parameter(p, "out"), 4, pack_halves(p, x, mul(p, x, 2.0f)));
+    const char *text = text_of(f);
+    static const char *const lines[] = {
+        "    mov.u32             %r2, 1006648320;\n"
+        "    add.rn.f16x2        %r3, %r1, %r2;\n"
+        "    mul.rn.f16x2        %r4, %r1, %r1;\n"
+        "    fma.rn.f16x2        %r5, %r3, %r1, %r4;\n",
+        "    cvt.rn.f16x2.f32    %r6, %f2, %f1;\n", /* the high half first */
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_has(text, lines[i]);
+}
+
 /* Each instruction of the tensor cores, and each way to bring their operands there. */
 static void build_tensor_instructions(ptx *p)
 {
