@@ -45,6 +45,7 @@ enum {
 
 typedef struct gemm {
     const instance *in;
+    bool gated; /* there are two matrices, of gate and up */
     gemv_operands g;
     gemm_weights w;
     unsigned rows, k;
@@ -67,9 +68,21 @@ typedef struct gemm {
     var sums[MOST_DOWN][2 * MOST_ACROSS][4];
 } gemm;
 
+/* Rows of gate and of up take turns in the tile by fragments, so that a warp has both of a column:
+ * it is two fragments wide. */
+static bool is_gated(const instance *in)
+{
+    return in->family->op == OP_GATE_UP_SWIGLU;
+}
+
+int64_t gemm_columns(const instance *in)
+{
+    return is_gated(in) ? GEMM_COLUMNS / 2 : GEMM_COLUMNS;
+}
+
 int64_t gemm_rows(const instance *in)
 {
-    int64_t rows = FRAGMENT;
+    int64_t rows = is_gated(in) ? 2 * FRAGMENT : FRAGMENT;
     while (rows < in->shape.m)
         rows *= 2;
     return rows;
@@ -144,12 +157,23 @@ static void find_powers_of_x(ptx *p, const gemm *t)
     }
 }
 
+/* The address of a row of the tile. */
+static val row_of_w(ptx *p, const gemm *t, val number)
+{
+    val last = sub(p, t->g.n, 1);
+    if (!t->gated)
+        return gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
+    val pair = mad(p, shr(p, number, 5), FRAGMENT, bit_and(p, number, FRAGMENT - 1));
+    val is_up = ne(p, bit_and(p, number, FRAGMENT), 0);
+    val matrix = select(p, is_up, parameter(p, "wu"), parameter(p, "wg"));
+    return mad_wide(p, min(p, add(p, t->column, pair), last), t->w.row_bytes, matrix);
+}
+
 /* Rows of f32 may end with half a piece, which the first lane takes. */
 static void find_powers_of_w(ptx *p, const gemm *t)
 {
     PTX_FOR (p, number, warp_id(p), GEMM_COLUMNS, WARPS) {
-        val of = min(p, add(p, t->column, number), sub(p, t->g.n, 1));
-        val row = mad_wide(p, of, t->w.row_bytes, t->g.w);
+        val row = row_of_w(p, t, number);
         var largest = var_u32(p, 0);
         PTX_FOR (p, piece, lane_id(p), t->k / UNPACKED, WARP) {
             val values[UNPACKED];
@@ -358,27 +382,47 @@ static void multiply(ptx *p, gemm *t)
         step(p, t, s, values_of_step(t->w.tail, s), values_of_step(t->w.tail, s + 1), step_bytes);
 }
 
+/* A sum of a row of X, times what powers of two, and a norm, have left out of it. */
+static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
+{
+    if (!t->w.scaled)
+        return mul(p, sum, factor);
+    val of_w = ld_shared(p, F32, mad(p, of_tile, F32_BYTES, t->w_factors), 0);
+    return mul(p, mul(p, sum, min(p, factor, of_w)), max(p, factor, of_w));
+}
+
+/* Of sums c of a row of fragments, those of columns from one on; column of_tile of the tile. */
+static val element(ptx *p, const gemm *t, const var sums[][4], unsigned j, unsigned c, val factor,
+                   val of_tile, val n, val offset)
+{
+    val sum = whole_sum(p, t, sums[j][c], factor, add(p, of_tile, j * B_COLUMNS));
+    if (!t->gated)
+        return gemv_finished(p, &t->g, sum, n, offset);
+    val up = whole_sum(p, t, sums[j + 2][c], factor, add(p, of_tile, (j + 2) * B_COLUMNS));
+    gemv_biases biases = gemv_biases_of_row(p, t->in, n);
+    if (biases.gate.kind) {
+        sum = add(p, sum, biases.gate);
+        up = add(p, up, biases.up);
+    }
+    return gated(p, t->in->options.activation, sum, up);
+}
+
 /* A lane has two neighbouring columns of rows g and g + 8 of each fragment of 8 columns. */
-static void store_row(ptx *p, const gemm *t, val row, val column, unsigned down, unsigned half)
+static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, unsigned down,
+                      unsigned half)
 {
     val number = add(p, row, down * FRAGMENT + half * B_COLUMNS), own = add(p, t->first, number);
     val of_block =
         t->in->shape.m < t->rows ? lt(p, number, (unsigned)t->in->shape.m) : imm(PRED, 1);
     PTX_IF (p, bit_and(p, of_block, lt(p, own, t->m))) {
         val factor = ld_shared(p, F32, mad(p, number, F32_BYTES, t->factors), 0);
-        for (unsigned j = 0; j < 2 * t->across; j++)
+        for (unsigned j = 0; j < (t->gated ? 1 : 2) * t->across; j++)
             for (unsigned i = 0; i < 2; i++) {
-                val of_tile = add(p, column, j * B_COLUMNS + i), n = add(p, t->column, of_tile);
+                val n = add(p, column, j * B_COLUMNS + i);
                 PTX_IF (p, lt(p, n, t->g.n)) {
                     val offset = shl(p, mad_wide(p, own, t->g.n, convert(p, U64, n)), 2);
-                    val sum = get(p, t->sums[down][j][2 * half + i]);
-                    val late = factor;
-                    if (t->w.scaled) {
-                        val of_w = ld_shared(p, F32, mad(p, of_tile, F32_BYTES, t->w_factors), 0);
-                        sum = mul(p, sum, min(p, factor, of_w));
-                        late = max(p, factor, of_w);
-                    }
-                    val y = gemv_finished(p, &t->g, mul(p, sum, late), n, offset);
+                    val y = element(p, t, t->sums[down], j, 2 * half + i, factor,
+                                    add(p, of_tile, i), n, offset);
                     st_global(p, F32, add(p, t->g.y, offset), 0, y);
                 }
             }
@@ -390,32 +434,34 @@ static void store_tile(ptx *p, const gemm *t)
     unsigned wide = GEMM_COLUMNS / (t->across * FRAGMENT);
     val warp = warp_id(p), lane = lane_id(p);
     val row = mad(p, div(p, warp, wide), t->down * FRAGMENT, div(p, lane, 4));
-    val column =
-        mad(p, bit_and(p, warp, wide - 1), t->across * FRAGMENT, mul(p, bit_and(p, lane, 3), 2));
+    val of_warp = bit_and(p, warp, wide - 1), of_lane = mul(p, bit_and(p, lane, 3), 2);
+    val of_tile = mad(p, of_warp, t->across * FRAGMENT, of_lane);
+    val column = add(p, t->column, t->gated ? mad(p, of_warp, FRAGMENT, of_lane) : of_tile);
     for (unsigned down = 0; down < t->down; down++)
         for (unsigned half = 0; half < 2; half++)
-            store_row(p, t, row, column, down, half);
+            store_row(p, t, row, of_tile, column, down, half);
 }
 
 void gemm_build(ptx *p, const instance *in)
 {
     gemm t = { .in = in,
+               .gated = is_gated(in),
                .w = gemm_weights_of(in),
                .rows = (unsigned)gemm_rows(in),
                .k = (unsigned)in->shape.k };
     instance fixed = *in;
     fixed.rows_mode = ROWS_FIXED;
-    t.g = gemv_parameters(p, &fixed);
+    t.g = t.gated ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
     t.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
     t.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
-    t.column = named(p, "first column", mul(p, ctaid_x(p), GEMM_COLUMNS));
+    t.column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(in)));
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     val x_scaled = find_powers(p, &t);
     phase(p, "multiply");
     val tiles = shared_dynamic(p, "tiles", U32);
     val w_tile = add(p, tiles, 2 * t.x_tile), ring = add(p, w_tile, 2 * W_TILE);
-    gemm_weights_begin(p, &t.w, t.g.w, t.g.n, t.column, ring, w_tile);
+    gemm_weights_begin(p, &t.w, row_of_w(p, &t, gemm_own_row(p)), ring, w_tile);
     if (t.w.scaled)
         t.w.scale = ld_shared(p, F32, mad(p, t.w.row, F32_BYTES, t.w_powers), 0);
     begin_staging(p, &t, tiles);

@@ -12,6 +12,9 @@ enum { GEMM_MOST_ROWS = 128 };
 /* Rows of X that a tile has room for: the key m, up to the next power of two from 16 on. */
 int64_t gemm_rows(const instance *in);
 
+/* Columns of Y that a block makes. */
+int64_t gemm_columns(const instance *in);
+
 /* Bytes of dynamic shared memory. */
 int64_t gemm_shared_bytes(const instance *in);
 

@@ -109,19 +109,22 @@ static unsigned stage_bytes(const gemm_weights *w)
     return GEMM_COLUMNS * w->stride;
 }
 
-void gemm_weights_begin(ptx *p, gemm_weights *w, val matrix, val rows, val first, val ring,
-                        val tile)
+val gemm_own_row(ptx *p)
 {
-    w->row = named(p, "row of the tile", div(p, tid_x(p), 2));
+    return named(p, "row of the tile", div(p, tid_x(p), 2));
+}
+
+void gemm_weights_begin(ptx *p, gemm_weights *w, val source, val ring, val tile)
+{
+    w->row = gemm_own_row(p);
     w->half = named(p, "half", bit_and(p, tid_x(p), 1));
-    val row = min(p, add(p, first, w->row), sub(p, rows, 1));
-    w->source = var_u64(p, mad_wide(p, row, w->row_bytes, matrix));
+    w->source = var_u64(p, source);
     w->ring = mad(p, w->row, w->stride, ring);
     for (unsigned i = 0; i < 2; i++)
         w->store[i] = gemm_unit(p, tile, w->row, mad(p, w->half, 2, imm(U32, i)));
     w->to = var_u32(p, 0);
     if (w->aligned < LINE)
-        w->place = var_u32(p, bit_and(p, mul(p, row, w->row_bytes), LINE - 1));
+        w->place = var_u32(p, bit_and(p, convert(p, U32, source), LINE - 1));
 }
 
 /* The row's threads take its lines in turn. */

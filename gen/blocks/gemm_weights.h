@@ -70,9 +70,11 @@ struct gemm_weights {
 gemm_weights gemm_weights_of(const instance *in);
 unsigned gemm_ring_bytes(const gemm_weights *w);
 
-/* Where w is, whose rows from first on are the block's; ring and tile are shared memory. */
-void gemm_weights_begin(ptx *p, gemm_weights *w, val matrix, val rows, val first, val ring,
-                        val tile);
+/* The thread's row of the tile. */
+val gemm_own_row(ptx *p);
+
+/* Sets up the thread's part by its row's address; ring and tile are shared memory. */
+void gemm_weights_begin(ptx *p, gemm_weights *w, val source, val ring, val tile);
 
 /* Begins to copy the chunk of that number, a whole one or the last, if there is one: a group of
  * copies. chunk is a C number or a value. */

@@ -32,7 +32,7 @@ static const float SMALL = 0.05f;
 static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10;
 
 /* By what huge or tiny rows differ. */
-static const float FAR = 0x1p24f;
+static const float FAR = 0x1p12f;
 
 /* What leaves scores small where a few values are large, so that what these are rounded to does not
  * show in a weight. */

@@ -1,5 +1,5 @@
-/* How much ptxas makes of the loops of products on tensor cores: other instructions for each product,
- * and nothing spilled.
+/* How much ptxas makes of the loops of products on tensor cores: other instructions for each
+ * product, and nothing spilled.
  */
 #include <stdlib.h>
 #include <string.h>
