@@ -149,6 +149,7 @@ static const struct {
     SAYS("global", space, SPACE_GLOBAL),
     SAYS("shared", space, SPACE_SHARED),
     SAYS("shared::cta", space, SPACE_SHARED),
+    SAYS("shared::cluster", space, SPACE_SHARED),
     SAYS("local", space, SPACE_LOCAL),
     SAYS("param", space, SPACE_PARAM),
     SAYS("const", space, SPACE_CONST),
