@@ -157,12 +157,19 @@ TEST(an_mbarrier_orders_threads)
 /* A lane waits for what another lane of its warp does, as threads may that are scheduled apart. */
 TEST(lanes_of_a_warp_wait_for_each_other)
 {
-    static run r;
-    expect_well(&r, SM90(INIT(1) MEET "setp.ne.u32 %p2, %r0, 5;\n@%p2 bra $other;\n"
-                                      "mbarrier.arrive.shared.b64 %l3, [%r1];\nbra $end;\n"
-                                      "$other:\n" WAIT(0) "$end:\nst.global.b32 [%l2], %r0;\n"));
-    for (int i = 0; i < 64; i++)
-        assert_int_equal((uint32_t)r.out[i], i);
+    static const char *const texts[] = {
+#define APART(which, first, second)                                               \
+    SM90(INIT(1) MEET "setp." which ".u32 %p2, %r0, 5;\n@%p2 bra $other;\n" first \
+                      "bra $end;\n$other:\n" second "$end:\nst.global.b32 [%l2], %r0;\n")
+        APART("ne", "mbarrier.arrive.shared.b64 %l3, [%r1];\n", WAIT(0)),
+        APART("eq", WAIT(0), "mbarrier.arrive.shared.b64 %l3, [%r1];\n"),
+    };
+    for (size_t n = 0; n < sizeof texts / sizeof *texts; n++) {
+        static run r;
+        expect_well(&r, texts[n]);
+        for (int i = 0; i < 64; i++)
+            assert_int_equal((uint32_t)r.out[i], i);
+    }
 }
 
 TEST(what_is_under_way_is_touched_by_nobody)

@@ -598,7 +598,7 @@ TEST(integer_sums_wrap_or_saturate)
 #define PAST_THE_END(sat)                                                                        \
     SM90("mov.b32 %r5, 0x01010101; mov.b32 %r6, 0x7fffffff; mov.b32 %r12, 0; mov.b32 %r13, 0;\n" \
          "mma.sync.aligned.m8n8k16.row.col" sat                                                  \
-         ".s32.s8.s8.s32 {%r10, %r11}, %r5, {%r5}, {%r6, %r6};\n" GIVE)
+         ".s32.s8.s8.s32 {%r10, %r11}, {%r5}, {%r5}, {%r6, %r6};\n" GIVE)
     static const char *const texts[] = { PAST_THE_END(""), PAST_THE_END(".satfinite") };
     static const uint32_t sums[] = { 0x8000000f, 0x7fffffff };
     for (int i = 0; i < 2; i++) {
