@@ -132,7 +132,8 @@ static const variable *find_array(const access *x)
         uint64_t length = array_size(m, v), at = x->address - v->offset;
         if (at <= length && x->size <= length - at)
             return v;
-        if (!nearest || (v->offset <= x->address && v->offset > nearest->offset))
+        if (!nearest || (v->offset <= x->address &&
+                         (v->offset > nearest->offset || nearest->offset > x->address)))
             nearest = v;
     }
     if (nearest)
@@ -180,6 +181,17 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
         return ACCESS_CHECK(x, check, "uninitialised: %s reads what nothing has written", what);
     if (problem == SHARED_PENDING)
         return ACCESS_CHECK(x, check, "race: %s, where a cp.async of %s is under way", what, who);
+    if (problem == SHARED_PENDING_READ)
+        return ACCESS_CHECK(x, check, "race: %s, which a cp.async.bulk of %s may still read", what,
+                            who);
+    if (problem == SHARED_MBARRIER)
+        return ACCESS_CHECK(
+            x, check, "race: %s touches an mbarrier, which its own operations alone may do", what);
+    if (other >= FIRST_AGENT && other < FIRST_AGENT + SHARED_AGENTS)
+        return ACCESS_CHECK(x, check,
+                            "race: %s was written by a copy that completes at an mbarrier, where "
+                            "this thread has not waited for it",
+                            what);
     return ACCESS_CHECK(x, check, "race: %s was %s by %s with no barrier between", what,
                         problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
 }
@@ -240,6 +252,14 @@ uint8_t *access_array(const access *x)
     if (!v)
         return NULL;
     return x->space == SPACE_LOCAL ? local_bytes(x) : shared_bytes(x, shared_offset(x, v), v);
+}
+
+bool access_shared_place(const access *x, size_t *offset)
+{
+    const variable *v = access_is_aligned(x) ? find_array(x) : NULL;
+    if (v)
+        *offset = shared_offset(x, v);
+    return v;
 }
 
 static bool note_part(const access *x, size_t offset, const variable *v, unsigned lane, unsigned at,

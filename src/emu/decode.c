@@ -34,7 +34,7 @@ typedef struct rule {
     ptx_type type;
     unsigned count; /* of a group's registers; 1: a single one, without braces */
     bool result, pair, optional;
-    bool group; /* a single one may also stand in braces */
+    bool group; /* in braces, also a single one */
 } rule;
 
 typedef struct form {
@@ -149,6 +149,7 @@ static const struct {
     SAYS("global", space, SPACE_GLOBAL),
     SAYS("shared", space, SPACE_SHARED),
     SAYS("shared::cta", space, SPACE_SHARED),
+    SAYS("shared::cluster", space, SPACE_SHARED),
     SAYS("local", space, SPACE_LOCAL),
     SAYS("param", space, SPACE_PARAM),
     SAYS("const", space, SPACE_CONST),
@@ -272,14 +273,13 @@ static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *plac
     const operand *o = &d->in->operands[index];
     bool braces = o->kind == OPERAND_VECTOR;
     unsigned given = braces ? o->count : 1;
-    const operand *elements = braces ? o->elements : o;
-    if ((!braces && r->count > 1) || given != r->count)
+    if (!braces || given != r->count)
         lexer_error(&d->p->lex, d->in->line,
                     "%s takes %u registers in braces as operand %u, not %u", d->in->name, r->count,
                     index + 1, given);
     for (unsigned i = 0; i < given; i++)
-        places[i] = r->result ? decode_result_place(d, &elements[i], r->type, false)
-                              : decode_source_place(d, &elements[i], r->type, false);
+        places[i] = r->result ? decode_result_place(d, &o->elements[i], r->type, false)
+                              : decode_source_place(d, &o->elements[i], r->type, false);
 }
 
 static void take_result(decoder *d, unsigned index, const rule *r, unsigned to)

@@ -591,3 +591,37 @@ TEST(undefined_elements_reach_their_row_of_a_product)
     assert_int_equal(r.report.fault, EMU_UNDEFINED_REGISTER);
     assert_int_equal(r.report.thread[0], 0);
 }
+
+/* Sums past the ends of s32 wrap, or stop there with .satfinite. */
+TEST(integer_sums_wrap_or_saturate)
+{
+#define PAST_THE_END(sat)                                                                        \
+    SM90("mov.b32 %r5, 0x01010101; mov.b32 %r6, 0x7fffffff; mov.b32 %r12, 0; mov.b32 %r13, 0;\n" \
+         "mma.sync.aligned.m8n8k16.row.col" sat                                                  \
+         ".s32.s8.s8.s32 {%r10, %r11}, {%r5}, {%r5}, {%r6, %r6};\n" GIVE)
+    static const char *const texts[] = { PAST_THE_END(""), PAST_THE_END(".satfinite") };
+    static const uint32_t sums[] = { 0x8000000f, 0x7fffffff };
+    for (int i = 0; i < 2; i++) {
+        static run r;
+        run_sm90(&r, texts[i]);
+        for (int lane = 0; lane < LANES; lane++)
+            assert_int_equal(((const uint32_t *)r.out)[lane * 4 + 1], sums[i]);
+    }
+}
+
+/* tf32 has ten bits behind the point: what is below them counts for nothing in a product, and a
+ * conversion rounds to the nearest, halves away from zero. */
+TEST(tf32_has_ten_bits_behind_the_point)
+{
+    static run r;
+    run_sm90(&r, SM90(".reg .f32 %f<9>; mov.b32 %r5, 0x3f801fff; mov.b32 %r6, 0x3f800000;\n"
+                      "mov.f32 %f0, 0f00000000;\n"
+                      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, "
+                      "{%r5, %r5}, {%r6}, {%f0, %f0, %f0, %f0};\nmov.b32 %r10, %f4;\n"
+                      "mov.b32 %f5, 0x3f801000; cvt.rna.tf32.f32 %r11, %f5;\n"
+                      "mov.b32 %f5, 0xbf800fff; cvt.rna.tf32.f32 %r12, %f5;\n"
+                      "mov.b32 %f5, 0xff800000; cvt.rna.tf32.f32 %r13, %f5;\n" GIVE));
+    static const uint32_t expected[] = { 0x40800000, 0x3f802000, 0xbf800000, 0xff800000 };
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(((const uint32_t *)r.out)[i], expected[i]);
+}

@@ -478,8 +478,8 @@ TEST_WITH(tensor_instructions_are_printed, set_up, tear_down)
         "    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r14}, [%r5+48];\n",
         "    ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {",
         "    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {",
-        "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, "
-        "{%r12, %r13}, {%r14}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};\n",
+        "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r12, %r13}, ",
+        "{%r14}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};\n",
         "    mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {",
         "    mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {",
     };
