@@ -47,6 +47,8 @@ enum {
     SM_BLOCKS = 2,
     REGISTER_UNIT = 8,
     END_COUNT = 1 << 30, /* more than there are chunks */
+    CACHES = 2,          /* K and V */
+    ADDRESS_BYTES = 8,
 };
 
 /* Heads a KV head, blocks that they are spread over, and of a block its heads and warps: the terms
@@ -75,6 +77,8 @@ typedef struct work {
     val kv_head, part, sequence, chunk, chunks; /* chunks of the grid */
     val query;                                  /* number of the first head's row of q */
     val heads;                                  /* that there are */
+    val length;                                 /* of the sequence; without a kind: loaded again */
+    val caches;                                 /* shared memory: the addresses of its K and V */
     positions own;
     val active; /* chunks that have positions, at least 1 */
     val blocks; /* that have chunks */
@@ -91,6 +95,7 @@ static work work_new(ptx *p, const instance *in)
     w.chunk = named(p, "chunk", ctaid_z(p));
     w.chunks = named(p, "chunks", nctaid_z(p));
     val first = mul(p, w.part, w.is.heads);
+    w.length = attention_sequence_length(p, w.sequence);
     w.query = mad(p, w.sequence, imm(U32, in->shape.num_heads),
                   mad(p, w.kv_head, imm(U32, w.is.ratio), first));
     w.heads = w.is.ratio % w.is.heads ? min(p, sub(p, w.is.ratio, first), w.is.heads)
@@ -98,10 +103,17 @@ static work work_new(ptx *p, const instance *in)
     return w;
 }
 
+static positions positions_of(ptx *p, const work *w)
+{
+    bool known = w->length.kind;
+    return attention_positions(p, w->in,
+                               known ? w->length : attention_sequence_length(p, w->sequence));
+}
+
 /* Chunks of equal length. */
 static void take_chunk(ptx *p, work *w)
 {
-    positions all = attention_positions(p, w->in, attention_sequence_length(p, w->sequence));
+    positions all = positions_of(p, w);
     val count = sub(p, all.end, all.first);
     val equal = div(p, add(p, count, sub(p, w->chunks, 1)), w->chunks);
     val length = named(p, "chunk_length", max(p, equal, LEAST_CHUNK));
@@ -153,8 +165,7 @@ static fixed_chunks fixed_chunks_of(ptx *p, const work *w)
 {
     const instance *in = w->in;
     int64_t size = in->shape.chunk_size, most = most_of_least_size(in);
-    fixed_chunks f = { .all =
-                           attention_positions(p, in, attention_sequence_length(p, w->sequence)) };
+    fixed_chunks f = { .all = positions_of(p, w) };
     f.of_least_size = div(p, add(p, sub(p, f.all.end, f.all.first), size - 1), size);
     for (int64_t limit = in->chunk_limit; limit && limit < most; limit *= 2) {
         val more = select(p, gt(p, f.of_least_size, limit), imm(U32, 1), imm(U32, 0));
@@ -197,15 +208,29 @@ static positions take_stretch(ptx *p, const work *w)
     return own;
 }
 
-static val cache_of(ptx *p, const work *w, const char *name)
+/* The addresses wait in shared memory for each of a block's chunks, and come with what it starts
+ * with: nothing is loaded from an address that was itself waited for, but K and V. */
+static void stage_caches(ptx *p, work *w)
 {
-    return add(p, attention_sequence_cache(p, name, w->sequence),
+    w->caches = shared_array(p, "caches", U64, CACHES);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        val k = attention_sequence_cache(p, "k", w->sequence);
+        val v = attention_sequence_cache(p, "v", w->sequence);
+        st_shared(p, U64, w->caches, 0, k);
+        st_shared(p, U64, w->caches, ADDRESS_BYTES, v);
+    }
+}
+
+static val cache_of(ptx *p, const work *w, unsigned number)
+{
+    return add(p, ld_shared(p, U64, w->caches, number * ADDRESS_BYTES),
                attention_kv_head_offset(p, w->in, w->kv_head));
 }
 
 static gqa stage_queries(ptx *p, work *w)
 {
     phase(p, "stage q");
+    stage_caches(p, w);
     unsigned row_bytes = partial_bytes(w->in), head_products = GQA_PRODUCTS * w->is.heads;
     val products = shared_array(p, "products", F32, w->is.warps * head_products);
     w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
@@ -219,7 +244,7 @@ static gqa stage_queries(ptx *p, work *w)
 
 static void attend(ptx *p, const work *w, gqa *g)
 {
-    val k = cache_of(p, w, "k"), v = cache_of(p, w, "v");
+    val k = cache_of(p, w, 0), v = cache_of(p, w, 1);
     gqa_attend(p, g, k, v, take_stretch(p, w));
     barrier(p);
 }
@@ -279,9 +304,10 @@ static void merge_warps(ptx *p, const work *w, val chunk)
 
 static void add_free_chunk(ptx *p, work *w)
 {
+    gqa g = stage_queries(p, w);
     take_chunk(p, w);
     ret_if(p, ge(p, w->chunk, w->active));
-    gqa g = stage_queries(p, w);
+    w->length = (val){ 0 };
     attend(p, w, &g);
     phase(p, "merge the warps");
     take_chunk(p, w); /* anew, so that no register has it through the loops */
@@ -306,9 +332,10 @@ static void put_query_aside(ptx *p, work *w)
 
 static void add_fixed_chunks(ptx *p, work *w)
 {
+    gqa g = stage_queries(p, w);
     count_chunks(p, w);
     ret_if(p, ge(p, w->chunk, w->active));
-    gqa g = stage_queries(p, w);
+    w->length = (val){ 0 };
     put_query_aside(p, w);
     PTX_FOR (p, count, sub(p, add(p, w->chunk, END_COUNT), w->active), END_COUNT, w->chunks) {
         take_fixed_chunk(p, w, counted_chunk(p, w, count));
@@ -400,7 +427,7 @@ static const derived_size sizes[] = {
 };
 
 /* What a launch needs to know. Shared memory has a row of head_dim + 4 values and GQA_PRODUCTS
- * products for each warp and head, q, and the ticket. */
+ * products for each warp and head, q, the addresses of K and V, and the ticket. */
 static const term terms[] = {
     { "ratio", "num_heads/num_kv_heads" },
     { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
@@ -456,7 +483,7 @@ const family gqa_flash_decoding = {
         },
     .launch = { .block = "32*warps",
                 .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
-                .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 4",
+                .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20",
                 .terms = terms,
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,

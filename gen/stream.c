@@ -14,6 +14,42 @@ static unsigned matrices_of(const instance *in)
     return is_qkv(in) ? gemv_matrices_of_qkv(in) : STREAM_PAIR;
 }
 
+/* Of all matrices. */
+static unsigned registers_of(const instance *in)
+{
+    unsigned most = 0;
+    if (in->family->op == OP_GEMV)
+        return stream_registers(in);
+    if (!is_qkv(in))
+        return stream_pair_registers(in, 0);
+    for (unsigned i = 0; i < matrices_of(in); i++) {
+        instance one = instance_matrix(in, i);
+        unsigned needed = stream_registers(&one);
+        most = needed > most ? needed : most;
+    }
+    return most;
+}
+
+/* Refuses blocks of more warps than the registers of an SM are enough for. */
+static const char *check_warps(const instance *in, arena *a, const char **blamed)
+{
+    enum { REGISTERS_SM = 65536, WARP = 32 };
+    unsigned registers = registers_of(in), fit = REGISTERS_SM / (registers * WARP);
+    if (in->num_warps <= fit)
+        return NULL;
+    *blamed = "num_warps";
+    return arena_format(a,
+                        "%lld warps of %u registers a thread are more than an SM has room for; "
+                        "num_warps = %u would do",
+                        (long long)in->num_warps, registers, fit);
+}
+
+static const char *check_gemv(const instance *in, arena *a, const char **blamed)
+{
+    const char *refused = check_product(in, a, blamed);
+    return refused ? refused : check_warps(in, a, blamed);
+}
+
 static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
 {
     int64_t most = 0;
@@ -57,11 +93,11 @@ static void multiply_in_passes(ptx *p, const instance *in, const gemv_operands *
     }
 }
 
-/* A kernel that overlaps has the weights of its warps' first turns on their way while the launches
- * ahead finish, and waits for what x is then. */
+/* The weights of the warps' first turns are on their way while x is staged, and where the kernel
+ * overlaps, while the launches ahead finish, too. */
 static void begin(ptx *p)
 {
-    phase(p, ptx_overlaps(p) ? "fetch the first weights" : "stage x");
+    phase(p, "fetch the first weights");
 }
 
 static void wait_for_x(ptx *p)
@@ -73,15 +109,13 @@ static void wait_for_x(ptx *p)
 static void build_gemv(ptx *p, const instance *in)
 {
     unsigned rows = (unsigned)in->rows_per_warp;
-    ptx_max_registers(p, stream_registers(in));
+    ptx_max_registers(p, registers_of(in));
     begin(p);
     gemv_operands g = gemv_parameters(p, in);
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
-    if (ptx_overlaps(p)) {
-        PTX_IF (p, lt(p, first, g.n))
-            stream_prefetch_turn(p, &g, first, rows);
-        wait_for_x(p);
-    }
+    PTX_IF (p, lt(p, first, g.n))
+        stream_prefetch_turn(p, &g, first, rows, rows);
+    wait_for_x(p);
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
     stream s = stream_begin(p, in, &g, rows, &memory);
     g.factors = memory.factors;
@@ -231,31 +265,27 @@ static void prefetch_matrices(ptx *p, const neighbours *n)
     PTX_IF (p, lt(p, group, (unsigned)n->groups)) {
         gemv_operands g = matrix_and_row(p, n, of, group, &row);
         PTX_IF (p, lt(p, row, g.n))
-            stream_prefetch_turn(p, &g, row, (unsigned)n->in->rows_per_warp);
+            stream_prefetch_turn(p, &g, row, (unsigned)n->in->rows_per_warp,
+                                 (unsigned)n->in->rows_per_warp);
     }
 }
 
 static void build_qkv(ptx *p, const instance *in)
 {
     instance matrices[QKV_MATRICES];
-    unsigned count = matrices_of(in), registers = 0;
-    for (unsigned i = 0; i < count; i++) {
+    unsigned count = matrices_of(in);
+    for (unsigned i = 0; i < count; i++)
         matrices[i] = instance_matrix(in, i);
-        unsigned needed = stream_registers(&matrices[i]);
-        registers = needed > registers ? needed : registers;
-    }
-    ptx_max_registers(p, registers);
+    ptx_max_registers(p, registers_of(in));
     stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
     neighbours runs[QKV_MATRICES];
     unsigned run_count = 0;
     for (unsigned from = 0; from < count; from = runs[run_count++].to)
         runs[run_count] = neighbours_from(in, matrices, count, from);
-    if (ptx_overlaps(p)) {
-        begin(p);
-        for (unsigned r = 0; r < run_count; r++)
-            prefetch_matrices(p, &runs[r]);
-        wait_for_launches(p);
-    }
+    begin(p);
+    for (unsigned r = 0; r < run_count; r++)
+        prefetch_matrices(p, &runs[r]);
+    wait_for_launches(p);
     for (unsigned r = 0; r < run_count; r++)
         PTX_IF (p, lt(p, first_group(p, runs[r].ahead), runs[r].groups)) {
             phase(p, "stage x");
@@ -268,17 +298,15 @@ static void build_qkv(ptx *p, const instance *in)
 static void build_gate_up(ptx *p, const instance *in)
 {
     stream_pair pair = { .matrices = { instance_matrix(in, 0), instance_matrix(in, 1) } };
-    ptx_max_registers(p, stream_pair_registers(in, 0));
+    ptx_max_registers(p, registers_of(in));
     begin(p);
     pair.g[0] = gemv_of(p, &pair.matrices[0], "y", "wg", "x");
     pair.g[1] = gemv_of(p, &pair.matrices[1], "y", "wu", "x");
     val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
-    if (ptx_overlaps(p)) {
-        PTX_IF (p, lt(p, first, pair.g[0].n))
-            for (unsigned i = 0; i < STREAM_PAIR; i++)
-                stream_prefetch_turn(p, &pair.g[i], first, 1);
-        wait_for_x(p);
-    }
+    PTX_IF (p, lt(p, first, pair.g[0].n))
+        for (unsigned i = 0; i < STREAM_PAIR; i++)
+            stream_prefetch_turn(p, &pair.g[i], first, 1, STREAM_PAIR);
+    wait_for_x(p);
     stream_memory memory = stream_memory_new(p, &pair.matrices[0], (unsigned)most_chunks(in));
     stream_pair_multiply(p, &pair, &memory, first, stride);
 }
@@ -319,20 +347,22 @@ const family stream_gemv = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
-    .keys =
-        (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS,
-                       KEY_ROWS_PER_WARP(2), KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_END },
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
+                           KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
+                           KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     .launch = { .block = "32*num_warps",
-                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), sm_count*2)", GEMV_GRID_Y },
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), " STREAM_BLOCKS ")",
+                          GEMV_GRID_Y },
                 .shared = STREAM_NORM_SHARED,
                 .dynamic_shared = "table_bytes+vectors*pass_steps*step_bytes",
                 .sizes = tile_sizes,
                 .rows = "num_warps*rows_per_warp",
+                .weights_first = true,
                 .overlap = WAITS_ITSELF,
                 .registers = 160 },
-    .check = check_product,
+    .check = check_gemv,
     .build = build_gemv,
     .reference = ref_gemv,
     .tolerance = REF_QUANTIZING_TOLERANCE,
@@ -348,21 +378,23 @@ const family stream_qkv = {
     .same_bits = true,
     .preference = 20,
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS, KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV,
+    .keys = (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV,
                            KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp)"
                           "+ceil_div(n_kv, num_warps*rows_per_warp)"
-                          "+ceil_div(n_v, num_warps*rows_per_warp), sm_count*2)",
+                          "+ceil_div(n_v, num_warps*rows_per_warp), " STREAM_BLOCKS ")",
                           GEMV_GRID_Y },
                 .shared = STREAM_NORM_SHARED,
                 .dynamic_shared = "staged",
                 .sizes = sizes_of_several,
                 .rows = "num_warps*rows_per_warp",
                 .block_of_row = block_of_row,
+                .weights_first = true,
                 .overlap = WAITS_ITSELF,
                 .registers = 160 },
+    .check = check_warps,
     .build = build_qkv,
     .reference = ref_qkv,
     .tolerance = REF_QUANTIZING_TOLERANCE,
@@ -378,16 +410,18 @@ const family stream_gate_up = {
     .same_bits = true,
     .preference = 20,
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS, KEYS_AROUND_GATE_UP, KEY_END },
+    .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP, KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP, PARAM_END },
     .launch = { .block = "32*num_warps",
-                .grid = { "min(ceil_div(n, num_warps), sm_count*2)", GEMV_GRID_Y },
+                .grid = { "min(ceil_div(n, num_warps), " STREAM_BLOCKS ")", GEMV_GRID_Y },
                 .shared = STREAM_NORM_SHARED,
                 .dynamic_shared = "staged",
                 .sizes = sizes_of_several,
                 .rows = "num_warps",
+                .weights_first = true,
                 .overlap = WAITS_ITSELF,
                 .registers = 160 },
+    .check = check_warps,
     .build = build_gate_up,
     .reference = ref_gate_up_swiglu,
     .tolerance = REF_QUANTIZING_TOLERANCE,

@@ -10,12 +10,14 @@
         .name = "rows_per_warp", .summary = "rows that a warp takes at once",             \
         .field = KEY_FIELD(rows_per_warp), .min = 1, .max = 2, .def = (usual), .tag = "r" \
     }
-/* Two blocks of 12 warps with 80 registers fit an SM: 24 warps with two 16-byte loads a lane. */
-#define KEY_STREAM_WARPS                                                                          \
+/* 24 warps with 80 registers fit an SM, with two 16-byte loads a lane: two blocks of 12, or a
+ * single one, which stages x once. */
+#define KEY_STREAM_WARPS(most)                                                                    \
     {                                                                                             \
         .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
-        .max = 12, .def = 12, .tag = "w"                                                          \
+        .max = (most), .def = 12, .tag = "w"                                                      \
     }
+#define STREAM_BLOCKS "sm_count*min(2, 24/num_warps)"
 /* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
 #define KEY_PASSES                                                                   \
     {                                                                                \

@@ -14,7 +14,7 @@
  *     1  flash_decoding_reduce    decode attention of m sequences by chunks: the partial results merged
  *        mwv_q6k_gemv_k4096_n4096_w4 chosen by gemv auto, precision q8, for sm_75
  *        stream_gemv_q6k_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_80
- *        stream_gemv_q6k_k4096_n4096_m1_w8_r1 chosen by gemv auto, precision q8, for sm_90
+ *        stream_gemv_q6k_k4096_n4096_m1_w16_r2 chosen by gemv auto, precision q8, for sm_90
  *        stream_gemv_q8_0_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_75 to sm_80
  *        stream_gemv_q8_0_k4096_n4096_m1_w8_r2 chosen by gemv auto, precision q8, for sm_90
  *
@@ -779,8 +779,8 @@ extern const ptxgen_kernel llama_mwv_q6k_gemv_k4096_n4096_w4;
 /* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 12, rows_per_warp 2.  sm_80, block 384, grid min(171, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_80. */
 extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 8, rows_per_warp 1.  sm_90, block 256, grid min(512, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
-extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1;
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 16, rows_per_warp 2.  sm_90, block 512, grid min(128, sm_count*1) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2;
 
 /* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2.  sm_75, block 384, grid min(171, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
 extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2;
@@ -1899,14 +1899,14 @@ static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_node(
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[13], node, arguments, 3);
 }
 
-static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1 };
+    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
-static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_launch(
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_launch(
     const llama_cuda *cuda, ptxgen_stream stream,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -1914,7 +1914,7 @@ static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
 }
 
-static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_node(
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_node(
     const llama_cuda *cuda, ptxgen_node *node,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -2265,7 +2265,7 @@ static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16
 static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_load(cuda, error);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_load(cuda, error);
     if (cuda->driver.sm >= 80)
         return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_load(cuda, error);
     return llama_mwv_q6k_gemv_k4096_n4096_w4_load(cuda, error);
@@ -2277,7 +2277,7 @@ static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_launch(cuda, stream, y, w, x);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_launch(cuda, stream, y, w, x);
     if (cuda->driver.sm >= 80)
         return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_launch(cuda, stream, y, w, x);
     return llama_mwv_q6k_gemv_k4096_n4096_w4_launch(cuda, stream, y, w, x);
@@ -2288,7 +2288,7 @@ static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_node(cuda, node, y, w, x);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_node(cuda, node, y, w, x);
     if (cuda->driver.sm >= 80)
         return llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_node(cuda, node, y, w, x);
     return llama_mwv_q6k_gemv_k4096_n4096_w4_node(cuda, node, y, w, x);
@@ -2656,7 +2656,7 @@ static void llama_grid_2(const ptxgen_run *run, unsigned grid[3])
         return;
     if (run->sm_count <= 0)
         return;
-    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 8), run->sm_count * 2), 2147483647);
+    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 32), run->sm_count * 1), 2147483647);
     grid[1] = ptxgen_extent(1, 65535);
     grid[2] = ptxgen_extent(1, 65535);
 }
@@ -5815,11 +5815,11 @@ static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
 .reqntid 384, 1, 1\n\
 .maxnreg 80\n\
 {\n\
-    .reg .pred  %p<13>;\n\
+    .reg .pred  %p<14>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<421>;\n\
+    .reg .b32   %r<422>;\n\
     .reg .f32   %f<110>;\n\
-    .reg .b64   %rd<31>;\n\
+    .reg .b64   %rd<34>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
@@ -5830,505 +5830,517 @@ static const char llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx[] = "\
     mov.u32             %r4, %nctaid.x;\n\
     and.b32             %r5, %r2, 31;                           // lane\n\
 \n\
-    // stage x\n\
+    // fetch the first weights\n\
     mad.lo.u32          %r6, %r1, 12, %r3;\n\
     mul.lo.u32          %r7, %r6, 2;\n\
     mul.lo.u32          %r8, %r4, 12;\n\
     mul.lo.u32          %r9, %r8, 2;\n\
-    mov.u32             %r10, %r3;                              // part\n\
-    setp.lt.u32         %p1, %r10, 8;\n\
-    @!%p1 bra           $part_done;\n\
+    setp.lt.u32         %p1, %r7, 4096;\n\
+    @!%p1 bra           $skip;\n\
+    mad.wide.u32        %rd4, %r7, 3360, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r5, 128, %rd4;\n\
+    prefetch.global.L2  [%rd5];\n\
+    min.u32             %r10, %r5, 20;\n\
+    mad.wide.u32        %rd6, %r10, 128, %rd4;\n\
+    prefetch.global.L2  [%rd6+4096];\n\
 \n\
-$part_loop:\n\
+$skip:\n\
+\n\
+    // stage x\n\
+    mov.u32             %r11, %r3;                              // first\n\
+    setp.lt.u32         %p2, %r11, 8;\n\
+    @!%p2 bra           $first_done;\n\
+\n\
+$first_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.lo.u32          %r11, %r10, 32, %r5;\n\
-    and.b32             %r12, %r11, 0x7F;\n\
-    shr.u32             %r13, %r12, 1;\n\
-    and.b32             %r14, %r13, 3;\n\
-    shr.u32             %r15, %r11, 7;\n\
-    mov.u32             %r16, activations;                      // activations\n\
-    mad.lo.u32          %r17, %r15, 3072, %r16;\n\
-    shr.u32             %r18, %r12, 2;\n\
-    shr.u32             %r19, %r18, 1;\n\
-    mul.lo.u32          %r20, %r19, 2;\n\
-    and.b32             %r21, %r12, 1;\n\
-    add.u32             %r22, %r20, %r21;\n\
-    mad.lo.u32          %r23, %r10, 32, %r5;\n\
-    mad.wide.u32        %rd4, %r23, 64, %rd3;\n\
-    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
-    mov.b32             %r24, %f1;\n\
-    and.b32             %r25, %r24, 0x7FFFFFFF;\n\
-    max.u32             %r26, %r25, 228737632;\n\
-    mov.b32             %r27, %f2;\n\
-    and.b32             %r28, %r27, 0x7FFFFFFF;\n\
-    max.u32             %r29, %r26, %r28;\n\
-    mov.b32             %r30, %f3;\n\
-    and.b32             %r31, %r30, 0x7FFFFFFF;\n\
-    max.u32             %r32, %r29, %r31;\n\
-    mov.b32             %r33, %f4;\n\
-    and.b32             %r34, %r33, 0x7FFFFFFF;\n\
-    max.u32             %r35, %r32, %r34;\n\
-    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
-    mov.b32             %r36, %f5;\n\
-    and.b32             %r37, %r36, 0x7FFFFFFF;\n\
-    max.u32             %r38, %r35, %r37;\n\
-    mov.b32             %r39, %f6;\n\
-    and.b32             %r40, %r39, 0x7FFFFFFF;\n\
-    max.u32             %r41, %r38, %r40;\n\
-    mov.b32             %r42, %f7;\n\
-    and.b32             %r43, %r42, 0x7FFFFFFF;\n\
-    max.u32             %r44, %r41, %r43;\n\
-    mov.b32             %r45, %f8;\n\
-    and.b32             %r46, %r45, 0x7FFFFFFF;\n\
-    max.u32             %r47, %r44, %r46;\n\
-    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
-    mov.b32             %r48, %f9;\n\
-    and.b32             %r49, %r48, 0x7FFFFFFF;\n\
-    max.u32             %r50, %r47, %r49;\n\
-    mov.b32             %r51, %f10;\n\
-    and.b32             %r52, %r51, 0x7FFFFFFF;\n\
-    max.u32             %r53, %r50, %r52;\n\
-    mov.b32             %r54, %f11;\n\
-    and.b32             %r55, %r54, 0x7FFFFFFF;\n\
-    max.u32             %r56, %r53, %r55;\n\
-    mov.b32             %r57, %f12;\n\
-    and.b32             %r58, %r57, 0x7FFFFFFF;\n\
-    max.u32             %r59, %r56, %r58;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
-    mov.b32             %r60, %f13;\n\
-    and.b32             %r61, %r60, 0x7FFFFFFF;\n\
-    max.u32             %r62, %r59, %r61;\n\
-    mov.b32             %r63, %f14;\n\
-    and.b32             %r64, %r63, 0x7FFFFFFF;\n\
-    max.u32             %r65, %r62, %r64;\n\
-    mov.b32             %r66, %f15;\n\
-    and.b32             %r67, %r66, 0x7FFFFFFF;\n\
-    max.u32             %r68, %r65, %r67;\n\
-    mov.b32             %r69, %f16;\n\
-    and.b32             %r70, %r69, 0x7FFFFFFF;\n\
-    max.u32             %r71, %r68, %r70;\n\
-    shfl.sync.bfly.b32  %r72, %r71, 1, 31, 0xFFFFFFFF;\n\
-    max.u32             %r73, %r71, %r72;\n\
-    mov.b32             %f17, %r73;\n\
+    mad.lo.u32          %r12, %r11, 32, %r5;\n\
+    and.b32             %r13, %r12, 0x7F;\n\
+    shr.u32             %r14, %r13, 1;\n\
+    and.b32             %r15, %r14, 3;\n\
+    shr.u32             %r16, %r12, 7;\n\
+    mov.u32             %r17, activations;                      // activations\n\
+    mad.lo.u32          %r18, %r16, 3072, %r17;\n\
+    shr.u32             %r19, %r13, 2;\n\
+    shr.u32             %r20, %r19, 1;\n\
+    mul.lo.u32          %r21, %r20, 2;\n\
+    and.b32             %r22, %r13, 1;\n\
+    add.u32             %r23, %r21, %r22;\n\
+    mad.lo.u32          %r24, %r11, 32, %r5;\n\
+    mad.wide.u32        %rd7, %r24, 64, %rd3;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd7];\n\
+    mov.b32             %r25, %f1;\n\
+    and.b32             %r26, %r25, 0x7FFFFFFF;\n\
+    max.u32             %r27, %r26, 228737632;\n\
+    mov.b32             %r28, %f2;\n\
+    and.b32             %r29, %r28, 0x7FFFFFFF;\n\
+    max.u32             %r30, %r27, %r29;\n\
+    mov.b32             %r31, %f3;\n\
+    and.b32             %r32, %r31, 0x7FFFFFFF;\n\
+    max.u32             %r33, %r30, %r32;\n\
+    mov.b32             %r34, %f4;\n\
+    and.b32             %r35, %r34, 0x7FFFFFFF;\n\
+    max.u32             %r36, %r33, %r35;\n\
+    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd7+16];\n\
+    mov.b32             %r37, %f5;\n\
+    and.b32             %r38, %r37, 0x7FFFFFFF;\n\
+    max.u32             %r39, %r36, %r38;\n\
+    mov.b32             %r40, %f6;\n\
+    and.b32             %r41, %r40, 0x7FFFFFFF;\n\
+    max.u32             %r42, %r39, %r41;\n\
+    mov.b32             %r43, %f7;\n\
+    and.b32             %r44, %r43, 0x7FFFFFFF;\n\
+    max.u32             %r45, %r42, %r44;\n\
+    mov.b32             %r46, %f8;\n\
+    and.b32             %r47, %r46, 0x7FFFFFFF;\n\
+    max.u32             %r48, %r45, %r47;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd7+32];\n\
+    mov.b32             %r49, %f9;\n\
+    and.b32             %r50, %r49, 0x7FFFFFFF;\n\
+    max.u32             %r51, %r48, %r50;\n\
+    mov.b32             %r52, %f10;\n\
+    and.b32             %r53, %r52, 0x7FFFFFFF;\n\
+    max.u32             %r54, %r51, %r53;\n\
+    mov.b32             %r55, %f11;\n\
+    and.b32             %r56, %r55, 0x7FFFFFFF;\n\
+    max.u32             %r57, %r54, %r56;\n\
+    mov.b32             %r58, %f12;\n\
+    and.b32             %r59, %r58, 0x7FFFFFFF;\n\
+    max.u32             %r60, %r57, %r59;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd7+48];\n\
+    mov.b32             %r61, %f13;\n\
+    and.b32             %r62, %r61, 0x7FFFFFFF;\n\
+    max.u32             %r63, %r60, %r62;\n\
+    mov.b32             %r64, %f14;\n\
+    and.b32             %r65, %r64, 0x7FFFFFFF;\n\
+    max.u32             %r66, %r63, %r65;\n\
+    mov.b32             %r67, %f15;\n\
+    and.b32             %r68, %r67, 0x7FFFFFFF;\n\
+    max.u32             %r69, %r66, %r68;\n\
+    mov.b32             %r70, %f16;\n\
+    and.b32             %r71, %r70, 0x7FFFFFFF;\n\
+    max.u32             %r72, %r69, %r71;\n\
+    shfl.sync.bfly.b32  %r73, %r72, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r74, %r72, %r73;\n\
+    mov.b32             %f17, %r74;\n\
     mul.f32             %f18, %f17, 0f3C010204;\n\
     rcp.approx.ftz.f32  %f19, %f18;\n\
     fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
-    mov.b32             %r74, %f20;\n\
+    mov.b32             %r75, %f20;\n\
     fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
-    mov.b32             %r75, %f21;\n\
-    prmt.b32            %r76, %r74, %r75, 64;\n\
+    mov.b32             %r76, %f21;\n\
+    prmt.b32            %r77, %r75, %r76, 64;\n\
     fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
-    mov.b32             %r77, %f22;\n\
+    mov.b32             %r78, %f22;\n\
     fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
-    mov.b32             %r78, %f23;\n\
-    prmt.b32            %r79, %r77, %r78, 64;\n\
-    prmt.b32            %r80, %r76, %r79, 0x5410;\n\
+    mov.b32             %r79, %f23;\n\
+    prmt.b32            %r80, %r78, %r79, 64;\n\
+    prmt.b32            %r81, %r77, %r80, 0x5410;\n\
     fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r81, %f24;\n\
+    mov.b32             %r82, %f24;\n\
     fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r82, %f25;\n\
-    prmt.b32            %r83, %r81, %r82, 64;\n\
+    mov.b32             %r83, %f25;\n\
+    prmt.b32            %r84, %r82, %r83, 64;\n\
     fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r84, %f26;\n\
+    mov.b32             %r85, %f26;\n\
     fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r85, %f27;\n\
-    prmt.b32            %r86, %r84, %r85, 64;\n\
-    prmt.b32            %r87, %r83, %r86, 0x5410;\n\
+    mov.b32             %r86, %f27;\n\
+    prmt.b32            %r87, %r85, %r86, 64;\n\
+    prmt.b32            %r88, %r84, %r87, 0x5410;\n\
     fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
-    mov.b32             %r88, %f28;\n\
+    mov.b32             %r89, %f28;\n\
     fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
-    mov.b32             %r89, %f29;\n\
-    prmt.b32            %r90, %r88, %r89, 64;\n\
+    mov.b32             %r90, %f29;\n\
+    prmt.b32            %r91, %r89, %r90, 64;\n\
     fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
-    mov.b32             %r91, %f30;\n\
+    mov.b32             %r92, %f30;\n\
     fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
-    mov.b32             %r92, %f31;\n\
-    prmt.b32            %r93, %r91, %r92, 64;\n\
-    prmt.b32            %r94, %r90, %r93, 0x5410;\n\
+    mov.b32             %r93, %f31;\n\
+    prmt.b32            %r94, %r92, %r93, 64;\n\
+    prmt.b32            %r95, %r91, %r94, 0x5410;\n\
     fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r95, %f32;\n\
+    mov.b32             %r96, %f32;\n\
     fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r96, %f33;\n\
-    prmt.b32            %r97, %r95, %r96, 64;\n\
+    mov.b32             %r97, %f33;\n\
+    prmt.b32            %r98, %r96, %r97, 64;\n\
     fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r98, %f34;\n\
+    mov.b32             %r99, %f34;\n\
     fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r99, %f35;\n\
-    prmt.b32            %r100, %r98, %r99, 64;\n\
-    prmt.b32            %r101, %r97, %r100, 0x5410;\n\
-    dp4a.u32.s32        %r102, 0x01010101, %r101, 0;\n\
-    dp4a.u32.s32        %r103, 0x01010101, %r94, %r102;\n\
-    dp4a.u32.s32        %r104, 0x01010101, %r87, %r103;\n\
-    dp4a.u32.s32        %r105, 0x01010101, %r80, %r104;\n\
-    setp.eq.u32         %p2, %r14, 3;\n\
-    selp.s32            %r106, -128, -32, %p2;\n\
-    mad.lo.s32          %r107, %r105, %r106, 1262485504;\n\
-    shr.u32             %r108, %r22, 2;\n\
-    mul.lo.u32          %r109, %r108, 210;\n\
-    and.b32             %r110, %r22, 3;\n\
-    shr.u32             %r111, %r110, 1;\n\
-    and.b32             %r112, %r110, 1;\n\
-    mul.lo.u32          %r113, %r112, 16;\n\
-    mad.lo.u32          %r114, %r111, 64, %r113;\n\
-    add.u32             %r115, %r109, %r114;\n\
-    and.b32             %r116, %r115, 15;\n\
-    sub.u32             %r117, 16, %r116;\n\
-    and.b32             %r118, %r117, 15;\n\
-    and.b32             %r119, %r118, 8;\n\
-    setp.ne.u32         %p3, %r119, 0;\n\
-    selp.s32            %r120, %r80, %r94, %p3;\n\
-    selp.s32            %r121, %r87, %r101, %p3;\n\
-    and.b32             %r122, %r118, 4;\n\
-    setp.ne.u32         %p4, %r122, 0;\n\
-    selp.s32            %r123, %r120, %r121, %p4;\n\
-    selp.s32            %r124, %r101, %r87, %p3;\n\
-    selp.s32            %r125, %r124, %r120, %p4;\n\
-    and.b32             %r126, %r118, 3;\n\
-    mad.lo.u32          %r127, %r126, 4369, 12816;\n\
-    prmt.b32            %r128, %r123, %r125, %r127;\n\
-    selp.s32            %r129, %r94, %r80, %p3;\n\
-    selp.s32            %r130, %r129, %r124, %p4;\n\
-    prmt.b32            %r131, %r125, %r130, %r127;\n\
-    selp.s32            %r132, %r121, %r129, %p4;\n\
-    prmt.b32            %r133, %r130, %r132, %r127;\n\
+    mov.b32             %r100, %f35;\n\
+    prmt.b32            %r101, %r99, %r100, 64;\n\
+    prmt.b32            %r102, %r98, %r101, 0x5410;\n\
+    dp4a.u32.s32        %r103, 0x01010101, %r102, 0;\n\
+    dp4a.u32.s32        %r104, 0x01010101, %r95, %r103;\n\
+    dp4a.u32.s32        %r105, 0x01010101, %r88, %r104;\n\
+    dp4a.u32.s32        %r106, 0x01010101, %r81, %r105;\n\
+    setp.eq.u32         %p3, %r15, 3;\n\
+    selp.s32            %r107, -128, -32, %p3;\n\
+    mad.lo.s32          %r108, %r106, %r107, 1262485504;\n\
+    shr.u32             %r109, %r23, 2;\n\
+    mul.lo.u32          %r110, %r109, 210;\n\
+    and.b32             %r111, %r23, 3;\n\
+    shr.u32             %r112, %r111, 1;\n\
+    and.b32             %r113, %r111, 1;\n\
+    mul.lo.u32          %r114, %r113, 16;\n\
+    mad.lo.u32          %r115, %r112, 64, %r114;\n\
+    add.u32             %r116, %r110, %r115;\n\
+    and.b32             %r117, %r116, 15;\n\
+    sub.u32             %r118, 16, %r117;\n\
+    and.b32             %r119, %r118, 15;\n\
+    and.b32             %r120, %r119, 8;\n\
+    setp.ne.u32         %p4, %r120, 0;\n\
+    selp.s32            %r121, %r81, %r95, %p4;\n\
+    selp.s32            %r122, %r88, %r102, %p4;\n\
+    and.b32             %r123, %r119, 4;\n\
+    setp.ne.u32         %p5, %r123, 0;\n\
+    selp.s32            %r124, %r121, %r122, %p5;\n\
+    selp.s32            %r125, %r102, %r88, %p4;\n\
+    selp.s32            %r126, %r125, %r121, %p5;\n\
+    and.b32             %r127, %r119, 3;\n\
 "
 "\
-    prmt.b32            %r134, %r132, %r123, %r127;\n\
-    mad.lo.u32          %r135, %r14, 512, %r17;\n\
-    mad.lo.u32          %r136, %r22, 16, %r135;\n\
-    st.shared.v4.s32    [%r136], {%r128, %r131, %r133, %r134};\n\
-    mad.lo.u32          %r137, %r14, 4, %r17;\n\
-    mad.lo.u32          %r138, %r22, 16, %r137;\n\
-    setp.eq.u32         %p5, %r14, 3;\n\
-    selp.f32            %f36, 0f3E800000, 0f3F800000, %p5;\n\
+    mad.lo.u32          %r128, %r127, 4369, 12816;\n\
+    prmt.b32            %r129, %r124, %r126, %r128;\n\
+    selp.s32            %r130, %r95, %r81, %p4;\n\
+    selp.s32            %r131, %r130, %r125, %p5;\n\
+    prmt.b32            %r132, %r126, %r131, %r128;\n\
+    selp.s32            %r133, %r122, %r130, %p5;\n\
+    prmt.b32            %r134, %r131, %r133, %r128;\n\
+    prmt.b32            %r135, %r133, %r124, %r128;\n\
+    mad.lo.u32          %r136, %r15, 512, %r18;\n\
+    mad.lo.u32          %r137, %r23, 16, %r136;\n\
+    st.shared.v4.s32    [%r137], {%r129, %r132, %r134, %r135};\n\
+    mad.lo.u32          %r138, %r15, 4, %r18;\n\
+    mad.lo.u32          %r139, %r23, 16, %r138;\n\
+    setp.eq.u32         %p6, %r15, 3;\n\
+    selp.f32            %f36, 0f3E800000, 0f3F800000, %p6;\n\
     mul.f32             %f37, %f18, %f36;\n\
-    mov.b32             %r139, %f37;\n\
-    st.shared.u32       [%r138+2048], %r139;\n\
-    st.shared.u32       [%r138+2560], %r107;\n\
-    add.u32             %r10, %r10, 12;\n\
-    setp.lt.u32         %p6, %r10, 8;\n\
-    @%p6 bra            $part_loop;\n\
+    mov.b32             %r140, %f37;\n\
+    st.shared.u32       [%r139+2048], %r140;\n\
+    st.shared.u32       [%r139+2560], %r108;\n\
+    add.u32             %r11, %r11, 12;\n\
+    setp.lt.u32         %p7, %r11, 8;\n\
+    @%p7 bra            $first_loop;\n\
 \n\
-$part_done:\n\
+$first_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    shr.u32             %r140, %r5, 2;\n\
-    and.b32             %r141, %r5, 3;\n\
-    shr.u32             %r142, %r141, 1;\n\
-    and.b32             %r143, %r141, 1;\n\
-    mul.lo.u32          %r144, %r143, 16;\n\
-    mad.lo.u32          %r145, %r142, 64, %r144;\n\
-    mov.u32             %r146, activations;                     // activations\n\
-    mad.lo.u32          %r147, %r5, 16, %r146;\n\
-    mul.lo.u32          %r148, %r140, 210;\n\
-    add.u32             %r149, %r148, %r145;\n\
-    and.b32             %r150, %r149, 15;\n\
-    mul.lo.u32          %r151, %r150, 4;\n\
-    shl.b64             %rd5, 1, %r151;\n\
-    sub.u64             %rd6, %rd5, 1;\n\
-    shr.u64             %rd7, %rd6, 48;\n\
-    cvt.u32.u64         %r152, %rd7;\n\
-    lop3.b32            %r153, %r152, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd8, %rd6, 32;\n\
-    cvt.u32.u64         %r154, %rd8;\n\
-    lop3.b32            %r155, %r154, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd9, %rd6, 16;\n\
-    cvt.u32.u64         %r156, %rd9;\n\
-    lop3.b32            %r157, %r156, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r158, %rd6;\n\
-    lop3.b32            %r159, %r158, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r160, %r7;                             // row\n\
-    setp.lt.u32         %p7, %r160, 4096;\n\
-    @!%p7 bra           $row_done;\n\
+    shr.u32             %r141, %r5, 2;\n\
+    and.b32             %r142, %r5, 3;\n\
+    shr.u32             %r143, %r142, 1;\n\
+    and.b32             %r144, %r142, 1;\n\
+    mul.lo.u32          %r145, %r144, 16;\n\
+    mad.lo.u32          %r146, %r143, 64, %r145;\n\
+    mov.u32             %r147, activations;                     // activations\n\
+    mad.lo.u32          %r148, %r5, 16, %r147;\n\
+    mul.lo.u32          %r149, %r141, 210;\n\
+    add.u32             %r150, %r149, %r146;\n\
+    and.b32             %r151, %r150, 15;\n\
+    mul.lo.u32          %r152, %r151, 4;\n\
+    shl.b64             %rd8, 1, %r152;\n\
+    sub.u64             %rd9, %rd8, 1;\n\
+    shr.u64             %rd10, %rd9, 48;\n\
+    cvt.u32.u64         %r153, %rd10;\n\
+    lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd11, %rd9, 32;\n\
+    cvt.u32.u64         %r155, %rd11;\n\
+    lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd12, %rd9, 16;\n\
+    cvt.u32.u64         %r157, %rd12;\n\
+    lop3.b32            %r158, %r157, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r159, %rd9;\n\
+    lop3.b32            %r160, %r159, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r161, %r7;                             // row\n\
+    setp.lt.u32         %p8, %r161, 4096;\n\
+    @!%p8 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd10, %r160, 3360, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd13, %r161, 3360, %rd2;               // &w[row]\n\
     mov.f32             %f38, 0f00000000;\n\
     mov.f32             %f39, 0f00000000;\n\
-    mad.wide.u32        %rd11, %r140, 210, %rd10;\n\
-    shr.u32             %r161, %r141, 1;\n\
-    and.b32             %r162, %r141, 1;\n\
-    mad.lo.u32          %r163, %r161, 8, %r162;\n\
-    cvt.u64.u32         %rd12, %r163;\n\
-    add.u64             %rd13, %rd11, %rd12;\n\
-    cvt.u64.u32         %rd14, %r145;\n\
-    add.u64             %rd15, %rd11, %rd14;\n\
-    and.b64             %rd16, %rd15, 0xFFFFFFFFFFFFFFF0;\n\
-    mul.lo.u32          %r164, %r161, 32;\n\
-    sub.u32             %r165, 128, %r164;\n\
-    cvt.u64.u32         %rd17, %r165;\n\
-    add.u64             %rd18, %rd16, %rd17;\n\
-    mov.u32             %r166, 0;                               // turn\n\
+    mad.wide.u32        %rd14, %r141, 210, %rd13;\n\
+    shr.u32             %r162, %r142, 1;\n\
+    and.b32             %r163, %r142, 1;\n\
+    mad.lo.u32          %r164, %r162, 8, %r163;\n\
+    cvt.u64.u32         %rd15, %r164;\n\
+    add.u64             %rd16, %rd14, %rd15;\n\
+    cvt.u64.u32         %rd17, %r146;\n\
+    add.u64             %rd18, %rd14, %rd17;\n\
+    and.b64             %rd19, %rd18, 0xFFFFFFFFFFFFFFF0;\n\
+    mul.lo.u32          %r165, %r162, 32;\n\
+    sub.u32             %r166, 128, %r165;\n\
+    cvt.u64.u32         %rd20, %r166;\n\
+    add.u64             %rd21, %rd19, %rd20;\n\
+    mov.u32             %r167, 0;                               // turn\n\
 \n\
 $turn_loop:                                                     // 128 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd19, %r166, 1680;\n\
-    add.u64             %rd20, %rd11, %rd19;\n\
-    add.u64             %rd21, %rd13, %rd19;\n\
-    mad.lo.u32          %r167, %r166, 3072, %r147;\n\
-    add.u64             %rd22, %rd16, %rd19;\n\
-    add.u64             %rd23, %rd18, %rd19;\n\
-    add.u64             %rd24, %rd11, %rd19;\n\
-    ld.global.nc.b16    %h1, [%rd24+208];\n\
+    mul.wide.u32        %rd22, %r167, 1680;\n\
+    add.u64             %rd23, %rd14, %rd22;\n\
+    add.u64             %rd24, %rd16, %rd22;\n\
+    mad.lo.u32          %r168, %r167, 3072, %r148;\n\
+    add.u64             %rd25, %rd19, %rd22;\n\
+    add.u64             %rd26, %rd21, %rd22;\n\
+    add.u64             %rd27, %rd14, %rd22;\n\
+    ld.global.nc.b16    %h1, [%rd27+208];\n\
     cvt.f32.f16         %f40, %h1;\n\
-    add.u64             %rd25, %rd13, %rd19;\n\
-    ld.global.nc.s8     %r168, [%rd25+198];\n\
-    cvt.rn.f32.s32      %f41, %r168;\n\
-    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r167+2048];\n\
+    add.u64             %rd28, %rd16, %rd22;\n\
+    ld.global.nc.s8     %r169, [%rd28+198];\n\
+    cvt.rn.f32.s32      %f41, %r169;\n\
+    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r168+2048];\n\
     mul.f32             %f46, %f41, %f45;\n\
-    add.u64             %rd26, %rd16, %rd19;\n\
-    ld.global.nc.v4.u32 {%r169, %r170, %r171, %r172}, [%rd26+32];\n\
-    ld.global.nc.v4.u32 {%r173, %r174, %r175, %r176}, [%rd26+48];\n\
-    prmt.b32            %r177, %r172, %r176, %r153;\n\
-    shr.u32             %r178, %r177, 2;\n\
-    add.u64             %rd27, %rd18, %rd19;\n\
-    ld.global.nc.v4.u32 {%r179, %r180, %r181, %r182}, [%rd27];\n\
-    ld.global.nc.v4.u32 {%r183, %r184, %r185, %r186}, [%rd27+16];\n\
-    prmt.b32            %r187, %r182, %r186, %r153;\n\
-    and.b32             %r188, %r187, 0xC0C0C0C0;\n\
-    lop3.b32            %r189, %r178, 0x3C3C3C3C, %r188, 0xEA;\n\
-    ld.shared.v4.s32    {%r190, %r191, %r192, %r193}, [%r167+1536];\n\
-    prmt.b32            %r194, %r171, %r175, %r155;\n\
-    shr.u32             %r195, %r194, 2;\n\
-    prmt.b32            %r196, %r181, %r185, %r155;\n\
-    and.b32             %r197, %r196, 0xC0C0C0C0;\n\
-    lop3.b32            %r198, %r195, 0x3C3C3C3C, %r197, 0xEA;\n\
-    prmt.b32            %r199, %r170, %r174, %r157;\n\
-    shr.u32             %r200, %r199, 2;\n\
-    prmt.b32            %r201, %r180, %r184, %r157;\n\
-    and.b32             %r202, %r201, 0xC0C0C0C0;\n\
-    lop3.b32            %r203, %r200, 0x3C3C3C3C, %r202, 0xEA;\n\
-    prmt.b32            %r204, %r169, %r173, %r159;\n\
-    shr.u32             %r205, %r204, 2;\n\
-    prmt.b32            %r206, %r179, %r183, %r159;\n\
-    and.b32             %r207, %r206, 0xC0C0C0C0;\n\
-    lop3.b32            %r208, %r205, 0x3C3C3C3C, %r207, 0xEA;\n\
-    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r167+2560];\n\
-    mov.b32             %r209, %f50;\n\
-    dp4a.u32.s32        %r210, %r208, %r190, %r209;\n\
-    dp4a.u32.s32        %r211, %r203, %r191, %r210;\n\
-    dp4a.u32.s32        %r212, %r198, %r192, %r211;\n\
-    dp4a.u32.s32        %r213, %r189, %r193, %r212;\n\
-    mov.b32             %f51, %r213;\n\
+    add.u64             %rd29, %rd19, %rd22;\n\
+    ld.global.nc.v4.u32 {%r170, %r171, %r172, %r173}, [%rd29+32];\n\
+    ld.global.nc.v4.u32 {%r174, %r175, %r176, %r177}, [%rd29+48];\n\
+    prmt.b32            %r178, %r173, %r177, %r154;\n\
+    shr.u32             %r179, %r178, 2;\n\
+    add.u64             %rd30, %rd21, %rd22;\n\
+    ld.global.nc.v4.u32 {%r180, %r181, %r182, %r183}, [%rd30];\n\
+    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd30+16];\n\
+    prmt.b32            %r188, %r183, %r187, %r154;\n\
+    and.b32             %r189, %r188, 0xC0C0C0C0;\n\
+    lop3.b32            %r190, %r179, 0x3C3C3C3C, %r189, 0xEA;\n\
+    ld.shared.v4.s32    {%r191, %r192, %r193, %r194}, [%r168+1536];\n\
+    prmt.b32            %r195, %r172, %r176, %r156;\n\
+    shr.u32             %r196, %r195, 2;\n\
+    prmt.b32            %r197, %r182, %r186, %r156;\n\
+    and.b32             %r198, %r197, 0xC0C0C0C0;\n\
+    lop3.b32            %r199, %r196, 0x3C3C3C3C, %r198, 0xEA;\n\
+    prmt.b32            %r200, %r171, %r175, %r158;\n\
+    shr.u32             %r201, %r200, 2;\n\
+    prmt.b32            %r202, %r181, %r185, %r158;\n\
+    and.b32             %r203, %r202, 0xC0C0C0C0;\n\
+    lop3.b32            %r204, %r201, 0x3C3C3C3C, %r203, 0xEA;\n\
+    prmt.b32            %r205, %r170, %r174, %r160;\n\
+    shr.u32             %r206, %r205, 2;\n\
+    prmt.b32            %r207, %r180, %r184, %r160;\n\
+    and.b32             %r208, %r207, 0xC0C0C0C0;\n\
+    lop3.b32            %r209, %r206, 0x3C3C3C3C, %r208, 0xEA;\n\
+    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r168+2560];\n\
+    mov.b32             %r210, %f50;\n\
+    dp4a.u32.s32        %r211, %r209, %r191, %r210;\n\
+    dp4a.u32.s32        %r212, %r204, %r192, %r211;\n\
+    dp4a.u32.s32        %r213, %r199, %r193, %r212;\n\
+    dp4a.u32.s32        %r214, %r190, %r194, %r213;\n\
+    mov.b32             %f51, %r214;\n\
     sub.f32             %f52, %f51, 0f4B400000;\n\
-    ld.global.nc.s8     %r214, [%rd25+196];\n\
-    cvt.rn.f32.s32      %f53, %r214;\n\
+    ld.global.nc.s8     %r215, [%rd28+196];\n\
+    cvt.rn.f32.s32      %f53, %r215;\n\
     mul.f32             %f54, %f53, %f44;\n\
-    ld.global.nc.v4.u32 {%r215, %r216, %r217, %r218}, [%rd26];\n\
-    ld.global.nc.v4.u32 {%r219, %r220, %r221, %r222}, [%rd26+16];\n\
-    prmt.b32            %r223, %r218, %r222, %r153;\n\
-    shr.u32             %r224, %r223, 4;\n\
-    and.b32             %r225, %r187, 0x30303030;\n\
-    lop3.b32            %r226, %r224, 0x0F0F0F0F, %r225, 0xEA;\n\
-    ld.shared.v4.s32    {%r227, %r228, %r229, %r230}, [%r167+1024];\n\
-    prmt.b32            %r231, %r217, %r221, %r155;\n\
-    shr.u32             %r232, %r231, 4;\n\
-    and.b32             %r233, %r196, 0x30303030;\n\
-    lop3.b32            %r234, %r232, 0x0F0F0F0F, %r233, 0xEA;\n\
-    prmt.b32            %r235, %r216, %r220, %r157;\n\
-    shr.u32             %r236, %r235, 4;\n\
-    and.b32             %r237, %r201, 0x30303030;\n\
-    lop3.b32            %r238, %r236, 0x0F0F0F0F, %r237, 0xEA;\n\
-    prmt.b32            %r239, %r215, %r219, %r159;\n\
-    shr.u32             %r240, %r239, 4;\n\
-    and.b32             %r241, %r206, 0x30303030;\n\
-    lop3.b32            %r242, %r240, 0x0F0F0F0F, %r241, 0xEA;\n\
-    mov.b32             %r243, %f49;\n\
-    dp4a.u32.s32        %r244, %r242, %r227, %r243;\n\
-    dp4a.u32.s32        %r245, %r238, %r228, %r244;\n\
-    dp4a.u32.s32        %r246, %r234, %r229, %r245;\n\
-    dp4a.u32.s32        %r247, %r226, %r230, %r246;\n\
-    mov.b32             %f55, %r247;\n\
+    ld.global.nc.v4.u32 {%r216, %r217, %r218, %r219}, [%rd29];\n\
+    ld.global.nc.v4.u32 {%r220, %r221, %r222, %r223}, [%rd29+16];\n\
+    prmt.b32            %r224, %r219, %r223, %r154;\n\
+    shr.u32             %r225, %r224, 4;\n\
+    and.b32             %r226, %r188, 0x30303030;\n\
+    lop3.b32            %r227, %r225, 0x0F0F0F0F, %r226, 0xEA;\n\
+    ld.shared.v4.s32    {%r228, %r229, %r230, %r231}, [%r168+1024];\n\
+    prmt.b32            %r232, %r218, %r222, %r156;\n\
+    shr.u32             %r233, %r232, 4;\n\
+    and.b32             %r234, %r197, 0x30303030;\n\
+    lop3.b32            %r235, %r233, 0x0F0F0F0F, %r234, 0xEA;\n\
+    prmt.b32            %r236, %r217, %r221, %r158;\n\
+    shr.u32             %r237, %r236, 4;\n\
+    and.b32             %r238, %r202, 0x30303030;\n\
+    lop3.b32            %r239, %r237, 0x0F0F0F0F, %r238, 0xEA;\n\
+    prmt.b32            %r240, %r216, %r220, %r160;\n\
+    shr.u32             %r241, %r240, 4;\n\
+    and.b32             %r242, %r207, 0x30303030;\n\
+    lop3.b32            %r243, %r241, 0x0F0F0F0F, %r242, 0xEA;\n\
+    mov.b32             %r244, %f49;\n\
+    dp4a.u32.s32        %r245, %r243, %r228, %r244;\n\
+    dp4a.u32.s32        %r246, %r239, %r229, %r245;\n\
+    dp4a.u32.s32        %r247, %r235, %r230, %r246;\n\
+    dp4a.u32.s32        %r248, %r227, %r231, %r247;\n\
+    mov.b32             %f55, %r248;\n\
     sub.f32             %f56, %f55, 0f4B400000;\n\
-    ld.global.nc.s8     %r248, [%rd25+194];\n\
-    cvt.rn.f32.s32      %f57, %r248;\n\
+    ld.global.nc.s8     %r249, [%rd28+194];\n\
+    cvt.rn.f32.s32      %f57, %r249;\n\
     mul.f32             %f58, %f57, %f43;\n\
-    shl.b32             %r249, %r187, 2;\n\
-    and.b32             %r250, %r249, 0x30303030;\n\
-    lop3.b32            %r251, %r177, 0x0F0F0F0F, %r250, 0xEA;\n\
-    ld.shared.v4.s32    {%r252, %r253, %r254, %r255}, [%r167+512];\n\
-    shl.b32             %r256, %r196, 2;\n\
-    and.b32             %r257, %r256, 0x30303030;\n\
-    lop3.b32            %r258, %r194, 0x0F0F0F0F, %r257, 0xEA;\n\
-    shl.b32             %r259, %r201, 2;\n\
-    and.b32             %r260, %r259, 0x30303030;\n\
-    lop3.b32            %r261, %r199, 0x0F0F0F0F, %r260, 0xEA;\n\
-    shl.b32             %r262, %r206, 2;\n\
-    and.b32             %r263, %r262, 0x30303030;\n\
-    lop3.b32            %r264, %r204, 0x0F0F0F0F, %r263, 0xEA;\n\
-    mov.b32             %r265, %f48;\n\
-    dp4a.u32.s32        %r266, %r264, %r252, %r265;\n\
-    dp4a.u32.s32        %r267, %r261, %r253, %r266;\n\
-    dp4a.u32.s32        %r268, %r258, %r254, %r267;\n\
-    dp4a.u32.s32        %r269, %r251, %r255, %r268;\n\
+    shl.b32             %r250, %r188, 2;\n\
+    and.b32             %r251, %r250, 0x30303030;\n\
+    lop3.b32            %r252, %r178, 0x0F0F0F0F, %r251, 0xEA;\n\
+    ld.shared.v4.s32    {%r253, %r254, %r255, %r256}, [%r168+512];\n\
+    shl.b32             %r257, %r197, 2;\n\
+    and.b32             %r258, %r257, 0x30303030;\n\
+    lop3.b32            %r259, %r195, 0x0F0F0F0F, %r258, 0xEA;\n\
+    shl.b32             %r260, %r202, 2;\n\
+    and.b32             %r261, %r260, 0x30303030;\n\
+    lop3.b32            %r262, %r200, 0x0F0F0F0F, %r261, 0xEA;\n\
+    shl.b32             %r263, %r207, 2;\n\
 "
 "\
-    mov.b32             %f59, %r269;\n\
+    and.b32             %r264, %r263, 0x30303030;\n\
+    lop3.b32            %r265, %r205, 0x0F0F0F0F, %r264, 0xEA;\n\
+    mov.b32             %r266, %f48;\n\
+    dp4a.u32.s32        %r267, %r265, %r253, %r266;\n\
+    dp4a.u32.s32        %r268, %r262, %r254, %r267;\n\
+    dp4a.u32.s32        %r269, %r259, %r255, %r268;\n\
+    dp4a.u32.s32        %r270, %r252, %r256, %r269;\n\
+    mov.b32             %f59, %r270;\n\
     sub.f32             %f60, %f59, 0f4B400000;\n\
-    ld.global.nc.s8     %r270, [%rd25+192];\n\
-    cvt.rn.f32.s32      %f61, %r270;\n\
+    ld.global.nc.s8     %r271, [%rd28+192];\n\
+    cvt.rn.f32.s32      %f61, %r271;\n\
     mul.f32             %f62, %f61, %f42;\n\
-    shl.b32             %r271, %r187, 4;\n\
-    and.b32             %r272, %r271, 0x30303030;\n\
-    lop3.b32            %r273, %r223, 0x0F0F0F0F, %r272, 0xEA;\n\
-    ld.shared.v4.s32    {%r274, %r275, %r276, %r277}, [%r167];\n\
-    shl.b32             %r278, %r196, 4;\n\
-    and.b32             %r279, %r278, 0x30303030;\n\
-    lop3.b32            %r280, %r231, 0x0F0F0F0F, %r279, 0xEA;\n\
-    shl.b32             %r281, %r201, 4;\n\
-    and.b32             %r282, %r281, 0x30303030;\n\
-    lop3.b32            %r283, %r235, 0x0F0F0F0F, %r282, 0xEA;\n\
-    shl.b32             %r284, %r206, 4;\n\
-    and.b32             %r285, %r284, 0x30303030;\n\
-    lop3.b32            %r286, %r239, 0x0F0F0F0F, %r285, 0xEA;\n\
-    mov.b32             %r287, %f47;\n\
-    dp4a.u32.s32        %r288, %r286, %r274, %r287;\n\
-    dp4a.u32.s32        %r289, %r283, %r275, %r288;\n\
-    dp4a.u32.s32        %r290, %r280, %r276, %r289;\n\
-    dp4a.u32.s32        %r291, %r273, %r277, %r290;\n\
-    mov.b32             %f63, %r291;\n\
+    shl.b32             %r272, %r188, 4;\n\
+    and.b32             %r273, %r272, 0x30303030;\n\
+    lop3.b32            %r274, %r224, 0x0F0F0F0F, %r273, 0xEA;\n\
+    ld.shared.v4.s32    {%r275, %r276, %r277, %r278}, [%r168];\n\
+    shl.b32             %r279, %r197, 4;\n\
+    and.b32             %r280, %r279, 0x30303030;\n\
+    lop3.b32            %r281, %r232, 0x0F0F0F0F, %r280, 0xEA;\n\
+    shl.b32             %r282, %r202, 4;\n\
+    and.b32             %r283, %r282, 0x30303030;\n\
+    lop3.b32            %r284, %r236, 0x0F0F0F0F, %r283, 0xEA;\n\
+    shl.b32             %r285, %r207, 4;\n\
+    and.b32             %r286, %r285, 0x30303030;\n\
+    lop3.b32            %r287, %r240, 0x0F0F0F0F, %r286, 0xEA;\n\
+    mov.b32             %r288, %f47;\n\
+    dp4a.u32.s32        %r289, %r287, %r275, %r288;\n\
+    dp4a.u32.s32        %r290, %r284, %r276, %r289;\n\
+    dp4a.u32.s32        %r291, %r281, %r277, %r290;\n\
+    dp4a.u32.s32        %r292, %r274, %r278, %r291;\n\
+    mov.b32             %f63, %r292;\n\
     sub.f32             %f64, %f63, 0f4B400000;\n\
     mul.f32             %f65, %f62, %f64;\n\
     fma.rn.f32          %f66, %f58, %f60, %f65;\n\
     fma.rn.f32          %f67, %f54, %f56, %f66;\n\
     fma.rn.f32          %f68, %f46, %f52, %f67;\n\
     fma.rn.f32          %f38, %f40, %f68, %f38;\n\
-    ld.global.nc.b16    %h2, [%rd20+3568];\n\
+    ld.global.nc.b16    %h2, [%rd23+3568];\n\
     cvt.f32.f16         %f69, %h2;\n\
-    ld.global.nc.s8     %r292, [%rd21+3558];\n\
-    cvt.rn.f32.s32      %f70, %r292;\n\
-    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r167+2048];\n\
+    ld.global.nc.s8     %r293, [%rd24+3558];\n\
+    cvt.rn.f32.s32      %f70, %r293;\n\
+    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r168+2048];\n\
     mul.f32             %f75, %f70, %f74;\n\
-    ld.global.nc.v4.u32 {%r293, %r294, %r295, %r296}, [%rd22+3392];\n\
-    ld.global.nc.v4.u32 {%r297, %r298, %r299, %r300}, [%rd22+3408];\n\
-    prmt.b32            %r301, %r296, %r300, %r153;\n\
-    shr.u32             %r302, %r301, 2;\n\
-    ld.global.nc.v4.u32 {%r303, %r304, %r305, %r306}, [%rd23+3360];\n\
-    ld.global.nc.v4.u32 {%r307, %r308, %r309, %r310}, [%rd23+3376];\n\
-    prmt.b32            %r311, %r306, %r310, %r153;\n\
-    and.b32             %r312, %r311, 0xC0C0C0C0;\n\
-    lop3.b32            %r313, %r302, 0x3C3C3C3C, %r312, 0xEA;\n\
-    ld.shared.v4.s32    {%r314, %r315, %r316, %r317}, [%r167+1536];\n\
-    prmt.b32            %r318, %r295, %r299, %r155;\n\
-    shr.u32             %r319, %r318, 2;\n\
-    prmt.b32            %r320, %r305, %r309, %r155;\n\
-    and.b32             %r321, %r320, 0xC0C0C0C0;\n\
-    lop3.b32            %r322, %r319, 0x3C3C3C3C, %r321, 0xEA;\n\
-    prmt.b32            %r323, %r294, %r298, %r157;\n\
-    shr.u32             %r324, %r323, 2;\n\
-    prmt.b32            %r325, %r304, %r308, %r157;\n\
-    and.b32             %r326, %r325, 0xC0C0C0C0;\n\
-    lop3.b32            %r327, %r324, 0x3C3C3C3C, %r326, 0xEA;\n\
-    prmt.b32            %r328, %r293, %r297, %r159;\n\
-    shr.u32             %r329, %r328, 2;\n\
-    prmt.b32            %r330, %r303, %r307, %r159;\n\
-    and.b32             %r331, %r330, 0xC0C0C0C0;\n\
-    lop3.b32            %r332, %r329, 0x3C3C3C3C, %r331, 0xEA;\n\
-    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r167+2560];\n\
-    mov.b32             %r333, %f79;\n\
-    dp4a.u32.s32        %r334, %r332, %r314, %r333;\n\
-    dp4a.u32.s32        %r335, %r327, %r315, %r334;\n\
-    dp4a.u32.s32        %r336, %r322, %r316, %r335;\n\
-    dp4a.u32.s32        %r337, %r313, %r317, %r336;\n\
-    mov.b32             %f80, %r337;\n\
+    ld.global.nc.v4.u32 {%r294, %r295, %r296, %r297}, [%rd25+3392];\n\
+    ld.global.nc.v4.u32 {%r298, %r299, %r300, %r301}, [%rd25+3408];\n\
+    prmt.b32            %r302, %r297, %r301, %r154;\n\
+    shr.u32             %r303, %r302, 2;\n\
+    ld.global.nc.v4.u32 {%r304, %r305, %r306, %r307}, [%rd26+3360];\n\
+    ld.global.nc.v4.u32 {%r308, %r309, %r310, %r311}, [%rd26+3376];\n\
+    prmt.b32            %r312, %r307, %r311, %r154;\n\
+    and.b32             %r313, %r312, 0xC0C0C0C0;\n\
+    lop3.b32            %r314, %r303, 0x3C3C3C3C, %r313, 0xEA;\n\
+    ld.shared.v4.s32    {%r315, %r316, %r317, %r318}, [%r168+1536];\n\
+    prmt.b32            %r319, %r296, %r300, %r156;\n\
+    shr.u32             %r320, %r319, 2;\n\
+    prmt.b32            %r321, %r306, %r310, %r156;\n\
+    and.b32             %r322, %r321, 0xC0C0C0C0;\n\
+    lop3.b32            %r323, %r320, 0x3C3C3C3C, %r322, 0xEA;\n\
+    prmt.b32            %r324, %r295, %r299, %r158;\n\
+    shr.u32             %r325, %r324, 2;\n\
+    prmt.b32            %r326, %r305, %r309, %r158;\n\
+    and.b32             %r327, %r326, 0xC0C0C0C0;\n\
+    lop3.b32            %r328, %r325, 0x3C3C3C3C, %r327, 0xEA;\n\
+    prmt.b32            %r329, %r294, %r298, %r160;\n\
+    shr.u32             %r330, %r329, 2;\n\
+    prmt.b32            %r331, %r304, %r308, %r160;\n\
+    and.b32             %r332, %r331, 0xC0C0C0C0;\n\
+    lop3.b32            %r333, %r330, 0x3C3C3C3C, %r332, 0xEA;\n\
+    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r168+2560];\n\
+    mov.b32             %r334, %f79;\n\
+    dp4a.u32.s32        %r335, %r333, %r315, %r334;\n\
+    dp4a.u32.s32        %r336, %r328, %r316, %r335;\n\
+    dp4a.u32.s32        %r337, %r323, %r317, %r336;\n\
+    dp4a.u32.s32        %r338, %r314, %r318, %r337;\n\
+    mov.b32             %f80, %r338;\n\
     sub.f32             %f81, %f80, 0f4B400000;\n\
-    ld.global.nc.s8     %r338, [%rd21+3556];\n\
-    cvt.rn.f32.s32      %f82, %r338;\n\
+    ld.global.nc.s8     %r339, [%rd24+3556];\n\
+    cvt.rn.f32.s32      %f82, %r339;\n\
     mul.f32             %f83, %f82, %f73;\n\
-    ld.global.nc.v4.u32 {%r339, %r340, %r341, %r342}, [%rd22+3360];\n\
-    ld.global.nc.v4.u32 {%r343, %r344, %r345, %r346}, [%rd22+3376];\n\
-    prmt.b32            %r347, %r342, %r346, %r153;\n\
-    shr.u32             %r348, %r347, 4;\n\
-    and.b32             %r349, %r311, 0x30303030;\n\
-    lop3.b32            %r350, %r348, 0x0F0F0F0F, %r349, 0xEA;\n\
-    ld.shared.v4.s32    {%r351, %r352, %r353, %r354}, [%r167+1024];\n\
-    prmt.b32            %r355, %r341, %r345, %r155;\n\
-    shr.u32             %r356, %r355, 4;\n\
-    and.b32             %r357, %r320, 0x30303030;\n\
-    lop3.b32            %r358, %r356, 0x0F0F0F0F, %r357, 0xEA;\n\
-    prmt.b32            %r359, %r340, %r344, %r157;\n\
-    shr.u32             %r360, %r359, 4;\n\
-    and.b32             %r361, %r325, 0x30303030;\n\
-    lop3.b32            %r362, %r360, 0x0F0F0F0F, %r361, 0xEA;\n\
-    prmt.b32            %r363, %r339, %r343, %r159;\n\
-    shr.u32             %r364, %r363, 4;\n\
-    and.b32             %r365, %r330, 0x30303030;\n\
-    lop3.b32            %r366, %r364, 0x0F0F0F0F, %r365, 0xEA;\n\
-    mov.b32             %r367, %f78;\n\
-    dp4a.u32.s32        %r368, %r366, %r351, %r367;\n\
-    dp4a.u32.s32        %r369, %r362, %r352, %r368;\n\
-    dp4a.u32.s32        %r370, %r358, %r353, %r369;\n\
-    dp4a.u32.s32        %r371, %r350, %r354, %r370;\n\
-    mov.b32             %f84, %r371;\n\
+    ld.global.nc.v4.u32 {%r340, %r341, %r342, %r343}, [%rd25+3360];\n\
+    ld.global.nc.v4.u32 {%r344, %r345, %r346, %r347}, [%rd25+3376];\n\
+    prmt.b32            %r348, %r343, %r347, %r154;\n\
+    shr.u32             %r349, %r348, 4;\n\
+    and.b32             %r350, %r312, 0x30303030;\n\
+    lop3.b32            %r351, %r349, 0x0F0F0F0F, %r350, 0xEA;\n\
+    ld.shared.v4.s32    {%r352, %r353, %r354, %r355}, [%r168+1024];\n\
+    prmt.b32            %r356, %r342, %r346, %r156;\n\
+    shr.u32             %r357, %r356, 4;\n\
+    and.b32             %r358, %r321, 0x30303030;\n\
+    lop3.b32            %r359, %r357, 0x0F0F0F0F, %r358, 0xEA;\n\
+    prmt.b32            %r360, %r341, %r345, %r158;\n\
+    shr.u32             %r361, %r360, 4;\n\
+    and.b32             %r362, %r326, 0x30303030;\n\
+    lop3.b32            %r363, %r361, 0x0F0F0F0F, %r362, 0xEA;\n\
+    prmt.b32            %r364, %r340, %r344, %r160;\n\
+    shr.u32             %r365, %r364, 4;\n\
+    and.b32             %r366, %r331, 0x30303030;\n\
+    lop3.b32            %r367, %r365, 0x0F0F0F0F, %r366, 0xEA;\n\
+    mov.b32             %r368, %f78;\n\
+    dp4a.u32.s32        %r369, %r367, %r352, %r368;\n\
+    dp4a.u32.s32        %r370, %r363, %r353, %r369;\n\
+    dp4a.u32.s32        %r371, %r359, %r354, %r370;\n\
+    dp4a.u32.s32        %r372, %r351, %r355, %r371;\n\
+    mov.b32             %f84, %r372;\n\
     sub.f32             %f85, %f84, 0f4B400000;\n\
-    ld.global.nc.s8     %r372, [%rd21+3554];\n\
-    cvt.rn.f32.s32      %f86, %r372;\n\
+    ld.global.nc.s8     %r373, [%rd24+3554];\n\
+    cvt.rn.f32.s32      %f86, %r373;\n\
     mul.f32             %f87, %f86, %f72;\n\
-    shl.b32             %r373, %r311, 2;\n\
-    and.b32             %r374, %r373, 0x30303030;\n\
-    lop3.b32            %r375, %r301, 0x0F0F0F0F, %r374, 0xEA;\n\
-    ld.shared.v4.s32    {%r376, %r377, %r378, %r379}, [%r167+512];\n\
-    shl.b32             %r380, %r320, 2;\n\
-    and.b32             %r381, %r380, 0x30303030;\n\
-    lop3.b32            %r382, %r318, 0x0F0F0F0F, %r381, 0xEA;\n\
-    shl.b32             %r383, %r325, 2;\n\
-    and.b32             %r384, %r383, 0x30303030;\n\
-    lop3.b32            %r385, %r323, 0x0F0F0F0F, %r384, 0xEA;\n\
-    shl.b32             %r386, %r330, 2;\n\
-    and.b32             %r387, %r386, 0x30303030;\n\
-    lop3.b32            %r388, %r328, 0x0F0F0F0F, %r387, 0xEA;\n\
-    mov.b32             %r389, %f77;\n\
-    dp4a.u32.s32        %r390, %r388, %r376, %r389;\n\
-    dp4a.u32.s32        %r391, %r385, %r377, %r390;\n\
-    dp4a.u32.s32        %r392, %r382, %r378, %r391;\n\
-    dp4a.u32.s32        %r393, %r375, %r379, %r392;\n\
-    mov.b32             %f88, %r393;\n\
+    shl.b32             %r374, %r312, 2;\n\
+    and.b32             %r375, %r374, 0x30303030;\n\
+    lop3.b32            %r376, %r302, 0x0F0F0F0F, %r375, 0xEA;\n\
+    ld.shared.v4.s32    {%r377, %r378, %r379, %r380}, [%r168+512];\n\
+    shl.b32             %r381, %r321, 2;\n\
+    and.b32             %r382, %r381, 0x30303030;\n\
+    lop3.b32            %r383, %r319, 0x0F0F0F0F, %r382, 0xEA;\n\
+    shl.b32             %r384, %r326, 2;\n\
+    and.b32             %r385, %r384, 0x30303030;\n\
+    lop3.b32            %r386, %r324, 0x0F0F0F0F, %r385, 0xEA;\n\
+    shl.b32             %r387, %r331, 2;\n\
+    and.b32             %r388, %r387, 0x30303030;\n\
+    lop3.b32            %r389, %r329, 0x0F0F0F0F, %r388, 0xEA;\n\
+    mov.b32             %r390, %f77;\n\
+    dp4a.u32.s32        %r391, %r389, %r377, %r390;\n\
+    dp4a.u32.s32        %r392, %r386, %r378, %r391;\n\
+    dp4a.u32.s32        %r393, %r383, %r379, %r392;\n\
+    dp4a.u32.s32        %r394, %r376, %r380, %r393;\n\
+    mov.b32             %f88, %r394;\n\
     sub.f32             %f89, %f88, 0f4B400000;\n\
-    ld.global.nc.s8     %r394, [%rd21+3552];\n\
-    cvt.rn.f32.s32      %f90, %r394;\n\
+    ld.global.nc.s8     %r395, [%rd24+3552];\n\
+    cvt.rn.f32.s32      %f90, %r395;\n\
     mul.f32             %f91, %f90, %f71;\n\
-    shl.b32             %r395, %r311, 4;\n\
-    and.b32             %r396, %r395, 0x30303030;\n\
-    lop3.b32            %r397, %r347, 0x0F0F0F0F, %r396, 0xEA;\n\
-    ld.shared.v4.s32    {%r398, %r399, %r400, %r401}, [%r167];\n\
-    shl.b32             %r402, %r320, 4;\n\
-    and.b32             %r403, %r402, 0x30303030;\n\
-    lop3.b32            %r404, %r355, 0x0F0F0F0F, %r403, 0xEA;\n\
-    shl.b32             %r405, %r325, 4;\n\
-    and.b32             %r406, %r405, 0x30303030;\n\
-    lop3.b32            %r407, %r359, 0x0F0F0F0F, %r406, 0xEA;\n\
-    shl.b32             %r408, %r330, 4;\n\
-    and.b32             %r409, %r408, 0x30303030;\n\
-    lop3.b32            %r410, %r363, 0x0F0F0F0F, %r409, 0xEA;\n\
-    mov.b32             %r411, %f76;\n\
-    dp4a.u32.s32        %r412, %r410, %r398, %r411;\n\
-    dp4a.u32.s32        %r413, %r407, %r399, %r412;\n\
-    dp4a.u32.s32        %r414, %r404, %r400, %r413;\n\
-    dp4a.u32.s32        %r415, %r397, %r401, %r414;\n\
-    mov.b32             %f92, %r415;\n\
+    shl.b32             %r396, %r312, 4;\n\
+    and.b32             %r397, %r396, 0x30303030;\n\
+    lop3.b32            %r398, %r348, 0x0F0F0F0F, %r397, 0xEA;\n\
+    ld.shared.v4.s32    {%r399, %r400, %r401, %r402}, [%r168];\n\
+    shl.b32             %r403, %r321, 4;\n\
+    and.b32             %r404, %r403, 0x30303030;\n\
+    lop3.b32            %r405, %r356, 0x0F0F0F0F, %r404, 0xEA;\n\
+    shl.b32             %r406, %r326, 4;\n\
+    and.b32             %r407, %r406, 0x30303030;\n\
+    lop3.b32            %r408, %r360, 0x0F0F0F0F, %r407, 0xEA;\n\
+    shl.b32             %r409, %r331, 4;\n\
+    and.b32             %r410, %r409, 0x30303030;\n\
+    lop3.b32            %r411, %r364, 0x0F0F0F0F, %r410, 0xEA;\n\
+    mov.b32             %r412, %f76;\n\
+    dp4a.u32.s32        %r413, %r411, %r399, %r412;\n\
+    dp4a.u32.s32        %r414, %r408, %r400, %r413;\n\
+    dp4a.u32.s32        %r415, %r405, %r401, %r414;\n\
+    dp4a.u32.s32        %r416, %r398, %r402, %r415;\n\
+    mov.b32             %f92, %r416;\n\
     sub.f32             %f93, %f92, 0f4B400000;\n\
     mul.f32             %f94, %f91, %f93;\n\
     fma.rn.f32          %f95, %f87, %f89, %f94;\n\
     fma.rn.f32          %f96, %f83, %f85, %f95;\n\
     fma.rn.f32          %f97, %f75, %f81, %f96;\n\
     fma.rn.f32          %f39, %f69, %f97, %f39;\n\
-    add.u32             %r166, %r166, 1;\n\
-    setp.lt.u32         %p8, %r166, 2;\n\
-    @%p8 bra            $turn_loop;\n\
+    add.u32             %r167, %r167, 1;\n\
+    setp.lt.u32         %p9, %r167, 2;\n\
+    @%p9 bra            $turn_loop;\n\
 \n\
     // reduce and store\n\
-    shr.u32             %r416, %r5, 4;\n\
-    and.b32             %r417, %r5, 15;\n\
-    setp.eq.u32         %p9, %r417, 0;\n\
-    selp.u32            %r418, %r416, 2, %p9;\n\
-    and.b32             %r419, %r5, 16;\n\
-    setp.ne.u32         %p10, %r419, 0;\n\
-    selp.f32            %f98, %f39, %f38, %p10;\n\
-    selp.f32            %f99, %f38, %f39, %p10;\n\
 "
 "\
+    shr.u32             %r417, %r5, 4;\n\
+    and.b32             %r418, %r5, 15;\n\
+    setp.eq.u32         %p10, %r418, 0;\n\
+    selp.u32            %r419, %r417, 2, %p10;\n\
+    and.b32             %r420, %r5, 16;\n\
+    setp.ne.u32         %p11, %r420, 0;\n\
+    selp.f32            %f98, %f39, %f38, %p11;\n\
+    selp.f32            %f99, %f38, %f39, %p11;\n\
     shfl.sync.bfly.b32  %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f101, %f98, %f100;\n\
     shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
@@ -6339,18 +6351,18 @@ $turn_loop:                                                     // 128 weights a
     add.f32             %f107, %f105, %f106;\n\
     shfl.sync.bfly.b32  %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f109, %f107, %f108;\n\
-    setp.lt.u32         %p11, %r418, 2;\n\
-    @!%p11 bra          $skip;\n\
-    add.u32             %r420, %r160, %r418;\n\
-    cvt.u64.u32         %rd28, %r420;\n\
-    shl.b64             %rd29, %rd28, 2;\n\
-    add.u64             %rd30, %rd1, %rd29;\n\
-    st.global.f32       [%rd30], %f109;\n\
+    setp.lt.u32         %p12, %r419, 2;\n\
+    @!%p12 bra          $skip_2;\n\
+    add.u32             %r421, %r161, %r419;\n\
+    cvt.u64.u32         %rd31, %r421;\n\
+    shl.b64             %rd32, %rd31, 2;\n\
+    add.u64             %rd33, %rd1, %rd32;\n\
+    st.global.f32       [%rd33], %f109;\n\
 \n\
-$skip:\n\
-    add.u32             %r160, %r160, %r9;\n\
-    setp.lt.u32         %p12, %r160, 4096;\n\
-    @%p12 bra           $row_loop;\n\
+$skip_2:\n\
+    add.u32             %r161, %r161, %r9;\n\
+    setp.lt.u32         %p13, %r161, 4096;\n\
+    @%p13 bra           $row_loop;\n\
 \n\
 $row_done:\n\
     ret;\n\
@@ -6379,7 +6391,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_config[] 
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w12_r2", "stream_gemv_q6k_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 24820, UINT64_C(0x8ddbe694a7273623),
+    llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_ptx, 25226, UINT64_C(0x3d32b4fbeb143124),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
     80, 70, 0, /* sm, isa, overlaps */
     llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2_params, 3,
@@ -6394,27 +6406,27 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2 = {
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
-static const char llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx[] = "\
-// stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=8 rows_per_warp=1  y[m,n] = x[m,k] W[n,k]^T\n\
-// ptxgen 0.1.0  block 256  grid min(512, sm_count*2)\n\
+static const char llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_ptx[] = "\
+// stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=16 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
+// ptxgen 0.1.0  block 512  grid min(128, sm_count*1)\n\
 .version 7.8\n\
 .target sm_90\n\
 .address_size 64\n\
 \n\
 .extern .shared .align 16 .b32 activations[];\n\
 \n\
-.visible .entry stream_gemv_q6k_k4096_n4096_m1_w8_r1(\n\
+.visible .entry stream_gemv_q6k_k4096_n4096_m1_w16_r2(\n\
     .param .u64 y,\n\
     .param .u64 w,\n\
     .param .u64 x)\n\
-.reqntid 256, 1, 1\n\
+.reqntid 512, 1, 1\n\
 .maxnreg 80\n\
 {\n\
-    .reg .pred  %p<13>;\n\
-    .reg .b16   %h<2>;\n\
-    .reg .b32   %r<295>;\n\
-    .reg .f32   %f<78>;\n\
-    .reg .b64   %rd<29>;\n\
+    .reg .pred  %p<14>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<422>;\n\
+    .reg .f32   %f<110>;\n\
+    .reg .b64   %rd<34>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
@@ -6427,423 +6439,557 @@ static const char llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx[] = "\
     griddepcontrol.launch_dependents;                           // the next launch may start\n\
 \n\
     // fetch the first weights\n\
-    mad.lo.u32          %r6, %r1, 8, %r3;\n\
-    mul.lo.u32          %r7, %r4, 8;\n\
-    setp.lt.u32         %p1, %r6, 4096;\n\
+    mad.lo.u32          %r6, %r1, 16, %r3;\n\
+    mul.lo.u32          %r7, %r6, 2;\n\
+    mul.lo.u32          %r8, %r4, 16;\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    setp.lt.u32         %p1, %r7, 4096;\n\
     @!%p1 bra           $skip;\n\
-    min.u32             %r8, %r5, 26;\n\
-    mad.wide.u32        %rd4, %r6, 3360, %rd2;                  // &w[row]\n\
-    mad.wide.u32        %rd5, %r8, 128, %rd4;\n\
+    mad.wide.u32        %rd4, %r7, 3360, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r5, 128, %rd4;\n\
     prefetch.global.L2  [%rd5];\n\
+    min.u32             %r10, %r5, 20;\n\
+    mad.wide.u32        %rd6, %r10, 128, %rd4;\n\
+    prefetch.global.L2  [%rd6+4096];\n\
 \n\
 $skip:\n\
     griddepcontrol.wait;                                        // those ahead are done\n\
 \n\
     // stage x\n\
-    mov.u32             %r9, %r3;                               // part\n\
-    setp.lt.u32         %p2, %r9, 8;\n\
-    @!%p2 bra           $part_done;\n\
+    mov.u32             %r11, %r3;                              // first\n\
+    setp.lt.u32         %p2, %r11, 8;\n\
+    @!%p2 bra           $first_done;\n\
 \n\
-$part_loop:\n\
+$first_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.lo.u32          %r10, %r9, 32, %r5;\n\
-    and.b32             %r11, %r10, 0x7F;\n\
-    shr.u32             %r12, %r11, 1;\n\
-    and.b32             %r13, %r12, 3;\n\
-    shr.u32             %r14, %r10, 7;\n\
-    mov.u32             %r15, activations;                      // activations\n\
-    mad.lo.u32          %r16, %r14, 3072, %r15;\n\
-    shr.u32             %r17, %r11, 2;\n\
-    shr.u32             %r18, %r17, 1;\n\
-    mul.lo.u32          %r19, %r18, 2;\n\
-    and.b32             %r20, %r11, 1;\n\
-    add.u32             %r21, %r19, %r20;\n\
-    mad.lo.u32          %r22, %r9, 32, %r5;\n\
-    mad.wide.u32        %rd6, %r22, 64, %rd3;\n\
-    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd6];\n\
-    mov.b32             %r23, %f1;\n\
-    and.b32             %r24, %r23, 0x7FFFFFFF;\n\
-    max.u32             %r25, %r24, 228737632;\n\
-    mov.b32             %r26, %f2;\n\
-    and.b32             %r27, %r26, 0x7FFFFFFF;\n\
-    max.u32             %r28, %r25, %r27;\n\
-    mov.b32             %r29, %f3;\n\
-    and.b32             %r30, %r29, 0x7FFFFFFF;\n\
-    max.u32             %r31, %r28, %r30;\n\
-    mov.b32             %r32, %f4;\n\
-    and.b32             %r33, %r32, 0x7FFFFFFF;\n\
-    max.u32             %r34, %r31, %r33;\n\
-    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd6+16];\n\
-    mov.b32             %r35, %f5;\n\
-    and.b32             %r36, %r35, 0x7FFFFFFF;\n\
-    max.u32             %r37, %r34, %r36;\n\
-    mov.b32             %r38, %f6;\n\
-    and.b32             %r39, %r38, 0x7FFFFFFF;\n\
-    max.u32             %r40, %r37, %r39;\n\
-    mov.b32             %r41, %f7;\n\
-    and.b32             %r42, %r41, 0x7FFFFFFF;\n\
-    max.u32             %r43, %r40, %r42;\n\
-    mov.b32             %r44, %f8;\n\
-    and.b32             %r45, %r44, 0x7FFFFFFF;\n\
-    max.u32             %r46, %r43, %r45;\n\
-    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd6+32];\n\
-    mov.b32             %r47, %f9;\n\
-    and.b32             %r48, %r47, 0x7FFFFFFF;\n\
-    max.u32             %r49, %r46, %r48;\n\
-    mov.b32             %r50, %f10;\n\
-    and.b32             %r51, %r50, 0x7FFFFFFF;\n\
-    max.u32             %r52, %r49, %r51;\n\
-    mov.b32             %r53, %f11;\n\
-    and.b32             %r54, %r53, 0x7FFFFFFF;\n\
-    max.u32             %r55, %r52, %r54;\n\
-    mov.b32             %r56, %f12;\n\
-    and.b32             %r57, %r56, 0x7FFFFFFF;\n\
-    max.u32             %r58, %r55, %r57;\n\
-    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd6+48];\n\
-    mov.b32             %r59, %f13;\n\
-    and.b32             %r60, %r59, 0x7FFFFFFF;\n\
-    max.u32             %r61, %r58, %r60;\n\
-    mov.b32             %r62, %f14;\n\
-    and.b32             %r63, %r62, 0x7FFFFFFF;\n\
-    max.u32             %r64, %r61, %r63;\n\
-    mov.b32             %r65, %f15;\n\
-    and.b32             %r66, %r65, 0x7FFFFFFF;\n\
-    max.u32             %r67, %r64, %r66;\n\
-    mov.b32             %r68, %f16;\n\
-    and.b32             %r69, %r68, 0x7FFFFFFF;\n\
-    max.u32             %r70, %r67, %r69;\n\
-    shfl.sync.bfly.b32  %r71, %r70, 1, 31, 0xFFFFFFFF;\n\
-    max.u32             %r72, %r70, %r71;\n\
-    mov.b32             %f17, %r72;\n\
+    mad.lo.u32          %r12, %r11, 32, %r5;\n\
+    and.b32             %r13, %r12, 0x7F;\n\
+    shr.u32             %r14, %r13, 1;\n\
+    and.b32             %r15, %r14, 3;\n\
+    shr.u32             %r16, %r12, 7;\n\
+    mov.u32             %r17, activations;                      // activations\n\
+    mad.lo.u32          %r18, %r16, 3072, %r17;\n\
+    shr.u32             %r19, %r13, 2;\n\
+    shr.u32             %r20, %r19, 1;\n\
+    mul.lo.u32          %r21, %r20, 2;\n\
+    and.b32             %r22, %r13, 1;\n\
+    add.u32             %r23, %r21, %r22;\n\
+    mad.lo.u32          %r24, %r11, 32, %r5;\n\
+    mad.wide.u32        %rd7, %r24, 64, %rd3;\n\
+    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd7];\n\
+    mov.b32             %r25, %f1;\n\
+    and.b32             %r26, %r25, 0x7FFFFFFF;\n\
+    max.u32             %r27, %r26, 228737632;\n\
+    mov.b32             %r28, %f2;\n\
+    and.b32             %r29, %r28, 0x7FFFFFFF;\n\
+    max.u32             %r30, %r27, %r29;\n\
+    mov.b32             %r31, %f3;\n\
+    and.b32             %r32, %r31, 0x7FFFFFFF;\n\
+    max.u32             %r33, %r30, %r32;\n\
+    mov.b32             %r34, %f4;\n\
+    and.b32             %r35, %r34, 0x7FFFFFFF;\n\
+    max.u32             %r36, %r33, %r35;\n\
+    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd7+16];\n\
+    mov.b32             %r37, %f5;\n\
+    and.b32             %r38, %r37, 0x7FFFFFFF;\n\
+    max.u32             %r39, %r36, %r38;\n\
+    mov.b32             %r40, %f6;\n\
+    and.b32             %r41, %r40, 0x7FFFFFFF;\n\
+    max.u32             %r42, %r39, %r41;\n\
+    mov.b32             %r43, %f7;\n\
+    and.b32             %r44, %r43, 0x7FFFFFFF;\n\
+    max.u32             %r45, %r42, %r44;\n\
+    mov.b32             %r46, %f8;\n\
+    and.b32             %r47, %r46, 0x7FFFFFFF;\n\
+    max.u32             %r48, %r45, %r47;\n\
+    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd7+32];\n\
+    mov.b32             %r49, %f9;\n\
+    and.b32             %r50, %r49, 0x7FFFFFFF;\n\
+    max.u32             %r51, %r48, %r50;\n\
+    mov.b32             %r52, %f10;\n\
+    and.b32             %r53, %r52, 0x7FFFFFFF;\n\
+    max.u32             %r54, %r51, %r53;\n\
+    mov.b32             %r55, %f11;\n\
+    and.b32             %r56, %r55, 0x7FFFFFFF;\n\
+    max.u32             %r57, %r54, %r56;\n\
+    mov.b32             %r58, %f12;\n\
+    and.b32             %r59, %r58, 0x7FFFFFFF;\n\
+    max.u32             %r60, %r57, %r59;\n\
+    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd7+48];\n\
+    mov.b32             %r61, %f13;\n\
+    and.b32             %r62, %r61, 0x7FFFFFFF;\n\
+    max.u32             %r63, %r60, %r62;\n\
+    mov.b32             %r64, %f14;\n\
+    and.b32             %r65, %r64, 0x7FFFFFFF;\n\
+    max.u32             %r66, %r63, %r65;\n\
+    mov.b32             %r67, %f15;\n\
+    and.b32             %r68, %r67, 0x7FFFFFFF;\n\
+    max.u32             %r69, %r66, %r68;\n\
+    mov.b32             %r70, %f16;\n\
+    and.b32             %r71, %r70, 0x7FFFFFFF;\n\
+    max.u32             %r72, %r69, %r71;\n\
+    shfl.sync.bfly.b32  %r73, %r72, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r74, %r72, %r73;\n\
+    mov.b32             %f17, %r74;\n\
     mul.f32             %f18, %f17, 0f3C010204;\n\
     rcp.approx.ftz.f32  %f19, %f18;\n\
     fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
-    mov.b32             %r73, %f20;\n\
+    mov.b32             %r75, %f20;\n\
     fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
-    mov.b32             %r74, %f21;\n\
-    prmt.b32            %r75, %r73, %r74, 64;\n\
+    mov.b32             %r76, %f21;\n\
+    prmt.b32            %r77, %r75, %r76, 64;\n\
     fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
-    mov.b32             %r76, %f22;\n\
+    mov.b32             %r78, %f22;\n\
     fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
-    mov.b32             %r77, %f23;\n\
-    prmt.b32            %r78, %r76, %r77, 64;\n\
-    prmt.b32            %r79, %r75, %r78, 0x5410;\n\
+    mov.b32             %r79, %f23;\n\
+    prmt.b32            %r80, %r78, %r79, 64;\n\
+    prmt.b32            %r81, %r77, %r80, 0x5410;\n\
     fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r80, %f24;\n\
+    mov.b32             %r82, %f24;\n\
     fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r81, %f25;\n\
-    prmt.b32            %r82, %r80, %r81, 64;\n\
+    mov.b32             %r83, %f25;\n\
+    prmt.b32            %r84, %r82, %r83, 64;\n\
     fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r83, %f26;\n\
+    mov.b32             %r85, %f26;\n\
     fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r84, %f27;\n\
-    prmt.b32            %r85, %r83, %r84, 64;\n\
-    prmt.b32            %r86, %r82, %r85, 0x5410;\n\
+    mov.b32             %r86, %f27;\n\
+    prmt.b32            %r87, %r85, %r86, 64;\n\
+    prmt.b32            %r88, %r84, %r87, 0x5410;\n\
     fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
-    mov.b32             %r87, %f28;\n\
+    mov.b32             %r89, %f28;\n\
     fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
-    mov.b32             %r88, %f29;\n\
-    prmt.b32            %r89, %r87, %r88, 64;\n\
+    mov.b32             %r90, %f29;\n\
+    prmt.b32            %r91, %r89, %r90, 64;\n\
     fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
-    mov.b32             %r90, %f30;\n\
+    mov.b32             %r92, %f30;\n\
     fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
-    mov.b32             %r91, %f31;\n\
-    prmt.b32            %r92, %r90, %r91, 64;\n\
-    prmt.b32            %r93, %r89, %r92, 0x5410;\n\
+    mov.b32             %r93, %f31;\n\
+    prmt.b32            %r94, %r92, %r93, 64;\n\
+    prmt.b32            %r95, %r91, %r94, 0x5410;\n\
     fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r94, %f32;\n\
+    mov.b32             %r96, %f32;\n\
     fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r95, %f33;\n\
-    prmt.b32            %r96, %r94, %r95, 64;\n\
+    mov.b32             %r97, %f33;\n\
+    prmt.b32            %r98, %r96, %r97, 64;\n\
     fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r97, %f34;\n\
+    mov.b32             %r99, %f34;\n\
     fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r98, %f35;\n\
-    prmt.b32            %r99, %r97, %r98, 64;\n\
-    prmt.b32            %r100, %r96, %r99, 0x5410;\n\
-    dp4a.u32.s32        %r101, 0x01010101, %r100, 0;\n\
-    dp4a.u32.s32        %r102, 0x01010101, %r93, %r101;\n\
-    dp4a.u32.s32        %r103, 0x01010101, %r86, %r102;\n\
-    dp4a.u32.s32        %r104, 0x01010101, %r79, %r103;\n\
-    setp.eq.u32         %p3, %r13, 3;\n\
-    selp.s32            %r105, -128, -32, %p3;\n\
-    mad.lo.s32          %r106, %r104, %r105, 1262485504;\n\
-    shr.u32             %r107, %r21, 2;\n\
-    mul.lo.u32          %r108, %r107, 210;\n\
-    and.b32             %r109, %r21, 3;\n\
-    shr.u32             %r110, %r109, 1;\n\
-    and.b32             %r111, %r109, 1;\n\
-    mul.lo.u32          %r112, %r111, 16;\n\
-    mad.lo.u32          %r113, %r110, 64, %r112;\n\
-    add.u32             %r114, %r108, %r113;\n\
-    and.b32             %r115, %r114, 15;\n\
-    sub.u32             %r116, 16, %r115;\n\
+    mov.b32             %r100, %f35;\n\
+    prmt.b32            %r101, %r99, %r100, 64;\n\
+    prmt.b32            %r102, %r98, %r101, 0x5410;\n\
+    dp4a.u32.s32        %r103, 0x01010101, %r102, 0;\n\
+    dp4a.u32.s32        %r104, 0x01010101, %r95, %r103;\n\
+    dp4a.u32.s32        %r105, 0x01010101, %r88, %r104;\n\
+    dp4a.u32.s32        %r106, 0x01010101, %r81, %r105;\n\
+    setp.eq.u32         %p3, %r15, 3;\n\
+    selp.s32            %r107, -128, -32, %p3;\n\
+    mad.lo.s32          %r108, %r106, %r107, 1262485504;\n\
+    shr.u32             %r109, %r23, 2;\n\
+    mul.lo.u32          %r110, %r109, 210;\n\
+    and.b32             %r111, %r23, 3;\n\
+    shr.u32             %r112, %r111, 1;\n\
+    and.b32             %r113, %r111, 1;\n\
+    mul.lo.u32          %r114, %r113, 16;\n\
+    mad.lo.u32          %r115, %r112, 64, %r114;\n\
+    add.u32             %r116, %r110, %r115;\n\
     and.b32             %r117, %r116, 15;\n\
-    and.b32             %r118, %r117, 8;\n\
-    setp.ne.u32         %p4, %r118, 0;\n\
-    selp.s32            %r119, %r79, %r93, %p4;\n\
-    selp.s32            %r120, %r86, %r100, %p4;\n\
-    and.b32             %r121, %r117, 4;\n\
-    setp.ne.u32         %p5, %r121, 0;\n\
-    selp.s32            %r122, %r119, %r120, %p5;\n\
-    selp.s32            %r123, %r100, %r86, %p4;\n\
-    selp.s32            %r124, %r123, %r119, %p5;\n\
-    and.b32             %r125, %r117, 3;\n\
+    sub.u32             %r118, 16, %r117;\n\
+    and.b32             %r119, %r118, 15;\n\
+    and.b32             %r120, %r119, 8;\n\
+    setp.ne.u32         %p4, %r120, 0;\n\
+    selp.s32            %r121, %r81, %r95, %p4;\n\
+    selp.s32            %r122, %r88, %r102, %p4;\n\
+    and.b32             %r123, %r119, 4;\n\
+    setp.ne.u32         %p5, %r123, 0;\n\
 "
 "\
-    mad.lo.u32          %r126, %r125, 4369, 12816;\n\
-    prmt.b32            %r127, %r122, %r124, %r126;\n\
-    selp.s32            %r128, %r93, %r79, %p4;\n\
-    selp.s32            %r129, %r128, %r123, %p5;\n\
-    prmt.b32            %r130, %r124, %r129, %r126;\n\
-    selp.s32            %r131, %r120, %r128, %p5;\n\
-    prmt.b32            %r132, %r129, %r131, %r126;\n\
-    prmt.b32            %r133, %r131, %r122, %r126;\n\
-    mad.lo.u32          %r134, %r13, 512, %r16;\n\
-    mad.lo.u32          %r135, %r21, 16, %r134;\n\
-    st.shared.v4.s32    [%r135], {%r127, %r130, %r132, %r133};\n\
-    mad.lo.u32          %r136, %r13, 4, %r16;\n\
-    mad.lo.u32          %r137, %r21, 16, %r136;\n\
-    setp.eq.u32         %p6, %r13, 3;\n\
+    selp.s32            %r124, %r121, %r122, %p5;\n\
+    selp.s32            %r125, %r102, %r88, %p4;\n\
+    selp.s32            %r126, %r125, %r121, %p5;\n\
+    and.b32             %r127, %r119, 3;\n\
+    mad.lo.u32          %r128, %r127, 4369, 12816;\n\
+    prmt.b32            %r129, %r124, %r126, %r128;\n\
+    selp.s32            %r130, %r95, %r81, %p4;\n\
+    selp.s32            %r131, %r130, %r125, %p5;\n\
+    prmt.b32            %r132, %r126, %r131, %r128;\n\
+    selp.s32            %r133, %r122, %r130, %p5;\n\
+    prmt.b32            %r134, %r131, %r133, %r128;\n\
+    prmt.b32            %r135, %r133, %r124, %r128;\n\
+    mad.lo.u32          %r136, %r15, 512, %r18;\n\
+    mad.lo.u32          %r137, %r23, 16, %r136;\n\
+    st.shared.v4.s32    [%r137], {%r129, %r132, %r134, %r135};\n\
+    mad.lo.u32          %r138, %r15, 4, %r18;\n\
+    mad.lo.u32          %r139, %r23, 16, %r138;\n\
+    setp.eq.u32         %p6, %r15, 3;\n\
     selp.f32            %f36, 0f3E800000, 0f3F800000, %p6;\n\
     mul.f32             %f37, %f18, %f36;\n\
-    mov.b32             %r138, %f37;\n\
-    st.shared.u32       [%r137+2048], %r138;\n\
-    st.shared.u32       [%r137+2560], %r106;\n\
-    add.u32             %r9, %r9, 8;\n\
-    setp.lt.u32         %p7, %r9, 8;\n\
-    @%p7 bra            $part_loop;\n\
+    mov.b32             %r140, %f37;\n\
+    st.shared.u32       [%r139+2048], %r140;\n\
+    st.shared.u32       [%r139+2560], %r108;\n\
+    add.u32             %r11, %r11, 16;\n\
+    setp.lt.u32         %p7, %r11, 8;\n\
+    @%p7 bra            $first_loop;\n\
 \n\
-$part_done:\n\
+$first_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    shr.u32             %r139, %r5, 2;\n\
-    and.b32             %r140, %r5, 3;\n\
-    shr.u32             %r141, %r140, 1;\n\
-    and.b32             %r142, %r140, 1;\n\
-    mul.lo.u32          %r143, %r142, 16;\n\
-    mad.lo.u32          %r144, %r141, 64, %r143;\n\
-    mov.u32             %r145, activations;                     // activations\n\
-    mad.lo.u32          %r146, %r5, 16, %r145;\n\
-    mul.lo.u32          %r147, %r139, 210;\n\
-    add.u32             %r148, %r147, %r144;\n\
-    and.b32             %r149, %r148, 15;\n\
-    mul.lo.u32          %r150, %r149, 4;\n\
-    shl.b64             %rd7, 1, %r150;\n\
-    sub.u64             %rd8, %rd7, 1;\n\
-    shr.u64             %rd9, %rd8, 48;\n\
-    cvt.u32.u64         %r151, %rd9;\n\
-    lop3.b32            %r152, %r151, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd10, %rd8, 32;\n\
+    shr.u32             %r141, %r5, 2;\n\
+    and.b32             %r142, %r5, 3;\n\
+    shr.u32             %r143, %r142, 1;\n\
+    and.b32             %r144, %r142, 1;\n\
+    mul.lo.u32          %r145, %r144, 16;\n\
+    mad.lo.u32          %r146, %r143, 64, %r145;\n\
+    mov.u32             %r147, activations;                     // activations\n\
+    mad.lo.u32          %r148, %r5, 16, %r147;\n\
+    mul.lo.u32          %r149, %r141, 210;\n\
+    add.u32             %r150, %r149, %r146;\n\
+    and.b32             %r151, %r150, 15;\n\
+    mul.lo.u32          %r152, %r151, 4;\n\
+    shl.b64             %rd8, 1, %r152;\n\
+    sub.u64             %rd9, %rd8, 1;\n\
+    shr.u64             %rd10, %rd9, 48;\n\
     cvt.u32.u64         %r153, %rd10;\n\
     lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd11, %rd8, 16;\n\
+    shr.u64             %rd11, %rd9, 32;\n\
     cvt.u32.u64         %r155, %rd11;\n\
     lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r157, %rd8;\n\
+    shr.u64             %rd12, %rd9, 16;\n\
+    cvt.u32.u64         %r157, %rd12;\n\
     lop3.b32            %r158, %r157, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r159, %r6;                             // row\n\
-    setp.lt.u32         %p8, %r159, 4096;\n\
+    cvt.u32.u64         %r159, %rd9;\n\
+    lop3.b32            %r160, %r159, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r161, %r7;                             // row\n\
+    setp.lt.u32         %p8, %r161, 4096;\n\
     @!%p8 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd12, %r159, 3360, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd13, %r161, 3360, %rd2;               // &w[row]\n\
     mov.f32             %f38, 0f00000000;\n\
-    mad.wide.u32        %rd13, %r139, 210, %rd12;\n\
-    shr.u32             %r160, %r140, 1;\n\
-    and.b32             %r161, %r140, 1;\n\
-    mad.lo.u32          %r162, %r160, 8, %r161;\n\
-    cvt.u64.u32         %rd14, %r162;\n\
-    add.u64             %rd15, %rd13, %rd14;\n\
-    cvt.u64.u32         %rd16, %r144;\n\
-    add.u64             %rd17, %rd13, %rd16;\n\
-    and.b64             %rd18, %rd17, 0xFFFFFFFFFFFFFFF0;\n\
-    mul.lo.u32          %r163, %r160, 32;\n\
-    sub.u32             %r164, 128, %r163;\n\
-    cvt.u64.u32         %rd19, %r164;\n\
-    add.u64             %rd20, %rd18, %rd19;\n\
-    mov.u32             %r165, 0;                               // turn\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mad.wide.u32        %rd14, %r141, 210, %rd13;\n\
+    shr.u32             %r162, %r142, 1;\n\
+    and.b32             %r163, %r142, 1;\n\
+    mad.lo.u32          %r164, %r162, 8, %r163;\n\
+    cvt.u64.u32         %rd15, %r164;\n\
+    add.u64             %rd16, %rd14, %rd15;\n\
+    cvt.u64.u32         %rd17, %r146;\n\
+    add.u64             %rd18, %rd14, %rd17;\n\
+    and.b64             %rd19, %rd18, 0xFFFFFFFFFFFFFFF0;\n\
+    mul.lo.u32          %r165, %r162, 32;\n\
+    sub.u32             %r166, 128, %r165;\n\
+    cvt.u64.u32         %rd20, %r166;\n\
+    add.u64             %rd21, %rd19, %rd20;\n\
+    mov.u32             %r167, 0;                               // turn\n\
 \n\
-$turn_loop:                                                     // 64 weights a lane\n\
+$turn_loop:                                                     // 128 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd21, %r165, 1680;\n\
-    add.u64             %rd22, %rd13, %rd21;\n\
-    ld.global.nc.b16    %h1, [%rd22+208];\n\
-    cvt.f32.f16         %f39, %h1;\n\
-    add.u64             %rd23, %rd15, %rd21;\n\
-    ld.global.nc.s8     %r166, [%rd23+198];\n\
-    cvt.rn.f32.s32      %f40, %r166;\n\
-    mad.lo.u32          %r167, %r165, 3072, %r146;\n\
-    ld.shared.v4.f32    {%f41, %f42, %f43, %f44}, [%r167+2048];\n\
-    mul.f32             %f45, %f40, %f44;\n\
-    add.u64             %rd24, %rd18, %rd21;\n\
-    ld.global.nc.v4.u32 {%r168, %r169, %r170, %r171}, [%rd24+32];\n\
-    ld.global.nc.v4.u32 {%r172, %r173, %r174, %r175}, [%rd24+48];\n\
-    prmt.b32            %r176, %r171, %r175, %r152;\n\
-    shr.u32             %r177, %r176, 2;\n\
-    add.u64             %rd25, %rd20, %rd21;\n\
-    ld.global.nc.v4.u32 {%r178, %r179, %r180, %r181}, [%rd25];\n\
-    ld.global.nc.v4.u32 {%r182, %r183, %r184, %r185}, [%rd25+16];\n\
-    prmt.b32            %r186, %r181, %r185, %r152;\n\
-    and.b32             %r187, %r186, 0xC0C0C0C0;\n\
-    lop3.b32            %r188, %r177, 0x3C3C3C3C, %r187, 0xEA;\n\
-    ld.shared.v4.s32    {%r189, %r190, %r191, %r192}, [%r167+1536];\n\
-    prmt.b32            %r193, %r170, %r174, %r154;\n\
-    shr.u32             %r194, %r193, 2;\n\
-    prmt.b32            %r195, %r180, %r184, %r154;\n\
-    and.b32             %r196, %r195, 0xC0C0C0C0;\n\
-    lop3.b32            %r197, %r194, 0x3C3C3C3C, %r196, 0xEA;\n\
-    prmt.b32            %r198, %r169, %r173, %r156;\n\
-    shr.u32             %r199, %r198, 2;\n\
-    prmt.b32            %r200, %r179, %r183, %r156;\n\
-    and.b32             %r201, %r200, 0xC0C0C0C0;\n\
-    lop3.b32            %r202, %r199, 0x3C3C3C3C, %r201, 0xEA;\n\
-    prmt.b32            %r203, %r168, %r172, %r158;\n\
-    shr.u32             %r204, %r203, 2;\n\
-    prmt.b32            %r205, %r178, %r182, %r158;\n\
-    and.b32             %r206, %r205, 0xC0C0C0C0;\n\
-    lop3.b32            %r207, %r204, 0x3C3C3C3C, %r206, 0xEA;\n\
-    ld.shared.v4.f32    {%f46, %f47, %f48, %f49}, [%r167+2560];\n\
-    mov.b32             %r208, %f49;\n\
-    dp4a.u32.s32        %r209, %r207, %r189, %r208;\n\
-    dp4a.u32.s32        %r210, %r202, %r190, %r209;\n\
-    dp4a.u32.s32        %r211, %r197, %r191, %r210;\n\
-    dp4a.u32.s32        %r212, %r188, %r192, %r211;\n\
-    mov.b32             %f50, %r212;\n\
-    sub.f32             %f51, %f50, 0f4B400000;\n\
-    ld.global.nc.s8     %r213, [%rd23+196];\n\
-    cvt.rn.f32.s32      %f52, %r213;\n\
-    mul.f32             %f53, %f52, %f43;\n\
-    ld.global.nc.v4.u32 {%r214, %r215, %r216, %r217}, [%rd24];\n\
-    ld.global.nc.v4.u32 {%r218, %r219, %r220, %r221}, [%rd24+16];\n\
-    prmt.b32            %r222, %r217, %r221, %r152;\n\
-    shr.u32             %r223, %r222, 4;\n\
-    and.b32             %r224, %r186, 0x30303030;\n\
-    lop3.b32            %r225, %r223, 0x0F0F0F0F, %r224, 0xEA;\n\
-    ld.shared.v4.s32    {%r226, %r227, %r228, %r229}, [%r167+1024];\n\
-    prmt.b32            %r230, %r216, %r220, %r154;\n\
-    shr.u32             %r231, %r230, 4;\n\
-    and.b32             %r232, %r195, 0x30303030;\n\
-    lop3.b32            %r233, %r231, 0x0F0F0F0F, %r232, 0xEA;\n\
-    prmt.b32            %r234, %r215, %r219, %r156;\n\
-    shr.u32             %r235, %r234, 4;\n\
-    and.b32             %r236, %r200, 0x30303030;\n\
-    lop3.b32            %r237, %r235, 0x0F0F0F0F, %r236, 0xEA;\n\
-    prmt.b32            %r238, %r214, %r218, %r158;\n\
-    shr.u32             %r239, %r238, 4;\n\
-    and.b32             %r240, %r205, 0x30303030;\n\
-    lop3.b32            %r241, %r239, 0x0F0F0F0F, %r240, 0xEA;\n\
-    mov.b32             %r242, %f48;\n\
-    dp4a.u32.s32        %r243, %r241, %r226, %r242;\n\
-    dp4a.u32.s32        %r244, %r237, %r227, %r243;\n\
-    dp4a.u32.s32        %r245, %r233, %r228, %r244;\n\
-    dp4a.u32.s32        %r246, %r225, %r229, %r245;\n\
-    mov.b32             %f54, %r246;\n\
-    sub.f32             %f55, %f54, 0f4B400000;\n\
-    ld.global.nc.s8     %r247, [%rd23+194];\n\
-    cvt.rn.f32.s32      %f56, %r247;\n\
-    mul.f32             %f57, %f56, %f42;\n\
-    shl.b32             %r248, %r186, 2;\n\
-    and.b32             %r249, %r248, 0x30303030;\n\
-    lop3.b32            %r250, %r176, 0x0F0F0F0F, %r249, 0xEA;\n\
-    ld.shared.v4.s32    {%r251, %r252, %r253, %r254}, [%r167+512];\n\
-    shl.b32             %r255, %r195, 2;\n\
-    and.b32             %r256, %r255, 0x30303030;\n\
-    lop3.b32            %r257, %r193, 0x0F0F0F0F, %r256, 0xEA;\n\
-    shl.b32             %r258, %r200, 2;\n\
-    and.b32             %r259, %r258, 0x30303030;\n\
-    lop3.b32            %r260, %r198, 0x0F0F0F0F, %r259, 0xEA;\n\
-    shl.b32             %r261, %r205, 2;\n\
-    and.b32             %r262, %r261, 0x30303030;\n\
-    lop3.b32            %r263, %r203, 0x0F0F0F0F, %r262, 0xEA;\n\
-    mov.b32             %r264, %f47;\n\
-    dp4a.u32.s32        %r265, %r263, %r251, %r264;\n\
+    mul.wide.u32        %rd22, %r167, 1680;\n\
+    add.u64             %rd23, %rd14, %rd22;\n\
+    add.u64             %rd24, %rd16, %rd22;\n\
+    mad.lo.u32          %r168, %r167, 3072, %r148;\n\
+    add.u64             %rd25, %rd19, %rd22;\n\
+    add.u64             %rd26, %rd21, %rd22;\n\
+    add.u64             %rd27, %rd14, %rd22;\n\
+    ld.global.nc.b16    %h1, [%rd27+208];\n\
+    cvt.f32.f16         %f40, %h1;\n\
+    add.u64             %rd28, %rd16, %rd22;\n\
+    ld.global.nc.s8     %r169, [%rd28+198];\n\
+    cvt.rn.f32.s32      %f41, %r169;\n\
+    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r168+2048];\n\
+    mul.f32             %f46, %f41, %f45;\n\
+    add.u64             %rd29, %rd19, %rd22;\n\
+    ld.global.nc.v4.u32 {%r170, %r171, %r172, %r173}, [%rd29+32];\n\
+    ld.global.nc.v4.u32 {%r174, %r175, %r176, %r177}, [%rd29+48];\n\
+    prmt.b32            %r178, %r173, %r177, %r154;\n\
+    shr.u32             %r179, %r178, 2;\n\
+    add.u64             %rd30, %rd21, %rd22;\n\
+    ld.global.nc.v4.u32 {%r180, %r181, %r182, %r183}, [%rd30];\n\
+    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd30+16];\n\
+    prmt.b32            %r188, %r183, %r187, %r154;\n\
+    and.b32             %r189, %r188, 0xC0C0C0C0;\n\
+    lop3.b32            %r190, %r179, 0x3C3C3C3C, %r189, 0xEA;\n\
+    ld.shared.v4.s32    {%r191, %r192, %r193, %r194}, [%r168+1536];\n\
+    prmt.b32            %r195, %r172, %r176, %r156;\n\
+    shr.u32             %r196, %r195, 2;\n\
+    prmt.b32            %r197, %r182, %r186, %r156;\n\
+    and.b32             %r198, %r197, 0xC0C0C0C0;\n\
+    lop3.b32            %r199, %r196, 0x3C3C3C3C, %r198, 0xEA;\n\
+    prmt.b32            %r200, %r171, %r175, %r158;\n\
+    shr.u32             %r201, %r200, 2;\n\
+    prmt.b32            %r202, %r181, %r185, %r158;\n\
+    and.b32             %r203, %r202, 0xC0C0C0C0;\n\
+    lop3.b32            %r204, %r201, 0x3C3C3C3C, %r203, 0xEA;\n\
+    prmt.b32            %r205, %r170, %r174, %r160;\n\
+    shr.u32             %r206, %r205, 2;\n\
+    prmt.b32            %r207, %r180, %r184, %r160;\n\
+    and.b32             %r208, %r207, 0xC0C0C0C0;\n\
+    lop3.b32            %r209, %r206, 0x3C3C3C3C, %r208, 0xEA;\n\
+    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r168+2560];\n\
+    mov.b32             %r210, %f50;\n\
+    dp4a.u32.s32        %r211, %r209, %r191, %r210;\n\
+    dp4a.u32.s32        %r212, %r204, %r192, %r211;\n\
+    dp4a.u32.s32        %r213, %r199, %r193, %r212;\n\
+    dp4a.u32.s32        %r214, %r190, %r194, %r213;\n\
+    mov.b32             %f51, %r214;\n\
+    sub.f32             %f52, %f51, 0f4B400000;\n\
+    ld.global.nc.s8     %r215, [%rd28+196];\n\
+    cvt.rn.f32.s32      %f53, %r215;\n\
+    mul.f32             %f54, %f53, %f44;\n\
+    ld.global.nc.v4.u32 {%r216, %r217, %r218, %r219}, [%rd29];\n\
+    ld.global.nc.v4.u32 {%r220, %r221, %r222, %r223}, [%rd29+16];\n\
+    prmt.b32            %r224, %r219, %r223, %r154;\n\
+    shr.u32             %r225, %r224, 4;\n\
+    and.b32             %r226, %r188, 0x30303030;\n\
+    lop3.b32            %r227, %r225, 0x0F0F0F0F, %r226, 0xEA;\n\
+    ld.shared.v4.s32    {%r228, %r229, %r230, %r231}, [%r168+1024];\n\
+    prmt.b32            %r232, %r218, %r222, %r156;\n\
+    shr.u32             %r233, %r232, 4;\n\
+    and.b32             %r234, %r197, 0x30303030;\n\
+    lop3.b32            %r235, %r233, 0x0F0F0F0F, %r234, 0xEA;\n\
+    prmt.b32            %r236, %r217, %r221, %r158;\n\
+    shr.u32             %r237, %r236, 4;\n\
+    and.b32             %r238, %r202, 0x30303030;\n\
+    lop3.b32            %r239, %r237, 0x0F0F0F0F, %r238, 0xEA;\n\
+    prmt.b32            %r240, %r216, %r220, %r160;\n\
+    shr.u32             %r241, %r240, 4;\n\
+    and.b32             %r242, %r207, 0x30303030;\n\
+    lop3.b32            %r243, %r241, 0x0F0F0F0F, %r242, 0xEA;\n\
+    mov.b32             %r244, %f49;\n\
+    dp4a.u32.s32        %r245, %r243, %r228, %r244;\n\
+    dp4a.u32.s32        %r246, %r239, %r229, %r245;\n\
+    dp4a.u32.s32        %r247, %r235, %r230, %r246;\n\
+    dp4a.u32.s32        %r248, %r227, %r231, %r247;\n\
+    mov.b32             %f55, %r248;\n\
+    sub.f32             %f56, %f55, 0f4B400000;\n\
+    ld.global.nc.s8     %r249, [%rd28+194];\n\
+    cvt.rn.f32.s32      %f57, %r249;\n\
+    mul.f32             %f58, %f57, %f43;\n\
+    shl.b32             %r250, %r188, 2;\n\
+    and.b32             %r251, %r250, 0x30303030;\n\
+    lop3.b32            %r252, %r178, 0x0F0F0F0F, %r251, 0xEA;\n\
+    ld.shared.v4.s32    {%r253, %r254, %r255, %r256}, [%r168+512];\n\
+    shl.b32             %r257, %r197, 2;\n\
+    and.b32             %r258, %r257, 0x30303030;\n\
+    lop3.b32            %r259, %r195, 0x0F0F0F0F, %r258, 0xEA;\n\
 "
 "\
-    dp4a.u32.s32        %r266, %r260, %r252, %r265;\n\
-    dp4a.u32.s32        %r267, %r257, %r253, %r266;\n\
-    dp4a.u32.s32        %r268, %r250, %r254, %r267;\n\
-    mov.b32             %f58, %r268;\n\
-    sub.f32             %f59, %f58, 0f4B400000;\n\
-    ld.global.nc.s8     %r269, [%rd23+192];\n\
-    cvt.rn.f32.s32      %f60, %r269;\n\
-    mul.f32             %f61, %f60, %f41;\n\
-    shl.b32             %r270, %r186, 4;\n\
-    and.b32             %r271, %r270, 0x30303030;\n\
-    lop3.b32            %r272, %r222, 0x0F0F0F0F, %r271, 0xEA;\n\
-    ld.shared.v4.s32    {%r273, %r274, %r275, %r276}, [%r167];\n\
-    shl.b32             %r277, %r195, 4;\n\
-    and.b32             %r278, %r277, 0x30303030;\n\
-    lop3.b32            %r279, %r230, 0x0F0F0F0F, %r278, 0xEA;\n\
-    shl.b32             %r280, %r200, 4;\n\
-    and.b32             %r281, %r280, 0x30303030;\n\
-    lop3.b32            %r282, %r234, 0x0F0F0F0F, %r281, 0xEA;\n\
-    shl.b32             %r283, %r205, 4;\n\
-    and.b32             %r284, %r283, 0x30303030;\n\
-    lop3.b32            %r285, %r238, 0x0F0F0F0F, %r284, 0xEA;\n\
-    mov.b32             %r286, %f46;\n\
-    dp4a.u32.s32        %r287, %r285, %r273, %r286;\n\
-    dp4a.u32.s32        %r288, %r282, %r274, %r287;\n\
-    dp4a.u32.s32        %r289, %r279, %r275, %r288;\n\
-    dp4a.u32.s32        %r290, %r272, %r276, %r289;\n\
-    mov.b32             %f62, %r290;\n\
-    sub.f32             %f63, %f62, 0f4B400000;\n\
-    mul.f32             %f64, %f61, %f63;\n\
-    fma.rn.f32          %f65, %f57, %f59, %f64;\n\
-    fma.rn.f32          %f66, %f53, %f55, %f65;\n\
-    fma.rn.f32          %f67, %f45, %f51, %f66;\n\
-    fma.rn.f32          %f38, %f39, %f67, %f38;\n\
-    add.u32             %r165, %r165, 1;\n\
-    setp.lt.u32         %p9, %r165, 2;\n\
+    shl.b32             %r260, %r202, 2;\n\
+    and.b32             %r261, %r260, 0x30303030;\n\
+    lop3.b32            %r262, %r200, 0x0F0F0F0F, %r261, 0xEA;\n\
+    shl.b32             %r263, %r207, 2;\n\
+    and.b32             %r264, %r263, 0x30303030;\n\
+    lop3.b32            %r265, %r205, 0x0F0F0F0F, %r264, 0xEA;\n\
+    mov.b32             %r266, %f48;\n\
+    dp4a.u32.s32        %r267, %r265, %r253, %r266;\n\
+    dp4a.u32.s32        %r268, %r262, %r254, %r267;\n\
+    dp4a.u32.s32        %r269, %r259, %r255, %r268;\n\
+    dp4a.u32.s32        %r270, %r252, %r256, %r269;\n\
+    mov.b32             %f59, %r270;\n\
+    sub.f32             %f60, %f59, 0f4B400000;\n\
+    ld.global.nc.s8     %r271, [%rd28+192];\n\
+    cvt.rn.f32.s32      %f61, %r271;\n\
+    mul.f32             %f62, %f61, %f42;\n\
+    shl.b32             %r272, %r188, 4;\n\
+    and.b32             %r273, %r272, 0x30303030;\n\
+    lop3.b32            %r274, %r224, 0x0F0F0F0F, %r273, 0xEA;\n\
+    ld.shared.v4.s32    {%r275, %r276, %r277, %r278}, [%r168];\n\
+    shl.b32             %r279, %r197, 4;\n\
+    and.b32             %r280, %r279, 0x30303030;\n\
+    lop3.b32            %r281, %r232, 0x0F0F0F0F, %r280, 0xEA;\n\
+    shl.b32             %r282, %r202, 4;\n\
+    and.b32             %r283, %r282, 0x30303030;\n\
+    lop3.b32            %r284, %r236, 0x0F0F0F0F, %r283, 0xEA;\n\
+    shl.b32             %r285, %r207, 4;\n\
+    and.b32             %r286, %r285, 0x30303030;\n\
+    lop3.b32            %r287, %r240, 0x0F0F0F0F, %r286, 0xEA;\n\
+    mov.b32             %r288, %f47;\n\
+    dp4a.u32.s32        %r289, %r287, %r275, %r288;\n\
+    dp4a.u32.s32        %r290, %r284, %r276, %r289;\n\
+    dp4a.u32.s32        %r291, %r281, %r277, %r290;\n\
+    dp4a.u32.s32        %r292, %r274, %r278, %r291;\n\
+    mov.b32             %f63, %r292;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    mul.f32             %f65, %f62, %f64;\n\
+    fma.rn.f32          %f66, %f58, %f60, %f65;\n\
+    fma.rn.f32          %f67, %f54, %f56, %f66;\n\
+    fma.rn.f32          %f68, %f46, %f52, %f67;\n\
+    fma.rn.f32          %f38, %f40, %f68, %f38;\n\
+    ld.global.nc.b16    %h2, [%rd23+3568];\n\
+    cvt.f32.f16         %f69, %h2;\n\
+    ld.global.nc.s8     %r293, [%rd24+3558];\n\
+    cvt.rn.f32.s32      %f70, %r293;\n\
+    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r168+2048];\n\
+    mul.f32             %f75, %f70, %f74;\n\
+    ld.global.nc.v4.u32 {%r294, %r295, %r296, %r297}, [%rd25+3392];\n\
+    ld.global.nc.v4.u32 {%r298, %r299, %r300, %r301}, [%rd25+3408];\n\
+    prmt.b32            %r302, %r297, %r301, %r154;\n\
+    shr.u32             %r303, %r302, 2;\n\
+    ld.global.nc.v4.u32 {%r304, %r305, %r306, %r307}, [%rd26+3360];\n\
+    ld.global.nc.v4.u32 {%r308, %r309, %r310, %r311}, [%rd26+3376];\n\
+    prmt.b32            %r312, %r307, %r311, %r154;\n\
+    and.b32             %r313, %r312, 0xC0C0C0C0;\n\
+    lop3.b32            %r314, %r303, 0x3C3C3C3C, %r313, 0xEA;\n\
+    ld.shared.v4.s32    {%r315, %r316, %r317, %r318}, [%r168+1536];\n\
+    prmt.b32            %r319, %r296, %r300, %r156;\n\
+    shr.u32             %r320, %r319, 2;\n\
+    prmt.b32            %r321, %r306, %r310, %r156;\n\
+    and.b32             %r322, %r321, 0xC0C0C0C0;\n\
+    lop3.b32            %r323, %r320, 0x3C3C3C3C, %r322, 0xEA;\n\
+    prmt.b32            %r324, %r295, %r299, %r158;\n\
+    shr.u32             %r325, %r324, 2;\n\
+    prmt.b32            %r326, %r305, %r309, %r158;\n\
+    and.b32             %r327, %r326, 0xC0C0C0C0;\n\
+    lop3.b32            %r328, %r325, 0x3C3C3C3C, %r327, 0xEA;\n\
+    prmt.b32            %r329, %r294, %r298, %r160;\n\
+    shr.u32             %r330, %r329, 2;\n\
+    prmt.b32            %r331, %r304, %r308, %r160;\n\
+    and.b32             %r332, %r331, 0xC0C0C0C0;\n\
+    lop3.b32            %r333, %r330, 0x3C3C3C3C, %r332, 0xEA;\n\
+    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r168+2560];\n\
+    mov.b32             %r334, %f79;\n\
+    dp4a.u32.s32        %r335, %r333, %r315, %r334;\n\
+    dp4a.u32.s32        %r336, %r328, %r316, %r335;\n\
+    dp4a.u32.s32        %r337, %r323, %r317, %r336;\n\
+    dp4a.u32.s32        %r338, %r314, %r318, %r337;\n\
+    mov.b32             %f80, %r338;\n\
+    sub.f32             %f81, %f80, 0f4B400000;\n\
+    ld.global.nc.s8     %r339, [%rd24+3556];\n\
+    cvt.rn.f32.s32      %f82, %r339;\n\
+    mul.f32             %f83, %f82, %f73;\n\
+    ld.global.nc.v4.u32 {%r340, %r341, %r342, %r343}, [%rd25+3360];\n\
+    ld.global.nc.v4.u32 {%r344, %r345, %r346, %r347}, [%rd25+3376];\n\
+    prmt.b32            %r348, %r343, %r347, %r154;\n\
+    shr.u32             %r349, %r348, 4;\n\
+    and.b32             %r350, %r312, 0x30303030;\n\
+    lop3.b32            %r351, %r349, 0x0F0F0F0F, %r350, 0xEA;\n\
+    ld.shared.v4.s32    {%r352, %r353, %r354, %r355}, [%r168+1024];\n\
+    prmt.b32            %r356, %r342, %r346, %r156;\n\
+    shr.u32             %r357, %r356, 4;\n\
+    and.b32             %r358, %r321, 0x30303030;\n\
+    lop3.b32            %r359, %r357, 0x0F0F0F0F, %r358, 0xEA;\n\
+    prmt.b32            %r360, %r341, %r345, %r158;\n\
+    shr.u32             %r361, %r360, 4;\n\
+    and.b32             %r362, %r326, 0x30303030;\n\
+    lop3.b32            %r363, %r361, 0x0F0F0F0F, %r362, 0xEA;\n\
+    prmt.b32            %r364, %r340, %r344, %r160;\n\
+    shr.u32             %r365, %r364, 4;\n\
+    and.b32             %r366, %r331, 0x30303030;\n\
+    lop3.b32            %r367, %r365, 0x0F0F0F0F, %r366, 0xEA;\n\
+    mov.b32             %r368, %f78;\n\
+    dp4a.u32.s32        %r369, %r367, %r352, %r368;\n\
+    dp4a.u32.s32        %r370, %r363, %r353, %r369;\n\
+    dp4a.u32.s32        %r371, %r359, %r354, %r370;\n\
+    dp4a.u32.s32        %r372, %r351, %r355, %r371;\n\
+    mov.b32             %f84, %r372;\n\
+    sub.f32             %f85, %f84, 0f4B400000;\n\
+    ld.global.nc.s8     %r373, [%rd24+3554];\n\
+    cvt.rn.f32.s32      %f86, %r373;\n\
+    mul.f32             %f87, %f86, %f72;\n\
+    shl.b32             %r374, %r312, 2;\n\
+    and.b32             %r375, %r374, 0x30303030;\n\
+    lop3.b32            %r376, %r302, 0x0F0F0F0F, %r375, 0xEA;\n\
+    ld.shared.v4.s32    {%r377, %r378, %r379, %r380}, [%r168+512];\n\
+    shl.b32             %r381, %r321, 2;\n\
+    and.b32             %r382, %r381, 0x30303030;\n\
+    lop3.b32            %r383, %r319, 0x0F0F0F0F, %r382, 0xEA;\n\
+    shl.b32             %r384, %r326, 2;\n\
+    and.b32             %r385, %r384, 0x30303030;\n\
+    lop3.b32            %r386, %r324, 0x0F0F0F0F, %r385, 0xEA;\n\
+    shl.b32             %r387, %r331, 2;\n\
+    and.b32             %r388, %r387, 0x30303030;\n\
+    lop3.b32            %r389, %r329, 0x0F0F0F0F, %r388, 0xEA;\n\
+    mov.b32             %r390, %f77;\n\
+    dp4a.u32.s32        %r391, %r389, %r377, %r390;\n\
+    dp4a.u32.s32        %r392, %r386, %r378, %r391;\n\
+    dp4a.u32.s32        %r393, %r383, %r379, %r392;\n\
+    dp4a.u32.s32        %r394, %r376, %r380, %r393;\n\
+    mov.b32             %f88, %r394;\n\
+    sub.f32             %f89, %f88, 0f4B400000;\n\
+    ld.global.nc.s8     %r395, [%rd24+3552];\n\
+    cvt.rn.f32.s32      %f90, %r395;\n\
+    mul.f32             %f91, %f90, %f71;\n\
+    shl.b32             %r396, %r312, 4;\n\
+    and.b32             %r397, %r396, 0x30303030;\n\
+    lop3.b32            %r398, %r348, 0x0F0F0F0F, %r397, 0xEA;\n\
+    ld.shared.v4.s32    {%r399, %r400, %r401, %r402}, [%r168];\n\
+    shl.b32             %r403, %r321, 4;\n\
+    and.b32             %r404, %r403, 0x30303030;\n\
+    lop3.b32            %r405, %r356, 0x0F0F0F0F, %r404, 0xEA;\n\
+    shl.b32             %r406, %r326, 4;\n\
+    and.b32             %r407, %r406, 0x30303030;\n\
+    lop3.b32            %r408, %r360, 0x0F0F0F0F, %r407, 0xEA;\n\
+    shl.b32             %r409, %r331, 4;\n\
+    and.b32             %r410, %r409, 0x30303030;\n\
+    lop3.b32            %r411, %r364, 0x0F0F0F0F, %r410, 0xEA;\n\
+    mov.b32             %r412, %f76;\n\
+    dp4a.u32.s32        %r413, %r411, %r399, %r412;\n\
+    dp4a.u32.s32        %r414, %r408, %r400, %r413;\n\
+    dp4a.u32.s32        %r415, %r405, %r401, %r414;\n\
+    dp4a.u32.s32        %r416, %r398, %r402, %r415;\n\
+    mov.b32             %f92, %r416;\n\
+    sub.f32             %f93, %f92, 0f4B400000;\n\
+    mul.f32             %f94, %f91, %f93;\n\
+    fma.rn.f32          %f95, %f87, %f89, %f94;\n\
+    fma.rn.f32          %f96, %f83, %f85, %f95;\n\
+    fma.rn.f32          %f97, %f75, %f81, %f96;\n\
+"
+"\
+    fma.rn.f32          %f39, %f69, %f97, %f39;\n\
+    add.u32             %r167, %r167, 1;\n\
+    setp.lt.u32         %p9, %r167, 2;\n\
     @%p9 bra            $turn_loop;\n\
 \n\
     // reduce and store\n\
-    shr.u32             %r291, %r5, 5;\n\
-    and.b32             %r292, %r5, 31;\n\
-    setp.eq.u32         %p10, %r292, 0;\n\
-    selp.u32            %r293, %r291, 1, %p10;\n\
-    shfl.sync.bfly.b32  %f68, %f38, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f69, %f38, %f68;\n\
-    shfl.sync.bfly.b32  %f70, %f69, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f71, %f69, %f70;\n\
-    shfl.sync.bfly.b32  %f72, %f71, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f73, %f71, %f72;\n\
-    shfl.sync.bfly.b32  %f74, %f73, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f75, %f73, %f74;\n\
-    shfl.sync.bfly.b32  %f76, %f75, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f77, %f75, %f76;\n\
-    setp.lt.u32         %p11, %r293, 1;\n\
-    @!%p11 bra          $skip_2;\n\
-    add.u32             %r294, %r159, %r293;\n\
-    cvt.u64.u32         %rd26, %r294;\n\
-    shl.b64             %rd27, %rd26, 2;\n\
-    add.u64             %rd28, %rd1, %rd27;\n\
-    st.global.f32       [%rd28], %f77;\n\
+    shr.u32             %r417, %r5, 4;\n\
+    and.b32             %r418, %r5, 15;\n\
+    setp.eq.u32         %p10, %r418, 0;\n\
+    selp.u32            %r419, %r417, 2, %p10;\n\
+    and.b32             %r420, %r5, 16;\n\
+    setp.ne.u32         %p11, %r420, 0;\n\
+    selp.f32            %f98, %f39, %f38, %p11;\n\
+    selp.f32            %f99, %f38, %f39, %p11;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f98, %f100;\n\
+    shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f103, %f101, %f102;\n\
+    shfl.sync.bfly.b32  %f104, %f103, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f105, %f103, %f104;\n\
+    shfl.sync.bfly.b32  %f106, %f105, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f107, %f105, %f106;\n\
+    shfl.sync.bfly.b32  %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f109, %f107, %f108;\n\
+    setp.lt.u32         %p12, %r419, 2;\n\
+    @!%p12 bra          $skip_2;\n\
+    add.u32             %r421, %r161, %r419;\n\
+    cvt.u64.u32         %rd31, %r421;\n\
+    shl.b64             %rd32, %rd31, 2;\n\
+    add.u64             %rd33, %rd1, %rd32;\n\
+    st.global.f32       [%rd33], %f109;\n\
 \n\
 $skip_2:\n\
-    add.u32             %r159, %r159, %r7;\n\
-    setp.lt.u32         %p12, %r159, 4096;\n\
-    @%p12 bra           $row_loop;\n\
+    add.u32             %r161, %r161, %r9;\n\
+    setp.lt.u32         %p13, %r161, 4096;\n\
+    @%p13 bra           $row_loop;\n\
 \n\
 $row_done:\n\
     ret;\n\
 }\n\
 ";
-static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_params[] = {
+static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
-static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_config[] = {
+static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config[] = {
     { "weights", 7, 0, "q6_k", 0, 0, 0, 1 },
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 4096, 0, NULL, 0, 0, 0, 1 },
     { "m", 1, 0, NULL, 0, 0, 0, 1 },
     { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
-    { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
-    { "rows_per_warp", 1, 0, NULL, 0, 0, 0, 1 },
+    { "num_warps", 16, 0, NULL, 0, 0, 0, 1 },
+    { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "passes", 0, 0, NULL, 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
@@ -6852,18 +6998,18 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_config[] =
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
 };
-const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1 = {
-    "stream_gemv_q6k_k4096_n4096_m1_w8_r1", "stream_gemv_q6k_k4096_n4096_m1_w8_r1",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx, 18784, UINT64_C(0xd0567cd63dbf661c),
+const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2 = {
+    "stream_gemv_q6k_k4096_n4096_m1_w16_r2", "stream_gemv_q6k_k4096_n4096_m1_w16_r2",
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_ptx, 25407, UINT64_C(0x899a3d4181a3af25),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, 1, /* sm, isa, overlaps */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_params, 3,
-    { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_params, 3,
+    { 512, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
-    8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    16, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_config, 14,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config, 14,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -6885,11 +7031,11 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
 .reqntid 384, 1, 1\n\
 .maxnreg 80\n\
 {\n\
-    .reg .pred  %p<12>;\n\
+    .reg .pred  %p<13>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<225>;\n\
+    .reg .b32   %r<228>;\n\
     .reg .f32   %f<62>;\n\
-    .reg .b64   %rd<24>;\n\
+    .reg .b64   %rd<28>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
@@ -6900,288 +7046,303 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx[] = "\
     mov.u32             %r4, %nctaid.x;\n\
     and.b32             %r5, %r2, 31;                           // lane\n\
 \n\
-    // stage x\n\
+    // fetch the first weights\n\
     mad.lo.u32          %r6, %r1, 12, %r3;\n\
     mul.lo.u32          %r7, %r6, 2;\n\
     mul.lo.u32          %r8, %r4, 12;\n\
     mul.lo.u32          %r9, %r8, 2;\n\
-    mov.u32             %r10, %r3;                              // part\n\
-    setp.lt.u32         %p1, %r10, 8;\n\
-    @!%p1 bra           $part_done;\n\
+    setp.lt.u32         %p1, %r7, 4096;\n\
+    @!%p1 bra           $skip;\n\
+    min.u32             %r10, %r5, 6;\n\
+    mad.wide.u32        %rd4, %r7, 4352, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r10, 128, %rd4;\n\
+    prefetch.global.L2  [%rd5];\n\
+    min.u32             %r11, %r5, 6;\n\
+    add.u32             %r12, %r7, 1;\n\
+    mad.wide.u32        %rd6, %r12, 4352, %rd2;                 // &w[row]\n\
+    mad.wide.u32        %rd7, %r11, 128, %rd6;\n\
+    prefetch.global.L2  [%rd7];\n\
 \n\
-$part_loop:\n\
+$skip:\n\
+\n\
+    // stage x\n\
+    mov.u32             %r13, %r3;                              // first\n\
+    setp.lt.u32         %p2, %r13, 8;\n\
+    @!%p2 bra           $first_done;\n\
+\n\
+$first_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.lo.u32          %r11, %r10, 32, %r5;\n\
-    mad.wide.u32        %rd4, %r11, 64, %rd3;\n\
-    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n\
-    mov.b32             %r12, %f1;\n\
-    and.b32             %r13, %r12, 0x7FFFFFFF;\n\
-    max.u32             %r14, %r13, 228737632;\n\
-    mov.b32             %r15, %f2;\n\
+    mad.lo.u32          %r14, %r13, 32, %r5;\n\
+    mad.wide.u32        %rd8, %r14, 64, %rd3;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd8];\n\
+    mov.b32             %r15, %f1;\n\
     and.b32             %r16, %r15, 0x7FFFFFFF;\n\
-    max.u32             %r17, %r14, %r16;\n\
-    mov.b32             %r18, %f3;\n\
+    max.u32             %r17, %r16, 228737632;\n\
+    mov.b32             %r18, %f2;\n\
     and.b32             %r19, %r18, 0x7FFFFFFF;\n\
     max.u32             %r20, %r17, %r19;\n\
-    mov.b32             %r21, %f4;\n\
+    mov.b32             %r21, %f3;\n\
     and.b32             %r22, %r21, 0x7FFFFFFF;\n\
     max.u32             %r23, %r20, %r22;\n\
-    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd4+16];\n\
-    mov.b32             %r24, %f5;\n\
+    mov.b32             %r24, %f4;\n\
     and.b32             %r25, %r24, 0x7FFFFFFF;\n\
     max.u32             %r26, %r23, %r25;\n\
-    mov.b32             %r27, %f6;\n\
+    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd8+16];\n\
+    mov.b32             %r27, %f5;\n\
     and.b32             %r28, %r27, 0x7FFFFFFF;\n\
     max.u32             %r29, %r26, %r28;\n\
-    mov.b32             %r30, %f7;\n\
+    mov.b32             %r30, %f6;\n\
     and.b32             %r31, %r30, 0x7FFFFFFF;\n\
     max.u32             %r32, %r29, %r31;\n\
-    mov.b32             %r33, %f8;\n\
+    mov.b32             %r33, %f7;\n\
     and.b32             %r34, %r33, 0x7FFFFFFF;\n\
     max.u32             %r35, %r32, %r34;\n\
-    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd4+32];\n\
-    mov.b32             %r36, %f9;\n\
+    mov.b32             %r36, %f8;\n\
     and.b32             %r37, %r36, 0x7FFFFFFF;\n\
     max.u32             %r38, %r35, %r37;\n\
-    mov.b32             %r39, %f10;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd8+32];\n\
+    mov.b32             %r39, %f9;\n\
     and.b32             %r40, %r39, 0x7FFFFFFF;\n\
     max.u32             %r41, %r38, %r40;\n\
-    mov.b32             %r42, %f11;\n\
+    mov.b32             %r42, %f10;\n\
     and.b32             %r43, %r42, 0x7FFFFFFF;\n\
     max.u32             %r44, %r41, %r43;\n\
-    mov.b32             %r45, %f12;\n\
+    mov.b32             %r45, %f11;\n\
     and.b32             %r46, %r45, 0x7FFFFFFF;\n\
     max.u32             %r47, %r44, %r46;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd4+48];\n\
-    mov.b32             %r48, %f13;\n\
+    mov.b32             %r48, %f12;\n\
     and.b32             %r49, %r48, 0x7FFFFFFF;\n\
     max.u32             %r50, %r47, %r49;\n\
-    mov.b32             %r51, %f14;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd8+48];\n\
+    mov.b32             %r51, %f13;\n\
     and.b32             %r52, %r51, 0x7FFFFFFF;\n\
     max.u32             %r53, %r50, %r52;\n\
-    mov.b32             %r54, %f15;\n\
+    mov.b32             %r54, %f14;\n\
     and.b32             %r55, %r54, 0x7FFFFFFF;\n\
     max.u32             %r56, %r53, %r55;\n\
-    mov.b32             %r57, %f16;\n\
+    mov.b32             %r57, %f15;\n\
     and.b32             %r58, %r57, 0x7FFFFFFF;\n\
     max.u32             %r59, %r56, %r58;\n\
-    shfl.sync.bfly.b32  %r60, %r59, 1, 31, 0xFFFFFFFF;\n\
-    max.u32             %r61, %r59, %r60;\n\
-    mov.b32             %f17, %r61;\n\
+    mov.b32             %r60, %f16;\n\
+    and.b32             %r61, %r60, 0x7FFFFFFF;\n\
+    max.u32             %r62, %r59, %r61;\n\
+    shfl.sync.bfly.b32  %r63, %r62, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r64, %r62, %r63;\n\
+    mov.b32             %f17, %r64;\n\
     mul.f32             %f18, %f17, 0f3C010204;\n\
-    mad.lo.u32          %r62, %r10, 32, %r5;\n\
-    and.b32             %r63, %r62, 63;\n\
-    and.b32             %r64, %r63, 1;\n\
-    mov.b32             %r65, %f18;\n\
-    shr.u32             %r66, %r62, 6;\n\
-    mov.u32             %r67, activations;                      // activations\n\
-    mad.lo.u32          %r68, %r66, 1280, %r67;\n\
-    shr.u32             %r69, %r63, 1;\n\
+    mad.lo.u32          %r65, %r13, 32, %r5;\n\
+    and.b32             %r66, %r65, 63;\n\
+    and.b32             %r67, %r66, 1;\n\
+    mov.b32             %r68, %f18;\n\
+    shr.u32             %r69, %r65, 6;\n\
+    mov.u32             %r70, activations;                      // activations\n\
+    mad.lo.u32          %r71, %r69, 1280, %r70;\n\
+    shr.u32             %r72, %r66, 1;\n\
     rcp.approx.ftz.f32  %f19, %f18;\n\
     fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
-    mov.b32             %r70, %f20;\n\
+    mov.b32             %r73, %f20;\n\
     fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
-    mov.b32             %r71, %f21;\n\
-    prmt.b32            %r72, %r70, %r71, 64;\n\
-    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
-    mov.b32             %r73, %f22;\n\
-    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
-    mov.b32             %r74, %f23;\n\
+    mov.b32             %r74, %f21;\n\
     prmt.b32            %r75, %r73, %r74, 64;\n\
-    prmt.b32            %r76, %r72, %r75, 0x5410;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r76, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r77, %f23;\n\
+    prmt.b32            %r78, %r76, %r77, 64;\n\
+    prmt.b32            %r79, %r75, %r78, 0x5410;\n\
     fma.rn.f32          %f24, %f5, %f19, 0f4B400000;\n\
-    mov.b32             %r77, %f24;\n\
+    mov.b32             %r80, %f24;\n\
     fma.rn.f32          %f25, %f6, %f19, 0f4B400000;\n\
-    mov.b32             %r78, %f25;\n\
-    prmt.b32            %r79, %r77, %r78, 64;\n\
-    fma.rn.f32          %f26, %f7, %f19, 0f4B400000;\n\
-    mov.b32             %r80, %f26;\n\
-    fma.rn.f32          %f27, %f8, %f19, 0f4B400000;\n\
-    mov.b32             %r81, %f27;\n\
+    mov.b32             %r81, %f25;\n\
     prmt.b32            %r82, %r80, %r81, 64;\n\
-    prmt.b32            %r83, %r79, %r82, 0x5410;\n\
-    mul.lo.u32          %r84, %r69, 34;\n\
-    add.u32             %r85, %r84, 2;\n\
-    and.b32             %r86, %r85, 15;\n\
-    sub.u32             %r87, 16, %r86;\n\
-    and.b32             %r88, %r87, 15;\n\
-    and.b32             %r89, %r88, 8;\n\
-    setp.ne.u32         %p2, %r89, 0;\n\
-    selp.s32            %r90, %r76, %r83, %p2;\n\
+    fma.rn.f32          %f26, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r83, %f26;\n\
+    fma.rn.f32          %f27, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r84, %f27;\n\
+    prmt.b32            %r85, %r83, %r84, 64;\n\
+    prmt.b32            %r86, %r82, %r85, 0x5410;\n\
+    mul.lo.u32          %r87, %r72, 34;\n\
+    add.u32             %r88, %r87, 2;\n\
+    and.b32             %r89, %r88, 15;\n\
+    sub.u32             %r90, 16, %r89;\n\
+    and.b32             %r91, %r90, 15;\n\
+    and.b32             %r92, %r91, 8;\n\
+    setp.ne.u32         %p3, %r92, 0;\n\
+    selp.s32            %r93, %r79, %r86, %p3;\n\
     fma.rn.f32          %f28, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r91, %f28;\n\
+    mov.b32             %r94, %f28;\n\
     fma.rn.f32          %f29, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r92, %f29;\n\
-    prmt.b32            %r93, %r91, %r92, 64;\n\
-    fma.rn.f32          %f30, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r94, %f30;\n\
-    fma.rn.f32          %f31, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r95, %f31;\n\
+    mov.b32             %r95, %f29;\n\
     prmt.b32            %r96, %r94, %r95, 64;\n\
-    prmt.b32            %r97, %r93, %r96, 0x5410;\n\
+    fma.rn.f32          %f30, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r97, %f30;\n\
+    fma.rn.f32          %f31, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r98, %f31;\n\
+    prmt.b32            %r99, %r97, %r98, 64;\n\
+    prmt.b32            %r100, %r96, %r99, 0x5410;\n\
     fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r98, %f32;\n\
+    mov.b32             %r101, %f32;\n\
     fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r99, %f33;\n\
-    prmt.b32            %r100, %r98, %r99, 64;\n\
-    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r101, %f34;\n\
-    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r102, %f35;\n\
+    mov.b32             %r102, %f33;\n\
     prmt.b32            %r103, %r101, %r102, 64;\n\
-    prmt.b32            %r104, %r100, %r103, 0x5410;\n\
-    selp.s32            %r105, %r97, %r104, %p2;\n\
-    and.b32             %r106, %r88, 4;\n\
-    setp.ne.u32         %p3, %r106, 0;\n\
-    selp.s32            %r107, %r90, %r105, %p3;\n\
-    selp.s32            %r108, %r104, %r97, %p2;\n\
-    selp.s32            %r109, %r108, %r90, %p3;\n\
-    and.b32             %r110, %r88, 3;\n\
-    mad.lo.u32          %r111, %r110, 4369, 12816;\n\
-    prmt.b32            %r112, %r107, %r109, %r111;\n\
-    selp.s32            %r113, %r83, %r76, %p2;\n\
-    selp.s32            %r114, %r113, %r108, %p3;\n\
-    prmt.b32            %r115, %r109, %r114, %r111;\n\
-    selp.s32            %r116, %r105, %r113, %p3;\n\
-    prmt.b32            %r117, %r114, %r116, %r111;\n\
-    prmt.b32            %r118, %r116, %r107, %r111;\n\
-    mad.lo.u32          %r119, %r64, 512, %r68;\n\
-    mad.lo.u32          %r120, %r69, 16, %r119;\n\
-    st.shared.v4.s32    [%r120], {%r112, %r115, %r117, %r118};\n\
-    mov.b32             %r121, %f18;\n\
-    setp.eq.u32         %p4, %r64, 0;\n\
-    selp.u32            %r122, %r121, %r65, %p4;\n\
-    mad.lo.u32          %r123, %r64, 4, %r68;\n\
-    mad.lo.u32          %r124, %r69, 8, %r123;\n\
-    st.shared.u32       [%r124+1024], %r122;\n\
-    add.u32             %r10, %r10, 12;\n\
-    setp.lt.u32         %p5, %r10, 8;\n\
-    @%p5 bra            $part_loop;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r104, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r105, %f35;\n\
+    prmt.b32            %r106, %r104, %r105, 64;\n\
+    prmt.b32            %r107, %r103, %r106, 0x5410;\n\
+    selp.s32            %r108, %r100, %r107, %p3;\n\
+    and.b32             %r109, %r91, 4;\n\
+    setp.ne.u32         %p4, %r109, 0;\n\
+    selp.s32            %r110, %r93, %r108, %p4;\n\
+    selp.s32            %r111, %r107, %r100, %p3;\n\
+    selp.s32            %r112, %r111, %r93, %p4;\n\
+    and.b32             %r113, %r91, 3;\n\
+    mad.lo.u32          %r114, %r113, 4369, 12816;\n\
+    prmt.b32            %r115, %r110, %r112, %r114;\n\
+    selp.s32            %r116, %r86, %r79, %p3;\n\
+    selp.s32            %r117, %r116, %r111, %p4;\n\
+    prmt.b32            %r118, %r112, %r117, %r114;\n\
+    selp.s32            %r119, %r108, %r116, %p4;\n\
+    prmt.b32            %r120, %r117, %r119, %r114;\n\
+    prmt.b32            %r121, %r119, %r110, %r114;\n\
+    mad.lo.u32          %r122, %r67, 512, %r71;\n\
+    mad.lo.u32          %r123, %r72, 16, %r122;\n\
+    st.shared.v4.s32    [%r123], {%r115, %r118, %r120, %r121};\n\
+    mov.b32             %r124, %f18;\n\
+    setp.eq.u32         %p5, %r67, 0;\n\
+"
+"\
+    selp.u32            %r125, %r124, %r68, %p5;\n\
+    mad.lo.u32          %r126, %r67, 4, %r71;\n\
+    mad.lo.u32          %r127, %r72, 8, %r126;\n\
+    st.shared.u32       [%r127+1024], %r125;\n\
+    add.u32             %r13, %r13, 12;\n\
+    setp.lt.u32         %p6, %r13, 8;\n\
+    @%p6 bra            $first_loop;\n\
 \n\
-$part_done:\n\
+$first_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    mov.u32             %r125, activations;                     // activations\n\
-    mad.lo.u32          %r126, %r5, 8, %r125;\n\
-"
-"\
-    mov.u32             %r127, activations;                     // activations\n\
-    mad.lo.u32          %r128, %r5, 16, %r127;\n\
-    mul.lo.u32          %r129, %r5, 34;\n\
-    add.u32             %r130, %r129, 2;\n\
-    and.b32             %r131, %r130, 15;\n\
-    sub.u32             %r132, %r131, 1;\n\
-    and.b32             %r133, %r132, 15;\n\
-    add.u32             %r134, %r133, 1;\n\
-    mul.lo.u32          %r135, %r134, 4;\n\
-    shl.b64             %rd5, 1, %r135;\n\
-    sub.u64             %rd6, %rd5, 1;\n\
-    shr.u64             %rd7, %rd6, 48;\n\
-    cvt.u32.u64         %r136, %rd7;\n\
-    lop3.b32            %r137, %r136, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd8, %rd6, 32;\n\
-    cvt.u32.u64         %r138, %rd8;\n\
-    lop3.b32            %r139, %r138, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd9, %rd6, 16;\n\
-    cvt.u32.u64         %r140, %rd9;\n\
-    lop3.b32            %r141, %r140, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r142, %rd6;\n\
-    lop3.b32            %r143, %r142, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r144, %r7;                             // row\n\
-    setp.lt.u32         %p6, %r144, 4096;\n\
-    @!%p6 bra           $row_done;\n\
+    mov.u32             %r128, activations;                     // activations\n\
+    mad.lo.u32          %r129, %r5, 8, %r128;\n\
+    mov.u32             %r130, activations;                     // activations\n\
+    mad.lo.u32          %r131, %r5, 16, %r130;\n\
+    mul.lo.u32          %r132, %r5, 34;\n\
+    add.u32             %r133, %r132, 2;\n\
+    and.b32             %r134, %r133, 15;\n\
+    sub.u32             %r135, %r134, 1;\n\
+    and.b32             %r136, %r135, 15;\n\
+    add.u32             %r137, %r136, 1;\n\
+    mul.lo.u32          %r138, %r137, 4;\n\
+    shl.b64             %rd9, 1, %r138;\n\
+    sub.u64             %rd10, %rd9, 1;\n\
+    shr.u64             %rd11, %rd10, 48;\n\
+    cvt.u32.u64         %r139, %rd11;\n\
+    lop3.b32            %r140, %r139, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd12, %rd10, 32;\n\
+    cvt.u32.u64         %r141, %rd12;\n\
+    lop3.b32            %r142, %r141, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd13, %rd10, 16;\n\
+    cvt.u32.u64         %r143, %rd13;\n\
+    lop3.b32            %r144, %r143, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r145, %rd10;\n\
+    lop3.b32            %r146, %r145, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r147, %r7;                             // row\n\
+    setp.lt.u32         %p7, %r147, 4096;\n\
+    @!%p7 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd10, %r144, 4352, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd14, %r147, 4352, %rd2;               // &w[row]\n\
     mov.f32             %f36, 0f00000000;\n\
     mov.f32             %f37, 0f00000000;\n\
-    mad.wide.u32        %rd11, %r5, 34, %rd10;\n\
-    cvt.u64.u32         %rd12, 2;\n\
-    add.u64             %rd13, %rd11, %rd12;\n\
-    sub.u64             %rd14, %rd13, 1;\n\
-    and.b64             %rd15, %rd14, 0xFFFFFFFFFFFFFFF0;\n\
-    mov.u32             %r145, 0;                               // turn\n\
+    mad.wide.u32        %rd15, %r5, 34, %rd14;\n\
+    cvt.u64.u32         %rd16, 2;\n\
+    add.u64             %rd17, %rd15, %rd16;\n\
+    sub.u64             %rd18, %rd17, 1;\n\
+    and.b64             %rd19, %rd18, 0xFFFFFFFFFFFFFFF0;\n\
+    mov.u32             %r148, 0;                               // turn\n\
 \n\
 $turn_loop:                                                     // 64 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd16, %r145, 1088;\n\
-    add.u64             %rd17, %rd11, %rd16;\n\
-    mad.lo.u32          %r146, %r145, 1280, %r126;\n\
-    add.u64             %rd18, %rd15, %rd16;\n\
-    mad.lo.u32          %r147, %r145, 1280, %r128;\n\
-    add.u64             %rd19, %rd11, %rd16;\n\
-    ld.global.nc.b16    %h1, [%rd19];\n\
+    mul.wide.u32        %rd20, %r148, 1088;\n\
+    add.u64             %rd21, %rd15, %rd20;\n\
+    mad.lo.u32          %r149, %r148, 1280, %r129;\n\
+    add.u64             %rd22, %rd19, %rd20;\n\
+    mad.lo.u32          %r150, %r148, 1280, %r131;\n\
+    add.u64             %rd23, %rd15, %rd20;\n\
+    ld.global.nc.b16    %h1, [%rd23];\n\
     cvt.f32.f16         %f38, %h1;\n\
-    ld.shared.v2.f32    {%f39, %f40}, [%r146+1024];\n\
-    add.u64             %rd20, %rd15, %rd16;\n\
-    ld.global.nc.v4.u32 {%r148, %r149, %r150, %r151}, [%rd20+16];\n\
-    ld.global.nc.v4.u32 {%r152, %r153, %r154, %r155}, [%rd20+32];\n\
-    prmt.b32            %r156, %r151, %r155, %r137;\n\
-    ld.shared.v4.s32    {%r157, %r158, %r159, %r160}, [%r147+512];\n\
-    prmt.b32            %r161, %r150, %r154, %r139;\n\
-    prmt.b32            %r162, %r149, %r153, %r141;\n\
-    prmt.b32            %r163, %r148, %r152, %r143;\n\
-    ld.global.nc.v4.u32 {%r164, %r165, %r166, %r167}, [%rd20];\n\
-    prmt.b32            %r168, %r167, %r151, %r137;\n\
-    ld.shared.v4.s32    {%r169, %r170, %r171, %r172}, [%r147];\n\
-    prmt.b32            %r173, %r166, %r150, %r139;\n\
-    prmt.b32            %r174, %r165, %r149, %r141;\n\
-    prmt.b32            %r175, %r164, %r148, %r143;\n\
-    dp4a.s32.s32        %r176, %r175, %r169, 1262485504;\n\
-    dp4a.s32.s32        %r177, %r174, %r170, %r176;\n\
-    dp4a.s32.s32        %r178, %r173, %r171, %r177;\n\
-    dp4a.s32.s32        %r179, %r168, %r172, %r178;\n\
-    dp4a.s32.s32        %r180, %r163, %r157, %r179;\n\
-    dp4a.s32.s32        %r181, %r162, %r158, %r180;\n\
-    dp4a.s32.s32        %r182, %r161, %r159, %r181;\n\
-    dp4a.s32.s32        %r183, %r156, %r160, %r182;\n\
-    mov.b32             %f41, %r183;\n\
+    ld.shared.v2.f32    {%f39, %f40}, [%r149+1024];\n\
+    add.u64             %rd24, %rd19, %rd20;\n\
+    ld.global.nc.v4.u32 {%r151, %r152, %r153, %r154}, [%rd24+16];\n\
+    ld.global.nc.v4.u32 {%r155, %r156, %r157, %r158}, [%rd24+32];\n\
+    prmt.b32            %r159, %r154, %r158, %r140;\n\
+    ld.shared.v4.s32    {%r160, %r161, %r162, %r163}, [%r150+512];\n\
+    prmt.b32            %r164, %r153, %r157, %r142;\n\
+    prmt.b32            %r165, %r152, %r156, %r144;\n\
+    prmt.b32            %r166, %r151, %r155, %r146;\n\
+    ld.global.nc.v4.u32 {%r167, %r168, %r169, %r170}, [%rd24];\n\
+    prmt.b32            %r171, %r170, %r154, %r140;\n\
+    ld.shared.v4.s32    {%r172, %r173, %r174, %r175}, [%r150];\n\
+    prmt.b32            %r176, %r169, %r153, %r142;\n\
+    prmt.b32            %r177, %r168, %r152, %r144;\n\
+    prmt.b32            %r178, %r167, %r151, %r146;\n\
+    dp4a.s32.s32        %r179, %r178, %r172, 1262485504;\n\
+    dp4a.s32.s32        %r180, %r177, %r173, %r179;\n\
+    dp4a.s32.s32        %r181, %r176, %r174, %r180;\n\
+    dp4a.s32.s32        %r182, %r171, %r175, %r181;\n\
+    dp4a.s32.s32        %r183, %r166, %r160, %r182;\n\
+    dp4a.s32.s32        %r184, %r165, %r161, %r183;\n\
+    dp4a.s32.s32        %r185, %r164, %r162, %r184;\n\
+    dp4a.s32.s32        %r186, %r159, %r163, %r185;\n\
+    mov.b32             %f41, %r186;\n\
     sub.f32             %f42, %f41, 0f4B400000;\n\
     mul.f32             %f43, %f39, %f42;\n\
     fma.rn.f32          %f36, %f38, %f43, %f36;\n\
-    ld.global.nc.b16    %h2, [%rd17+4352];\n\
+    ld.global.nc.b16    %h2, [%rd21+4352];\n\
     cvt.f32.f16         %f44, %h2;\n\
-    ld.shared.v2.f32    {%f45, %f46}, [%r146+1024];\n\
-    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd18+4368];\n\
-    ld.global.nc.v4.u32 {%r188, %r189, %r190, %r191}, [%rd18+4384];\n\
-    prmt.b32            %r192, %r187, %r191, %r137;\n\
-    ld.shared.v4.s32    {%r193, %r194, %r195, %r196}, [%r147+512];\n\
-    prmt.b32            %r197, %r186, %r190, %r139;\n\
-    prmt.b32            %r198, %r185, %r189, %r141;\n\
-    prmt.b32            %r199, %r184, %r188, %r143;\n\
-    ld.global.nc.v4.u32 {%r200, %r201, %r202, %r203}, [%rd18+4352];\n\
-    prmt.b32            %r204, %r203, %r187, %r137;\n\
-    ld.shared.v4.s32    {%r205, %r206, %r207, %r208}, [%r147];\n\
-    prmt.b32            %r209, %r202, %r186, %r139;\n\
-    prmt.b32            %r210, %r201, %r185, %r141;\n\
-    prmt.b32            %r211, %r200, %r184, %r143;\n\
-    dp4a.s32.s32        %r212, %r211, %r205, 1262485504;\n\
-    dp4a.s32.s32        %r213, %r210, %r206, %r212;\n\
-    dp4a.s32.s32        %r214, %r209, %r207, %r213;\n\
-    dp4a.s32.s32        %r215, %r204, %r208, %r214;\n\
-    dp4a.s32.s32        %r216, %r199, %r193, %r215;\n\
-    dp4a.s32.s32        %r217, %r198, %r194, %r216;\n\
-    dp4a.s32.s32        %r218, %r197, %r195, %r217;\n\
-    dp4a.s32.s32        %r219, %r192, %r196, %r218;\n\
-    mov.b32             %f47, %r219;\n\
+    ld.shared.v2.f32    {%f45, %f46}, [%r149+1024];\n\
+    ld.global.nc.v4.u32 {%r187, %r188, %r189, %r190}, [%rd22+4368];\n\
+    ld.global.nc.v4.u32 {%r191, %r192, %r193, %r194}, [%rd22+4384];\n\
+    prmt.b32            %r195, %r190, %r194, %r140;\n\
+    ld.shared.v4.s32    {%r196, %r197, %r198, %r199}, [%r150+512];\n\
+    prmt.b32            %r200, %r189, %r193, %r142;\n\
+    prmt.b32            %r201, %r188, %r192, %r144;\n\
+    prmt.b32            %r202, %r187, %r191, %r146;\n\
+    ld.global.nc.v4.u32 {%r203, %r204, %r205, %r206}, [%rd22+4352];\n\
+    prmt.b32            %r207, %r206, %r190, %r140;\n\
+    ld.shared.v4.s32    {%r208, %r209, %r210, %r211}, [%r150];\n\
+    prmt.b32            %r212, %r205, %r189, %r142;\n\
+    prmt.b32            %r213, %r204, %r188, %r144;\n\
+    prmt.b32            %r214, %r203, %r187, %r146;\n\
+    dp4a.s32.s32        %r215, %r214, %r208, 1262485504;\n\
+    dp4a.s32.s32        %r216, %r213, %r209, %r215;\n\
+    dp4a.s32.s32        %r217, %r212, %r210, %r216;\n\
+    dp4a.s32.s32        %r218, %r207, %r211, %r217;\n\
+    dp4a.s32.s32        %r219, %r202, %r196, %r218;\n\
+    dp4a.s32.s32        %r220, %r201, %r197, %r219;\n\
+    dp4a.s32.s32        %r221, %r200, %r198, %r220;\n\
+    dp4a.s32.s32        %r222, %r195, %r199, %r221;\n\
+    mov.b32             %f47, %r222;\n\
     sub.f32             %f48, %f47, 0f4B400000;\n\
     mul.f32             %f49, %f45, %f48;\n\
     fma.rn.f32          %f37, %f44, %f49, %f37;\n\
-    add.u32             %r145, %r145, 1;\n\
-    setp.lt.u32         %p7, %r145, 4;\n\
-    @%p7 bra            $turn_loop;\n\
+    add.u32             %r148, %r148, 1;\n\
+    setp.lt.u32         %p8, %r148, 4;\n\
+    @%p8 bra            $turn_loop;\n\
 \n\
     // reduce and store\n\
-    shr.u32             %r220, %r5, 4;\n\
-    and.b32             %r221, %r5, 15;\n\
-    setp.eq.u32         %p8, %r221, 0;\n\
-    selp.u32            %r222, %r220, 2, %p8;\n\
-    and.b32             %r223, %r5, 16;\n\
-    setp.ne.u32         %p9, %r223, 0;\n\
-    selp.f32            %f50, %f37, %f36, %p9;\n\
-    selp.f32            %f51, %f36, %f37, %p9;\n\
+    shr.u32             %r223, %r5, 4;\n\
+    and.b32             %r224, %r5, 15;\n\
+    setp.eq.u32         %p9, %r224, 0;\n\
+    selp.u32            %r225, %r223, 2, %p9;\n\
+    and.b32             %r226, %r5, 16;\n\
+    setp.ne.u32         %p10, %r226, 0;\n\
+    selp.f32            %f50, %f37, %f36, %p10;\n\
+    selp.f32            %f51, %f36, %f37, %p10;\n\
     shfl.sync.bfly.b32  %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
     add.f32             %f53, %f50, %f52;\n\
     shfl.sync.bfly.b32  %f54, %f53, 8, 31, 0xFFFFFFFF;\n\
@@ -7192,18 +7353,18 @@ $turn_loop:                                                     // 64 weights a 
     add.f32             %f59, %f57, %f58;\n\
     shfl.sync.bfly.b32  %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f61, %f59, %f60;\n\
-    setp.lt.u32         %p10, %r222, 2;\n\
-    @!%p10 bra          $skip;\n\
-    add.u32             %r224, %r144, %r222;\n\
-    cvt.u64.u32         %rd21, %r224;\n\
-    shl.b64             %rd22, %rd21, 2;\n\
-    add.u64             %rd23, %rd1, %rd22;\n\
-    st.global.f32       [%rd23], %f61;\n\
+    setp.lt.u32         %p11, %r225, 2;\n\
+    @!%p11 bra          $skip_2;\n\
+    add.u32             %r227, %r147, %r225;\n\
+    cvt.u64.u32         %rd25, %r227;\n\
+    shl.b64             %rd26, %rd25, 2;\n\
+    add.u64             %rd27, %rd1, %rd26;\n\
+    st.global.f32       [%rd27], %f61;\n\
 \n\
-$skip:\n\
-    add.u32             %r144, %r144, %r9;\n\
-    setp.lt.u32         %p11, %r144, 4096;\n\
-    @%p11 bra           $row_loop;\n\
+$skip_2:\n\
+    add.u32             %r147, %r147, %r9;\n\
+    setp.lt.u32         %p12, %r147, 4096;\n\
+    @%p12 bra           $row_loop;\n\
 \n\
 $row_done:\n\
     ret;\n\
@@ -7232,7 +7393,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14337, UINT64_C(0xe2ffc756cb553686),
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14900, UINT64_C(0x694d28105639847f),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
     75, 63, 0, /* sm, isa, overlaps */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params, 3,
@@ -7265,9 +7426,9 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx[] = "\
 {\n\
     .reg .pred  %p<13>;\n\
     .reg .b16   %h<3>;\n\
-    .reg .b32   %r<225>;\n\
+    .reg .b32   %r<226>;\n\
     .reg .f32   %f<62>;\n\
-    .reg .b64   %rd<26>;\n\
+    .reg .b64   %rd<28>;\n\
 \n\
     ld.param.u64        %rd1, [y];\n\
     ld.param.u64        %rd2, [w];\n\
@@ -7289,287 +7450,290 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx[] = "\
     mad.wide.u32        %rd4, %r7, 4352, %rd2;                  // &w[row]\n\
     mad.wide.u32        %rd5, %r5, 128, %rd4;\n\
     prefetch.global.L2  [%rd5];\n\
-    prefetch.global.L2  [%rd5+4096];\n\
+    add.u32             %r10, %r7, 1;\n\
+    mad.wide.u32        %rd6, %r10, 4352, %rd2;                 // &w[row]\n\
+    mad.wide.u32        %rd7, %r5, 128, %rd6;\n\
+    prefetch.global.L2  [%rd7];\n\
 \n\
 $skip:\n\
     griddepcontrol.wait;                                        // those ahead are done\n\
 \n\
     // stage x\n\
-    mov.u32             %r10, %r3;                              // part\n\
-    setp.lt.u32         %p2, %r10, 8;\n\
-    @!%p2 bra           $part_done;\n\
+    mov.u32             %r11, %r3;                              // first\n\
+    setp.lt.u32         %p2, %r11, 8;\n\
+    @!%p2 bra           $first_done;\n\
 \n\
-$part_loop:\n\
+$first_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.lo.u32          %r11, %r10, 32, %r5;\n\
-    mad.wide.u32        %rd6, %r11, 64, %rd3;\n\
-    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd6];\n\
-    mov.b32             %r12, %f1;\n\
-    and.b32             %r13, %r12, 0x7FFFFFFF;\n\
-    max.u32             %r14, %r13, 228737632;\n\
-    mov.b32             %r15, %f2;\n\
-    and.b32             %r16, %r15, 0x7FFFFFFF;\n\
-    max.u32             %r17, %r14, %r16;\n\
-    mov.b32             %r18, %f3;\n\
-    and.b32             %r19, %r18, 0x7FFFFFFF;\n\
-    max.u32             %r20, %r17, %r19;\n\
-    mov.b32             %r21, %f4;\n\
-    and.b32             %r22, %r21, 0x7FFFFFFF;\n\
-    max.u32             %r23, %r20, %r22;\n\
-    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd6+16];\n\
-    mov.b32             %r24, %f5;\n\
-    and.b32             %r25, %r24, 0x7FFFFFFF;\n\
-    max.u32             %r26, %r23, %r25;\n\
-    mov.b32             %r27, %f6;\n\
-    and.b32             %r28, %r27, 0x7FFFFFFF;\n\
-    max.u32             %r29, %r26, %r28;\n\
-    mov.b32             %r30, %f7;\n\
-    and.b32             %r31, %r30, 0x7FFFFFFF;\n\
-    max.u32             %r32, %r29, %r31;\n\
-    mov.b32             %r33, %f8;\n\
-    and.b32             %r34, %r33, 0x7FFFFFFF;\n\
-    max.u32             %r35, %r32, %r34;\n\
-    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd6+32];\n\
-    mov.b32             %r36, %f9;\n\
-    and.b32             %r37, %r36, 0x7FFFFFFF;\n\
-    max.u32             %r38, %r35, %r37;\n\
-    mov.b32             %r39, %f10;\n\
-    and.b32             %r40, %r39, 0x7FFFFFFF;\n\
-    max.u32             %r41, %r38, %r40;\n\
-    mov.b32             %r42, %f11;\n\
-    and.b32             %r43, %r42, 0x7FFFFFFF;\n\
-    max.u32             %r44, %r41, %r43;\n\
-    mov.b32             %r45, %f12;\n\
-    and.b32             %r46, %r45, 0x7FFFFFFF;\n\
-    max.u32             %r47, %r44, %r46;\n\
-    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd6+48];\n\
-    mov.b32             %r48, %f13;\n\
-    and.b32             %r49, %r48, 0x7FFFFFFF;\n\
-    max.u32             %r50, %r47, %r49;\n\
-    mov.b32             %r51, %f14;\n\
-    and.b32             %r52, %r51, 0x7FFFFFFF;\n\
-    max.u32             %r53, %r50, %r52;\n\
-    mov.b32             %r54, %f15;\n\
-    and.b32             %r55, %r54, 0x7FFFFFFF;\n\
-    max.u32             %r56, %r53, %r55;\n\
-    mov.b32             %r57, %f16;\n\
-    and.b32             %r58, %r57, 0x7FFFFFFF;\n\
-    max.u32             %r59, %r56, %r58;\n\
-    shfl.sync.bfly.b32  %r60, %r59, 1, 31, 0xFFFFFFFF;\n\
-    max.u32             %r61, %r59, %r60;\n\
-    mov.b32             %f17, %r61;\n\
+    mad.lo.u32          %r12, %r11, 32, %r5;\n\
+    mad.wide.u32        %rd8, %r12, 64, %rd3;\n\
+    ld.global.v4.f32    {%f1, %f2, %f3, %f4}, [%rd8];\n\
+    mov.b32             %r13, %f1;\n\
+    and.b32             %r14, %r13, 0x7FFFFFFF;\n\
+    max.u32             %r15, %r14, 228737632;\n\
+    mov.b32             %r16, %f2;\n\
+    and.b32             %r17, %r16, 0x7FFFFFFF;\n\
+    max.u32             %r18, %r15, %r17;\n\
+    mov.b32             %r19, %f3;\n\
+    and.b32             %r20, %r19, 0x7FFFFFFF;\n\
+    max.u32             %r21, %r18, %r20;\n\
+    mov.b32             %r22, %f4;\n\
+    and.b32             %r23, %r22, 0x7FFFFFFF;\n\
+    max.u32             %r24, %r21, %r23;\n\
+    ld.global.v4.f32    {%f5, %f6, %f7, %f8}, [%rd8+16];\n\
+    mov.b32             %r25, %f5;\n\
+    and.b32             %r26, %r25, 0x7FFFFFFF;\n\
+    max.u32             %r27, %r24, %r26;\n\
+    mov.b32             %r28, %f6;\n\
+    and.b32             %r29, %r28, 0x7FFFFFFF;\n\
+    max.u32             %r30, %r27, %r29;\n\
+    mov.b32             %r31, %f7;\n\
+    and.b32             %r32, %r31, 0x7FFFFFFF;\n\
+    max.u32             %r33, %r30, %r32;\n\
+    mov.b32             %r34, %f8;\n\
+    and.b32             %r35, %r34, 0x7FFFFFFF;\n\
+    max.u32             %r36, %r33, %r35;\n\
+    ld.global.v4.f32    {%f9, %f10, %f11, %f12}, [%rd8+32];\n\
+    mov.b32             %r37, %f9;\n\
+    and.b32             %r38, %r37, 0x7FFFFFFF;\n\
+    max.u32             %r39, %r36, %r38;\n\
+    mov.b32             %r40, %f10;\n\
+    and.b32             %r41, %r40, 0x7FFFFFFF;\n\
+    max.u32             %r42, %r39, %r41;\n\
+    mov.b32             %r43, %f11;\n\
+    and.b32             %r44, %r43, 0x7FFFFFFF;\n\
+    max.u32             %r45, %r42, %r44;\n\
+    mov.b32             %r46, %f12;\n\
+    and.b32             %r47, %r46, 0x7FFFFFFF;\n\
+    max.u32             %r48, %r45, %r47;\n\
+    ld.global.v4.f32    {%f13, %f14, %f15, %f16}, [%rd8+48];\n\
+    mov.b32             %r49, %f13;\n\
+    and.b32             %r50, %r49, 0x7FFFFFFF;\n\
+    max.u32             %r51, %r48, %r50;\n\
+    mov.b32             %r52, %f14;\n\
+    and.b32             %r53, %r52, 0x7FFFFFFF;\n\
+    max.u32             %r54, %r51, %r53;\n\
+    mov.b32             %r55, %f15;\n\
+    and.b32             %r56, %r55, 0x7FFFFFFF;\n\
+    max.u32             %r57, %r54, %r56;\n\
+    mov.b32             %r58, %f16;\n\
+    and.b32             %r59, %r58, 0x7FFFFFFF;\n\
+    max.u32             %r60, %r57, %r59;\n\
+    shfl.sync.bfly.b32  %r61, %r60, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r62, %r60, %r61;\n\
+    mov.b32             %f17, %r62;\n\
     mul.f32             %f18, %f17, 0f3C010204;\n\
-    mad.lo.u32          %r62, %r10, 32, %r5;\n\
-    and.b32             %r63, %r62, 63;\n\
-    and.b32             %r64, %r63, 1;\n\
-    mov.b32             %r65, %f18;\n\
-    shr.u32             %r66, %r62, 6;\n\
-    mov.u32             %r67, activations;                      // activations\n\
-    mad.lo.u32          %r68, %r66, 1280, %r67;\n\
-    shr.u32             %r69, %r63, 1;\n\
+    mad.lo.u32          %r63, %r11, 32, %r5;\n\
+    and.b32             %r64, %r63, 63;\n\
+    and.b32             %r65, %r64, 1;\n\
+    mov.b32             %r66, %f18;\n\
+    shr.u32             %r67, %r63, 6;\n\
+    mov.u32             %r68, activations;                      // activations\n\
+    mad.lo.u32          %r69, %r67, 1280, %r68;\n\
+    shr.u32             %r70, %r64, 1;\n\
     rcp.approx.ftz.f32  %f19, %f18;\n\
     fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
-    mov.b32             %r70, %f20;\n\
+    mov.b32             %r71, %f20;\n\
     fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
-    mov.b32             %r71, %f21;\n\
-    prmt.b32            %r72, %r70, %r71, 64;\n\
+    mov.b32             %r72, %f21;\n\
+    prmt.b32            %r73, %r71, %r72, 64;\n\
     fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
-    mov.b32             %r73, %f22;\n\
+    mov.b32             %r74, %f22;\n\
     fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
-    mov.b32             %r74, %f23;\n\
-    prmt.b32            %r75, %r73, %r74, 64;\n\
-    prmt.b32            %r76, %r72, %r75, 0x5410;\n\
+    mov.b32             %r75, %f23;\n\
+    prmt.b32            %r76, %r74, %r75, 64;\n\
+    prmt.b32            %r77, %r73, %r76, 0x5410;\n\
     fma.rn.f32          %f24, %f5, %f19, 0f4B400000;\n\
-    mov.b32             %r77, %f24;\n\
+    mov.b32             %r78, %f24;\n\
     fma.rn.f32          %f25, %f6, %f19, 0f4B400000;\n\
-    mov.b32             %r78, %f25;\n\
-    prmt.b32            %r79, %r77, %r78, 64;\n\
+    mov.b32             %r79, %f25;\n\
+    prmt.b32            %r80, %r78, %r79, 64;\n\
     fma.rn.f32          %f26, %f7, %f19, 0f4B400000;\n\
-    mov.b32             %r80, %f26;\n\
+    mov.b32             %r81, %f26;\n\
     fma.rn.f32          %f27, %f8, %f19, 0f4B400000;\n\
-    mov.b32             %r81, %f27;\n\
-    prmt.b32            %r82, %r80, %r81, 64;\n\
-    prmt.b32            %r83, %r79, %r82, 0x5410;\n\
-    mul.lo.u32          %r84, %r69, 34;\n\
-    add.u32             %r85, %r84, 2;\n\
-    and.b32             %r86, %r85, 15;\n\
-    sub.u32             %r87, 16, %r86;\n\
-    and.b32             %r88, %r87, 15;\n\
-    and.b32             %r89, %r88, 8;\n\
-    setp.ne.u32         %p3, %r89, 0;\n\
-    selp.s32            %r90, %r76, %r83, %p3;\n\
+    mov.b32             %r82, %f27;\n\
+    prmt.b32            %r83, %r81, %r82, 64;\n\
+    prmt.b32            %r84, %r80, %r83, 0x5410;\n\
+    mul.lo.u32          %r85, %r70, 34;\n\
+    add.u32             %r86, %r85, 2;\n\
+    and.b32             %r87, %r86, 15;\n\
+    sub.u32             %r88, 16, %r87;\n\
+    and.b32             %r89, %r88, 15;\n\
+    and.b32             %r90, %r89, 8;\n\
+    setp.ne.u32         %p3, %r90, 0;\n\
+    selp.s32            %r91, %r77, %r84, %p3;\n\
     fma.rn.f32          %f28, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r91, %f28;\n\
+    mov.b32             %r92, %f28;\n\
     fma.rn.f32          %f29, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r92, %f29;\n\
-    prmt.b32            %r93, %r91, %r92, 64;\n\
+    mov.b32             %r93, %f29;\n\
+    prmt.b32            %r94, %r92, %r93, 64;\n\
     fma.rn.f32          %f30, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r94, %f30;\n\
+    mov.b32             %r95, %f30;\n\
     fma.rn.f32          %f31, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r95, %f31;\n\
-    prmt.b32            %r96, %r94, %r95, 64;\n\
-    prmt.b32            %r97, %r93, %r96, 0x5410;\n\
+    mov.b32             %r96, %f31;\n\
+    prmt.b32            %r97, %r95, %r96, 64;\n\
+    prmt.b32            %r98, %r94, %r97, 0x5410;\n\
     fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r98, %f32;\n\
+    mov.b32             %r99, %f32;\n\
     fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r99, %f33;\n\
-    prmt.b32            %r100, %r98, %r99, 64;\n\
+    mov.b32             %r100, %f33;\n\
+    prmt.b32            %r101, %r99, %r100, 64;\n\
     fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r101, %f34;\n\
+    mov.b32             %r102, %f34;\n\
     fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r102, %f35;\n\
-    prmt.b32            %r103, %r101, %r102, 64;\n\
-    prmt.b32            %r104, %r100, %r103, 0x5410;\n\
-    selp.s32            %r105, %r97, %r104, %p3;\n\
-    and.b32             %r106, %r88, 4;\n\
-    setp.ne.u32         %p4, %r106, 0;\n\
-    selp.s32            %r107, %r90, %r105, %p4;\n\
-    selp.s32            %r108, %r104, %r97, %p3;\n\
-    selp.s32            %r109, %r108, %r90, %p4;\n\
-    and.b32             %r110, %r88, 3;\n\
-    mad.lo.u32          %r111, %r110, 4369, 12816;\n\
-    prmt.b32            %r112, %r107, %r109, %r111;\n\
-    selp.s32            %r113, %r83, %r76, %p3;\n\
-    selp.s32            %r114, %r113, %r108, %p4;\n\
-    prmt.b32            %r115, %r109, %r114, %r111;\n\
-    selp.s32            %r116, %r105, %r113, %p4;\n\
-    prmt.b32            %r117, %r114, %r116, %r111;\n\
-    prmt.b32            %r118, %r116, %r107, %r111;\n\
-    mad.lo.u32          %r119, %r64, 512, %r68;\n\
-    mad.lo.u32          %r120, %r69, 16, %r119;\n\
-    st.shared.v4.s32    [%r120], {%r112, %r115, %r117, %r118};\n\
-    mov.b32             %r121, %f18;\n\
-    setp.eq.u32         %p5, %r64, 0;\n\
-    selp.u32            %r122, %r121, %r65, %p5;\n\
+    mov.b32             %r103, %f35;\n\
+    prmt.b32            %r104, %r102, %r103, 64;\n\
+    prmt.b32            %r105, %r101, %r104, 0x5410;\n\
+    selp.s32            %r106, %r98, %r105, %p3;\n\
+    and.b32             %r107, %r89, 4;\n\
+    setp.ne.u32         %p4, %r107, 0;\n\
+    selp.s32            %r108, %r91, %r106, %p4;\n\
+    selp.s32            %r109, %r105, %r98, %p3;\n\
+    selp.s32            %r110, %r109, %r91, %p4;\n\
+    and.b32             %r111, %r89, 3;\n\
+    mad.lo.u32          %r112, %r111, 4369, 12816;\n\
+    prmt.b32            %r113, %r108, %r110, %r112;\n\
+    selp.s32            %r114, %r84, %r77, %p3;\n\
+    selp.s32            %r115, %r114, %r109, %p4;\n\
+    prmt.b32            %r116, %r110, %r115, %r112;\n\
+    selp.s32            %r117, %r106, %r114, %p4;\n\
+    prmt.b32            %r118, %r115, %r117, %r112;\n\
+    prmt.b32            %r119, %r117, %r108, %r112;\n\
+    mad.lo.u32          %r120, %r65, 512, %r69;\n\
+    mad.lo.u32          %r121, %r70, 16, %r120;\n\
 "
 "\
-    mad.lo.u32          %r123, %r64, 4, %r68;\n\
-    mad.lo.u32          %r124, %r69, 8, %r123;\n\
-    st.shared.u32       [%r124+1024], %r122;\n\
-    add.u32             %r10, %r10, 8;\n\
-    setp.lt.u32         %p6, %r10, 8;\n\
-    @%p6 bra            $part_loop;\n\
+    st.shared.v4.s32    [%r121], {%r113, %r116, %r118, %r119};\n\
+    mov.b32             %r122, %f18;\n\
+    setp.eq.u32         %p5, %r65, 0;\n\
+    selp.u32            %r123, %r122, %r66, %p5;\n\
+    mad.lo.u32          %r124, %r65, 4, %r69;\n\
+    mad.lo.u32          %r125, %r70, 8, %r124;\n\
+    st.shared.u32       [%r125+1024], %r123;\n\
+    add.u32             %r11, %r11, 8;\n\
+    setp.lt.u32         %p6, %r11, 8;\n\
+    @%p6 bra            $first_loop;\n\
 \n\
-$part_done:\n\
+$first_done:\n\
     bar.sync            0;\n\
 \n\
     // stream weights\n\
-    mov.u32             %r125, activations;                     // activations\n\
-    mad.lo.u32          %r126, %r5, 8, %r125;\n\
-    mov.u32             %r127, activations;                     // activations\n\
-    mad.lo.u32          %r128, %r5, 16, %r127;\n\
-    mul.lo.u32          %r129, %r5, 34;\n\
-    add.u32             %r130, %r129, 2;\n\
-    and.b32             %r131, %r130, 15;\n\
-    sub.u32             %r132, %r131, 1;\n\
-    and.b32             %r133, %r132, 15;\n\
-    add.u32             %r134, %r133, 1;\n\
-    mul.lo.u32          %r135, %r134, 4;\n\
-    shl.b64             %rd7, 1, %r135;\n\
-    sub.u64             %rd8, %rd7, 1;\n\
-    shr.u64             %rd9, %rd8, 48;\n\
-    cvt.u32.u64         %r136, %rd9;\n\
-    lop3.b32            %r137, %r136, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd10, %rd8, 32;\n\
-    cvt.u32.u64         %r138, %rd10;\n\
-    lop3.b32            %r139, %r138, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd11, %rd8, 16;\n\
-    cvt.u32.u64         %r140, %rd11;\n\
-    lop3.b32            %r141, %r140, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r142, %rd8;\n\
-    lop3.b32            %r143, %r142, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r144, %r7;                             // row\n\
-    setp.lt.u32         %p7, %r144, 4096;\n\
+    mov.u32             %r126, activations;                     // activations\n\
+    mad.lo.u32          %r127, %r5, 8, %r126;\n\
+    mov.u32             %r128, activations;                     // activations\n\
+    mad.lo.u32          %r129, %r5, 16, %r128;\n\
+    mul.lo.u32          %r130, %r5, 34;\n\
+    add.u32             %r131, %r130, 2;\n\
+    and.b32             %r132, %r131, 15;\n\
+    sub.u32             %r133, %r132, 1;\n\
+    and.b32             %r134, %r133, 15;\n\
+    add.u32             %r135, %r134, 1;\n\
+    mul.lo.u32          %r136, %r135, 4;\n\
+    shl.b64             %rd9, 1, %r136;\n\
+    sub.u64             %rd10, %rd9, 1;\n\
+    shr.u64             %rd11, %rd10, 48;\n\
+    cvt.u32.u64         %r137, %rd11;\n\
+    lop3.b32            %r138, %r137, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd12, %rd10, 32;\n\
+    cvt.u32.u64         %r139, %rd12;\n\
+    lop3.b32            %r140, %r139, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd13, %rd10, 16;\n\
+    cvt.u32.u64         %r141, %rd13;\n\
+    lop3.b32            %r142, %r141, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r143, %rd10;\n\
+    lop3.b32            %r144, %r143, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r145, %r7;                             // row\n\
+    setp.lt.u32         %p7, %r145, 4096;\n\
     @!%p7 bra           $row_done;\n\
 \n\
 $row_loop:\n\
     .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd12, %r144, 4352, %rd2;               // &w[row]\n\
+    mad.wide.u32        %rd14, %r145, 4352, %rd2;               // &w[row]\n\
     mov.f32             %f36, 0f00000000;\n\
     mov.f32             %f37, 0f00000000;\n\
-    mad.wide.u32        %rd13, %r5, 34, %rd12;\n\
-    cvt.u64.u32         %rd14, 2;\n\
-    add.u64             %rd15, %rd13, %rd14;\n\
-    sub.u64             %rd16, %rd15, 1;\n\
-    and.b64             %rd17, %rd16, 0xFFFFFFFFFFFFFFF0;\n\
-    mov.u32             %r145, 0;                               // turn\n\
+    mad.wide.u32        %rd15, %r5, 34, %rd14;\n\
+    cvt.u64.u32         %rd16, 2;\n\
+    add.u64             %rd17, %rd15, %rd16;\n\
+    sub.u64             %rd18, %rd17, 1;\n\
+    and.b64             %rd19, %rd18, 0xFFFFFFFFFFFFFFF0;\n\
+    mov.u32             %r146, 0;                               // turn\n\
 \n\
 $turn_loop:                                                     // 64 weights a lane\n\
     .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd18, %r145, 1088;\n\
-    add.u64             %rd19, %rd13, %rd18;\n\
-    mad.lo.u32          %r146, %r145, 1280, %r126;\n\
-    add.u64             %rd20, %rd17, %rd18;\n\
-    mad.lo.u32          %r147, %r145, 1280, %r128;\n\
-    add.u64             %rd21, %rd13, %rd18;\n\
-    ld.global.nc.b16    %h1, [%rd21];\n\
+    mul.wide.u32        %rd20, %r146, 1088;\n\
+    add.u64             %rd21, %rd15, %rd20;\n\
+    mad.lo.u32          %r147, %r146, 1280, %r127;\n\
+    add.u64             %rd22, %rd19, %rd20;\n\
+    mad.lo.u32          %r148, %r146, 1280, %r129;\n\
+    add.u64             %rd23, %rd15, %rd20;\n\
+    ld.global.nc.b16    %h1, [%rd23];\n\
     cvt.f32.f16         %f38, %h1;\n\
-    ld.shared.v2.f32    {%f39, %f40}, [%r146+1024];\n\
-    add.u64             %rd22, %rd17, %rd18;\n\
-    ld.global.nc.v4.u32 {%r148, %r149, %r150, %r151}, [%rd22+16];\n\
-    ld.global.nc.v4.u32 {%r152, %r153, %r154, %r155}, [%rd22+32];\n\
-    prmt.b32            %r156, %r151, %r155, %r137;\n\
-    ld.shared.v4.s32    {%r157, %r158, %r159, %r160}, [%r147+512];\n\
-    prmt.b32            %r161, %r150, %r154, %r139;\n\
-    prmt.b32            %r162, %r149, %r153, %r141;\n\
-    prmt.b32            %r163, %r148, %r152, %r143;\n\
-    ld.global.nc.v4.u32 {%r164, %r165, %r166, %r167}, [%rd22];\n\
-    prmt.b32            %r168, %r167, %r151, %r137;\n\
-    ld.shared.v4.s32    {%r169, %r170, %r171, %r172}, [%r147];\n\
-    prmt.b32            %r173, %r166, %r150, %r139;\n\
-    prmt.b32            %r174, %r165, %r149, %r141;\n\
-    prmt.b32            %r175, %r164, %r148, %r143;\n\
-    dp4a.s32.s32        %r176, %r175, %r169, 1262485504;\n\
-    dp4a.s32.s32        %r177, %r174, %r170, %r176;\n\
-    dp4a.s32.s32        %r178, %r173, %r171, %r177;\n\
-    dp4a.s32.s32        %r179, %r168, %r172, %r178;\n\
-    dp4a.s32.s32        %r180, %r163, %r157, %r179;\n\
-    dp4a.s32.s32        %r181, %r162, %r158, %r180;\n\
-    dp4a.s32.s32        %r182, %r161, %r159, %r181;\n\
-    dp4a.s32.s32        %r183, %r156, %r160, %r182;\n\
-    mov.b32             %f41, %r183;\n\
+    ld.shared.v2.f32    {%f39, %f40}, [%r147+1024];\n\
+    add.u64             %rd24, %rd19, %rd20;\n\
+    ld.global.nc.v4.u32 {%r149, %r150, %r151, %r152}, [%rd24+16];\n\
+    ld.global.nc.v4.u32 {%r153, %r154, %r155, %r156}, [%rd24+32];\n\
+    prmt.b32            %r157, %r152, %r156, %r138;\n\
+    ld.shared.v4.s32    {%r158, %r159, %r160, %r161}, [%r148+512];\n\
+    prmt.b32            %r162, %r151, %r155, %r140;\n\
+    prmt.b32            %r163, %r150, %r154, %r142;\n\
+    prmt.b32            %r164, %r149, %r153, %r144;\n\
+    ld.global.nc.v4.u32 {%r165, %r166, %r167, %r168}, [%rd24];\n\
+    prmt.b32            %r169, %r168, %r152, %r138;\n\
+    ld.shared.v4.s32    {%r170, %r171, %r172, %r173}, [%r148];\n\
+    prmt.b32            %r174, %r167, %r151, %r140;\n\
+    prmt.b32            %r175, %r166, %r150, %r142;\n\
+    prmt.b32            %r176, %r165, %r149, %r144;\n\
+    dp4a.s32.s32        %r177, %r176, %r170, 1262485504;\n\
+    dp4a.s32.s32        %r178, %r175, %r171, %r177;\n\
+    dp4a.s32.s32        %r179, %r174, %r172, %r178;\n\
+    dp4a.s32.s32        %r180, %r169, %r173, %r179;\n\
+    dp4a.s32.s32        %r181, %r164, %r158, %r180;\n\
+    dp4a.s32.s32        %r182, %r163, %r159, %r181;\n\
+    dp4a.s32.s32        %r183, %r162, %r160, %r182;\n\
+    dp4a.s32.s32        %r184, %r157, %r161, %r183;\n\
+    mov.b32             %f41, %r184;\n\
     sub.f32             %f42, %f41, 0f4B400000;\n\
     mul.f32             %f43, %f39, %f42;\n\
     fma.rn.f32          %f36, %f38, %f43, %f36;\n\
-    ld.global.nc.b16    %h2, [%rd19+4352];\n\
+    ld.global.nc.b16    %h2, [%rd21+4352];\n\
     cvt.f32.f16         %f44, %h2;\n\
-    ld.shared.v2.f32    {%f45, %f46}, [%r146+1024];\n\
-    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd20+4368];\n\
-    ld.global.nc.v4.u32 {%r188, %r189, %r190, %r191}, [%rd20+4384];\n\
-    prmt.b32            %r192, %r187, %r191, %r137;\n\
-    ld.shared.v4.s32    {%r193, %r194, %r195, %r196}, [%r147+512];\n\
-    prmt.b32            %r197, %r186, %r190, %r139;\n\
-    prmt.b32            %r198, %r185, %r189, %r141;\n\
-    prmt.b32            %r199, %r184, %r188, %r143;\n\
-    ld.global.nc.v4.u32 {%r200, %r201, %r202, %r203}, [%rd20+4352];\n\
-    prmt.b32            %r204, %r203, %r187, %r137;\n\
-    ld.shared.v4.s32    {%r205, %r206, %r207, %r208}, [%r147];\n\
-    prmt.b32            %r209, %r202, %r186, %r139;\n\
-    prmt.b32            %r210, %r201, %r185, %r141;\n\
-    prmt.b32            %r211, %r200, %r184, %r143;\n\
-    dp4a.s32.s32        %r212, %r211, %r205, 1262485504;\n\
-    dp4a.s32.s32        %r213, %r210, %r206, %r212;\n\
-    dp4a.s32.s32        %r214, %r209, %r207, %r213;\n\
-    dp4a.s32.s32        %r215, %r204, %r208, %r214;\n\
-    dp4a.s32.s32        %r216, %r199, %r193, %r215;\n\
-    dp4a.s32.s32        %r217, %r198, %r194, %r216;\n\
-    dp4a.s32.s32        %r218, %r197, %r195, %r217;\n\
-    dp4a.s32.s32        %r219, %r192, %r196, %r218;\n\
-    mov.b32             %f47, %r219;\n\
+    ld.shared.v2.f32    {%f45, %f46}, [%r147+1024];\n\
+    ld.global.nc.v4.u32 {%r185, %r186, %r187, %r188}, [%rd22+4368];\n\
+    ld.global.nc.v4.u32 {%r189, %r190, %r191, %r192}, [%rd22+4384];\n\
+    prmt.b32            %r193, %r188, %r192, %r138;\n\
+    ld.shared.v4.s32    {%r194, %r195, %r196, %r197}, [%r148+512];\n\
+    prmt.b32            %r198, %r187, %r191, %r140;\n\
+    prmt.b32            %r199, %r186, %r190, %r142;\n\
+    prmt.b32            %r200, %r185, %r189, %r144;\n\
+    ld.global.nc.v4.u32 {%r201, %r202, %r203, %r204}, [%rd22+4352];\n\
+    prmt.b32            %r205, %r204, %r188, %r138;\n\
+    ld.shared.v4.s32    {%r206, %r207, %r208, %r209}, [%r148];\n\
+    prmt.b32            %r210, %r203, %r187, %r140;\n\
+    prmt.b32            %r211, %r202, %r186, %r142;\n\
+    prmt.b32            %r212, %r201, %r185, %r144;\n\
+    dp4a.s32.s32        %r213, %r212, %r206, 1262485504;\n\
+    dp4a.s32.s32        %r214, %r211, %r207, %r213;\n\
+    dp4a.s32.s32        %r215, %r210, %r208, %r214;\n\
+    dp4a.s32.s32        %r216, %r205, %r209, %r215;\n\
+    dp4a.s32.s32        %r217, %r200, %r194, %r216;\n\
+    dp4a.s32.s32        %r218, %r199, %r195, %r217;\n\
+    dp4a.s32.s32        %r219, %r198, %r196, %r218;\n\
+    dp4a.s32.s32        %r220, %r193, %r197, %r219;\n\
+    mov.b32             %f47, %r220;\n\
     sub.f32             %f48, %f47, 0f4B400000;\n\
     mul.f32             %f49, %f45, %f48;\n\
     fma.rn.f32          %f37, %f44, %f49, %f37;\n\
-    add.u32             %r145, %r145, 1;\n\
-    setp.lt.u32         %p8, %r145, 4;\n\
+    add.u32             %r146, %r146, 1;\n\
+    setp.lt.u32         %p8, %r146, 4;\n\
     @%p8 bra            $turn_loop;\n\
 \n\
     // reduce and store\n\
-    shr.u32             %r220, %r5, 4;\n\
-    and.b32             %r221, %r5, 15;\n\
-    setp.eq.u32         %p9, %r221, 0;\n\
-    selp.u32            %r222, %r220, 2, %p9;\n\
-    and.b32             %r223, %r5, 16;\n\
-    setp.ne.u32         %p10, %r223, 0;\n\
+    shr.u32             %r221, %r5, 4;\n\
+    and.b32             %r222, %r5, 15;\n\
+    setp.eq.u32         %p9, %r222, 0;\n\
+    selp.u32            %r223, %r221, 2, %p9;\n\
+    and.b32             %r224, %r5, 16;\n\
+    setp.ne.u32         %p10, %r224, 0;\n\
     selp.f32            %f50, %f37, %f36, %p10;\n\
     selp.f32            %f51, %f36, %f37, %p10;\n\
     shfl.sync.bfly.b32  %f52, %f51, 16, 31, 0xFFFFFFFF;\n\
@@ -7582,17 +7746,17 @@ $turn_loop:                                                     // 64 weights a 
     add.f32             %f59, %f57, %f58;\n\
     shfl.sync.bfly.b32  %f60, %f59, 1, 31, 0xFFFFFFFF;\n\
     add.f32             %f61, %f59, %f60;\n\
-    setp.lt.u32         %p11, %r222, 2;\n\
+    setp.lt.u32         %p11, %r223, 2;\n\
     @!%p11 bra          $skip_2;\n\
-    add.u32             %r224, %r144, %r222;\n\
-    cvt.u64.u32         %rd23, %r224;\n\
-    shl.b64             %rd24, %rd23, 2;\n\
-    add.u64             %rd25, %rd1, %rd24;\n\
-    st.global.f32       [%rd25], %f61;\n\
+    add.u32             %r225, %r145, %r223;\n\
+    cvt.u64.u32         %rd25, %r225;\n\
+    shl.b64             %rd26, %rd25, 2;\n\
+    add.u64             %rd27, %rd1, %rd26;\n\
+    st.global.f32       [%rd27], %f61;\n\
 \n\
 $skip_2:\n\
-    add.u32             %r144, %r144, %r9;\n\
-    setp.lt.u32         %p12, %r144, 4096;\n\
+    add.u32             %r145, %r145, %r9;\n\
+    setp.lt.u32         %p12, %r145, 4096;\n\
     @%p12 bra           $row_loop;\n\
 \n\
 $row_done:\n\
@@ -7622,7 +7786,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_config[] 
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w8_r2", "stream_gemv_q8_0_k4096_n4096_m1_w8_r2",
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx, 14825, UINT64_C(0x26b82d32cc9196a0),
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx, 14993, UINT64_C(0x292cb69b847f13a5),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, 1, /* sm, isa, overlaps */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_params, 3,
@@ -12480,7 +12644,7 @@ const ptxgen_kernel *const llama_kernels[] = {
     &llama_mwv_q4k_gemv_k4096_n128256_w4,
     &llama_mwv_q6k_gemv_k4096_n4096_w4,
     &llama_stream_gemv_q6k_k4096_n4096_m1_w12_r2,
-    &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1,
+    &llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2,
     &llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2,
     &llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2,
     &llama_q8_1_quantize_k4096_m1_w4,

@@ -4,9 +4,10 @@
  * version that has the architecture); cuda_occupancy.h of CUDA 13.0 for sm_110. Parts: NVIDIA's
  * data sheets of the T4, A100 80GB SXM and H200, and its architecture white papers on GA102, Ada
  * and RTX Blackwell. Data sheets of the H200 and the B200 name no clock, and round the B200's
- * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz). rows_apart:
- * a cycle-level simulation of a full TU102 with GDDR6; of an A100 and an H100 it has no loss, and
- * others were not simulated.
+ * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz). l2_sm: of
+ * the RTX 2080 Ti, A100, RTX 3090, AGX Orin, RTX 4090, H200, B200 and B300, AGX Thor (by its
+ * driver), RTX 5090 and GB10. rows_apart: a cycle-level simulation of a full TU102 with GDDR6; of
+ * an A100 and an H100 it has no loss, and others were not simulated.
  */
 #ifndef PTXGEN_TARGET_H
 #define PTXGEN_TARGET_H
@@ -25,7 +26,13 @@ typedef struct target {
     uint32_t warps_sm, blocks_sm; /* resident at most */
     unsigned rows_apart; /* percent of the bandwidth that are left where each warp reads rows of its
                             own: more pages of memory at a time than stay open */
+    uint32_t l2_sm;      /* bytes of the L2 cache, an SM's share of them, of a usual part */
 } target;
+
+/* Bytes that a warp may have fetched into the L2 cache ahead of its loads, a multiple of a line:
+ * where an SM has 24 such warps, half of its share, but no more than two lines a lane. */
+enum { TARGET_LINE = 128 };
+unsigned target_bytes_ahead(const target *t);
 
 /* What CUDA allows on all of them; and more SMs than any GPU has. */
 enum {

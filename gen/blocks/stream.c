@@ -66,56 +66,6 @@ int64_t stream_table_bytes(format weights)
     return stream_formats[weights]->table_bytes;
 }
 
-val stream_source_vector(ptx *p, const instance *in, const stream_source *s, val vector)
-{
-    if (s->place)
-        return s->place(p, s->context, vector);
-    return gemv_vector(p, s->of, vector, in->shape.k);
-}
-
-val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset)
-{
-    val4 x = ld_const_v4(p, F32, at, offset);
-    if (!s->gamma.kind)
-        return x;
-    val4 gamma = ld_const_v4(p, F32, gamma_at, offset);
-    for (int i = 0; i < 4; i++) {
-        assign(p, s->squares, fma(p, x.v[i], x.v[i], s->squares));
-        x.v[i] = mul(p, x.v[i], gamma.v[i]);
-    }
-    return x;
-}
-
-stream_part stream_part_at(ptx *p, const stream_source *s, unsigned vectors, val part,
-                           unsigned chunks)
-{
-    if (vectors == 1 && !s->vectors.kind)
-        return (stream_part){ imm(U32, 0), part };
-    val vector = div(p, part, chunks);
-    return (stream_part){ vector, sub(p, part, mul(p, vector, chunks)) };
-}
-
-val stream_parts(ptx *p, const stream_source *s, unsigned vectors, unsigned chunks)
-{
-    return mul(p, s->vectors.kind ? s->vectors : imm(U32, vectors), chunks);
-}
-
-void stream_source_begin_chunk(ptx *p, stream_source *s)
-{
-    if (s->gamma.kind)
-        s->squares = var_f32(p, 0.0f);
-}
-
-void stream_source_end_chunk(ptx *p, const stream_source *s, val vector, val chunk)
-{
-    if (!s->gamma.kind)
-        return;
-    val sum = warp_sum(p, get(p, s->squares));
-    val of_vector = mad(p, vector, imm(U32, s->chunks * F32_BYTES), s->partial);
-    PTX_IF (p, eq(p, lane_id(p), 0))
-        st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), of_vector), 0, sum);
-}
-
 val stream_warp(ptx *p, val block)
 {
     return mad(p, block, imm(U32, ptx_block(p) / WARP), warp_id(p));
@@ -219,12 +169,107 @@ static void norm_factors(ptx *p, const instance *in, const stream_source *source
     }
 }
 
-static void stage(ptx *p, stream *s, val pass)
+/* A chunk of a vector as it is in memory: what a lane has of x, and of gamma. */
+typedef struct chunk {
+    stream_part part;
+    val exists; /* whether X has the lane's values */
+    val of_x;   /* number of the chunk in all of its vector */
+    val gamma[STREAM_SEGMENT];
+} chunk;
+
+static void load_values(ptx *p, val from, unsigned count, val *values)
 {
+    for (unsigned i = 0; i < count; i += STREAM_PIECE) {
+        val4 four = ld_const_v4(p, F32, from, i * F32_BYTES);
+        for (unsigned j = 0; j < STREAM_PIECE; j++)
+            values[i + j] = four.v[j];
+    }
+}
+
+static val vector_at(ptx *p, const stream *s, val vector)
+{
+    if (s->source.place)
+        return s->source.place(p, s->source.context, vector);
+    return gemv_vector(p, s->source.of, vector, s->in->shape.k);
+}
+
+/* Lanes past the end of X load its end. */
+static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, val pass,
+                        unsigned values)
+{
+    const stream_source *source = &s->source;
+    unsigned pieces = (unsigned)s->in->shape.k / values;
+    chunk c = { .part = { imm(U32, 0), number }, .exists = imm(PRED, 1) };
+    if (s->vectors > 1 || source->vectors.kind) {
+        c.part.vector = div(p, number, chunks);
+        c.part.chunk = sub(p, number, mul(p, c.part.vector, chunks));
+    }
+    c.of_x = mad(p, pass, imm(U32, chunks), c.part.chunk);
+    val piece = mad(p, c.of_x, imm(U32, WARP), lane_id(p));
+    if (stream_passes(s->in) * chunks * WARP != pieces) {
+        c.exists = lt(p, piece, pieces);
+        piece = min(p, piece, pieces - 1);
+    }
+    load_values(p, mad_wide(p, piece, values * F32_BYTES, vector_at(p, s, c.part.vector)), values,
+                c.part.x);
+    if (source->gamma.kind)
+        load_values(p, mad_wide(p, piece, values * F32_BYTES, source->gamma), values, c.gamma);
+    return c;
+}
+
+/* The squares of a vector are added up by chunks, so that the order of additions does not depend on
+ * the number of warps. */
+static void norm_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
+{
+    const stream_source *source = &s->source;
+    val sum = imm(F32, 0);
+    for (unsigned i = 0; i < values; i++) {
+        sum = fma(p, c->part.x[i], c->part.x[i], sum);
+        c->part.x[i] = mul(p, c->part.x[i], c->gamma[i]);
+    }
+    sum = warp_sum(p, sum);
+    val of_vector = mad(p, c->part.vector, imm(U32, source->chunks * F32_BYTES), source->partial);
+    PTX_IF (p, eq(p, lane_id(p), 0))
+        st_shared(p, F32, mad(p, c->of_x, imm(U32, F32_BYTES), of_vector), 0, sum);
+}
+
+static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
+{
+    for (unsigned i = 0; i < values && c->exists.kind == VAL_REG; i++) {
+        c->part.x[i] = select(p, c->exists, c->part.x[i], imm(F32, 0));
+        if (s->source.gamma.kind)
+            c->gamma[i] = select(p, c->exists, c->gamma[i], imm(F32, 0));
+    }
+    if (s->source.gamma.kind)
+        norm_chunk(p, s, c, values);
     if (s->f->scales == NO_SCALE)
-        stream_floats_stage(p, s, pass);
+        stream_floats_stage(p, s, &c->part);
     else
-        stream_integers_stage(p, s, pass);
+        stream_integers_stage(p, s, &c->part);
+}
+
+/* A pass of all vectors, by all threads of the block. A warp loads the chunks of some parts before
+ * it stages any; in place of those that there are not it takes the first one again. */
+static void stage(ptx *p, const stream *s, val pass)
+{
+    enum { AT_ONCE = 32 }; /* values of a lane */
+    unsigned values = s->f->scales == NO_SCALE ? STREAM_PIECE : STREAM_SEGMENT;
+    unsigned chunks = s->pass_steps * (unsigned)stream_step_values(s->in) / (WARP * values);
+    unsigned warps = ptx_block(p) / WARP, turns = (chunks * s->vectors + warps - 1) / warps;
+    unsigned most = AT_ONCE / values, count = turns < most ? turns : most;
+    bool fixed = !s->source.vectors.kind;
+    val parts = mul(p, fixed ? imm(U32, s->vectors) : s->source.vectors, chunks);
+    PTX_FOR (p, first, warp_id(p), parts, count * warps) {
+        chunk loaded[AT_ONCE / STREAM_PIECE];
+        for (unsigned i = 0; i < count; i++) {
+            val part = i ? add(p, first, i * warps) : first;
+            if (i && !(fixed && chunks * s->vectors % (count * warps) == 0))
+                part = select(p, lt(p, part, parts), part, first);
+            loaded[i] = load_chunk(p, s, part, chunks, pass, values);
+        }
+        for (unsigned i = 0; i < count; i++)
+            stage_chunk(p, s, &loaded[i], values);
+    }
 }
 
 void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
@@ -236,31 +281,34 @@ void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, un
                              : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
 }
 
-/* A lane has every 32nd line, of the first ones: of 132 SMs with 24 warps each 25 MiB at most, half
- * the L2 cache of an H100. What lies behind them the loads of the turn itself are soon enough for.
- */
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A lane has every 32nd line. */
 static void prefetch_bytes(ptx *p, val from, int64_t bytes)
 {
-    enum { LINE = 128, MOST_LINES = 64 };
-    int64_t lines = (bytes + LINE - 1) / LINE;
-    val lane = lane_id(p), line = mad_wide(p, lane, LINE, from);
-    for (int64_t first = 0; first < lines && first < MOST_LINES; first += WARP) {
+    int64_t lines = (bytes + TARGET_LINE - 1) / TARGET_LINE;
+    val lane = lane_id(p), line = mad_wide(p, lane, TARGET_LINE, from);
+    for (int64_t first = 0; first < lines; first += WARP) {
         int64_t last = lines - 1 - first;
         if (last < WARP - 1)
-            line = mad_wide(p, min(p, lane, (unsigned)last), LINE, from);
-        prefetch(p, line, first * LINE);
+            line = mad_wide(p, min(p, lane, (unsigned)last), TARGET_LINE, from);
+        prefetch(p, line, first * TARGET_LINE);
     }
 }
 
-void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows)
+void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all)
 {
     int64_t row_bytes = (int64_t)g->row_bytes.bits;
-    if (gemv_turns_are_whole(g, rows)) {
+    int64_t most = target_bytes_ahead(ptx_target(p)) / in_all, of_row = least(most, row_bytes);
+    if (gemv_turns_are_whole(g, rows) && of_row == row_bytes) {
         prefetch_bytes(p, gemv_row(p, g, row), rows * row_bytes);
         return;
     }
     for (unsigned r = 0; r < rows; r++)
-        prefetch_bytes(p, gemv_row_of_turn(p, g, row, r, rows), row_bytes);
+        prefetch_bytes(p, gemv_row_of_turn(p, g, row, r, rows), of_row);
 }
 
 static stream stream_new(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,

@@ -220,31 +220,17 @@ typedef struct stream_source {
     const void *context;
     val vectors;     /* that are staged, a number known at run time; without a kind: all */
     val gamma;       /* without a kind: no norm */
-    var squares;     /* a lane's sum of squares of the present chunk */
     val factors;     /* shared memory: what the norm leaves for each vector, and */
-    val partial;     /* the sums of chunks, vector by vector, */
+    val partial;     /* the sums of squares of chunks, vector by vector, */
     unsigned chunks; /* so many of each */
 } stream_source;
 
-/* Where a vector starts. */
-val stream_source_vector(ptx *p, const instance *in, const stream_source *s, val vector);
-
-/* Four values of a vector at an address, times those of gamma behind offset bytes of the vector;
- * their squares are added up. */
-val4 stream_source_four(ptx *p, const stream_source *s, val at, val gamma_at, int64_t offset);
-
-/* Which vector, and which chunk of it, what a warp stages as a part is, where each has so many. */
+/* What a warp stages of X as a part: a chunk of a vector, of which each lane has neighbouring
+ * values, STREAM_SEGMENT or STREAM_PIECE of them. */
 typedef struct stream_part {
-    val vector, chunk;
+    val vector, chunk;     /* their numbers; of a pass's chunks */
+    val x[STREAM_SEGMENT]; /* zeros past the end of X */
 } stream_part;
-stream_part stream_part_at(ptx *p, const stream_source *s, unsigned vectors, val part,
-                           unsigned chunks);
-val stream_parts(ptx *p, const stream_source *s, unsigned vectors, unsigned chunks);
-
-/* The squares of a vector are added up by chunks, what a warp takes at once, so that the order of
- * additions does not depend on the number of warps. Around a chunk, where there is a norm: */
-void stream_source_begin_chunk(ptx *p, stream_source *s);
-void stream_source_end_chunk(ptx *p, const stream_source *s, val vector, val chunk);
 
 typedef struct stream {
     const instance *in;
@@ -261,13 +247,13 @@ typedef struct stream {
     stream_lane lane; /* integers */
 } stream;
 
-/* The two kinds: a pass of all vectors into the tile, by all threads of the block; what the lanes
- * know ahead of all rows; all weights of the rows at these addresses into sums. */
-void stream_integers_stage(ptx *p, stream *s, val pass);
+/* The two kinds: a part into the tile; what the lanes know ahead of all rows; all weights of the
+ * rows at these addresses into sums. */
+void stream_integers_stage(ptx *p, const stream *s, const stream_part *part);
 void stream_integers_begin(ptx *p, stream *s);
 void stream_integers_note_rows(ptx *p, const stream *s);
 void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
-void stream_floats_stage(ptx *p, stream *s, val pass);
+void stream_floats_stage(ptx *p, const stream *s, const stream_part *part);
 void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 
 /* Steps of a row whose weights are added in the same turn of a loop: what a pass has is a multiple
@@ -339,9 +325,9 @@ stream stream_of_vectors(ptx *p, const stream *s, val first, unsigned count);
 void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, unsigned rows,
                          place addresses[STREAM_ROWS]);
 
-/* Where the kernel overlaps: has the warp fetch what a turn starts with, or all of it, into the L2
- * cache. */
-void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows);
+/* Has the warp fetch what a turn starts with, or all of it, into the L2 cache, so that memory has
+ * work while x is waited for and staged. The turn has so many rows, here and of other matrices. */
+void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all);
 
 /* The rows' products with all vectors: s->sums[rows * vector + row] is the lane's part. */
 void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);

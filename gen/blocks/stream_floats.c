@@ -30,46 +30,17 @@ static unsigned step_bytes(const instance *in)
     return step_values(in) * F32_BYTES;
 }
 
-/* A thread takes a piece at once. Lanes of half the pieces have them in one plane, others in the
- * next. */
-static void stage_piece(ptx *p, stream *s, val vector, val piece, val of_x, val into)
+/* A lane has a piece. Lanes of half the pieces have them in one plane, others in the next. */
+void stream_floats_stage(ptx *p, const stream *s, const stream_part *part)
 {
-    const instance *in = s->in;
-    const stream_source *source = &s->source;
-    unsigned of_step = step_values(in) / PIECE_VALUES, planes = of_step / WARP;
-    bool whole = stream_passes(in) * s->pass_steps * step_values(in) == in->shape.k;
+    unsigned of_step = step_values(s->in) / PIECE_VALUES, planes = of_step / WARP;
+    val piece = mad(p, part->chunk, imm(U32, WARP), lane_id(p));
     val within = bit_and(p, piece, of_step - 1), step = div(p, piece, of_step);
-    val at = mad(p, step, imm(U32, step_bytes(in)),
+    val vector = mad(p, part->vector, imm(U32, s->pass_steps * step_bytes(s->in)), s->staged);
+    val at = mad(p, step, imm(U32, step_bytes(s->in)),
                  mad(p, bit_and(p, within, planes - 1), imm(U32, PLANE_BYTES),
-                     mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), into)));
-    val exists = whole ? imm(PRED, 1) : lt(p, of_x, in->shape.k / PIECE_VALUES);
-    PTX_IF (p, exists) {
-        val gamma = source->gamma.kind ? mad_wide(p, of_x, PIECE_BYTES, source->gamma) : vector;
-        val4 four = stream_source_four(p, source, mad_wide(p, of_x, PIECE_BYTES, vector), gamma, 0);
-        st_shared_v4(p, F32, at, 0, four);
-    }
-    if (exists.kind == VAL_REG)
-        PTX_ELSE (p) {
-            val4 zeros = { { imm(F32, 0), imm(F32, 0), imm(F32, 0), imm(F32, 0) } };
-            st_shared_v4(p, F32, at, 0, zeros);
-        }
-}
-
-void stream_floats_stage(ptx *p, stream *s, val pass)
-{
-    unsigned chunks = s->pass_steps * step_values(s->in) / (PIECE_VALUES * WARP);
-    PTX_FOR (p, part, warp_id(p), stream_parts(p, &s->source, s->vectors, chunks),
-             ptx_block(p) / WARP) {
-        stream_part at = stream_part_at(p, &s->source, s->vectors, part, chunks);
-        val vector = at.vector, chunk = at.chunk;
-        val of_x = mad(p, pass, imm(U32, chunks), chunk);
-        stream_source_begin_chunk(p, &s->source);
-        stage_piece(p, s, stream_source_vector(p, s->in, &s->source, vector),
-                    mad(p, chunk, imm(U32, WARP), lane_id(p)),
-                    mad(p, of_x, imm(U32, WARP), lane_id(p)),
-                    mad(p, vector, imm(U32, s->pass_steps * step_bytes(s->in)), s->staged));
-        stream_source_end_chunk(p, &s->source, vector, of_x);
-    }
+                     mad(p, div(p, within, planes), imm(U32, PIECE_BYTES), vector)));
+    st_shared_v4(p, F32, at, 0, ((val4){ { part->x[0], part->x[1], part->x[2], part->x[3] } }));
 }
 
 /* Adds count steps, the first of which the tile has as its step of that number; the weights of all

@@ -115,31 +115,6 @@ static bool has_shift(const stream *s)
     return weights_of(s)->alignment < STREAM_LANE_BYTES;
 }
 
-/* Sixteen values of a vector, of lanes whose segment exists; zeros for the others. */
-static void load_segment(ptx *p, const stream *s, val vector, val segment, val x[STREAM_SEGMENT])
-{
-    const stream_source *source = &s->source;
-    unsigned staged = stream_passes(s->in) * s->pass_steps * step_values(s);
-    bool whole = staged == s->in->shape.k;
-    var loaded[STREAM_SEGMENT];
-    for (int i = 0; i < STREAM_SEGMENT && !whole; i++)
-        loaded[i] = var_f32(p, 0.0f);
-    val at = mad_wide(p, segment, STREAM_SEGMENT * F32_BYTES, vector), gamma = at;
-    if (source->gamma.kind)
-        gamma = mad_wide(p, segment, STREAM_SEGMENT * F32_BYTES, source->gamma);
-    PTX_IF (p, whole ? imm(PRED, 1) : lt(p, segment, s->in->shape.k / STREAM_SEGMENT))
-        for (int i = 0; i < STREAM_SEGMENT; i += 4) {
-            val4 four = stream_source_four(p, source, at, gamma, i * F32_BYTES);
-            for (int j = 0; j < 4; j++) {
-                x[i + j] = four.v[j];
-                if (!whole)
-                    assign(p, loaded[i + j], four.v[j]);
-            }
-        }
-    for (int i = 0; i < STREAM_SEGMENT && !whole; i++)
-        x[i] = get(p, loaded[i]);
-}
-
 /* The number that belongs to a segment's index. */
 static val by_index(ptx *p, val index, unsigned count, const val *numbers)
 {
@@ -238,10 +213,11 @@ static void spread(ptx *p, val q[STREAM_WORDS])
 }
 
 /* Quantizes a lane's segment into the tile. Neighbouring lanes share 32 values and their scale. */
-static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], val tile,
-                          val segment)
+void stream_integers_stage(ptx *p, const stream *s, const stream_part *part)
 {
     const stream_format *f = s->f;
+    const val *x = part->x, segment = mad(p, part->chunk, imm(U32, WARP), lane_id(p));
+    val tile = mad(p, part->vector, imm(U32, s->pass_steps * tile_bytes(s)), s->staged);
     unsigned of_step = s->lanes * f->segments, behind = quant_bytes(f, s->lanes);
     val largest = q8_largest(p, imm(U32, Q8_SMALLEST), x, STREAM_SEGMENT);
     val d = q8_scale(p, group_max(p, largest, 2));
@@ -286,24 +262,6 @@ static void stage_segment(ptx *p, const stream *s, const val x[STREAM_SEGMENT], 
     st_shared(p, U32, word, behind, scale);
     if (has_sums(f))
         st_shared(p, U32, word, behind + b.sums_at, sum);
-}
-
-/* A warp takes 32 segments at once, of one vector after the other. */
-void stream_integers_stage(ptx *p, stream *s, val pass)
-{
-    unsigned chunks = s->pass_steps * s->lanes * s->f->segments / WARP;
-    PTX_FOR (p, part, warp_id(p), stream_parts(p, &s->source, s->vectors, chunks),
-             ptx_block(p) / WARP) {
-        stream_part at = stream_part_at(p, &s->source, s->vectors, part, chunks);
-        val vector = at.vector, chunk = at.chunk, x[STREAM_SEGMENT];
-        val of_x = mad(p, pass, imm(U32, chunks), chunk);
-        stream_source_begin_chunk(p, &s->source);
-        load_segment(p, s, stream_source_vector(p, s->in, &s->source, vector),
-                     mad(p, of_x, imm(U32, WARP), lane_id(p)), x);
-        stage_segment(p, s, x, mad(p, vector, imm(U32, s->pass_steps * tile_bytes(s)), s->staged),
-                      mad(p, chunk, imm(U32, WARP), lane_id(p)));
-        stream_source_end_chunk(p, &s->source, vector, of_x);
-    }
 }
 
 /* Where a lane's activations are, from some step on: their quants, and what stands beside them. */

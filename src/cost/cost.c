@@ -213,7 +213,7 @@ cost_work cost_work_of(arena *a, const instance *in)
         work.units = largest_input;
         work.unit_bytes = value_bytes(FORMAT_F32);
     }
-    work.trips_ahead = has_numbers + has_addresses;
+    work.trips_ahead = has_numbers || has_addresses; /* which come at once */
     work.trips_behind = has_counters ? MERGE_TRIPS : 0;
     return work;
 }

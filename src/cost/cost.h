@@ -3,7 +3,8 @@
  * The start, until weights come in, while memory idles: round trips one behind the other, of
  * lengths and addresses that the first loads depend on, of x on its way into shared memory, where
  * blocks keep it there, and of the first loads; and x goes to all blocks through the ports of their
- * SMs.
+ * SMs. Where a kernel has its first weights fetched into the L2 cache ahead of x, memory is at work
+ * on them while x is staged.
  *
  * Then the slowest of these, and some more where others are nearly as slow:
  *
@@ -99,11 +100,13 @@ extern const char *const cost_bound_names[BOUND_COUNT];
 typedef struct cost_prediction {
     unsigned warps_sm;         /* that registers and shared memory allow an SM */
     double in_flight_sm;       /* bytes that so many wait for */
-    double start;              /* seconds until weights come in */
+    double start;              /* seconds until weights come in; */
+    double ahead;              /* of those memory is at work on what was asked for first */
     double times[BOUND_COUNT]; /* of a grid that may be too small to fill the SMs */
     cost_bound bound;          /* the largest of them */
     double end;                /* seconds of a last block behind all others */
-    double total;              /* the start, the bound's time or somewhat more, and the end */
+    double total; /* the start, the bound's time or somewhat more, and the end; memory's
+                     time is less by what it was ahead */
 } cost_prediction;
 
 /* The sizes of the instance must be known. A total of infinity: the kernel does not fit an SM. */

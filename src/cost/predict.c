@@ -17,7 +17,7 @@
 #include "family/formula.h"
 
 enum { WARP = 32, PORT_BYTES = 64, L2_BYTES = 5120 };
-enum { STAGED_AT_ONCE = 16, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
+enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
 
 static const double LATENCY = 780e-9, PERCENT = 0.01;
 
@@ -108,7 +108,7 @@ static double loops_of(const cost_figures *f, const cost_work *work, const deali
     return work->units / (d->items * d->threads * f->turn);
 }
 
-/* Each lane waits for 64 bytes of x at a time. All blocks of an SM take x through its port, and
+/* Each lane waits for 128 bytes of x at a time. All blocks of an SM take x through its port, and
  * quantize it while others still do, but for the last. */
 static double staging_time(const instance *in, const dealing *d, const cost_gpu *gpu)
 {
@@ -146,6 +146,20 @@ static double start_time(const cost_figures *f, const instance *in, const cost_w
     if (!in->family->launch.dynamic_shared)
         return start + first_x_time(f, in, work, d, gpu);
     return start + d->waves * (in->passes > 1 ? d->turns : 1) * staging_time(in, d, gpu);
+}
+
+/* How long memory has work of its own while x is staged: families that have weights fetched ahead
+ * of it ask for their warps' first turns at once, or for as much of them as the target lets warps
+ * ask for. */
+static double time_ahead(const instance *in, const cost_work *work, const dealing *d, double start,
+                         const cost_gpu *gpu)
+{
+    if (!in->family->launch.weights_first)
+        return 0;
+    double warps = d->sms * d->resident * d->threads / WARP;
+    double turns = d->sms * d->resident * work->bytes / d->items;
+    double asked = fmin(fmin(turns, warps * target_bytes_ahead(gpu->target)), work->bytes);
+    return fmin(start - (1 + work->trips_ahead) * LATENCY, asked / gpu->bandwidth);
 }
 
 /* Bytes of a second where a warp has rows of its own, or a block's warps share them. */
@@ -194,10 +208,11 @@ static void set_waiting_times(const cost_figures *f, const instance *in, const c
             d->fewest * d->sms * work->bytes / d->items / bandwidth + LATENCY + more * item / alone;
 }
 
-/* Near the knee, where one thing begins to hold a kernel and another one still does, both do. */
-static double time_together(const double times[BOUND_COUNT])
+/* Near the knee, where one thing begins to hold a kernel and another one still does, both do.
+ * Memory has begun so long ahead. */
+static double time_together(const double times[BOUND_COUNT], double ahead)
 {
-    double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]);
+    double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]) - ahead;
     double longest = fmax(memory, fmax(times[BOUND_ISSUE], times[BOUND_LATENCY])), sum = 0;
     const double parts[] = { memory, times[BOUND_ISSUE], times[BOUND_LATENCY] };
     for (int i = 0; i < 3; i++) {
@@ -216,7 +231,8 @@ double cost_least(const cost_figures *f, const family *of, const cost_work *work
                   const cost_gpu *gpu)
 {
     const target *t = gpu->target;
-    double start = (of->launch.dynamic_shared ? 2 : 1) * LATENCY;
+    bool stages = of->launch.dynamic_shared && !of->launch.weights_first;
+    double start = (stages ? 2 : 1) * LATENCY;
     double instructions = work->units * f->instructions / WARP;
     double issue = instructions / (TARGET_ISSUE_SLOTS * gpu->sm_count * gpu->clock);
     double threads = fmin(t->warps_sm * WARP, (double)t->registers_sm / f->registers);
@@ -240,10 +256,11 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
                    [BOUND_ISSUE] = issue_time(f, work, &d, stays(&in->family->launch), gpu) },
         .end = work->trips_behind * LATENCY,
     };
+    p.ahead = time_ahead(in, work, &d, p.start, gpu);
     set_waiting_times(f, in, work, &d, bandwidth, gpu, p.times);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         if (p.times[b] > p.times[p.bound])
             p.bound = b;
-    p.total = p.start + time_together(p.times) + p.end;
+    p.total = p.start + time_together(p.times, p.ahead) + p.end;
     return p;
 }

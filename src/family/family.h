@@ -347,7 +347,7 @@ typedef struct derived_size {
 typedef enum overlap {
     NO_OVERLAP,
     WAITS_FIRST, /* ahead of all that the family builds */
-    WAITS_ITSELF /* where the family builds it: it has weights fetched first */
+    WAITS_ITSELF /* where the family builds it: it has something to do first */
 } overlap;
 
 /* Launch geometry as formulas over the family's keys and the run-time values (see formula.h). */
@@ -363,8 +363,9 @@ typedef struct launch {
     const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
     int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks); /* of several
         matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
-    bool dealt;      /* which results a block has follows from inputs */
-    bool last_apart; /* the last block has none of the first output, but another one */
+    bool dealt;         /* which results a block has follows from inputs */
+    bool weights_first; /* those of a warp's first turn are fetched into the L2 ahead of x */
+    bool last_apart;    /* the last block has none of the first output, but another one */
     overlap overlap;
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;

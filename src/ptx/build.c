@@ -25,6 +25,11 @@ ptx *ptx_new(arena *a, const char *name, const target *t, unsigned block)
     return p;
 }
 
+const target *ptx_target(const ptx *p)
+{
+    return p->target;
+}
+
 unsigned ptx_block(const ptx *p)
 {
     return p->block;

@@ -178,8 +178,7 @@ val ptx_atomic_add_shared(ptx *p, val base, val number)
 void ptx_prefetch(ptx *p, val base, int64_t offset)
 {
     val address;
-    if (p->overlaps)
-        access(p, INST_PREFETCH_L2, U8, 1, &address, 0, base, offset);
+    access(p, INST_PREFETCH_L2, U8, 1, &address, 0, base, offset);
 }
 
 val shared_array(ptx *p, const char *name, type t, unsigned count)

@@ -404,10 +404,13 @@ bool ptx_overlaps(const ptx *p);
  * threads do, once, ahead of any access to what other launches write or read. Nothing elsewhere. */
 void wait_for_launches(ptx *p);
 
-/* Where a kernel overlaps: has the line of global memory that holds an address fetched into the L2
- * cache. Loads nothing, so that it may stand ahead of the wait whoever writes there. */
+/* Has the line of global memory that holds an address fetched into the L2 cache. Loads nothing, so
+ * that it may stand ahead of the wait whoever writes there. */
 void ptx_prefetch(ptx *p, val base, int64_t offset);
 #define prefetch(p, base, offset) ptx_prefetch(p, V(base), offset)
+
+/* The target that the kernel is built for. */
+const target *ptx_target(const ptx *p);
 
 /* A barrier that tells all threads for how many of the block a condition holds. */
 val barrier_count(ptx *p, val condition);

@@ -114,12 +114,12 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
     cost_prediction p = cost_predict(&f, in, &work, &gpu);
     strbuf_format(&out->markdown,
                   "| %s | %s | %u | %u | %zu | %zu | %.0f %s | %.2f | %.0f | %u | %.1f | %.1f | "
-                  "%.1f | %.1f | %.1f | %.1f | %.1f | %s |\n",
+                  "%.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %s |\n",
                   in->name, t->name, r.registers, r.spill_bytes, m.instructions, hot.instructions,
                   hot.units, hot.what, f.instructions, f.load_bytes, p.warps_sm,
                   p.in_flight_sm / 1e3, p.times[BOUND_MEMORY] * 1e6, p.times[BOUND_ISSUE] * 1e6,
                   p.times[BOUND_LATENCY] * 1e6, p.times[BOUND_BALANCE] * 1e6, p.start * 1e6,
-                  p.end * 1e6, cost_bound_names[p.bound]);
+                  p.ahead * 1e6, p.end * 1e6, cost_bound_names[p.bound]);
     if (embedded)
         strbuf_format(
             &out->c,
@@ -147,8 +147,10 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
         "size in the\n  kernel's name; the largest is the *bound*. *balance*: memory until the "
         "first "
         "SMs have nothing left, then\n  the rest of the busiest. *start*: until weights come in, x "
-        "being in shared memory where blocks keep it\n  there; *end*: of a last block that merges. "
-        "Both come on top.\n\n"
+        "being in shared memory where blocks keep it\n  there; *ahead*: of that memory is at work "
+        "on "
+        "the first weights, and has less to do behind it; *end*:\n  of a last block that merges. "
+        "Start and end come on top.\n\n"
         "| target | taken as | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
         version);
     for (size_t i = 0; i < set->target_count; i++) {
@@ -158,10 +160,11 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
         strbuf_format(out, "| %s | %s | %u | %u | %u |\n", set->targets[i]->name, part->name,
                       part->sm_count, part->clock_mhz, part->bandwidth_gbps);
     }
-    strbuf_put(out, "\n| kernel | target | registers | spills | instructions | loop | work | each "
-                    "| bytes a load | warps | KB in flight | memory | issue | latency | balance "
-                    "| start | end | bound |\n"
-                    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    strbuf_put(out,
+               "\n| kernel | target | registers | spills | instructions | loop | work | each "
+               "| bytes a load | warps | KB in flight | memory | issue | latency | balance "
+               "| start | ahead | end | bound |\n"
+               "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void begin_c(strbuf *out, const char *version)

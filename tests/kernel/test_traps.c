@@ -100,8 +100,8 @@ static const trap traps[] = {
       "of its bound",
       "st.global.f32" },
     TRAPS_OF_ROWS(gemv, rows_of_weights_keys, 2),
-    TRAPS_OF_ROWS(stream_gemv, rows_of_weights_keys, 1),
-    TRAPS_OF_ROWS(stream_gate_up, rows_of_weights_keys, 1),
+    TRAPS_OF_ROWS(stream_gemv, rows_of_weights_keys, 2),
+    TRAPS_OF_ROWS(stream_gate_up, rows_of_weights_keys, 3),
     TRAPS_OF_ROWS(batched_hw_dp4a_q4k_gemv, rows_keys, 2),
     TRAPS_OF_ROWS(inline_q8_dp4a_q4k_gemv, rows_keys, 2),
     TRAPS_OF_ROWS(fused_fp32_q4k_gemv, rows_keys, 2),
@@ -653,10 +653,11 @@ TEST(trap_10_offsets_into_a_cache_that_wrap_at_2_to_the_32_are_found)
 /* As many rows as a launch can have: more than 4 GiB of X, then of Y. */
 TEST(trap_10_rows_are_right_beyond_4_gib_and_offsets_that_wrap_are_found)
 {
-    /* The first product of a row and its bytes, alone or with the pointer added. */
+    /* The first product of a row of x and its bytes, alone or with the pointer added: ahead of
+     * those are two rows of weights that are fetched, and lines of them. */
     static const line_edit offset = { "mul.wide.u32", "", 1, "$0\nand.b64 $1, $1, 0x3FFFFFF;" };
     static const line_edit address = {
-        "mad.wide.u32", "", 1,
+        "mad.wide.u32", "", 5,
         "mul.wide.u32 $1, $2, $3;\nand.b64 $1, $1, 0x3FFFFFF;\nadd.u64 $1, $1, $4;"
     };
     static const struct {

@@ -49,9 +49,13 @@ static cost_gpu gpu_of(const simulated *s)
     return cost_gpu_of_part(target_find(parts[s->part].target), &parts[s->part].part);
 }
 
+/* What was simulated had no weights fetched ahead of x. */
 static instance instance_of(const simulated *s)
 {
-    instance in = { .family = family_find(families, s->family) };
+    static family simulated_family;
+    simulated_family = *family_find(families, s->family);
+    simulated_family.launch.weights_first = false;
+    instance in = { .family = &simulated_family };
     for (const key *k = in.family->keys; k->name; k++)
         instance_set(&in, k, key_default(k));
     in.weights = WEIGHTS_Q4_K;
@@ -160,7 +164,8 @@ ARENA_TEST(what_the_model_prefers_is_near_the_best_in_the_simulation)
     }
 }
 
-/* 32 heads of 128 over 8 of an f16 cache, 4096 positions. */
+/* 32 heads of 128 over 8 of an f16 cache, 4096 positions. What was simulated loaded the address of
+ * K behind the length: a round trip more. */
 ARENA_TEST(attention_takes_what_a_simulation_shows)
 {
     const simulated of_h100 = { H100, "gqa_flash_decoding", 0, 128, 4096, 0.48 };
@@ -172,6 +177,6 @@ ARENA_TEST(attention_takes_what_a_simulation_shows)
     };
     in.kv_type = KV_F16;
     near("of peak", &of_h100,
-         bytes / (parts[H100].part.bandwidth_gbps * 1e9) / predict(a, &in, &gpu).total,
+         bytes / (parts[H100].part.bandwidth_gbps * 1e9) / (predict(a, &in, &gpu).total + 780e-9),
          of_h100.of_peak);
 }
