@@ -30,13 +30,39 @@ static void drop_copy(machine *m, async_copy **at)
     m->spare_copies = c;
 }
 
+async_state *async_state_of(machine *m)
+{
+    if (!m->async)
+        m->async = arena_zalloc(m->arena, sizeof *m->async);
+    return m->async;
+}
+
+static void forget_state(async_state *s)
+{
+    s->barriers.count = 0;
+    s->vain = 0;
+    memset(s->groups, 0, sizeof s->groups);
+    while (s->late) {
+        late_arrival *next = s->late->next;
+        s->late->next = s->spare_late;
+        s->spare_late = s->late;
+        s->late = next;
+    }
+    while (s->bulk) {
+        bulk_copy *next = s->bulk->next;
+        s->bulk->next = s->spare_bulk;
+        s->spare_bulk = s->bulk;
+        s->bulk = next;
+    }
+}
+
 void async_begin_block(machine *m, warp *w)
 {
     while (w->copies)
         drop_copy(m, &w->copies);
     memset(w->groups, 0, sizeof w->groups);
     if (m->async && w->index == 0)
-        async_state_begin_block(m->async);
+        forget_state(m->async);
 }
 
 /* Reads the bytes that a copy has from global memory; the others are 0. */
@@ -112,6 +138,14 @@ static void finish_copy(warp *w, const async_copy *c)
                     SHARED_WRITE, &other);
     memcpy(s->bytes + c->offset, c->bytes, c->size);
     undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
+}
+
+void async_drop_bulk(async_state *s, bulk_copy **at)
+{
+    bulk_copy *c = *at;
+    *at = c->next;
+    c->next = s->spare_bulk;
+    s->spare_bulk = c;
 }
 
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned agent, shared_view *view)

@@ -61,7 +61,6 @@ typedef struct async_state {
 
 /* Forgets the copies that a warp of the block before has not waited for. */
 void async_begin_block(machine *m, warp *w);
-void async_state_begin_block(async_state *s);
 
 /* What the block has of all this; made when it is first used. */
 async_state *async_state_of(machine *m);
@@ -69,21 +68,7 @@ async_state *async_state_of(machine *m);
 /* Has an agent finish a lane's cp.async up to a number; what it writes is added to a view. */
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned agent, shared_view *view);
 
-/* The mbarrier at a lane's address, which its thread knows to be initialised, or NULL and a fault.
- * which, offset, wide: the source and how it is one of an address. */
-mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address);
-
-/* Bytes have come, or are expected where negative. */
-void mbarrier_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t come);
-
-/* What op.variant says: of mbarrier.arrive.expect_tx, of mbarrier.complete_tx. */
-enum { ARRIVE_COUNT, ARRIVE_BYTES };
-enum { TX_EXPECTED, TX_COMES };
-
-/* Completes the bulk copies of an mbarrier, by its index. */
-void bulk_complete(machine *m, unsigned index);
-
-/* Lanes end: their bulk copies do. */
-void bulk_exit(warp *w, const op *o, lane_mask mask);
+/* Takes a bulk copy off the list. */
+void async_drop_bulk(async_state *s, bulk_copy **at);
 
 #endif

@@ -5,10 +5,9 @@
  * written when it completes; until then nobody may touch the bytes that a load writes, or change
  * those that a store reads. Ordinary stores ahead of a copy need a proxy fence between.
  */
-#include "emu/async.h"
+#include "emu/bulk.h"
 #include "emu/exec.h"
-#include "emu/grid_race.h"
-#include "emu/overlap_race.h"
+#include "emu/mbarrier.h"
 #include "emu/undefined.h"
 
 enum { PIECE = 16 };
@@ -64,14 +63,6 @@ static bulk_copy *begin(warp *w, const op *o, int lane, u32 size)
     while (*end)
         end = &(*end)->next;
     return *end = c;
-}
-
-static void drop(async_state *s, bulk_copy **at)
-{
-    bulk_copy *c = *at;
-    *at = c->next;
-    c->next = s->spare_bulk;
-    s->spare_bulk = c;
 }
 
 /* The place of a copy in shared memory, all of it inside of an array. */
@@ -218,25 +209,6 @@ void exec_bulk_commit(warp *w, const op *o, lane_mask mask)
         s->groups[w->index][i] += mask >> i & 1;
 }
 
-void bulk_complete(machine *m, unsigned index)
-{
-    async_state *s = m->async;
-    for (bulk_copy **at = &s->bulk; *at && !has_fault(m);) {
-        const bulk_copy *c = *at;
-        mbarrier *b = &s->barriers.items[index];
-        if (!c->loads || c->barrier != index) {
-            at = &(*at)->next;
-            continue;
-        }
-        shared_end_copy(&m->shared, c->offset, c->size);
-        b->arrived.agents[b->agent] = shared_agent_write(&m->shared, c->offset, c->size, b->agent);
-        memcpy(m->shared.bytes + c->offset, c->bytes, c->size);
-        undefined_mark(m, SPACE_SHARED, m->shared.bytes + c->offset, c->size, false);
-        mbarrier_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
-        drop(s, at);
-    }
-}
-
 /* Shared memory has been read: others may change it behind a barrier. Where other copies still read
  * some of it, it stays marked. */
 static void end_read(machine *m, bulk_copy *c)
@@ -275,7 +247,7 @@ static void finish(warp *w, lane_mask mask, const lanes32 *open, bool only_reads
         if (only_reads)
             at = &c->next;
         else if (end_store(m, c))
-            drop(s, at);
+            async_drop_bulk(s, at);
     }
 }
 

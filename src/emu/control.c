@@ -5,7 +5,7 @@
  * there stop; when the frame below comes up, all go on together. So a loop whose lanes leave at
  * different times needs no frame per round: lanes that leave wait in the frame below.
  */
-#include "emu/async.h"
+#include "emu/bulk.h"
 #include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/overlap_order.h"

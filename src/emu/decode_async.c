@@ -105,10 +105,11 @@ void decode_bulk_wait(decoder *d)
 /* Without .relaxed an mbarrier operation that arrives or waits orders memory. */
 void decode_mbarrier(decoder *d)
 {
-    static const char *const variants[] = { "expect_tx", "complete_tx", "parity" };
     bool arrives = strncmp(d->in->modifiers[0], "arrive", 6) == 0;
-    unsigned which = instruction_which(d->in, variants, 3);
-    d->op.variant = arrives ? which == 0 : which == 1 || which == 2;
+    d->op.variant = arrives ? (instruction_has(d->in, "expect_tx") ? ARRIVE_BYTES : ARRIVE_COUNT)
+                    : instruction_has(d->in, "complete_tx") ? TX_COMES
+                    : instruction_has(d->in, "parity")      ? WAIT_PARITY
+                                                            : WAIT_STATE;
     d->op.order = instruction_has(d->in, "relaxed") ? 0 : ORDER_ACQUIRE | ORDER_RELEASE;
     d->op.compare = instruction_has(d->in, "arrive_drop");
     d->op.uniform = instruction_has(d->in, "noComplete") || instruction_has(d->in, "noinc");

@@ -46,7 +46,7 @@ void decode_matrix(decoder *d)
     d->op.dst_bits = (uint8_t)named[0];
     d->op.vector = (uint8_t)registers_of(d, s, PART_A, a);
     d->op.type2 = (uint8_t)registers_of(d, s, PART_B, b);
-    d->op.mods = instruction_has(d->in, "satfinite") ? MOD_SAT : 0;
+    d->op.mods = (uint8_t)(instruction_has(d->in, "satfinite") ? MOD_SAT : 0);
 }
 
 /* wmma.load and wmma.store: which matrix is the second modifier. */

@@ -40,19 +40,18 @@ const matrix_shape *matrix_shape_at(unsigned index)
     return &shapes[index];
 }
 
-matrix_place matrix_place_of(const matrix_shape *s, matrix_part part, matrix_element e, unsigned r,
-                             int lane)
+matrix_place matrix_place_in_lane_0(const matrix_shape *s, matrix_part part, matrix_element e,
+                                    unsigned r)
 {
-    unsigned g = (unsigned)lane / 4, t = (unsigned)lane % 4, packed = matrix_packed(e);
-    unsigned down = s->rows / 8u, deep = s->depth / (4 * packed);
+    unsigned packed = matrix_packed(e), down = s->rows / 8u, deep = s->depth / (4 * packed);
     switch (part) {
     case PART_A:
-        return (matrix_place){ g + r % down * 8, (t + r / down % deep * 4) * packed };
+        return (matrix_place){ r % down * 8, r / down % deep * 4 * packed };
     case PART_B:
-        return (matrix_place){ (t + r % deep * 4) * packed, g + r / deep % (s->columns / 8u) * 8 };
+        return (matrix_place){ r % deep * 4 * packed, r / deep % (s->columns / 8u) * 8 };
     default:
         r *= packed;
-        return (matrix_place){ g + r / 2 % down * 8, 2 * t + r % 2 + r / 2 / down * 8 };
+        return (matrix_place){ r / 2 % down * 8, r % 2 + r / 2 / down * 8 };
     }
 }
 
@@ -144,27 +143,24 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
     }
 }
 
-/* Takes the matrices of a product from the registers of all lanes: VALUE of each element. */
-#define GATHER(m, GET, VALUE)                                                                    \
-    for (int lane = 0; lane < WARP_LANES; lane++) {                                              \
-        for (unsigned r = 0; r < p->registers_a; r++) {                                          \
-            matrix_place at = matrix_place_of(p->shape, PART_A, p->a, r, lane);                  \
-            for (unsigned e = 0; e < matrix_packed(p->a); e++)                                   \
-                (m)->a[at.row][at.column + e] = VALUE(p->a, GET(source(w, o, (int)r), lane), e); \
-        }                                                                                        \
-        for (unsigned r = 0; r < p->registers_b; r++) {                                          \
-            matrix_place at = matrix_place_of(p->shape, PART_B, p->b, r, lane);                  \
-            for (unsigned e = 0; e < matrix_packed(p->b); e++)                                   \
-                (m)->b[at.row + e][at.column] =                                                  \
-                    VALUE(p->b, GET(source(w, o, p->source_b + (int)r), lane), e);               \
-        }                                                                                        \
-        for (unsigned r = 0; r < p->registers_c; r++) {                                          \
-            matrix_place at = matrix_place_of(p->shape, PART_C, p->c, r, lane);                  \
-            for (unsigned e = 0; e < matrix_packed(p->c); e++)                                   \
-                (m)->d[at.row][at.column + e] =                                                  \
-                    VALUE(p->c, GET(source(w, o, p->source_c + (int)r), lane), e);               \
-        }                                                                                        \
+/* Takes a matrix of a product from the registers of all lanes, which are sources from first on:
+ * VALUE of each element. */
+#define GATHER_PART(PART, e, registers, first, GET, VALUE, TO)              \
+    for (unsigned r = 0; r < (registers); r++) {                            \
+        matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART, e, r); \
+        const void *from = source(w, o, (first) + (int)r);                  \
+        for (int lane = 0; lane < WARP_LANES; lane++) {                     \
+            matrix_place at = matrix_place_in(lane_0, PART, e, lane);       \
+            for (unsigned i = 0; i < matrix_packed(e); i++)                 \
+                TO = VALUE(e, GET(from, lane), i);                          \
+        }                                                                   \
     }
+#define GATHER(m, GET, VALUE)                                                               \
+    GATHER_PART(PART_A, p->a, p->registers_a, 0, GET, VALUE, (m)->a[at.row][at.column + i]) \
+    GATHER_PART(PART_B, p->b, p->registers_b, p->source_b, GET, VALUE,                      \
+                (m)->b[at.row + i][at.column])                                              \
+    GATHER_PART(PART_C, p->c, p->registers_c, p->source_c, GET, VALUE,                      \
+                (m)->d[at.row][at.column + i])
 
 static void gather_single(const warp *w, const op *o, const product *p, tile *m)
 {
@@ -182,14 +178,18 @@ static void gather_wide(const warp *w, const op *o, const product *p, tile *m)
     GATHER(&m->wide, get_f64, WIDE_ELEMENT)
 }
 
-/* D += A B, eight columns at a time: STEP adds a product to a sum. */
-#define MULTIPLY(m, s, STEP)                                                \
-    for (unsigned first = 0; first < (s)->columns; first += 8)              \
-        for (unsigned row = 0; row < (s)->rows; row++)                      \
-            for (unsigned k = 0; k < (s)->depth; k++)                       \
-                for (unsigned column = first; column < first + 8; column++) \
-                    (m)->d[row][column] =                                   \
-                        STEP((m)->a[row][k], (m)->b[k][column], (m)->d[row][column]);
+/* D += A B, eight columns of sums of type T at a time: STEP adds a product to a sum. */
+enum { SIDE_BY_SIDE = 8 };
+#define MULTIPLY(m, s, T, STEP)                                                    \
+    for (unsigned first = 0; first < (s)->columns; first += SIDE_BY_SIDE)          \
+        for (unsigned row = 0; row < (s)->rows; row++) {                           \
+            T sums[SIDE_BY_SIDE];                                                  \
+            memcpy(sums, &(m)->d[row][first], sizeof sums);                        \
+            for (unsigned k = 0; k < (s)->depth; k++)                              \
+                for (unsigned i = 0; i < SIDE_BY_SIDE; i++)                        \
+                    sums[i] = STEP((m)->a[row][k], (m)->b[k][first + i], sums[i]); \
+            memcpy(&(m)->d[row][first], sums, sizeof sums);                        \
+        }
 
 /* A product of two f16 is a float. */
 #define STEP_HALVES(a, b, sum) ((a) * (b) + (sum))
@@ -202,13 +202,13 @@ static void gather_wide(const warp *w, const op *o, const product *p, tile *m)
 static void multiply(const product *p, tile *m)
 {
     if (p->a == ELEMENT_f64)
-        MULTIPLY(&m->wide, p->shape, fma)
+        MULTIPLY(&m->wide, p->shape, double, fma)
     else if (p->c == ELEMENT_s32)
-        MULTIPLY(&m->whole, p->shape, STEP_WHOLE)
+        MULTIPLY(&m->whole, p->shape, s64, STEP_WHOLE)
     else if (p->a == ELEMENT_f16)
-        MULTIPLY(&m->single, p->shape, STEP_HALVES)
+        MULTIPLY(&m->single, p->shape, float, STEP_HALVES)
     else
-        MULTIPLY(&m->single, p->shape, STEP_SINGLE)
+        MULTIPLY(&m->single, p->shape, float, STEP_SINGLE)
 }
 
 /* A register of D, which begins at a place. */
@@ -234,8 +234,9 @@ static void scatter(warp *w, const op *o, const product *p, const tile *m)
 {
     for (unsigned r = 0; r < p->registers_d; r++) {
         u64 values[WARP_LANES];
+        matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART_C, p->d, r);
         for (int lane = 0; lane < WARP_LANES; lane++)
-            values[lane] = result_bits(p, o, m, matrix_place_of(p->shape, PART_C, p->d, r, lane));
+            values[lane] = result_bits(p, o, m, matrix_place_in(lane_0, PART_C, p->d, lane));
         write_lanes(w->file + o->dst[r], values, p->d == ELEMENT_f64, ALL_LANES);
     }
 }

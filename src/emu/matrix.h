@@ -77,10 +77,25 @@ typedef struct matrix_place {
     unsigned row, column;
 } matrix_place;
 
-/* Where a register's first element is in the matrix. The others of a register lie behind it: of A
- * and C in the same row, of B in the same column. */
-matrix_place matrix_place_of(const matrix_shape *s, matrix_part part, matrix_element e, unsigned r,
-                             int lane);
+/* Where a register's first element is in the matrix: in lane 0, and in another lane by that. The
+ * others of a register lie behind it: of A and C in the same row, of B in the same column. */
+matrix_place matrix_place_in_lane_0(const matrix_shape *s, matrix_part part, matrix_element e,
+                                    unsigned r);
+
+static inline matrix_place matrix_place_in(matrix_place lane_0, matrix_part part, matrix_element e,
+                                           int lane)
+{
+    unsigned g = (unsigned)lane / 4, t = (unsigned)lane % 4;
+    unsigned along = t * (part == PART_C ? 2 : matrix_packed(e));
+    return part == PART_B ? (matrix_place){ lane_0.row + along, lane_0.column + g }
+                          : (matrix_place){ lane_0.row + g, lane_0.column + along };
+}
+
+static inline matrix_place matrix_place_of(const matrix_shape *s, matrix_part part,
+                                           matrix_element e, unsigned r, int lane)
+{
+    return matrix_place_in(matrix_place_in_lane_0(s, part, e, r), part, e, lane);
+}
 
 /* All lanes of the warp, once they have come to an instruction that they do together, or none: they
  * have not yet, or after a fault. */

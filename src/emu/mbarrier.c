@@ -5,8 +5,9 @@
  * that: by warps, not lanes, so that an arrival of one lane is taken as its warp's towards other
  * warps. Lanes of one warp order each other where all of them have arrived.
  */
-#include "emu/async.h"
+#include "emu/mbarrier.h"
 #include "emu/exec.h"
+#include "emu/undefined.h"
 
 enum {
     OBJECT_BYTES = 8,
@@ -14,32 +15,6 @@ enum {
     MOST_VAIN = 100000,         /* looks in vain before nothing is taken to come any more */
     PENDING_BITS = 20,
 };
-
-async_state *async_state_of(machine *m)
-{
-    if (!m->async)
-        m->async = arena_zalloc(m->arena, sizeof *m->async);
-    return m->async;
-}
-
-void async_state_begin_block(async_state *s)
-{
-    s->barriers.count = 0;
-    s->vain = 0;
-    memset(s->groups, 0, sizeof s->groups);
-    while (s->late) {
-        late_arrival *next = s->late->next;
-        s->late->next = s->spare_late;
-        s->spare_late = s->late;
-        s->late = next;
-    }
-    while (s->bulk) {
-        bulk_copy *next = s->bulk->next;
-        s->bulk->next = s->spare_bulk;
-        s->spare_bulk = s->bulk;
-        s->bulk = next;
-    }
-}
 
 static mbarrier *find(const async_state *s, size_t offset)
 {
@@ -156,7 +131,8 @@ static void complete_phase(async_state *s, mbarrier *b)
     memset(b->lanes, 0, sizeof b->lanes);
 }
 
-void mbarrier_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t come)
+/* Bytes have come, or are expected where negative. */
+static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t come)
 {
     int64_t left = b->bytes - come;
     if (left > MOST_COUNT || left < -MOST_COUNT) {
@@ -213,7 +189,7 @@ void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
         if (o->compare && b->expected > count)
             b->expected -= count;
         if (o->variant == ARRIVE_BYTES)
-            mbarrier_bytes(w, o, i, b, -(int64_t)operand);
+            count_bytes(w, o, i, b, -(int64_t)operand);
         if (has_fault(w->machine) || !arrive(w, o, i, b, count))
             return;
     }
@@ -229,7 +205,7 @@ void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
         mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
         int64_t bytes = get_u32(source(w, o, 1), i);
         if (b)
-            mbarrier_bytes(w, o, i, b, o->variant == TX_COMES ? bytes : -bytes);
+            count_bytes(w, o, i, b, o->variant == TX_COMES ? bytes : -bytes);
     }
 }
 
@@ -266,12 +242,32 @@ void exec_async_arrive(warp *w, const op *o, lane_mask mask)
     }
 }
 
+/* Completes the bulk copies of an mbarrier, by its index. */
+static void complete_bulk(machine *m, unsigned index)
+{
+    async_state *s = m->async;
+    for (bulk_copy **at = &s->bulk; *at && !has_fault(m);) {
+        const bulk_copy *c = *at;
+        mbarrier *b = &s->barriers.items[index];
+        if (!c->loads || c->barrier != index) {
+            at = &(*at)->next;
+            continue;
+        }
+        shared_end_copy(&m->shared, c->offset, c->size);
+        b->arrived.agents[b->agent] = shared_agent_write(&m->shared, c->offset, c->size, b->agent);
+        memcpy(m->shared.bytes + c->offset, c->bytes, c->size);
+        undefined_mark(m, SPACE_SHARED, m->shared.bytes + c->offset, c->size, false);
+        count_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
+        async_drop_bulk(s, at);
+    }
+}
+
 /* What completes at an mbarrier does so. */
 static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
 {
     async_state *s = w->machine->async;
     unsigned index = (unsigned)(b - s->barriers.items);
-    bulk_complete(w->machine, index);
+    complete_bulk(w->machine, index);
     for (late_arrival **at = &s->late; *at && !has_fault(w->machine);) {
         late_arrival *l = *at;
         if (l->barrier != index) {
@@ -308,8 +304,9 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
         const mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
         if (!b)
             continue;
-        bool done = o->variant ? (b->phase & 1) != (get_u32(source(w, o, 1), i) & 1)
-                               : (u32)(get_u64(source(w, o, 1), i) >> PENDING_BITS) != b->phase;
+        bool done = o->variant == WAIT_PARITY
+                        ? (b->phase & 1) != (get_u32(source(w, o, 1), i) & 1)
+                        : (u32)(get_u64(source(w, o, 1), i) >> PENDING_BITS) != b->phase;
         complete |= (lane_mask)done << i;
         if (done && o->order)
             shared_acquire(&w->machine->shared, w->index, &b->complete,

@@ -114,6 +114,11 @@ typedef enum ptx_combine {
 /* What op.variant says, by instruction. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM };
+/* mbarrier: what the operand behind the address is, of arrive, of expect_tx and complete_tx, and of
+ * test_wait and try_wait */
+enum { ARRIVE_COUNT, ARRIVE_BYTES };
+enum { TX_EXPECTED, TX_COMES };
+enum { WAIT_STATE, WAIT_PARITY };
 enum { ASYNC_SIZE, ASYNC_IGNORE }; /* op.combine: what the last operand of cp.async says */
 /* A product of matrices: its shape is op.variant, the elements of A, B, C and D are op.combine,
  * compare, src_bits and dst_bits, and op.vector and type2 say how many registers A and B are

@@ -379,7 +379,10 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
  *
  * What a thread has begun since its last commit is a group. wait goes on when at most so many of
  * its groups, the newest ones, are unfinished. Other threads see what was copied behind a barrier
- * that follows the wait; nobody may touch it ahead of that. */
+ * that follows the wait; nobody may touch it ahead of that. Where the kernel overlaps
+ * with launches, what they may write is copied behind wait_for_launches, weights ahead of it as
+ * well.
+ */
 void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset, val from,
                     int64_t from_offset, val present);
 #define cp_async_ca(p, bytes, to, to_offset, from, from_offset) \
