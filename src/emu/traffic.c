@@ -74,3 +74,19 @@ void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lan
         stats->global_store_bytes += size * count_lanes(mask);
     }
 }
+
+void access_count_bulk(warp *w, uint64_t address, unsigned size, access_kind kind)
+{
+    emu_stats *stats = w->machine->stats;
+    unsigned sectors = (unsigned)((address + size - 1) / SECTOR_BYTES - address / SECTOR_BYTES + 1);
+    allocation *of = stats && size ? memory_find(w->machine->memory, address) : NULL;
+    if (!of)
+        return;
+    if (kind == ACCESS_LOAD) {
+        stats->global_load_bytes += size;
+        stats->global_load_sectors += sectors;
+        of->loaded += (uint64_t)sectors * SECTOR_BYTES;
+    } else {
+        stats->global_store_bytes += size;
+    }
+}

@@ -105,6 +105,7 @@ static const trap traps[] = {
     TRAPS_OF_ROWS(batched_hw_dp4a_q4k_gemv, rows_keys, 2),
     TRAPS_OF_ROWS(inline_q8_dp4a_q4k_gemv, rows_keys, 2),
     TRAPS_OF_ROWS(fused_fp32_q4k_gemv, rows_keys, 2),
+    TRAPS_OF_ROWS(mma_gemm, rows_of_weights_keys, 1),
     { "trap_1_the_new_maximum_taken_for_the_old_one",
       "incremental_attention",
       attention_keys,
