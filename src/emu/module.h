@@ -120,12 +120,13 @@ enum { ARRIVE_COUNT, ARRIVE_BYTES };
 enum { TX_EXPECTED, TX_COMES };
 enum { WAIT_STATE, WAIT_PARITY };
 enum { ASYNC_SIZE, ASYNC_IGNORE }; /* op.combine: what the last operand of cp.async says */
-/* A product of matrices: its shape is op.variant, the elements of A, B, C and D are op.combine,
- * compare, src_bits and dst_bits, and op.vector and type2 say how many registers A and B are
- * written with. wmma.load and wmma.store: the shape, the elements in op.combine, which matrix in
- * op.compare, and registers in op.type2. ldmatrix and stmatrix: how many matrices in op.variant,
- * .trans in op.compare. See matrix.h. */
 enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
+
+/* Ops of matrices (see matrix.h) keep their shape in op.variant and what elements there are in
+ * op.combine: of a product those of A, with those of B, C and D in op.compare, src_bits and
+ * dst_bits, and how many registers A and B are written with in op.vector and type2; of wmma.load
+ * and wmma.store those in memory, with which matrix it is in op.compare, and its registers in
+ * op.type2. ldmatrix and stmatrix have how many matrices in op.variant, .trans in op.compare. */
 
 /* Registers that an instruction writes and reads, and elements in braces. */
 enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8 };
